@@ -1,0 +1,141 @@
+//! Element lists.
+
+use crate::decode::{ElementSetDefEntries, ListFlags};
+use crate::encode::list::{List, SetHead};
+use crate::encode::slot::Close;
+use crate::encode::{Encoder, Slot};
+use crate::error::EncodeError;
+use crate::{DataType, ElementListInfo, ElementSetDef, Primitive};
+
+/// What an element list begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct ElementListHead<'a> {
+    /// Template of the list.
+    pub info: Option<ElementListInfo>,
+    /// Set-defined data, if there is to be any.
+    pub set: Option<SetHead<ElementSetDef<'a>>>,
+    /// Whether standard data follows: entries with names and types of their own.
+    pub standard: bool,
+}
+
+impl ElementListHead<'_> {
+    /// Standard data without an info.
+    pub const STANDARD: Self = Self { info: None, set: None, standard: true };
+}
+
+impl<'a> ElementListHead<'a> {
+    /// Only data of set 0.
+    pub const fn set_defined(def: ElementSetDef<'a>) -> Self {
+        let set = Some(SetHead { id: None, def: Some(def) });
+        Self { info: None, set, standard: false }
+    }
+}
+
+/// Writes the entries of an element list: first the set-defined ones in the
+/// order of their definition, then standard ones in any order.
+///
+/// Layout: see [`ElementList`](crate::ElementList).
+#[derive(Debug)]
+#[must_use = "a list wants to be finished"]
+pub struct ElementListWriter<'e, 'b> {
+    list: List<'e, 'b, ElementSetDefEntries<'e>>,
+}
+
+impl<'e, 'b> ElementListWriter<'e, 'b> {
+    #[inline]
+    pub(crate) fn begin(
+        encoder: &'e mut Encoder<'b>,
+        head: &ElementListHead<'e>,
+        close: Close,
+    ) -> Result<Self, EncodeError> {
+        let flags_at = encoder.position();
+        encoder.u8(0);
+        let mut flags = ListFlags::empty();
+        if let Some(info) = head.info {
+            flags |= ListFlags::HAS_INFO;
+            let [high, low] = info.list_number.to_be_bytes();
+            encoder.chunk([2, high, low]);
+        }
+        let set = head.set.map(|set| (set.id, set.def.map(|def| def.entries())));
+        let list = List::begin(encoder, close, (flags_at, flags), set, head.standard)?;
+        Ok(Self { list })
+    }
+
+    /// Writes one element. While set-defined values are missing it must be the
+    /// next one of the definition, by name and type.
+    #[inline]
+    pub fn put<'v>(
+        &mut self,
+        name: &str,
+        value: impl Into<Primitive<'v>>,
+    ) -> Result<(), EncodeError> {
+        let value = value.into();
+        if self.list.in_set()? {
+            let data_type = self.next_of_set(name.as_bytes())?;
+            return self.list.put_set(data_type, &value);
+        }
+        self.begin_standard(name.as_bytes(), value.data_type())?;
+        self.list.encoder.primitive16(&value)
+    }
+
+    /// Writes a standard element whose value is encoded already, or that is of
+    /// type `NO_DATA` and has none.
+    pub fn bytes(
+        &mut self,
+        name: &[u8],
+        data_type: DataType,
+        value: &[u8],
+    ) -> Result<(), EncodeError> {
+        if self.list.in_set()? {
+            return Err(EncodeError::Order { what: "standard data before set data" });
+        }
+        self.begin_standard(name, data_type)?;
+        match data_type {
+            DataType::NO_DATA if value.is_empty() => Ok(()),
+            DataType::NO_DATA => Err(EncodeError::OutOfRange { what: "data of type NO_DATA" }),
+            _ => self.list.encoder.buf16(value, "element value"),
+        }
+    }
+
+    /// Begins an element that holds a container or an array.
+    pub fn slot(&mut self, name: &str, data_type: DataType) -> Result<Slot<'_, 'b>, EncodeError> {
+        if self.list.in_set()? {
+            let expected = self.next_of_set(name.as_bytes())?;
+            return self.list.set_slot(expected, data_type);
+        }
+        if data_type == DataType::NO_DATA {
+            return Err(EncodeError::OutOfRange { what: "data of type NO_DATA" });
+        }
+        self.begin_standard(name.as_bytes(), data_type)?;
+        Ok(self.list.slot(data_type))
+    }
+
+    /// Writes the whole set data as bytes that are encoded already.
+    pub fn set_data(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.list.set_data(bytes)
+    }
+
+    #[inline]
+    fn begin_standard(&mut self, name: &[u8], data_type: DataType) -> Result<(), EncodeError> {
+        self.list.standard()?;
+        self.list.encoder.buf15(name, "element name")?;
+        self.list.encoder.u8(data_type.0);
+        Ok(())
+    }
+
+    fn next_of_set(&mut self, name: &[u8]) -> Result<DataType, EncodeError> {
+        match self.list.next_def() {
+            Some((expected, data_type)) if expected == name => Ok(data_type),
+            _ => Err(EncodeError::Order { what: "an element out of the order of its set" }),
+        }
+    }
+
+    /// Fills in the count.
+    ///
+    /// Errors: set-defined values are missing, or a container inside was
+    /// dropped unfinished.
+    #[inline]
+    pub fn finish(self) -> Result<(), EncodeError> {
+        self.list.finish()
+    }
+}

@@ -1,0 +1,132 @@
+//! Encoders: builders that write into a caller's buffer. Each has its mirror
+//! in [`decode`](crate::decode).
+//!
+//! A builder borrows its parent until it is finished or dropped, so that
+//! nothing can be written into the parent meanwhile. One that is dropped
+//! without `finish` makes the next call on its parent fail with
+//! [`EncodeError::Unfinished`](crate::EncodeError::Unfinished).
+
+mod array;
+mod element_list;
+mod encoder;
+mod field_list;
+mod filter_list;
+mod list;
+mod map;
+mod series;
+mod slot;
+mod value;
+mod vector;
+
+pub use array::ArrayWriter;
+pub use element_list::{ElementListHead, ElementListWriter};
+pub use encoder::Encoder;
+pub use field_list::{FieldListHead, FieldListWriter};
+pub use filter_list::{FilterListHead, FilterListWriter};
+pub use list::SetHead;
+pub use map::{MapHead, MapWriter};
+pub use series::{SeriesHead, SeriesWriter};
+pub use slot::Slot;
+pub use vector::{VectorHead, VectorWriter};
+
+pub(crate) use slot::Ending;
+
+use crate::error::EncodeError;
+use crate::{DataType, LocalSetDefs};
+
+/// What vectors, series and maps share behind their own head: summary data,
+/// hint and count, in this order on the wire.
+///
+/// The summary comes after the head and before the hint, so hint and count are
+/// written when it is known that no summary will come.
+#[derive(Debug)]
+struct Body {
+    flags_at: usize,
+    level: u32,
+    container_type: DataType,
+    total_count_hint: Option<u32>,
+    /// Where the count is, once it is written.
+    count_at: Option<usize>,
+    count: u32,
+}
+
+impl Body {
+    /// Writes the set definitions and remembers what comes later.
+    fn begin(
+        encoder: &mut Encoder<'_>,
+        flags_at: usize,
+        container_type: DataType,
+        set_defs: Option<&LocalSetDefs<'_>>,
+        total_count_hint: Option<u32>,
+    ) -> Result<Self, EncodeError> {
+        if let Some(defs) = set_defs {
+            encoder.buf15(defs.bytes(), "set definitions")?;
+        }
+        let level = encoder.open();
+        Ok(Self { flags_at, level, container_type, total_count_hint, count_at: None, count: 0 })
+    }
+
+    /// Begins the summary data; `flag` is its bit in the flags of the head.
+    fn summary<'e, 'b>(
+        &mut self,
+        encoder: &'e mut Encoder<'b>,
+        flag: u8,
+    ) -> Result<Slot<'e, 'b>, EncodeError> {
+        encoder.check(self.level)?;
+        if self.count_at.is_some() {
+            return Err(EncodeError::Order { what: "summary data after an entry" });
+        }
+        encoder.or_u8(self.flags_at, flag);
+        Ok(Slot::behind_len(encoder, self.container_type, Ending::Len15, "summary data"))
+    }
+
+    /// Counts one more entry; the first one writes hint and count.
+    #[inline]
+    fn entry(&mut self, encoder: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        encoder.check(self.level)?;
+        if self.count_at.is_none() {
+            self.write_count(encoder)?;
+        }
+        if self.count >= 0xFFFF {
+            return Err(EncodeError::TooMany { what: "a map, vector or series", max: 0xFFFF });
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    fn write_count(&mut self, encoder: &mut Encoder<'_>) -> Result<usize, EncodeError> {
+        if let Some(hint) = self.total_count_hint {
+            encoder.u30_rb(hint, "total count hint")?;
+        }
+        let at = encoder.position();
+        encoder.u16(0);
+        self.count_at = Some(at);
+        Ok(at)
+    }
+
+    fn finish(mut self, encoder: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        encoder.check(self.level)?;
+        let at = match self.count_at {
+            Some(at) => at,
+            None => self.write_count(encoder)?,
+        };
+        encoder.patch_u16(at, self.count as u16);
+        encoder.close();
+        Ok(())
+    }
+}
+
+/// Writes the permission data of an entry, and the flag for it into the head.
+#[inline]
+fn entry_perm_data(
+    encoder: &mut Encoder<'_>,
+    perm_data: Option<&[u8]>,
+    flags_at: usize,
+    flag: u8,
+) -> Result<(), EncodeError> {
+    if let Some(bytes) = perm_data {
+        encoder.or_u8(flags_at, flag);
+        encoder.buf15(bytes, "permission data")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Decoding of the parts of each class, in wire order.
+
+use crate::decode::Reader;
+use crate::error::DecodeError;
+use crate::msg::{
+    AckFlags, AckMsg, CloseFlags, CloseMsg, Conflation, GenericFlags, GenericMsg, Msg, MsgClass,
+    MsgHeader, MsgKey, PostFlags, PostMsg, PostUserInfo, PostUserRights, Priority, RefreshFlags,
+    RefreshMsg, RequestFlags, RequestMsg, StatusFlags, StatusMsg, UpdateFlags, UpdateMsg,
+};
+use crate::{Encoded, NakCode, Qos, State, UpdateType};
+
+/// `Some` of what `$read` gives if `$flags` has the flag.
+macro_rules! optional {
+    ($flags:ident has $flag:expr, $read:expr) => {
+        if $flags.contains($flag) { Some($read?) } else { None }
+    };
+}
+
+/// The same for a part that a minor version appended: if the header ends
+/// before it, the flag is dropped.
+macro_rules! optional_trailing {
+    ($flags:ident has $flag:expr, $reader:ident, $read:expr) => {
+        if !$flags.contains($flag) {
+            None
+        } else if $reader.is_empty() {
+            $flags.remove($flag);
+            None
+        } else {
+            Some($read?)
+        }
+    };
+}
+
+#[inline]
+pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
+    let (header, mut parts, mut rest) = MsgHeader::read(reader)?;
+    let payload = rest.rest(header.container_type);
+    let reader = &mut parts;
+    Ok(match header.class {
+        MsgClass::Update => Msg::Update(update(&header, reader, payload)?),
+        MsgClass::Refresh => Msg::Refresh(refresh(&header, reader, payload)?),
+        MsgClass::Request => Msg::Request(request(&header, reader, payload)?),
+        MsgClass::Status => Msg::Status(status(&header, reader, payload)?),
+        MsgClass::Close => Msg::Close(close(&header, reader, payload)?),
+        MsgClass::Ack => Msg::Ack(ack(&header, reader, payload)?),
+        MsgClass::Generic => Msg::Generic(generic(&header, reader, payload)?),
+        MsgClass::Post => Msg::Post(post(&header, reader, payload)?),
+    })
+}
+
+#[inline]
+fn extended_header<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
+    reader.buf8("extended header")
+}
+
+#[inline]
+fn perm_data<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
+    reader.buf15("permission data")
+}
+
+#[inline]
+fn post_user_info(reader: &mut Reader<'_>) -> Result<PostUserInfo, DecodeError> {
+    Ok(PostUserInfo {
+        address: reader.u32("address of the post user")?,
+        user_id: reader.u32("id of the post user")?,
+    })
+}
+
+#[inline]
+fn request<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<RequestMsg<'a>, DecodeError> {
+    let flags = RequestFlags::from_bits_retain(header.flags);
+    Ok(RequestMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        priority: optional!(flags has RequestFlags::HAS_PRIORITY, priority(reader)),
+        qos: optional!(flags has RequestFlags::HAS_QOS, Qos::read(reader)),
+        worst_qos: optional!(flags has RequestFlags::HAS_WORST_QOS, Qos::read(reader)),
+        key: MsgKey::read(reader)?,
+        extended_header: optional!(flags has RequestFlags::HAS_EXTENDED_HEADER, extended_header(reader)),
+        payload,
+    })
+}
+
+#[inline]
+fn priority(reader: &mut Reader<'_>) -> Result<Priority, DecodeError> {
+    Ok(Priority { class: reader.u8("priority class")?, count: reader.u16_ob("priority count")? })
+}
+
+#[inline]
+fn refresh<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<RefreshMsg<'a>, DecodeError> {
+    let mut flags = RefreshFlags::from_bits_retain(header.flags);
+    let seq_num = optional!(flags has RefreshFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let state = State::read(reader)?;
+    let group_id = reader.buf8("group id")?;
+    let perm_data = optional!(flags has RefreshFlags::HAS_PERM_DATA, perm_data(reader));
+    let qos = optional!(flags has RefreshFlags::HAS_QOS, Qos::read(reader));
+    let key = optional!(flags has RefreshFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let extended_header =
+        optional!(flags has RefreshFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+    let post_user_info = optional_trailing!(
+        flags has RefreshFlags::HAS_POST_USER_INFO, reader, post_user_info(reader));
+    let part_num = optional_trailing!(
+        flags has RefreshFlags::HAS_PART_NUM, reader, reader.u15_rb("part number"));
+    Ok(RefreshMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        seq_num,
+        state,
+        group_id,
+        perm_data,
+        qos,
+        key,
+        extended_header,
+        post_user_info,
+        part_num,
+        payload,
+    })
+}
+
+#[inline]
+fn status<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<StatusMsg<'a>, DecodeError> {
+    let mut flags = StatusFlags::from_bits_retain(header.flags);
+    let state = optional!(flags has StatusFlags::HAS_STATE, State::read(reader));
+    let group_id = optional!(flags has StatusFlags::HAS_GROUP_ID, reader.buf8("group id"));
+    let perm_data = optional!(flags has StatusFlags::HAS_PERM_DATA, perm_data(reader));
+    let key = optional!(flags has StatusFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let extended_header =
+        optional!(flags has StatusFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+    let post_user_info = optional_trailing!(
+        flags has StatusFlags::HAS_POST_USER_INFO, reader, post_user_info(reader));
+    Ok(StatusMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        state,
+        group_id,
+        perm_data,
+        key,
+        extended_header,
+        post_user_info,
+        payload,
+    })
+}
+
+#[inline]
+fn update<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<UpdateMsg<'a>, DecodeError> {
+    let mut flags = UpdateFlags::from_bits_retain(header.flags);
+    let update_type = UpdateType(reader.u8("update type")?);
+    let seq_num = optional!(flags has UpdateFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let conflation = optional!(flags has UpdateFlags::HAS_CONF_INFO, conflation(reader));
+    let perm_data = optional!(flags has UpdateFlags::HAS_PERM_DATA, perm_data(reader));
+    let key = optional!(flags has UpdateFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let extended_header =
+        optional!(flags has UpdateFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+    let post_user_info = optional_trailing!(
+        flags has UpdateFlags::HAS_POST_USER_INFO, reader, post_user_info(reader));
+    Ok(UpdateMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        update_type,
+        seq_num,
+        conflation,
+        perm_data,
+        key,
+        extended_header,
+        post_user_info,
+        payload,
+    })
+}
+
+#[inline]
+fn conflation(reader: &mut Reader<'_>) -> Result<Conflation, DecodeError> {
+    Ok(Conflation {
+        count: reader.u15_rb("conflation count")?,
+        time_ms: reader.u16("conflation time")?,
+    })
+}
+
+#[inline]
+fn close<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<CloseMsg<'a>, DecodeError> {
+    let flags = CloseFlags::from_bits_retain(header.flags);
+    Ok(CloseMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        extended_header: optional!(flags has CloseFlags::HAS_EXTENDED_HEADER, extended_header(reader)),
+        payload,
+    })
+}
+
+#[inline]
+fn ack<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<AckMsg<'a>, DecodeError> {
+    let flags = AckFlags::from_bits_retain(header.flags);
+    Ok(AckMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        ack_id: reader.u32("ack id")?,
+        nak_code: optional!(flags has AckFlags::HAS_NAK_CODE, reader.u8("nak code")).map(NakCode),
+        text: optional!(flags has AckFlags::HAS_TEXT, reader.buf16("ack text")),
+        seq_num: optional!(flags has AckFlags::HAS_SEQ_NUM, reader.u32("sequence number")),
+        key: optional!(flags has AckFlags::HAS_MSG_KEY, MsgKey::read(reader)),
+        extended_header: optional!(flags has AckFlags::HAS_EXTENDED_HEADER, extended_header(reader)),
+        payload,
+    })
+}
+
+#[inline]
+fn generic<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<GenericMsg<'a>, DecodeError> {
+    let flags = GenericFlags::from_bits_retain(header.flags);
+    let seq_num = optional!(flags has GenericFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let secondary_seq_num = optional!(
+        flags has GenericFlags::HAS_SECONDARY_SEQ_NUM, reader.u32("secondary sequence number"));
+    let perm_data = optional!(flags has GenericFlags::HAS_PERM_DATA, perm_data(reader));
+    let key = optional!(flags has GenericFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let extended_header =
+        optional!(flags has GenericFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+    let part_num = optional!(flags has GenericFlags::HAS_PART_NUM, reader.u15_rb("part number"));
+    Ok(GenericMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        seq_num,
+        secondary_seq_num,
+        perm_data,
+        key,
+        extended_header,
+        part_num,
+        payload,
+    })
+}
+
+#[inline]
+fn post<'a>(
+    header: &MsgHeader,
+    reader: &mut Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<PostMsg<'a>, DecodeError> {
+    let mut flags = PostFlags::from_bits_retain(header.flags);
+    let post_user_info = post_user_info(reader)?;
+    let seq_num = optional!(flags has PostFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let post_id = optional!(flags has PostFlags::HAS_POST_ID, reader.u32("post id"));
+    let perm_data = optional!(flags has PostFlags::HAS_PERM_DATA, perm_data(reader));
+    let key = optional!(flags has PostFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let extended_header =
+        optional!(flags has PostFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+    let part_num = optional_trailing!(
+        flags has PostFlags::HAS_PART_NUM, reader, reader.u15_rb("part number"));
+    let user_rights = optional_trailing!(
+        flags has PostFlags::HAS_POST_USER_RIGHTS, reader, reader.u15_rb("post user rights"))
+    .map(PostUserRights::from_bits_retain);
+    Ok(PostMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        post_user_info,
+        seq_num,
+        post_id,
+        perm_data,
+        key,
+        extended_header,
+        part_num,
+        user_rights,
+        payload,
+    })
+}
