@@ -52,7 +52,7 @@ pub use decode::{
     FieldSetDef, FieldSetDefEntries, FilterEntries, FilterEntry, FilterEntryFlags, FilterList,
     FilterListFlags, ListFlags, LocalSetDefs, Map, MapEntries, MapEntry, MapFlags, Series,
     SeriesEntries, SeriesFlags, SetDefKind, SetDefs, Vector, VectorEntries, VectorEntry,
-    VectorFlags,
+    VectorFlags, check,
 };
 pub use encode::{
     ArrayWriter, ElementListHead, ElementListWriter, Encoder, FieldListHead, FieldListWriter,

@@ -1,6 +1,7 @@
 //! Decoders: views that borrow from the input. Each has its mirror in
 //! [`encode`](crate::encode).
 
+mod check;
 mod element_list;
 mod encoded;
 mod field_list;
@@ -11,6 +12,7 @@ mod series;
 mod set_def;
 mod vector;
 
+pub use check::check;
 pub use element_list::{ElementEntries, ElementEntry, ElementList, ElementListInfo};
 pub use encoded::Encoded;
 pub use field_list::{FieldEntries, FieldEntry, FieldList, FieldListInfo};
