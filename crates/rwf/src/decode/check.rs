@@ -120,7 +120,8 @@ impl<F: Fn(i16) -> DataType> Walk<F> {
 }
 
 fn array(data: &Encoded<'_>) -> Result<(), DecodeError> {
-    for item in data.array()?.iter().flat_map(|array| array.iter()) {
+    let Some(array) = data.array()? else { return Ok(()) };
+    for item in &array {
         // Arrays hold no arrays, so this goes no deeper.
         item?.primitive()?;
     }

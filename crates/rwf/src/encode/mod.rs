@@ -4,7 +4,7 @@
 //! A builder borrows its parent until it is finished or dropped, so that
 //! nothing can be written into the parent meanwhile. One that is dropped
 //! without `finish` makes the next call on its parent fail with
-//! [`EncodeError::Unfinished`](crate::EncodeError::Unfinished).
+//! [`EncodeError::Unfinished`].
 
 mod array;
 mod element_list;

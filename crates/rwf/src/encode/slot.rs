@@ -6,7 +6,7 @@ use crate::encode::{
     VectorWriter,
 };
 use crate::error::EncodeError;
-use crate::{DataType, Encoded, Msg};
+use crate::{DataType, Encoded, Msg, Primitive};
 
 /// What closes a slot when its container is finished.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +115,14 @@ impl<'e, 'b> Slot<'e, 'b> {
         }
         self.encoder.raw(data);
         self.close.apply(self.encoder)
+    }
+
+    /// A primitive of the slot's type; a blank is zero bytes.
+    pub fn primitive<'v>(self, value: impl Into<Primitive<'v>>) -> Result<(), EncodeError> {
+        let value = value.into();
+        let (encoder, close) = self.take(value.data_type())?;
+        encoder.primitive(&value)?;
+        close.apply(encoder)
     }
 
     /// A complete message.

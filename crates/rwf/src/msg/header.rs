@@ -128,9 +128,9 @@ impl MsgHeader {
     /// Reads the shared part; returns it with readers over the parts of the
     /// class and over the payload.
     #[inline]
-    pub(super) fn read<'a>(
-        mut reader: Reader<'a>,
-    ) -> Result<(Self, Reader<'a>, Reader<'a>), DecodeError> {
+    pub(super) fn read(
+        mut reader: Reader<'_>,
+    ) -> Result<(Self, Reader<'_>, Reader<'_>), DecodeError> {
         let header_size = reader.u16("message header size")? as usize;
         let mut header = reader.split(header_size, "message header")?;
         let payload = reader;

@@ -33,7 +33,7 @@ impl Header {
     pub(crate) fn with_msg<T>(&self, f: impl FnOnce(&Msg<'_>) -> T) -> T {
         let (domain, stream_id) = (Domain(self.domain), self.stream_id);
         let key = self.key.as_ref().map(Key::borrowed);
-        let extended_header = self.extended_header.as_deref();
+        let extended_header = self.extension.as_deref();
         let perm_data = self.perm_data.as_deref();
         let post_user_info = self.post_user.map(post_user);
         let msg = match self.class {
@@ -131,7 +131,7 @@ impl Header {
             flags: msg.flags() & FREE_FLAGS[class as usize],
             seq_num: msg.seq_num(),
             key: msg.key().map(Key::of),
-            extended_header: owned(msg.extended_header()),
+            extension: owned(msg.extended_header()),
             ..Self::default()
         };
         let post_user = |info: PostUserInfo| (info.address, info.user_id);

@@ -169,6 +169,12 @@ impl Item {
 /// Set definitions and what they are for.
 pub(crate) type Defs = Vec<(u16, Vec<(i16, DataType)>)>;
 
+/// Action, filter id, container type of its own, permission data, data.
+pub(crate) type FilterEntry = (u8, u8, Option<DataType>, Option<Vec<u8>>, Option<Node>);
+
+/// Action, index or key, permission data, data.
+pub(crate) type Entry<K> = (u8, K, Option<Vec<u8>>, Option<Node>);
+
 /// A container that owns its content.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
@@ -188,14 +194,14 @@ pub(crate) enum Node {
     FilterList {
         container_type: DataType,
         hint: Option<u8>,
-        entries: Vec<(u8, u8, Option<DataType>, Option<Vec<u8>>, Option<Node>)>,
+        entries: Vec<FilterEntry>,
     },
     Vector {
         container_type: DataType,
         sorting: bool,
         hint: Option<u32>,
         summary: Option<Box<Node>>,
-        entries: Vec<(u8, u32, Option<Vec<u8>>, Option<Node>)>,
+        entries: Vec<Entry<u32>>,
     },
     Series {
         container_type: DataType,
@@ -209,7 +215,7 @@ pub(crate) enum Node {
         hint: Option<u32>,
         defs: Option<Defs>,
         summary: Option<Box<Node>>,
-        entries: Vec<(u8, Value, Option<Vec<u8>>, Option<Node>)>,
+        entries: Vec<Entry<Value>>,
     },
     /// Header as bytes that the decoder accepts, and the payload.
     Msg {
@@ -233,7 +239,7 @@ pub(crate) struct Header {
     pub(crate) qos: Option<Qos>,
     pub(crate) worst_qos: Option<Qos>,
     pub(crate) key: Option<Key>,
-    pub(crate) extended_header: Option<Vec<u8>>,
+    pub(crate) extension: Option<Vec<u8>>,
     pub(crate) post_user: Option<(u32, u32)>,
     pub(crate) part_num: Option<u16>,
     pub(crate) pair: Option<(u16, u16)>,
@@ -399,7 +405,7 @@ impl Node {
             let (action, perm_data) = (MapAction(*action), perm_data.as_deref());
             match node {
                 Some(node) => {
-                    node.write_with(map.entry(action, key.primitive(), perm_data)?, set)?
+                    node.write_with(map.entry(action, key.primitive(), perm_data)?, set)?;
                 }
                 None => map.bare_entry(action, key.primitive(), perm_data)?,
             }

@@ -379,7 +379,7 @@ fn header() -> impl Strategy<Value = Header> {
         let (class, domain, stream_id, flags, code) = fixed;
         let has = |classes: &[u8]| classes.contains(&class);
         let (state, qos, worst_qos, key) = states;
-        let (group_id, perm_data, extended_header, text) = buffers;
+        let (group_id, perm_data, extension, text) = buffers;
         let (post_user, part_num, pair) = pairs;
         // Each class keeps the parts it has, and gets those it must have.
         Header {
@@ -407,7 +407,7 @@ fn header() -> impl Strategy<Value = Header> {
                 1 => Some(key.unwrap_or_default()),
                 _ => key.filter(|_| class != 5),
             },
-            extended_header,
+            extension,
             post_user: match class {
                 8 => Some(post_user.unwrap_or((1, 2))),
                 _ => post_user.filter(|_| has(&[2, 3, 4])),
