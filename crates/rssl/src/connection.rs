@@ -1,0 +1,503 @@
+use std::time::Duration;
+
+use crate::compression::Compressor;
+use crate::error::{CloseReason, ConfigError, SendError};
+use crate::input::Input;
+use crate::negotiated::Negotiated;
+use crate::open_client::ClientOpening;
+use crate::open_server::ServerOpening;
+use crate::opening::{Agreed, Context, Opening, Progress};
+use crate::output::Transmit;
+use crate::random::Random;
+use crate::receiver::{Place, Received, Receiver};
+use crate::sender::{PING, PackedRoom, Sender};
+use crate::websocket::{CLOSE, PONG};
+use crate::{
+    ClientConfig, CompressionThresholds, Counters, Event, Limits, Priority, ServerConfig, Time,
+};
+
+/// One RSSL connection, client or server side, as a state machine.
+///
+/// It does no I/O and reads no clock. The shell around it moves bytes and
+/// time:
+///
+/// 1. read from the socket into [`recv_buffer`](Self::recv_buffer) and tell
+///    [`received`](Self::received);
+/// 2. take events from [`poll_event`](Self::poll_event) until there is none;
+/// 3. write messages with [`pack`](Self::pack), [`pack_room`](Self::pack_room)
+///    and [`send`](Self::send), and [`flush`](Self::flush);
+/// 4. write what [`poll_transmit`](Self::poll_transmit) offers to the socket
+///    and tell [`sent`](Self::sent);
+/// 5. call [`handle_timeout`](Self::handle_timeout) at
+///    [`next_deadline`](Self::next_deadline).
+///
+/// The [crate's front page](crate) shows two of them talking.
+pub struct Connection {
+    state: State,
+    input: Input,
+    sender: Sender,
+    random: Random,
+    limits: Limits,
+    thresholds: CompressionThresholds,
+    negotiated: Option<Box<Negotiated>>,
+    /// A reason found outside of `poll_event`, to be reported there.
+    closing: Option<CloseReason>,
+    /// The status code of a WebSocket close frame to end the output with.
+    goodbye: Option<u16>,
+    peer_closed: bool,
+    clock: Clock,
+    counters: Counters,
+}
+
+enum State {
+    Opening(Box<Opening>),
+    Active(Box<Receiver>),
+    /// The bytes are another machine's.
+    HandedOver(String),
+    Closed(CloseReason),
+}
+
+/// The moments that deadlines are counted from.
+struct Clock {
+    started: Time,
+    received: Time,
+    ping_due: Time,
+}
+
+/// What `poll_event` found, without a borrow.
+enum Found {
+    Connected,
+    Message(Place),
+    OtherSubprotocol,
+}
+
+impl Connection {
+    /// The client's side, just connected at `now`; its first bytes are ready
+    /// to be sent.
+    ///
+    /// `seed` feeds the key exchange and WebSocket keys and masks; give each
+    /// connection another.
+    pub fn client(config: &ClientConfig, seed: u64, now: Time) -> Result<Self, ConfigError> {
+        let mut sender = Sender::new(config.flush_order, &config.limits);
+        let mut random = Random::new(seed);
+        let opening = ClientOpening::start(config.clone(), &mut sender, &mut random)?;
+        let thresholds = config.compression_thresholds;
+        Ok(Self::new(Opening::Client(opening), sender, thresholds, random, now))
+    }
+
+    /// The server's side of a connection accepted at `now`. It finds out by
+    /// itself whether the client wants RSSL, WebSocket or the HTTP tunnel.
+    ///
+    /// `seed` feeds the key exchange; give each connection another.
+    pub fn server(config: &ServerConfig, seed: u64, now: Time) -> Result<Self, ConfigError> {
+        let opening = Opening::Server(ServerOpening::new(config.clone())?);
+        let sender = Sender::new(config.flush_order, &config.limits);
+        let thresholds = config.compression_thresholds;
+        Ok(Self::new(opening, sender, thresholds, Random::new(seed), now))
+    }
+
+    fn new(
+        opening: Opening,
+        sender: Sender,
+        thresholds: CompressionThresholds,
+        random: Random,
+        now: Time,
+    ) -> Self {
+        let limits = opening.limits().clone();
+        Self {
+            state: State::Opening(Box::new(opening)),
+            input: Input::new(limits.opening_capacity()),
+            sender,
+            random,
+            limits,
+            thresholds,
+            negotiated: None,
+            closing: None,
+            goodbye: None,
+            peer_closed: false,
+            clock: Clock { started: now, received: now, ping_due: now },
+            counters: Counters::default(),
+        }
+    }
+
+    /// Room for bytes from the socket. Empty when nothing was taken with
+    /// [`poll_event`](Self::poll_event) since it was full.
+    pub fn recv_buffer(&mut self) -> &mut [u8] {
+        self.input.spare()
+    }
+
+    /// Takes note of `count` bytes written into the start of
+    /// [`recv_buffer`](Self::recv_buffer) at `now`.
+    pub fn received(&mut self, count: usize, now: Time) {
+        if count > 0 {
+            self.input.filled(count);
+            self.counters.bytes_received += count as u64;
+            self.clock.received = now;
+        }
+    }
+
+    /// Takes note that the peer closed its direction, orderly or not. What
+    /// came before is still delivered.
+    pub fn peer_closed(&mut self) {
+        self.peer_closed = true;
+    }
+
+    /// The next event; `None` until more bytes or time come in.
+    ///
+    /// After [`Event::Closed`] there are no more events; the shell sends what
+    /// is left until [`is_finished`](Self::is_finished) and closes the socket.
+    pub fn poll_event(&mut self) -> Option<Event<'_>> {
+        match self.advance() {
+            Ok(None) => None,
+            Ok(Some(Found::Connected)) => self.negotiated.as_deref().map(Event::Connected),
+            Ok(Some(Found::Message(place))) => match &self.state {
+                State::Active(receiver) => {
+                    Some(Event::Message(receiver.message(&self.input, place)))
+                }
+                _ => None,
+            },
+            Ok(Some(Found::OtherSubprotocol)) => match &self.state {
+                State::HandedOver(name) => Some(Event::OtherSubprotocol(name)),
+                _ => None,
+            },
+            Err(reason) => {
+                self.finish(&reason);
+                self.state = State::Closed(reason.clone());
+                Some(Event::Closed(reason))
+            }
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Found>, CloseReason> {
+        loop {
+            if matches!(self.state, State::Closed(_) | State::HandedOver(_)) {
+                return Ok(None);
+            }
+            if let Some(reason) = self.closing.take().or_else(|| self.sender.failure()) {
+                return Err(reason);
+            }
+            let found = match &mut self.state {
+                State::Active(_) => self.receive()?,
+                _ => self.open()?,
+            };
+            match found {
+                Next::Found(found) => return Ok(Some(found)),
+                Next::Again => {}
+                Next::Nothing => return Ok(None),
+            }
+        }
+    }
+
+    fn open(&mut self) -> Result<Next, CloseReason> {
+        let State::Opening(opening) = &mut self.state else { return Ok(Next::Nothing) };
+        let mut context =
+            Context { input: &mut self.input, sender: &mut self.sender, random: &mut self.random };
+        match opening.step(&mut context)? {
+            Progress::Stepped => Ok(Next::Again),
+            Progress::Waiting if self.peer_closed => Err(opening.cut()),
+            Progress::Waiting => Ok(Next::Nothing),
+            Progress::OtherSubprotocol(name) => {
+                self.state = State::HandedOver(name);
+                Ok(Next::Found(Found::OtherSubprotocol))
+            }
+            Progress::Done(agreed) => {
+                self.activate(*agreed);
+                Ok(Next::Found(Found::Connected))
+            }
+        }
+    }
+
+    fn activate(&mut self, Agreed { negotiated, unwrap }: Agreed) {
+        let compressor =
+            Compressor::new(negotiated.compression, negotiated.compression_level, self.thresholds);
+        self.sender.activate(negotiated.version, negotiated.fragment_bytes, compressor);
+        self.input.grow(self.limits.receive_capacity(negotiated.fragment_bytes));
+        self.state = State::Active(Box::new(Receiver::new(
+            unwrap,
+            negotiated.version,
+            negotiated.fragment_bytes,
+            negotiated.compression,
+            &self.limits,
+        )));
+        self.negotiated = Some(Box::new(negotiated));
+        self.clock.ping_due = self.clock.received.after(self.ping_interval());
+    }
+
+    fn receive(&mut self) -> Result<Next, CloseReason> {
+        let State::Active(receiver) = &mut self.state else { return Ok(Next::Nothing) };
+        match receiver.next(&mut self.input)? {
+            Some(Received::Message(place)) => {
+                self.counters.messages_received += 1;
+                Ok(Next::Found(Found::Message(place)))
+            }
+            Some(Received::Frame { is_ping }) => {
+                self.counters.pings_received += u64::from(is_ping);
+                Ok(Next::Again)
+            }
+            Some(Received::WebSocketPing { payload, length }) => {
+                self.sender.answer_ping(PONG, &payload[..length]);
+                Ok(Next::Again)
+            }
+            Some(Received::Close) => Err(CloseReason::PeerClosed),
+            None if self.peer_closed => Err(CloseReason::PeerClosed),
+            None => Ok(Next::Nothing),
+        }
+    }
+
+    /// Ends the output: what is queued is still sent unless nobody is there
+    /// to take it, and a WebSocket says why.
+    fn finish(&mut self, reason: &CloseReason) {
+        self.sender.deactivate();
+        self.goodbye = self.sender.is_websocket().then_some(match reason {
+            CloseReason::Protocol(_) => 1002,
+            CloseReason::Limit { .. } => 1009,
+            CloseReason::Compressor => 1011,
+            _ => 1000,
+        });
+        if self.peer_closed || matches!(reason, CloseReason::PingTimeout { .. }) {
+            self.sender.discard();
+            self.goodbye = None;
+        }
+    }
+
+    /// Sends the close frame when everything before it is sent.
+    fn say_goodbye(&mut self) {
+        if self.sender.output.queued_bytes() == 0
+            && let Some(code) = self.goodbye.take()
+        {
+            let mut payload = code.to_be_bytes().to_vec();
+            if code == 1000 {
+                payload.extend(b"Normal Closure");
+            }
+            self.sender.websocket_control(CLOSE, &payload);
+        }
+    }
+
+    /// Closes this side: queued messages are still sent, received bytes are no
+    /// longer looked at.
+    pub fn close(&mut self) {
+        if !matches!(self.state, State::Closed(_)) {
+            self.sender.deactivate();
+            self.closing.get_or_insert(CloseReason::Local);
+        }
+    }
+
+    /// Whether the connection is closed and all its output sent: the socket
+    /// can be closed.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, State::Closed(_))
+            && self.goodbye.is_none()
+            && self.sender.output.queued_bytes() == 0
+    }
+
+    /// Whether messages can be sent now.
+    pub fn is_active(&self) -> bool {
+        self.sender.is_active()
+    }
+
+    /// What was agreed, once [`Event::Connected`] has come.
+    pub fn negotiated(&self) -> Option<&Negotiated> {
+        self.negotiated.as_deref()
+    }
+
+    /// Why the connection was closed, once [`Event::Closed`] has come.
+    pub fn close_reason(&self) -> Option<&CloseReason> {
+        match &self.state {
+            State::Closed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// What this connection has received and sent so far.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            messages_sent: self.sender.messages,
+            frames_sent: self.sender.frames,
+            ..self.counters
+        }
+    }
+
+    /// All received bytes that were not taken, from the start of the HTTP head
+    /// on: for the machine that goes on after [`Event::OtherSubprotocol`].
+    pub fn unread(&self) -> &[u8] {
+        self.input.unread()
+    }
+
+    /// Bytes of memory held for received bytes; at most
+    /// [`Limits::receive_memory_bytes`].
+    pub fn receive_memory_bytes(&self) -> usize {
+        let receiver = match &self.state {
+            State::Active(receiver) => receiver.memory_bytes(),
+            _ => 0,
+        };
+        self.input.memory_bytes() + receiver
+    }
+
+    /// Bytes of memory held for output.
+    pub fn send_memory_bytes(&self) -> usize {
+        self.sender.output.memory_bytes()
+    }
+
+    /// The longest message, in bytes, that [`pack`](Self::pack) takes; 0
+    /// before the connection is active. M − 2, less where a compressed body
+    /// must surely fit a frame.
+    pub fn pack_limit(&self) -> usize {
+        self.sender.pack_limit()
+    }
+
+    /// Appends a copy of `message` to the packed frame being filled for
+    /// `priority`, and returns the copy, to be patched in place. This is the
+    /// fan-out path: one copy, no allocation.
+    ///
+    /// The frame goes out when it is full, or at [`flush`](Self::flush). A
+    /// message beyond [`pack_limit`](Self::pack_limit) is for
+    /// [`send_parts`](Self::send_parts), which takes the patch as a part.
+    pub fn pack(&mut self, priority: Priority, message: &[u8]) -> Result<&mut [u8], SendError> {
+        let copy = self.sender.pack(priority, message.len())?;
+        copy.copy_from_slice(message);
+        Ok(copy)
+    }
+
+    /// Room for a message of up to `most` bytes in the packed frame being
+    /// filled for `priority`, to encode the message in place.
+    pub fn pack_room(
+        &mut self,
+        priority: Priority,
+        most: usize,
+    ) -> Result<PackedRoom<'_>, SendError> {
+        self.sender.pack_room(priority, most)
+    }
+
+    /// Queues `message` in a frame of its own, or in fragments when it is
+    /// longer than the fragment size.
+    pub fn send(&mut self, priority: Priority, message: &[u8]) -> Result<(), SendError> {
+        self.sender.send(priority, &[message])
+    }
+
+    /// Queues one message whose bytes are all `parts` together: for a message
+    /// that is too long to pack and gets some bytes of its own (a stream id)
+    /// on the way.
+    pub fn send_parts(&mut self, priority: Priority, parts: &[&[u8]]) -> Result<(), SendError> {
+        self.sender.send(priority, parts)
+    }
+
+    /// Ends the packed frames being filled, so that they can be sent.
+    pub fn flush(&mut self) {
+        self.sender.seal_all();
+    }
+
+    /// Bytes that wait for the socket, packed frames being filled included.
+    pub fn queued_bytes(&self) -> usize {
+        self.sender.output.queued_bytes()
+    }
+
+    /// Bytes that [`poll_transmit`](Self::poll_transmit) could offer now.
+    pub fn sendable_bytes(&self) -> usize {
+        self.sender.output.sealed_bytes()
+    }
+
+    /// Bytes to write to the socket next, in order; `None` when none wait.
+    /// Tell [`sent`](Self::sent) how many were taken before asking again.
+    pub fn poll_transmit(&mut self) -> Option<Transmit<'_>> {
+        self.say_goodbye();
+        self.sender.output.transmit()
+    }
+
+    /// Takes note that the first `count` of the offered bytes were sent at
+    /// `now`.
+    pub fn sent(&mut self, count: usize, now: Time) {
+        if count > 0 {
+            self.sender.output.sent(count);
+            self.counters.bytes_sent += count as u64;
+            self.clock.ping_due = now.after(self.ping_interval());
+        }
+    }
+
+    fn ping_timeout(&self) -> Duration {
+        let seconds = self.negotiated.as_ref().map_or(0, |agreed| agreed.ping_timeout_s);
+        Duration::from_secs(u64::from(seconds))
+    }
+
+    /// A third of the timeout: two pings may be lost in delay.
+    fn ping_interval(&self) -> Duration {
+        self.ping_timeout() / 3
+    }
+
+    fn handshake_deadline(&self) -> Time {
+        self.clock.started.after(Duration::from_millis(u64::from(self.limits.handshake_ms)))
+    }
+
+    fn silence_deadline(&self) -> Time {
+        self.clock.received.after(self.ping_timeout())
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) next. It changes
+    /// with every received or sent byte.
+    pub fn next_deadline(&self) -> Option<Time> {
+        match &self.state {
+            State::Opening(_) => Some(self.handshake_deadline()),
+            State::Active(_) => Some(self.silence_deadline().min(self.clock.ping_due)),
+            State::HandedOver(_) | State::Closed(_) => None,
+        }
+    }
+
+    /// Does what is due at `now`: queues a ping, or finds the peer dead, which
+    /// [`poll_event`](Self::poll_event) then reports. Too early a call does
+    /// nothing.
+    pub fn handle_timeout(&mut self, now: Time) {
+        match &self.state {
+            State::Opening(_) if now >= self.handshake_deadline() => {
+                let limit_ms = self.limits.handshake_ms;
+                self.closing.get_or_insert(CloseReason::HandshakeTimeout { limit_ms });
+            }
+            State::Active(_) if now >= self.silence_deadline() => {
+                let timeout_s = self.negotiated.as_ref().map_or(0, |agreed| agreed.ping_timeout_s);
+                self.closing.get_or_insert(CloseReason::PingTimeout { timeout_s });
+            }
+            State::Active(_) if now >= self.clock.ping_due => {
+                // Waiting output is as good as a ping, once it goes.
+                if self.sender.output.queued_bytes() == 0 && self.sender.is_active() {
+                    self.sender.frame(&PING);
+                    self.counters.pings_sent += 1;
+                }
+                self.sender.seal_all();
+                self.clock.ping_due = now.after(self.ping_interval());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What one step of `advance` came to.
+enum Next {
+    Found(Found),
+    Again,
+    Nothing,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match &self.state {
+            State::Opening(_) => "opening",
+            State::Active(_) => "active",
+            State::HandedOver(_) => "handed over",
+            State::Closed(_) => "closed",
+        };
+        write!(f, "Connection({state}, {} bytes queued)", self.queued_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_can_move_to_another_thread_and_is_small_at_rest() {
+        fn is_send<T: Send>() {}
+        is_send::<Connection>();
+        assert!(size_of::<Connection>() <= 2048, "{}", size_of::<Connection>());
+        let server = Connection::server(&ServerConfig::default(), 1, Time::ZERO).unwrap();
+        assert_eq!(server.send_memory_bytes(), 0);
+        assert!(server.receive_memory_bytes() < 9_000);
+    }
+}

@@ -1,0 +1,156 @@
+//! Writes the seed inputs below `seeds/` from the captured sessions:
+//! `cargo run --bin seeds`, in this folder.
+
+use std::fs;
+use std::path::Path;
+
+use tapeline_fuzz::rssl::{ACTIVE, CLIENT, LZ4, TUNNEL, WEBSOCKET, ZLIB};
+use tapeline_golden::{transport_captures, unhex, vectors};
+use tapeline_rwf::DataType;
+
+/// The longest seed, in bytes: enough for a handshake and some frames of each
+/// kind.
+const SEED_BYTES: usize = 6000;
+
+struct Session {
+    name: String,
+    frames: Vec<(bool, Vec<u8>)>,
+}
+
+impl Session {
+    fn stream(&self, to_server: bool, skip: usize) -> Vec<u8> {
+        let of_one = self.frames.iter().filter(|(up, _)| *up == to_server);
+        let bytes: Vec<u8> = of_one.skip(skip).flat_map(|(_, bytes)| bytes.clone()).collect();
+        bytes[..bytes.len().min(SEED_BYTES)].to_vec()
+    }
+
+    /// The bits that choose a session like this one.
+    fn choice(&self) -> u8 {
+        let compression = match self.name.rsplit('-').next() {
+            Some("zlib") => ZLIB,
+            Some("lz4") => LZ4,
+            _ => 0,
+        };
+        let version = match &self.name {
+            name if name.contains("v13") => 0x10,
+            name if name.contains("v12") => 0x20,
+            name if name.contains("v11") => 0x30,
+            _ => 0,
+        };
+        compression | version
+    }
+}
+
+fn sessions() -> Vec<Session> {
+    transport_captures()
+        .iter()
+        .map(|file| Session {
+            name: file.trim_start_matches("transport_").to_owned(),
+            frames: vectors(file)
+                .iter()
+                .map(|value| {
+                    let hex = value["hex"].as_str().expect("captured bytes");
+                    (value["direction"] == "client->server", unhex(hex))
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+fn write(target: &str, name: &str, head: &[u8], bytes: &[u8]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    fs::write(folder.join(name), [head, bytes].concat()).expect("the seed can be written");
+}
+
+fn main() {
+    rssl_seeds();
+    rwf_seeds();
+}
+
+/// Every tenth vector of each file, and all of the small files.
+fn rwf_seeds() {
+    for (file, every) in [
+        ("primitives", 8),
+        ("containers", 6),
+        ("messages", 8),
+        ("rdm_messages", 5),
+        ("malformed", 9),
+    ] {
+        for (at, vector) in vectors(file).iter().step_by(every).enumerate() {
+            let data_type = vector["type"].as_str().and_then(DataType::from_name);
+            let head = [data_type.expect("a known type").0];
+            let bytes = unhex(vector["hex"].as_str().expect("bytes of a vector"));
+            let bytes = &bytes[..bytes.len().min(SEED_BYTES)];
+            write("rwf_data", &format!("{file}-{at}"), &head, bytes);
+            write("rwf_rewrite", &format!("{file}-{at}"), &head, bytes);
+        }
+    }
+    for (at, vector) in vectors("rmtes").iter().enumerate() {
+        let steps = vector["value"]["steps"].as_array().into_iter().flatten();
+        let values: Vec<_> =
+            steps.map(|step| unhex(step["field_hex"].as_str().expect("bytes"))).collect();
+        if !values.is_empty() {
+            write("rwf_rmtes", &format!("rmtes-{at}"), &[], &values.join(&b'\n'));
+        }
+    }
+    write("omm_dictionary_text", "small", &[], DICTIONARY.as_bytes());
+}
+
+/// One of each kind of line, the enumerations behind a NUL.
+const DICTIONARY: &str = "!tag Version 1.0\n!ACRONYM\nBID \"BID\" 22 BID_1 PRICE 17 REAL 7\n\
+    BID_1 \"BID 1\" 23 NULL PRICE 17 REAL64 7\n\
+    CURRENCY \"CURRENCY\" 15 NULL ENUMERATED 5 ( 3 ) ENUM 2\n\
+    X_NAME \"NAME\" -3 NULL ALPHANUMERIC 16 RMTES_STRING 16\n\0\
+    !tag Type 2\nCURRENCY 15\n! VALUE DISPLAY MEANING\n 0 \"   \" none\n 840 \"USD\" dollar\n\
+    8 #A1A2# other\n";
+
+fn rssl_seeds() {
+    for session in sessions() {
+        let (name, choice) = (session.name.as_str(), session.choice());
+        let (up, down) = (session.stream(true, 0), session.stream(false, 0));
+        write("rssl_server", name, &[choice & 0x0c], &up);
+        if name.contains("ws-") {
+            // The handshake ends with the third frame of each direction.
+            write("rssl_websocket", &format!("{name}-up"), &[choice], &up);
+            let active = choice | ACTIVE;
+            write(
+                "rssl_websocket",
+                &format!("{name}-active-up"),
+                &[active],
+                &session.stream(true, 3),
+            );
+            let active = active | CLIENT;
+            let later = session.stream(false, 2);
+            write("rssl_websocket", &format!("{name}-active-down"), &[active], &later);
+            write("rssl_splits", &format!("{name}-up"), &[choice | WEBSOCKET, 7], &up);
+            write("rssl_splits", &format!("{name}-down"), &[active | WEBSOCKET, 7], &later);
+        } else if name.contains("http") {
+            write("rssl_tunnel", &format!("{name}-up"), &[choice], &up);
+            write("rssl_tunnel", &format!("{name}-down"), &[choice | CLIENT], &down);
+            write("rssl_tunnel", &format!("{name}-active-up"), &[ACTIVE], &session.stream(true, 4));
+            let later = session.stream(false, 3);
+            write("rssl_tunnel", &format!("{name}-active-down"), &[ACTIVE | CLIENT], &later);
+            write("rssl_splits", &format!("{name}-up"), &[TUNNEL, 7], &up);
+            write("rssl_splits", &format!("{name}-down"), &[CLIENT | TUNNEL, 7], &down);
+        } else {
+            write("rssl_client", name, &[choice | CLIENT], &down);
+            let later = session.stream(false, 1);
+            write("rssl_active", &format!("{name}-down"), &[choice | CLIENT | ACTIVE], &later);
+            write(
+                "rssl_active",
+                &format!("{name}-up"),
+                &[choice | ACTIVE],
+                &session.stream(true, 2),
+            );
+            if name.starts_with("eta-v1") {
+                write("rssl_splits", &format!("{name}-up"), &[choice, 7], &up);
+                write("rssl_splits", &format!("{name}-down"), &[choice | CLIENT, 7], &down);
+            }
+        }
+    }
+    for choice in [0, ZLIB, LZ4, WEBSOCKET, TUNNEL, CLIENT | WEBSOCKET | ZLIB, CLIENT | TUNNEL] {
+        let steps: Vec<u8> = (0..90_u32).map(|i| (i * i * 37 + i * 11) as u8).collect();
+        write("rssl_roundtrip", &format!("steps-{choice:02x}"), &[choice], &steps);
+    }
+}

@@ -1,0 +1,4 @@
+//! What the fuzz targets of one crate share, a module a crate.
+
+pub mod rssl;
+pub mod rwf;
