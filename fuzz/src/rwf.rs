@@ -103,7 +103,7 @@ fn copy_map(map: &Map<'_>, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
     }
     for entry in map.iter().flatten() {
         // A key that decodes to no value of its type is blank.
-        let key = entry.key.primitive().unwrap_or(Primitive::Blank(map.key_type()));
+        let key = entry.key.primitive().unwrap_or(Primitive::Blank(map.key_type().base()));
         match writer.bare_entry(entry.action, key, entry.perm_data) {
             Ok(()) => {}
             Err(_) => writer.entry(entry.action, key, entry.perm_data)?.encoded(&entry.data)?,

@@ -3,23 +3,41 @@
 //! README of the messages.
 
 use tapeline_rwf::{
-    DataType, DecodeError, Encoded, Map, Msg, MsgKey, Primitive, RefreshMsg, SetDefs, UpdateMsg,
+    DataType, DecodeError, Encoded, Map, Msg, MsgClass, MsgKey, Primitive, RefreshMsg, SetDefs,
+    UpdateMsg,
 };
 
 use super::load::{Fields, Message, Payload};
+
+/// The message header alone.
+pub(super) fn header(bytes: &[u8]) -> Result<i64, DecodeError> {
+    let (sum, payload) = split(bytes)?;
+    Ok(sum + i64::from(payload.offset()) + payload.bytes().len() as i64)
+}
+
+/// Decodes the header: its sum, and the payload.
+#[inline]
+fn split(bytes: &[u8]) -> Result<(i64, Encoded<'_>), DecodeError> {
+    Ok(match Msg::decode(bytes)? {
+        Msg::Update(update) => (update_sum(&update), update.payload),
+        Msg::Refresh(refresh) => (refresh_sum(&refresh), refresh.payload),
+        other => (0, other.payload()),
+    })
+}
 
 /// How many field ids there are.
 const FIELD_IDS: usize = 65_536;
 
 /// The type of every field, by its id as an unsigned number.
-pub struct Decoder {
+pub(super) struct Decoder {
     types: Box<[DataType; FIELD_IDS]>,
 }
 
 impl Decoder {
     /// A decoder that knows the fields of the messages.
-    pub fn new(messages: &[Message]) -> Self {
-        let mut decoder = Self { types: Box::new([DataType::UNKNOWN; FIELD_IDS]) };
+    pub(super) fn new(messages: &[Message]) -> Self {
+        let types = vec![DataType::UNKNOWN; FIELD_IDS].try_into().expect("one type for each id");
+        let mut decoder = Self { types };
         for message in messages {
             match &message.payload {
                 Payload::FieldList { fields, .. } => decoder.learn(fields),
@@ -38,22 +56,14 @@ impl Decoder {
         }
     }
 
-    /// The message header alone.
-    pub fn header(bytes: &[u8]) -> Result<i64, DecodeError> {
-        let msg = Msg::decode(bytes)?;
-        let payload = msg.payload();
-        Ok(header_sum(&msg) + i64::from(payload.offset()) + payload.bytes().len() as i64)
-    }
-
     /// Header and all of the payload.
-    pub fn message(&self, bytes: &[u8]) -> Result<i64, DecodeError> {
-        let msg = Msg::decode(bytes)?;
-        let payload = msg.payload();
+    pub(super) fn message(&self, bytes: &[u8]) -> Result<i64, DecodeError> {
+        let (sum, payload) = split(bytes)?;
         let content = match payload.data_type() {
             DataType::MAP => self.map(&payload.map()?)?,
             _ => self.field_list(&payload, &SetDefs::NONE)?,
         };
-        Ok(header_sum(&msg) + content)
+        Ok(sum + content)
     }
 
     fn map(&self, map: &Map<'_>) -> Result<i64, DecodeError> {
@@ -74,9 +84,9 @@ impl Decoder {
 
     fn field_list(&self, data: &Encoded<'_>, set_defs: &SetDefs<'_>) -> Result<i64, DecodeError> {
         let list = data.field_list_with(set_defs)?;
-        let mut sum = list.info().map_or(0, |info| {
-            i64::from(info.dictionary_id) + i64::from(info.list_number)
-        });
+        let mut sum = list
+            .info()
+            .map_or(0, |info| i64::from(info.dictionary_id) + i64::from(info.list_number));
         for entry in &list {
             let entry = entry?;
             let data_type = self.types[entry.field_id as u16 as usize];
@@ -86,29 +96,27 @@ impl Decoder {
     }
 }
 
-fn header_sum(msg: &Msg<'_>) -> i64 {
-    let mut sum = i64::from(msg.class().code())
-        + i64::from(msg.domain().0)
-        + i64::from(msg.stream_id())
-        + i64::from(msg.flags())
-        + i64::from(msg.payload().data_type().0);
-    sum += match msg {
-        Msg::Update(update) => update_sum(update),
-        Msg::Refresh(refresh) => refresh_sum(refresh),
-        _ => 0,
-    };
-    sum
-}
-
+#[inline]
 fn update_sum(update: &UpdateMsg<'_>) -> i64 {
-    i64::from(update.update_type.0)
+    i64::from(MsgClass::Update.code())
+        + i64::from(update.domain.0)
+        + i64::from(update.stream_id)
+        + i64::from(update.flags.bits())
+        + i64::from(update.payload.data_type().0)
+        + i64::from(update.update_type.0)
         + update.seq_num.map_or(0, i64::from)
         + update.key.as_ref().map_or(0, key_sum)
 }
 
+#[inline]
 fn refresh_sum(refresh: &RefreshMsg<'_>) -> i64 {
     let state = &refresh.state;
-    i64::from(state.stream.0)
+    i64::from(MsgClass::Refresh.code())
+        + i64::from(refresh.domain.0)
+        + i64::from(refresh.stream_id)
+        + i64::from(refresh.flags.bits())
+        + i64::from(refresh.payload.data_type().0)
+        + i64::from(state.stream.0)
         + i64::from(state.data.0)
         + i64::from(state.code.0)
         + bytes_sum(state.text)
@@ -119,12 +127,14 @@ fn refresh_sum(refresh: &RefreshMsg<'_>) -> i64 {
         + refresh.key.as_ref().map_or(0, key_sum)
 }
 
+#[inline]
 fn key_sum(key: &MsgKey<'_>) -> i64 {
     key.service_id.map_or(0, i64::from)
         + key.name.map_or(0, bytes_sum)
         + key.name_type.map_or(0, i64::from)
 }
 
+#[inline]
 fn value_sum(value: &Primitive<'_>) -> i64 {
     match *value {
         Primitive::Real(real) => real.mantissa() + i64::from(real.hint().code()),
@@ -138,15 +148,14 @@ fn value_sum(value: &Primitive<'_>) -> i64 {
                 + i64::from(time.microsecond)
                 + i64::from(time.nanosecond)
         }
-        Primitive::Date(date) => {
-            i64::from(date.day) + i64::from(date.month) + i64::from(date.year)
-        }
+        Primitive::Date(date) => i64::from(date.day) + i64::from(date.month) + i64::from(date.year),
         Primitive::Rmtes(bytes) => bytes_sum(bytes),
         _ => 0,
     }
 }
 
 /// A byte string: its length and its first byte.
+#[inline]
 fn bytes_sum(bytes: &[u8]) -> i64 {
     bytes.first().map_or(0, |first| bytes.len() as i64 + i64::from(*first))
 }

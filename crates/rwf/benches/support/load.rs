@@ -12,48 +12,48 @@ use tapeline_rwf::{
 };
 
 /// One message: the bytes to decode and the values to encode.
-pub struct Message {
-    pub name: String,
-    pub bytes: Vec<u8>,
+pub(super) struct Message {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
     /// The sum over header, payload position and payload length.
-    pub header_checksum: i64,
+    pub(super) header_checksum: i64,
     /// The sum over everything that is in the message.
-    pub checksum: i64,
-    pub header: Header,
-    pub payload: Payload,
+    pub(super) checksum: i64,
+    pub(super) header: Header,
+    pub(super) payload: Payload,
 }
 
 /// What the header is made of.
-pub struct Header {
-    pub domain: u8,
-    pub stream_id: i32,
-    pub seq_num: u32,
-    pub key: Option<MsgKey<'static>>,
-    pub class: Class,
+pub(super) struct Header {
+    pub(super) domain: u8,
+    pub(super) stream_id: i32,
+    pub(super) seq_num: u32,
+    pub(super) key: Option<MsgKey<'static>>,
+    pub(super) class: Class,
 }
 
 /// What only one class has.
-pub enum Class {
+pub(super) enum Class {
     Update { update_type: u8 },
     Refresh { state_text: &'static str, group_id: &'static [u8], perm_data: &'static [u8] },
 }
 
 /// The content.
-pub enum Payload {
+pub(super) enum Payload {
     FieldList { info: Option<FieldListInfo>, fields: Fields },
     Book(Book),
 }
 
 /// Field ids and values, in their order on the wire.
-pub type Fields = Vec<(i16, Primitive<'static>)>;
+pub(super) type Fields = Vec<(i16, Primitive<'static>)>;
 
 /// An order book: a map by order id.
-pub struct Book {
-    pub key_field_id: i16,
-    pub summary: Fields,
-    pub rows: Vec<(Primitive<'static>, Fields)>,
+pub(super) struct Book {
+    pub(super) key_field_id: i16,
+    pub(super) summary: Fields,
+    pub(super) rows: Vec<(Primitive<'static>, Fields)>,
     /// Definition 0, if the rows are set-defined.
-    pub set_defs: Option<LocalSetDefsBuf>,
+    pub(super) set_defs: Option<LocalSetDefsBuf>,
 }
 
 /// All messages of the file.
@@ -61,19 +61,10 @@ pub struct Book {
 /// # Panics
 ///
 /// When the file is missing or not as its README says.
-pub fn messages() -> Vec<Message> {
+pub(super) fn messages() -> Vec<Message> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/messages/messages.jsonl");
     let text = fs::read_to_string(path).expect("the messages are part of the crate");
     text.lines().map(|line| message(&serde_json::from_str(line).expect("JSON"))).collect()
-}
-
-/// The message of a name.
-///
-/// # Panics
-///
-/// When there is none.
-pub fn named<'m>(messages: &'m [Message], name: &str) -> &'m Message {
-    messages.iter().find(|message| message.name == name).expect("a message of the file")
 }
 
 fn message(json: &Value) -> Message {

@@ -55,10 +55,11 @@ impl<'e, 'b> ArrayWriter<'e, 'b> {
         if self.count >= 0xFFFF {
             return Err(EncodeError::TooMany { what: "an array", max: 0xFFFF });
         }
-        match self.item_len {
-            0 => self.encoder.primitive16(&value)?,
-            len => self.encoder.fixed(&value, len.into())?,
-        }
+        let item_len = self.item_len;
+        self.encoder.attempt(|encoder| match item_len {
+            0 => encoder.primitive16(&value),
+            len => encoder.fixed(&value, len.into()),
+        })?;
         self.count += 1;
         Ok(())
     }

@@ -74,8 +74,16 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
             let data_type = self.next_of_set(name.as_bytes())?;
             return self.list.put_set(data_type, &value);
         }
-        self.begin_standard(name.as_bytes(), value.data_type())?;
-        self.list.encoder.primitive16(&value)
+        match value {
+            Primitive::Blank(DataType::NO_DATA) => {
+                self.bytes(name.as_bytes(), DataType::NO_DATA, &[])
+            }
+            Primitive::Other(data_type, bytes) => self.bytes(name.as_bytes(), data_type, bytes),
+            value => self.list.standard(|encoder| {
+                begin_element(encoder, name.as_bytes(), value.data_type())?;
+                encoder.primitive16(&value)
+            }),
+        }
     }
 
     /// Writes a standard element whose value is encoded already, or that is of
@@ -89,12 +97,16 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
         if self.list.in_set()? {
             return Err(EncodeError::Order { what: "standard data before set data" });
         }
-        self.begin_standard(name, data_type)?;
-        match data_type {
-            DataType::NO_DATA if value.is_empty() => Ok(()),
-            DataType::NO_DATA => Err(EncodeError::OutOfRange { what: "data of type NO_DATA" }),
-            _ => self.list.encoder.buf16(value, "element value"),
+        if data_type == DataType::NO_DATA && !value.is_empty() {
+            return Err(EncodeError::OutOfRange { what: "data of type NO_DATA" });
         }
+        self.list.standard(|encoder| {
+            begin_element(encoder, name, data_type)?;
+            match data_type {
+                DataType::NO_DATA => Ok(()),
+                _ => encoder.buf16(value, "element value"),
+            }
+        })
     }
 
     /// Begins an element that holds a container or an array.
@@ -106,21 +118,13 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
         if data_type == DataType::NO_DATA {
             return Err(EncodeError::OutOfRange { what: "data of type NO_DATA" });
         }
-        self.begin_standard(name.as_bytes(), data_type)?;
+        self.list.standard(|encoder| begin_element(encoder, name.as_bytes(), data_type))?;
         Ok(self.list.slot(data_type))
     }
 
     /// Writes the whole set data as bytes that are encoded already.
     pub fn set_data(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
         self.list.set_data(bytes)
-    }
-
-    #[inline]
-    fn begin_standard(&mut self, name: &[u8], data_type: DataType) -> Result<(), EncodeError> {
-        self.list.standard()?;
-        self.list.encoder.buf15(name, "element name")?;
-        self.list.encoder.u8(data_type.0);
-        Ok(())
     }
 
     fn next_of_set(&mut self, name: &[u8]) -> Result<DataType, EncodeError> {
@@ -137,5 +141,38 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
     #[inline]
     pub fn finish(self) -> Result<(), EncodeError> {
         self.list.finish()
+    }
+}
+
+#[inline]
+fn begin_element(
+    encoder: &mut Encoder<'_>,
+    name: &[u8],
+    data_type: DataType,
+) -> Result<(), EncodeError> {
+    encoder.buf15(name, "element name")?;
+    encoder.u8(data_type.0);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Encoded;
+
+    #[test]
+    fn an_element_of_no_data_ends_with_its_type() {
+        let mut buffer = [0; 32];
+        let mut encoder = Encoder::new(&mut buffer);
+        let slot = encoder.container(DataType::ELEMENT_LIST);
+        let mut list = slot.element_list(&ElementListHead::STANDARD).expect("a list begins");
+        list.put("A", Primitive::Blank(DataType::NO_DATA)).expect("no value is right");
+        list.put("B", 5_u64).expect("a value");
+        list.put("C", Primitive::Other(DataType::NO_DATA, b"x")).expect_err("a value is not");
+        list.finish().expect("complete");
+        let bytes = encoder.finish_bytes().expect("room");
+        assert_eq!(bytes, [8, 0, 2, 1, b'A', 128, 1, b'B', 4, 1, 5]);
+        let read = Encoded::new(DataType::ELEMENT_LIST, bytes).element_list().expect("well-formed");
+        assert_eq!(read.iter().filter(|entry| entry.is_ok()).count(), 2);
     }
 }

@@ -131,6 +131,21 @@ impl<'b> Encoder<'b> {
         if self.open == level { Ok(()) } else { Err(EncodeError::Unfinished) }
     }
 
+    /// Writes something in several steps; when one of them fails, nothing of it
+    /// stays.
+    #[inline]
+    pub(crate) fn attempt(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        let before = self.position;
+        let result = write(self);
+        if result.is_err() {
+            self.position = before;
+        }
+        result
+    }
+
     #[inline]
     pub(crate) fn chunk<const N: usize>(&mut self, bytes: [u8; N]) {
         if let Some(place) = self.buffer.get_mut(self.position..self.position + N) {

@@ -81,9 +81,10 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
             let data_type = self.next_of_set(field_id)?;
             return self.list.put_set(data_type, &value);
         }
-        self.list.standard()?;
-        self.list.encoder.u16(field_id as u16);
-        self.list.encoder.primitive16(&value)
+        self.list.standard(|encoder| {
+            encoder.u16(field_id as u16);
+            encoder.primitive16(&value)
+        })
     }
 
     /// Writes a blank field.
@@ -100,9 +101,10 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
         if self.list.in_set()? {
             return Err(EncodeError::Order { what: "standard data before set data" });
         }
-        self.list.standard()?;
-        self.list.encoder.u16(field_id as u16);
-        self.list.encoder.buf16(value, "field value")
+        self.list.standard(|encoder| {
+            encoder.u16(field_id as u16);
+            encoder.buf16(value, "field value")
+        })
     }
 
     /// Begins a field that holds a container or an array.
@@ -115,8 +117,10 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
             let expected = self.next_of_set(field_id)?;
             return self.list.set_slot(expected, data_type);
         }
-        self.list.standard()?;
-        self.list.encoder.u16(field_id as u16);
+        self.list.standard(|encoder| {
+            encoder.u16(field_id as u16);
+            Ok(())
+        })?;
         Ok(self.list.slot(data_type))
     }
 

@@ -68,13 +68,17 @@ impl<'e, 'b> FilterListWriter<'e, 'b> {
         let mut flags = FilterEntryFlags::empty();
         flags.set(FilterEntryFlags::HAS_CONTAINER_TYPE, own_type.is_some());
         flags.set(FilterEntryFlags::HAS_PERM_DATA, perm_data.is_some());
-        self.encoder.chunk([flags.bits() << 4 | action.0 & 0x0F, id]);
-        if let Some(own_type) = own_type {
-            self.encoder.u8(own_type.container_code());
-        }
-        self.count = count;
         let flag = FilterListFlags::HAS_PER_ENTRY_PERM_DATA.bits();
-        entry_perm_data(self.encoder, perm_data, self.flags_at, flag)
+        let flags_at = self.flags_at;
+        self.encoder.attempt(|encoder| {
+            encoder.chunk([flags.bits() << 4 | action.0 & 0x0F, id]);
+            if let Some(own_type) = own_type {
+                encoder.u8(own_type.container_code());
+            }
+            entry_perm_data(encoder, perm_data, flags_at, flag)
+        })?;
+        self.count = count;
+        Ok(())
     }
 
     /// Begins an entry with data of the list's container type, or of

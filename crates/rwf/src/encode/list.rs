@@ -105,15 +105,19 @@ impl<'e, 'b, Defs: ExactSizeIterator> List<'e, 'b, Defs> {
         }
     }
 
-    /// Counts one more standard entry.
+    /// Writes and counts one more standard entry.
     #[inline]
-    pub(super) fn standard(&mut self) -> Result<(), EncodeError> {
+    pub(super) fn standard(
+        &mut self,
+        write: impl FnOnce(&mut Encoder<'b>) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
         if !self.standard {
             return Err(EncodeError::Order { what: "an entry behind the set data" });
         }
         if self.count >= 0xFFFF {
             return Err(EncodeError::TooMany { what: "a list", max: 0xFFFF });
         }
+        self.encoder.attempt(write)?;
         self.count += 1;
         Ok(())
     }
@@ -124,7 +128,7 @@ impl<'e, 'b, Defs: ExactSizeIterator> List<'e, 'b, Defs> {
         data_type: DataType,
         value: &Primitive<'_>,
     ) -> Result<(), EncodeError> {
-        self.encoder.set_value(data_type, value)
+        self.encoder.attempt(|encoder| encoder.set_value(data_type, value))
     }
 
     /// Begins the next value of the set, which is a container or an array.

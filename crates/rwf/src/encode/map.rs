@@ -83,15 +83,16 @@ impl<'e, 'b> MapWriter<'e, 'b> {
         if found != self.key_type {
             return Err(EncodeError::WrongType { expected: self.key_type, found });
         }
-        self.body.entry(self.encoder)?;
-        let mut flags = EntryFlags::empty();
-        flags.set(EntryFlags::HAS_PERM_DATA, perm_data.is_some());
-        self.encoder.u8(flags.bits() << 4 | action.0 & 0x0F);
         let flag = MapFlags::HAS_PER_ENTRY_PERM_DATA.bits();
-        entry_perm_data(self.encoder, perm_data, self.body.flags_at, flag)?;
-        let at = self.encoder.reserve_len();
-        self.encoder.primitive(key)?;
-        self.encoder.close_u15(at, "map key")
+        self.body.entry(self.encoder, |encoder, flags_at| {
+            let mut flags = EntryFlags::empty();
+            flags.set(EntryFlags::HAS_PERM_DATA, perm_data.is_some());
+            encoder.u8(flags.bits() << 4 | action.0 & 0x0F);
+            entry_perm_data(encoder, perm_data, flags_at, flag)?;
+            let at = encoder.reserve_len();
+            encoder.primitive(key)?;
+            encoder.close_u15(at, "map key")
+        })
     }
 
     #[inline]

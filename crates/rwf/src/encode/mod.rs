@@ -80,9 +80,15 @@ impl Body {
         Ok(Slot::behind_len(encoder, self.container_type, Ending::Len15, "summary data"))
     }
 
-    /// Counts one more entry; the first one writes hint and count.
+    /// Writes and counts the head of one more entry, in front of its data; the
+    /// first one writes hint and count before it. `write` gets the place of
+    /// the flags.
     #[inline]
-    fn entry(&mut self, encoder: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn entry<'b>(
+        &mut self,
+        encoder: &mut Encoder<'b>,
+        write: impl FnOnce(&mut Encoder<'b>, usize) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
         encoder.check(self.level)?;
         if self.count_at.is_none() {
             self.write_count(encoder)?;
@@ -90,6 +96,8 @@ impl Body {
         if self.count >= 0xFFFF {
             return Err(EncodeError::TooMany { what: "a map, vector or series", max: 0xFFFF });
         }
+        let flags_at = self.flags_at;
+        encoder.attempt(|encoder| write(encoder, flags_at))?;
         self.count += 1;
         Ok(())
     }
@@ -125,8 +133,8 @@ fn entry_perm_data(
     flag: u8,
 ) -> Result<(), EncodeError> {
     if let Some(bytes) = perm_data {
-        encoder.or_u8(flags_at, flag);
         encoder.buf15(bytes, "permission data")?;
+        encoder.or_u8(flags_at, flag);
     }
     Ok(())
 }

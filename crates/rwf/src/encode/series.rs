@@ -63,7 +63,7 @@ impl<'e, 'b> SeriesWriter<'e, 'b> {
         if container_type == DataType::NO_DATA {
             return Err(EncodeError::Order { what: "data of an entry that has none" });
         }
-        self.body.entry(self.encoder)?;
+        self.body.entry(self.encoder, |_, _| Ok(()))?;
         Ok(Slot::behind_len(self.encoder, container_type, Ending::Len16, "series entry"))
     }
 
@@ -72,7 +72,7 @@ impl<'e, 'b> SeriesWriter<'e, 'b> {
         if self.body.container_type != DataType::NO_DATA {
             return Err(EncodeError::Order { what: "an entry without its data" });
         }
-        self.body.entry(self.encoder)
+        self.body.entry(self.encoder, |_, _| Ok(()))
     }
 
     /// Fills in the count.

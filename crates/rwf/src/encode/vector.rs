@@ -66,13 +66,14 @@ impl<'e, 'b> VectorWriter<'e, 'b> {
         index: u32,
         perm_data: Option<&[u8]>,
     ) -> Result<(), EncodeError> {
-        self.body.entry(self.encoder)?;
-        let mut flags = EntryFlags::empty();
-        flags.set(EntryFlags::HAS_PERM_DATA, perm_data.is_some());
-        self.encoder.u8(flags.bits() << 4 | action.0 & 0x0F);
-        self.encoder.u30_rb(index, "vector index")?;
         let flag = VectorFlags::HAS_PER_ENTRY_PERM_DATA.bits();
-        entry_perm_data(self.encoder, perm_data, self.body.flags_at, flag)
+        self.body.entry(self.encoder, |encoder, flags_at| {
+            let mut flags = EntryFlags::empty();
+            flags.set(EntryFlags::HAS_PERM_DATA, perm_data.is_some());
+            encoder.u8(flags.bits() << 4 | action.0 & 0x0F);
+            encoder.u30_rb(index, "vector index")?;
+            entry_perm_data(encoder, perm_data, flags_at, flag)
+        })
     }
 
     fn is_bare(&self, action: VectorAction) -> bool {

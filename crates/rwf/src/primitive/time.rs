@@ -34,22 +34,15 @@ impl Date {
         self.day == 0 && self.month == 0 && self.year == 0
     }
 
-    #[inline]
-    fn from_bytes([day, month, high, low]: [u8; 4]) -> Self {
-        Self { day, month, year: u16::from_be_bytes([high, low]) }
-    }
-
     /// A day above 31 and a month above 12 read as 0, as the vendor's decoder
     /// has it: they are no information.
     #[inline]
-    fn without_impossible_parts(mut self) -> Self {
-        if self.day > 31 {
-            self.day = 0;
+    fn from_bytes([day, month, high, low]: [u8; 4]) -> Self {
+        Self {
+            day: if day > 31 { 0 } else { day },
+            month: if month > 12 { 0 } else { month },
+            year: u16::from_be_bytes([high, low]),
         }
-        if self.month > 12 {
-            self.month = 0;
-        }
-        self
     }
 
     #[inline]
@@ -57,7 +50,7 @@ impl Date {
         match <[u8; 4]>::try_from(data.bytes) {
             Ok(bytes) => {
                 let date = Self::from_bytes(bytes);
-                Ok((!date.is_blank()).then(|| date.without_impossible_parts()))
+                Ok((!date.is_blank()).then_some(date))
             }
             Err(_) if data.bytes.is_empty() => Ok(None),
             Err(_) => Err(data.length_error(DataType::DATE)),
@@ -334,10 +327,7 @@ impl DateTime {
             Some(Self { date: Date::from_bytes(*date), time: Time::from_bytes(time)? })
         });
         match value {
-            Some(value) if value.is_blank() => Ok(None),
-            Some(Self { date, time }) => {
-                Ok(Some(Self { date: date.without_impossible_parts(), time }))
-            }
+            Some(value) => Ok((!value.is_blank()).then_some(value)),
             None if data.bytes.is_empty() => Ok(None),
             None => Err(data.length_error(DataType::DATETIME)),
         }
@@ -415,6 +405,7 @@ mod tests {
     fn impossible_days_and_months_read_as_zero() {
         let date = Encoded::new(DataType::DATE, &[40, 20, 7, 0xE9]).date();
         assert_eq!(date, Ok(Some(Date::new(2025, 0, 0))));
+        assert_eq!(Encoded::new(DataType::DATE, &[40, 20, 0, 0]).date(), Ok(None));
         assert_eq!(Date::new(2025, 3, 7).to_string(), "2025-03-07");
     }
 }
