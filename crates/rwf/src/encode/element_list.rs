@@ -127,7 +127,7 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
         self.list.set_data(bytes)
     }
 
-    fn next_of_set(&mut self, name: &[u8]) -> Result<DataType, EncodeError> {
+    fn next_of_set(&self, name: &[u8]) -> Result<DataType, EncodeError> {
         match self.list.next_def() {
             Some((expected, data_type)) if expected == name => Ok(data_type),
             _ => Err(EncodeError::Order { what: "an element out of the order of its set" }),
@@ -173,6 +173,6 @@ mod tests {
         let bytes = encoder.finish_bytes().expect("room");
         assert_eq!(bytes, [8, 0, 2, 1, b'A', 128, 1, b'B', 4, 1, 5]);
         let read = Encoded::new(DataType::ELEMENT_LIST, bytes).element_list().expect("well-formed");
-        assert_eq!(read.iter().filter(|entry| entry.is_ok()).count(), 2);
+        assert_eq!(read.iter().flatten().count(), 2);
     }
 }

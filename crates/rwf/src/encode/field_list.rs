@@ -129,7 +129,7 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
         self.list.set_data(bytes)
     }
 
-    fn next_of_set(&mut self, field_id: i16) -> Result<DataType, EncodeError> {
+    fn next_of_set(&self, field_id: i16) -> Result<DataType, EncodeError> {
         match self.list.next_def() {
             Some((expected, data_type)) if expected == field_id => Ok(data_type),
             _ => Err(EncodeError::Order { what: "a field out of the order of its set" }),
@@ -143,5 +143,49 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
     #[inline]
     pub fn finish(self) -> Result<(), EncodeError> {
         self.list.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Encoded, LocalSetDefsBuf, Real, SetDefs};
+
+    #[test]
+    fn what_fails_is_left_out_and_the_rest_goes_on() {
+        let rows = LocalSetDefsBuf::fields(&[(0, &[(1, DataType::UINT_1), (22, DataType::REAL)])]);
+        let rows = rows.expect("valid definitions");
+        let defs = rows.defs();
+        let mut buffer = [0; 64];
+        let mut encoder = Encoder::new(&mut buffer);
+        let slot = encoder.container(DataType::FIELD_LIST);
+        let set = Some(SetHead { id: None, def: defs.field_set(0) });
+        let head = FieldListHead { info: None, set, standard: true };
+        let mut list = slot.field_list(&head).expect("a list begins");
+        list.put(1, 256_u64).expect_err("does not fit a byte");
+        list.put(22, Real::decimal(1, 0)).expect_err("not the next of the set");
+        list.put(1, 255_u64).expect("fits a byte");
+        list.put(22, 5_u64).expect_err("of the wrong type");
+        list.blank(22).expect("any type may be blank");
+        list.put(3, Primitive::Rmtes(&vec![b'x'; 65536])).expect_err("too long");
+        list.put(3, Primitive::rmtes("x")).expect("short enough");
+        list.finish().expect("complete");
+        let bytes = encoder.finish_bytes().expect("room");
+        let data = Encoded::new(DataType::FIELD_LIST, bytes);
+        let list = data.field_list_with(&SetDefs::local(defs)).expect("well-formed");
+        let read: Vec<_> = list.iter().flatten().map(|e| (e.field_id, e.value.bytes())).collect();
+        assert_eq!(read, [(1, &[255][..]), (22, &[]), (3, b"x")]);
+    }
+
+    #[test]
+    fn a_list_with_set_data_missing_cannot_be_finished() {
+        let rows = LocalSetDefsBuf::fields(&[(0, &[(1, DataType::UINT)])]).expect("valid");
+        let defs = rows.defs();
+        let mut buffer = [0; 64];
+        let mut encoder = Encoder::new(&mut buffer);
+        let head = FieldListHead::set_defined(defs.field_set(0).expect("defined"));
+        let list = encoder.container(DataType::FIELD_LIST).field_list(&head).expect("begins");
+        assert!(matches!(list.finish(), Err(EncodeError::Order { .. })));
+        assert_eq!(encoder.finish(), Err(EncodeError::Unfinished));
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct List<'e, 'b, Defs> {
     count: u32,
 }
 
-impl<'e, 'b, Defs: ExactSizeIterator> List<'e, 'b, Defs> {
+impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
     /// Writes the flags, the set id and what comes before the first entry.
     #[inline]
     pub(super) fn begin(
@@ -98,10 +98,16 @@ impl<'e, 'b, Defs: ExactSizeIterator> List<'e, 'b, Defs> {
     }
 
     /// The definition of the next value of the set.
-    pub(super) fn next_def(&mut self) -> Option<Defs::Item> {
-        match &mut self.set {
-            SetPart::Open(defs) => defs.next(),
+    pub(super) fn next_def(&self) -> Option<Defs::Item> {
+        match &self.set {
+            SetPart::Open(defs) => defs.clone().next(),
             _ => None,
+        }
+    }
+
+    fn advance_set(&mut self) {
+        if let SetPart::Open(defs) = &mut self.set {
+            defs.next();
         }
     }
 
@@ -128,7 +134,9 @@ impl<'e, 'b, Defs: ExactSizeIterator> List<'e, 'b, Defs> {
         data_type: DataType,
         value: &Primitive<'_>,
     ) -> Result<(), EncodeError> {
-        self.encoder.attempt(|encoder| encoder.set_value(data_type, value))
+        self.encoder.attempt(|encoder| encoder.set_value(data_type, value))?;
+        self.advance_set();
+        Ok(())
     }
 
     /// Begins the next value of the set, which is a container or an array.
@@ -140,6 +148,7 @@ impl<'e, 'b, Defs: ExactSizeIterator> List<'e, 'b, Defs> {
         if expected != found || !(found.is_container() || found == DataType::ARRAY) {
             return Err(EncodeError::WrongType { expected, found });
         }
+        self.advance_set();
         Ok(self.slot(found))
     }
 

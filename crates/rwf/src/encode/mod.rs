@@ -5,6 +5,9 @@
 //! nothing can be written into the parent meanwhile. One that is dropped
 //! without `finish` makes the next call on its parent fail with
 //! [`EncodeError::Unfinished`].
+//!
+//! A `put`, `bytes`, `entry` or `bare_entry` that returns an error has written
+//! nothing: the value can be left out and the rest goes on.
 
 mod array;
 mod element_list;
