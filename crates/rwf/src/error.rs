@@ -97,6 +97,14 @@ pub struct DecodeError {
     pub path: Path,
 }
 
+impl DecodeError {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new(kind: DecodeErrorKind, offset: u32, path: Path) -> Self {
+        Self { kind, offset, path }
+    }
+}
+
 /// What is wrong with bytes that should be RWF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

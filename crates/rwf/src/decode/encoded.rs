@@ -75,14 +75,12 @@ impl<'a> Encoded<'a> {
         Reader::new(self.bytes, self.offset, self.path)
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub(crate) fn error(&self, kind: DecodeErrorKind) -> DecodeError {
-        DecodeError { kind, offset: self.offset, path: self.path }
+        DecodeError::new(kind, self.offset, self.path)
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub(crate) fn length_error(&self, data_type: DataType) -> DecodeError {
         let len = self.bytes.len() as u32;
         self.error(DecodeErrorKind::PrimitiveLength { data_type, len })

@@ -99,6 +99,7 @@ struct SetPart<'a, Def> {
 }
 
 impl<'a, Def> SetPart<'a, Def> {
+    #[inline]
     fn read(
         reader: &mut Reader<'a>,
         flags: ListFlags,

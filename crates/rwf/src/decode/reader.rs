@@ -1,4 +1,10 @@
 //! The cursor that all decoders read through.
+//!
+//! A reader must stay in registers: then reading is a comparison and a load. It
+//! does as long as its address goes nowhere, so everything here is inlined, and
+//! what is rare (long forms, errors) is a function that gets and gives values.
+
+#![allow(clippy::inline_always, reason = "measured: outlined, a field costs three times as much")]
 
 use crate::error::{DecodeError, DecodeErrorKind, Level, Path};
 use crate::{DataType, Encoded};
@@ -20,7 +26,7 @@ impl<'a> Reader<'a> {
     pub(crate) const EMPTY: Self = Self { rest: &[], end: 0, path: Path::ROOT };
 
     /// A reader over `data`, which is inside one more `level`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(data: &Encoded<'a>, level: Level) -> Result<Self, DecodeError> {
         match data.path.enter(level) {
             Some(path) => Ok(Self::new(data.bytes, data.offset, path)),
@@ -28,47 +34,49 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(bytes: &'a [u8], offset: u32, path: Path) -> Self {
         Self { rest: bytes, end: offset.wrapping_add(bytes.len() as u32), path }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.rest.len()
     }
 
     /// The bytes that are left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remaining(&self) -> &'a [u8] {
         self.rest
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offset(&self) -> u32 {
         self.end.wrapping_sub(self.rest.len() as u32)
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn error(&self, kind: DecodeErrorKind) -> DecodeError {
-        DecodeError { kind, offset: self.offset(), path: self.path }
+        DecodeError::new(kind, self.offset(), self.path)
     }
 
-    #[cold]
-    #[inline(never)]
+    /// By value all the way: a reader whose address goes to a function that is
+    /// not inlined would have to live in memory instead of registers.
+    #[inline(always)]
     fn truncated(&self, what: &'static str, needed: usize) -> DecodeError {
-        let left = self.rest.len() as u32;
-        self.error(DecodeErrorKind::Truncated { what, needed: needed as u32, left })
+        truncated(self.rest.len() as u32, self.end, self.path, what, needed as u32)
     }
 
-    #[inline]
-    fn chunk<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeError> {
+    #[inline(always)]
+    pub(crate) fn chunk<const N: usize>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<[u8; N], DecodeError> {
         match self.rest.split_first_chunk::<N>() {
             Some((chunk, rest)) => {
                 self.rest = rest;
@@ -78,29 +86,29 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u8(&mut self, what: &'static str) -> Result<u8, DecodeError> {
         Ok(self.chunk::<1>(what)?[0])
     }
 
     /// The next byte, which stays unread.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek_u8(&self, what: &'static str) -> Result<u8, DecodeError> {
         self.rest.first().copied().ok_or_else(|| self.truncated(what, 1))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
         Ok(u16::from_be_bytes(self.chunk(what)?))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u32(&mut self, what: &'static str) -> Result<u32, DecodeError> {
         Ok(u32::from_be_bytes(self.chunk(what)?))
     }
 
     /// `0xxxxxxx`, or the low 15 bits of `1xxxxxxx xxxxxxxx`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u15_rb(&mut self, what: &'static str) -> Result<u16, DecodeError> {
         let first = self.u8(what)?;
         if first < 0x80 {
@@ -110,18 +118,21 @@ impl<'a> Reader<'a> {
     }
 
     /// A byte up to FD, or `FE` and two bytes. `FF` has no meaning.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u16_ob(&mut self, what: &'static str) -> Result<u16, DecodeError> {
-        match self.u8(what)? {
-            0xFE => self.u16(what),
-            0xFF => Err(self.error(DecodeErrorKind::LengthByte { what })),
-            short => Ok(short as u16),
+        let first = self.u8(what)?;
+        if first < 0xFE {
+            return Ok(first as u16);
         }
+        if first == 0xFF {
+            return Err(self.error(DecodeErrorKind::LengthByte { what }));
+        }
+        self.u16(what)
     }
 
     /// The two top bits tell the size: `00` one, `10` two, `01` three and `11`
     /// four bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u30_rb(&mut self, what: &'static str) -> Result<u32, DecodeError> {
         let first = self.u8(what)?;
         let high = first as u32 & 0x3F;
@@ -136,7 +147,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bytes(
         &mut self,
         len: usize,
@@ -152,28 +163,28 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes behind a length of one byte.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn buf8(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let len = self.u8(what)?;
         self.bytes(len as usize, what)
     }
 
     /// Bytes behind a [`u15_rb`](Self::u15_rb) length.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn buf15(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let len = self.u15_rb(what)?;
         self.bytes(len as usize, what)
     }
 
     /// Bytes behind a [`u16_ob`](Self::u16_ob) length.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn buf16(&mut self, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let len = self.u16_ob(what)?;
         self.bytes(len as usize, what)
     }
 
     /// The next `len` bytes as data of a type, to be decoded by the caller.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn data(
         &mut self,
         len: usize,
@@ -186,7 +197,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Data behind a [`u15_rb`](Self::u15_rb) length.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn data15(
         &mut self,
         data_type: DataType,
@@ -197,7 +208,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Data behind a [`u16_ob`](Self::u16_ob) length.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn data16(
         &mut self,
         data_type: DataType,
@@ -208,7 +219,7 @@ impl<'a> Reader<'a> {
     }
 
     /// All that is left, as data of a type.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest(&mut self, data_type: DataType) -> Encoded<'a> {
         let data = Encoded { bytes: self.rest, offset: self.offset(), data_type, path: self.path };
         self.rest = &[];
@@ -216,11 +227,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A reader over the next `len` bytes alone.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn split(&mut self, len: usize, what: &'static str) -> Result<Self, DecodeError> {
         let offset = self.offset();
         Ok(Self::new(self.bytes(len, what)?, offset, self.path))
     }
+}
+
+#[cold]
+#[inline(never)]
+fn truncated(left: u32, end: u32, path: Path, what: &'static str, needed: u32) -> DecodeError {
+    let kind = DecodeErrorKind::Truncated { what, needed, left };
+    DecodeError { kind, offset: end.wrapping_sub(left), path }
 }
 
 #[cfg(test)]

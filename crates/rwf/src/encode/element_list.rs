@@ -1,7 +1,7 @@
 //! Element lists.
 
-use crate::decode::{ElementSetDefEntries, ListFlags};
-use crate::encode::list::{List, SetHead};
+use crate::decode::ElementSetDefEntries;
+use crate::encode::list::{List, SetHead, list_flags};
 use crate::encode::slot::Close;
 use crate::encode::{Encoder, Slot};
 use crate::error::EncodeError;
@@ -48,16 +48,13 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
         head: &ElementListHead<'e>,
         close: Close,
     ) -> Result<Self, EncodeError> {
-        let flags_at = encoder.position();
-        encoder.u8(0);
-        let mut flags = ListFlags::empty();
+        encoder.u8(list_flags(head.info.is_some(), head.set.as_ref(), head.standard).bits());
         if let Some(info) = head.info {
-            flags |= ListFlags::HAS_INFO;
             let [high, low] = info.list_number.to_be_bytes();
             encoder.chunk([2, high, low]);
         }
         let set = head.set.map(|set| (set.id, set.def.map(|def| def.entries())));
-        let list = List::begin(encoder, close, (flags_at, flags), set, head.standard)?;
+        let list = List::begin(encoder, close, set, head.standard)?;
         Ok(Self { list })
     }
 

@@ -166,6 +166,26 @@ impl<'b> Encoder<'b> {
         }
     }
 
+    /// A prefix and the first `len` of 8 bytes, with one check for both: what a
+    /// number costs is mostly checks.
+    #[inline]
+    pub(crate) fn prefixed<const P: usize>(&mut self, prefix: [u8; P], bytes: [u8; 8], len: usize) {
+        if let Some(place) = self.buffer.get_mut(self.position..self.position + P + 8) {
+            let (head, tail) = place.split_at_mut(P);
+            head.copy_from_slice(&prefix);
+            tail.copy_from_slice(&bytes);
+            self.position += P + len;
+        } else {
+            self.prefixed_at_the_end(&prefix, &bytes[..len]);
+        }
+    }
+
+    #[cold]
+    fn prefixed_at_the_end(&mut self, prefix: &[u8], bytes: &[u8]) {
+        self.slice(prefix);
+        self.slice(bytes);
+    }
+
     #[inline]
     pub(crate) fn slice(&mut self, bytes: &[u8]) {
         let end = self.position + bytes.len();
@@ -203,15 +223,15 @@ impl<'b> Encoder<'b> {
     /// The shortest two's complement form.
     #[inline]
     pub(crate) fn signed(&mut self, value: i64) {
-        let len = int::signed_len(value);
-        self.chunk_prefix((value << (64 - 8 * len)).to_be_bytes(), len);
+        let (bytes, len) = int::signed_bytes(value);
+        self.chunk_prefix(bytes, len);
     }
 
     /// The shortest unsigned form.
     #[inline]
     pub(crate) fn unsigned(&mut self, value: u64) {
-        let len = int::unsigned_len(value);
-        self.chunk_prefix((value << (64 - 8 * len)).to_be_bytes(), len);
+        let (bytes, len) = int::unsigned_bytes(value);
+        self.chunk_prefix(bytes, len);
     }
 
     #[inline]

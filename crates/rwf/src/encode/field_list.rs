@@ -1,7 +1,7 @@
 //! Field lists.
 
-use crate::decode::{FieldSetDefEntries, ListFlags};
-use crate::encode::list::{List, SetHead};
+use crate::decode::FieldSetDefEntries;
+use crate::encode::list::{List, SetHead, list_flags};
 use crate::encode::slot::Close;
 use crate::encode::{Encoder, Slot};
 use crate::error::EncodeError;
@@ -53,18 +53,15 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
         head: &FieldListHead<'e>,
         close: Close,
     ) -> Result<Self, EncodeError> {
-        let flags_at = encoder.position();
-        encoder.u8(0);
-        let mut flags = ListFlags::empty();
+        encoder.u8(list_flags(head.info.is_some(), head.set.as_ref(), head.standard).bits());
         if let Some(info) = head.info {
-            flags |= ListFlags::HAS_INFO;
             let at = encoder.reserve_len();
             encoder.u15_rb(info.dictionary_id, "dictionary id")?;
             encoder.u16(info.list_number);
             encoder.close_u8(at, "field list info")?;
         }
         let set = head.set.map(|set| (set.id, set.def.map(|def| def.entries())));
-        let list = List::begin(encoder, close, (flags_at, flags), set, head.standard)?;
+        let list = List::begin(encoder, close, set, head.standard)?;
         Ok(Self { list })
     }
 
@@ -81,10 +78,7 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
             let data_type = self.next_of_set(field_id)?;
             return self.list.put_set(data_type, &value);
         }
-        self.list.standard(|encoder| {
-            encoder.u16(field_id as u16);
-            encoder.primitive16(&value)
-        })
+        self.list.standard(|encoder| encoder.field(field_id, &value))
     }
 
     /// Writes a blank field.
@@ -129,6 +123,7 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
         self.list.set_data(bytes)
     }
 
+    #[inline]
     fn next_of_set(&self, field_id: i16) -> Result<DataType, EncodeError> {
         match self.list.next_def() {
             Some((expected, data_type)) if expected == field_id => Ok(data_type),

@@ -28,6 +28,21 @@ enum SetPart<Defs> {
     Bytes,
 }
 
+/// The flags of a list that begins like this.
+#[inline]
+pub(super) fn list_flags<Def>(
+    has_info: bool,
+    set: Option<&SetHead<Def>>,
+    standard: bool,
+) -> ListFlags {
+    let mut flags = ListFlags::empty();
+    flags.set(ListFlags::HAS_INFO, has_info);
+    flags.set(ListFlags::HAS_SET_DATA, set.is_some());
+    flags.set(ListFlags::HAS_SET_ID, set.is_some_and(|set| set.id.is_some()));
+    flags.set(ListFlags::HAS_STANDARD_DATA, standard);
+    flags
+}
+
 /// The entries of a list that is being written.
 #[derive(Debug)]
 pub(super) struct List<'e, 'b, Defs> {
@@ -44,30 +59,23 @@ pub(super) struct List<'e, 'b, Defs> {
 }
 
 impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
-    /// Writes the flags, the set id and what comes before the first entry.
+    /// Writes the set id and what comes before the first entry.
     #[inline]
     pub(super) fn begin(
         encoder: &'e mut Encoder<'b>,
         close: Close,
-        (flags_at, mut flags): (usize, ListFlags),
         set: Option<(Option<u16>, Option<Defs>)>,
         standard: bool,
     ) -> Result<Self, EncodeError> {
         let mut part = SetPart::Done;
         let mut set_len_at = None;
         if let Some((id, defs)) = set {
-            flags |= ListFlags::HAS_SET_DATA;
             if let Some(id) = id {
-                flags |= ListFlags::HAS_SET_ID;
                 encoder.u15_rb(id, "set id")?;
             }
             set_len_at = standard.then(|| encoder.reserve_len());
             part = defs.map_or(SetPart::Bytes, SetPart::Open);
         }
-        if standard {
-            flags |= ListFlags::HAS_STANDARD_DATA;
-        }
-        encoder.patch_u8(flags_at, flags.bits());
         let level = encoder.open();
         let mut list =
             Self { encoder, close, level, set: part, set_len_at, standard, count_at: 0, count: 0 };
@@ -98,6 +106,7 @@ impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
     }
 
     /// The definition of the next value of the set.
+    #[inline]
     pub(super) fn next_def(&self) -> Option<Defs::Item> {
         match &self.set {
             SetPart::Open(defs) => defs.clone().next(),
@@ -105,6 +114,7 @@ impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
         }
     }
 
+    #[inline]
     fn advance_set(&mut self) {
         if let SetPart::Open(defs) = &mut self.set {
             defs.next();
@@ -129,6 +139,7 @@ impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
     }
 
     /// Writes the next value of the set.
+    #[inline]
     pub(super) fn put_set(
         &mut self,
         data_type: DataType,

@@ -89,9 +89,17 @@ impl<'e, 'b> MapWriter<'e, 'b> {
             flags.set(EntryFlags::HAS_PERM_DATA, perm_data.is_some());
             encoder.u8(flags.bits() << 4 | action.0 & 0x0F);
             entry_perm_data(encoder, perm_data, flags_at, flag)?;
-            let at = encoder.reserve_len();
-            encoder.primitive(key)?;
-            encoder.close_u15(at, "map key")
+            match *key {
+                Primitive::Buffer(bytes)
+                | Primitive::Ascii(bytes)
+                | Primitive::Utf8(bytes)
+                | Primitive::Rmtes(bytes) => encoder.buf15(bytes, "map key"),
+                ref other => {
+                    let at = encoder.reserve_len();
+                    encoder.primitive(other)?;
+                    encoder.close_u15(at, "map key")
+                }
+            }
         })
     }
 

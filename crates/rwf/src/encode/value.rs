@@ -35,17 +35,53 @@ impl Encoder<'_> {
         Ok(())
     }
 
+    /// A field id and the value behind its `u16_ob` length. What fields mostly
+    /// are goes the short way, with one check of the room.
+    #[inline]
+    pub(crate) fn field(
+        &mut self,
+        field_id: i16,
+        value: &Primitive<'_>,
+    ) -> Result<(), EncodeError> {
+        let [high, low] = field_id.to_be_bytes();
+        match *value {
+            Primitive::Real(real) if real.hint().is_finite() => {
+                let (bytes, len) = int::signed_bytes(real.mantissa());
+                self.prefixed([high, low, 1 + len as u8, real.hint().code()], bytes, len);
+            }
+            Primitive::Uint(number) => {
+                let (bytes, len) = int::unsigned_bytes(number);
+                self.prefixed([high, low, len as u8], bytes, len);
+            }
+            Primitive::Enum(number) => {
+                let (bytes, len) = int::unsigned_bytes(number.into());
+                self.prefixed([high, low, len as u8], bytes, len);
+            }
+            Primitive::Int(number) => {
+                let (bytes, len) = int::signed_bytes(number);
+                self.prefixed([high, low, len as u8], bytes, len);
+            }
+            Primitive::Time(time) => {
+                let precision = time.precision();
+                let len = precision.byte_len();
+                self.prefixed([high, low, len as u8], time.to_bytes(precision), len);
+            }
+            Primitive::Date(date) => {
+                let [a, b, c, d] = date.to_bytes();
+                self.chunk([high, low, 4, a, b, c, d]);
+            }
+            ref other => {
+                self.chunk([high, low]);
+                return self.primitive16(other);
+            }
+        }
+        Ok(())
+    }
+
     /// The bytes of a value behind their `u16_ob` length.
     #[inline]
     pub(crate) fn primitive16(&mut self, value: &Primitive<'_>) -> Result<(), EncodeError> {
         match *value {
-            // Never as long as the short form of the length can say.
-            Primitive::Real(real) => {
-                let at = self.reserve_len();
-                self.real(real);
-                self.patch_u8(at, (self.position() - at - 1) as u8);
-                Ok(())
-            }
             Primitive::Buffer(bytes)
             | Primitive::Ascii(bytes)
             | Primitive::Utf8(bytes)
@@ -97,7 +133,42 @@ impl Encoder<'_> {
     }
 
     /// A set-defined value, in the form that its definition type asks for.
+    #[inline]
     pub(crate) fn set_value(
+        &mut self,
+        data_type: DataType,
+        value: &Primitive<'_>,
+    ) -> Result<(), EncodeError> {
+        match (data_type, *value) {
+            (DataType::REAL, Primitive::Real(real)) if real.hint().is_finite() => {
+                let (bytes, len) = int::signed_bytes(real.mantissa());
+                self.prefixed([1 + len as u8, real.hint().code()], bytes, len);
+                Ok(())
+            }
+            (DataType::UINT, Primitive::Uint(number)) => {
+                let (bytes, len) = int::unsigned_bytes(number);
+                self.prefixed([len as u8], bytes, len);
+                Ok(())
+            }
+            (DataType::ENUM, Primitive::Enum(number)) => {
+                let (bytes, len) = int::unsigned_bytes(number.into());
+                self.prefixed([len as u8], bytes, len);
+                Ok(())
+            }
+            (
+                DataType::RMTES_STRING | DataType::ASCII_STRING | DataType::BUFFER,
+                Primitive::Rmtes(bytes) | Primitive::Ascii(bytes) | Primitive::Buffer(bytes),
+            ) if value.data_type() == data_type => self.buf16(bytes, "value"),
+            (DataType::UINT_4, Primitive::Uint(number @ 0..=0xFFFF_FFFF)) => {
+                self.u32(number as u32);
+                Ok(())
+            }
+            _ => self.any_set_value(data_type, value),
+        }
+    }
+
+    #[inline(never)]
+    fn any_set_value(
         &mut self,
         data_type: DataType,
         value: &Primitive<'_>,

@@ -127,21 +127,22 @@ impl MsgHeader {
 
     /// Reads the shared part; returns it with readers over the parts of the
     /// class and over the payload.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: see the reader")]
     pub(super) fn read(
         mut reader: Reader<'_>,
     ) -> Result<(Self, Reader<'_>, Reader<'_>), DecodeError> {
         let header_size = reader.u16("message header size")? as usize;
         let mut header = reader.split(header_size, "message header")?;
         let payload = reader;
-        let code = header.u8("message class")?;
+        let [code, domain, stream_id @ ..] = header.chunk::<6>("start of the message header")?;
         let Some(class) = MsgClass::from_code(code) else {
             return Err(header.error(DecodeErrorKind::MsgClass(code & 0x1F)));
         };
         let shared = Self {
             class,
-            domain: Domain(header.u8("domain")?),
-            stream_id: header.u32("stream id")? as i32,
+            domain: Domain(domain),
+            stream_id: i32::from_be_bytes(stream_id),
             flags: header.u15_rb("message flags")?,
             container_type: DataType::from_container_code(header.u8("container type")?),
             payload_start: 2 + header_size,

@@ -58,7 +58,8 @@ impl<'a> MsgKey<'a> {
     }
 
     /// Reads the key size and the key.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: see the reader")]
     pub(crate) fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let size = reader.u15_rb("message key size")?;
         let mut key = reader.split(size as usize, "message key")?;

@@ -1,5 +1,7 @@
 //! Decoding of the parts of each class, in wire order.
 
+#![allow(clippy::inline_always, reason = "measured: see the reader")]
+
 use crate::decode::Reader;
 use crate::error::DecodeError;
 use crate::msg::{
@@ -31,34 +33,35 @@ macro_rules! optional_trailing {
     };
 }
 
-#[inline]
+/// Updates are most of what there is: they are decoded here, the other classes
+/// in functions of their own.
+#[inline(always)]
 pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
-    let (header, mut parts, mut rest) = MsgHeader::read(reader)?;
+    let (header, reader, mut rest) = MsgHeader::read(reader)?;
     let payload = rest.rest(header.container_type);
-    let reader = &mut parts;
     Ok(match header.class {
-        MsgClass::Update => Msg::Update(update(&header, reader, payload)?),
-        MsgClass::Refresh => Msg::Refresh(refresh(&header, reader, payload)?),
-        MsgClass::Request => Msg::Request(request(&header, reader, payload)?),
-        MsgClass::Status => Msg::Status(status(&header, reader, payload)?),
-        MsgClass::Close => Msg::Close(close(&header, reader, payload)?),
-        MsgClass::Ack => Msg::Ack(ack(&header, reader, payload)?),
-        MsgClass::Generic => Msg::Generic(generic(&header, reader, payload)?),
-        MsgClass::Post => Msg::Post(post(&header, reader, payload)?),
+        MsgClass::Update => Msg::Update(update(header, reader, payload)?),
+        MsgClass::Refresh => Msg::Refresh(refresh(header, reader, payload)?),
+        MsgClass::Request => Msg::Request(request(header, reader, payload)?),
+        MsgClass::Status => Msg::Status(status(header, reader, payload)?),
+        MsgClass::Close => Msg::Close(close(header, reader, payload)?),
+        MsgClass::Ack => Msg::Ack(ack(header, reader, payload)?),
+        MsgClass::Generic => Msg::Generic(generic(header, reader, payload)?),
+        MsgClass::Post => Msg::Post(post(header, reader, payload)?),
     })
 }
 
-#[inline]
+#[inline(always)]
 fn extended_header<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     reader.buf8("extended header")
 }
 
-#[inline]
+#[inline(always)]
 fn perm_data<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     reader.buf15("permission data")
 }
 
-#[inline]
+#[inline(always)]
 fn post_user_info(reader: &mut Reader<'_>) -> Result<PostUserInfo, DecodeError> {
     Ok(PostUserInfo {
         address: reader.u32("address of the post user")?,
@@ -66,10 +69,10 @@ fn post_user_info(reader: &mut Reader<'_>) -> Result<PostUserInfo, DecodeError> 
     })
 }
 
-#[inline]
+#[inline(never)]
 fn request<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<RequestMsg<'a>, DecodeError> {
     let flags = RequestFlags::from_bits_retain(header.flags);
@@ -77,37 +80,37 @@ fn request<'a>(
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
-        priority: optional!(flags has RequestFlags::HAS_PRIORITY, priority(reader)),
-        qos: optional!(flags has RequestFlags::HAS_QOS, Qos::read(reader)),
-        worst_qos: optional!(flags has RequestFlags::HAS_WORST_QOS, Qos::read(reader)),
-        key: MsgKey::read(reader)?,
-        extended_header: optional!(flags has RequestFlags::HAS_EXTENDED_HEADER, extended_header(reader)),
+        priority: optional!(flags has RequestFlags::HAS_PRIORITY, priority(&mut reader)),
+        qos: optional!(flags has RequestFlags::HAS_QOS, Qos::read(&mut reader)),
+        worst_qos: optional!(flags has RequestFlags::HAS_WORST_QOS, Qos::read(&mut reader)),
+        key: MsgKey::read(&mut reader)?,
+        extended_header: optional!(flags has RequestFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader)),
         payload,
     })
 }
 
-#[inline]
+#[inline(always)]
 fn priority(reader: &mut Reader<'_>) -> Result<Priority, DecodeError> {
     Ok(Priority { class: reader.u8("priority class")?, count: reader.u16_ob("priority count")? })
 }
 
-#[inline]
+#[inline(never)]
 fn refresh<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<RefreshMsg<'a>, DecodeError> {
     let mut flags = RefreshFlags::from_bits_retain(header.flags);
     let seq_num = optional!(flags has RefreshFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
-    let state = State::read(reader)?;
+    let state = State::read(&mut reader)?;
     let group_id = reader.buf8("group id")?;
-    let perm_data = optional!(flags has RefreshFlags::HAS_PERM_DATA, perm_data(reader));
-    let qos = optional!(flags has RefreshFlags::HAS_QOS, Qos::read(reader));
-    let key = optional!(flags has RefreshFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let perm_data = optional!(flags has RefreshFlags::HAS_PERM_DATA, perm_data(&mut reader));
+    let qos = optional!(flags has RefreshFlags::HAS_QOS, Qos::read(&mut reader));
+    let key = optional!(flags has RefreshFlags::HAS_MSG_KEY, MsgKey::read(&mut reader));
     let extended_header =
-        optional!(flags has RefreshFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+        optional!(flags has RefreshFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader));
     let post_user_info = optional_trailing!(
-        flags has RefreshFlags::HAS_POST_USER_INFO, reader, post_user_info(reader));
+        flags has RefreshFlags::HAS_POST_USER_INFO, reader, post_user_info(&mut reader));
     let part_num = optional_trailing!(
         flags has RefreshFlags::HAS_PART_NUM, reader, reader.u15_rb("part number"));
     Ok(RefreshMsg {
@@ -127,21 +130,21 @@ fn refresh<'a>(
     })
 }
 
-#[inline]
+#[inline(never)]
 fn status<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<StatusMsg<'a>, DecodeError> {
     let mut flags = StatusFlags::from_bits_retain(header.flags);
-    let state = optional!(flags has StatusFlags::HAS_STATE, State::read(reader));
+    let state = optional!(flags has StatusFlags::HAS_STATE, State::read(&mut reader));
     let group_id = optional!(flags has StatusFlags::HAS_GROUP_ID, reader.buf8("group id"));
-    let perm_data = optional!(flags has StatusFlags::HAS_PERM_DATA, perm_data(reader));
-    let key = optional!(flags has StatusFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let perm_data = optional!(flags has StatusFlags::HAS_PERM_DATA, perm_data(&mut reader));
+    let key = optional!(flags has StatusFlags::HAS_MSG_KEY, MsgKey::read(&mut reader));
     let extended_header =
-        optional!(flags has StatusFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+        optional!(flags has StatusFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader));
     let post_user_info = optional_trailing!(
-        flags has StatusFlags::HAS_POST_USER_INFO, reader, post_user_info(reader));
+        flags has StatusFlags::HAS_POST_USER_INFO, reader, post_user_info(&mut reader));
     Ok(StatusMsg {
         domain: header.domain,
         stream_id: header.stream_id,
@@ -156,22 +159,22 @@ fn status<'a>(
     })
 }
 
-#[inline]
+#[inline(always)]
 fn update<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<UpdateMsg<'a>, DecodeError> {
     let mut flags = UpdateFlags::from_bits_retain(header.flags);
     let update_type = UpdateType(reader.u8("update type")?);
     let seq_num = optional!(flags has UpdateFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
-    let conflation = optional!(flags has UpdateFlags::HAS_CONF_INFO, conflation(reader));
-    let perm_data = optional!(flags has UpdateFlags::HAS_PERM_DATA, perm_data(reader));
-    let key = optional!(flags has UpdateFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let conflation = optional!(flags has UpdateFlags::HAS_CONF_INFO, conflation(&mut reader));
+    let perm_data = optional!(flags has UpdateFlags::HAS_PERM_DATA, perm_data(&mut reader));
+    let key = optional!(flags has UpdateFlags::HAS_MSG_KEY, MsgKey::read(&mut reader));
     let extended_header =
-        optional!(flags has UpdateFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+        optional!(flags has UpdateFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader));
     let post_user_info = optional_trailing!(
-        flags has UpdateFlags::HAS_POST_USER_INFO, reader, post_user_info(reader));
+        flags has UpdateFlags::HAS_POST_USER_INFO, reader, post_user_info(&mut reader));
     Ok(UpdateMsg {
         domain: header.domain,
         stream_id: header.stream_id,
@@ -187,7 +190,7 @@ fn update<'a>(
     })
 }
 
-#[inline]
+#[inline(always)]
 fn conflation(reader: &mut Reader<'_>) -> Result<Conflation, DecodeError> {
     Ok(Conflation {
         count: reader.u15_rb("conflation count")?,
@@ -195,10 +198,10 @@ fn conflation(reader: &mut Reader<'_>) -> Result<Conflation, DecodeError> {
     })
 }
 
-#[inline]
+#[inline(never)]
 fn close<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<CloseMsg<'a>, DecodeError> {
     let flags = CloseFlags::from_bits_retain(header.flags);
@@ -206,15 +209,15 @@ fn close<'a>(
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
-        extended_header: optional!(flags has CloseFlags::HAS_EXTENDED_HEADER, extended_header(reader)),
+        extended_header: optional!(flags has CloseFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader)),
         payload,
     })
 }
 
-#[inline]
+#[inline(never)]
 fn ack<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<AckMsg<'a>, DecodeError> {
     let flags = AckFlags::from_bits_retain(header.flags);
@@ -226,26 +229,26 @@ fn ack<'a>(
         nak_code: optional!(flags has AckFlags::HAS_NAK_CODE, reader.u8("nak code")).map(NakCode),
         text: optional!(flags has AckFlags::HAS_TEXT, reader.buf16("ack text")),
         seq_num: optional!(flags has AckFlags::HAS_SEQ_NUM, reader.u32("sequence number")),
-        key: optional!(flags has AckFlags::HAS_MSG_KEY, MsgKey::read(reader)),
-        extended_header: optional!(flags has AckFlags::HAS_EXTENDED_HEADER, extended_header(reader)),
+        key: optional!(flags has AckFlags::HAS_MSG_KEY, MsgKey::read(&mut reader)),
+        extended_header: optional!(flags has AckFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader)),
         payload,
     })
 }
 
-#[inline]
+#[inline(never)]
 fn generic<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<GenericMsg<'a>, DecodeError> {
     let flags = GenericFlags::from_bits_retain(header.flags);
     let seq_num = optional!(flags has GenericFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
     let secondary_seq_num = optional!(
         flags has GenericFlags::HAS_SECONDARY_SEQ_NUM, reader.u32("secondary sequence number"));
-    let perm_data = optional!(flags has GenericFlags::HAS_PERM_DATA, perm_data(reader));
-    let key = optional!(flags has GenericFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let perm_data = optional!(flags has GenericFlags::HAS_PERM_DATA, perm_data(&mut reader));
+    let key = optional!(flags has GenericFlags::HAS_MSG_KEY, MsgKey::read(&mut reader));
     let extended_header =
-        optional!(flags has GenericFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+        optional!(flags has GenericFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader));
     let part_num = optional!(flags has GenericFlags::HAS_PART_NUM, reader.u15_rb("part number"));
     Ok(GenericMsg {
         domain: header.domain,
@@ -261,20 +264,20 @@ fn generic<'a>(
     })
 }
 
-#[inline]
+#[inline(never)]
 fn post<'a>(
-    header: &MsgHeader,
-    reader: &mut Reader<'a>,
+    header: MsgHeader,
+    mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<PostMsg<'a>, DecodeError> {
     let mut flags = PostFlags::from_bits_retain(header.flags);
-    let post_user_info = post_user_info(reader)?;
+    let post_user_info = post_user_info(&mut reader)?;
     let seq_num = optional!(flags has PostFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
     let post_id = optional!(flags has PostFlags::HAS_POST_ID, reader.u32("post id"));
-    let perm_data = optional!(flags has PostFlags::HAS_PERM_DATA, perm_data(reader));
-    let key = optional!(flags has PostFlags::HAS_MSG_KEY, MsgKey::read(reader));
+    let perm_data = optional!(flags has PostFlags::HAS_PERM_DATA, perm_data(&mut reader));
+    let key = optional!(flags has PostFlags::HAS_MSG_KEY, MsgKey::read(&mut reader));
     let extended_header =
-        optional!(flags has PostFlags::HAS_EXTENDED_HEADER, extended_header(reader));
+        optional!(flags has PostFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader));
     let part_num = optional_trailing!(
         flags has PostFlags::HAS_PART_NUM, reader, reader.u15_rb("part number"));
     let user_rights = optional_trailing!(

@@ -31,9 +31,8 @@ pub(crate) fn write_header<'b>(
     attrib: Option<AttribWriter<'_, 'b>>,
 ) -> Result<(), EncodeError> {
     let start = encoder.position();
-    encoder.u16(0);
-    encoder.chunk([msg.class().code(), msg.domain().0]);
-    encoder.u32(msg.stream_id() as u32);
+    let [a, b, c, d] = msg.stream_id().to_be_bytes();
+    encoder.chunk([0, 0, msg.class().code(), msg.domain().0, a, b, c, d]);
     let mut parts = Parts { encoder, attrib };
     match msg {
         Msg::Update(update) => parts.update(update, container_type)?,
@@ -71,8 +70,14 @@ struct Parts<'e, 'w, 'b> {
 impl Parts<'_, '_, '_> {
     #[inline]
     fn begin(&mut self, flags: u16, container_type: DataType) -> Result<(), EncodeError> {
-        self.encoder.u15_rb(flags, "message flags")?;
-        self.encoder.u8(container_type.container_code());
+        let container_code = container_type.container_code();
+        match flags {
+            0..0x80 => self.encoder.chunk([flags as u8, container_code]),
+            0x80..=0x7FFF => {
+                self.encoder.chunk([(flags >> 8) as u8 | 0x80, flags as u8, container_code]);
+            }
+            _ => return Err(EncodeError::OutOfRange { what: "message flags" }),
+        }
         Ok(())
     }
 

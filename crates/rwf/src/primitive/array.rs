@@ -19,7 +19,8 @@ use crate::{DataType, Encoded};
 #[derive(Clone, Copy)]
 pub struct Array<'a> {
     encoded: Encoded<'a>,
-    items: Reader<'a>,
+    /// Where the first item is, in `encoded`.
+    items_at: u8,
     item_type: DataType,
     item_len: u16,
     count: u16,
@@ -31,14 +32,17 @@ impl<'a> Array<'a> {
         if data.bytes.is_empty() {
             return Ok(None);
         }
+        Self::read(*data).map(Some)
+    }
+
+    #[inline(never)]
+    fn read(data: Encoded<'a>) -> Result<Self, DecodeError> {
         let mut reader = data.reader();
-        Ok(Some(Self {
-            encoded: data.typed(DataType::ARRAY),
-            item_type: DataType(reader.u8("array item type")?),
-            item_len: reader.u16_ob("array item length")?,
-            count: reader.u16("array count")?,
-            items: reader,
-        }))
+        let item_type = DataType(reader.u8("array item type")?);
+        let item_len = reader.u16_ob("array item length")?;
+        let count = reader.u16("array count")?;
+        let items_at = (data.bytes.len() - reader.len()) as u8;
+        Ok(Self { encoded: data.typed(DataType::ARRAY), items_at, item_type, item_len, count })
     }
 
     /// The type of all items.
@@ -69,12 +73,10 @@ impl<'a> Array<'a> {
     /// The items in order, each with the array's item type. After an error
     /// there are no more.
     pub fn iter(&self) -> ArrayItems<'a> {
-        ArrayItems {
-            reader: self.items,
-            left: self.count,
-            item_type: self.item_type,
-            item_len: self.item_len,
-        }
+        let mut reader = self.encoded.reader();
+        // Never past the end: the head was read when the view was made.
+        let _ = reader.bytes(self.items_at.into(), "array");
+        ArrayItems { reader, left: self.count, item_type: self.item_type, item_len: self.item_len }
     }
 }
 

@@ -50,6 +50,20 @@ pub(crate) const fn unsigned_len(value: u64) -> usize {
     ((64 - (value | 1).leading_zeros()) as usize).div_ceil(8)
 }
 
+/// The shortest two's complement form: the first bytes of 8, and how many.
+#[inline]
+pub(crate) const fn signed_bytes(value: i64) -> ([u8; 8], usize) {
+    let len = signed_len(value);
+    ((value << (64 - 8 * len)).to_be_bytes(), len)
+}
+
+/// The shortest unsigned form: the first bytes of 8, and how many.
+#[inline]
+pub(crate) const fn unsigned_bytes(value: u64) -> ([u8; 8], usize) {
+    let len = unsigned_len(value);
+    ((value << (64 - 8 * len)).to_be_bytes(), len)
+}
+
 #[inline]
 pub(crate) fn decode_signed(data: &Encoded<'_>) -> Result<Option<i64>, DecodeError> {
     match signed(data.bytes) {

@@ -101,27 +101,49 @@ impl<'a> Primitive<'a> {
     /// Decodes data by its type.
     #[inline]
     pub(crate) fn decode(data: &Encoded<'a>) -> Result<Self, DecodeError> {
-        let data_type = data.data_type.base();
         macro_rules! or_blank {
             ($decode:expr, $variant:expr) => {
                 match $decode? {
                     Some(value) => $variant(value),
-                    None => Self::Blank(data_type),
+                    None => Self::Blank(data.data_type.base()),
                 }
             };
         }
-        Ok(match data_type {
-            DataType::REAL => or_blank!(Real::decode(data), Self::Real),
-            DataType::UINT => or_blank!(int::decode_unsigned(data), Self::Uint),
+        // One match over all codes, the set-only ones included, is one jump.
+        Ok(match data.data_type {
+            DataType::REAL | DataType::REAL_4RB | DataType::REAL_8RB => {
+                or_blank!(Real::decode(data), Self::Real)
+            }
+            DataType::UINT
+            | DataType::UINT_1
+            | DataType::UINT_2
+            | DataType::UINT_4
+            | DataType::UINT_8 => or_blank!(int::decode_unsigned(data), Self::Uint),
             DataType::ENUM => or_blank!(int::decode_enum(data), Self::Enum),
-            DataType::INT => or_blank!(int::decode_signed(data), Self::Int),
-            DataType::FLOAT => or_blank!(int::decode_float(data), Self::Float),
-            DataType::DOUBLE => or_blank!(int::decode_double(data), Self::Double),
-            DataType::DATE => or_blank!(Date::decode(data), Self::Date),
-            DataType::TIME => or_blank!(Time::decode(data), Self::Time),
-            DataType::DATETIME => or_blank!(DateTime::decode(data), Self::DateTime),
-            DataType::QOS => or_blank!(Qos::decode(data), Self::Qos),
-            DataType::STATE => or_blank!(State::decode(data), Self::State),
+            DataType::INT
+            | DataType::INT_1
+            | DataType::INT_2
+            | DataType::INT_4
+            | DataType::INT_8 => or_blank!(int::decode_signed(data), Self::Int),
+            DataType::FLOAT | DataType::FLOAT_4 => {
+                or_blank!(int::decode_float(data), Self::Float)
+            }
+            DataType::DOUBLE | DataType::DOUBLE_8 => {
+                or_blank!(int::decode_double(data), Self::Double)
+            }
+            DataType::DATE | DataType::DATE_4 => or_blank!(Date::decode(data), Self::Date),
+            DataType::TIME
+            | DataType::TIME_3
+            | DataType::TIME_5
+            | DataType::TIME_7
+            | DataType::TIME_8 => or_blank!(Time::decode(data), Self::Time),
+            DataType::DATETIME
+            | DataType::DATETIME_7
+            | DataType::DATETIME_9
+            | DataType::DATETIME_11
+            | DataType::DATETIME_12 => or_blank!(DateTime::decode(&{ *data }), Self::DateTime),
+            DataType::QOS => or_blank!(Qos::decode(&{ *data }), Self::Qos),
+            DataType::STATE => or_blank!(State::decode(&{ *data }), Self::State),
             DataType::ARRAY => or_blank!(Array::decode(data), Self::Array),
             other if data.bytes.is_empty() => Self::Blank(other),
             DataType::RMTES_STRING => Self::Rmtes(data.bytes),

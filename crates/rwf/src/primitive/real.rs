@@ -157,12 +157,13 @@ impl Real {
         {
             return Ok(Some(Self { mantissa, hint: RealHint(code) }));
         }
-        Self::decode_unusual(data, code, value)
+        Self::decode_unusual(*data, code, value)
     }
 
     #[cold]
+    #[inline(never)]
     fn decode_unusual(
-        data: &Encoded<'_>,
+        data: Encoded<'_>,
         code: u8,
         value: &[u8],
     ) -> Result<Option<Self>, DecodeError> {
