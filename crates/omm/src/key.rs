@@ -1,0 +1,243 @@
+//! Item keys: what makes two requests the same stream.
+
+use core::borrow::Borrow;
+use core::hash::{Hash, Hasher};
+
+use tapeline_rwf::{DataType, Domain, Encoded, KeyFlags, MsgKey, Qos};
+
+use crate::Text;
+
+/// Name types of items.
+pub mod name_type {
+    /// Not given.
+    pub const UNSPECIFIED: u8 = 0;
+    /// An instrument code; what counts where none is given.
+    pub const RIC: u8 = 1;
+    /// The name of a contributor.
+    pub const CONTRIBUTOR: u8 = 2;
+}
+
+/// Whether the domain is one of the administrative ones (login, directory,
+/// dictionary): no posts go to them, and quality and open window do not apply.
+pub const fn is_administrative(domain: Domain) -> bool {
+    matches!(domain, Domain::LOGIN | Domain::SOURCE | Domain::DICTIONARY)
+}
+
+/// What makes two requests the same stream: domain, the full message key and
+/// the quality that was matched. Borrowed, for lookups; [`ItemKey`] is kept.
+///
+/// An absent name type is the default one (1), so that `TRI.N` without a type
+/// and `TRI.N` as RIC are one item. Private streams are never the same as
+/// another and have no place in a table of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ItemKeyRef<'a> {
+    /// Domain.
+    pub domain: Domain,
+    /// Service, by the number of one connection's directory.
+    pub service_id: Option<u16>,
+    /// Name; empty where the key has none.
+    pub name: &'a [u8],
+    /// Kind of name.
+    pub name_type: u8,
+    /// Filter of the key.
+    pub filter: Option<u32>,
+    /// Identifier of the key.
+    pub identifier: Option<i32>,
+    /// Container type and bytes of the attributes.
+    pub attrib: Option<(DataType, &'a [u8])>,
+    /// Quality that was matched.
+    pub qos: Option<Qos>,
+}
+
+impl<'a> ItemKeyRef<'a> {
+    /// The key of an item by service and name, at no quality in particular.
+    pub const fn item(domain: Domain, service_id: u16, name: &'a str) -> Self {
+        Self {
+            domain,
+            service_id: Some(service_id),
+            name: name.as_bytes(),
+            name_type: name_type::RIC,
+            filter: None,
+            identifier: None,
+            attrib: None,
+            qos: None,
+        }
+    }
+
+    /// The key of a message, at a matched quality.
+    pub fn of(domain: Domain, key: &MsgKey<'a>, qos: Option<Qos>) -> Self {
+        Self {
+            domain,
+            service_id: key.service_id,
+            name: key.name.unwrap_or_default(),
+            name_type: key.name_type.unwrap_or(name_type::RIC),
+            filter: key.filter,
+            identifier: key.identifier,
+            attrib: key.attrib.map(|data| (data.data_type(), data.bytes())),
+            qos,
+        }
+    }
+
+    /// The message key of this item, for requests and responses.
+    pub fn msg_key(&self) -> MsgKey<'a> {
+        let has_name = !self.name.is_empty();
+        MsgKey {
+            flags: KeyFlags::empty(),
+            service_id: self.service_id,
+            name: has_name.then_some(self.name),
+            name_type: has_name.then_some(self.name_type),
+            filter: self.filter,
+            identifier: self.identifier,
+            attrib: self.attrib.map(|(data_type, bytes)| Encoded::new(data_type, bytes)),
+        }
+    }
+
+    /// The same, owned.
+    pub fn to_owned(&self) -> ItemKey {
+        ItemKey {
+            domain: self.domain,
+            service_id: self.service_id,
+            name: self.name.into(),
+            name_type: self.name_type,
+            filter: self.filter,
+            identifier: self.identifier,
+            attrib: self.attrib.map(|(data_type, bytes)| (data_type, bytes.into())),
+            qos: self.qos,
+        }
+    }
+}
+
+/// What makes two requests the same stream, owned: the key of a table of
+/// streams. It is looked up by [`ItemKeyRef`], without copying:
+///
+/// ```
+/// use std::collections::HashMap;
+/// use tapeline_omm::{AsItemKey, ItemKey, ItemKeyRef};
+/// use tapeline_rwf::Domain;
+///
+/// let mut open: HashMap<ItemKey, u32> = HashMap::new();
+/// let key = ItemKeyRef::item(Domain::MARKET_PRICE, 1, "TRI.N");
+/// open.insert(key.to_owned(), 7);
+/// assert_eq!(open.get(&key as &dyn AsItemKey), Some(&7));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ItemKey {
+    domain: Domain,
+    service_id: Option<u16>,
+    name: Text,
+    name_type: u8,
+    filter: Option<u32>,
+    identifier: Option<i32>,
+    attrib: Option<(DataType, Box<[u8]>)>,
+    qos: Option<Qos>,
+}
+
+impl ItemKey {
+    /// The same, borrowed.
+    pub fn as_ref(&self) -> ItemKeyRef<'_> {
+        ItemKeyRef {
+            domain: self.domain,
+            service_id: self.service_id,
+            name: &self.name,
+            name_type: self.name_type,
+            filter: self.filter,
+            identifier: self.identifier,
+            attrib: self.attrib.as_ref().map(|(data_type, bytes)| (*data_type, &**bytes)),
+            qos: self.qos,
+        }
+    }
+}
+
+/// Both forms of an item key, for lookups in maps of [`ItemKey`].
+pub trait AsItemKey {
+    /// The key, borrowed.
+    fn as_item_key(&self) -> ItemKeyRef<'_>;
+}
+
+impl AsItemKey for ItemKey {
+    fn as_item_key(&self) -> ItemKeyRef<'_> {
+        self.as_ref()
+    }
+}
+
+impl AsItemKey for ItemKeyRef<'_> {
+    fn as_item_key(&self) -> ItemKeyRef<'_> {
+        *self
+    }
+}
+
+impl<'a> Borrow<dyn AsItemKey + 'a> for ItemKey {
+    fn borrow(&self) -> &(dyn AsItemKey + 'a) {
+        self
+    }
+}
+
+impl PartialEq for dyn AsItemKey + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_item_key() == other.as_item_key()
+    }
+}
+
+impl Eq for dyn AsItemKey + '_ {}
+
+impl Hash for dyn AsItemKey + '_ {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_item_key().hash(state);
+    }
+}
+
+impl PartialEq for ItemKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_ref() == other.as_ref()
+    }
+}
+
+impl Eq for ItemKey {}
+
+impl Hash for ItemKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_ref().hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_part_of_the_key_tells_items_apart() {
+        let item = ItemKeyRef::item(Domain::MARKET_PRICE, 1, "TRI.N");
+        let others = [
+            ItemKeyRef { domain: Domain::MARKET_BY_ORDER, ..item },
+            ItemKeyRef { service_id: Some(2), ..item },
+            ItemKeyRef { name: b"TRI.TO", ..item },
+            ItemKeyRef { name_type: name_type::CONTRIBUTOR, ..item },
+            ItemKeyRef { filter: Some(0), ..item },
+            ItemKeyRef { identifier: Some(0), ..item },
+            ItemKeyRef { attrib: Some((DataType::ELEMENT_LIST, &[])), ..item },
+            ItemKeyRef { attrib: Some((DataType::OPAQUE, &[])), ..item },
+            ItemKeyRef { qos: Some(Qos::REALTIME_TICK_BY_TICK), ..item },
+        ];
+        let mut table: HashSet<ItemKey> = others.iter().map(ItemKeyRef::to_owned).collect();
+        assert_eq!(table.len(), others.len());
+        assert!(!table.contains(&item as &dyn AsItemKey));
+        assert!(table.insert(item.to_owned()));
+        assert!(others.iter().all(|other| table.contains(other as &dyn AsItemKey)));
+    }
+
+    #[test]
+    fn the_default_name_type_and_none_are_one_item() {
+        let with = MsgKey { name_type: Some(name_type::RIC), ..MsgKey::item(1, "TRI.N") };
+        let key = |key| ItemKeyRef::of(Domain::MARKET_PRICE, &key, None).to_owned();
+        assert_eq!(key(with), key(MsgKey::item(1, "TRI.N")));
+        assert_eq!(key(with).as_ref().msg_key(), with);
+    }
+
+    #[test]
+    fn only_three_domains_are_administrative() {
+        let found: Vec<_> = (0..=255).filter(|code| is_administrative(Domain(*code))).collect();
+        assert_eq!(found, [1, 4, 5]);
+    }
+}

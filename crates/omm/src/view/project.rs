@@ -1,0 +1,254 @@
+//! Cutting a payload down to a view.
+
+use tapeline_rwf::{
+    DataType, DecodeError, ElementList, ElementListHead, EncodeError, Encoded, Encoder, FieldList,
+    FieldListHead, Map, MapAction, MapHead, Msg, Primitive, Series, SeriesHead, SetDefs, Slot,
+    Vector, VectorAction, VectorHead,
+};
+use thiserror::Error;
+
+use super::View;
+
+/// Why a payload was not cut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ProjectError {
+    /// The payload is no RWF.
+    #[error("payload cannot be read: {0}")]
+    Decode(#[from] DecodeError),
+    /// The result cannot be written.
+    #[error("result cannot be written: {0}")]
+    Encode(#[from] EncodeError),
+}
+
+impl View {
+    /// Writes a message with only what the view wants of its payload. Returns
+    /// the length in bytes, or `None` for an update of which nothing is left:
+    /// there is nothing to send then.
+    ///
+    /// Errors: as of [`project`](Self::project).
+    pub fn project_msg(
+        &self,
+        msg: &Msg<'_>,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, ProjectError> {
+        let payload = msg.payload();
+        if matches!(msg, Msg::Update(_)) && !self.keeps_any(&payload, &SetDefs::NONE)? {
+            return Ok(None);
+        }
+        let mut encoder = Encoder::new(buffer);
+        self.project(&payload, encoder.begin(msg, payload.data_type())?)?;
+        Ok(Some(encoder.finish()?))
+    }
+
+    /// Writes a payload with only what the view wants.
+    ///
+    /// In field lists the fields of the view stay, in element lists the named
+    /// elements. In maps, vectors and series this goes for every entry; summary
+    /// data stays whole. Updates of map entries of which nothing is left are
+    /// left out. Set-defined data becomes standard data, since the definitions
+    /// no longer fit. A payload of another kind than the view is for stays as
+    /// it is.
+    ///
+    /// Errors: the payload is malformed; the buffer is too small.
+    pub fn project(&self, payload: &Encoded<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
+        self.project_data(payload, &SetDefs::NONE, slot)
+    }
+
+    fn project_data(
+        &self,
+        data: &Encoded<'_>,
+        defs: &SetDefs<'_>,
+        slot: Slot<'_, '_>,
+    ) -> Result<(), ProjectError> {
+        if data.is_empty() {
+            return Ok(slot.empty()?);
+        }
+        match data.data_type() {
+            DataType::FIELD_LIST => {
+                let keep = |field_id| self.is_for_names() || self.has_field(field_id);
+                write_fields(&data.field_list_with(defs)?, slot, keep)
+            }
+            DataType::ELEMENT_LIST => {
+                let keep = |name: &[u8]| !self.is_for_names() || self.has_name(name);
+                write_elements(&data.element_list_with(defs)?, slot, keep)
+            }
+            DataType::MAP => self.project_map(&data.map()?, slot),
+            DataType::VECTOR => self.project_vector(&data.vector()?, slot),
+            DataType::SERIES => self.project_series(&data.series()?, slot),
+            _ => Ok(slot.encoded(data)?),
+        }
+    }
+
+    fn is_for_names(&self) -> bool {
+        matches!(self.0, super::Members::Names(_))
+    }
+
+    fn project_map(&self, map: &Map<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
+        let defs = map.set_defs();
+        let mut writer = slot.map(&MapHead {
+            key_type: map.key_type(),
+            container_type: map.container_type(),
+            key_field_id: map.key_field_id(),
+            set_defs: None,
+            total_count_hint: map.total_count_hint(),
+        })?;
+        if let Some(summary) = map.summary() {
+            write_whole(&summary, &defs, writer.summary()?)?;
+        }
+        for entry in map {
+            let entry = entry?;
+            let key = Primitive::Other(map.key_type(), entry.key.bytes());
+            if entry.action == MapAction::DELETE || map.container_type() == DataType::NO_DATA {
+                writer.bare_entry(entry.action, key, entry.perm_data)?;
+            } else if entry.action != MapAction::UPDATE || self.keeps_any(&entry.data, &defs)? {
+                let slot = writer.entry(entry.action, key, entry.perm_data)?;
+                self.project_data(&entry.data, &defs, slot)?;
+            }
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// Entries stay even when empty: other entries are counted by them.
+    fn project_vector(&self, vector: &Vector<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
+        let defs = vector.set_defs();
+        let flags = vector.flags();
+        let mut writer = slot.vector(&VectorHead {
+            container_type: vector.container_type(),
+            supports_sorting: flags.contains(tapeline_rwf::VectorFlags::SUPPORTS_SORTING),
+            set_defs: None,
+            total_count_hint: vector.total_count_hint(),
+        })?;
+        if let Some(summary) = vector.summary() {
+            write_whole(&summary, &defs, writer.summary()?)?;
+        }
+        for entry in vector {
+            let entry = entry?;
+            let (action, index, perm_data) = (entry.action, entry.index, entry.perm_data);
+            let is_bare = matches!(action, VectorAction::CLEAR | VectorAction::DELETE);
+            if is_bare || vector.container_type() == DataType::NO_DATA {
+                writer.bare_entry(action, index, perm_data)?;
+            } else {
+                self.project_data(&entry.data, &defs, writer.entry(action, index, perm_data)?)?;
+            }
+        }
+        Ok(writer.finish()?)
+    }
+
+    fn project_series(&self, series: &Series<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
+        let defs = series.set_defs();
+        let mut writer = slot.series(&SeriesHead {
+            container_type: series.container_type(),
+            set_defs: None,
+            total_count_hint: series.total_count_hint(),
+        })?;
+        if let Some(summary) = series.summary() {
+            write_whole(&summary, &defs, writer.summary()?)?;
+        }
+        for entry in series {
+            let entry = entry?;
+            match series.container_type() {
+                DataType::NO_DATA => writer.bare_entry()?,
+                _ => self.project_data(&entry, &defs, writer.entry()?)?,
+            }
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// Whether anything that the view wants is in the data. What the view is
+    /// not for counts as wanted.
+    fn keeps_any(&self, data: &Encoded<'_>, defs: &SetDefs<'_>) -> Result<bool, DecodeError> {
+        match data.data_type() {
+            DataType::FIELD_LIST if !self.is_for_names() => {
+                for entry in &data.field_list_with(defs)? {
+                    if self.has_field(entry?.field_id) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            DataType::ELEMENT_LIST if self.is_for_names() => {
+                for entry in &data.element_list_with(defs)? {
+                    if self.has_name(entry?.name) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            DataType::MAP => {
+                let map = data.map()?;
+                for entry in &map {
+                    let entry = entry?;
+                    if entry.action != MapAction::UPDATE
+                        || self.keeps_any(&entry.data, &map.set_defs())?
+                    {
+                        return Ok(true);
+                    }
+                }
+                Ok(map.summary().is_some())
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+/// Summary data: everything, with set-defined data as standard data.
+fn write_whole(
+    data: &Encoded<'_>,
+    defs: &SetDefs<'_>,
+    slot: Slot<'_, '_>,
+) -> Result<(), ProjectError> {
+    if data.is_empty() || defs.local.is_none() {
+        return Ok(slot.encoded(data)?);
+    }
+    match data.data_type() {
+        DataType::FIELD_LIST => write_fields(&data.field_list_with(defs)?, slot, |_| true),
+        DataType::ELEMENT_LIST => write_elements(&data.element_list_with(defs)?, slot, |_| true),
+        _ => Ok(slot.encoded(data)?),
+    }
+}
+
+fn write_fields(
+    list: &FieldList<'_>,
+    slot: Slot<'_, '_>,
+    keep: impl Fn(i16) -> bool,
+) -> Result<(), ProjectError> {
+    let mut writer =
+        slot.field_list(&FieldListHead { info: list.info(), set: None, standard: true })?;
+    for entry in list {
+        let entry = entry?;
+        if !keep(entry.field_id) {
+            continue;
+        }
+        if entry.is_set_defined() && !entry.value.data_type().is_container() {
+            // Fixed-size forms of a set are not the forms of standard data.
+            writer.put(entry.field_id, entry.primitive(DataType::UNKNOWN)?)?;
+        } else {
+            writer.bytes(entry.field_id, entry.value.bytes())?;
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+fn write_elements(
+    list: &ElementList<'_>,
+    slot: Slot<'_, '_>,
+    keep: impl Fn(&[u8]) -> bool,
+) -> Result<(), ProjectError> {
+    let mut writer =
+        slot.element_list(&ElementListHead { info: list.info(), set: None, standard: true })?;
+    for entry in list {
+        let entry = entry?;
+        if !keep(entry.name) {
+            continue;
+        }
+        let data_type = entry.value.data_type();
+        let name = core::str::from_utf8(entry.name).ok();
+        match name {
+            Some(name) if entry.is_set_defined && !data_type.is_container() => {
+                writer.put(name, entry.value.primitive()?)?;
+            }
+            _ => writer.bytes(entry.name, data_type, entry.value.bytes())?,
+        }
+    }
+    Ok(writer.finish()?)
+}
