@@ -1,0 +1,237 @@
+//! TCP segments out of capture files.
+
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+use thiserror::Error;
+
+use super::tcp::Segment;
+
+/// Bytes of the file that are read at a time: more than a packet has.
+const BUFFER_BYTES: usize = 1 << 20;
+/// The largest block that the buffer is grown for.
+const MAX_BLOCK_BYTES: usize = 64 << 20;
+
+/// Why a capture file could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The file is no pcap and no pcapng.
+    #[error("this is no pcap or pcapng file")]
+    NotACapture,
+    /// The file ends inside a packet. What came before was read.
+    #[error("the capture ends in the middle of a packet; what came before it is shown")]
+    CutOff,
+    /// A block that does not add up.
+    #[error("block {number} of the capture is malformed; what came before it is shown")]
+    Malformed {
+        /// The block, from 1.
+        number: u64,
+    },
+    /// The file could not be read.
+    #[error("the capture cannot be read any further; what came before is shown")]
+    Read,
+}
+
+/// How packets of one interface are stored.
+#[derive(Clone, Copy)]
+struct Interface {
+    link: Linktype,
+    /// Units of a timestamp in a second.
+    units_per_s: u64,
+    offset_s: i64,
+}
+
+/// Reads packets; gives each TCP segment with its time in nanoseconds since
+/// 1970. Returns how many packets hold something else or nothing readable.
+pub fn read_segments(
+    reader: impl Read + Send,
+    on_segment: &mut dyn FnMut(u64, &Segment<'_>),
+) -> Result<u64, CaptureError> {
+    let reader = WholeStart { inner: reader, is_started: false };
+    let mut reader = create_reader(BUFFER_BYTES, reader).map_err(|error| match error {
+        PcapError::ReadError => CaptureError::Read,
+        _ => CaptureError::NotACapture,
+    })?;
+    let mut file = File { interfaces: Vec::new(), other_packets: 0 };
+    let mut number = 0;
+    let mut capacity = BUFFER_BYTES;
+    loop {
+        let step = match reader.next() {
+            Ok((len, block)) => {
+                number += 1;
+                file.block(&block, on_segment);
+                Step::Taken(len)
+            }
+            Err(PcapError::Eof) => return Ok(file.other_packets),
+            Err(PcapError::Incomplete(_)) => Step::Incomplete,
+            Err(PcapError::BufferTooSmall) => Step::TooSmall,
+            Err(PcapError::UnexpectedEof) => return Err(CaptureError::CutOff),
+            Err(PcapError::ReadError) => return Err(CaptureError::Read),
+            Err(_) if number == 0 => return Err(CaptureError::NotACapture),
+            Err(_) => return Err(CaptureError::Malformed { number: number + 1 }),
+        };
+        match step {
+            Step::Taken(len) => reader.consume(len),
+            Step::Incomplete if reader.reader_exhausted() => return Err(CaptureError::CutOff),
+            Step::TooSmall if capacity >= MAX_BLOCK_BYTES => {
+                return Err(CaptureError::Malformed { number: number + 1 });
+            }
+            Step::Incomplete => reader.refill().map_err(|_| CaptureError::Read)?,
+            Step::TooSmall => {
+                capacity *= 2;
+                reader.grow(capacity);
+                reader.refill().map_err(|_| CaptureError::Read)?;
+            }
+        }
+    }
+}
+
+/// The file reader tells the format from what it gets first: give it no less
+/// than a file header, however little a pipe gives at a time.
+struct WholeStart<R> {
+    inner: R,
+    is_started: bool,
+}
+
+impl<R: Read> Read for WholeStart<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const HEADER_BYTES: usize = 64;
+        if std::mem::replace(&mut self.is_started, true) {
+            return self.inner.read(buffer);
+        }
+        let mut filled = 0;
+        while filled < HEADER_BYTES.min(buffer.len()) {
+            match self.inner.read(&mut buffer[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// What the file reader wants next.
+enum Step {
+    Taken(usize),
+    Incomplete,
+    TooSmall,
+}
+
+struct File {
+    interfaces: Vec<Interface>,
+    other_packets: u64,
+}
+
+impl File {
+    fn block(&mut self, block: &PcapBlockOwned<'_>, on_segment: &mut dyn FnMut(u64, &Segment<'_>)) {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                let units_per_s =
+                    if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
+                self.interfaces =
+                    vec![Interface { link: header.network, units_per_s, offset_s: 0 }];
+            }
+            PcapBlockOwned::Legacy(packet) => {
+                if let Some(interface) = self.interfaces.first().copied() {
+                    let units = u64::from(packet.ts_sec) * interface.units_per_s
+                        + u64::from(packet.ts_usec);
+                    self.packet(interface, units, packet.data, on_segment);
+                }
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
+            PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
+                self.interfaces.push(Interface {
+                    link: description.linktype,
+                    units_per_s: description.ts_resolution().unwrap_or(1_000_000),
+                    offset_s: description.if_tsoffset,
+                });
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                if let Some(interface) = self.interfaces.get(packet.if_id as usize).copied() {
+                    let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                    self.packet(interface, units, packet.packet_data(), on_segment);
+                }
+            }
+            PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
+                if let Some(interface) = self.interfaces.first().copied() {
+                    self.packet(interface, 0, packet.packet_data(), on_segment);
+                }
+            }
+            PcapBlockOwned::NG(_) => {}
+        }
+    }
+
+    fn packet(
+        &mut self,
+        interface: Interface,
+        units: u64,
+        data: &[u8],
+        on_segment: &mut dyn FnMut(u64, &Segment<'_>),
+    ) {
+        let units_per_s = interface.units_per_s.max(1);
+        let seconds = (units / units_per_s).saturating_add_signed(interface.offset_s);
+        let fraction = u128::from(units % units_per_s) * 1_000_000_000 / u128::from(units_per_s);
+        let time_ns = seconds.saturating_mul(1_000_000_000).saturating_add(fraction as u64);
+        match slice(interface.link, data).as_ref().and_then(segment) {
+            Some(segment) => on_segment(time_ns, &segment),
+            None => self.other_packets += 1,
+        }
+    }
+}
+
+/// Finds the layers of a packet.
+fn slice(link: Linktype, data: &[u8]) -> Option<SlicedPacket<'_>> {
+    const LINUX_SLL2: Linktype = Linktype(276);
+    const LINUX_SLL2_BYTES: usize = 20;
+    const NULL_BYTES: usize = 4;
+    match link {
+        Linktype::ETHERNET => SlicedPacket::from_ethernet(data).ok(),
+        Linktype::LINUX_SLL => SlicedPacket::from_linux_sll(data).ok(),
+        LINUX_SLL2 => SlicedPacket::from_ip(data.get(LINUX_SLL2_BYTES..)?).ok(),
+        // The loopback of BSD: an address family, then IP.
+        Linktype::NULL | Linktype::LOOP => SlicedPacket::from_ip(data.get(NULL_BYTES..)?).ok(),
+        Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 | Linktype(12 | 14) => {
+            SlicedPacket::from_ip(data).ok()
+        }
+        _ => None,
+    }
+}
+
+/// The TCP segment in a packet.
+fn segment<'p>(packet: &SlicedPacket<'p>) -> Option<Segment<'p>> {
+    let (source, destination): (IpAddr, IpAddr) = match packet.net.as_ref()? {
+        NetSlice::Ipv4(ip) => {
+            (ip.header().source_addr().into(), ip.header().destination_addr().into())
+        }
+        NetSlice::Ipv6(ip) => {
+            (ip.header().source_addr().into(), ip.header().destination_addr().into())
+        }
+        NetSlice::Arp(_) => return None,
+    };
+    let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
+    Some(Segment {
+        source: SocketAddr::new(source, tcp.source_port()),
+        destination: SocketAddr::new(destination, tcp.destination_port()),
+        sequence: tcp.sequence_number(),
+        is_syn: tcp.syn(),
+        is_ack: tcp.ack(),
+        is_reset: tcp.rst(),
+        payload: tcp.payload(),
+    })
+}
+
+/// Whether a file begins like a pcap or a pcapng.
+pub fn is_capture(bytes: &[u8]) -> bool {
+    const MAGIC: [[u8; 4]; 5] = [
+        [0xD4, 0xC3, 0xB2, 0xA1],
+        [0xA1, 0xB2, 0xC3, 0xD4],
+        [0x4D, 0x3C, 0xB2, 0xA1],
+        [0xA1, 0xB2, 0x3C, 0x4D],
+        [0x0A, 0x0D, 0x0D, 0x0A],
+    ];
+    MAGIC.iter().any(|magic| bytes.starts_with(magic))
+}

@@ -1,0 +1,70 @@
+//! Captured sessions.
+
+use serde_json::{Map, Value, json};
+use tapeline_inspect::Ink;
+use tapeline_inspect::capture::{CaptureError, Captured, TcpLimits, read_capture, utc};
+
+use super::output::Output;
+use super::pieces::show_frame;
+use super::source::Source;
+use crate::failure::{Failure, Verdict};
+
+pub(super) fn show(source: Source, output: &mut Output<'_>) -> Result<Verdict, Failure> {
+    let path = source.path.clone();
+    let mut written = Ok(());
+    let mut known = 0;
+    let limits = TcpLimits::default();
+    let (totals, read) = read_capture(source.reader(), limits, &mut |captured| {
+        if written.is_ok() {
+            written = frame(captured, &mut known, output);
+        }
+    });
+    written?;
+    match read {
+        Err(error @ CaptureError::NotACapture) => return Err(Failure::Capture { path, error }),
+        Err(error) => {
+            output.has_faults = true;
+            eprintln!("tapeline: {}: {error}", path.display());
+        }
+        Ok(()) => {}
+    }
+    if totals.unfollowed_packets > 0 {
+        eprintln!(
+            "tapeline: {}: {} packets belong to more connections than are followed ({}); split \
+             the capture",
+            path.display(),
+            totals.unfollowed_packets,
+            limits.max_connections
+        );
+    }
+    if totals.sessions == 0 {
+        let (connections, packets) = (totals.other_connections, totals.other_packets);
+        return Err(Failure::NoSession { path, connections, packets });
+    }
+    Ok(Verdict::of(output.has_faults))
+}
+
+/// One frame; a connection is introduced with its first one.
+fn frame(
+    captured: &Captured<'_>,
+    known: &mut usize,
+    output: &mut Output<'_>,
+) -> Result<(), Failure> {
+    let Captured { connection, client, server, side, number, time_ns, seen } = captured;
+    let time = utc(*time_ns);
+    let direction = side.direction();
+    if !output.is_json && *connection > *known {
+        *known = *connection;
+        output.line(Ink::Head, &format!("connection {connection}: {client} to {server}"))?;
+    }
+    let head = format!("{time} {connection}#{number} {direction}");
+    let envelope = Map::from_iter([
+        ("connection".to_owned(), json!(connection)),
+        ("client".to_owned(), json!(client.to_string())),
+        ("server".to_owned(), json!(server.to_string())),
+        ("direction".to_owned(), json!(direction)),
+        ("frame".to_owned(), json!(number)),
+        ("time".to_owned(), Value::from(time)),
+    ]);
+    show_frame(&head, seen, &envelope, output)
+}

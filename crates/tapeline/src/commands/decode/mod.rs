@@ -1,0 +1,160 @@
+//! `tapeline decode`: RWF bytes as text or JSON.
+
+mod capture;
+mod output;
+mod pieces;
+mod source;
+mod vectors;
+
+use std::fs;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use tapeline_inspect::{Form, Limits, Palette};
+use tapeline_omm::dictionary::{DictionaryType, FieldDictionary};
+use tapeline_rwf::DataType;
+
+use crate::failure::{Failure, Verdict};
+use output::Output;
+use source::Source;
+
+/// Show RWF messages, RSSL frames and captured sessions as text or JSON
+///
+/// The input may be hexadecimal text (one message a line, or one over several
+/// lines), one binary message, the RSSL frames of one side, or a pcap or pcapng
+/// capture of whole sessions: over TCP, WebSocket (rssl.rwf) or the HTTP tunnel,
+/// compressed or not, on any port. It is told from its bytes.
+///
+/// Exit status: 0 if all was decoded (or passed its check), 1 if some of it was
+/// not, 2 if the command could not be carried out.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Input file, `-` for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+
+    /// What the input holds
+    #[arg(long, value_enum, default_value_t = Input::Auto, value_name = "FORM")]
+    input: Input,
+
+    #[arg(help = "Type of hexadecimal and binary data, as in MSG, FIELD_LIST, REAL")]
+    #[arg(long = "type", default_value = "MSG", value_name = "TYPE", value_parser = data_type)]
+    data_type: DataType,
+
+    /// Write one JSON object a message instead of text
+    #[arg(long)]
+    json: bool,
+
+    #[arg(help = "Field dictionary in the classic format (RDMFieldDictionary)")]
+    #[arg(long, value_name = "FILE", requires = "enums")]
+    dictionary: Option<PathBuf>,
+
+    /// Enumeration tables in the classic format (enumtype.def)
+    #[arg(long, value_name = "FILE", requires = "dictionary")]
+    enums: Option<PathBuf>,
+
+    /// Decode golden vectors: JSON lines with name, type, hex and context; `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "input", "data_type"])]
+    vectors: Option<PathBuf>,
+
+    /// Compare vectors with their value, encode them again and compare the bytes
+    #[arg(long, requires = "vectors", conflicts_with = "json")]
+    check: bool,
+
+    /// Most entries and values shown of one message
+    #[arg(long, default_value_t = Limits::default().max_nodes, value_name = "COUNT")]
+    max_nodes: usize,
+}
+
+/// What the input holds.
+#[derive(Clone, Copy, ValueEnum)]
+enum Input {
+    /// Told from its bytes
+    Auto,
+    /// Hexadecimal text
+    Hex,
+    /// One binary message or container
+    Message,
+    /// RSSL frames of one side
+    Frames,
+    /// A pcap or pcapng file
+    Capture,
+}
+
+fn data_type(name: &str) -> Result<DataType, String> {
+    let found = DataType::from_name(&name.to_ascii_uppercase());
+    found.ok_or_else(|| "not a data type; use a name like MSG, FIELD_LIST, MAP or REAL".to_owned())
+}
+
+/// The dictionary of the options, or the built-in one.
+enum Dictionary {
+    Builtin,
+    Own(Box<FieldDictionary>),
+}
+
+impl Dictionary {
+    fn load(args: &Args) -> Result<Self, Failure> {
+        let (Some(fields), Some(enums)) = (&args.dictionary, &args.enums) else {
+            return Ok(Self::Builtin);
+        };
+        let field_text = fs::read(fields).map_err(Failure::read(fields))?;
+        let enum_text = fs::read(enums).map_err(Failure::read(enums))?;
+        match FieldDictionary::parse(&field_text, &enum_text) {
+            Ok(dictionary) => Ok(Self::Own(Box::new(dictionary))),
+            Err(error) => {
+                let is_fields = error.dictionary == DictionaryType::Fields;
+                let path = if is_fields { fields } else { enums };
+                Err(Failure::Dictionary { path: path.clone(), error: Box::new(error) })
+            }
+        }
+    }
+
+    fn fields(&self) -> &FieldDictionary {
+        match self {
+            Self::Builtin => FieldDictionary::builtin(),
+            Self::Own(dictionary) => dictionary,
+        }
+    }
+}
+
+/// Colours only for people, and only for those who want them.
+fn palette() -> Palette {
+    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if io::stdout().is_terminal() && !is_unwanted { Palette::Ansi } else { Palette::Plain }
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
+    let dictionary = Dictionary::load(args)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let limits = Limits { max_nodes: args.max_nodes };
+    let mut output = Output::new(&mut out, dictionary.fields(), limits, palette(), args.json);
+    let verdict = match &args.vectors {
+        Some(path) if args.check => vectors::check(path, &mut output),
+        Some(path) => vectors::show(path, &mut output),
+        None => decode(args, &mut output),
+    };
+    // What was found before a failure is worth having.
+    let flushed = out.flush();
+    let verdict = verdict?;
+    flushed?;
+    Ok(verdict)
+}
+
+fn decode(args: &Args, output: &mut Output<'_>) -> Result<Verdict, Failure> {
+    let mut source = Source::open(&args.file)?;
+    let form = match args.input {
+        Input::Auto => source.form()?,
+        Input::Hex => Form::Hex,
+        Input::Message => Form::Message,
+        Input::Frames => Form::Frames,
+        Input::Capture => Form::Capture,
+    };
+    match form {
+        Form::Capture => capture::show(source, output),
+        Form::Hex => pieces::show_hex(source, args.data_type, output),
+        Form::Message => pieces::show_message(source, args.data_type, output),
+        Form::Frames => pieces::show_frames(source, output),
+    }
+}

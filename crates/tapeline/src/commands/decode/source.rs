@@ -1,0 +1,76 @@
+//! The input: a file or standard input, looked at before it is read.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use tapeline_inspect::Form;
+use tapeline_inspect::capture::is_capture;
+
+use crate::failure::Failure;
+
+/// The most that is read at once, in bytes; captures are read packet by
+/// packet and may have any size.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// An input and what was read of it.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    head: Vec<u8>,
+    rest: Box<dyn Read + Send>,
+}
+
+/// Opens a file, or standard input for `-`.
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let file = File::open(path).map_err(Failure::read(path))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// What messages call an input.
+pub(super) fn shown(path: &Path) -> PathBuf {
+    if path.as_os_str() == "-" { "standard input".into() } else { path.to_owned() }
+}
+
+impl Source {
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        Ok(Self { path: shown(path), head: Vec::new(), rest: open(path)? })
+    }
+
+    /// The form of the input. Reads all of it unless it is a capture.
+    pub(super) fn form(&mut self) -> Result<Form, Failure> {
+        const MAGIC_BYTES: u64 = 4;
+        self.fill(MAGIC_BYTES)?;
+        if is_capture(&self.head) {
+            return Ok(Form::Capture);
+        }
+        self.fill(MAX_BYTES + 1)?;
+        Ok(Form::detect(&self.head))
+    }
+
+    /// Reads on up to a length.
+    fn fill(&mut self, up_to: u64) -> Result<(), Failure> {
+        let wanted = up_to.saturating_sub(self.head.len() as u64);
+        let read = self.rest.by_ref().take(wanted).read_to_end(&mut self.head);
+        read.map(drop).map_err(Failure::read(&self.path))
+    }
+
+    /// All of it.
+    pub(super) fn bytes(mut self) -> Result<Vec<u8>, Failure> {
+        self.fill(MAX_BYTES + 1)?;
+        if self.head.is_empty() {
+            return Err(Failure::Empty { path: self.path });
+        }
+        if self.head.len() as u64 > MAX_BYTES {
+            return Err(Failure::TooLarge { path: self.path, limit: MAX_BYTES });
+        }
+        Ok(self.head)
+    }
+
+    /// All of it, piece by piece.
+    pub(super) fn reader(self) -> impl Read + Send {
+        Cursor::new(self.head).chain(self.rest)
+    }
+}

@@ -1,0 +1,95 @@
+//! How a subcommand ends.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tapeline_inspect::capture::CaptureError;
+use tapeline_omm::dictionary::TextError;
+use thiserror::Error;
+
+/// A subcommand did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Exit status 0.
+    Good,
+    /// Something in the data is wrong and was reported: exit status 1.
+    Bad,
+}
+
+impl Verdict {
+    /// `Bad` if there is anything bad.
+    pub(crate) const fn of(is_bad: bool) -> Self {
+        if is_bad { Self::Bad } else { Self::Good }
+    }
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Good => Self::SUCCESS,
+            Verdict::Bad => Self::FAILURE,
+        }
+    }
+}
+
+/// A subcommand could not do its work: exit status 2.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// A file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read { path: PathBuf, error: io::Error },
+    /// The output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Write(#[from] io::Error),
+    /// There is nothing to decode.
+    #[error("{} is empty; give hexadecimal text, a message, frames or a capture", path.display())]
+    Empty { path: PathBuf },
+    /// A file is too large to be read at once.
+    #[error(
+        "{} has more than {limit} bytes; split it, or decode it as a capture, which may have any \
+         size",
+        path.display()
+    )]
+    TooLarge { path: PathBuf, limit: u64 },
+    /// A dictionary has a fault.
+    #[error("{}: {error}; correct the file, or leave the option out for the built-in dictionary", path.display())]
+    Dictionary { path: PathBuf, error: Box<TextError> },
+    /// Hexadecimal text has a fault.
+    #[error("{}: {error}", path.display())]
+    Hex { path: PathBuf, error: tapeline_inspect::HexError },
+    /// The input is JSON, which only vectors are.
+    #[error("{} holds JSON; vectors are decoded with --vectors FILE", path.display())]
+    Json { path: PathBuf },
+    /// A capture cannot be read to its end.
+    #[error("{}: {error}", path.display())]
+    Capture { path: PathBuf, error: CaptureError },
+    /// A capture holds nothing to show.
+    #[error(
+        "{}: no RSSL session in the capture ({connections} TCP connections of other kinds, \
+         {packets} packets without readable TCP); capture whole packets from the start of the \
+         connection, and without TLS",
+        path.display()
+    )]
+    NoSession { path: PathBuf, connections: usize, packets: u64 },
+}
+
+impl Failure {
+    /// An error of reading a file.
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Read { path, error }
+    }
+
+    /// Says on standard error what happened. That nobody reads the output any
+    /// more is no failure.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            _ => {
+                eprintln!("tapeline: {self}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
