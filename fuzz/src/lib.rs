@@ -1,4 +1,5 @@
 //! What the fuzz targets of one crate share, a module a crate.
 
+pub mod omm;
 pub mod rssl;
 pub mod rwf;

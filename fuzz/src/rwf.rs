@@ -80,7 +80,7 @@ fn rewritten(data: &Encoded<'_>, buffer: &mut [u8]) -> Option<usize> {
                     Primitive::Other(data_type, bytes) => {
                         writer.bytes(entry.name, data_type, bytes).ok()?;
                     }
-                    value => writer.put(std::str::from_utf8(entry.name).ok()?, value).ok()?,
+                    value => writer.put(entry.name, value).ok()?,
                 }
             }
             writer.finish().ok()?;

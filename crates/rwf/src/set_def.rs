@@ -29,14 +29,14 @@ impl GlobalSetDefs {
 
     /// Defines an element set, in place of an earlier one with this id.
     /// Errors: a name above 32767 bytes, more than 255 entries.
-    pub fn insert_element_set(
+    pub fn insert_element_set<N: AsRef<[u8]>>(
         &mut self,
         id: u16,
-        entries: &[(&str, DataType)],
+        entries: &[(N, DataType)],
     ) -> Result<(), EncodeError> {
         let mut bytes = Vec::new();
         for (name, data_type) in entries {
-            push_element_entry(&mut bytes, name, *data_type)?;
+            push_element_entry(&mut bytes, name.as_ref(), *data_type)?;
         }
         self.elements.insert(id, (entry_count(entries.len())?, bytes));
         Ok(())
@@ -84,9 +84,9 @@ impl LocalSetDefsBuf {
 
     /// Definitions for element lists: (set id, entries). Errors as for
     /// [`fields`](Self::fields), and a name above 32767 bytes.
-    pub fn elements(defs: &[(u16, &[(&str, DataType)])]) -> Result<Self, EncodeError> {
+    pub fn elements<N: AsRef<[u8]>>(defs: &[(u16, &[(N, DataType)])]) -> Result<Self, EncodeError> {
         Self::build(SetDefKind::Element, defs, |bytes, (name, data_type)| {
-            push_element_entry(bytes, name, *data_type)
+            push_element_entry(bytes, name.as_ref(), *data_type)
         })
     }
 
@@ -132,7 +132,7 @@ fn entry_count(count: usize) -> Result<u8, EncodeError> {
 
 fn push_element_entry(
     bytes: &mut Vec<u8>,
-    name: &str,
+    name: &[u8],
     data_type: DataType,
 ) -> Result<(), EncodeError> {
     const MAX: usize = 0x7FFF;
@@ -141,7 +141,7 @@ fn push_element_entry(
         len @ 0x80..=MAX => bytes.extend((len as u16 | 0x8000).to_be_bytes()),
         len => return Err(EncodeError::TooLong { what: "element name", len, max: MAX }),
     }
-    bytes.extend(name.as_bytes());
+    bytes.extend(name);
     bytes.push(data_type.0);
     Ok(())
 }

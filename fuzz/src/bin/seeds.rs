@@ -84,6 +84,7 @@ fn rwf_seeds() {
             let bytes = &bytes[..bytes.len().min(SEED_BYTES)];
             write("rwf_data", &format!("{file}-{at}"), &head, bytes);
             write("rwf_rewrite", &format!("{file}-{at}"), &head, bytes);
+            write("inspect_value", &format!("{file}-{at}"), &head, bytes);
         }
     }
     for (at, vector) in vectors("rmtes").iter().enumerate() {
@@ -95,6 +96,20 @@ fn rwf_seeds() {
         }
     }
     write("omm_dictionary_text", "small", &[], DICTIONARY.as_bytes());
+    omm_seeds();
+}
+
+/// Every message of a domain that has a model, and dictionary payloads.
+fn omm_seeds() {
+    for (at, vector) in vectors("rdm_messages").iter().enumerate() {
+        let bytes = unhex(vector["hex"].as_str().expect("bytes of a vector"));
+        if vector["type"] == "MSG" && bytes.len() <= SEED_BYTES {
+            let len = (bytes.len() as u16).to_be_bytes();
+            write("omm_models", &format!("message-{at}"), &len, &bytes);
+        } else {
+            write("omm_dictionary_parts", &format!("part-{at}"), &[], &bytes);
+        }
+    }
 }
 
 /// One of each kind of line, the enumerations behind a NUL.
@@ -105,10 +120,40 @@ const DICTIONARY: &str = "!tag Version 1.0\n!ACRONYM\nBID \"BID\" 22 BID_1 PRICE
     !tag Type 2\nCURRENCY 15\n! VALUE DISPLAY MEANING\n 0 \"   \" none\n 840 \"USD\" dollar\n\
     8 #A1A2# other\n";
 
+/// A capture file of a session: one Ethernet packet a frame.
+fn pcap(session: &Session) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xA1B2_C3D4_u32, 0x0002_0004, 0, 0, 65_535, 1] {
+        file.extend(word.to_be_bytes());
+    }
+    let mut next = [1_u32, 1];
+    for (up, bytes) in session.frames.iter().filter(|(_, bytes)| bytes.len() < 1400).take(12) {
+        let (from, to) = if *up { (0, 1) } else { (1, 0) };
+        let ports = [40_000_u16, 14_002];
+        let mut packet = vec![0; 12];
+        packet.extend([0x08, 0x00, 0x45, 0]);
+        packet.extend((40 + bytes.len() as u16).to_be_bytes());
+        packet.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+        packet.extend([10, 0, 0, 1 + from as u8, 10, 0, 0, 1 + to as u8]);
+        packet.extend([ports[from].to_be_bytes(), ports[to].to_be_bytes()].concat());
+        packet.extend([next[from].to_be_bytes(), next[to].to_be_bytes()].concat());
+        packet.extend([0x50, 0x18, 0xFF, 0xFF, 0, 0, 0, 0]);
+        packet.extend(bytes);
+        next[from] += bytes.len() as u32;
+        for word in [1, 0, packet.len() as u32, packet.len() as u32] {
+            file.extend(u32::to_be_bytes(word));
+        }
+        file.extend(packet);
+    }
+    file.truncate(SEED_BYTES);
+    file
+}
+
 fn rssl_seeds() {
     for session in sessions() {
         let (name, choice) = (session.name.as_str(), session.choice());
         let (up, down) = (session.stream(true, 0), session.stream(false, 0));
+        write("inspect_capture", name, &[], &pcap(&session));
         write("rssl_server", name, &[choice & 0x0c], &up);
         if name.contains("ws-") {
             // The handshake ends with the third frame of each direction.

@@ -172,12 +172,6 @@ impl<'v, 'n> Node<'v, 'n> {
         from_latin1(self.text()?).ok_or_else(|| self.error(BuildErrorKind::Text { max: 0xFF }))
     }
 
-    /// A text that is plain ASCII.
-    pub(crate) fn ascii(&self) -> Result<&'v str, BuildError> {
-        let text = self.text()?;
-        if text.is_ascii() { Ok(text) } else { Err(self.error(BuildErrorKind::Text { max: 0x7F })) }
-    }
-
     /// An error unless a type is the one that the place wants.
     pub(crate) fn expect_type(
         &self,

@@ -12,13 +12,13 @@ pub(crate) struct Definition<E> {
 }
 
 /// Definitions of one kind, as a `setDefs` lists them.
-pub(crate) enum SetDefinitions<'v> {
+pub(crate) enum SetDefinitions {
     Field(Vec<Definition<(i16, DataType)>>),
-    Element(Vec<Definition<(&'v str, DataType)>>),
+    Element(Vec<Definition<(Vec<u8>, DataType)>>),
 }
 
-impl<'v> SetDefinitions<'v> {
-    pub(crate) fn read(node: &Node<'v, '_>) -> Result<Self, BuildError> {
+impl SetDefinitions {
+    pub(crate) fn read(node: &Node<'_, '_>) -> Result<Self, BuildError> {
         let kind = node.required("kind")?;
         let defs = node.required("defs")?;
         match kind.text()? {
@@ -26,7 +26,7 @@ impl<'v> SetDefinitions<'v> {
                 Ok((entry.required("fid")?.integer()?, entry.required("type")?.data_type()?))
             })?)),
             "ELEMENT" => Ok(Self::Element(definitions(&defs, |entry| {
-                Ok((entry.required("name")?.ascii()?, entry.required("type")?.data_type()?))
+                Ok((entry.required("name")?.latin1()?, entry.required("type")?.data_type()?))
             })?)),
             other => {
                 let (expected, found) = ("\"FIELD\" or \"ELEMENT\"", format!("{other:?}"));

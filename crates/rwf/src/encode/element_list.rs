@@ -63,21 +63,19 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
     #[inline]
     pub fn put<'v>(
         &mut self,
-        name: &str,
+        name: impl AsRef<[u8]>,
         value: impl Into<Primitive<'v>>,
     ) -> Result<(), EncodeError> {
-        let value = value.into();
+        let (name, value) = (name.as_ref(), value.into());
         if self.list.in_set()? {
-            let data_type = self.next_of_set(name.as_bytes())?;
+            let data_type = self.next_of_set(name)?;
             return self.list.put_set(data_type, &value);
         }
         match value {
-            Primitive::Blank(DataType::NO_DATA) => {
-                self.bytes(name.as_bytes(), DataType::NO_DATA, &[])
-            }
-            Primitive::Other(data_type, bytes) => self.bytes(name.as_bytes(), data_type, bytes),
+            Primitive::Blank(DataType::NO_DATA) => self.bytes(name, DataType::NO_DATA, &[]),
+            Primitive::Other(data_type, bytes) => self.bytes(name, data_type, bytes),
             value => self.list.standard(|encoder| {
-                begin_element(encoder, name.as_bytes(), value.data_type())?;
+                begin_element(encoder, name, value.data_type())?;
                 encoder.primitive16(&value)
             }),
         }
@@ -107,15 +105,20 @@ impl<'e, 'b> ElementListWriter<'e, 'b> {
     }
 
     /// Begins an element that holds a container or an array.
-    pub fn slot(&mut self, name: &str, data_type: DataType) -> Result<Slot<'_, 'b>, EncodeError> {
+    pub fn slot(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        data_type: DataType,
+    ) -> Result<Slot<'_, 'b>, EncodeError> {
+        let name = name.as_ref();
         if self.list.in_set()? {
-            let expected = self.next_of_set(name.as_bytes())?;
+            let expected = self.next_of_set(name)?;
             return self.list.set_slot(expected, data_type);
         }
         if data_type == DataType::NO_DATA {
             return Err(EncodeError::OutOfRange { what: "data of type NO_DATA" });
         }
-        self.list.standard(|encoder| begin_element(encoder, name.as_bytes(), data_type))?;
+        self.list.standard(|encoder| begin_element(encoder, name, data_type))?;
         Ok(self.list.slot(data_type))
     }
 
