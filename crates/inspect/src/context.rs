@@ -57,7 +57,8 @@ impl Context {
             }
             SetDefinitions::Element(defs) => {
                 for Definition { id, entries } in defs {
-                    let entries: Vec<_> = entries.iter().map(|(name, t)| (name.as_slice(), *t)).collect();
+                    let entries: Vec<_> =
+                        entries.iter().map(|(name, t)| (name.as_slice(), *t)).collect();
                     let inserted = self.global.insert_element_set(id, &entries);
                     inserted.map_err(|error| node.error(error.into()))?;
                 }

@@ -135,7 +135,8 @@ pub(super) fn element_list(node: &Node<'_, '_>) -> Result<Vec<u8>, BuildError> {
         let data_type = value.required("type")?.data_type()?;
         elements.push((entry.required("name")?.latin1()?, data_type, data(&value)?));
     }
-    let definition: Vec<_> = set_values.iter().map(|(name, form, _)| (name.as_slice(), *form)).collect();
+    let definition: Vec<_> =
+        set_values.iter().map(|(name, form, _)| (name.as_slice(), *form)).collect();
     let mut defs = GlobalSetDefs::new();
     node.checked(defs.insert_element_set(0, &definition))?;
     let def = if head.set_bytes.is_some() { None } else { defs.element_set(0) };
