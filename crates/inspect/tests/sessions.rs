@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tapeline_golden::{hex, transport_captures, unhex, vectors};
 use tapeline_inspect::Inspector;
-use tapeline_inspect::capture::{Frame, Session, Side};
+use tapeline_inspect::capture::{Frame, Seen, Session, Side};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataType, Encoded};
 
@@ -150,7 +150,59 @@ fn missing_bytes_end_a_direction_and_say_so() {
     assert!(session.feed(Side::Server, &[0, 3, 2]).is_empty());
     assert_eq!(session.feed(Side::Client, &[0, 3, 2])[0].frame, Some(Frame::Ping));
     let seen = session.feed(Side::Client, &[0, 2, 2]);
-    assert!(seen[0].fault.as_deref().is_some_and(|fault| fault.contains("below 3 bytes")));
+    assert!(seen[0].fault.as_deref().is_some_and(|fault| fault.contains("less than the 3 bytes")));
+}
+
+#[test]
+fn a_malformed_request_is_named_and_what_follows_is_read() {
+    let mut session = Session::new();
+    let seen = session.feed(Side::Client, &[0, 8, 0, 0, 0, 0, 0x17, 0, 0, 3, 2]);
+    let [request, ping] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!((&request.frame, request.length), (&None, 8));
+    assert_eq!(request.fault.as_deref(), Some("malformed connect request: it is truncated"));
+    assert_eq!((&ping.frame, &ping.fault), (&Some(Frame::Ping), &None));
+    let seen = session.feed(Side::Client, &[0, 3, 0x40, 0, 3, 2]);
+    let [lost] = &seen[..] else { panic!("{seen:?}") };
+    assert!(lost.fault.as_deref().is_some_and(|fault| fault.ends_with("cannot be read")));
+}
+
+#[test]
+fn a_fragment_without_its_start_is_told() {
+    let mut session = Session::new();
+    let fault = |seen: &[Seen]| seen[0].fault.clone();
+    let next = [0, 8, 3, 4, 0, 1, b'c', b'd'];
+    let headless = Some("a fragment of a message whose start was not seen".to_owned());
+    assert_eq!(fault(&session.feed(Side::Server, &next)), headless);
+    let first = [0, 12, 3, 8, 0, 0, 0, 4, 0, 1, b'a', b'b'];
+    assert_eq!(fault(&session.feed(Side::Server, &first)), None);
+    let seen = session.feed(Side::Server, &next);
+    assert_eq!((seen[0].messages.as_slice(), fault(&seen)), (&[b"abcd".to_vec()][..], None));
+    assert_eq!(fault(&session.feed(Side::Server, &next)), headless);
+}
+
+#[test]
+fn what_is_wrong_in_a_frame_is_told_beside_what_came_before_it() {
+    let mut session = Session::new();
+    let seen = session.feed(Side::Server, &[0, 9, 0x12, 0, 1, b'a', 0, 9, b'b', 0, 3, 2]);
+    assert_eq!(seen[0].messages, [b"a"]);
+    assert_eq!(seen[0].fault.as_deref(), Some("packed message of 9 bytes where 1 are left"));
+    assert_eq!(seen[1].frame, Some(Frame::Ping));
+    let seen = session.feed(Side::Server, &[0, 4, 4, 0x78]);
+    assert_eq!(seen[0].fault, None);
+    let seen = session.feed(Side::Server, &[0, 6, 4, 0xff, 0xff, 0xff]);
+    let fault = seen[0].fault.as_deref().expect("a fault");
+    assert!(fault.ends_with("the capture may begin after its stream"), "{fault}");
+}
+
+#[test]
+fn frames_before_a_broken_chunk_are_told() {
+    let mut session = Session::new();
+    let head = b"HTTP/1.1 200 OK\r\n\r\n";
+    let bytes = [&head[..], b"3\r\n\x00\x03\x02\r\nxyz\r\n"].concat();
+    let seen = session.feed(Side::Server, &bytes);
+    let [_, ping, lost] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!((&ping.frame, lost.length), (&Some(Frame::Ping), 5));
+    assert!(lost.fault.as_deref().is_some_and(|fault| fault.contains("hexadecimal")));
 }
 
 #[test]

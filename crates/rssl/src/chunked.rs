@@ -5,9 +5,9 @@ use crate::error::{CloseReason, ProtocolError};
 
 /// Bounds for the chunk reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkLimits {
+pub struct ChunkLimits {
     /// Bytes of a size line with its line end.
-    pub(crate) line_bytes: usize,
+    pub line_bytes: usize,
 }
 
 /// Where a reader of chunks is.
@@ -23,15 +23,24 @@ enum Expect {
 }
 
 /// Tells framing from payload in a chunked byte stream.
+///
+/// ```text
+///  size in hex [;...] CR LF | payload | CR LF | ... | 0 CR LF
+/// ```
+///
+/// A bare ping (00 03 02) between two chunks is payload: the vendor's server
+/// writes its pings so.
 #[derive(Default)]
-pub(crate) struct Dechunker {
+pub struct Dechunker {
     expect: Expect,
 }
 
 /// Framing to skip, then payload to keep.
-pub(crate) struct Step {
-    pub(crate) skip: usize,
-    pub(crate) payload: usize,
+pub struct Step {
+    /// Bytes of framing.
+    pub skip: usize,
+    /// Bytes of payload behind them.
+    pub payload: usize,
 }
 
 const LINE_END: &[u8] = b"\r\n";
@@ -44,16 +53,13 @@ const BARE_PING: &[u8] = &[0, 3, 2];
 const SIZE_DIGITS: usize = 7;
 
 impl Dechunker {
-    pub(crate) fn is_ended(&self) -> bool {
+    /// Whether the last chunk has come; what follows it is all framing.
+    pub fn is_ended(&self) -> bool {
         matches!(self.expect, Expect::Nothing)
     }
 
     /// The next step through `raw`, `None` while bytes are missing for one.
-    pub(crate) fn step(
-        &mut self,
-        raw: &[u8],
-        limits: ChunkLimits,
-    ) -> Result<Option<Step>, CloseReason> {
+    pub fn step(&mut self, raw: &[u8], limits: ChunkLimits) -> Result<Option<Step>, CloseReason> {
         match self.expect {
             Expect::Nothing => Ok(Some(Step { skip: raw.len(), payload: 0 })),
             Expect::Payload { left } => {

@@ -1,15 +1,6 @@
 //! The header of a data frame.
-//!
-//! ```text
-//!  0      2       3          3                        body
-//! +------+-------+----------+------------------------+--------
-//! | u16  | u8    | u8 ext   | first: u32 total, id   |
-//! | len  | flags | if 0x01  | next:  id              |
-//! +------+-------+----------+------------------------+--------
-//!  0x01 EXTENDED   0x02 DATA   0x04 COMPRESSED   0x08 COMP_FRAGMENT   0x10 PACKED
-//!  ext: 0x04 next fragment, 0x08 first fragment; id: u16, up to RIPC 12 u8
-//! ```
 
+use crate::Version;
 use crate::error::ProtocolError;
 
 pub(crate) const EXTENDED: u8 = 0x01;
@@ -25,30 +16,52 @@ pub(crate) const HEADER_BYTES: usize = 3;
 
 /// What is in a frame's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub enum Body {
     /// One message.
     Message,
     /// Length-prefixed messages.
     Packed,
     /// The start of a message of `total` bytes.
-    First { id: u16, total: usize },
+    First {
+        /// The message's fragment id.
+        id: u16,
+        /// The message's length in bytes.
+        total: usize,
+    },
     /// A later part of a message.
-    Next { id: u16 },
+    Next {
+        /// The message's fragment id.
+        id: u16,
+    },
 }
 
 /// A data frame's header.
+///
+/// ```text
+///  0      2       3          3                        body
+/// +------+-------+----------+------------------------+--------
+/// | u16  | u8    | u8 ext   | first: u32 total, id   |
+/// | len  | flags | if 0x01  | next:  id              |
+/// +------+-------+----------+------------------------+--------
+///  0x01 EXTENDED   0x02 DATA   0x04 COMPRESSED   0x08 COMP_FRAGMENT   0x10 PACKED
+///  ext: 0x04 next fragment, 0x08 first fragment; id: u16, up to RIPC 12 u8
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FrameHeader {
-    pub(crate) flags: u8,
-    pub(crate) body: Body,
+pub struct FrameHeader {
+    /// Flag byte.
+    pub flags: u8,
+    /// What is in the body.
+    pub body: Body,
     /// Bytes before the body.
-    pub(crate) length: usize,
+    pub length: usize,
 }
 
 impl FrameHeader {
-    /// Reads the header of a whole frame of at least three bytes.
-    pub(crate) fn parse(frame: &[u8], id_bytes: usize) -> Result<Self, ProtocolError> {
-        let flags = frame[2];
+    /// Reads the header of a whole frame of a generation.
+    pub fn parse(frame: &[u8], version: Version) -> Result<Self, ProtocolError> {
+        let id_bytes = version.fragment_id_bytes();
+        let short = ProtocolError::ShortFrame { length: frame.len(), header: HEADER_BYTES };
+        let flags = *frame.get(2).ok_or(short)?;
         let extended = if flags & EXTENDED == 0 {
             0
         } else {
@@ -87,13 +100,31 @@ impl FrameHeader {
         Ok(Self { flags, body, length })
     }
 
-    pub(crate) const fn is_compressed(&self) -> bool {
+    /// Whether the body, of a fragment its payload, is compressed.
+    pub const fn is_compressed(&self) -> bool {
         self.flags & COMPRESSED != 0
     }
 
-    pub(crate) const fn is_split(&self) -> bool {
+    /// Whether the compressed body goes on in the next compressed frame.
+    pub const fn is_split(&self) -> bool {
         self.flags & SPLIT != 0
     }
+
+    /// Whether a frame of `frame_length` bytes with this header is a ping.
+    pub const fn is_ping(&self, frame_length: usize) -> bool {
+        frame_length == HEADER_BYTES && matches!(self.body, Body::Message) && !self.is_compressed()
+    }
+}
+
+/// The length of the frame at the front of `bytes`, which need not all be
+/// there; `None` while its two length bytes are missing.
+pub fn frame_length(bytes: &[u8]) -> Result<Option<usize>, ProtocolError> {
+    let Some(prefix) = bytes.first_chunk::<2>() else { return Ok(None) };
+    let length = usize::from(u16::from_be_bytes(*prefix));
+    if length < HEADER_BYTES {
+        return Err(ProtocolError::ShortFrame { length, header: HEADER_BYTES });
+    }
+    Ok(Some(length))
 }
 
 /// Bytes before the payload of a first fragment.
@@ -112,14 +143,15 @@ mod tests {
 
     #[test]
     fn every_kind_of_data_frame_is_told_apart() {
-        let parse = |frame: &[u8]| FrameHeader::parse(frame, 2).map(|h| (h.body, h.length));
+        let parse =
+            |frame: &[u8]| FrameHeader::parse(frame, Version::V14).map(|h| (h.body, h.length));
         assert_eq!(parse(&[0, 4, 2, 9]), Ok((Body::Message, 3)));
         assert_eq!(parse(&[0, 4, 4, 9]), Ok((Body::Message, 3)));
         assert_eq!(parse(&[0, 4, 0x14, 9]), Ok((Body::Packed, 3)));
         let first = [0, 10, 3, 8, 0, 0, 0x2c, 0xbd, 0, 3];
         assert_eq!(parse(&first), Ok((Body::First { id: 3, total: 11453 }, 10)));
         assert_eq!(parse(&[0, 6, 0x0d, 4, 1, 2]), Ok((Body::Next { id: 0x102 }, 6)));
-        let old = FrameHeader::parse(&[0, 5, 3, 4, 0x23], 1).unwrap();
+        let old = FrameHeader::parse(&[0, 5, 3, 4, 0x23], Version::V12).unwrap();
         assert_eq!((old.body, old.length), (Body::Next { id: 0x23 }, 5));
     }
 
@@ -135,14 +167,14 @@ mod tests {
             &[0, 4, 3, 0x0c],
             &[0, 6, 0x13, 4, 0, 0],
         ] {
-            let result = FrameHeader::parse(frame, 2);
+            let result = FrameHeader::parse(frame, Version::V14);
             assert!(
                 matches!(result, Err(ProtocolError::UnexpectedFrame { .. })),
                 "{frame:?} {result:?}"
             );
         }
-        for frame in [&[0, 3, 3][..], &[0, 5, 3, 4, 0], &[0, 9, 3, 8, 0, 0, 0, 1, 0]] {
-            let result = FrameHeader::parse(frame, 2);
+        for frame in [&[0, 2][..], &[0, 3, 3], &[0, 5, 3, 4, 0], &[0, 9, 3, 8, 0, 0, 0, 1, 0]] {
+            let result = FrameHeader::parse(frame, Version::V14);
             assert!(matches!(result, Err(ProtocolError::ShortFrame { .. })), "{frame:?}");
         }
     }

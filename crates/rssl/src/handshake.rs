@@ -9,11 +9,13 @@ use crate::limits::MIN_FRAGMENT_BYTES;
 const OFFERS_KEY: u8 = 0x08;
 const ENCRYPTION_TYPE: u8 = 1;
 const KEY_DATA_BYTES: u8 = 24;
-const EXTENDED: u8 = 0x01;
-const FORCED: u8 = 0x80;
-const CONNECT_ACK: u8 = 0x01;
-const CONNECT_NAK: u8 = 0x02;
-const CLIENT_KEY: u8 = 0x08;
+pub(crate) const EXTENDED: u8 = 0x01;
+pub(crate) const FORCED: u8 = 0x80;
+pub(crate) const CONNECT_ACK: u8 = 0x01;
+pub(crate) const CONNECT_NAK: u8 = 0x02;
+pub(crate) const CLIENT_KEY: u8 = 0x08;
+/// Where the key block of an ack begins.
+const KEY_BLOCK_AT: usize = 19;
 const PINGS_BOTH_WAYS: u8 = 3;
 
 /// A connect request.
@@ -26,18 +28,28 @@ const PINGS_BOTH_WAYS: u8 = 3;
 ///                       .. u8 session flags    ..  u8 c+1, u8 c, c bytes component version (v13, v14)
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ConnectRequest {
-    pub(crate) version: Version,
-    pub(crate) offers_key: bool,
-    /// Bits of [`Compression::bit`]; 0 for an absent bitmap.
-    pub(crate) compression_bitmap: u8,
-    pub(crate) ping_timeout_s: u8,
-    pub(crate) protocol_type: u8,
-    pub(crate) major: u8,
-    pub(crate) minor: u8,
-    pub(crate) host_name: String,
-    pub(crate) address: String,
-    pub(crate) component_version: String,
+pub struct ConnectRequest {
+    /// Generation.
+    pub version: Version,
+    /// Whether the client offers the key exchange (RIPC 14).
+    pub offers_key: bool,
+    /// Compression types that the client can do: 0x01 zlib, 0x02 LZ4; 0 for an
+    /// absent bitmap.
+    pub compression_bitmap: u8,
+    /// Seconds of silence after which the peer is dead.
+    pub ping_timeout_s: u8,
+    /// What the messages are, 0 for RWF; 0 before RIPC 12.
+    pub protocol_type: u8,
+    /// Major version of that protocol.
+    pub major: u8,
+    /// Minor version of that protocol.
+    pub minor: u8,
+    /// The client's name for its host.
+    pub host_name: String,
+    /// The client's text of its address.
+    pub address: String,
+    /// The client's component version; empty before RIPC 13.
+    pub component_version: String,
 }
 
 impl ConnectRequest {
@@ -68,7 +80,8 @@ impl ConnectRequest {
         out
     }
 
-    pub(crate) fn parse(frame: &[u8]) -> Result<Self, ProtocolError> {
+    /// Reads a whole frame.
+    pub fn parse(frame: &[u8]) -> Result<Self, ProtocolError> {
         let mut read = Reader { rest: frame, truncated: ProtocolError::Request("it is truncated") };
         let length = usize::from(read.u16()?);
         if read.u8()? != 0 {
@@ -118,11 +131,18 @@ impl ConnectRequest {
 
 /// What an ack says about the key exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeyBlock {
+pub enum KeyBlock {
     /// No key block: the request offered none.
     None,
     /// Encryption type 1.
-    Known { modulus: u64, generator: u64, key: u64 },
+    Known {
+        /// P, a prime.
+        modulus: u64,
+        /// G.
+        generator: u64,
+        /// The server's half, G^s mod P.
+        key: u64,
+    },
     /// A type that this crate does not know; answered with an empty key.
     Unknown,
 }
@@ -138,17 +158,27 @@ pub(crate) enum KeyBlock {
 ///  6 u32 RIPC version        key block: u8 0x08, u8 type 1, u8 24, u64 P, u64 G, u64 G^s mod P
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ConnectAck {
-    pub(crate) version: Version,
-    pub(crate) forced: bool,
-    pub(crate) fragment_bytes: u16,
-    pub(crate) ping_timeout_s: u8,
-    pub(crate) major: u8,
-    pub(crate) minor: u8,
-    pub(crate) compression: Compression,
-    pub(crate) compression_level: u8,
-    pub(crate) key: KeyBlock,
-    pub(crate) component_version: String,
+pub struct ConnectAck {
+    /// Generation.
+    pub version: Version,
+    /// Whether the server forces the compression upon the client.
+    pub forced: bool,
+    /// M, the longest body of a frame in bytes; at least 16.
+    pub fragment_bytes: u16,
+    /// Seconds of silence after which the peer is dead; at least 1.
+    pub ping_timeout_s: u8,
+    /// Major version of the protocol of the messages.
+    pub major: u8,
+    /// Minor version of that protocol.
+    pub minor: u8,
+    /// Compression in both directions.
+    pub compression: Compression,
+    /// zlib level.
+    pub compression_level: u8,
+    /// The server's half of the key exchange.
+    pub key: KeyBlock,
+    /// The server's component version; empty before RIPC 13.
+    pub component_version: String,
 }
 
 impl ConnectAck {
@@ -171,6 +201,21 @@ impl ConnectAck {
         }
         patch_length(&mut out);
         out
+    }
+
+    /// Reads an ack whose request is not known. The generation is the ack's
+    /// own. What follows the zlib level may begin with 8 as a key block or as
+    /// a component version of 7 bytes; only the latter has a 7 next.
+    pub fn parse_alone(frame: &[u8]) -> Result<Self, ProtocolError> {
+        let mut read = Reader { rest: frame, truncated: ProtocolError::Ack("it is truncated") };
+        read.bytes(6)?;
+        let got = read.u32()?;
+        let expected = Version::V14.ack_code();
+        let version =
+            Version::from_ack_code(got).ok_or(ProtocolError::AckVersion { got, expected })?;
+        let rest = frame.get(KEY_BLOCK_AT..).unwrap_or_default();
+        let is_key = matches!(rest, [OFFERS_KEY, second, ..] if *second != OFFERS_KEY - 1);
+        Self::parse(frame, version, version.has_key_exchange() && is_key)
     }
 
     /// Reads the answer to a request of generation `version` that offered a
@@ -258,7 +303,7 @@ pub(crate) fn encode_nak(text: &str) -> Vec<u8> {
 /// Clients read a nak through the same small buffer as an ack.
 const NAK_TEXT_BYTES: usize = 512;
 
-fn parse_nak(frame: &[u8]) -> Result<String, ProtocolError> {
+pub(crate) fn parse_nak(frame: &[u8]) -> Result<String, ProtocolError> {
     let mut read = Reader { rest: frame, truncated: ProtocolError::Handshake("connect nak") };
     read.bytes(6)?;
     let length = usize::from(read.u16()?);
@@ -439,6 +484,11 @@ mod tests {
         for key in [KeyBlock::None, known] {
             let frame = ack(key).encode();
             assert_eq!(parse_ack(&frame, key != KeyBlock::None), Ok(ack(key)));
+            for component_version in ["", "server", "7 bytes"] {
+                let ack =
+                    ConnectAck { component_version: component_version.to_owned(), ..ack(key) };
+                assert_eq!(ConnectAck::parse_alone(&ack.encode()), Ok(ack));
+            }
         }
     }
 

@@ -122,6 +122,11 @@
 //! compress: the stream has to be on the wire in its own order. The others go
 //! plain.
 //!
+//! # Following
+//!
+//! Who looks on from outside has the frames, the handshake's values and the
+//! receiving half in [`wire`].
+//!
 //! # Not here
 //!
 //! TLS and sockets (the shell's), the `CONNECT` of HTTP proxies (before the
@@ -155,6 +160,7 @@ mod time;
 mod unwrap;
 mod version;
 pub mod websocket;
+pub mod wire;
 mod wrap;
 
 pub use compression::Compression;

@@ -85,6 +85,11 @@ impl Reassembly {
         }
     }
 
+    /// Whether a message with this id has begun and is not yet complete.
+    pub(crate) fn is_in_progress(&self, id: u16) -> bool {
+        self.find(id).is_some_and(|index| self.delivered != Some(index))
+    }
+
     /// The bytes of a slot that was reported complete.
     pub(crate) fn bytes(&self, index: usize) -> &[u8] {
         self.slots.get(index).map_or(&[], |slot| &slot.bytes)
@@ -118,6 +123,7 @@ impl Reassembly {
         let got = slot.bytes.len() + payload.len();
         if got > slot.total {
             let (id, total) = (slot.id.unwrap_or(0), slot.total);
+            self.free(index);
             return Err(ProtocolError::FragmentOverrun { id, got, total }.into());
         }
         slot.reserve(got);
@@ -205,6 +211,7 @@ mod tests {
         assert_eq!(limit(all.first(3, 10, b"a")), Limit::ReassemblyCount);
         let overrun = ProtocolError::FragmentOverrun { id: 1, got: 11, total: 10 };
         assert_eq!(all.next(1, &[0; 10]), Err(overrun.into()));
+        assert!(!all.is_in_progress(1) && all.is_in_progress(2));
     }
 
     #[test]

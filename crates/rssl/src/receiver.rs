@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::compression::Decompressor;
 use crate::error::{CloseReason, ProtocolError};
-use crate::frame::{Body, COMPRESSED, FrameHeader};
+use crate::frame::{Body, COMPRESSED, FrameHeader, HEADER_BYTES};
 use crate::input::Input;
 use crate::reassembly::Reassembly;
 use crate::unwrap::{FrameBound, Unwrap, Unwrapped};
@@ -52,7 +52,7 @@ enum Unpacking {
 pub(crate) struct Receiver {
     unwrap: Unwrap,
     bound: FrameBound,
-    id_bytes: usize,
+    version: Version,
     decompressor: Decompressor,
     /// Room for the largest body and one byte more, so that a longer one shows.
     expanded: Vec<u8>,
@@ -72,18 +72,33 @@ impl Receiver {
         limits: &Limits,
     ) -> Self {
         let body_bytes = usize::from(fragment_bytes);
-        let compressed = compression != Compression::None;
-        Self {
+        let mut receiver = Self {
             unwrap,
-            bound: FrameBound { bytes: body_bytes + 3, limit: Limit::Frame },
-            id_bytes: version.fragment_id_bytes(),
-            decompressor: Decompressor::new(compression),
-            expanded: vec![0; if compressed { body_bytes + 1 } else { 0 }],
+            bound: FrameBound { bytes: body_bytes + HEADER_BYTES, limit: Limit::Frame },
+            version,
+            decompressor: Decompressor::None,
+            expanded: Vec::new(),
             split: None,
             split_bytes: Vec::new(),
             reassembly: Reassembly::new(limits),
             unpacking: Unpacking::Nothing,
-        }
+        };
+        receiver.expect(compression);
+        receiver
+    }
+
+    /// Compressed bodies are of this type from here on.
+    pub(crate) fn expect(&mut self, compression: Compression) {
+        let body_bytes = self.bound.bytes - HEADER_BYTES;
+        let is_compressed = compression != Compression::None;
+        self.decompressor = Decompressor::new(compression);
+        self.expanded = vec![0; if is_compressed { body_bytes + 1 } else { 0 }];
+    }
+
+    /// Whether the start of the message with this fragment id has come, and
+    /// not yet its end.
+    pub(crate) fn is_reassembling(&self, id: u16) -> bool {
+        self.reassembly.is_in_progress(id)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -117,8 +132,8 @@ impl Receiver {
     }
 
     fn frame(&mut self, input: &mut Input, length: usize) -> Result<Received, CloseReason> {
-        let header = FrameHeader::parse(&input.ready()[..length], self.id_bytes)?;
-        let is_ping = length == 3 && header.body == Body::Message && !header.is_compressed();
+        let header = FrameHeader::parse(&input.ready()[..length], self.version)?;
+        let is_ping = header.is_ping(length);
         input.take(header.length);
         let body_length = length - header.length;
         let place = if header.is_compressed() {

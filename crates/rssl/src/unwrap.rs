@@ -3,6 +3,7 @@
 use crate::Limit;
 use crate::chunked::ChunkLimits;
 use crate::error::{CloseReason, ProtocolError};
+use crate::frame::frame_length;
 use crate::input::Input;
 use crate::websocket::{BINARY, CLOSE, CONTROL_PAYLOAD_BYTES, FrameHeader, PING, PONG, apply_mask};
 
@@ -63,11 +64,7 @@ impl Unwrap {
 }
 
 fn bare_frame(ready: &[u8], bound: FrameBound) -> Result<Option<usize>, CloseReason> {
-    let Some(prefix) = ready.first_chunk::<2>() else { return Ok(None) };
-    let length = usize::from(u16::from_be_bytes(*prefix));
-    if length < 3 {
-        return Err(ProtocolError::ShortFrame { length, header: 3 }.into());
-    }
+    let Some(length) = frame_length(ready)? else { return Ok(None) };
     if length > bound.bytes {
         return Err(CloseReason::limit(bound.limit, length, bound.bytes));
     }

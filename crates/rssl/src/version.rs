@@ -47,6 +47,11 @@ impl Version {
         Self::NEWEST_FIRST.into_iter().find(|version| version.request_code() == code)
     }
 
+    /// The generation with this RIPC version, if there is one.
+    pub fn from_ack_code(code: u32) -> Option<Self> {
+        Self::NEWEST_FIRST.into_iter().find(|version| version.ack_code() == code)
+    }
+
     /// The next older generation: what a client tries on a new connection when
     /// the server hung up instead of answering this one.
     pub const fn older(self) -> Option<Self> {
@@ -86,6 +91,8 @@ mod tests {
             Version::NEWEST_FIRST.iter().map(|v| (v.request_code(), v.ack_code())).collect();
         assert_eq!(pairs, [(0x17, 9), (0x16, 8), (0x15, 7), (0x14, 6)]);
         assert_eq!(Version::from_request_code(0x15), Some(Version::V12));
+        assert_eq!(Version::from_ack_code(8), Some(Version::V13));
+        assert_eq!(Version::from_ack_code(10), None);
         assert_eq!(Version::from_request_code(0x18), None);
         assert_eq!(Version::from_request_code(0x13), None);
     }

@@ -7,8 +7,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use support::wire::Pair;
 use support::{Dice, Heard, Split};
+use tapeline_rssl::wire::{FrameReceiver, Handshake};
 use tapeline_rssl::{
-    ClientConfig, Compression, Connection, Limits, Opening, ServerConfig, Time, Version,
+    ClientConfig, CloseReason, Compression, Connection, Limit, Limits, Opening, ServerConfig, Time,
+    Version,
 };
 
 const FRAGMENT_BYTES: u16 = 600;
@@ -127,6 +129,10 @@ fn frame(flags: u8, rest: &[u8]) -> Vec<u8> {
 }
 
 impl Piece {
+    const fn is_frame(&self) -> bool {
+        matches!(self, Self::Frame { .. } | Self::First { .. })
+    }
+
     fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Noise(bytes) => bytes.clone(),
@@ -195,6 +201,42 @@ proptest! {
         let bytewise = listen(place, &bytes, Split::Bytewise);
         prop_assert_eq!(&whole, &cut);
         prop_assert_eq!(&whole, &bytewise);
+    }
+
+    #[test]
+    fn a_follower_gets_what_a_connection_gets(place in place(), pieces in vec(piece(), 0..30)) {
+        let place = Place { is_client: false, is_active: true, carrier: 0, ..place };
+        let mut connection = place.connection();
+        let agreed = connection.negotiated().expect("active").clone();
+        let mut follower = FrameReceiver::new(agreed.version, agreed.compression, &limits());
+        for frame in pieces.iter().filter(|piece| piece.is_frame()).map(Piece::bytes) {
+            let mut heard = Heard::default();
+            heard.feed(&mut connection, &frame);
+            // A follower takes bodies beyond the agreed fragment size.
+            if let Some(CloseReason::Limit { limit: Limit::DecompressedBody, .. }) = heard.closed {
+                break;
+            }
+            let mut followed = Vec::new();
+            let result = follower.frame(&frame, |message| followed.push(message.to_vec()));
+            prop_assert_eq!(&heard.messages, &followed);
+            prop_assert_eq!(heard.closed.as_ref(), result.as_ref().err());
+            if result.is_err() {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn any_frame_is_followed_without_harm(
+        compression in 0..3_usize,
+        pieces in vec(piece(), 0..30),
+    ) {
+        let compression = [Compression::None, Compression::Zlib, Compression::Lz4][compression];
+        let mut follower = FrameReceiver::new(Version::V14, compression, &limits());
+        for bytes in pieces.iter().map(Piece::bytes) {
+            let _ = Handshake::parse(&bytes);
+            let _ = follower.frame(&bytes, |message| assert!(!message.is_empty()));
+        }
     }
 
     #[test]

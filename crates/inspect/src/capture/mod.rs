@@ -9,15 +9,13 @@
 //! RSSL, bare, in a WebSocket or in the HTTP tunnel, or when a stream that was
 //! captured from its middle consists of frames.
 
-mod chunks;
 mod frame;
-mod inflate;
 mod packets;
 mod session;
 mod tcp;
 mod utc;
 
-pub use frame::{ConnectAck, ConnectRequest, Content, DataFrame, Frame, is_frame_stream};
+pub use frame::{Frame, is_frame_stream};
 pub use packets::{CaptureError, is_capture, read_segments};
 pub use session::{Seen, Session, Side};
 pub use tcp::{Reassembly, Segment, TcpEvent, TcpLimits};

@@ -1,22 +1,25 @@
 //! One RSSL session, followed from outside: both directions' bytes in, frames
 //! and messages out.
 
-use std::collections::BTreeMap;
+use tapeline_rssl::wire::{Body, ChunkLimits, Dechunker, FrameHeader, FrameReceiver, frame_length};
+use tapeline_rssl::{CloseReason, Compression, Limits, ProtocolError, Version, websocket};
 
-use tapeline_rssl::{Compression, Version, websocket};
-
-use super::chunks::Chunks;
-use super::frame::{Content, DataFrame, Frame, HEADER_BYTES};
-use super::inflate::Inflate;
+use super::frame::Frame;
 
 /// The longest HTTP head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The longest WebSocket frame, in bytes.
 const MAX_WEBSOCKET_BYTES: u64 = 16 << 20;
-/// The longest message in fragments, in bytes.
+/// The longest message in fragments, or in a text, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
+/// Bytes announced by all messages in fragments together.
+const MAX_FRAGMENTED_BYTES: usize = 256 << 20;
 /// Messages in fragments at one time.
 const MAX_FRAGMENTED: usize = 64;
+/// The longest size line of a chunk, in bytes.
+const CHUNKS: ChunkLimits = ChunkLimits { line_bytes: 64 };
+/// What a zlib stream begins with.
+const ZLIB_START: u8 = 0x78;
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,13 +60,7 @@ enum Carrier {
     Unknown,
     Bare,
     WebSocket,
-    Tunnel(Chunks),
-}
-
-/// A message in fragments.
-struct Partial {
-    total: usize,
-    bytes: Vec<u8>,
+    Tunnel(Dechunker),
 }
 
 /// What one side sends.
@@ -75,11 +72,12 @@ struct Direction {
     clear: Vec<u8>,
     is_opening: bool,
     is_lost: bool,
-    inflate: Inflate,
-    split: Option<(Content, Vec<u8>)>,
+    /// Made for the first data frame.
+    receiver: Option<FrameReceiver>,
+    /// What the receiver was told of compression.
+    compression: Option<Compression>,
     /// A text in several WebSocket frames, as far as it has come.
     text: Option<Vec<u8>>,
-    partial: BTreeMap<u16, Partial>,
 }
 
 impl Direction {
@@ -90,10 +88,9 @@ impl Direction {
             clear: Vec::new(),
             is_opening: true,
             is_lost: false,
-            inflate: Inflate::new(),
-            split: None,
+            receiver: None,
+            compression: None,
             text: None,
-            partial: BTreeMap::new(),
         }
     }
 }
@@ -101,7 +98,7 @@ impl Direction {
 /// What both sides agreed on, as far as it was seen.
 #[derive(Clone, Copy)]
 struct Agreed {
-    id_bytes: usize,
+    version: Version,
     compression: Option<Compression>,
 }
 
@@ -126,7 +123,7 @@ impl Default for Session {
 impl Session {
     /// A session of which nothing was seen.
     pub fn new() -> Self {
-        let agreed = Agreed { id_bytes: 2, compression: None };
+        let agreed = Agreed { version: Version::V14, compression: None };
         let (client, server) = (Direction::new(), Direction::new());
         Self { client, server, agreed, is_foreign: false }
     }
@@ -197,7 +194,7 @@ struct Follow<'s> {
     seen: &'s mut Vec<Seen>,
 }
 
-type Followed = Result<(), &'static str>;
+type Followed = Result<(), String>;
 
 impl Follow<'_> {
     fn all(&mut self) -> Followed {
@@ -213,14 +210,15 @@ impl Follow<'_> {
                 self.bare_frames()
             }
             Carrier::Tunnel(chunks) => {
-                chunks.cut(&mut self.direction.raw, &mut self.direction.clear)?;
-                self.bare_frames()
+                let (raw, clear) = (&mut self.direction.raw, &mut self.direction.clear);
+                let cut = cut_chunks(chunks, raw, clear);
+                self.bare_frames().and(cut)
             }
         }
     }
 
     /// Finds out what carries the frames; false while bytes are missing.
-    fn begin(&mut self) -> Result<bool, &'static str> {
+    fn begin(&mut self) -> Result<bool, String> {
         const OPENINGS: [&[u8]; 3] = [b"GET ", b"POST ", b"HTTP/"];
         let raw = &self.direction.raw;
         let is_http = OPENINGS.iter().any(|opening| raw.starts_with(opening));
@@ -232,8 +230,10 @@ impl Follow<'_> {
             return Ok(true);
         }
         let Some(end) = raw.windows(4).position(|end| end == b"\r\n\r\n") else {
-            let is_endless = raw.len() > MAX_HEAD_BYTES;
-            return if is_endless { Err("the HTTP head does not end") } else { Ok(false) };
+            return match raw.len() > MAX_HEAD_BYTES {
+                true => Err("the HTTP head does not end".to_owned()),
+                false => Ok(false),
+            };
         };
         let head = String::from_utf8_lossy(&raw[..end]).into_owned();
         let line = head.lines().next().unwrap_or_default().to_owned();
@@ -245,7 +245,7 @@ impl Follow<'_> {
         self.direction.carrier = if line.starts_with("GET") || line.contains(" 101 ") {
             Carrier::WebSocket
         } else if line.starts_with("HTTP") {
-            Carrier::Tunnel(Chunks::default())
+            Carrier::Tunnel(Dechunker::default())
         } else {
             Carrier::Bare
         };
@@ -254,25 +254,14 @@ impl Follow<'_> {
         Ok(true)
     }
 
-    fn push(
-        &mut self,
-        frame: Frame,
-        length: usize,
-        messages: Vec<Vec<u8>>,
-        fault: Option<&'static str>,
-    ) {
-        let fault = fault.map(str::to_owned);
+    fn push(&mut self, frame: Frame, length: usize, messages: Vec<Vec<u8>>, fault: Option<String>) {
         self.seen.push(Seen { frame: Some(frame), length, messages, fault });
     }
 
     fn bare_frames(&mut self) -> Followed {
         let clear = std::mem::take(&mut self.direction.clear);
         let mut rest = clear.as_slice();
-        while let Some(length) = rest.first_chunk::<2>() {
-            let length = usize::from(u16::from_be_bytes(*length));
-            if length < HEADER_BYTES {
-                return Err("a frame length below 3 bytes");
-            }
+        while let Some(length) = frame_length(rest).map_err(|error| error.to_string())? {
             let Some((frame, behind)) = rest.split_at_checked(length) else { break };
             rest = behind;
             self.frame(frame)?;
@@ -284,7 +273,7 @@ impl Follow<'_> {
     fn websocket_frames(&mut self) -> Followed {
         while let Some((header, header_len)) = websocket::FrameHeader::parse(&self.direction.raw) {
             if header.payload > MAX_WEBSOCKET_BYTES {
-                return Err("a WebSocket frame above 16 MiB");
+                return Err("a WebSocket frame above 16 MiB".to_owned());
             }
             let end = header_len + header.payload as usize;
             if self.direction.raw.len() < end {
@@ -319,7 +308,7 @@ impl Follow<'_> {
     fn text(&mut self, is_complete: bool) -> Followed {
         let Some(text) = self.direction.text.take() else { return Ok(()) };
         if text.len() > MAX_MESSAGE_BYTES {
-            return Err("a text above 64 MiB");
+            return Err("a text above 64 MiB".to_owned());
         }
         if is_complete {
             let length = text.len();
@@ -333,25 +322,26 @@ impl Follow<'_> {
 
     /// One whole frame.
     fn frame(&mut self, bytes: &[u8]) -> Followed {
-        let parsed = Frame::parse(bytes, self.direction.is_opening, self.agreed.id_bytes);
-        let frame = parsed.ok_or("bytes that are no RSSL frame")?;
-        let mut set_version = |version: Version| {
-            self.agreed.id_bytes = if version.number() >= 13 { 2 } else { 1 };
+        let frame = match Frame::parse(bytes, self.direction.is_opening, self.agreed.version) {
+            Ok(frame) => frame,
+            Err(error) if is_out_of_step(&error) => return Err(error.to_string()),
+            Err(error) => {
+                let fault = Some(error.to_string());
+                let length = bytes.len();
+                self.seen.push(Seen { frame: None, length, messages: Vec::new(), fault });
+                return Ok(());
+            }
         };
         match &frame {
-            Frame::ConnectRequest(request) => set_version(request.version),
+            Frame::ConnectRequest(request) => self.agreed.version = request.version,
             Frame::ConnectAck(ack) => {
-                set_version(ack.version);
+                self.agreed.version = ack.version;
                 self.agreed.compression = Some(ack.compression);
             }
             Frame::Ping => self.direction.is_opening = false,
-            Frame::Data(data) => {
+            Frame::Data(header) => {
                 self.direction.is_opening = false;
-                let data = *data;
-                let (messages, fault) = match self.content(&data, &bytes[data.body_at..]) {
-                    Ok(messages) => (messages, None),
-                    Err(fault) => (Vec::new(), Some(fault)),
-                };
+                let (messages, fault) = self.content(*header, bytes);
                 self.push(frame, bytes.len(), messages, fault);
                 return Ok(());
             }
@@ -361,60 +351,71 @@ impl Follow<'_> {
         Ok(())
     }
 
-    /// The messages that a frame's body completes.
-    fn content(&mut self, frame: &DataFrame, body: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
-        if !frame.is_compressed {
-            return self.unpack(frame.content, body);
+    /// The messages that a frame completes, and what is wrong with it.
+    fn content(&mut self, header: FrameHeader, frame: &[u8]) -> (Vec<Vec<u8>>, Option<String>) {
+        let Direction { receiver, compression, .. } = &mut *self.direction;
+        let receiver = receiver.get_or_insert_with(|| {
+            FrameReceiver::new(self.agreed.version, Compression::None, &limits())
+        });
+        if header.is_compressed() && compression.is_none() {
+            // In a capture that begins in the middle the body itself tells.
+            let is_zlib = frame.get(header.length) == Some(&ZLIB_START);
+            let told = if is_zlib { Compression::Zlib } else { Compression::Lz4 };
+            let told = self.agreed.compression.unwrap_or(told);
+            receiver.expect(told);
+            *compression = Some(told);
         }
-        if let Some((content, mut start)) = self.direction.split.take() {
-            start.extend_from_slice(body);
-            let body = self.direction.inflate.expand(&start, self.agreed.compression)?;
-            return self.unpack(content, &body);
-        }
-        if frame.is_split {
-            self.direction.split = Some((frame.content, body.to_vec()));
-            return Ok(Vec::new());
-        }
-        let body = self.direction.inflate.expand(body, self.agreed.compression)?;
-        self.unpack(frame.content, &body)
-    }
-
-    fn unpack(&mut self, content: Content, body: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
-        match content {
-            Content::Message if body.is_empty() => Ok(Vec::new()),
-            Content::Message => Ok(vec![body.to_vec()]),
-            Content::Packed => unpack(body),
-            Content::FirstFragment { id, total } => {
-                let total = total as usize;
-                self.direction.partial.remove(&id);
-                if total > MAX_MESSAGE_BYTES {
-                    return Err("a message in fragments above 64 MiB");
-                }
-                if self.direction.partial.len() >= MAX_FRAGMENTED {
-                    return Err("more than 64 messages in fragments at one time");
-                }
-                self.direction.partial.insert(id, Partial { total, bytes: Vec::new() });
-                self.add_fragment(id, body)
+        // A connection drops such a fragment; who looks on wants to know.
+        let is_headless = matches!(header.body, Body::Next { id } if !receiver.is_reassembling(id));
+        let mut messages = Vec::new();
+        let fault = match receiver.frame(frame, |message| messages.push(message.to_vec())) {
+            Ok(()) if is_headless => {
+                Some("a fragment of a message whose start was not seen".to_owned())
             }
-            Content::NextFragment { id } => self.add_fragment(id, body),
-        }
-    }
-
-    fn add_fragment(&mut self, id: u16, body: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
-        let Some(partial) = self.direction.partial.get_mut(&id) else {
-            return Err("a fragment of a message whose start was not seen");
+            Ok(()) => None,
+            Err(CloseReason::Protocol(error @ ProtocolError::Decompress(_)))
+                if self.agreed.compression.is_none() =>
+            {
+                Some(format!("{error}; the capture may begin after its stream"))
+            }
+            Err(CloseReason::Protocol(error)) => Some(error.to_string()),
+            Err(reason) => Some(reason.to_string()),
         };
-        partial.bytes.extend_from_slice(body);
-        if partial.bytes.len() < partial.total {
-            return Ok(Vec::new());
-        }
-        let is_exact = partial.bytes.len() == partial.total;
-        let complete = self.direction.partial.remove(&id).map(|partial| partial.bytes);
-        if !is_exact {
-            return Err("fragments hold more than their message was announced to have");
-        }
-        Ok(complete.into_iter().collect())
+        (messages, fault)
     }
+}
+
+fn limits() -> Limits {
+    Limits {
+        message_bytes: MAX_MESSAGE_BYTES,
+        reassembly_bytes: MAX_FRAGMENTED_BYTES,
+        reassembly_count: MAX_FRAGMENTED,
+        ..Limits::default()
+    }
+}
+
+/// Whether a frame's error means that its length cannot be trusted either. A
+/// request or an answer that its reader would refuse is out of order alone.
+const fn is_out_of_step(error: &ProtocolError) -> bool {
+    matches!(error, ProtocolError::UnexpectedFrame { .. } | ProtocolError::ShortFrame { .. })
+}
+
+/// Moves payload from `raw` to `clear` as far as it goes.
+fn cut_chunks(dechunker: &mut Dechunker, raw: &mut Vec<u8>, clear: &mut Vec<u8>) -> Followed {
+    let mut at = 0;
+    let cut = loop {
+        let rest = &raw[at..];
+        match dechunker.step(rest, CHUNKS) {
+            Ok(Some(step)) if !rest.is_empty() => {
+                clear.extend_from_slice(&rest[step.skip..step.skip + step.payload]);
+                at += step.skip + step.payload;
+            }
+            Ok(_) => break Ok(()),
+            Err(reason) => break Err(reason.to_string()),
+        }
+    };
+    raw.drain(..at);
+    cut
 }
 
 /// Whether an HTTP head opens a session of the RSSL family: a WebSocket of one
@@ -426,21 +427,4 @@ fn opens_a_session(head: &str) -> bool {
         return has("sec-websocket-protocol:") && (has("rssl") || has("tr_json") || has("rwf"));
     }
     !head.starts_with("post ") || has("octet-stream")
-}
-
-/// Takes a packed body apart.
-fn unpack(body: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
-    let mut messages = Vec::new();
-    let mut rest = body;
-    while let Some((length, behind)) = rest.split_first_chunk::<2>() {
-        let length = usize::from(u16::from_be_bytes(*length));
-        if length == 0 {
-            break;
-        }
-        let fault = "a packed message reaches past the end of its frame";
-        let (message, behind) = behind.split_at_checked(length).ok_or(fault)?;
-        messages.push(message.to_vec());
-        rest = behind;
-    }
-    Ok(messages)
 }
