@@ -27,14 +27,15 @@ pub const TUNNEL: u8 = 0x02;
 /// The fragment size of all sessions, in bytes: that of most captures.
 pub const FRAGMENT_BYTES: u16 = 1200;
 
-/// Limits small enough to be reached by a short input.
+/// Limits small enough to be reached by a short input; a message of each
+/// priority may be in reassembly at once.
 pub fn limits() -> Limits {
     Limits {
         receive_buffer_bytes: 3000,
         http_head_bytes: 1500,
         handshake_frame_bytes: 400,
         message_bytes: 20_000,
-        reassembly_bytes: 50_000,
+        reassembly_bytes: 60_000,
         reassembly_count: 4,
         output_bytes: 60_000,
         ..Limits::default()
