@@ -69,41 +69,12 @@ impl<'a> ElementList<'a> {
         Ok(ElementListInfo { list_number: info.u16("element list number")? })
     }
 
-    /// The flags as they are on the wire.
-    pub const fn flags(&self) -> ListFlags {
-        self.flags
-    }
-
     /// The template, if given.
     pub const fn info(&self) -> Option<ElementListInfo> {
         self.info
     }
 
-    /// The id of the set that the set-defined data belongs to, if it is there.
-    pub fn set_id(&self) -> Option<u16> {
-        self.set.as_ref().map(|set| set.id)
-    }
-
-    /// The definition of the set-defined data, if both are there.
-    pub fn set_def(&self) -> Option<ElementSetDef<'a>> {
-        self.set.as_ref()?.def
-    }
-
-    /// The bytes of the set-defined data, if it is there but no definition of
-    /// its set is known: the entries of [`iter`](Self::iter) leave it out.
-    pub fn skipped_set_data(&self) -> Option<Encoded<'a>> {
-        self.set.as_ref().filter(|set| set.def.is_none()).map(|set| set.data)
-    }
-
-    /// How many entries the list says it has, set-defined ones included.
-    pub fn len(&self) -> usize {
-        self.standard_count as usize + self.set_def().map_or(0, |def| def.len())
-    }
-
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    list_accessors!(ElementSetDef);
 
     /// The entries in order, set-defined ones first. After an error there are
     /// no more.

@@ -107,16 +107,6 @@ impl<'a> FilterList<'a> {
     }
 }
 
-impl<'a> IntoIterator for &FilterList<'a> {
-    type Item = Result<FilterEntry<'a>, DecodeError>;
-    type IntoIter = FilterEntries<'a>;
-
-    #[inline]
-    fn into_iter(self) -> FilterEntries<'a> {
-        self.iter()
-    }
-}
-
 /// One entry of a filter list.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterEntry<'a> {
@@ -167,16 +157,4 @@ impl<'a> FilterEntries<'a> {
     }
 }
 
-impl<'a> Iterator for FilterEntries<'a> {
-    type Item = Result<FilterEntry<'a>, DecodeError>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let entry = self.entry();
-        if entry.is_err() {
-            self.left = 0;
-        }
-        Some(entry)
-    }
-}
+counted_entries!(FilterList, FilterEntries, FilterEntry);

@@ -78,19 +78,9 @@ impl<'a> Map<'a> {
         Ok(Self { flags, key_type, container_type, key_field_id, head, entries: reader })
     }
 
-    /// The flags as they are on the wire.
-    pub const fn flags(&self) -> MapFlags {
-        self.flags
-    }
-
     /// The primitive type of the keys.
     pub const fn key_type(&self) -> DataType {
         self.key_type
-    }
-
-    /// The container type of summary data and entries.
-    pub const fn container_type(&self) -> DataType {
-        self.container_type
     }
 
     /// The field whose value the key is, if given.
@@ -98,36 +88,7 @@ impl<'a> Map<'a> {
         self.key_field_id
     }
 
-    /// Set definitions for summary data and entries, if given.
-    pub const fn local_set_defs(&self) -> Option<LocalSetDefs<'a>> {
-        self.head.set_defs
-    }
-
-    /// The same, as the list decoders want them.
-    pub const fn set_defs(&self) -> SetDefs<'a> {
-        SetDefs { local: self.head.set_defs, global: None }
-    }
-
-    /// Data that belongs to all entries, if given; an absent summary is not an
-    /// empty one.
-    pub const fn summary(&self) -> Option<Encoded<'a>> {
-        self.head.summary
-    }
-
-    /// How many entries there will be in all parts together, if given.
-    pub const fn total_count_hint(&self) -> Option<u32> {
-        self.head.total_count_hint
-    }
-
-    /// How many entries the map says it has.
-    pub const fn len(&self) -> usize {
-        self.head.count as usize
-    }
-
-    /// Whether it has none.
-    pub const fn is_empty(&self) -> bool {
-        self.head.count == 0
-    }
+    head_accessors!(MapFlags);
 
     /// The entries in order. After an error there are no more.
     #[inline]
@@ -139,16 +100,6 @@ impl<'a> Map<'a> {
             container_type: self.container_type,
             has_perm_data: self.flags.contains(MapFlags::HAS_PER_ENTRY_PERM_DATA),
         }
-    }
-}
-
-impl<'a> IntoIterator for &Map<'a> {
-    type Item = Result<MapEntry<'a>, DecodeError>;
-    type IntoIter = MapEntries<'a>;
-
-    #[inline]
-    fn into_iter(self) -> MapEntries<'a> {
-        self.iter()
     }
 }
 
@@ -198,16 +149,4 @@ impl<'a> MapEntries<'a> {
     }
 }
 
-impl<'a> Iterator for MapEntries<'a> {
-    type Item = Result<MapEntry<'a>, DecodeError>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let entry = self.entry();
-        if entry.is_err() {
-            self.left = 0;
-        }
-        Some(entry)
-    }
-}
+counted_entries!(Map, MapEntries, MapEntry);

@@ -1,6 +1,117 @@
 //! Decoders: views that borrow from the input. Each has its mirror in
 //! [`encode`](crate::encode).
 
+/// What field lists and element lists tell about themselves alike.
+macro_rules! list_accessors {
+    ($def:ident) => {
+        /// The flags as they are on the wire.
+        pub const fn flags(&self) -> ListFlags {
+            self.flags
+        }
+
+        /// The id of the set that the set-defined data belongs to, if it is there.
+        pub fn set_id(&self) -> Option<u16> {
+            self.set.as_ref().map(|set| set.id)
+        }
+
+        /// The definition of the set-defined data, if both are there.
+        pub fn set_def(&self) -> Option<$def<'a>> {
+            self.set.as_ref()?.def
+        }
+
+        /// The bytes of the set-defined data, if it is there but no definition of
+        /// its set is known: the entries of [`iter`](Self::iter) leave it out.
+        pub fn skipped_set_data(&self) -> Option<Encoded<'a>> {
+            self.set.as_ref().filter(|set| set.def.is_none()).map(|set| set.data)
+        }
+
+        /// How many entries the list says it has, set-defined ones included.
+        pub fn len(&self) -> usize {
+            self.standard_count as usize + self.set_def().map_or(0, |def| def.len())
+        }
+
+        /// Whether it has none.
+        pub fn is_empty(&self) -> bool {
+            self.len() == 0
+        }
+    };
+}
+
+/// What vectors, series and maps tell about themselves alike.
+macro_rules! head_accessors {
+    ($flags:ident) => {
+        /// The flags as they are on the wire.
+        pub const fn flags(&self) -> $flags {
+            self.flags
+        }
+
+        /// The container type of summary data and entries.
+        pub const fn container_type(&self) -> DataType {
+            self.container_type
+        }
+
+        /// Set definitions for summary data and entries, if given.
+        pub const fn local_set_defs(&self) -> Option<LocalSetDefs<'a>> {
+            self.head.set_defs
+        }
+
+        /// The same, as the list decoders want them.
+        pub const fn set_defs(&self) -> SetDefs<'a> {
+            SetDefs { local: self.head.set_defs, global: None }
+        }
+
+        /// Data that belongs to all entries, if given; an absent summary is not an
+        /// empty one.
+        pub const fn summary(&self) -> Option<Encoded<'a>> {
+            self.head.summary
+        }
+
+        /// How many entries there will be in all parts together, if given.
+        pub const fn total_count_hint(&self) -> Option<u32> {
+            self.head.total_count_hint
+        }
+
+        /// How many entries there should be, by the count on the wire.
+        pub const fn len(&self) -> usize {
+            self.head.count as usize
+        }
+
+        /// Whether there should be none.
+        pub const fn is_empty(&self) -> bool {
+            self.head.count == 0
+        }
+    };
+}
+
+/// Iteration over as many entries as a count says, or up to the first error.
+macro_rules! counted_entries {
+    ($container:ident, $entries:ident, $entry:ident) => {
+        impl<'a> IntoIterator for &$container<'a> {
+            type Item = Result<$entry<'a>, DecodeError>;
+            type IntoIter = $entries<'a>;
+
+            #[inline]
+            fn into_iter(self) -> $entries<'a> {
+                self.iter()
+            }
+        }
+
+        impl<'a> Iterator for $entries<'a> {
+            type Item = Result<$entry<'a>, DecodeError>;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                self.left = self.left.checked_sub(1)?;
+                let entry = self.entry();
+                if entry.is_err() {
+                    self.left = 0;
+                }
+                Some(entry)
+            }
+        }
+    };
+}
+
 mod check;
 mod element_list;
 mod encoded;

@@ -56,46 +56,7 @@ impl<'a> Series<'a> {
         Ok(Self { flags, container_type, head, entries: reader })
     }
 
-    /// The flags as they are on the wire.
-    pub const fn flags(&self) -> SeriesFlags {
-        self.flags
-    }
-
-    /// The container type of summary data and entries.
-    pub const fn container_type(&self) -> DataType {
-        self.container_type
-    }
-
-    /// Set definitions for summary data and entries, if given.
-    pub const fn local_set_defs(&self) -> Option<LocalSetDefs<'a>> {
-        self.head.set_defs
-    }
-
-    /// The same, as the list decoders want them.
-    pub const fn set_defs(&self) -> SetDefs<'a> {
-        SetDefs { local: self.head.set_defs, global: None }
-    }
-
-    /// Data that belongs to all entries, if given; an absent summary is not an
-    /// empty one.
-    pub const fn summary(&self) -> Option<Encoded<'a>> {
-        self.head.summary
-    }
-
-    /// How many entries there will be in all parts together, if given.
-    pub const fn total_count_hint(&self) -> Option<u32> {
-        self.head.total_count_hint
-    }
-
-    /// How many entries the series says it has.
-    pub const fn len(&self) -> usize {
-        self.head.count as usize
-    }
-
-    /// Whether it has none.
-    pub const fn is_empty(&self) -> bool {
-        self.head.count == 0
-    }
+    head_accessors!(SeriesFlags);
 
     /// The entries in order. After an error there are no more.
     #[inline]
@@ -108,16 +69,6 @@ impl<'a> Series<'a> {
     }
 }
 
-impl<'a> IntoIterator for &Series<'a> {
-    type Item = Result<Encoded<'a>, DecodeError>;
-    type IntoIter = SeriesEntries<'a>;
-
-    #[inline]
-    fn into_iter(self) -> SeriesEntries<'a> {
-        self.iter()
-    }
-}
-
 /// Iterator over the entries of a [`Series`].
 #[derive(Clone, Debug)]
 pub struct SeriesEntries<'a> {
@@ -126,19 +77,14 @@ pub struct SeriesEntries<'a> {
     container_type: DataType,
 }
 
-impl<'a> Iterator for SeriesEntries<'a> {
-    type Item = Result<Encoded<'a>, DecodeError>;
-
+impl<'a> SeriesEntries<'a> {
     #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let entry = match self.container_type {
+    fn entry(&mut self) -> Result<Encoded<'a>, DecodeError> {
+        match self.container_type {
             DataType::NO_DATA => self.reader.data(0, DataType::NO_DATA, "series entry"),
             container_type => self.reader.data16(container_type, "series entry"),
-        };
-        if entry.is_err() {
-            self.left = 0;
         }
-        Some(entry)
     }
 }
+
+counted_entries!(Series, SeriesEntries, Encoded);

@@ -69,46 +69,7 @@ impl<'a> Vector<'a> {
         Ok(Self { flags, container_type, head, entries: reader })
     }
 
-    /// The flags as they are on the wire.
-    pub const fn flags(&self) -> VectorFlags {
-        self.flags
-    }
-
-    /// The container type of summary data and entries.
-    pub const fn container_type(&self) -> DataType {
-        self.container_type
-    }
-
-    /// Set definitions for summary data and entries, if given.
-    pub const fn local_set_defs(&self) -> Option<LocalSetDefs<'a>> {
-        self.head.set_defs
-    }
-
-    /// The same, as the list decoders want them.
-    pub const fn set_defs(&self) -> SetDefs<'a> {
-        SetDefs { local: self.head.set_defs, global: None }
-    }
-
-    /// Data that belongs to all entries, if given; an absent summary is not an
-    /// empty one.
-    pub const fn summary(&self) -> Option<Encoded<'a>> {
-        self.head.summary
-    }
-
-    /// How many entries there will be in all parts together, if given.
-    pub const fn total_count_hint(&self) -> Option<u32> {
-        self.head.total_count_hint
-    }
-
-    /// How many entries the vector says it has.
-    pub const fn len(&self) -> usize {
-        self.head.count as usize
-    }
-
-    /// Whether it has none.
-    pub const fn is_empty(&self) -> bool {
-        self.head.count == 0
-    }
+    head_accessors!(VectorFlags);
 
     /// The entries in order. After an error there are no more.
     #[inline]
@@ -119,16 +80,6 @@ impl<'a> Vector<'a> {
             container_type: self.container_type,
             has_perm_data: self.flags.contains(VectorFlags::HAS_PER_ENTRY_PERM_DATA),
         }
-    }
-}
-
-impl<'a> IntoIterator for &Vector<'a> {
-    type Item = Result<VectorEntry<'a>, DecodeError>;
-    type IntoIter = VectorEntries<'a>;
-
-    #[inline]
-    fn into_iter(self) -> VectorEntries<'a> {
-        self.iter()
     }
 }
 
@@ -178,16 +129,4 @@ impl<'a> VectorEntries<'a> {
     }
 }
 
-impl<'a> Iterator for VectorEntries<'a> {
-    type Item = Result<VectorEntry<'a>, DecodeError>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let entry = self.entry();
-        if entry.is_err() {
-            self.left = 0;
-        }
-        Some(entry)
-    }
-}
+counted_entries!(Vector, VectorEntries, VectorEntry);
