@@ -55,7 +55,7 @@ pub fn models(msg: &Msg<'_>, directory: &mut Directory) {
         Msg::Request(request) => {
             let _ = ItemRequest::decode(request);
             let _ = SymbolListBehaviors::of(request);
-            if let Ok(ViewChange::Replace(view)) = ViewChange::of(request) {
+            if let Ok(ViewChange::Replace(view)) = ViewChange::of(request, false) {
                 project(&view, msg);
             }
             if let Ok(Some(Batch::Items(names))) = Batch::of_request(request) {

@@ -62,7 +62,11 @@ pub enum BatchError {
     /// A batch request has a name in its key.
     #[error("batch request has a name in its key")]
     NameInKey,
-    /// The ids behind the batch's own are used up before the list is.
+    /// An item without a name.
+    #[error("batch request has an item without a name")]
+    EmptyName,
+    /// The ids behind the batch's own are used up before the list is, or would
+    /// go on from those of a provider, below 0, to those of a consumer.
     #[error("stream ids from {base} on are too few for {count} items")]
     OutOfIds {
         /// Stream of the batch.
@@ -180,7 +184,9 @@ impl<'a> ItemNames<'a> {
     fn read(value: &Encoded<'a>) -> Result<Self, BatchError> {
         let array = array(value, ITEM_LIST, DataType::ASCII_STRING)?;
         for item in &array {
-            item?;
+            if item?.bytes().is_empty() {
+                return Err(BatchError::EmptyName);
+            }
         }
         Ok(Self(array))
     }
@@ -212,6 +218,7 @@ impl<'a> ItemNames<'a> {
     ) -> Result<impl Iterator<Item = (i32, &'a [u8])> + use<'a, F>, BatchError> {
         let count = self.len();
         let last = i32::try_from(count).ok().and_then(|count| base.checked_add(count));
+        let last = last.filter(|last| (base < 0) == (*last < 0));
         let last = last.ok_or(BatchError::OutOfIds { base, count })?;
         match (base..last).map(|id| id + 1).find(|id| is_in_use(*id)) {
             Some(id) => Err(BatchError::IdInUse(id)),
@@ -312,7 +319,19 @@ mod tests {
             assert!(names.streams(10, |id| id == 10 || id == 14).is_ok());
             let none_left = names.streams(i32::MAX - 2, |_| false).map(|_| ()).unwrap_err();
             assert_eq!(none_left, BatchError::OutOfIds { base: i32::MAX - 2, count: 3 });
+            // Ids do not go on from one side's to the other's.
+            let streams = |base| names.streams(base, |_| false).map(Iterator::count);
+            assert_eq!(streams(-2), Err(BatchError::OutOfIds { base: -2, count: 3 }));
+            assert_eq!(streams(-3), Err(BatchError::OutOfIds { base: -3, count: 3 }));
+            assert_eq!((streams(-4), streams(0)), (Ok(3), Ok(3)));
         });
+    }
+
+    #[test]
+    fn an_item_without_a_name_is_an_error() {
+        let names: [&[u8]; 2] = [b"TRI.N", b""];
+        let write = |list: &mut ElementListWriter<'_, '_>| write_item_list(list, names);
+        with_batch(write, None, |batch| assert_eq!(batch, Err(BatchError::EmptyName)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Element lists with names that a model knows.
 
+use core::fmt;
+
 use tapeline_rwf::{
     DataType, DecodeError, Domain, ElementListWriter, EncodeError, Encoded, Primitive, Qos, State,
 };
@@ -19,7 +21,7 @@ pub(crate) trait ElementValue: Sized {
 
     /// Reads a value of an accepted type; `None` for a blank, which counts as
     /// an element that is not there.
-    fn read(value: &Encoded<'_>) -> Result<Option<Self>, DecodeError>;
+    fn read(value: &Encoded<'_>) -> Result<Option<Self>, ModelErrorKind>;
 
     /// Writes the element.
     fn write(
@@ -34,7 +36,7 @@ macro_rules! element_values {
         impl ElementValue for $type {
             const WIRE: DataType = DataType::$wire;
 
-            fn read(value: &Encoded<'_>) -> Result<Option<Self>, DecodeError> {
+            fn read(value: &Encoded<'_>) -> Result<Option<Self>, ModelErrorKind> {
                 $read(value)
             }
 
@@ -50,16 +52,44 @@ macro_rules! element_values {
 }
 
 element_values! {
-    u64, UINT, Encoded::uint, |value: &u64| *value;
-    bool, UINT, |value: &Encoded<'_>| Ok(value.uint()?.map(|v| v != 0)),
-        |value: &bool| u64::from(*value);
-    u16, ENUM, Encoded::enumeration, |value: &u16| Primitive::Enum(*value);
-    Text, ASCII_STRING, |value: &Encoded<'_>| Ok(Some(Text::from(value.bytes()))),
-        |value| Primitive::Ascii(as_bytes(value));
-    GroupId, BUFFER, |value: &Encoded<'_>| Ok(Some(GroupId::from(value.bytes()))),
-        |value| Primitive::Buffer(group_bytes(value));
-    StateBuf, STATE, |value: &Encoded<'_>| Ok(value.state()?.map(StateBuf::from)),
-        |value| Primitive::State(as_state(value));
+    u64, UINT, uint, |value: &u64| *value;
+    bool, UINT, flag, |value: &bool| u64::from(*value);
+    u16, ENUM, enumeration, |value: &u16| Primitive::Enum(*value);
+    Text, ASCII_STRING, text, |value| Primitive::Ascii(as_bytes(value));
+    Secret, ASCII_STRING, |value| text(value).map(|text| text.map(Secret)),
+        |value| Primitive::Ascii(secret_bytes(value));
+    GroupId, BUFFER, group, |value| Primitive::Buffer(group_bytes(value));
+    StateBuf, STATE, state, |value| Primitive::State(as_state(value));
+}
+
+fn uint(value: &Encoded<'_>) -> Result<Option<u64>, ModelErrorKind> {
+    Ok(value.uint()?)
+}
+
+fn enumeration(value: &Encoded<'_>) -> Result<Option<u16>, ModelErrorKind> {
+    Ok(value.enumeration()?)
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "as the other readers")]
+fn text(value: &Encoded<'_>) -> Result<Option<Text>, ModelErrorKind> {
+    Ok(Some(Text::from(value.bytes())))
+}
+
+fn group(value: &Encoded<'_>) -> Result<Option<GroupId>, ModelErrorKind> {
+    let id = GroupId::try_from(value.bytes());
+    id.map(Some).map_err(|_| ModelErrorKind::Rule("is longer than 255 bytes"))
+}
+
+fn state(value: &Encoded<'_>) -> Result<Option<StateBuf>, ModelErrorKind> {
+    Ok(value.state()?.map(StateBuf::from))
+}
+
+fn flag(value: &Encoded<'_>) -> Result<Option<bool>, ModelErrorKind> {
+    Ok(value.uint()?.map(|value| value != 0))
+}
+
+fn secret_bytes(secret: &Secret) -> &[u8] {
+    secret.as_bytes()
 }
 
 fn as_bytes(text: &Text) -> &[u8] {
@@ -74,8 +104,33 @@ fn as_state(state: &StateBuf) -> State<'_> {
     state.as_state()
 }
 
-/// A secret or an answer to one: `ASCII_STRING` or `BUFFER` on the wire.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A secret that is `ASCII_STRING` on the wire. It does not print: only its
+/// length does.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(Text);
+
+impl Secret {
+    /// The secret itself.
+    pub const fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl<T: Into<Text>> From<T> for Secret {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({} bytes)", self.as_bytes().len())
+    }
+}
+
+/// A secret or an answer to one: `ASCII_STRING` or `BUFFER` on the wire. It
+/// does not print: only its length does.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Credential {
     /// As `ASCII_STRING`.
     Ascii(Text),
@@ -92,6 +147,16 @@ impl Credential {
     }
 }
 
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self {
+            Self::Ascii(_) => "Ascii",
+            Self::Buffer(_) => "Buffer",
+        };
+        write!(f, "{kind}({} bytes)", self.as_bytes().len())
+    }
+}
+
 impl ElementValue for Credential {
     const WIRE: DataType = DataType::ASCII_STRING;
 
@@ -99,7 +164,7 @@ impl ElementValue for Credential {
         matches!(found, DataType::ASCII_STRING | DataType::BUFFER)
     }
 
-    fn read(value: &Encoded<'_>) -> Result<Option<Self>, DecodeError> {
+    fn read(value: &Encoded<'_>) -> Result<Option<Self>, ModelErrorKind> {
         let text = Text::from(value.bytes());
         Ok(Some(match value.data_type() {
             DataType::BUFFER => Self::Buffer(text),
@@ -145,7 +210,7 @@ impl ElementValue for OpenData {
         true
     }
 
-    fn read(value: &Encoded<'_>) -> Result<Option<Self>, DecodeError> {
+    fn read(value: &Encoded<'_>) -> Result<Option<Self>, ModelErrorKind> {
         Ok(Some(Self { data_type: value.data_type(), bytes: value.bytes().into() }))
     }
 
@@ -162,6 +227,7 @@ impl ElementValue for OpenData {
 pub(crate) trait ArrayItem: Sized {
     const ITEM: DataType;
 
+    /// Reads an item of this type; `None` for one that is left out.
     fn read(item: &Encoded<'_>) -> Result<Option<Self>, DecodeError>;
 
     fn primitive(&self) -> Primitive<'_>;
@@ -208,16 +274,20 @@ impl<T: ArrayItem> ElementValue for Vec<T> {
     const WIRE: DataType = DataType::ARRAY;
 
     /// A blank array counts as an empty one. Items of another type are an
-    /// error of the decoder that reads them.
-    fn read(value: &Encoded<'_>) -> Result<Option<Self>, DecodeError> {
+    /// error.
+    fn read(value: &Encoded<'_>) -> Result<Option<Self>, ModelErrorKind> {
         let Some(array) = value.array()? else {
             return Ok(Some(Self::new()));
         };
+        let found = array.item_type().base();
+        if found != T::ITEM {
+            return Err(ModelErrorKind::WrongType { expected: T::ITEM, found });
+        }
         let items = array.iter().filter_map(|item| match item {
             Ok(item) => T::read(&item).transpose(),
             Err(error) => Some(Err(error)),
         });
-        items.collect::<Result<_, _>>().map(Some)
+        Ok(Some(items.collect::<Result<_, _>>()?))
     }
 
     fn write(
@@ -245,7 +315,7 @@ pub(crate) fn read<T: ElementValue>(
         let kind = ModelErrorKind::WrongType { expected: T::WIRE, found };
         return Err(ModelError::new(model, name, kind));
     }
-    *place = T::read(value).map_err(ModelError::in_part(model, name))?;
+    *place = T::read(value).map_err(|kind| ModelError::new(model, name, kind))?;
     Ok(())
 }
 
@@ -331,3 +401,67 @@ macro_rules! element_model {
 }
 
 pub(crate) use element_model;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::{ServiceGroupInfo, ServiceInfo};
+    use crate::login::LoginAttributes;
+    use tapeline_rwf::{ElementListHead, Encoder};
+
+    fn read<T>(
+        write: impl FnOnce(&mut ElementListWriter<'_, '_>) -> Result<(), EncodeError>,
+        read: impl FnOnce(&Encoded<'_>) -> Result<T, ModelError>,
+    ) -> Result<T, String> {
+        let mut buffer = [0; 1024];
+        let mut encoder = Encoder::new(&mut buffer);
+        let slot = encoder.container(DataType::ELEMENT_LIST);
+        let mut list = slot.element_list(&ElementListHead::STANDARD).expect("room");
+        write(&mut list).and_then(|()| list.finish()).expect("room");
+        let bytes = encoder.finish_bytes().expect("room");
+        read(&Encoded::new(DataType::ELEMENT_LIST, bytes)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn items_of_an_array_are_of_the_type_of_the_model() {
+        let array = |name, item_type, item: Primitive<'static>| {
+            let write = |list: &mut ElementListWriter<'_, '_>| {
+                let mut array = list.slot(name, DataType::ARRAY)?.array(item_type, 0)?;
+                array.put(item)?;
+                array.finish()
+            };
+            read(write, ServiceInfo::read)
+        };
+        assert!(array("DictionariesUsed", DataType::ASCII_STRING, Primitive::ascii("X")).is_ok());
+        assert_eq!(
+            array("DictionariesUsed", DataType::UINT, Primitive::Uint(65)).unwrap_err(),
+            "service info: DictionariesUsed is UINT, ASCII_STRING is needed"
+        );
+        assert_eq!(
+            array("Capabilities", DataType::ASCII_STRING, Primitive::ascii("6")).unwrap_err(),
+            "service info: Capabilities is ASCII_STRING, UINT is needed"
+        );
+    }
+
+    #[test]
+    fn a_group_id_has_its_length() {
+        let group = |bytes: &[u8]| {
+            read(|list| list.put("Group", Primitive::Buffer(bytes)), ServiceGroupInfo::read)
+        };
+        assert!(group(&[7; 255]).is_ok());
+        assert_eq!(group(&[7; 256]).unwrap_err(), "service group: Group is longer than 255 bytes");
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let attributes = LoginAttributes {
+            password: Some("hunter2".into()),
+            authentication_token: Some(Credential::Ascii("hunter2".into())),
+            authentication_extended: Some(Credential::Buffer("hunter2".into())),
+            ..LoginAttributes::default()
+        };
+        let printed = format!("{attributes:?}");
+        assert!(!printed.contains("hunter2"), "{printed}");
+        assert_eq!(printed.matches("(7 bytes)").count(), 3, "{printed}");
+    }
+}

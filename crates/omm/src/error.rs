@@ -54,6 +54,12 @@ pub enum ModelErrorKind {
     Malformed(DecodeError),
 }
 
+impl From<DecodeError> for ModelErrorKind {
+    fn from(error: DecodeError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
 impl ModelError {
     /// The error for `part` of `model`.
     pub const fn new(model: &'static str, part: &'static str, kind: ModelErrorKind) -> Self {

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use thiserror::Error;
+
 /// A group of items of one service, by bytes of the provider's choosing; empty
 /// for none. At most 255 bytes.
 ///
@@ -51,9 +53,22 @@ impl GroupId {
     }
 }
 
-impl From<&[u8]> for GroupId {
-    fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
+/// Bytes that are too many for a group id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("group id has {len} bytes, {max} are the most", max = GroupId::MAX_LEN)]
+pub struct GroupIdTooLong {
+    /// How many bytes there are.
+    pub len: usize,
+}
+
+impl TryFrom<&[u8]> for GroupId {
+    type Error = GroupIdTooLong;
+
+    fn try_from(bytes: &[u8]) -> Result<Self, GroupIdTooLong> {
+        match bytes.len() {
+            0..=Self::MAX_LEN => Ok(Self(bytes.into())),
+            len => Err(GroupIdTooLong { len }),
+        }
     }
 }
 
@@ -82,7 +97,14 @@ mod tests {
         assert_eq!(first.to_string(), "00010007");
         assert_eq!(second.source(), Some((2, &[0, 7][..])));
         assert_eq!(GroupId::of_source(3, &[]).expect("short").source(), Some((3, &[][..])));
-        assert_eq!(GroupId::from(&[1][..]).source(), None);
+        assert_eq!(GroupId::try_from(&[1][..]).map(|id| id.source().is_none()), Ok(true));
+    }
+
+    #[test]
+    fn an_id_of_more_than_255_bytes_is_refused() {
+        assert!(GroupId::try_from(&[7; 255][..]).is_ok());
+        let refused = GroupId::try_from(&[7; 256][..]).unwrap_err();
+        assert_eq!(refused.to_string(), "group id has 256 bytes, 255 are the most");
     }
 
     #[test]

@@ -78,6 +78,7 @@ mod dictionary_msg;
 pub mod directory;
 mod element;
 mod error;
+mod generic;
 mod group;
 mod key;
 pub mod login;
@@ -92,9 +93,10 @@ pub mod view;
 pub use dictionary_msg::{
     DictionaryMsg, DictionaryRefresh, DictionaryRequest, DictionaryStatus, DictionarySummary,
 };
-pub use element::{Credential, OpenData};
+pub use element::{Credential, OpenData, Secret};
 pub use error::{ModelError, ModelErrorKind};
-pub use group::{GroupId, ServiceGroup};
+pub use generic::OtherGeneric;
+pub use group::{GroupId, GroupIdTooLong, ServiceGroup};
 pub use key::{AsItemKey, ItemKey, ItemKeyRef, is_administrative, name_type};
 pub use state::StateBuf;
 pub use text::Text;

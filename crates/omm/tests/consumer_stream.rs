@@ -461,3 +461,110 @@ fn a_change_of_priority_wants_no_image() {
     assert_eq!(stream.reissue(2, false).send, Some(ToProvider::Reissue(change)));
     assert!(!stream.awaits_image());
 }
+
+#[test]
+fn states_of_the_service_reach_a_stream_that_was_answered_by_a_status() {
+    let mut stream = requested(StreamOptions::default());
+    assert_eq!(stream.message(1, &status(SUSPECT)), as_is());
+    assert_eq!(stream.deadline_ms(), None);
+    let lost = state(StreamState::CLOSED_RECOVER);
+    let told = Deliver::Status(State { stream: StreamState::OPEN, ..lost });
+    assert_eq!(stream.fanned_state(2, &lost), Reaction { deliver: told, send: None });
+    assert!(stream.wants_request());
+    // The new request has no response yet.
+    let _ = stream.request(3);
+    assert_eq!(stream.fanned_state(4, &lost), nothing());
+}
+
+#[test]
+fn a_status_makes_room_in_the_window_but_is_not_the_image_of_a_reissue() {
+    let mut stream = open(StreamOptions::default());
+    assert!(!stream.is_in_window());
+    let wanted = Reissue { pause: false, refresh: true };
+    assert_eq!(stream.reissue(10, true).send, Some(ToProvider::Reissue(wanted)));
+    assert!(stream.is_in_window());
+    assert_eq!(stream.message(11, &status(SUSPECT)), as_is());
+    assert!(!stream.is_in_window() && stream.awaits_image());
+    assert_eq!(stream.deadline_ms(), Some(10 + TIMEOUT_MS));
+    // An image that never comes is asked for anew; nothing waits for ever.
+    assert_eq!(stream.reissue(12, true), nothing());
+    assert_eq!(stream.timeout(10 + TIMEOUT_MS).send, Some(ToProvider::Close));
+    assert!(stream.wants_request());
+}
+
+#[test]
+fn the_window_has_room_again_with_the_last_part_a_status_or_a_loss() {
+    let mut stream = requested(StreamOptions::default());
+    assert!(stream.is_in_window());
+    assert_eq!(stream.message(1, &part()), as_is());
+    assert_eq!(stream.message(2, &status(SUSPECT)), as_is());
+    assert!(stream.is_in_window());
+    assert_eq!(stream.message(3, &image()), as_is());
+    assert!(!stream.is_in_window());
+    let mut stream = requested(StreamOptions::default());
+    assert_eq!(stream.message(1, &status(SUSPECT)), as_is());
+    assert!(!stream.is_in_window());
+    let mut stream = requested(StreamOptions::default());
+    let _ = stream.channel_down();
+    assert!(!stream.is_in_window());
+    let mut stream = requested(StreamOptions::default());
+    let _ = stream.close();
+    assert!(!stream.is_in_window());
+}
+
+#[test]
+fn a_refusal_of_a_private_request_keeps_its_code_also_without_the_flag() {
+    let mut stream = requested(StreamOptions { private: true, ..StreamOptions::default() });
+    let refused = State { code: StateCode::NOT_ENTITLED, ..state(StreamState::CLOSED) };
+    let answer = refresh(RefreshFlags::SOLICITED | RefreshFlags::REFRESH_COMPLETE, refused);
+    assert_eq!(stream.message(1, &answer), as_is());
+    assert!(stream.is_over());
+}
+
+#[test]
+fn an_unsolicited_image_does_not_end_a_snapshot_that_awaits_its_own() {
+    let snapshot = StreamOptions { streaming: false, ..StreamOptions::default() };
+    let mut stream = requested(snapshot);
+    assert_eq!(stream.message(1, &unsolicited()), as_is());
+    assert!(!stream.is_over() && stream.awaits_image());
+    assert_eq!(stream.message(2, &image()).deliver, shown(StreamState::NON_STREAMING, OK));
+    assert!(stream.is_over());
+    // One that says that it is the last does.
+    let mut stream = requested(snapshot);
+    let dead = State { stream: StreamState::NON_STREAMING, ..OK };
+    assert_eq!(stream.message(1, &refresh(RefreshFlags::REFRESH_COMPLETE, dead)), as_is());
+    assert!(stream.is_over());
+}
+
+#[test]
+fn a_complete_dictionary_stays_complete_while_another_image_is_on_its_way() {
+    let dictionary = StreamOptions { recover_complete: false, ..StreamOptions::default() };
+    let reissued = || {
+        let mut stream = open(dictionary);
+        let _ = stream.reissue(2, true);
+        assert!(stream.awaits_image());
+        stream
+    };
+    let mut stream = reissued();
+    assert_eq!(stream.channel_down().deliver, Deliver::Status(usual::CHANNEL_DOWN));
+    assert!(stream.is_over());
+    let mut stream = reissued();
+    assert_eq!(stream.message(3, &status(state(StreamState::CLOSED_RECOVER))), as_is());
+    assert!(stream.is_over());
+}
+
+#[test]
+fn a_pause_that_was_taken_back_before_the_image_came_is_not_sent() {
+    let mut stream = requested(obeyed());
+    assert_eq!(stream.pause(1), nothing());
+    assert_eq!(stream.resume(2), nothing());
+    assert_eq!(stream.message(3, &image()), as_is());
+    assert!(!stream.awaits_image());
+
+    let mut stream = ConsumerStream::new(obeyed());
+    let _ = stream.pause(0);
+    assert_eq!(stream.request(1).send, Some(ToProvider::Request { pause: true }));
+    assert_eq!(stream.resume(2), nothing());
+    let resumed = Reissue { pause: false, refresh: true };
+    assert_eq!(stream.message(3, &image()).send, Some(ToProvider::Reissue(resumed)));
+}

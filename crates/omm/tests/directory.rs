@@ -162,11 +162,11 @@ fn the_status_of_a_state_is_passed_on_once_after_the_state_itself() {
 #[test]
 fn groups_get_their_status_before_they_move_and_are_not_kept() {
     let mut directory = two_services();
-    let group = |id: &[u8]| GroupId::from(id);
+    let group = |id: &[u8]| GroupId::try_from(id).expect("short");
     let content = |status, merged: Option<&[u8]>| {
         FilterEntry::update(FilterContent::Group(ServiceGroupInfo {
             group: Some(group(&[0, 1])),
-            merged_to_group: merged.map(GroupId::from),
+            merged_to_group: merged.map(group),
             status,
         }))
     };
@@ -372,4 +372,93 @@ fn a_state_needs_its_service_state_and_an_id_its_range() {
     assert_eq!(with_service(1, "AcceptingRequests"), Err(missing.to_owned()));
     let range = "directory update: service id is 65536, which is out of range";
     assert_eq!(with_service(65_536, "ServiceState"), Err(range.to_owned()));
+}
+
+/// What a requester of all filters is told of each service.
+fn served(directory: &Directory) -> Vec<(u16, DirectoryFilter)> {
+    let request = DirectoryRequest::new(2, DirectoryFilter::all());
+    let served = directory.refresh(&request, &State::open_ok(""));
+    let mut buffer = [0; 4096];
+    let mut encoder = Encoder::new(&mut buffer);
+    served.encode(&mut encoder).expect("room");
+    let bytes = encoder.finish_bytes().expect("room");
+    let read = DirectoryMsg::decode(&Msg::decode(bytes).expect("well-formed"));
+    let Ok(DirectoryMsg::Refresh(read)) = read else { panic!("{read:?}") };
+    let filters = |service: &ServiceEntry| {
+        service.filters.iter().map(FilterEntry::filter).collect::<DirectoryFilter>()
+    };
+    read.services.iter().map(|service| (service.service_id, filters(service))).collect()
+}
+
+#[test]
+fn a_service_that_lost_its_info_is_served_without_and_keeps_its_name() {
+    let mut directory = two_services();
+    let states = [1, 2].map(|id| ServiceEntry::add(id, vec![up()]));
+    let _ = directory.apply_refresh(&refresh(true, states.to_vec()));
+    assert_eq!(served(&directory), [(1, DirectoryFilter::STATE), (2, DirectoryFilter::STATE)]);
+    assert_eq!(directory.service_id(b"ONE"), Some(1));
+    for (entry, reason) in [
+        (service(1, "OTHER"), DirectoryRefusal::NameChanged),
+        (service(3, "ONE"), DirectoryRefusal::NameTaken),
+    ] {
+        let service_id = entry.service_id;
+        let refused = DirectoryChange::Refused { service_id, reason };
+        assert_eq!(update(&mut directory, entry), [refused]);
+    }
+    let _ = update(&mut directory, service(1, "ONE"));
+    assert_eq!(served(&directory)[0], (1, DirectoryFilter::MINIMUM));
+    let _ = directory.clear();
+    assert_eq!(directory.service_id(b"ONE"), None);
+}
+
+#[test]
+fn a_service_whose_new_description_is_refused_stays_as_it_was() {
+    let mut directory = two_services();
+    let _ = update(&mut directory, ServiceEntry::update(1, vec![load(9)]));
+    let before = directory.service(1).cloned();
+    let changes = directory.apply_refresh(&refresh(true, vec![service(1, "OTHER")]));
+    assert_eq!(deleted(&changes), [2]);
+    let reason = DirectoryRefusal::NameChanged;
+    assert_eq!(changes.last(), Some(&DirectoryChange::Refused { service_id: 1, reason }));
+    assert_eq!(directory.service(1).cloned(), before);
+}
+
+#[test]
+fn filters_that_a_clearing_refresh_wipes_are_told() {
+    let mut directory = two_services();
+    let _ = update(&mut directory, ServiceEntry::update(1, vec![load(9)]));
+    let all = vec![service(1, "ONE"), ServiceEntry::add(2, vec![])];
+    let filters = DirectoryFilter::MINIMUM | DirectoryFilter::LOAD;
+    assert_eq!(
+        directory.apply_refresh(&refresh(true, all)),
+        [
+            DirectoryChange::Updated { service_id: 1, filters },
+            DirectoryChange::Updated { service_id: 2, filters: DirectoryFilter::MINIMUM },
+        ]
+    );
+}
+
+#[test]
+fn services_come_and_go_up_to_a_limit() {
+    let mut directory = two_services();
+    directory.max_services = 2;
+    let reason = DirectoryRefusal::TooManyServices;
+    let refused = DirectoryChange::Refused { service_id: 3, reason };
+    assert_eq!(update(&mut directory, service(3, "THREE")), [refused]);
+    assert_eq!(update(&mut directory, ServiceEntry::update(2, vec![load(9)])).len(), 1);
+    // What a clearing refresh lacks makes room for what it brings.
+    let changes =
+        directory.apply_refresh(&refresh(true, vec![service(3, "THREE"), service(2, "TWO")]));
+    assert_eq!(changes[1], DirectoryChange::Added { service_id: 3 });
+}
+
+#[test]
+fn a_refresh_names_the_filters_that_it_can_give() {
+    let directory = two_services();
+    let filter = DirectoryFilter::all() | DirectoryFilter::from_bits_retain(1 << 20);
+    let refresh = directory.refresh(&DirectoryRequest::new(2, filter), &State::open_ok(""));
+    assert_eq!(refresh.filter.bits(), 0x7B);
+    let request = DirectoryRequest::new(2, DirectoryFilter::MINIMUM);
+    let refresh = directory.refresh(&request, &State::open_ok(""));
+    assert_eq!(refresh.filter, DirectoryFilter::MINIMUM);
 }

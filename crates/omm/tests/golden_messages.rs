@@ -16,7 +16,7 @@ use tapeline_omm::market::{
     Book, BookWriter, ItemRequest, RequestPayload, SymbolList, SymbolListBehaviors, market_price,
     write_symbol_names,
 };
-use tapeline_omm::post::{Post, PostStream, ack};
+use tapeline_omm::post::{AckForm, Post, PostStream, ack};
 use tapeline_omm::view::ViewChange;
 use tapeline_omm::{DictionaryMsg, DictionaryRefresh};
 use tapeline_rwf::{
@@ -166,7 +166,7 @@ fn write_symbols(payload: &Encoded<'_>, slot: Slot<'_, '_>) -> Result<(), Encode
 
 fn rewritten_request(msg: &RequestMsg<'_>) -> Vec<u8> {
     let request = ItemRequest::decode(msg).expect("an item request");
-    let view = match ViewChange::of(msg).expect("a valid view") {
+    let view = match ViewChange::of(msg, false).expect("a valid view") {
         ViewChange::Replace(view) => Some(view),
         ViewChange::Keep | ViewChange::Drop => None,
     };
@@ -289,7 +289,9 @@ fn the_ack_of_a_post_is_the_vendors() {
     let Ok(Msg::Post(post)) = Msg::decode(&post) else { panic!("a post") };
     let expected = named("rdm/post/ack/pre");
     assert_eq!(
-        encoded(|encoder| encoder.message(&ack(&post).expect("asked for").into())),
+        encoded(
+            |encoder| encoder.message(&ack(&post, AckForm::default()).expect("asked for").into())
+        ),
         expected
     );
 }

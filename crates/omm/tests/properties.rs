@@ -109,7 +109,7 @@ proptest! {
         priority in some((any::<u8>(), any::<u16>())),
         qos in wishes(),
         view in some(views()),
-        items in some(vec(text(), 0..10)),
+        items in some(vec("[ -~]{1,12}".prop_map(Text::from), 0..10)),
         data_streams in some(some(0_usize..3)),
     ) {
         let key = MsgKey {
@@ -142,7 +142,7 @@ proptest! {
         let Ok(Msg::Request(msg)) = Msg::decode(&bytes) else { panic!("a request") };
         prop_assert_eq!(ItemRequest::decode(&msg), Ok(request));
         let change = view.map_or(ViewChange::Drop, ViewChange::Replace);
-        prop_assert_eq!(ViewChange::of(&msg), Ok(change));
+        prop_assert_eq!(ViewChange::of(&msg, false), Ok(change));
         prop_assert_eq!(SymbolListBehaviors::of(&msg), Ok(symbol_list));
         let read = match Batch::of_request(&msg) {
             Ok(Some(Batch::Items(items))) => Some(items.iter().collect::<Vec<_>>()),
@@ -228,7 +228,7 @@ fn read_all(bytes: &[u8]) {
     match &msg {
         Msg::Request(request) => {
             let _ = ItemRequest::decode(request);
-            let _ = ViewChange::of(request);
+            let _ = ViewChange::of(request, false);
             let _ = SymbolListBehaviors::of(request);
             if let Ok(Some(Batch::Items(names))) = Batch::of_request(request) {
                 let _ = names.streams(request.stream_id, |_| false).map(Iterator::count);

@@ -245,3 +245,29 @@ fn the_key_goes_with_what_answers_and_with_all_that_was_asked_to_have_it() {
     let asked = ItemRequest { key_in_updates: true, ..request() };
     assert_eq!(with_key(&asked), [true; 6]);
 }
+
+#[test]
+fn parts_with_and_without_numbers_are_of_two_images() {
+    let mut stream = stream();
+    assert!(stream.image(Part::numbered(0, false), &OK).is_ok());
+    assert_eq!(stream.image(Part::ONLY, &OK), Err(Held::InParts));
+    assert!(stream.image(Part::numbered(1, true), &OK).is_ok());
+    assert!(stream.image(Part { number: None, is_last: false }, &OK).is_ok());
+    assert_eq!(stream.image(Part::numbered(1, true), &OK), Err(Held::InParts));
+    assert!(stream.image(Part::ONLY, &OK).is_ok());
+}
+
+#[test]
+fn an_image_of_an_item_that_is_lost_ends_what_the_requester_has_of_it() {
+    let lost = state(StreamState::CLOSED_RECOVER);
+    for streaming in [true, false] {
+        let request = ItemRequest { streaming, ..request() };
+        let mut stream = ProviderStream::new(&request, Some(RecoveryPolicy::default()));
+        let allowed = stream.image(Part::ONLY, &lost).expect("the first image");
+        assert_eq!((allowed.stream, allowed.data), (StreamState::OPEN, DataState::SUSPECT));
+        assert_eq!(stream.update(), Err(Held::NoImage));
+        assert!(!stream.is_over());
+        assert!(stream.image(Part::ONLY, &OK).is_ok());
+        assert_eq!(stream.is_over(), !streaming);
+    }
+}

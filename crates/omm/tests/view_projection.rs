@@ -75,6 +75,20 @@ fn an_update_of_which_nothing_is_left_is_not_sent_but_an_image_is() {
 }
 
 #[test]
+fn an_update_that_says_more_than_its_fields_is_sent_without_them() {
+    let view = View::of_fields([6]);
+    let update = UpdateMsg::new(Domain::MARKET_PRICE, 5);
+    for update in
+        [UpdateMsg { perm_data: Some(&[3]), ..update }, UpdateMsg { seq_num: Some(7), ..update }]
+    {
+        let left = projected(&view, &quote(&update.into())).expect("it is sent");
+        assert_eq!(fields(&left), [0_i16; 0]);
+        let Ok(Msg::Update(left)) = Msg::decode(&left) else { panic!("an update") };
+        assert_eq!((left.perm_data, left.seq_num), (update.perm_data, update.seq_num));
+    }
+}
+
+#[test]
 fn a_view_of_names_leaves_field_lists_alone() {
     let update = quote_update();
     assert_eq!(projected(&View::of_names(["BID"]), &update), Some(update));

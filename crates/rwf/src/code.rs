@@ -1,5 +1,7 @@
 //! Wire codes: small integers with names, every value representable.
 
+use crate::error::EncodeError;
+
 /// Defines a newtype over an unsigned integer whose well-known values have
 /// names. Any value passes through unchanged, so that a code of a later minor
 /// version is carried, not lost.
@@ -175,9 +177,26 @@ impl DataType {
         Self(code | 0x80)
     }
 
-    /// The code to write where the wire holds container types minus 128.
-    pub(crate) const fn container_code(self) -> u8 {
-        self.0 & 0x7F
+    /// The code to write where the wire holds container types minus 128; an
+    /// error for what is no container.
+    pub(crate) const fn container_code(self) -> Result<u8, EncodeError> {
+        if self.is_container() {
+            return Ok(self.0 & 0x7F);
+        }
+        Err(EncodeError::OutOfRange { what: "a container type" })
+    }
+
+    /// Whether values of this type have a length of their own: `INT` to
+    /// `RMTES_STRING`, not the set-only forms.
+    pub const fn is_primitive(self) -> bool {
+        matches!(self.0, 3..=6 | 8..=19)
+    }
+
+    /// Whether values of this type can be set-defined: all but `STATE`.
+    pub(crate) const fn can_be_set_defined(self) -> bool {
+        self.is_container()
+            || (self.is_primitive() && self.0 != Self::STATE.0)
+            || matches!(self.0, 64..=84)
     }
 }
 
@@ -217,7 +236,7 @@ wire_code! {
 wire_code! {
     /// The life of a stream, as its provider sees it.
     StreamState(u8) {
-        0 => UNSPECIFIED "not given; never encoded",
+        0 => UNSPECIFIED "not given; the vendor's encoder refuses it",
         1 => OPEN "updates will follow",
         2 => NON_STREAMING "complete after this; no updates",
         3 => CLOSED_RECOVER "closed; may be asked for again later",
@@ -310,7 +329,7 @@ wire_code! {
 wire_code! {
     /// How old data may be, by its quality of service.
     Timeliness(u8) {
-        0 => UNSPECIFIED "not given; never encoded",
+        0 => UNSPECIFIED "not given; the vendor's encoder refuses it",
         1 => REALTIME "real time",
         2 => DELAYED_UNKNOWN "delayed, by how much is not known",
         3 => DELAYED "delayed by the time info, in seconds",
@@ -320,7 +339,7 @@ wire_code! {
 wire_code! {
     /// How complete a run of updates is, by its quality of service.
     Rate(u8) {
-        0 => UNSPECIFIED "not given; never encoded",
+        0 => UNSPECIFIED "not given; the vendor's encoder refuses it",
         1 => TICK_BY_TICK "every update",
         2 => JIT_CONFLATED "merged when the receiver is slow",
         3 => TIME_CONFLATED "merged over the rate info, in milliseconds",
@@ -390,7 +409,8 @@ mod tests {
 
     #[test]
     fn container_codes_lose_the_top_bit_on_the_wire() {
-        assert_eq!(DataType::MAP.container_code(), 9);
+        assert_eq!(DataType::MAP.container_code(), Ok(9));
+        assert!(DataType::UINT.container_code().is_err());
         assert_eq!(DataType::from_container_code(9), DataType::MAP);
         assert_eq!(DataType::from_container_code(0), DataType::NO_DATA);
     }

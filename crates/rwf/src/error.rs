@@ -207,6 +207,9 @@ pub enum EncodeError {
         /// The type of the value.
         found: DataType,
     },
+    /// More containers inside each other than [`MAX_DEPTH`].
+    #[error("more than {MAX_DEPTH} containers inside each other")]
+    Depth,
     /// A builder inside this one was begun and dropped without `finish`.
     #[error("a container inside this one was begun and not finished")]
     Unfinished,

@@ -74,9 +74,14 @@ pub struct LocalSetDefsBuf {
 
 impl LocalSetDefsBuf {
     /// Definitions for field lists: (set id, entries). Errors: more than 15
-    /// definitions, an id above 15 or twice, more than 255 entries in one.
+    /// definitions, an id above 15 or twice, more than 255 entries in one, a
+    /// type that cannot be set-defined, more than 32767 bytes in all.
+    ///
+    /// The vendor's Java library finds field sets only under id 0, and writes
+    /// and reads `REAL_4RB` and `REAL_8RB` wrongly: avoid both where it reads.
     pub fn fields(defs: &[(u16, &[(i16, DataType)])]) -> Result<Self, EncodeError> {
         Self::build(SetDefKind::Field, defs, |bytes, (fid, data_type)| {
+            check_type(*data_type)?;
             bytes.extend(field_entry(*fid, *data_type));
             Ok(())
         })
@@ -108,6 +113,10 @@ impl LocalSetDefsBuf {
                 push(&mut bytes, entry)?;
             }
         }
+        if bytes.len() > 0x7FFF {
+            let len = bytes.len();
+            return Err(EncodeError::TooLong { what: "set definitions", len, max: 0x7FFF });
+        }
         Ok(Self { kind, bytes })
     }
 
@@ -119,6 +128,13 @@ impl LocalSetDefsBuf {
         let block = Reader::new(&self.bytes, 0, Path::ROOT);
         LocalSetDefs::parse(block, self.kind).expect("definitions built here are well-formed")
     }
+}
+
+fn check_type(data_type: DataType) -> Result<(), EncodeError> {
+    if data_type.can_be_set_defined() {
+        return Ok(());
+    }
+    Err(EncodeError::OutOfRange { what: "a type in a set definition" })
 }
 
 fn field_entry(fid: i16, data_type: DataType) -> [u8; 3] {
@@ -136,6 +152,7 @@ fn push_element_entry(
     data_type: DataType,
 ) -> Result<(), EncodeError> {
     const MAX: usize = 0x7FFF;
+    check_type(data_type)?;
     match name.len() {
         len @ 0..0x80 => bytes.push(len as u8),
         len @ 0x80..=MAX => bytes.extend((len as u16 | 0x8000).to_be_bytes()),

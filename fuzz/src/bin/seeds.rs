@@ -68,7 +68,7 @@ fn main() {
     rwf_seeds();
 }
 
-/// Every tenth vector of each file, and all of the small files.
+/// Some vectors of each file.
 fn rwf_seeds() {
     for (file, every) in [
         ("primitives", 8),

@@ -127,7 +127,7 @@ pub enum DefinitionError {
         /// Its acronym.
         acronym: Box<str>,
     },
-    /// A name or a display text above [`MAX_TEXT_LEN`](super::MAX_TEXT_LEN).
+    /// A name or a display text above [`MAX_TEXT_LEN`].
     #[error("field {fid} has a name or display text of {len} bytes, {MAX_TEXT_LEN} are the most")]
     TextTooLong {
         /// The field, or the first field of the table.
@@ -165,7 +165,7 @@ pub enum DefinitionError {
         value: u16,
     },
     /// More values in all tables than
-    /// [`MAX_ENUM_VALUES`](super::MAX_ENUM_VALUES).
+    /// [`MAX_ENUM_VALUES`].
     #[error("the enumeration tables have more than {MAX_ENUM_VALUES} values")]
     TooManyValues,
     /// A field with two enumeration tables.

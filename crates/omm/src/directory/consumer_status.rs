@@ -85,13 +85,18 @@ impl ConsumerStatus {
     const MODEL: &'static str = "consumer status";
     const KEY_NAME: &'static str = "ConsumerStatus";
 
+    /// Whether a generic message is one of these, by the name in its key.
+    pub(super) fn is(msg: &GenericMsg<'_>) -> bool {
+        msg.key.and_then(|key| key.name) == Some(Self::KEY_NAME.as_bytes())
+    }
+
     /// Reads the message.
     ///
     /// Errors: another key name; a map that is not by `UINT`; an element of
     /// another wire type.
     pub fn decode(msg: &GenericMsg<'_>) -> Result<Self, ModelError> {
         let malformed = ModelError::in_part(Self::MODEL, "map");
-        if msg.key.and_then(|key| key.name) != Some(Self::KEY_NAME.as_bytes()) {
+        if !Self::is(msg) {
             return Err(ModelError::rule(Self::MODEL, "key name", "is not ConsumerStatus"));
         }
         expect_type(Self::MODEL, "payload", DataType::MAP, msg.payload.data_type())?;

@@ -61,6 +61,11 @@ impl ServiceLinks {
         let malformed = ModelError::in_part(MODEL, "map");
         expect_type(MODEL, "container", DataType::MAP, data.data_type())?;
         let map = data.map().map_err(malformed)?;
+        // Like other names, as text or as bytes.
+        let key_type = map.key_type();
+        if !data.is_empty() && key_type != DataType::BUFFER {
+            expect_type(MODEL, "map key", DataType::ASCII_STRING, key_type)?;
+        }
         let mut entries = Vec::new();
         for entry in &map {
             let entry = entry.map_err(malformed)?;
@@ -90,5 +95,31 @@ impl ServiceLinks {
             }
         }
         map.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tapeline_rwf::Encoder;
+
+    #[test]
+    fn links_are_named_by_text_or_bytes() {
+        let read = |key_type, key: Primitive<'_>| {
+            let mut buffer = [0; 64];
+            let mut encoder = Encoder::new(&mut buffer);
+            let head = MapHead::new(key_type, DataType::ELEMENT_LIST);
+            let mut map = encoder.container(DataType::MAP).map(&head).expect("room");
+            map.bare_entry(MapAction::DELETE, key, None).expect("room");
+            map.finish().expect("room");
+            let bytes = encoder.finish_bytes().expect("room");
+            ServiceLinks::read(&Encoded::new(DataType::MAP, bytes)).map_err(|e| e.to_string())
+        };
+        assert!(read(DataType::ASCII_STRING, Primitive::ascii("a")).is_ok());
+        assert!(read(DataType::BUFFER, Primitive::Buffer(b"a")).is_ok());
+        assert_eq!(
+            read(DataType::UINT, Primitive::Uint(65)).unwrap_err(),
+            "service link: map key is UINT, ASCII_STRING is needed"
+        );
     }
 }

@@ -6,7 +6,7 @@ use tapeline_rwf::{
 };
 
 use super::{ConsumerStatus, DirectoryFilter, ServiceEntry, wire};
-use crate::{ModelError, StateBuf};
+use crate::{ModelError, OtherGeneric, StateBuf};
 
 /// Any message of a directory stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum DirectoryMsg {
     },
     /// A consumer says which part a provider plays for a service.
     ConsumerStatus(ConsumerStatus),
+    /// Any other generic message.
+    Other(OtherGeneric),
 }
 
 /// Asks for the directory, or on an open stream for other filters.
@@ -267,7 +269,10 @@ impl DirectoryMsg {
             Msg::Update(update) => DirectoryUpdate::decode(update).map(Self::Update),
             Msg::Status(status) => Ok(Self::Status(DirectoryStatus::decode(status))),
             Msg::Close(close) => Ok(Self::Close { stream_id: close.stream_id }),
-            Msg::Generic(generic) => ConsumerStatus::decode(generic).map(Self::ConsumerStatus),
+            Msg::Generic(generic) if ConsumerStatus::is(generic) => {
+                ConsumerStatus::decode(generic).map(Self::ConsumerStatus)
+            }
+            Msg::Generic(generic) => Ok(Self::Other(OtherGeneric::decode(generic))),
             Msg::Ack(_) | Msg::Post(_) => Err(ModelError::class(Self::MODEL, msg.class())),
         }
     }
@@ -283,6 +288,7 @@ impl DirectoryMsg {
                 encoder.message(&CloseMsg::new(Domain::SOURCE, *stream_id).into())
             }
             Self::ConsumerStatus(status) => status.encode(encoder),
+            Self::Other(other) => other.encode(Domain::SOURCE, encoder),
         }
     }
 }

@@ -1,11 +1,9 @@
 //! Filter 7: where sequenced multicast data and its repair are found.
 
-use tapeline_rwf::{
-    DataType, DecodeError, ElementListWriter, EncodeError, Encoded, VectorAction, VectorHead,
-};
+use tapeline_rwf::{DataType, ElementListWriter, EncodeError, Encoded, VectorAction, VectorHead};
 
-use crate::Text;
 use crate::element::{ElementValue, element_model};
+use crate::{ModelErrorKind, Text};
 
 element_model! {
     /// Filter 7: where a service sends sequenced multicast data, and who
@@ -49,15 +47,16 @@ pub struct MulticastChannels(pub Vec<(VectorAction, u32, MulticastChannel)>);
 impl ElementValue for MulticastChannels {
     const WIRE: DataType = DataType::VECTOR;
 
-    /// An entry that cannot be understood is left out: the filter is
-    /// information for a receiver of its own kind.
-    fn read(value: &Encoded<'_>) -> Result<Option<Self>, DecodeError> {
+    /// Entries that take a channel away have none.
+    fn read(value: &Encoded<'_>) -> Result<Option<Self>, ModelErrorKind> {
         let mut channels = Vec::new();
         for entry in &value.vector()? {
             let entry = entry?;
-            if let Ok(channel) = MulticastChannel::read(&entry.data) {
-                channels.push((entry.action, entry.index, channel));
-            }
+            let channel = match entry.action {
+                VectorAction::CLEAR | VectorAction::DELETE => MulticastChannel::default(),
+                _ => MulticastChannel::read(&entry.data).map_err(|error| error.kind)?,
+            };
+            channels.push((entry.action, entry.index, channel));
         }
         Ok(Some(Self(channels)))
     }
@@ -78,5 +77,42 @@ impl ElementValue for MulticastChannels {
             }
         }
         vector.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tapeline_rwf::{ElementListHead, Encoder};
+
+    #[test]
+    fn a_channel_that_cannot_be_read_makes_the_filter_invalid() {
+        let read = |action: VectorAction, is_good: bool| {
+            let mut buffer = [0; 256];
+            let mut encoder = Encoder::new(&mut buffer);
+            let head = VectorHead::new(DataType::ELEMENT_LIST);
+            let mut vector = encoder.container(DataType::VECTOR).vector(&head).expect("room");
+            if action == VectorAction::DELETE {
+                vector.bare_entry(action, 0, None).expect("room");
+            } else {
+                let slot = vector.entry(action, 0, None).expect("room");
+                let mut list = slot.element_list(&ElementListHead::STANDARD).expect("room");
+                match is_good {
+                    true => list.put("Port", 1_u64).expect("room"),
+                    false => list.put("Port", 1_i64).expect("room"),
+                }
+                list.finish().expect("room");
+            }
+            vector.finish().expect("room");
+            let bytes = encoder.finish_bytes().expect("room");
+            MulticastChannels::read(&Encoded::new(DataType::VECTOR, bytes))
+        };
+        let count = |read: Result<Option<MulticastChannels>, _>| {
+            read.map(|channels| channels.map(|channels| channels.0.len()))
+        };
+        assert_eq!(count(read(VectorAction::SET, true)), Ok(Some(1)));
+        assert_eq!(count(read(VectorAction::DELETE, true)), Ok(Some(1)));
+        let wrong = ModelErrorKind::WrongType { expected: DataType::UINT, found: DataType::INT };
+        assert_eq!(count(read(VectorAction::SET, false)), Err(wrong));
     }
 }

@@ -1,6 +1,6 @@
 //! The directory as a receiver keeps it and a sender serves from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tapeline_rwf::{FilterAction, MapAction, State, StreamState};
 
@@ -97,6 +97,9 @@ pub enum DirectoryRefusal {
     /// A service has more links than [`Directory::max_links`].
     #[error("the service has too many links")]
     TooManyLinks,
+    /// The connection has more services than [`Directory::max_services`].
+    #[error("there are too many services")]
+    TooManyServices,
 }
 
 /// All services of one connection.
@@ -132,20 +135,41 @@ pub enum DirectoryRefusal {
 #[derive(Clone, Debug)]
 pub struct Directory {
     services: BTreeMap<u16, Service>,
+    /// The name of each service for as long as it has its id, also while its
+    /// info is not known.
+    names: BTreeMap<u16, Text>,
     ids: BTreeMap<Text, u16>,
+    /// How many services there may be.
+    pub max_services: usize,
     /// How many links one service may have.
     pub max_links: usize,
 }
 
 impl Default for Directory {
     fn default() -> Self {
-        Self { services: BTreeMap::new(), ids: BTreeMap::new(), max_links: Self::DEFAULT_MAX_LINKS }
+        Self {
+            services: BTreeMap::new(),
+            names: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            max_services: Self::DEFAULT_MAX_SERVICES,
+            max_links: Self::DEFAULT_MAX_LINKS,
+        }
     }
 }
 
 impl Directory {
+    /// Default of [`max_services`](Self::max_services): the vendor's library
+    /// makes room for 513 to begin with.
+    pub const DEFAULT_MAX_SERVICES: usize = 4096;
     /// Default of [`max_links`](Self::max_links).
     pub const DEFAULT_MAX_LINKS: usize = 1024;
+    /// The filters that a refresh can have.
+    const PROVIDED: DirectoryFilter = DirectoryFilter::INFO
+        .union(DirectoryFilter::STATE)
+        .union(DirectoryFilter::LOAD)
+        .union(DirectoryFilter::DATA)
+        .union(DirectoryFilter::LINK)
+        .union(DirectoryFilter::SEQUENCED_MULTICAST);
 
     /// A service by its number.
     pub fn service(&self, service_id: u16) -> Option<&Service> {
@@ -163,28 +187,27 @@ impl Directory {
     }
 
     /// Applies a refresh. With `CLEAR_CACHE` the services that are not in it
-    /// are gone; without it, it is taken as an update. A refresh that closes
-    /// the stream ends all services.
+    /// are gone, and those that are in it are described anew: only their names
+    /// stay. A service whose entry is refused stays as it was. Without the
+    /// flag, it is taken as an update. A refresh that closes the stream ends
+    /// all services.
     pub fn apply_refresh(&mut self, refresh: &DirectoryRefresh) -> Vec<DirectoryChange> {
         let stream = refresh.state.stream;
         if is_final(stream) && stream != StreamState::NON_STREAMING {
             return self.clear();
         }
         let mut changes = Vec::new();
+        let mut stale = BTreeSet::new();
         if refresh.clear_cache {
-            let is_in = |id: u16| refresh.services.iter().any(|service| service.service_id == id);
-            let gone: Vec<_> = self.services.keys().copied().filter(|id| !is_in(*id)).collect();
+            let given: BTreeSet<_> =
+                refresh.services.iter().map(|entry| entry.service_id).collect();
+            let known = self.services.keys().copied();
+            let (kept, gone) = known.partition::<Vec<_>, _>(|id| given.contains(id));
             changes.extend(gone.into_iter().filter_map(|id| self.delete(id)));
-            // What stays is described anew; only the name, which cannot
-            // change, is held against the new description.
-            for service in self.services.values_mut() {
-                let name = service.info.take().and_then(|info| info.name);
-                let info = ServiceInfo { name, ..ServiceInfo::default() };
-                *service = Service { info: Some(info), ..Service::default() };
-            }
+            stale.extend(kept);
         }
         for service in &refresh.services {
-            self.apply_service(service, &mut changes);
+            self.apply_service(service, &mut stale, &mut changes);
         }
         changes
     }
@@ -193,7 +216,7 @@ impl Directory {
     pub fn apply_update(&mut self, update: &DirectoryUpdate) -> Vec<DirectoryChange> {
         let mut changes = Vec::new();
         for service in &update.services {
-            self.apply_service(service, &mut changes);
+            self.apply_service(service, &mut BTreeSet::new(), &mut changes);
         }
         changes
     }
@@ -213,27 +236,36 @@ impl Directory {
 
     fn delete(&mut self, service_id: u16) -> Option<DirectoryChange> {
         let service = self.services.remove(&service_id)?;
-        if let Some(name) = service.info.as_ref().and_then(|info| info.name.as_ref()) {
-            self.ids.remove(name);
+        if let Some(name) = self.names.remove(&service_id) {
+            self.ids.remove(&name);
         }
         Some(DirectoryChange::Deleted { service_id, service: Box::new(service) })
     }
 
     /// Filters first, then what is for the open items: a state that makes them
-    /// recover must find the service as it is now.
-    fn apply_service(&mut self, entry: &ServiceEntry, changes: &mut Vec<DirectoryChange>) {
+    /// recover must find the service as it is now. A service that is `stale`
+    /// is emptied by the first entry that is taken for it.
+    fn apply_service(
+        &mut self,
+        entry: &ServiceEntry,
+        stale: &mut BTreeSet<u16>,
+        changes: &mut Vec<DirectoryChange>,
+    ) {
         let service_id = entry.service_id;
         if entry.action == MapAction::DELETE {
             changes.extend(self.delete(service_id));
             return;
         }
-        if let Err(reason) = self.check_name(entry) {
+        if let Err(reason) = self.check(entry) {
             changes.push(DirectoryChange::Refused { service_id, reason });
             return;
         }
         let is_new = !self.services.contains_key(&service_id);
         let service = self.services.entry(service_id).or_default();
         let mut filters = DirectoryFilter::empty();
+        if stale.remove(&service_id) {
+            filters |= core::mem::take(service).held();
+        }
         let mut transient = Vec::new();
         for filter in &entry.filters {
             match filter {
@@ -252,8 +284,9 @@ impl Directory {
                 filters |= filter.filter();
             }
         }
-        if let Some(name) = service.info.as_ref().and_then(|info| info.name.clone()) {
-            self.ids.insert(name, service_id);
+        if let Some(name) = service.name() {
+            self.ids.insert(name.clone(), service_id);
+            self.names.insert(service_id, name.clone());
         }
         if is_new {
             changes.push(DirectoryChange::Added { service_id });
@@ -263,13 +296,21 @@ impl Directory {
         changes.append(&mut transient);
     }
 
+    fn check(&self, entry: &ServiceEntry) -> Result<(), DirectoryRefusal> {
+        let is_new = !self.services.contains_key(&entry.service_id);
+        if is_new && self.services.len() >= self.max_services {
+            return Err(DirectoryRefusal::TooManyServices);
+        }
+        self.check_name(entry)
+    }
+
     fn check_name(&self, entry: &ServiceEntry) -> Result<(), DirectoryRefusal> {
         let given = entry.filters.iter().find_map(|filter| match filter {
             FilterEntry::Content { content: FilterContent::Info(info), .. } => info.name.as_ref(),
             _ => None,
         });
         let Some(given) = given else { return Ok(()) };
-        let known = self.services.get(&entry.service_id).and_then(|service| service.name());
+        let known = self.names.get(&entry.service_id);
         if known.is_some_and(|known| known != given) {
             return Err(DirectoryRefusal::NameChanged);
         }
@@ -280,7 +321,8 @@ impl Directory {
     }
 
     /// The refresh that answers a request: the services and filters that it
-    /// asks for, to replace what the requester had.
+    /// asks for, to replace what the requester had. Groups are never among
+    /// them, so its filter does not name them.
     pub fn refresh(&self, request: &DirectoryRequest, state: &State<'_>) -> DirectoryRefresh {
         let is_wanted = |id: u16| request.service_id.is_none_or(|wanted| wanted == id);
         let services = self
@@ -294,7 +336,7 @@ impl Directory {
             solicited: true,
             clear_cache: true,
             state: (*state).into(),
-            filter: request.filter,
+            filter: request.filter & Self::PROVIDED,
             service_id: request.service_id,
             services,
         }
@@ -343,6 +385,18 @@ impl Service {
     /// service whose state is not known is not.
     pub fn is_usable(&self) -> bool {
         self.state.as_ref().is_some_and(ServiceState::is_usable)
+    }
+
+    /// The filters of which something is known.
+    fn held(&self) -> DirectoryFilter {
+        let mut held = DirectoryFilter::empty();
+        held.set(DirectoryFilter::INFO, self.info.is_some());
+        held.set(DirectoryFilter::STATE, self.state.is_some());
+        held.set(DirectoryFilter::LOAD, self.load.is_some());
+        held.set(DirectoryFilter::DATA, self.data.is_some());
+        held.set(DirectoryFilter::LINK, !self.links.is_empty());
+        held.set(DirectoryFilter::SEQUENCED_MULTICAST, self.multicast.is_some());
+        held
     }
 
     fn clear(&mut self, id: u8) {
@@ -412,7 +466,8 @@ impl Service {
     }
 
     /// The filters of a refresh, in the order in which the vendor's library
-    /// writes them.
+    /// writes them. Info and state that lack what they must have are left out:
+    /// no receiver takes them.
     fn filters(&self, wanted: DirectoryFilter) -> Vec<FilterEntry> {
         let links = || {
             let set = |(name, info): (&Text, &LinkInfo)| LinkEntry {
@@ -423,11 +478,11 @@ impl Service {
             (!self.links.is_empty()).then_some(FilterContent::Links(links))
         };
         [
-            self.info.clone().map(FilterContent::Info),
+            self.info.clone().and_then(|info| info.checked().ok()).map(FilterContent::Info),
             self.data.clone().map(FilterContent::Data),
             links(),
             self.load.clone().map(FilterContent::Load),
-            self.state.clone().map(FilterContent::State),
+            self.state.clone().and_then(|state| state.checked().ok()).map(FilterContent::State),
             self.multicast.clone().map(FilterContent::Multicast),
         ]
         .into_iter()

@@ -3,7 +3,7 @@
 use tapeline_rwf::UpdateType;
 
 use crate::element::element_model;
-use crate::{Credential, Text};
+use crate::{Credential, Secret, Text};
 
 element_model! {
     /// What a login request says about its user and application, in the key's
@@ -19,7 +19,7 @@ element_model! {
         /// identity for permissioning.
         position: Text = "Position",
         /// A credential.
-        password: Text = "Password",
+        password: Secret = "Password",
         /// Whether the consumer wants its permission profile.
         provide_permission_profile: bool = "ProvidePermissionProfile",
         /// Whether the consumer wants permission data in images and updates.

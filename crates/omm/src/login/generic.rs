@@ -69,6 +69,11 @@ impl ConsumerConnectionStatus {
     const KEY_NAME: &'static str = "ConsumerConnectionStatus";
     const ENTRY: &'static str = "WarmStandbyInfo";
 
+    /// Whether a generic message is one of these, by the name in its key.
+    pub(super) fn is(msg: &GenericMsg<'_>) -> bool {
+        msg.key.and_then(|key| key.name) == Some(Self::KEY_NAME.as_bytes())
+    }
+
     /// Reads the message.
     ///
     /// Errors: another key name; keys that are neither `ASCII_STRING` nor
@@ -76,7 +81,7 @@ impl ConsumerConnectionStatus {
     /// entry that is not deleted.
     pub fn decode(msg: &GenericMsg<'_>) -> Result<Self, ModelError> {
         let malformed = ModelError::in_part(Self::MODEL, "map");
-        if msg.key.and_then(|key| key.name) != Some(Self::KEY_NAME.as_bytes()) {
+        if !Self::is(msg) {
             return Err(ModelError::rule(
                 Self::MODEL,
                 "key name",
@@ -86,7 +91,7 @@ impl ConsumerConnectionStatus {
         expect_type(Self::MODEL, "payload", DataType::MAP, msg.payload.data_type())?;
         let map = msg.payload.map().map_err(malformed)?;
         let key_type = map.key_type();
-        if key_type != DataType::BUFFER {
+        if !msg.payload.is_empty() && key_type != DataType::BUFFER {
             expect_type(Self::MODEL, "map key", DataType::ASCII_STRING, key_type)?;
         }
         let mut status = Self { stream_id: msg.stream_id, action: None, mode: None };

@@ -23,7 +23,7 @@ pub use status::{LoginErrorAttributes, LoginStatus};
 
 use tapeline_rwf::{CloseMsg, DataType, Domain, EncodeError, Encoder, Msg};
 
-use crate::ModelError;
+use crate::{ModelError, OtherGeneric};
 
 /// What the user name of a login is.
 pub mod user_name_type {
@@ -63,6 +63,8 @@ pub enum LoginMsg {
     ConsumerConnectionStatus(ConsumerConnectionStatus),
     /// A provider measures the round trip.
     Rtt(LoginRtt),
+    /// Any other generic message.
+    Other(OtherGeneric),
 }
 
 impl LoginMsg {
@@ -86,9 +88,10 @@ impl LoginMsg {
             Msg::Generic(generic) if generic.payload.data_type() == DataType::ELEMENT_LIST => {
                 LoginRtt::decode(generic).map(Self::Rtt)
             }
-            Msg::Generic(generic) => {
+            Msg::Generic(generic) if ConsumerConnectionStatus::is(generic) => {
                 ConsumerConnectionStatus::decode(generic).map(Self::ConsumerConnectionStatus)
             }
+            Msg::Generic(generic) => Ok(Self::Other(OtherGeneric::decode(generic))),
             Msg::Update(_) | Msg::Ack(_) | Msg::Post(_) => {
                 Err(ModelError::class(Self::MODEL, msg.class()))
             }
@@ -106,6 +109,7 @@ impl LoginMsg {
             }
             Self::ConsumerConnectionStatus(status) => status.encode(encoder),
             Self::Rtt(rtt) => rtt.encode(encoder),
+            Self::Other(other) => other.encode(Domain::LOGIN, encoder),
         }
     }
 }

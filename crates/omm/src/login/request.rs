@@ -107,15 +107,14 @@ impl LoginRequest {
             return changed("user name");
         }
         let (old, new) = (&self.attributes, &reissue.attributes);
-        let same = |new: &Option<Text>, old: &Option<Text>| new.is_none() || new == old;
         let kept = |new: Option<bool>, old: bool| new.is_none_or(|new| new == old);
         for (part, stays) in [
             ("Role", new.role.is_none_or(|role| role == old.role.unwrap_or_default())),
-            ("InstanceId", same(&new.instance_id, &old.instance_id)),
-            ("Password", same(&new.password, &old.password)),
-            ("ApplicationId", same(&new.application_id, &old.application_id)),
-            ("ApplicationName", same(&new.application_name, &old.application_name)),
-            ("Position", same(&new.position, &old.position)),
+            ("InstanceId", same(new.instance_id.as_ref(), old.instance_id.as_ref())),
+            ("Password", same(new.password.as_ref(), old.password.as_ref())),
+            ("ApplicationId", same(new.application_id.as_ref(), old.application_id.as_ref())),
+            ("ApplicationName", same(new.application_name.as_ref(), old.application_name.as_ref())),
+            ("Position", same(new.position.as_ref(), old.position.as_ref())),
             ("SingleOpen", kept(new.single_open, old.wants_single_open())),
             ("AllowSuspectData", kept(new.allow_suspect_data, old.allows_suspect_data())),
             ("DownloadConnectionConfig", {
@@ -134,6 +133,11 @@ impl LoginRequest {
         }
         Ok(())
     }
+}
+
+/// Whether an attribute stays as it was: a reissue may leave it out.
+fn same<T: PartialEq>(new: Option<&T>, old: Option<&T>) -> bool {
+    new.is_none() || new == old
 }
 
 #[cfg(test)]

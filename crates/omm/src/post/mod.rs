@@ -8,7 +8,7 @@ mod ack;
 mod refusal;
 mod tracker;
 
-pub use ack::{ack, nak};
+pub use ack::{AckForm, ack, nak};
 pub use refusal::PostRefusal;
 pub use tracker::{PostTracker, TooManyPosts};
 
@@ -91,24 +91,23 @@ impl<'a> Post<'a> {
     }
 
     /// The rights that the post takes: to create the item when there is none
-    /// yet, to delete it with a status that closes it, to change permission
-    /// data.
+    /// yet, to delete it with a refresh or status that closes it, to change its
+    /// permission data.
+    ///
+    /// Permission data in a posted update takes no right: it is for the content
+    /// of that update, and the item keeps its own.
     pub fn needed_rights(&self, msg: &PostMsg<'_>, item_exists: bool) -> PostUserRights {
         let mut needed = PostUserRights::empty();
         needed.set(PostUserRights::CREATE, !item_exists);
-        let (is_close, has_perm_data) = match self.content {
-            PostContent::Msg(Msg::Status(status)) => {
-                let is_close =
-                    |stream| matches!(stream, StreamState::CLOSED | StreamState::CLOSED_RECOVER);
-                (
-                    status.state.is_some_and(|state| is_close(state.stream)),
-                    status.perm_data.is_some(),
-                )
+        let (state, has_perm_data) = match self.content {
+            PostContent::Msg(Msg::Status(status)) => (status.state, status.perm_data.is_some()),
+            PostContent::Msg(Msg::Refresh(refresh)) => {
+                (Some(refresh.state), refresh.perm_data.is_some())
             }
-            PostContent::Msg(Msg::Refresh(refresh)) => (false, refresh.perm_data.is_some()),
-            _ => (false, false),
+            _ => (None, false),
         };
-        needed.set(PostUserRights::DELETE, is_close);
+        let is_close = |stream| matches!(stream, StreamState::CLOSED | StreamState::CLOSED_RECOVER);
+        needed.set(PostUserRights::DELETE, state.is_some_and(|state| is_close(state.stream)));
         needed.set(PostUserRights::MODIFY_PERM, has_perm_data || msg.perm_data.is_some());
         needed
     }
@@ -128,7 +127,7 @@ impl<'a> Post<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tapeline_rwf::{Domain, MsgKey, NakCode, State, StatusMsg};
+    use tapeline_rwf::{Domain, MsgKey, NakCode, RefreshMsg, State, StatusMsg, UpdateMsg};
 
     fn post() -> PostMsg<'static> {
         PostMsg {
@@ -211,6 +210,15 @@ mod tests {
         let delete = Post { content: PostContent::Msg(status.into()), ..checked };
         let needed = delete.needed_rights(&msg, true);
         assert_eq!(needed, PostUserRights::DELETE | PostUserRights::MODIFY_PERM);
+        let refresh = RefreshMsg {
+            state: State { stream: StreamState::CLOSED_RECOVER, ..State::open_ok("") },
+            ..RefreshMsg::new(Domain::MARKET_PRICE, 0)
+        };
+        let delete = Post { content: PostContent::Msg(refresh.into()), ..checked };
+        assert_eq!(delete.needed_rights(&msg, true), PostUserRights::DELETE);
+        let update = UpdateMsg { perm_data: Some(&[3]), ..UpdateMsg::new(Domain::MARKET_PRICE, 0) };
+        let update = Post { content: PostContent::Msg(update.into()), ..checked };
+        assert_eq!(update.needed_rights(&msg, true), PostUserRights::empty());
         assert_eq!(Post::check_rights(needed, PostUserRights::all()), Ok(()));
         assert_eq!(
             Post::check_rights(needed, PostUserRights::DELETE),

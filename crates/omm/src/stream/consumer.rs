@@ -73,17 +73,28 @@ impl Default for StreamOptions {
 /// [`request`](Self::request) sends it on its way. Time is given as
 /// milliseconds of any clock that does not go back.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the stream")]
 pub struct ConsumerStream {
     options: StreamOptions,
     phase: Phase,
+    /// A refresh or a status has come since the request: the provider knows of
+    /// the stream.
+    has_response: bool,
     /// A part of an image has come since the request: updates make sense.
     has_image: bool,
+    /// A whole image has come since the request.
+    completed: bool,
     /// The provider said that there will be no updates.
     non_streaming: bool,
     paused: bool,
+    /// What the provider was last told about the pause.
+    told_paused: bool,
     /// A reissue is to be sent when the image that is on its way is complete;
-    /// whether it wants another one.
+    /// whether it wants another one. A pause or resume is not queued: what is
+    /// to be said of it is known then.
     queued: Option<bool>,
+    /// The image that is on its way counts against the open window.
+    in_window: bool,
     /// When to stop waiting for an answer, or for the time to ask again.
     deadline_ms: Option<u64>,
 }
@@ -164,10 +175,14 @@ impl ConsumerStream {
         Self {
             options,
             phase: Phase::Parked,
+            has_response: false,
             has_image: false,
+            completed: false,
             non_streaming: false,
             paused: false,
+            told_paused: false,
             queued: None,
+            in_window: false,
             deadline_ms: None,
         }
     }
@@ -182,9 +197,16 @@ impl ConsumerStream {
         matches!(self.phase, Phase::Requested { .. } | Phase::Open)
     }
 
-    /// Whether an image is on its way: what counts against the open window.
+    /// Whether an image is due by the [deadline](Self::deadline_ms).
     pub fn awaits_image(&self) -> bool {
         matches!(self.phase, Phase::Requested { .. }) && self.deadline_ms.is_some()
+    }
+
+    /// Whether the stream counts against the open window: an image was asked
+    /// for, and neither the last part of it nor a status has come. A status
+    /// between two parts of the image makes no room.
+    pub const fn is_in_window(&self) -> bool {
+        self.in_window
     }
 
     /// Whether the stream is over, for good.
@@ -203,13 +225,17 @@ impl ConsumerStream {
             return Reaction::NOTHING;
         }
         self.await_image(now_ms);
+        self.has_response = false;
         self.has_image = false;
+        self.completed = false;
         self.non_streaming = false;
-        Reaction::send(ToProvider::Request { pause: self.is_paused_upstream() })
+        self.told_paused = self.is_paused_upstream();
+        Reaction::send(ToProvider::Request { pause: self.told_paused })
     }
 
     fn await_image(&mut self, now_ms: u64) {
         self.phase = Phase::Requested { in_parts: false };
+        self.in_window = true;
         self.restart_timer(now_ms);
     }
 
@@ -236,14 +262,17 @@ impl ConsumerStream {
     }
 
     fn refresh<'a>(&mut self, now_ms: u64, refresh: &RefreshMsg<'a>) -> Reaction<'a> {
-        if self.options.private && !refresh.flags.contains(RefreshFlags::PRIVATE_STREAM) {
-            return self.refuse_shared();
-        }
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let state = refresh.state;
+        self.has_response = true;
+        // An end is told as it is, also where it lacks the private flag: its
+        // code says why.
         let is_end = is_final(state.stream) && state.stream != StreamState::NON_STREAMING;
         if is_end || self.converted(&state) != state.stream {
             return self.state_change(now_ms, &state, Deliver::Message);
+        }
+        if self.options.private && !refresh.flags.contains(RefreshFlags::PRIVATE_STREAM) {
+            return self.refuse_shared();
         }
         self.has_image = true;
         let is_answer = refresh.flags.contains(RefreshFlags::SOLICITED)
@@ -253,14 +282,17 @@ impl ConsumerStream {
             self.restart_timer(now_ms);
         } else if is_answer {
             self.deadline_ms = None;
+            self.in_window = false;
         }
-        let is_last = !self.options.streaming
-            || self.non_streaming
-            || state.stream == StreamState::NON_STREAMING;
+        // An unsolicited image is no answer while a request waits for one.
+        let is_aside = !is_answer && self.deadline_ms.is_some();
+        let is_once = !self.options.streaming || self.non_streaming;
+        let is_last = state.stream == StreamState::NON_STREAMING || (is_once && !is_aside);
+        self.completed |= is_complete;
         if is_complete && is_last {
             self.end();
-        } else if is_complete && self.deadline_ms.is_none() {
-            // An unsolicited image is no answer while a request waits for one.
+        } else if is_complete && !is_aside {
+            self.in_window = false;
             self.phase = Phase::Open;
         }
         let stream = match is_last {
@@ -274,18 +306,22 @@ impl ConsumerStream {
         Reaction { deliver, send: self.next_queued(now_ms) }
     }
 
-    /// The reissue that waited for the image, once it is complete.
+    /// The reissue that waited for the image, once it is complete, or what is
+    /// to be said of a pause or resume that came meanwhile.
     fn next_queued(&mut self, now_ms: u64) -> Option<ToProvider> {
         if self.phase != Phase::Open {
             return None;
         }
-        let refresh = self.queued.take()?;
-        Some(self.reissued(now_ms, refresh))
+        let queued = self.queued.take();
+        let has_flow_changed = self.told_paused != self.is_paused_upstream();
+        let is_due = queued.is_some() || has_flow_changed;
+        is_due.then(|| self.reissued(now_ms, queued.unwrap_or(false) || has_flow_changed))
     }
 
     /// A paused stream gets no image for a reissue: that comes with the resume.
     fn reissued(&mut self, now_ms: u64, refresh: bool) -> ToProvider {
         let pause = self.is_paused_upstream();
+        self.told_paused = pause;
         let refresh = refresh && !pause;
         if refresh {
             self.await_image(now_ms);
@@ -307,6 +343,7 @@ impl ConsumerStream {
     }
 
     fn status<'a>(&mut self, now_ms: u64, status: &StatusMsg<'a>) -> Reaction<'a> {
+        self.has_response = true;
         match status.state {
             None => Reaction::deliver(Deliver::Message),
             Some(state) => self.state_change(now_ms, &state, Deliver::Message),
@@ -317,7 +354,7 @@ impl ConsumerStream {
     /// directory. It is for streams that have had a response, and for no
     /// others.
     pub fn fanned_state<'a>(&mut self, now_ms: u64, state: &State<'a>) -> Reaction<'a> {
-        if !self.is_on_wire() || !self.has_image {
+        if !self.is_on_wire() || !self.has_response {
             return Reaction::NOTHING;
         }
         self.state_change(now_ms, state, Deliver::Status(*state))
@@ -325,14 +362,18 @@ impl ConsumerStream {
 
     /// Whether the stream would be asked for again if it were lost now.
     fn is_recovered(&self) -> bool {
-        let is_done = self.phase == Phase::Open && !self.options.recover_complete;
-        self.options.recovery.single_open && !self.options.private && !is_done
+        self.options.recovery.single_open && !self.options.private && !self.is_done()
+    }
+
+    /// Whether the user has all that it wanted of a stream that is needed
+    /// once.
+    const fn is_done(&self) -> bool {
+        self.completed && !self.options.recover_complete
     }
 
     /// The stream state that the user is told for one that came.
     fn converted(&self, state: &State<'_>) -> StreamState {
-        let is_done = self.phase == Phase::Open && !self.options.recover_complete;
-        match self.options.private || is_done {
+        match self.options.private || self.is_done() {
             true => state.stream,
             false => convert(state, self.options.recovery),
         }
@@ -376,16 +417,23 @@ impl ConsumerStream {
     }
 
     /// A status is an answer: the provider knows of the request. Between the
-    /// parts of an image the next part is still due.
+    /// parts of an image the next part is still due. A stream that has an image
+    /// may get a status at any time, so there the next image is still due too.
     fn answered(&mut self) {
-        if self.phase == (Phase::Requested { in_parts: false }) {
+        if self.phase != (Phase::Requested { in_parts: false }) {
+            return;
+        }
+        self.in_window = false;
+        if !self.has_image {
             self.deadline_ms = None;
         }
     }
 
     fn park(&mut self, closed_at_ms: Option<u64>) {
         self.phase = Phase::Parked;
+        self.completed = false;
         self.queued = None;
+        self.in_window = false;
         self.deadline_ms = match (closed_at_ms, self.options.retry_delay_ms) {
             (None, _) | (_, 0) => None,
             (Some(now_ms), delay_ms) => Some(now_ms.saturating_add(delay_ms)),
@@ -395,6 +443,7 @@ impl ConsumerStream {
     fn end(&mut self) {
         self.phase = Phase::Over;
         self.queued = None;
+        self.in_window = false;
         self.deadline_ms = None;
     }
 
@@ -507,12 +556,9 @@ impl ConsumerStream {
     }
 
     fn set_pause(&mut self, now_ms: u64, pause: bool) -> Reaction<'static> {
-        let is_change = self.paused != pause;
         self.paused = pause;
-        match is_change && self.options.provider_obeys_pause {
-            true => self.reissue(now_ms, !pause),
-            false => Reaction::NOTHING,
-        }
+        let send = self.next_queued(now_ms);
+        Reaction { deliver: Deliver::Nothing, send }
     }
 
     /// Whether the user wants no updates for now. Where the provider does not

@@ -42,6 +42,8 @@ pub struct ProviderStream {
 struct InParts {
     /// The number of the next part.
     next: u16,
+    /// Its parts have numbers.
+    numbered: bool,
     /// It answers a request. One that comes meanwhile waits for the next image.
     solicited: bool,
 }
@@ -181,11 +183,15 @@ impl ProviderStream {
     }
 
     /// A part of an image is to be sent. It answers a request if one waits for
-    /// it. Parts without numbers are taken to come in order.
+    /// it. Parts without numbers are taken to come in order; either all parts of
+    /// an image have numbers or none.
     pub fn image(&mut self, part: Part, state: &State<'_>) -> Result<Allowed, Held> {
         self.check_over()?;
         let expected = self.in_parts.map_or(0, |image| image.next);
+        let numbered = part.number.is_some();
+        let is_other = self.in_parts.is_some_and(|image| image.numbered != numbered);
         match part.number {
+            _ if is_other => return Err(Held::InParts),
             Some(0) if self.in_parts.is_some() => return Err(Held::InParts),
             Some(found) if found != expected => return Err(Held::PartOrder { expected, found }),
             _ => {}
@@ -197,17 +203,35 @@ impl ProviderStream {
             None => core::mem::take(&mut self.owes_image),
         };
         self.has_response = true;
-        if !self.streaming && allowed.stream == StreamState::OPEN {
+        // A state that is final by itself says more than that of a snapshot.
+        let is_open = allowed.stream == StreamState::OPEN && !is_final(state.stream);
+        if !self.streaming && is_open {
             allowed.stream = StreamState::NON_STREAMING;
         }
         self.has_image = true;
-        self.in_parts = (!part.is_last)
-            .then(|| InParts { next: expected.saturating_add(1), solicited: allowed.solicited });
+        self.in_parts = (!part.is_last).then(|| InParts {
+            next: expected.saturating_add(1),
+            numbered,
+            solicited: allowed.solicited,
+        });
         let is_image_end = allowed.stream == StreamState::NON_STREAMING;
-        if is_final(allowed.stream) && (part.is_last || !is_image_end) {
-            self.is_over = true;
+        if part.is_last || !is_image_end {
+            self.settle(state, &allowed);
         }
         Ok(allowed)
+    }
+
+    /// What a state that is sent does to the stream: it ends it, or, where it
+    /// is told as open, ends what the requester has of the item.
+    fn settle(&mut self, state: &State<'_>, allowed: &Allowed) {
+        if is_final(allowed.stream) {
+            self.is_over = true;
+        } else if is_final(state.stream) {
+            // Updates of whatever comes next make no sense before its image.
+            self.has_image = false;
+            let cut_off = self.in_parts.take();
+            self.owes_image |= cut_off.is_some_and(|image| image.solicited);
+        }
     }
 
     /// An update is to be sent. One that may not goes to nobody: the image
@@ -236,14 +260,8 @@ impl ProviderStream {
             None => self.allowed(StreamState::OPEN, DataState::NO_CHANGE),
         };
         self.has_response = true;
-        let Some(state) = state else { return Ok(allowed) };
-        if is_final(allowed.stream) {
-            self.is_over = true;
-        } else if is_final(state.stream) {
-            // Updates of whatever comes next make no sense before its image.
-            self.has_image = false;
-            let cut_off = self.in_parts.take();
-            self.owes_image |= cut_off.is_some_and(|image| image.solicited);
+        if let Some(state) = state {
+            self.settle(state, &allowed);
         }
         Ok(allowed)
     }

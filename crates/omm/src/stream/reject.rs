@@ -4,7 +4,7 @@ use tapeline_rwf::{DataState, Domain, Qos, StateCode, StreamState};
 use thiserror::Error;
 
 use crate::market::ItemRequest;
-use crate::{ItemKeyRef, StateBuf};
+use crate::{ItemKeyRef, StateBuf, is_administrative};
 
 /// Why a provider refuses a request. The texts begin as those that clients of
 /// the vendor's providers know.
@@ -76,10 +76,11 @@ impl Reject {
 
 /// Whether a request may follow on the stream of the item `open`: domain,
 /// service and name must stay, and a quality that is wanted must be met by the
-/// one that was matched. Service, name and quality may be left out.
+/// one that was matched. Parts of the key and quality may be left out.
 ///
-/// Filters may change: they are what a directory or a dictionary is reissued
-/// for.
+/// The filter, identifier and attributes of an item must stay too; those of a
+/// login, directory or dictionary may change, for they are what these are
+/// reissued for.
 pub fn check_reissue(open: &ItemKeyRef<'_>, reissue: &ItemRequest<'_>) -> Result<(), Reject> {
     if reissue.domain != open.domain {
         return Err(Reject::Changed("domain"));
@@ -95,6 +96,11 @@ pub fn check_reissue(open: &ItemKeyRef<'_>, reissue: &ItemRequest<'_>) -> Result
     if !key.name.is_empty() && !is_same && open.domain != Domain::LOGIN {
         return Err(Reject::Changed("name"));
     }
+    if !is_administrative(open.domain)
+        && let Some(part) = changed_part(open, &key)
+    {
+        return Err(Reject::Changed(part));
+    }
     match open.qos {
         Some(matched) if reissue.qos.select(&[matched]).is_none() => {
             Err(Reject::Changed("quality of service"))
@@ -103,11 +109,22 @@ pub fn check_reissue(open: &ItemKeyRef<'_>, reissue: &ItemRequest<'_>) -> Result
     }
 }
 
+/// The part of an item's key that differs from what is open.
+fn changed_part(open: &ItemKeyRef<'_>, key: &ItemKeyRef<'_>) -> Option<&'static str> {
+    if key.filter.is_some() && key.filter != open.filter {
+        return Some("filter");
+    }
+    if key.identifier.is_some() && key.identifier != open.identifier {
+        return Some("identifier");
+    }
+    (key.attrib.is_some() && key.attrib != open.attrib).then_some("attributes")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::qos::QosWish;
-    use tapeline_rwf::{MsgKey, Rate};
+    use tapeline_rwf::{DataType, Encoded, MsgKey, Rate};
 
     fn request() -> ItemRequest<'static> {
         ItemRequest::new(Domain::MARKET_PRICE, 5, MsgKey::item(1, "TRI.N"))
@@ -145,7 +162,19 @@ mod tests {
         assert_eq!(check(|r| r.pause = true), Ok(()));
         assert_eq!(check(|r| r.no_refresh = true), Ok(()));
         assert_eq!(check(|r| r.key = MsgKey::EMPTY), Ok(()));
-        assert_eq!(check(|r| r.key.filter = Some(7)), Ok(()));
+        assert_eq!(check(|r| r.key.filter = Some(7)), Err(Reject::Changed("filter")));
+        assert_eq!(check(|r| r.key.identifier = Some(7)), Err(Reject::Changed("identifier")));
+        let attrib = |r: &mut ItemRequest<'static>| {
+            r.key.attrib = Some(Encoded::new(DataType::OPAQUE, b"x"));
+        };
+        assert_eq!(check(attrib), Err(Reject::Changed("attributes")));
+        for domain in [Domain::LOGIN, Domain::SOURCE, Domain::DICTIONARY] {
+            let open = ItemKeyRef { domain, ..open };
+            let mut reissue = ItemRequest { domain, ..request() };
+            reissue.key.filter = Some(7);
+            attrib(&mut reissue);
+            assert_eq!(check_reissue(&open, &reissue), Ok(()), "{domain}");
+        }
         assert_eq!(check(|r| r.qos = QosWish::Exact(Qos::REALTIME_TICK_BY_TICK)), Ok(()));
         assert_eq!(
             check(|r| r.key = MsgKey::item(2, "TRI.N")),

@@ -23,7 +23,8 @@ pub enum ProjectError {
 impl View {
     /// Writes a message with only what the view wants of its payload. Returns
     /// the length in bytes, or `None` for an update of which nothing is left:
-    /// there is nothing to send then.
+    /// there is nothing to send then. One with permission data or a sequence
+    /// number is sent all the same: these are for the requester too.
     ///
     /// Errors: as of [`project`](Self::project).
     pub fn project_msg(
@@ -32,8 +33,11 @@ impl View {
         buffer: &mut [u8],
     ) -> Result<Option<usize>, ProjectError> {
         let payload = msg.payload();
-        if matches!(msg, Msg::Update(_)) && !self.keeps_any(&payload, &SetDefs::NONE)? {
-            return Ok(None);
+        if let Msg::Update(update) = msg {
+            let is_told = update.perm_data.is_some() || update.seq_num.is_some();
+            if !is_told && !self.keeps_any(&payload, &SetDefs::NONE)? {
+                return Ok(None);
+            }
         }
         let mut encoder = Encoder::new(buffer);
         self.project(&payload, encoder.begin(msg, payload.data_type())?)?;

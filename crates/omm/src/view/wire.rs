@@ -17,7 +17,7 @@ const ELEMENT_NAME_LIST: u64 = 2;
 /// What a request does to the view of its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewChange {
-    /// The view stays as it is: the request has the flag and no payload.
+    /// The view stays as it is: the reissue has the flag and no payload.
     Keep,
     /// The view is this one from now on.
     Replace(View),
@@ -28,6 +28,10 @@ pub enum ViewChange {
 /// A view that cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ViewError {
+    /// A request that opens a stream has the flag of a view and no payload: there
+    /// is no view to keep.
+    #[error("request has the view flag and no view")]
+    NoView,
     /// `:ViewType` is not there, which the vendor's library refuses even where
     /// the data would tell the type.
     #[error("view has no :ViewType")]
@@ -75,13 +79,16 @@ impl ViewError {
 }
 
 impl ViewChange {
-    /// What a request does to the view of its stream.
-    pub fn of(request: &RequestMsg<'_>) -> Result<Self, ViewError> {
+    /// What a request does to the view of its stream. `is_reissue`: the stream
+    /// is open.
+    ///
+    /// Errors: the view is malformed, or is to be kept and there is none yet.
+    pub fn of(request: &RequestMsg<'_>, is_reissue: bool) -> Result<Self, ViewError> {
         if !request.flags.contains(RequestFlags::HAS_VIEW) {
             return Ok(Self::Drop);
         }
         if request.payload.is_empty() {
-            return Ok(Self::Keep);
+            return if is_reissue { Ok(Self::Keep) } else { Err(ViewError::NoView) };
         }
         View::read(&request.payload).map(Self::Replace)
     }
@@ -184,7 +191,7 @@ mod tests {
         let bytes = encoder.finish_bytes().expect("room");
         let payload = Encoded::new(DataType::ELEMENT_LIST, bytes);
         let request = RequestMsg { flags, payload, ..RequestMsg::new(Domain::MARKET_PRICE, 5) };
-        ViewChange::of(&request)
+        ViewChange::of(&request, true)
     }
 
     fn error(write: Write<'_>) -> ViewError {
@@ -214,6 +221,15 @@ mod tests {
         let names = View::of_names(["NAME", "PRICE"]);
         let read = change(RequestFlags::HAS_VIEW, Some(&|list| names.write(list)));
         assert_eq!(read, Ok(ViewChange::Replace(names.clone())));
+    }
+
+    #[test]
+    fn a_new_stream_has_no_view_to_keep() {
+        let flags = RequestFlags::HAS_VIEW;
+        let request = RequestMsg { flags, ..RequestMsg::new(Domain::MARKET_PRICE, 5) };
+        assert_eq!(ViewChange::of(&request, true), Ok(ViewChange::Keep));
+        let error = ViewChange::of(&request, false).unwrap_err();
+        assert_eq!((error, error.code()), (ViewError::NoView, StateCode::INVALID_VIEW));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tapeline_omm::login::{
     ConnectionConfig, ConsumerConnectionStatus, LoginAttributes, LoginErrorAttributes,
     LoginFeatures, LoginMsg, LoginRefresh, LoginRequest, LoginRtt, LoginStatus, StandbyServer,
 };
-use tapeline_omm::{Credential, GroupId, OpenData, StateBuf, Text};
+use tapeline_omm::{Credential, GroupId, OpenData, Secret, StateBuf, Text};
 use tapeline_rwf::{
     DataState, DataType, Domain, FilterAction, MapAction, Qos, Rate, StateCode, StreamState,
     Timeliness, VectorAction,
@@ -59,7 +59,7 @@ fn attributes() -> impl Strategy<Value = LoginAttributes> {
                 application_id: id,
                 application_name: name,
                 position,
-                password,
+                password: password.map(Secret::from),
                 provide_permission_profile: flags[0],
                 provide_permission_expressions: flags[1],
                 allow_suspect_data: flags[2],
@@ -209,7 +209,7 @@ fn info() -> impl Strategy<Value = ServiceInfo> {
 }
 
 fn group() -> impl Strategy<Value = GroupId> {
-    vec(any::<u8>(), 0..5).prop_map(|bytes| GroupId::from(bytes.as_slice()))
+    vec(any::<u8>(), 0..5).prop_map(|bytes| GroupId::try_from(bytes.as_slice()).expect("short"))
 }
 
 fn links() -> impl Strategy<Value = ServiceLinks> {

@@ -2,7 +2,7 @@
 
 use crate::DataType;
 use crate::decode::{Encoded, SetDefs};
-use crate::error::DecodeError;
+use crate::error::{DecodeError, Path};
 
 /// Decodes data in full, everything inside it included, and gives the first
 /// error if there is one.
@@ -32,8 +32,9 @@ struct Walk<F> {
 impl<F: Fn(i16) -> DataType> Walk<F> {
     fn data(&self, data: &Encoded<'_>, defs: &SetDefs<'_>) -> Result<(), DecodeError> {
         if data.is_empty() {
-            // An empty container is none at all; only a message must be more.
-            return if data.data_type() == DataType::MSG { data.msg().map(drop) } else { Ok(()) };
+            // An empty container is none at all; the outermost message is more.
+            let outermost = data.data_type() == DataType::MSG && data.path() == Path::ROOT;
+            return if outermost { data.msg().map(drop) } else { Ok(()) };
         }
         match data.data_type() {
             DataType::FIELD_LIST => self.field_list(data, defs),

@@ -65,6 +65,12 @@ impl<'a> Reader<'a> {
         DecodeError::new(kind, self.offset(), self.path)
     }
 
+    /// An error in what was read `back` bytes ago.
+    #[inline(always)]
+    pub(crate) fn error_back(&self, back: u32, kind: DecodeErrorKind) -> DecodeError {
+        DecodeError::new(kind, self.offset().wrapping_sub(back), self.path)
+    }
+
     /// By value all the way: a reader whose address goes to a function that is
     /// not inlined would have to live in memory instead of registers.
     #[inline(always)]
@@ -125,7 +131,7 @@ impl<'a> Reader<'a> {
             return Ok(first as u16);
         }
         if first == 0xFF {
-            return Err(self.error(DecodeErrorKind::LengthByte { what }));
+            return Err(self.error_back(1, DecodeErrorKind::LengthByte { what }));
         }
         self.u16(what)
     }
@@ -284,6 +290,7 @@ mod tests {
     fn length_byte_ff_is_refused() {
         let error = reader(&[0xFF, 0, 0]).u16_ob("field value").unwrap_err();
         assert_eq!(error.kind, DecodeErrorKind::LengthByte { what: "field value" });
+        assert_eq!(error.offset, 0);
     }
 
     #[test]

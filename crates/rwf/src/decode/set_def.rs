@@ -187,16 +187,16 @@ impl<'a> LocalSetDefs<'a> {
         reader.u8("flags of the set definitions")?;
         let count = reader.u8("count of the set definitions")?;
         if count > MAX_LOCAL {
-            return Err(reader.error(DecodeErrorKind::TooManySetDefs(count)));
+            return Err(reader.error_back(1, DecodeErrorKind::TooManySetDefs(count)));
         }
         let mut starts = [0; 16];
         for _ in 0..count {
             let id = reader.u15_rb("id of a set definition")?;
             let start = (block.len() - reader.len()) as u16;
             match starts.get_mut(id as usize) {
-                None => return Err(reader.error(DecodeErrorKind::SetDefId(id))),
+                None => return Err(reader.error_back(1, DecodeErrorKind::SetDefId(id))),
                 Some(0) => starts[id as usize] = start,
-                Some(_) => return Err(reader.error(DecodeErrorKind::DuplicateSetDef(id))),
+                Some(_) => return Err(reader.error_back(1, DecodeErrorKind::DuplicateSetDef(id))),
             }
             let entries = reader.u8("entry count of a set definition")?;
             match kind {

@@ -33,8 +33,11 @@ impl<'e, 'b> ArrayWriter<'e, 'b> {
         item_len: u16,
         close: Close,
     ) -> Result<Self, EncodeError> {
-        if item_type == DataType::ARRAY || item_type.is_container() {
+        if !item_type.is_primitive() || item_type == DataType::ARRAY {
             return Err(EncodeError::OutOfRange { what: "the item type of an array" });
+        }
+        if !allows_item_len(item_type, item_len) {
+            return Err(EncodeError::OutOfRange { what: "the item length of an array" });
         }
         encoder.u8(item_type.0);
         encoder.u16_ob(item_len);
@@ -70,5 +73,23 @@ impl<'e, 'b> ArrayWriter<'e, 'b> {
         self.encoder.patch_u16(self.count_at, self.count as u16);
         self.encoder.close();
         self.close.apply(self.encoder)
+    }
+}
+
+/// Which lengths items of a type may have; 0 is a length of each item's own.
+const fn allows_item_len(item_type: DataType, item_len: u16) -> bool {
+    match item_type {
+        _ if item_len == 0 => true,
+        DataType::INT | DataType::UINT => matches!(item_len, 1 | 2 | 4 | 8),
+        DataType::ENUM => matches!(item_len, 1 | 2),
+        DataType::FLOAT | DataType::DATE => item_len == 4,
+        DataType::DOUBLE => item_len == 8,
+        DataType::TIME => matches!(item_len, 3 | 5),
+        DataType::DATETIME => matches!(item_len, 7 | 9),
+        DataType::BUFFER
+        | DataType::ASCII_STRING
+        | DataType::UTF8_STRING
+        | DataType::RMTES_STRING => true,
+        _ => false,
     }
 }

@@ -150,6 +150,10 @@ fn begin_element(
     name: &[u8],
     data_type: DataType,
 ) -> Result<(), EncodeError> {
+    if data_type.base() != data_type {
+        // Set-only forms have no length, entries of a list do.
+        return Err(EncodeError::WrongType { expected: data_type.base(), found: data_type });
+    }
     encoder.buf15(name, "element name")?;
     encoder.u8(data_type.0);
     Ok(())

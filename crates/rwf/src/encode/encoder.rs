@@ -3,7 +3,7 @@
 use crate::encode::Slot;
 use crate::error::EncodeError;
 use crate::primitive::int;
-use crate::{DataType, Encoded, Msg};
+use crate::{DataType, Encoded, MAX_DEPTH, Msg};
 
 /// The longest content of a `u15_rb` length.
 pub(crate) const MAX_U15: usize = 0x7FFF;
@@ -23,21 +23,29 @@ pub(crate) const MAX_U16: usize = 0xFFFF;
 pub struct Encoder<'b> {
     buffer: &'b mut [u8],
     position: usize,
-    /// How many containers are begun and not finished.
+    /// How many slots and containers are begun and not finished.
     open: u32,
+    /// How many containers and messages are around the next byte.
+    depth: usize,
 }
 
 impl<'b> Encoder<'b> {
     /// Begins at the front of a buffer.
     #[inline]
     pub const fn new(buffer: &'b mut [u8]) -> Self {
-        Self { buffer, position: 0, open: 0 }
+        Self { buffer, position: 0, open: 0, depth: 0 }
     }
 
-    /// Writes a complete message: header and payload as they are in `msg`.
+    /// Writes a complete message: header and payload as they are in `msg`. A
+    /// second one begins where the first ends. An error leaves nothing behind.
     pub fn message(&mut self, msg: &Msg<'_>) -> Result<(), EncodeError> {
+        let before = self.position;
         let payload = msg.payload();
-        self.begin(msg, payload.data_type())?.encoded(&payload)
+        let written = self.begin(msg, payload.data_type())?.encoded(&payload);
+        if written.is_err() {
+            self.position = before;
+        }
+        written
     }
 
     /// Writes the header of a message and gives the place for its payload, a
@@ -48,8 +56,28 @@ impl<'b> Encoder<'b> {
         msg: &Msg<'_>,
         container_type: DataType,
     ) -> Result<Slot<'e, 'b>, EncodeError> {
-        crate::msg::write_header(self, msg, container_type, None)?;
+        self.begin_top_level()?;
+        self.depth = 1;
+        self.begin_inside(msg, container_type)
+    }
+
+    /// The same inside of a container.
+    #[inline]
+    pub(crate) fn begin_inside<'e>(
+        &'e mut self,
+        msg: &Msg<'_>,
+        container_type: DataType,
+    ) -> Result<Slot<'e, 'b>, EncodeError> {
+        self.attempt(|encoder| crate::msg::write_header(encoder, msg, container_type, None))?;
         Ok(Slot::unbounded(self, container_type))
+    }
+
+    /// Outermost data may begin: nothing is open.
+    #[inline]
+    fn begin_top_level(&mut self) -> Result<(), EncodeError> {
+        self.check(0)?;
+        self.depth = 0;
+        Ok(())
     }
 
     /// The same, with the attributes of the key written in place: `write` gets
@@ -62,7 +90,15 @@ impl<'b> Encoder<'b> {
         attrib_type: DataType,
         mut write: impl FnMut(Slot<'_, 'b>) -> Result<(), EncodeError>,
     ) -> Result<Slot<'e, 'b>, EncodeError> {
-        crate::msg::write_header(self, msg, container_type, Some((attrib_type, &mut write)))?;
+        self.begin_top_level()?;
+        self.depth = 1;
+        let before = self.position;
+        let written =
+            crate::msg::write_header(self, msg, container_type, Some((attrib_type, &mut write)));
+        if let Err(error) = written {
+            self.position = before;
+            return Err(error);
+        }
         Ok(Slot::unbounded(self, container_type))
     }
 
@@ -107,7 +143,35 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// A container begins; the level is asked for again with
+    /// One more container or message is around what follows.
+    #[inline]
+    pub(crate) fn enter(&mut self) -> Result<(), EncodeError> {
+        if self.depth >= MAX_DEPTH {
+            return Err(EncodeError::Depth);
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// A container begins, one level deeper.
+    #[inline]
+    pub(crate) fn open_container(&mut self) -> Result<u32, EncodeError> {
+        self.enter()?;
+        Ok(self.open())
+    }
+
+    #[inline]
+    pub(crate) fn close_container(&mut self) {
+        self.leave();
+        self.close();
+    }
+
+    /// A slot or container begins; the level is asked for again with
     /// [`check`](Self::check).
     #[inline]
     pub(crate) fn open(&mut self) -> u32 {

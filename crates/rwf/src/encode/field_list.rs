@@ -53,6 +53,9 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
         head: &FieldListHead<'e>,
         close: Close,
     ) -> Result<Self, EncodeError> {
+        if head.info.is_some_and(|info| info.dictionary_id > 0x7FFF) {
+            return Err(EncodeError::OutOfRange { what: "dictionary id" });
+        }
         encoder.u8(list_flags(head.info.is_some(), head.set.as_ref(), head.standard).bits());
         if let Some(info) = head.info {
             let at = encoder.reserve_len();

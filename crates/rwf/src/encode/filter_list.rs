@@ -2,7 +2,7 @@
 
 use crate::decode::{FilterEntryFlags, FilterListFlags};
 use crate::encode::slot::Close;
-use crate::encode::{Encoder, Ending, Slot, entry_perm_data};
+use crate::encode::{Encoder, Ending, Slot, check_action, entry_perm_data};
 use crate::error::EncodeError;
 use crate::{DataType, FilterAction};
 
@@ -38,19 +38,23 @@ pub struct FilterListWriter<'e, 'b> {
 }
 
 impl<'e, 'b> FilterListWriter<'e, 'b> {
-    pub(crate) fn begin(encoder: &'e mut Encoder<'b>, head: &FilterListHead, close: Close) -> Self {
+    pub(crate) fn begin(
+        encoder: &'e mut Encoder<'b>,
+        head: &FilterListHead,
+        close: Close,
+    ) -> Result<Self, EncodeError> {
         let flags_at = encoder.position();
         let mut flags = FilterListFlags::empty();
         flags.set(FilterListFlags::HAS_TOTAL_COUNT_HINT, head.total_count_hint.is_some());
-        encoder.chunk([flags.bits(), head.container_type.container_code()]);
+        encoder.chunk([flags.bits(), head.container_type.container_code()?]);
         if let Some(hint) = head.total_count_hint {
             encoder.u8(hint);
         }
         let count_at = encoder.position();
         encoder.u8(0);
-        let level = encoder.open();
+        let level = encoder.open_container()?;
         let container_type = head.container_type;
-        Self { encoder, close, level, container_type, flags_at, count_at, count: 0 }
+        Ok(Self { encoder, close, level, container_type, flags_at, count_at, count: 0 })
     }
 
     /// Writes the head of an entry. `own_type` is a container type of its own.
@@ -62,6 +66,7 @@ impl<'e, 'b> FilterListWriter<'e, 'b> {
         perm_data: Option<&[u8]>,
     ) -> Result<(), EncodeError> {
         self.encoder.check(self.level)?;
+        check_action(action.0)?;
         let Some(count) = self.count.checked_add(1) else {
             return Err(EncodeError::TooMany { what: "a filter list", max: 255 });
         };
@@ -73,7 +78,7 @@ impl<'e, 'b> FilterListWriter<'e, 'b> {
         self.encoder.attempt(|encoder| {
             encoder.chunk([flags.bits() << 4 | action.0 & 0x0F, id]);
             if let Some(own_type) = own_type {
-                encoder.u8(own_type.container_code());
+                encoder.u8(own_type.container_code()?);
             }
             entry_perm_data(encoder, perm_data, flags_at, flag)
         })?;
@@ -117,7 +122,7 @@ impl<'e, 'b> FilterListWriter<'e, 'b> {
     pub fn finish(self) -> Result<(), EncodeError> {
         self.encoder.check(self.level)?;
         self.encoder.patch_u8(self.count_at, self.count);
-        self.encoder.close();
+        self.encoder.close_container();
         self.close.apply(self.encoder)
     }
 }

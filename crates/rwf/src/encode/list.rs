@@ -2,6 +2,7 @@
 //! and standard data.
 
 use crate::decode::ListFlags;
+use crate::encode::encoder::MAX_U15;
 use crate::encode::slot::Close;
 use crate::encode::{Encoder, Ending, Slot};
 use crate::error::EncodeError;
@@ -43,6 +44,16 @@ pub(super) fn list_flags<Def>(
     flags
 }
 
+/// Set data in front of standard data has a length of 15 bits.
+#[inline]
+fn check_set_len(encoder: &Encoder<'_>, len_at: Option<usize>) -> Result<(), EncodeError> {
+    let len = len_at.map_or(0, |at| encoder.position() - at - 1);
+    if len > MAX_U15 {
+        return Err(EncodeError::TooLong { what: "set data", len, max: MAX_U15 });
+    }
+    Ok(())
+}
+
 /// The entries of a list that is being written.
 #[derive(Debug)]
 pub(super) struct List<'e, 'b, Defs> {
@@ -76,7 +87,7 @@ impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
             set_len_at = standard.then(|| encoder.reserve_len());
             part = defs.map_or(SetPart::Bytes, SetPart::Open);
         }
-        let level = encoder.open();
+        let level = encoder.open_container()?;
         let mut list =
             Self { encoder, close, level, set: part, set_len_at, standard, count_at: 0, count: 0 };
         if matches!(list.set, SetPart::Done) {
@@ -145,7 +156,11 @@ impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
         data_type: DataType,
         value: &Primitive<'_>,
     ) -> Result<(), EncodeError> {
-        self.encoder.attempt(|encoder| encoder.set_value(data_type, value))?;
+        let len_at = self.set_len_at;
+        self.encoder.attempt(|encoder| {
+            encoder.set_value(data_type, value)?;
+            check_set_len(encoder, len_at)
+        })?;
         self.advance_set();
         Ok(())
     }
@@ -174,17 +189,21 @@ impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
         if !matches!(self.set, SetPart::Bytes) {
             return Err(EncodeError::Order { what: "set data in one piece" });
         }
-        self.encoder.slice(bytes);
+        let len_at = self.set_len_at;
+        self.encoder.attempt(|encoder| {
+            encoder.slice(bytes);
+            check_set_len(encoder, len_at)
+        })?;
         self.end_set()
     }
 
     #[cold]
     fn end_set(&mut self) -> Result<(), EncodeError> {
-        self.set = SetPart::Done;
         if let Some(at) = self.set_len_at {
             self.encoder.close_u15(at, "set data")?;
         }
         self.begin_standard();
+        self.set = SetPart::Done;
         Ok(())
     }
 
@@ -196,7 +215,7 @@ impl<'e, 'b, Defs: ExactSizeIterator + Clone> List<'e, 'b, Defs> {
         if self.standard {
             self.encoder.patch_u16(self.count_at, self.count as u16);
         }
-        self.encoder.close();
+        self.encoder.close_container();
         self.close.apply(self.encoder)
     }
 }

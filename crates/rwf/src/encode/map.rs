@@ -2,14 +2,15 @@
 
 use crate::decode::{EntryFlags, MapFlags};
 use crate::encode::slot::Close;
-use crate::encode::{Body, Encoder, Ending, Slot, entry_perm_data};
+use crate::encode::{Body, Encoder, Ending, Slot, check_action, entry_perm_data};
 use crate::error::EncodeError;
 use crate::{DataType, LocalSetDefs, MapAction, Primitive};
 
 /// What a map begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct MapHead<'a> {
-    /// Primitive type of the keys; no arrays.
+    /// Primitive type of the keys; no arrays. Keep keys below 128 bytes and not
+    /// blank where the vendor's Java library is to read or write them again.
     pub key_type: DataType,
     /// Container type of summary data and entries.
     pub container_type: DataType,
@@ -52,12 +53,15 @@ impl<'e, 'b> MapWriter<'e, 'b> {
         head: &MapHead<'_>,
         close: Close,
     ) -> Result<Self, EncodeError> {
+        if !head.key_type.is_primitive() || head.key_type == DataType::ARRAY {
+            return Err(EncodeError::OutOfRange { what: "the key type of a map" });
+        }
         let flags_at = encoder.position();
         let mut flags = MapFlags::empty();
         flags.set(MapFlags::HAS_SET_DEFS, head.set_defs.is_some());
         flags.set(MapFlags::HAS_TOTAL_COUNT_HINT, head.total_count_hint.is_some());
         flags.set(MapFlags::HAS_KEY_FIELD_ID, head.key_field_id.is_some());
-        encoder.chunk([flags.bits(), head.key_type.0, head.container_type.container_code()]);
+        encoder.chunk([flags.bits(), head.key_type.0, head.container_type.container_code()?]);
         if let Some(field_id) = head.key_field_id {
             encoder.u16(field_id as u16);
         }
@@ -84,6 +88,7 @@ impl<'e, 'b> MapWriter<'e, 'b> {
             return Err(EncodeError::WrongType { expected: self.key_type, found });
         }
         let flag = MapFlags::HAS_PER_ENTRY_PERM_DATA.bits();
+        check_action(action.0)?;
         self.body.entry(self.encoder, |encoder, flags_at| {
             let mut flags = EntryFlags::empty();
             flags.set(EntryFlags::HAS_PERM_DATA, perm_data.is_some());

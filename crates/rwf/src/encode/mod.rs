@@ -4,10 +4,12 @@
 //! A builder borrows its parent until it is finished or dropped, so that
 //! nothing can be written into the parent meanwhile. One that is dropped
 //! without `finish` makes the next call on its parent fail with
-//! [`EncodeError::Unfinished`].
+//! [`EncodeError::Unfinished`]; so does a slot behind a length that is dropped
+//! unused. The slot of a payload has no length: dropped, it is an empty one.
 //!
-//! A `put`, `bytes`, `entry` or `bare_entry` that returns an error has written
-//! nothing: the value can be left out and the rest goes on.
+//! A `put`, `bytes`, `entry` or `bare_entry` of a container that returns an
+//! error has written nothing: the value can be left out and the rest goes on.
+//! A [`Slot`] that fails leaves its parent unfinished.
 
 mod array;
 mod element_list;
@@ -35,7 +37,7 @@ pub use vector::{VectorHead, VectorWriter};
 pub(crate) use slot::Ending;
 
 use crate::error::EncodeError;
-use crate::{DataType, LocalSetDefs};
+use crate::{DataType, LocalSetDefs, SetDefKind};
 
 /// What vectors, series and maps share behind their own head: summary data,
 /// hint and count, in this order on the wire.
@@ -51,6 +53,7 @@ struct Body {
     /// Where the count is, once it is written.
     count_at: Option<usize>,
     count: u32,
+    has_summary: bool,
 }
 
 impl Body {
@@ -63,10 +66,21 @@ impl Body {
         total_count_hint: Option<u32>,
     ) -> Result<Self, EncodeError> {
         if let Some(defs) = set_defs {
+            if defs.kind() != SetDefKind::of(container_type) {
+                return Err(EncodeError::OutOfRange { what: "the kind of the set definitions" });
+            }
             encoder.buf15(defs.bytes(), "set definitions")?;
         }
-        let level = encoder.open();
-        Ok(Self { flags_at, level, container_type, total_count_hint, count_at: None, count: 0 })
+        let level = encoder.open_container()?;
+        Ok(Self {
+            flags_at,
+            level,
+            container_type,
+            total_count_hint,
+            count_at: None,
+            count: 0,
+            has_summary: false,
+        })
     }
 
     /// Begins the summary data; `flag` is its bit in the flags of the head.
@@ -79,6 +93,10 @@ impl Body {
         if self.count_at.is_some() {
             return Err(EncodeError::Order { what: "summary data after an entry" });
         }
+        if self.has_summary {
+            return Err(EncodeError::Order { what: "summary data twice" });
+        }
+        self.has_summary = true;
         encoder.or_u8(self.flags_at, flag);
         Ok(Slot::behind_len(encoder, self.container_type, Ending::Len15, "summary data"))
     }
@@ -93,16 +111,22 @@ impl Body {
         write: impl FnOnce(&mut Encoder<'b>, usize) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
         encoder.check(self.level)?;
-        if self.count_at.is_none() {
-            self.write_count(encoder)?;
-        }
         if self.count >= 0xFFFF {
             return Err(EncodeError::TooMany { what: "a map, vector or series", max: 0xFFFF });
         }
+        let count_at = self.count_at;
         let flags_at = self.flags_at;
-        encoder.attempt(|encoder| write(encoder, flags_at))?;
-        self.count += 1;
-        Ok(())
+        let written = encoder.attempt(|encoder| {
+            if count_at.is_none() {
+                self.write_count(encoder)?;
+            }
+            write(encoder, flags_at)
+        });
+        match written {
+            Ok(()) => self.count += 1,
+            Err(_) => self.count_at = count_at,
+        }
+        written
     }
 
     fn write_count(&mut self, encoder: &mut Encoder<'_>) -> Result<usize, EncodeError> {
@@ -122,9 +146,18 @@ impl Body {
             None => self.write_count(encoder)?,
         };
         encoder.patch_u16(at, self.count as u16);
-        encoder.close();
+        encoder.close_container();
         Ok(())
     }
+}
+
+/// An action has four bits.
+#[inline]
+const fn check_action(action: u8) -> Result<(), EncodeError> {
+    if action > 0x0F {
+        return Err(EncodeError::OutOfRange { what: "the action of an entry" });
+    }
+    Ok(())
 }
 
 /// Writes the permission data of an entry, and the flag for it into the head.

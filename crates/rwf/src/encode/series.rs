@@ -45,7 +45,7 @@ impl<'e, 'b> SeriesWriter<'e, 'b> {
         let mut flags = SeriesFlags::empty();
         flags.set(SeriesFlags::HAS_SET_DEFS, head.set_defs.is_some());
         flags.set(SeriesFlags::HAS_TOTAL_COUNT_HINT, head.total_count_hint.is_some());
-        encoder.chunk([flags.bits(), head.container_type.container_code()]);
+        encoder.chunk([flags.bits(), head.container_type.container_code()?]);
         let set_defs = head.set_defs.as_ref();
         let body =
             Body::begin(encoder, flags_at, head.container_type, set_defs, head.total_count_hint)?;

@@ -23,8 +23,9 @@ pub(crate) enum Ending {
 /// payload of a message, the data of a map entry, the value of a field.
 ///
 /// Every method uses the slot up. Those that begin a container return its
-/// writer, whose `finish` fills in the slot's length. A slot that is dropped
-/// unused makes the next call on its parent fail.
+/// writer, whose `finish` fills in the slot's length. A slot behind a length
+/// that is dropped unused makes the next call on its parent fail; a payload has
+/// no length, and is empty then.
 #[derive(Debug)]
 #[must_use = "a slot wants a container"]
 pub struct Slot<'e, 'b> {
@@ -101,6 +102,9 @@ impl<'e, 'b> Slot<'e, 'b> {
     /// Bytes as they are, without looking at them.
     #[inline]
     pub fn bytes(self, bytes: &[u8]) -> Result<(), EncodeError> {
+        if self.data_type == DataType::NO_DATA && !bytes.is_empty() {
+            return Err(EncodeError::OutOfRange { what: "data of type NO_DATA" });
+        }
         self.encoder.slice(bytes);
         self.close.apply(self.encoder)
     }
@@ -113,8 +117,7 @@ impl<'e, 'b> Slot<'e, 'b> {
                 found: data.data_type(),
             });
         }
-        self.encoder.raw(data);
-        self.close.apply(self.encoder)
+        self.bytes(data.bytes())
     }
 
     /// A primitive of the slot's type; a blank is zero bytes.
@@ -128,7 +131,10 @@ impl<'e, 'b> Slot<'e, 'b> {
     /// A complete message.
     pub fn message(self, msg: &Msg<'_>) -> Result<(), EncodeError> {
         let (encoder, close) = self.take(DataType::MSG)?;
-        encoder.message(msg)?;
+        let payload = msg.payload();
+        encoder.enter()?;
+        encoder.begin_inside(msg, payload.data_type())?.encoded(&payload)?;
+        encoder.leave();
         close.apply(encoder)
     }
 
@@ -141,7 +147,9 @@ impl<'e, 'b> Slot<'e, 'b> {
         write: impl FnOnce(Slot<'_, 'b>) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
         let (encoder, close) = self.take(DataType::MSG)?;
-        write(encoder.begin(msg, container_type)?)?;
+        encoder.enter()?;
+        write(encoder.begin_inside(msg, container_type)?)?;
+        encoder.leave();
         close.apply(encoder)
     }
 
@@ -171,7 +179,7 @@ impl<'e, 'b> Slot<'e, 'b> {
         head: &FilterListHead,
     ) -> Result<FilterListWriter<'e, 'b>, EncodeError> {
         let (encoder, close) = self.take(DataType::FILTER_LIST)?;
-        Ok(FilterListWriter::begin(encoder, head, close))
+        FilterListWriter::begin(encoder, head, close)
     }
 
     /// Begins a vector.

@@ -4,9 +4,30 @@
 use crate::encode::Encoder;
 use crate::error::EncodeError;
 use crate::primitive::int;
-use crate::{DataType, DateTime, Primitive, Qos, Real, State, Time, TimePrecision};
+use crate::{DataType, Date, DateTime, Primitive, Qos, Real, State, Time, TimePrecision};
 
 const TOO_WIDE: EncodeError = EncodeError::OutOfRange { what: "a value of a fixed size" };
+
+/// The bytes of a date that reads back as itself: decoders take a day above 31
+/// and a month above 12 as 0.
+#[inline]
+const fn checked_date(date: Date) -> Result<[u8; 4], EncodeError> {
+    if date.day > 31 || date.month > 12 {
+        return Err(EncodeError::OutOfRange { what: "a date" });
+    }
+    Ok(date.to_bytes())
+}
+
+/// The bytes of a time. Microseconds and nanoseconds share a field of 11 and
+/// some bits where both are there.
+#[inline]
+fn checked_time(time: Time, precision: TimePrecision) -> Result<[u8; 8], EncodeError> {
+    let is_shared = precision == TimePrecision::Nanoseconds;
+    if is_shared && (time.microsecond > 2047 || time.nanosecond > 2047) {
+        return Err(EncodeError::OutOfRange { what: "a time" });
+    }
+    Ok(time.to_bytes(precision))
+}
 
 impl Encoder<'_> {
     /// The bytes of a value, without a length. A blank has none.
@@ -19,10 +40,10 @@ impl Encoder<'_> {
             Primitive::Enum(value) => self.unsigned(value.into()),
             Primitive::Float(value) => self.chunk(value.to_be_bytes()),
             Primitive::Double(value) => self.chunk(value.to_be_bytes()),
-            Primitive::Date(date) => self.chunk(date.to_bytes()),
-            Primitive::Time(time) => self.time(time, time.precision()),
-            Primitive::DateTime(value) => self.date_time(value, value.time.precision()),
-            Primitive::Qos(qos) => self.qos(&qos),
+            Primitive::Date(date) => self.chunk(checked_date(date)?),
+            Primitive::Time(time) => self.time(time, time.precision())?,
+            Primitive::DateTime(value) => self.date_time(value, value.time.precision())?,
+            Primitive::Qos(qos) => self.qos(&qos)?,
             Primitive::State(state) => self.state(&state)?,
             Primitive::Array(array) => self.raw(&array.encoded()),
             Primitive::Buffer(bytes)
@@ -64,10 +85,10 @@ impl Encoder<'_> {
             Primitive::Time(time) => {
                 let precision = time.precision();
                 let len = precision.byte_len();
-                self.prefixed([high, low, len as u8], time.to_bytes(precision), len);
+                self.prefixed([high, low, len as u8], checked_time(time, precision)?, len);
             }
             Primitive::Date(date) => {
-                let [a, b, c, d] = date.to_bytes();
+                let [a, b, c, d] = checked_date(date)?;
                 self.chunk([high, low, 4, a, b, c, d]);
             }
             ref other => {
@@ -103,19 +124,23 @@ impl Encoder<'_> {
     }
 
     #[inline]
-    pub(crate) fn time(&mut self, time: Time, precision: TimePrecision) {
-        self.chunk_prefix(time.to_bytes(precision), precision.byte_len());
+    pub(crate) fn time(&mut self, time: Time, precision: TimePrecision) -> Result<(), EncodeError> {
+        self.chunk_prefix(checked_time(time, precision)?, precision.byte_len());
+        Ok(())
     }
 
     #[inline]
-    fn date_time(&mut self, value: DateTime, precision: TimePrecision) {
-        self.chunk(value.date.to_bytes());
-        self.time(value.time, precision);
+    fn date_time(&mut self, value: DateTime, precision: TimePrecision) -> Result<(), EncodeError> {
+        self.chunk(checked_date(value.date)?);
+        self.time(value.time, precision)
     }
 
     #[inline]
-    pub(crate) fn qos(&mut self, qos: &Qos) {
-        let (timeliness, rate) = (qos.timeliness.0 & 0x07, qos.rate.0 & 0x0F);
+    pub(crate) fn qos(&mut self, qos: &Qos) -> Result<(), EncodeError> {
+        let (timeliness, rate) = (qos.timeliness.0, qos.rate.0);
+        if timeliness > 0x07 || rate > 0x0F {
+            return Err(EncodeError::OutOfRange { what: "a quality of service" });
+        }
         self.u8(timeliness << 5 | rate << 1 | u8::from(qos.dynamic));
         if timeliness > 2 {
             self.u16(qos.time_info_s);
@@ -123,11 +148,15 @@ impl Encoder<'_> {
         if rate > 2 {
             self.u16(qos.rate_info_ms);
         }
+        Ok(())
     }
 
     #[inline]
     pub(crate) fn state(&mut self, state: &State<'_>) -> Result<(), EncodeError> {
-        self.u8(state.stream.0 << 3 | state.data.0 & 0x07);
+        if state.stream.0 > 0x1F || state.data.0 > 0x07 {
+            return Err(EncodeError::OutOfRange { what: "a state" });
+        }
+        self.u8(state.stream.0 << 3 | state.data.0);
         self.u8(state.code.0);
         self.buf15(state.text, "state text")
     }
@@ -240,10 +269,10 @@ impl Encoder<'_> {
             Primitive::Enum(number) => self.fixed_unsigned(number.into(), size)?,
             Primitive::Float(number) if size == 4 => self.chunk(number.to_be_bytes()),
             Primitive::Double(number) if size == 8 => self.chunk(number.to_be_bytes()),
-            Primitive::Date(date) if size == 4 => self.chunk(date.to_bytes()),
+            Primitive::Date(date) if size == 4 => self.chunk(checked_date(date)?),
             Primitive::Time(time) => self.fixed_time(time, size)?,
             Primitive::DateTime(value) if size >= 4 => {
-                self.chunk(value.date.to_bytes());
+                self.chunk(checked_date(value.date)?);
                 self.fixed_time(value.time, size - 4)?;
             }
             Primitive::Buffer(bytes)
@@ -271,10 +300,7 @@ impl Encoder<'_> {
     /// Parts that do not fit must be 0, or be lost with a time that is blank.
     fn fixed_time(&mut self, time: Time, size: usize) -> Result<(), EncodeError> {
         match TimePrecision::from_len(size) {
-            Some(precision) if precision >= time.precision() => {
-                self.time(time, precision);
-                Ok(())
-            }
+            Some(precision) if precision >= time.precision() => self.time(time, precision),
             _ => Err(TOO_WIDE),
         }
     }
@@ -288,13 +314,6 @@ impl Encoder<'_> {
                 self.zeros(4);
                 self.fixed_time(Time::BLANK, size - 4)?;
             }
-            (
-                DataType::BUFFER
-                | DataType::ASCII_STRING
-                | DataType::UTF8_STRING
-                | DataType::RMTES_STRING,
-                _,
-            ) => self.zeros(size),
             _ => return Err(EncodeError::OutOfRange { what: "a blank of a fixed size" }),
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::decode::{EntryFlags, VectorFlags};
 use crate::encode::slot::Close;
-use crate::encode::{Body, Encoder, Ending, Slot, entry_perm_data};
+use crate::encode::{Body, Encoder, Ending, Slot, check_action, entry_perm_data};
 use crate::error::EncodeError;
 use crate::{DataType, LocalSetDefs, VectorAction};
 
@@ -48,7 +48,7 @@ impl<'e, 'b> VectorWriter<'e, 'b> {
         flags.set(VectorFlags::HAS_SET_DEFS, head.set_defs.is_some());
         flags.set(VectorFlags::HAS_TOTAL_COUNT_HINT, head.total_count_hint.is_some());
         flags.set(VectorFlags::SUPPORTS_SORTING, head.supports_sorting);
-        encoder.chunk([flags.bits(), head.container_type.container_code()]);
+        encoder.chunk([flags.bits(), head.container_type.container_code()?]);
         let set_defs = head.set_defs.as_ref();
         let body =
             Body::begin(encoder, flags_at, head.container_type, set_defs, head.total_count_hint)?;
@@ -67,6 +67,7 @@ impl<'e, 'b> VectorWriter<'e, 'b> {
         perm_data: Option<&[u8]>,
     ) -> Result<(), EncodeError> {
         let flag = VectorFlags::HAS_PER_ENTRY_PERM_DATA.bits();
+        check_action(action.0)?;
         self.body.entry(self.encoder, |encoder, flags_at| {
             let mut flags = EntryFlags::empty();
             flags.set(EntryFlags::HAS_PERM_DATA, perm_data.is_some());

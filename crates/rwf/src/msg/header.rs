@@ -137,7 +137,7 @@ impl MsgHeader {
         let payload = reader;
         let [code, domain, stream_id @ ..] = header.chunk::<6>("start of the message header")?;
         let Some(class) = MsgClass::from_code(code) else {
-            return Err(header.error(DecodeErrorKind::MsgClass(code & 0x1F)));
+            return Err(header.error_back(6, DecodeErrorKind::MsgClass(code & 0x1F)));
         };
         let shared = Self {
             class,
@@ -204,6 +204,7 @@ mod tests {
         );
         message = UPDATE;
         message[2] = 9;
-        assert_eq!(MsgHeader::decode(&message).unwrap_err().kind, DecodeErrorKind::MsgClass(9));
+        let error = MsgHeader::decode(&message).unwrap_err();
+        assert_eq!((error.kind, error.offset), (DecodeErrorKind::MsgClass(9), 2));
     }
 }

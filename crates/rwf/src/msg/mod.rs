@@ -108,8 +108,9 @@ impl<'a> Msg<'a> {
         }
     }
 
-    /// The flags as they are on the wire, those of trailing parts that are not
-    /// in the header cleared.
+    /// The flags: of a decoded message as they are on the wire, those of
+    /// trailing parts that are not in the header cleared; of one that is built
+    /// here without those that follow from its parts.
     pub const fn flags(&self) -> u16 {
         match self {
             Self::Request(m) => m.flags.bits(),

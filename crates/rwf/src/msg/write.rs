@@ -70,7 +70,7 @@ struct Parts<'e, 'w, 'b> {
 impl Parts<'_, '_, '_> {
     #[inline]
     fn begin(&mut self, flags: u16, container_type: DataType) -> Result<(), EncodeError> {
-        let container_code = container_type.container_code();
+        let container_code = container_type.container_code()?;
         match flags {
             0..0x80 => self.encoder.chunk([flags as u8, container_code]),
             0x80..=0x7FFF => {
@@ -164,7 +164,7 @@ impl Parts<'_, '_, '_> {
 
     fn attrib(&mut self, given: Option<&Encoded<'_>>) -> Result<(), EncodeError> {
         if let Some((data_type, write)) = self.attrib.take() {
-            self.encoder.u8(data_type.container_code());
+            self.encoder.u8(data_type.container_code()?);
             if data_type == DataType::NO_DATA {
                 return Ok(());
             }
@@ -175,7 +175,7 @@ impl Parts<'_, '_, '_> {
         match given {
             None => Ok(()),
             Some(data) => {
-                self.encoder.u8(data.data_type().container_code());
+                self.encoder.u8(data.data_type().container_code()?);
                 match data.data_type() {
                     DataType::NO_DATA => Ok(()),
                     _ => self.encoder.buf15(data.bytes(), "attributes"),
@@ -196,7 +196,7 @@ impl Parts<'_, '_, '_> {
             self.encoder.u16_ob(priority.count);
         }
         for qos in [msg.qos, msg.worst_qos].into_iter().flatten() {
-            self.encoder.qos(&qos);
+            self.encoder.qos(&qos)?;
         }
         self.write_key(&msg.key)?;
         self.extended_header(msg.extended_header)
@@ -217,7 +217,7 @@ impl Parts<'_, '_, '_> {
         self.encoder.buf8(msg.group_id, "group id")?;
         self.perm_data(msg.perm_data)?;
         if let Some(qos) = &msg.qos {
-            self.encoder.qos(qos);
+            self.encoder.qos(qos)?;
         }
         self.key(msg.key.as_ref())?;
         self.extended_header(msg.extended_header)?;

@@ -2,7 +2,7 @@
 
 use crate::decode::Reader;
 use crate::error::DecodeError;
-use crate::{Encoded, Rate, Timeliness};
+use crate::{DataType, Encoded, Rate, Timeliness};
 
 /// Quality of service: how old and how complete the data may be.
 ///
@@ -43,7 +43,12 @@ impl Qos {
         if data.bytes.is_empty() {
             return Ok(None);
         }
-        Self::read(&mut data.reader()).map(Some)
+        let mut reader = data.reader();
+        let qos = Self::read(&mut reader)?;
+        if !reader.is_empty() {
+            return Err(data.length_error(DataType::QOS));
+        }
+        Ok(Some(qos))
     }
 
     #[inline]
@@ -60,7 +65,6 @@ impl Qos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DataType;
 
     #[test]
     fn infos_are_read_only_where_the_codes_ask_for_them() {
@@ -70,6 +74,7 @@ mod tests {
             data(&[0x67, 0x00, 0x0F, 0x01, 0x00]).qos().expect("five bytes").expect("a value");
         assert_eq!((both.time_info_s, both.rate_info_ms, both.dynamic), (15, 256, true));
         assert!(data(&[0x62]).qos().is_err());
+        assert!(data(&[0x22, 0xFF]).qos().is_err());
         assert_eq!(data(&[]).qos(), Ok(None));
     }
 }

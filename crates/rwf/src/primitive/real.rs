@@ -131,7 +131,7 @@ impl Real {
         self.hint
     }
 
-    /// The nearest floating point number.
+    /// As a floating point number, within two units of its last place.
     pub fn to_f64(self) -> f64 {
         let value = self.mantissa as f64;
         match self.hint.0 {
@@ -220,7 +220,7 @@ impl fmt::Display for Real {
 
 /// The text is no decimal number of at most 14 decimals whose digits fit 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a decimal number with at most 14 decimals and 18 digits")]
+#[error("not a decimal number with at most 14 decimals, or beyond 64 bits")]
 pub struct ParseRealError;
 
 impl FromStr for Real {

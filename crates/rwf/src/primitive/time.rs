@@ -58,7 +58,7 @@ impl Date {
     }
 
     #[inline]
-    pub(crate) fn to_bytes(self) -> [u8; 4] {
+    pub(crate) const fn to_bytes(self) -> [u8; 4] {
         let [high, low] = self.year.to_be_bytes();
         [self.day, self.month, high, low]
     }
