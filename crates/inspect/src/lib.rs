@@ -58,6 +58,7 @@ mod fields;
 mod form;
 mod names;
 mod print;
+mod surplus;
 mod vector;
 
 pub use build::to_bytes;
@@ -67,6 +68,7 @@ pub use fields::{Fields, NoFields};
 pub use form::{Form, HexError, read_hex};
 pub use names::hex;
 pub use print::{Ink, Palette};
+pub use surplus::Surplus;
 pub use vector::{Outcome, Vector, VectorError};
 
 use serde_json::Value;
@@ -141,6 +143,7 @@ impl<'d> Inspector<'d> {
         let max_nodes = self.limits.max_nodes;
         Describe { fields: self.fields, max_nodes, nodes: 0 }.data(data, &defs)
     }
+
     /// Data of any type, all that is inside included, as indented text that is
     /// appended to `out`; `indent` is the level of the first line.
     ///
@@ -157,11 +160,38 @@ impl<'d> Inspector<'d> {
     {
         let defs = SetDefs { local, global: self.global_set_defs };
         let (fields, max_nodes) = (self.fields, self.limits.max_nodes);
+        let start = out.len();
         out.extend(std::iter::repeat_n("  ", indent));
         let printed = Print { fields, palette, out, indent, max_nodes, nodes: 0 }.data(data, &defs);
-        if printed.is_err() && !out.is_empty() && !out.ends_with('\n') {
-            out.push('\n');
+        if printed.is_err() {
+            end_cut_line(out, start);
         }
         printed
+    }
+
+    /// The bytes behind the end of outermost data that tells where it ends, a
+    /// message's payload included. They are in neither `value` nor text: who
+    /// decodes RWF ignores them. `local` is as for [`to_value`](Self::to_value).
+    pub fn surplus<'a>(
+        &self,
+        data: &Encoded<'a>,
+        local: Option<LocalSetDefs<'a>>,
+    ) -> Option<Surplus>
+    where
+        'd: 'a,
+    {
+        surplus::surplus(data, &SetDefs { local, global: self.global_set_defs })
+    }
+}
+
+/// Ends the line that an error has cut off in the text from `start` on; of a
+/// line that holds nothing yet, nothing stays.
+fn end_cut_line(out: &mut String, start: usize) {
+    let printed = out.get(start..).unwrap_or_default().trim_end_matches(' ');
+    let is_ended = printed.is_empty() || printed.ends_with('\n');
+    let len = start + printed.len();
+    out.truncate(len);
+    if !is_ended {
+        out.push('\n');
     }
 }

@@ -149,7 +149,7 @@ impl Vector {
             return Outcome::Skipped;
         }
         let value = self.record.get("value");
-        if let Some(steps) = value.and_then(|value| value.get("steps")).and_then(Value::as_array) {
+        if let Some(steps) = value.and_then(|value| value.get("steps")) {
             return check_steps(steps).into();
         }
         if value.is_some_and(|value| value.get("rows").or(value.get("chars")).is_some()) {
@@ -220,7 +220,7 @@ impl Vector {
 
     fn check_table(&self) -> Result<(), String> {
         let select = self.hex("hex").map_err(|error| error.to_string())?;
-        let value = &self.record["value"];
+        let value = self.record.get("value").unwrap_or(&Value::Null);
         let check = |code: &[u8], want: &str| {
             let got = converted(&[&select, code].concat());
             match got {
@@ -228,24 +228,57 @@ impl Vector {
                 other => Err(format!("{} is {other:?} instead of {want:?}", hex(code))),
             }
         };
-        if let Some(rows) = value.get("rows").and_then(Value::as_array) {
-            for (a, row) in (0x21..=0x7E).zip(rows) {
-                for (b, want) in (0x21..=0x7E).zip(row.as_str().unwrap_or_default().chars()) {
-                    check(&[a, b], want.encode_utf8(&mut [0; 4]))?;
-                }
-            }
-            return Ok(());
+        if let Some(rows) = value.get("rows") {
+            return check_rows(rows, check);
         }
         let first = value.get("first").and_then(Value::as_u64).unwrap_or(0x100);
-        let chars = value.get("chars").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        for (code, want) in (first..0x100).zip(chars) {
-            // A character that the reference cannot convert has no text.
-            if let Some(want) = want.as_str() {
-                check(&[code as u8], want)?;
+        let chars = filled_list(value.get("chars"), "chars")?;
+        let last = first.saturating_add(chars.len() as u64 - 1);
+        if last > 0xFF {
+            return Err(format!("{} chars from {first} on are more than there are", chars.len()));
+        }
+        for (code, want) in (first..=last).zip(chars) {
+            match want {
+                Value::String(want) => check(&[code as u8], want)?,
+                // A character that the reference cannot convert has no text.
+                Value::Null => {}
+                other => return Err(format!("the text of {code} is {}", short(other))),
             }
         }
         Ok(())
     }
+}
+
+/// A list that has something to check.
+fn filled_list<'v>(list: Option<&'v Value>, name: &str) -> Result<&'v [Value], String> {
+    match list.and_then(Value::as_array) {
+        Some(list) if !list.is_empty() => Ok(list),
+        _ => Err(format!("{name} is not a list with something to check in it")),
+    }
+}
+
+/// Checks the characters of two bytes, a row for each first byte.
+fn check_rows(
+    rows: &Value,
+    check: impl Fn(&[u8], &str) -> Result<(), String>,
+) -> Result<(), String> {
+    const CODES: std::ops::RangeInclusive<u8> = 0x21..=0x7E;
+    let size = CODES.len();
+    let rows = filled_list(Some(rows), "rows")?;
+    if rows.len() != size {
+        return Err(format!("{} rows, there must be {size}", rows.len()));
+    }
+    for (a, row) in CODES.zip(rows) {
+        let row = row.as_str().ok_or(format!("the row of {a:02x} is no string"))?;
+        let count = row.chars().count();
+        if count != size {
+            return Err(format!("the row of {a:02x} has {count} characters, not {size}"));
+        }
+        for (b, want) in CODES.zip(row.chars()) {
+            check(&[a, b], want.encode_utf8(&mut [0; 4]))?;
+        }
+    }
+    Ok(())
 }
 
 fn converted(bytes: &[u8]) -> Result<String, String> {
@@ -254,7 +287,8 @@ fn converted(bytes: &[u8]) -> Result<String, String> {
 }
 
 /// Applies one field value after the other to a cached one.
-fn check_steps(steps: &[Value]) -> Result<(), String> {
+fn check_steps(steps: &Value) -> Result<(), String> {
+    let steps = filled_list(Some(steps), "steps")?;
     let mut cache = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         let text = |key| step.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -381,6 +415,28 @@ mod tests {
         assert_eq!(outcome(line), Outcome::Skipped);
         let vector = Vector::parse(line).expect("JSON");
         assert_eq!(vector.to_value(&NoFields), Err(VectorError::Transport));
+    }
+
+    #[test]
+    fn what_checks_nothing_does_not_pass() {
+        let table = |value: &str| {
+            fault(&format!(r#"{{"type":"RMTES_STRING","hex":"1b2842","value":{{{value}}}}}"#))
+        };
+        let nothing = |name| format!("{name} is not a list with something to check in it");
+        for (name, values) in
+            [("steps", ["[]", "7"]), ("rows", ["[]", "{}"]), ("chars", ["7", "[]"])]
+        {
+            for value in values {
+                assert_eq!(table(&format!(r#""first":33,"{name}":{value}"#)), nothing(name));
+            }
+        }
+        assert_eq!(table(r#""rows":["!"]"#), "1 rows, there must be 94");
+        let rows = vec![r#""!""#; 94].join(",");
+        let told = table(&format!(r#""rows":[{rows}]"#));
+        assert_eq!(told, "the row of 21 has 1 characters, not 94");
+        let told = table(r#""first":255,"chars":["a","b"]"#);
+        assert_eq!(told, "2 chars from 255 on are more than there are");
+        assert_eq!(table(r#""first":33,"chars":[7]"#), "the text of 33 is 7");
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! How a subcommand ends.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tapeline_inspect::capture::CaptureError;
 use tapeline_omm::dictionary::TextError;
 use thiserror::Error;
+
+/// Says something on standard error. That nobody reads it is no reason to stop.
+pub(crate) fn warn(text: &str) {
+    let _ = writeln!(io::stderr(), "tapeline: {text}");
+}
 
 /// A subcommand did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +60,20 @@ pub(crate) enum Failure {
     /// A dictionary has a fault.
     #[error("{}: {error}; correct the file, or leave the option out for the built-in dictionary", path.display())]
     Dictionary { path: PathBuf, error: Box<TextError> },
+    /// A field dictionary without fields, which would name nothing.
+    #[error(
+        "no field in {}; name a field dictionary (RDMFieldDictionary), or leave the option out for \
+         the built-in one",
+        path.display()
+    )]
+    NoField { path: PathBuf },
+    /// A type was given for what consists of messages.
+    #[error(
+        "--type is for hexadecimal and binary data, but {} is taken as {form}; leave --type out, \
+         or give --input hex or --input message",
+        path.display()
+    )]
+    Typed { path: PathBuf, form: &'static str },
     /// Hexadecimal text has a fault.
     #[error("{}: {error}", path.display())]
     Hex { path: PathBuf, error: tapeline_inspect::HexError },
@@ -87,7 +106,7 @@ impl Failure {
         match self {
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             _ => {
-                eprintln!("tapeline: {self}");
+                warn(&self.to_string());
                 ExitCode::from(2)
             }
         }

@@ -16,13 +16,14 @@ mod tcp;
 mod utc;
 
 pub use frame::{Frame, is_frame_stream};
-pub use packets::{CaptureError, is_capture, read_segments};
+pub use packets::{CaptureError, OnSegment, is_capture, read_segments};
 pub use session::{Seen, Session, Side};
 pub use tcp::{Reassembly, Segment, TcpEvent, TcpLimits};
 pub use utc::utc;
 
 use std::io::Read;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 
 use frame::{starts_like_a_client, starts_like_a_server};
 
@@ -148,14 +149,38 @@ pub fn read_capture(
     limits: TcpLimits,
     on_frame: &mut dyn FnMut(&Captured<'_>),
 ) -> (Totals, Result<(), CaptureError>) {
+    try_read_capture(reader, limits, &mut |captured| {
+        on_frame(captured);
+        ControlFlow::Continue(())
+    })
+}
+
+/// The same until `on_frame` breaks: nothing is read then any more, and the
+/// totals are those of what was read.
+pub fn try_read_capture(
+    reader: impl Read + Send,
+    limits: TcpLimits,
+    on_frame: &mut dyn FnMut(&Captured<'_>) -> ControlFlow<()>,
+) -> (Totals, Result<(), CaptureError>) {
     let mut reassembly = Reassembly::new(limits);
     let mut all: Vec<Followed> = Vec::new();
     let mut last_ns = 0;
+    let mut flow = ControlFlow::Continue(());
+    let mut on_event = |event: TcpEvent<'_>, time_ns| {
+        if flow.is_continue() {
+            flow = take(&mut all, event, time_ns, on_frame);
+        }
+        flow
+    };
     let read = read_segments(reader, &mut |time_ns, segment| {
         last_ns = time_ns;
-        reassembly.segment(segment, &mut |event| take(&mut all, event, time_ns, on_frame));
+        let mut flow = ControlFlow::Continue(());
+        reassembly.segment(segment, &mut |event| flow = on_event(event, time_ns));
+        flow
     });
-    reassembly.finish(&mut |event| take(&mut all, event, last_ns, on_frame));
+    reassembly.finish(&mut |event| {
+        let _ = on_event(event, last_ns);
+    });
     let is_rssl = |followed: &&Followed| matches!(followed.verdict, Verdict::Rssl { .. });
     let sessions = all.iter().filter(is_rssl).count();
     let totals = Totals {
@@ -171,13 +196,14 @@ fn take(
     all: &mut Vec<Followed>,
     event: TcpEvent<'_>,
     time_ns: u64,
-    on_frame: &mut dyn FnMut(&Captured<'_>),
-) {
+    on_frame: &mut dyn FnMut(&Captured<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let goes_on = ControlFlow::Continue(());
     let (connection, seen) = match event {
         TcpEvent::Opened { ends, client, .. } => {
             let verdict = Verdict::Open([Vec::new(), Vec::new()]);
             all.push(Followed { ends, client_end: client, verdict });
-            return;
+            return goes_on;
         }
         TcpEvent::Bytes { connection, end, bytes } => {
             (connection, all.get_mut(connection).map(|followed| followed.bytes(end, bytes)))
@@ -186,9 +212,9 @@ fn take(
             (connection, all.get_mut(connection).map(|followed| followed.lost(end, count)))
         }
     };
-    let Some(followed) = all.get_mut(connection) else { return };
-    let Verdict::Rssl { client_end, frames, .. } = &mut followed.verdict else { return };
-    for (side, seen) in seen.iter().flatten() {
+    let Some(followed) = all.get_mut(connection) else { return goes_on };
+    let Verdict::Rssl { client_end, frames, .. } = &mut followed.verdict else { return goes_on };
+    seen.iter().flatten().try_for_each(|(side, seen)| {
         *frames += 1;
         on_frame(&Captured {
             connection: connection + 1,
@@ -198,6 +224,6 @@ fn take(
             number: *frames,
             time_ns,
             seen,
-        });
-    }
+        })
+    })
 }

@@ -2,10 +2,11 @@
 
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
-use pcap_parser::traits::PcapNGPacketBlock;
-use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::{Block, LegacyPcapReader, Linktype, PcapBlockOwned, PcapError, PcapNGReader};
 use thiserror::Error;
 
 use super::tcp::Segment;
@@ -45,14 +46,17 @@ struct Interface {
     offset_s: i64,
 }
 
+/// Who takes a segment with its time, and says whether to go on.
+pub type OnSegment<'s> = &'s mut dyn FnMut(u64, &Segment<'_>) -> ControlFlow<()>;
+
 /// Reads packets; gives each TCP segment with its time in nanoseconds since
-/// 1970. Returns how many packets hold something else or nothing readable.
+/// 1970, until `on_segment` breaks. Returns how many packets hold something
+/// else or nothing readable.
 pub fn read_segments(
     reader: impl Read + Send,
-    on_segment: &mut dyn FnMut(u64, &Segment<'_>),
+    on_segment: OnSegment<'_>,
 ) -> Result<u64, CaptureError> {
-    let reader = WholeStart { inner: reader, is_started: false };
-    let mut reader = create_reader(BUFFER_BYTES, reader).map_err(|error| match error {
+    let mut reader = open(reader).map_err(|error| match error {
         PcapError::ReadError => CaptureError::Read,
         _ => CaptureError::NotACapture,
     })?;
@@ -63,7 +67,9 @@ pub fn read_segments(
         let step = match reader.next() {
             Ok((len, block)) => {
                 number += 1;
-                file.block(&block, on_segment);
+                if file.block(&block, on_segment).is_break() {
+                    return Ok(file.other_packets);
+                }
                 Step::Taken(len)
             }
             Err(PcapError::Eof) => return Ok(file.other_packets),
@@ -90,8 +96,29 @@ pub fn read_segments(
     }
 }
 
-/// The file reader tells the format from what it gets first: give it no less
-/// than a file header, however little a pipe gives at a time.
+/// A reader of the format that the file begins with. It reads once, not more:
+/// what a live capture has written so far is not to wait for what follows.
+fn open<'r>(
+    mut reader: impl Read + Send + 'r,
+) -> Result<Box<dyn PcapReaderIterator + 'r>, PcapError<&'static [u8]>> {
+    let mut magic = [0; 4];
+    reader.read_exact(&mut magic).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => PcapError::HeaderNotRecognized,
+        _ => PcapError::ReadError,
+    })?;
+    let reader = WholeStart { inner: io::Cursor::new(magic).chain(reader), is_started: false };
+    Ok(if magic == PCAPNG_MAGIC {
+        Box::new(PcapNGReader::new(BUFFER_BYTES, reader)?)
+    } else {
+        Box::new(LegacyPcapReader::new(BUFFER_BYTES, reader)?)
+    })
+}
+
+/// The first bytes of a pcapng.
+const PCAPNG_MAGIC: [u8; 4] = [0x0A, 0x0D, 0x0D, 0x0A];
+
+/// The file reader wants the header from its first read: give it no less than
+/// one, however little a pipe gives at a time.
 struct WholeStart<R> {
     inner: R,
     is_started: bool,
@@ -127,7 +154,7 @@ struct File {
 }
 
 impl File {
-    fn block(&mut self, block: &PcapBlockOwned<'_>, on_segment: &mut dyn FnMut(u64, &Segment<'_>)) {
+    fn block(&mut self, block: &PcapBlockOwned<'_>, on_segment: OnSegment<'_>) -> ControlFlow<()> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let units_per_s =
@@ -139,7 +166,7 @@ impl File {
                 if let Some(interface) = self.interfaces.first().copied() {
                     let units = u64::from(packet.ts_sec) * interface.units_per_s
                         + u64::from(packet.ts_usec);
-                    self.packet(interface, units, packet.data, on_segment);
+                    return self.packet(interface, units, packet.data, on_segment);
                 }
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
@@ -153,16 +180,17 @@ impl File {
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 if let Some(interface) = self.interfaces.get(packet.if_id as usize).copied() {
                     let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                    self.packet(interface, units, packet.packet_data(), on_segment);
+                    return self.packet(interface, units, packet.packet_data(), on_segment);
                 }
             }
             PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
                 if let Some(interface) = self.interfaces.first().copied() {
-                    self.packet(interface, 0, packet.packet_data(), on_segment);
+                    return self.packet(interface, 0, packet.packet_data(), on_segment);
                 }
             }
             PcapBlockOwned::NG(_) => {}
         }
+        ControlFlow::Continue(())
     }
 
     fn packet(
@@ -170,15 +198,18 @@ impl File {
         interface: Interface,
         units: u64,
         data: &[u8],
-        on_segment: &mut dyn FnMut(u64, &Segment<'_>),
-    ) {
+        on_segment: OnSegment<'_>,
+    ) -> ControlFlow<()> {
         let units_per_s = interface.units_per_s.max(1);
         let seconds = (units / units_per_s).saturating_add_signed(interface.offset_s);
         let fraction = u128::from(units % units_per_s) * 1_000_000_000 / u128::from(units_per_s);
         let time_ns = seconds.saturating_mul(1_000_000_000).saturating_add(fraction as u64);
         match slice(interface.link, data).as_ref().and_then(segment) {
             Some(segment) => on_segment(time_ns, &segment),
-            None => self.other_packets += 1,
+            None => {
+                self.other_packets += 1;
+                ControlFlow::Continue(())
+            }
         }
     }
 }
@@ -231,7 +262,7 @@ pub fn is_capture(bytes: &[u8]) -> bool {
         [0xA1, 0xB2, 0xC3, 0xD4],
         [0x4D, 0x3C, 0xB2, 0xA1],
         [0xA1, 0xB2, 0x3C, 0x4D],
-        [0x0A, 0x0D, 0x0D, 0x0A],
+        PCAPNG_MAGIC,
     ];
     MAGIC.iter().any(|magic| bytes.starts_with(magic))
 }

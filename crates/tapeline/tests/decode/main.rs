@@ -1,6 +1,7 @@
 //! `tapeline decode`, run as users run it.
 
 mod captures;
+mod faults;
 mod support;
 
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use etherparse::PacketBuilder;
 use serde_json::Value;
@@ -16,16 +16,21 @@ pub(crate) struct Run {
     pub(crate) err: String,
 }
 
-/// Runs `tapeline decode` with standard input.
-pub(crate) fn decode(args: &[&str], input: &[u8]) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tapeline"))
+/// Starts `tapeline decode` with all its ends open.
+pub(crate) fn start(args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_tapeline"))
         .arg("decode")
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program starts");
+        .expect("the program starts")
+}
+
+/// Runs `tapeline decode` with standard input.
+pub(crate) fn decode(args: &[&str], input: &[u8]) -> Run {
+    let mut child = start(args);
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
     // The program may end, or fill its output, before it has read everything.

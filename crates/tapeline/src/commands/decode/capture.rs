@@ -1,41 +1,47 @@
 //! Captured sessions.
 
+use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
+
 use serde_json::{Map, Value, json};
 use tapeline_inspect::Ink;
-use tapeline_inspect::capture::{CaptureError, Captured, TcpLimits, read_capture, utc};
+use tapeline_inspect::capture::{CaptureError, Captured, TcpLimits, try_read_capture, utc};
 
 use super::output::Output;
 use super::pieces::show_frame;
 use super::source::Source;
-use crate::failure::{Failure, Verdict};
+use crate::failure::{Failure, Verdict, warn};
 
 pub(super) fn show(source: Source, output: &mut Output<'_>) -> Result<Verdict, Failure> {
     let path = source.path.clone();
+    // A reader of a live session waits for each frame, not for a full buffer.
+    let is_live = source.is_live || io::stdout().is_terminal();
     let mut written = Ok(());
     let mut known = 0;
     let limits = TcpLimits::default();
-    let (totals, read) = read_capture(source.reader(), limits, &mut |captured| {
-        if written.is_ok() {
-            written = frame(captured, &mut known, output);
-        }
+    let (totals, read) = try_read_capture(source.reader(), limits, &mut |captured| {
+        written = frame(captured, &mut known, output).and_then(|()| match is_live {
+            true => Ok(output.flush()?),
+            false => Ok(()),
+        });
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     written?;
     match read {
         Err(error @ CaptureError::NotACapture) => return Err(Failure::Capture { path, error }),
         Err(error) => {
             output.has_faults = true;
-            eprintln!("tapeline: {}: {error}", path.display());
+            warn(&format!("{}: {error}", path.display()));
         }
         Ok(()) => {}
     }
     if totals.unfollowed_packets > 0 {
-        eprintln!(
-            "tapeline: {}: {} packets belong to more connections than are followed ({}); split \
-             the capture",
+        warn(&format!(
+            "{}: {} packets belong to more connections than are followed ({}); split the capture",
             path.display(),
             totals.unfollowed_packets,
             limits.max_connections
-        );
+        ));
     }
     if totals.sessions == 0 {
         let (connections, packets) = (totals.other_connections, totals.other_packets);

@@ -15,7 +15,7 @@ use tapeline_inspect::{Form, Limits, Palette};
 use tapeline_omm::dictionary::{DictionaryType, FieldDictionary};
 use tapeline_rwf::DataType;
 
-use crate::failure::{Failure, Verdict};
+use crate::failure::{Failure, Verdict, warn};
 use output::Output;
 use source::Source;
 
@@ -27,7 +27,9 @@ use source::Source;
 /// compressed or not, on any port. It is told from its bytes.
 ///
 /// Exit status: 0 if all was decoded (or passed its check), 1 if some of it was
-/// not, 2 if the command could not be carried out.
+/// not or there was nothing to check, 2 if the command could not be carried
+/// out. With --vectors and without --check, what is wrong with a vector is part
+/// of the output, and the status is 0.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Input file, `-` for standard input
@@ -38,9 +40,9 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Input::Auto, value_name = "FORM")]
     input: Input,
 
-    #[arg(help = "Type of hexadecimal and binary data, as in MSG, FIELD_LIST, REAL")]
-    #[arg(long = "type", default_value = "MSG", value_name = "TYPE", value_parser = data_type)]
-    data_type: DataType,
+    #[arg(help = "Type of hexadecimal and binary data, as in FIELD_LIST, REAL [default: MSG]")]
+    #[arg(long = "type", value_name = "TYPE", value_parser = data_type)]
+    data_type: Option<DataType>,
 
     /// Write one JSON object a message instead of text
     #[arg(long)]
@@ -101,7 +103,17 @@ impl Dictionary {
         let field_text = fs::read(fields).map_err(Failure::read(fields))?;
         let enum_text = fs::read(enums).map_err(Failure::read(enums))?;
         match FieldDictionary::parse(&field_text, &enum_text) {
-            Ok(dictionary) => Ok(Self::Own(Box::new(dictionary))),
+            Ok(dictionary) if dictionary.fields().is_empty() => {
+                Err(Failure::NoField { path: fields.clone() })
+            }
+            Ok(dictionary) => {
+                // A site may have no enumerations of its own.
+                if dictionary.enum_tables().is_empty() {
+                    let path = enums.display();
+                    warn(&format!("no table in {path}; enumerations are shown as numbers"));
+                }
+                Ok(Self::Own(Box::new(dictionary)))
+            }
             Err(error) => {
                 let is_fields = error.dictionary == DictionaryType::Fields;
                 let path = if is_fields { fields } else { enums };
@@ -145,13 +157,20 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
 fn decode(args: &Args, output: &mut Output<'_>) -> Result<Verdict, Failure> {
     let mut source = Source::open(&args.file)?;
     let form = match args.input {
-        Input::Auto => source.form()?,
+        Input::Auto => source.form(args.data_type.is_some())?,
         Input::Hex => Form::Hex,
         Input::Message => Form::Message,
         Input::Frames => Form::Frames,
         Input::Capture => Form::Capture,
     };
+    let path = || source.path.clone();
     match form {
+        Form::Capture if args.data_type.is_some() => {
+            Err(Failure::Typed { path: path(), form: "a capture" })
+        }
+        Form::Frames if args.data_type.is_some() => {
+            Err(Failure::Typed { path: path(), form: "frames" })
+        }
         Form::Capture => capture::show(source, output),
         Form::Hex => pieces::show_hex(source, args.data_type, output),
         Form::Message => pieces::show_message(source, args.data_type, output),

@@ -52,13 +52,19 @@ impl<'o> Output<'o> {
         self.line(Ink::Fault, text)
     }
 
+    /// Hands what was written on to whoever reads the output.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Writes an object on a line of its own.
     pub(super) fn object(&mut self, object: &Value) -> io::Result<()> {
         writeln!(self.out, "{object}")
     }
 
     /// Shows one piece of data: as text from a level of indentation on, or as
-    /// JSON with an envelope around the value.
+    /// JSON with an envelope around the value. Bytes behind its end are a fault
+    /// beside it.
     pub(super) fn data(
         &mut self,
         data_type: DataType,
@@ -67,29 +73,36 @@ impl<'o> Output<'o> {
         envelope: impl FnOnce() -> Map<String, Value>,
     ) -> io::Result<()> {
         let data = Encoded::new(data_type, bytes);
+        let surplus = self.inspector.surplus(&data, None);
         if self.is_json {
             let mut object = envelope();
-            match self.inspector.to_value(&data, None) {
-                Ok(value) => object.insert("value".to_owned(), value),
-                Err(error) => {
-                    self.has_faults = true;
-                    object.insert("error".to_owned(), json!(error.to_string()))
+            let fault = match self.inspector.to_value(&data, None) {
+                Ok(value) => {
+                    object.insert("value".to_owned(), value);
+                    surplus.map(|surplus| surplus.to_string())
                 }
+                Err(error) => Some(error.to_string()),
             };
+            if let Some(fault) = fault {
+                self.has_faults = true;
+                object.insert("error".to_owned(), json!(fault));
+            }
             return self.object(&object.into());
         }
         let mut text = String::new();
         let printed = self.inspector.print(&data, None, (self.palette, indent), &mut text);
-        self.text(text.trim_end_matches(' '))?;
-        match printed {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                self.fault(indent, &format!("fault: {error}"))?;
-                match bytes {
-                    [] => Ok(()),
-                    _ => self.fault(indent, &format!("bytes: {}", short_hex(bytes))),
-                }
+        self.text(&text)?;
+        let (fault, bytes) = match (printed, surplus) {
+            (Ok(()), None) => return Ok(()),
+            (Ok(()), Some(surplus)) => {
+                (surplus.to_string(), bytes.get(surplus.offset..).unwrap_or_default())
             }
+            (Err(error), _) => (error.to_string(), bytes),
+        };
+        self.fault(indent, &format!("fault: {fault}"))?;
+        match bytes {
+            [] => Ok(()),
+            _ => self.fault(indent, &format!("bytes: {}", short_hex(bytes))),
         }
     }
 }

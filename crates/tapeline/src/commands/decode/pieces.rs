@@ -1,8 +1,8 @@
 //! Hexadecimal text, one message, the frames of one side.
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tapeline_inspect::capture::{Frame, Seen, Session, Side};
-use tapeline_inspect::{Ink, read_hex};
+use tapeline_inspect::{Form, Ink, read_hex};
 use tapeline_rwf::DataType;
 
 use super::output::Output;
@@ -11,37 +11,44 @@ use crate::failure::{Failure, Verdict};
 
 pub(super) fn show_hex(
     source: Source,
-    data_type: DataType,
+    given_type: Option<DataType>,
     output: &mut Output<'_>,
 ) -> Result<Verdict, Failure> {
+    let data_type = given_type.unwrap_or(DataType::MSG);
     let path = source.path.clone();
     let bytes = source.bytes()?;
     if bytes.trim_ascii_start().starts_with(b"{") {
         return Err(Failure::Json { path });
     }
     let text = String::from_utf8_lossy(&bytes);
-    let pieces = read_hex(&text, data_type).map_err(|error| Failure::Hex { path, error })?;
-    if let [piece] = pieces.as_slice()
-        && data_type == DataType::MSG
-        && tapeline_inspect::Form::detect(piece) == tapeline_inspect::Form::Frames
-    {
-        return frames(piece, output);
+    let pieces = read_hex(&text, data_type);
+    match pieces.as_slice() {
+        [] => return Err(Failure::Empty { path }),
+        [Err(error)] => return Err(Failure::Hex { path, error: *error }),
+        [Ok(piece)] if given_type.is_none() && Form::detect(piece) == Form::Frames => {
+            return frames(piece, output);
+        }
+        _ => {}
     }
     let is_numbered = pieces.len() > 1 && !output.is_json;
     for (number, piece) in (1..).zip(&pieces) {
         if is_numbered {
             output.line(Ink::Aside, &format!("#{number}"))?;
         }
-        message(number, piece, data_type, output)?;
+        match piece {
+            Ok(bytes) => message(number, bytes, data_type, output)?,
+            Err(error) => show_fault(&error.to_string(), 0, numbered(number), output)?,
+        }
     }
     Ok(Verdict::of(output.has_faults))
 }
 
 pub(super) fn show_message(
     source: Source,
-    data_type: DataType,
+    given_type: Option<DataType>,
     output: &mut Output<'_>,
 ) -> Result<Verdict, Failure> {
+    let data_type = given_type.unwrap_or(DataType::MSG);
     message(1, &source.bytes()?, data_type, output)?;
     Ok(Verdict::of(output.has_faults))
 }
@@ -52,8 +59,12 @@ fn message(
     data_type: DataType,
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
-    let envelope = || Map::from_iter([("message".to_owned(), json!(number))]);
-    Ok(output.data(data_type, bytes, 0, envelope)?)
+    Ok(output.data(data_type, bytes, 0, || numbered(number))?)
+}
+
+/// What the JSON object of a message begins with.
+fn numbered(number: u64) -> Map<String, Value> {
+    Map::from_iter([("message".to_owned(), json!(number))])
 }
 
 pub(super) fn show_frames(source: Source, output: &mut Output<'_>) -> Result<Verdict, Failure> {
@@ -69,7 +80,7 @@ fn frames(bytes: &[u8], output: &mut Output<'_>) -> Result<Verdict, Failure> {
     let waiting = session.waiting_bytes(Side::Client);
     if waiting > 0 {
         let text = format!("the last frame is cut off after {waiting} bytes");
-        show_fault(&text, Map::new(), output)?;
+        show_fault(&text, 1, Map::new(), output)?;
     }
     Ok(Verdict::of(output.has_faults))
 }
@@ -79,7 +90,7 @@ fn frames(bytes: &[u8], output: &mut Output<'_>) -> Result<Verdict, Failure> {
 pub(super) fn show_frame(
     head: &str,
     seen: &Seen,
-    envelope: &Map<String, serde_json::Value>,
+    envelope: &Map<String, Value>,
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
     if !output.is_json
@@ -97,14 +108,15 @@ pub(super) fn show_frame(
         output.data(DataType::MSG, message, 1, || envelope.clone())?;
     }
     match &seen.fault {
-        Some(fault) => show_fault(fault, envelope.clone(), output),
+        Some(fault) => show_fault(fault, 1, envelope.clone(), output),
         None => Ok(()),
     }
 }
 
 fn show_fault(
     fault: &str,
-    mut envelope: Map<String, serde_json::Value>,
+    indent: usize,
+    mut envelope: Map<String, Value>,
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
     if output.is_json {
@@ -112,7 +124,7 @@ fn show_fault(
         envelope.insert("error".to_owned(), json!(fault));
         output.object(&envelope.into())?;
     } else {
-        output.fault(1, &format!("fault: {fault}"))?;
+        output.fault(indent, &format!("fault: {fault}"))?;
     }
     Ok(())
 }

@@ -16,6 +16,8 @@ const MAX_BYTES: u64 = 1 << 30;
 /// An input and what was read of it.
 pub(super) struct Source {
     pub(super) path: PathBuf,
+    /// Whether someone may still be writing to it: it is no ordinary file.
+    pub(super) is_live: bool,
     head: Vec<u8>,
     rest: Box<dyn Read + Send>,
 }
@@ -36,18 +38,22 @@ pub(super) fn shown(path: &Path) -> PathBuf {
 
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        Ok(Self { path: shown(path), head: Vec::new(), rest: open(path)? })
+        let rest = open(path)?;
+        let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        let is_live = path.as_os_str() == "-" || !is_file;
+        Ok(Self { path: shown(path), is_live, head: Vec::new(), rest })
     }
 
-    /// The form of the input. Reads all of it unless it is a capture.
-    pub(super) fn form(&mut self) -> Result<Form, Failure> {
+    /// The form of the input; `is_typed` tells that it is data of a type that
+    /// is known. Reads all of it unless it is a capture.
+    pub(super) fn form(&mut self, is_typed: bool) -> Result<Form, Failure> {
         const MAGIC_BYTES: u64 = 4;
         self.fill(MAGIC_BYTES)?;
         if is_capture(&self.head) {
             return Ok(Form::Capture);
         }
         self.fill(MAX_BYTES + 1)?;
-        Ok(Form::detect(&self.head))
+        Ok(if is_typed { Form::detect_data(&self.head) } else { Form::detect(&self.head) })
     }
 
     /// Reads on up to a length.
