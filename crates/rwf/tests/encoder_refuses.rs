@@ -443,7 +443,7 @@ fn parts_have_an_order() {
             |e| {
                 let close = tapeline_rwf::CloseMsg::new(Domain::MARKET_PRICE, 5).into();
                 let (none, opaque) = (DataType::NO_DATA, DataType::OPAQUE);
-                e.begin_with_attrib(&close, none, opaque, tapeline_rwf::Slot::empty).map(drop)
+                e.begin_with_attrib(&close, none, opaque, |slot| slot.bytes(b"")).map(drop)
             },
             is_order,
         ),
