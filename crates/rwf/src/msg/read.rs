@@ -9,7 +9,7 @@ use crate::msg::{
     MsgHeader, MsgKey, PostFlags, PostMsg, PostUserInfo, PostUserRights, Priority, RefreshFlags,
     RefreshMsg, RequestFlags, RequestMsg, StatusFlags, StatusMsg, UpdateFlags, UpdateMsg,
 };
-use crate::{Encoded, NakCode, Qos, State, UpdateType};
+use crate::{DataType, Domain, Encoded, NakCode, Qos, State, UpdateType};
 
 /// `Some` of what `$read` gives if `$flags` has the flag.
 macro_rules! optional {
@@ -37,6 +37,9 @@ macro_rules! optional_trailing {
 /// in functions of their own.
 #[inline(always)]
 pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
+    if let Some((header, update_type, parts, payload)) = usual_update(reader) {
+        return Ok(Msg::Update(update_parts(header, update_type, parts, payload)?));
+    }
     let (header, reader, mut rest) = MsgHeader::read(reader)?;
     let payload = rest.rest(header.container_type);
     Ok(match header.class {
@@ -159,14 +162,56 @@ fn status<'a>(
     })
 }
 
-#[inline(always)]
+#[inline(never)]
 fn update<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<UpdateMsg<'a>, DecodeError> {
-    let mut flags = UpdateFlags::from_bits_retain(header.flags);
     let update_type = UpdateType(reader.u8("update type")?);
+    update_parts(header, update_type, reader, payload)
+}
+
+/// The fixed part of an update with flags of one byte, in one look: its header,
+/// its update type, and readers over its parts and its payload. Anything else,
+/// damaged updates too, is `None` and read step by step.
+#[inline(always)]
+fn usual_update(
+    mut reader: Reader<'_>,
+) -> Option<(MsgHeader, UpdateType, Reader<'_>, Encoded<'_>)> {
+    const FIXED: usize = 11;
+    let [high, low, class, domain, a, b, c, d, flags, container, update_type] =
+        *reader.remaining().first_chunk::<FIXED>()?;
+    let payload_start = 2 + usize::from(u16::from_be_bytes([high, low]));
+    if MsgClass::from_code(class) != Some(MsgClass::Update)
+        || flags >= 0x80
+        || payload_start < FIXED
+        || payload_start > reader.len()
+    {
+        return None;
+    }
+    let container_type = DataType::from_container_code(container);
+    reader.bytes(FIXED, "").ok()?;
+    let parts = reader.split(payload_start - FIXED, "").ok()?;
+    let header = MsgHeader {
+        class: MsgClass::Update,
+        domain: Domain(domain),
+        stream_id: i32::from_be_bytes([a, b, c, d]),
+        flags: flags.into(),
+        container_type,
+        payload_start,
+    };
+    Some((header, UpdateType(update_type), parts, reader.rest(container_type)))
+}
+
+#[inline(always)]
+fn update_parts<'a>(
+    header: MsgHeader,
+    update_type: UpdateType,
+    mut reader: Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<UpdateMsg<'a>, DecodeError> {
+    let mut flags = UpdateFlags::from_bits_retain(header.flags);
     let seq_num = optional!(flags has UpdateFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
     let conflation = optional!(flags has UpdateFlags::HAS_CONF_INFO, conflation(&mut reader));
     let perm_data = optional!(flags has UpdateFlags::HAS_PERM_DATA, perm_data(&mut reader));
