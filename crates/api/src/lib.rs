@@ -1,0 +1,1 @@
+//! What applications link: consumer, interactive and non-interactive provider.

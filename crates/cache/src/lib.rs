@@ -1,0 +1,1 @@
+//! Last-value images of items, and updates merged for slow consumers.

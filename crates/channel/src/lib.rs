@@ -1,0 +1,5 @@
+//! Sockets that drive RSSL sessions.
+
+mod session;
+
+pub use session::{Sent, SessionId};

@@ -1,0 +1,1 @@
+//! Market data to publish: recordings, data files, and the items they become.

@@ -1,0 +1,1 @@
+//! Source Distributor: sources, services, routing, failover, one stream per item.

@@ -1,0 +1,1 @@
+//! Point-to-Point Server: mounts, watchlists, fan-out, conflation.
