@@ -62,9 +62,9 @@ pub use encode::{
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, Path};
 pub use msg::{
     AckFlags, AckMsg, CloseFlags, CloseMsg, Conflation, GenericFlags, GenericMsg, KeyFlags, Msg,
-    MsgClass, MsgHeader, MsgKey, PostFlags, PostMsg, PostUserInfo, PostUserRights, Priority,
-    RefreshFlags, RefreshMsg, RequestFlags, RequestMsg, StatusFlags, StatusMsg, UpdateFlags,
-    UpdateMsg, patch_stream_id,
+    MsgClass, MsgHeader, MsgKey, MsgView, PostFlags, PostMsg, PostUserInfo, PostUserRights,
+    Priority, RefreshFlags, RefreshMsg, RequestFlags, RequestMsg, StatusFlags, StatusMsg,
+    UpdateFlags, UpdateMsg, patch_stream_id,
 };
 pub use primitive::Primitive;
 pub use primitive::array::{Array, ArrayItems};

@@ -2,7 +2,7 @@
 //! overflow checks.
 
 use proptest::prelude::*;
-use tapeline_rwf::{DataType, Encoded, MsgHeader, check};
+use tapeline_rwf::{DataType, Encoded, Msg, MsgHeader, MsgView, check};
 
 const TYPES: [DataType; 8] = [
     DataType::MSG,
@@ -22,6 +22,10 @@ fn field_type(field_id: i16) -> DataType {
 
 fn walk(data_type: DataType, bytes: &[u8]) -> bool {
     let _ = MsgHeader::decode(bytes);
+    if let Ok(view) = MsgView::decode(bytes) {
+        let _ = (view.update_type(), view.seq_num(), view.key());
+        assert_eq!(view.msg(), Msg::decode(bytes));
+    }
     check(&Encoded::new(data_type, bytes), field_type).is_ok()
 }
 

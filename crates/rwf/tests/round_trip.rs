@@ -4,7 +4,7 @@
 mod tree;
 
 use proptest::prelude::*;
-use tapeline_rwf::{DataType, EncodeError, Encoded, Encoder, Msg};
+use tapeline_rwf::{DataType, EncodeError, Encoded, Encoder, Msg, MsgView};
 use tree::Node;
 
 fn encode(node: &Node, room: usize) -> Result<Vec<u8>, EncodeError> {
@@ -42,6 +42,25 @@ proptest! {
         let bytes = value.encoded();
         let data = Encoded::new(value.data_type(), &bytes);
         prop_assert_eq!(tree::Value::read(&data), Ok(value));
+    }
+
+    #[test]
+    fn a_view_reads_what_a_message_has(node in tree::message()) {
+        let bytes = encode(&node, 1 << 20).expect("a valid tree");
+        let msg = Msg::decode(&bytes).expect("its own encoding");
+        let view = MsgView::decode(&bytes).expect("its own encoding");
+        let header = view.header();
+        prop_assert_eq!(header.class, msg.class());
+        prop_assert_eq!((header.domain, header.stream_id), (msg.domain(), msg.stream_id()));
+        prop_assert_eq!(view.seq_num(), Ok(msg.seq_num()));
+        prop_assert_eq!(view.key(), Ok(msg.key().copied()));
+        let update_type = match &msg {
+            Msg::Update(update) => Some(update.update_type),
+            _ => None,
+        };
+        prop_assert_eq!(view.update_type(), Ok(update_type));
+        prop_assert_eq!(view.payload(), msg.payload());
+        prop_assert_eq!(view.msg(), Ok(msg));
     }
 
     #[test]

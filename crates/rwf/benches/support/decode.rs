@@ -3,16 +3,31 @@
 //! README of the messages.
 
 use tapeline_rwf::{
-    DataType, DecodeError, Encoded, Map, Msg, MsgClass, MsgKey, Primitive, RefreshMsg, SetDefs,
-    UpdateMsg,
+    DataType, DecodeError, Encoded, Map, Msg, MsgClass, MsgKey, MsgView, Primitive, RefreshMsg,
+    SetDefs, UpdateMsg,
 };
 
 use super::load::{Fields, Message, Payload};
 
-/// The message header alone.
+/// The message header alone: of an update as those who route it read it.
 pub(super) fn header(bytes: &[u8]) -> Result<i64, DecodeError> {
-    let (sum, payload) = split(bytes)?;
-    Ok(sum + i64::from(payload.offset()) + payload.bytes().len() as i64)
+    let view = MsgView::decode(bytes)?;
+    let header = view.header();
+    if header.class != MsgClass::Update {
+        let (sum, payload) = split(bytes)?;
+        return Ok(sum + i64::from(payload.offset()) + payload.bytes().len() as i64);
+    }
+    let payload = view.payload();
+    let sum = i64::from(header.class.code())
+        + i64::from(header.domain.0)
+        + i64::from(header.stream_id)
+        + i64::from(header.flags)
+        + i64::from(header.container_type.0)
+        + i64::from(payload.offset())
+        + payload.bytes().len() as i64
+        + view.update_type()?.map_or(0, |update_type| i64::from(update_type.0))
+        + view.seq_num()?.map_or(0, i64::from);
+    Ok(sum + view.key()?.as_ref().map_or(0, key_sum))
 }
 
 /// Decodes the header: its sum, and the payload.

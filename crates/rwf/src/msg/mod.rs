@@ -5,6 +5,7 @@ mod header;
 mod key;
 mod parts;
 mod read;
+mod view;
 mod write;
 
 pub use flags::{
@@ -14,6 +15,7 @@ pub use flags::{
 pub use header::{MsgClass, MsgHeader, patch_stream_id};
 pub use key::MsgKey;
 pub use parts::{Conflation, PostUserInfo, Priority};
+pub use view::MsgView;
 
 pub(crate) use write::write_header;
 

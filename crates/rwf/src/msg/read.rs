@@ -42,6 +42,16 @@ pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
     }
     let (header, reader, mut rest) = MsgHeader::read(reader)?;
     let payload = rest.rest(header.container_type);
+    class(header, reader, payload)
+}
+
+/// The parts of a class, behind the shared part of the header.
+#[inline(always)]
+pub(super) fn class<'a>(
+    header: MsgHeader,
+    reader: Reader<'a>,
+    payload: Encoded<'a>,
+) -> Result<Msg<'a>, DecodeError> {
     Ok(match header.class {
         MsgClass::Update => Msg::Update(update(header, reader, payload)?),
         MsgClass::Refresh => Msg::Refresh(refresh(header, reader, payload)?),
@@ -52,6 +62,35 @@ pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
         MsgClass::Generic => Msg::Generic(generic(header, reader, payload)?),
         MsgClass::Post => Msg::Post(post(header, reader, payload)?),
     })
+}
+
+#[inline(always)]
+pub(super) fn update_type(reader: &mut Reader<'_>) -> Result<UpdateType, DecodeError> {
+    Ok(UpdateType(reader.u8("update type")?))
+}
+
+#[inline(always)]
+pub(super) fn seq_num(reader: &mut Reader<'_>) -> Result<u32, DecodeError> {
+    reader.u32("sequence number")
+}
+
+/// The key of an update that has one, past the parts in front of it.
+#[inline(always)]
+pub(super) fn update_key(
+    flags: UpdateFlags,
+    mut reader: Reader<'_>,
+) -> Result<MsgKey<'_>, DecodeError> {
+    update_type(&mut reader)?;
+    if flags.contains(UpdateFlags::HAS_SEQ_NUM) {
+        seq_num(&mut reader)?;
+    }
+    if flags.contains(UpdateFlags::HAS_CONF_INFO) {
+        conflation(&mut reader)?;
+    }
+    if flags.contains(UpdateFlags::HAS_PERM_DATA) {
+        perm_data(&mut reader)?;
+    }
+    MsgKey::read(&mut reader)
 }
 
 #[inline(always)]
@@ -104,7 +143,7 @@ fn refresh<'a>(
     payload: Encoded<'a>,
 ) -> Result<RefreshMsg<'a>, DecodeError> {
     let mut flags = RefreshFlags::from_bits_retain(header.flags);
-    let seq_num = optional!(flags has RefreshFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let seq_num = optional!(flags has RefreshFlags::HAS_SEQ_NUM, seq_num(&mut reader));
     let state = State::read(&mut reader)?;
     let group_id = reader.buf8("group id")?;
     let perm_data = optional!(flags has RefreshFlags::HAS_PERM_DATA, perm_data(&mut reader));
@@ -168,7 +207,7 @@ fn update<'a>(
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<UpdateMsg<'a>, DecodeError> {
-    let update_type = UpdateType(reader.u8("update type")?);
+    let update_type = update_type(&mut reader)?;
     update_parts(header, update_type, reader, payload)
 }
 
@@ -212,7 +251,7 @@ fn update_parts<'a>(
     payload: Encoded<'a>,
 ) -> Result<UpdateMsg<'a>, DecodeError> {
     let mut flags = UpdateFlags::from_bits_retain(header.flags);
-    let seq_num = optional!(flags has UpdateFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let seq_num = optional!(flags has UpdateFlags::HAS_SEQ_NUM, seq_num(&mut reader));
     let conflation = optional!(flags has UpdateFlags::HAS_CONF_INFO, conflation(&mut reader));
     let perm_data = optional!(flags has UpdateFlags::HAS_PERM_DATA, perm_data(&mut reader));
     let key = optional!(flags has UpdateFlags::HAS_MSG_KEY, MsgKey::read(&mut reader));
@@ -273,7 +312,7 @@ fn ack<'a>(
         ack_id: reader.u32("ack id")?,
         nak_code: optional!(flags has AckFlags::HAS_NAK_CODE, reader.u8("nak code")).map(NakCode),
         text: optional!(flags has AckFlags::HAS_TEXT, reader.buf16("ack text")),
-        seq_num: optional!(flags has AckFlags::HAS_SEQ_NUM, reader.u32("sequence number")),
+        seq_num: optional!(flags has AckFlags::HAS_SEQ_NUM, seq_num(&mut reader)),
         key: optional!(flags has AckFlags::HAS_MSG_KEY, MsgKey::read(&mut reader)),
         extended_header: optional!(flags has AckFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader)),
         payload,
@@ -287,7 +326,7 @@ fn generic<'a>(
     payload: Encoded<'a>,
 ) -> Result<GenericMsg<'a>, DecodeError> {
     let flags = GenericFlags::from_bits_retain(header.flags);
-    let seq_num = optional!(flags has GenericFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let seq_num = optional!(flags has GenericFlags::HAS_SEQ_NUM, seq_num(&mut reader));
     let secondary_seq_num = optional!(
         flags has GenericFlags::HAS_SECONDARY_SEQ_NUM, reader.u32("secondary sequence number"));
     let perm_data = optional!(flags has GenericFlags::HAS_PERM_DATA, perm_data(&mut reader));
@@ -317,7 +356,7 @@ fn post<'a>(
 ) -> Result<PostMsg<'a>, DecodeError> {
     let mut flags = PostFlags::from_bits_retain(header.flags);
     let post_user_info = post_user_info(&mut reader)?;
-    let seq_num = optional!(flags has PostFlags::HAS_SEQ_NUM, reader.u32("sequence number"));
+    let seq_num = optional!(flags has PostFlags::HAS_SEQ_NUM, seq_num(&mut reader));
     let post_id = optional!(flags has PostFlags::HAS_POST_ID, reader.u32("post id"));
     let perm_data = optional!(flags has PostFlags::HAS_PERM_DATA, perm_data(&mut reader));
     let key = optional!(flags has PostFlags::HAS_MSG_KEY, MsgKey::read(&mut reader));
