@@ -5,7 +5,7 @@
 
 use tapeline_rwf::{
     DataType, ElementListHead, EncodeError, Encoded, Encoder, FieldListHead, Map, MapHead, Msg,
-    MsgHeader, Primitive, Slot, check,
+    MsgHeader, MsgView, Primitive, Slot, check,
 };
 
 /// A type for every field id, so that every decoder is met.
@@ -27,6 +27,13 @@ pub fn decode(data: &Encoded<'_>) {
         assert_eq!(header.payload_start, data.bytes().len() - msg.payload().bytes().len());
     }
     assert!(header.is_ok() || msg.is_err(), "a message needs a header");
+    if let Ok(view) = MsgView::decode(data.bytes()) {
+        let parts = (view.update_type(), view.seq_num(), view.key());
+        if let Ok(msg) = &msg {
+            assert_eq!((parts.1, parts.2), (Ok(msg.seq_num()), Ok(msg.key().copied())));
+        }
+        assert_eq!(view.msg(), msg);
+    }
     if let Err(error) = check(data, field_type) {
         assert!(error.offset as usize <= data.bytes().len(), "{error}");
         assert!(!error.to_string().is_empty());
