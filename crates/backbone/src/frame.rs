@@ -1,5 +1,9 @@
 //! The header in front of everything on the backbone.
 
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher;
+
 use bitflags::bitflags;
 
 /// The identity of one run of a hub or a server: random, never zero. A peer
@@ -11,6 +15,57 @@ pub struct Incarnation(pub u32);
 impl Incarnation {
     /// As a target: every peer.
     pub const ALL: Self = Self(0);
+
+    /// A new one: the standard library's per-process hash keys are the source
+    /// of randomness, so two hosts that start at the same moment differ too.
+    pub fn random() -> Self {
+        loop {
+            let number = RandomState::new().hash_one(std::process::id()) as u32;
+            if number != 0 {
+                return Self(number);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// Which side of the backbone a port is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Gets data from sources and publishes it.
+    Hub,
+    /// Gets data from hubs and fans it out to mounts.
+    Server,
+}
+
+impl Role {
+    /// The side that this one talks to.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Hub => Self::Server,
+            Self::Server => Self::Hub,
+        }
+    }
+
+    pub(crate) const fn from_wire(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Hub),
+            2 => Some(Self::Server),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn to_wire(self) -> u8 {
+        match self {
+            Self::Hub => 1,
+            Self::Server => 2,
+        }
+    }
 }
 
 /// What a frame is about.
@@ -65,6 +120,15 @@ impl Kind {
             _ => return None,
         })
     }
+
+    /// Who sends such frames; both sides send [`Kind::Presence`].
+    pub const fn sender(self) -> Option<Role> {
+        match self as u8 {
+            1 => None,
+            2..=15 => Some(Role::Hub),
+            _ => Some(Role::Server),
+        }
+    }
 }
 
 bitflags! {
@@ -81,16 +145,22 @@ bitflags! {
         const PRIVATE = 0x08;
         /// A post on the login stream.
         const OFF_STREAM = 0x10;
+        /// Presence: the sender leaves.
+        const BYE = 0x20;
     }
 }
 
 /// The header of a frame.
 ///
 /// ```text
-///  0      1       2          4          8          12       16           20           24
-///  | kind | flags | reserved |  sender  |  target  |  item  |  item seq  | stream seq | body
-///    u8     u8      u16        u32        u32        u32      u32          u32          little endian
+///  0      1       2      3      4          8          12       16           20           24
+///  | kind | flags | link | echo |  sender  |  target  |  item  |  item seq  | stream seq | body
+///    u8     u8      u8     u8     u32        u32        u32      u32          u32          little endian
 /// ```
+///
+/// `link` and `echo` are the port's own: in a frame with a target they say
+/// which meeting of the two peers it belongs to (see the crate's front page),
+/// in a frame to all they are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
     /// What the frame is about.
@@ -128,9 +198,15 @@ impl FrameHeader {
 
     /// The bytes on the wire.
     pub fn encode(&self) -> [u8; Self::BYTES] {
+        self.encode_linked(Links::NONE)
+    }
+
+    pub(crate) fn encode_linked(&self, links: Links) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0] = self.kind as u8;
         bytes[1] = self.flags.bits();
+        bytes[2] = links.link;
+        bytes[3] = links.echo;
         let words = [self.sender.0, self.target.0, self.item, self.item_seq, self.stream_seq];
         for (place, word) in bytes[4..].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -141,6 +217,10 @@ impl FrameHeader {
     /// The header of a frame and its body; `None` if it is too short or of an
     /// unknown kind.
     pub fn decode(frame: &[u8]) -> Option<(Self, &[u8])> {
+        Self::decode_linked(frame).map(|(header, _, body)| (header, body))
+    }
+
+    pub(crate) fn decode_linked(frame: &[u8]) -> Option<(Self, Links, &[u8])> {
         let (head, body) = frame.split_first_chunk::<{ Self::BYTES }>()?;
         let word =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -153,8 +233,21 @@ impl FrameHeader {
             item_seq: word(16),
             stream_seq: word(20),
         };
-        Some((header, body))
+        Some((header, Links { link: head[2], echo: head[3] }, body))
     }
+}
+
+/// Which meeting of two peers a targeted frame belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Links {
+    /// The sender's number of the meeting.
+    pub(crate) link: u8,
+    /// The target's number of it, as far as the sender knows.
+    pub(crate) echo: u8,
+}
+
+impl Links {
+    pub(crate) const NONE: Self = Self { link: 0, echo: 0 };
 }
 
 /// Something that a port found on the backbone.
@@ -184,4 +277,76 @@ pub enum BusEvent<'a> {
         /// What follows it, valid during the call.
         body: &'a [u8],
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> FrameHeader {
+        FrameHeader {
+            kind: Kind::Item,
+            flags: FrameFlags::IMAGE | FrameFlags::LAST,
+            sender: Incarnation(0x0403_0201),
+            target: Incarnation(0x0807_0605),
+            item: 0x0c0b_0a09,
+            item_seq: 0x100f_0e0d,
+            stream_seq: 0x1413_1211,
+        }
+    }
+
+    #[test]
+    fn every_field_has_its_place() {
+        let bytes = header().encode_linked(Links { link: 0xaa, echo: 0xbb });
+        assert_eq!(bytes[..4], [4, 0x03, 0xaa, 0xbb]);
+        assert_eq!(bytes[4..], (1..=20).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let mut frame = header().encode_linked(Links { link: 7, echo: 9 }).to_vec();
+        frame.extend_from_slice(b"body");
+        assert_eq!(FrameHeader::decode(&frame), Some((header(), &b"body"[..])));
+        let (_, links, _) = FrameHeader::decode_linked(&frame).unwrap();
+        assert_eq!(links, Links { link: 7, echo: 9 });
+    }
+
+    #[test]
+    fn every_kind_survives_the_wire_and_no_other_number_is_a_kind() {
+        let known = (0..=255).filter(|&number| Kind::from_wire(number).is_some());
+        let known: Vec<u8> = known.collect();
+        assert_eq!(known, [1, 2, 3, 4, 5, 6, 16, 17, 18, 19, 20, 21, 22]);
+        for number in known {
+            let kind = Kind::from_wire(number).unwrap();
+            assert_eq!(kind as u8, number);
+            let side = (number > 1).then_some(if number < 16 { Role::Hub } else { Role::Server });
+            assert_eq!(kind.sender(), side);
+        }
+    }
+
+    #[test]
+    fn a_short_frame_and_an_unknown_kind_are_nothing() {
+        let frame = header().encode();
+        for length in 0..FrameHeader::BYTES {
+            assert_eq!(FrameHeader::decode(&frame[..length]), None);
+        }
+        let mut unknown = frame;
+        unknown[0] = 99;
+        assert_eq!(FrameHeader::decode(&unknown), None);
+    }
+
+    #[test]
+    fn a_flag_of_a_later_version_is_kept() {
+        let mut frame = header().encode();
+        frame[1] = 0x81;
+        let (header, _) = FrameHeader::decode(&frame).unwrap();
+        assert!(header.flags.contains(FrameFlags::IMAGE));
+        assert_eq!(header.encode()[1], 0x81);
+    }
+
+    #[test]
+    fn an_incarnation_is_never_nobody() {
+        let drawn: std::collections::BTreeSet<_> = (0..64).map(|_| Incarnation::random()).collect();
+        assert!(drawn.len() > 60 && !drawn.contains(&Incarnation::ALL));
+    }
 }

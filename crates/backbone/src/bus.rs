@@ -1,0 +1,114 @@
+//! What hubs and servers see of the backbone.
+
+use tapeline_rssl::Time;
+
+use crate::frame::{BusEvent, FrameHeader, Incarnation};
+
+/// How publishing a frame went. It never blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// On its way, or first in the queue of this port.
+    Sent,
+    /// Lost, because the queue is full. Its place in the stream is used up, so
+    /// every peer sees a [`BusEvent::Gap`].
+    Dropped,
+    /// Not sent: the target is not up.
+    NoPeer,
+    /// Not sent: longer than the backbone carries. Peers see no gap.
+    TooLarge,
+}
+
+/// The half of a port that sends.
+pub trait Publish {
+    /// Sends `header` with the concatenation of `parts` as its body. Sender,
+    /// place in the stream and link are filled in.
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published;
+
+    /// Whether so much waits in the queue that sources should be read no
+    /// further for a while (a bounded one: a peer that is stuck for longer
+    /// loses frames and recovers from images).
+    fn is_congested(&self) -> bool;
+}
+
+/// One member of the backbone: a hub's or a server's port.
+pub trait Bus {
+    /// The half that sends.
+    type Outbound: Publish;
+
+    /// Who this port is.
+    fn incarnation(&self) -> Incarnation;
+
+    /// The half that sends.
+    fn outbound(&mut self) -> &mut Self::Outbound;
+
+    /// Hands at most about `limit` received frames, and what became of peers,
+    /// to `on_event`, with the sending half to answer at once. Returns the
+    /// number of frames read, also those for others.
+    fn poll(
+        &mut self,
+        now: Time,
+        limit: usize,
+        on_event: impl FnMut(BusEvent<'_>, &mut Self::Outbound),
+    ) -> usize;
+
+    /// Sends what waits in the queue, and presence when it is due. Call it
+    /// every turn. Returns the number of frames sent.
+    fn work(&mut self, now: Time) -> usize;
+
+    /// Says goodbye: peers see [`BusEvent::PeerDown`] at once. What is
+    /// published after this still goes out, but no presence does.
+    fn leave(&mut self, now: Time);
+
+    /// What happened so far.
+    fn counters(&self) -> Counters;
+
+    /// Why this port is of no use any more; `None` while it works. The only
+    /// way on is a new engine with new ports.
+    fn failure(&self) -> Option<&str>;
+
+    /// [`Publish::publish`] on the sending half.
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
+        self.outbound().publish(header, parts)
+    }
+
+    /// [`Publish::is_congested`] of the sending half.
+    fn is_congested(&mut self) -> bool {
+        self.outbound().is_congested()
+    }
+}
+
+/// Counts of a port since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Frames given to the network, presence included.
+    pub sent: u64,
+    /// Frames that had to wait in the queue.
+    pub queued: u64,
+    /// Frames lost because the queue was full or the network stayed away while
+    /// they were in it.
+    pub dropped: u64,
+    /// Frames given to a network on which nobody listened.
+    pub unheard: u64,
+    /// Frames not sent, as their target was not up.
+    pub no_peer: u64,
+    /// Frames not sent, as they were too long.
+    pub too_large: u64,
+    /// Frames received, of all kinds and for all targets.
+    pub received: u64,
+    /// Holes seen in the streams of peers.
+    pub gaps: u64,
+    /// Frames missing in those holes.
+    pub lost: u64,
+    /// Frames for this port of an earlier meeting with their sender.
+    pub stale: u64,
+    /// Frames to all from a peer that was not up yet.
+    pub early: u64,
+    /// Bytes that were no frame, and presence that could not be read.
+    pub malformed: u64,
+    /// Frames of peers for which there was no room in the table.
+    pub crowded: u64,
+    /// Bytes that wait in the queue now.
+    pub queue_bytes: usize,
+    /// Peers that are up now.
+    pub peers: usize,
+}

@@ -1,0 +1,484 @@
+//! Where hubs and servers meet: one string of the configuration becomes the
+//! Aeron channels of each role.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+
+use crate::error::BackboneError;
+use crate::frame::Role;
+use crate::settings::{EngineSettings, check_mtu, check_term};
+
+/// The stream of a hub's data unless the channel says another; requests have
+/// the next number.
+const DATA_STREAM: i32 = 1001;
+
+/// Where hubs and servers meet.
+///
+/// | channel | data, hub to servers | requests, servers to hub |
+/// |---|---|---|
+/// | `aeron:ipc` | shared memory | shared memory |
+/// | `aeron:udp?endpoint=GROUP:PORT` | multicast group | the same group, port + 1 |
+/// | `aeron:udp?control=HOST:PORT` | unicast to each server that asks the hub at HOST:PORT | unicast to HOST, port + 1 |
+///
+/// The last octet of a multicast group must be odd: Aeron speaks back on the
+/// next address. With `control`, a channel is one hub; a server has a port for
+/// each of them.
+///
+/// Further parameters, separated by `|`: `interface` (address of the network
+/// interface, with or without `/bits`), `ttl`, `mtu`, `term-length` (bytes, of
+/// data), `fc` (flow control of data: `max`, `min` or `tagged`, with Aeron's
+/// arguments; default `max`), `stream-id` (of data, default 1001; requests have
+/// the next one).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channels {
+    text: String,
+    media: Media,
+    interface: Option<String>,
+    ttl: Option<u8>,
+    mtu_bytes: Option<u32>,
+    term_bytes: Option<u32>,
+    flow_control: Option<String>,
+    stream: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Media {
+    Ipc,
+    Multicast(Endpoint),
+    /// Of the hub.
+    Unicast(Endpoint),
+}
+
+/// Host and port; the port is below 65535, so that there is a next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Endpoint {
+    host: String,
+    port: u16,
+}
+
+/// One Aeron stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stream {
+    pub(crate) uri: String,
+    pub(crate) id: i32,
+}
+
+/// The streams of one role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Streams {
+    pub(crate) publication: Stream,
+    pub(crate) subscription: Stream,
+    /// The longest message that the publication takes, in bytes.
+    pub(crate) max_message_bytes: usize,
+}
+
+/// Aeron's own limit for a message.
+const MAX_MESSAGE_BYTES: u32 = 16 << 20;
+
+impl Channels {
+    /// Reads a channel of the configuration.
+    pub fn parse(text: &str) -> Result<Self, BackboneError> {
+        read(text).map_err(|problem| BackboneError::Channel { channel: text.to_owned(), problem })
+    }
+
+    /// Whether frames cross a network, where the driver has more to do.
+    pub const fn is_network(&self) -> bool {
+        !matches!(self.media, Media::Ipc)
+    }
+
+    /// What a port of `role` opens. `window_bytes` and `socket_bytes` are the
+    /// receiver's window and socket buffer.
+    pub(crate) fn streams(
+        &self,
+        role: Role,
+        settings: &EngineSettings,
+        (window_bytes, socket_bytes): (u32, u32),
+    ) -> Streams {
+        let term_bytes = match role {
+            Role::Hub => self.term_bytes.unwrap_or(settings.data_term_bytes),
+            Role::Server => settings.request_term_bytes,
+        };
+        let mtu_bytes = self.mtu_bytes.unwrap_or_else(|| match self.media {
+            Media::Ipc => settings.ipc_mtu_bytes,
+            _ => settings.mtu_bytes,
+        });
+        let mut publication = self.sending(role);
+        let _ = write!(publication, "mtu={mtu_bytes}|term-length={term_bytes}");
+        if self.is_network() {
+            let _ = write!(publication, "|so-sndbuf={socket_bytes}");
+        }
+        let mut subscription = self.receiving(role);
+        // A reader that falls behind is left behind, and comes back by itself.
+        subscription.push_str("tether=false|rejoin=true");
+        if self.is_network() {
+            let _ = write!(subscription, "|so-rcvbuf={socket_bytes}|rcv-wnd={window_bytes}");
+        }
+        Streams {
+            publication: Stream { uri: publication, id: self.stream_from(role) },
+            subscription: Stream { uri: subscription, id: self.stream_from(role.other()) },
+            max_message_bytes: (term_bytes / 8).min(MAX_MESSAGE_BYTES) as usize,
+        }
+    }
+
+    const fn stream_from(&self, role: Role) -> i32 {
+        match role {
+            Role::Hub => self.stream,
+            Role::Server => self.stream + 1,
+        }
+    }
+
+    /// The channel on which `role` sends, open for more parameters.
+    fn sending(&self, role: Role) -> String {
+        match (&self.media, role) {
+            (Media::Ipc, _) => "aeron:ipc?".to_owned(),
+            (Media::Multicast(group), _) => self.multicast(group, role),
+            (Media::Unicast(hub), Role::Hub) => self.with_flow_control(format!(
+                "aeron:udp?control={}|control-mode=dynamic|",
+                hub.at(0)
+            )),
+            (Media::Unicast(hub), Role::Server) => {
+                self.with_interface(format!("aeron:udp?endpoint={}|", hub.at(1)))
+            }
+        }
+    }
+
+    /// The channel on which `role` receives, open for more parameters.
+    fn receiving(&self, role: Role) -> String {
+        match (&self.media, role) {
+            (Media::Ipc, _) => "aeron:ipc?".to_owned(),
+            (Media::Multicast(group), _) => {
+                self.with_interface(format!("aeron:udp?endpoint={}|", group.of(role.other())))
+            }
+            (Media::Unicast(hub), Role::Hub) => format!("aeron:udp?endpoint={}|", hub.at(1)),
+            (Media::Unicast(hub), Role::Server) => format!(
+                "aeron:udp?endpoint={}:0|control={}|control-mode=dynamic|",
+                self.own_address(hub),
+                hub.at(0)
+            ),
+        }
+    }
+
+    fn multicast(&self, group: &Endpoint, role: Role) -> String {
+        let mut uri = self.with_interface(format!("aeron:udp?endpoint={}|", group.of(role)));
+        if let Some(ttl) = self.ttl {
+            let _ = write!(uri, "ttl={ttl}|");
+        }
+        match role {
+            Role::Hub => self.with_flow_control(uri),
+            Role::Server => uri + "fc=max|",
+        }
+    }
+
+    fn with_flow_control(&self, uri: String) -> String {
+        uri + "fc=" + self.flow_control.as_deref().unwrap_or("max") + "|"
+    }
+
+    fn with_interface(&self, uri: String) -> String {
+        match &self.interface {
+            Some(interface) => uri + "interface=" + interface + "|",
+            None => uri,
+        }
+    }
+
+    /// Where a server receives what a hub sends to it alone.
+    fn own_address(&self, hub: &Endpoint) -> &str {
+        let any = if hub.address().is_some_and(|hub| hub.is_ipv6()) { "[::]" } else { "0.0.0.0" };
+        let interface = self.interface.as_deref().unwrap_or(any);
+        interface.split_once('/').map_or(interface, |(address, _)| address)
+    }
+}
+
+impl FromStr for Channels {
+    type Err = BackboneError;
+
+    fn from_str(text: &str) -> Result<Self, BackboneError> {
+        Self::parse(text)
+    }
+}
+
+impl std::fmt::Display for Channels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Endpoint {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wanted = || format!("'{text}' is not HOST:PORT");
+        let (host, port) = text.rsplit_once(':').ok_or_else(wanted)?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let well_formed = match bare {
+            Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => !host.is_empty() && !host.contains([':', '[', ']', '/']),
+        };
+        let port: u16 = port.parse().map_err(|_| wanted())?;
+        if !well_formed {
+            return Err(wanted());
+        }
+        if port == 0 || port == u16::MAX {
+            return Err(format!(
+                "port {port}: a port from 1 to 65534 is needed, as the next one is used too"
+            ));
+        }
+        Ok(Self { host: host.to_owned(), port })
+    }
+
+    fn at(&self, offset: u16) -> String {
+        format!("{}:{}", self.host, self.port + offset)
+    }
+
+    /// Where `role` sends.
+    fn of(&self, role: Role) -> String {
+        self.at(match role {
+            Role::Hub => 0,
+            Role::Server => 1,
+        })
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.host.trim_matches(['[', ']']).parse().ok()
+    }
+
+    fn check_group(&self) -> Result<(), String> {
+        let Some(address) = self.address().filter(IpAddr::is_multicast) else {
+            return Err(format!(
+                "endpoint '{}' is no multicast address; for unicast, name the hub with control=HOST:PORT",
+                self.host
+            ));
+        };
+        let last = match address {
+            IpAddr::V4(address) => address.octets()[3],
+            IpAddr::V6(address) => address.octets()[15],
+        };
+        if last.is_multiple_of(2) {
+            return Err(format!(
+                "the last octet of multicast address {address} must be odd, as Aeron answers on the next address"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn read(text: &str) -> Result<Channels, String> {
+    let (media, parameters) = text.split_once('?').unwrap_or((text, ""));
+    let mut endpoint = None;
+    let mut control = None;
+    let mut channels = Channels {
+        text: text.to_owned(),
+        media: Media::Ipc,
+        interface: None,
+        ttl: None,
+        mtu_bytes: None,
+        term_bytes: None,
+        flow_control: None,
+        stream: DATA_STREAM,
+    };
+    for parameter in parameters.split('|').filter(|parameter| !parameter.is_empty()) {
+        let Some((key, value)) = parameter.split_once('=') else {
+            return Err(format!("'{parameter}' is not key=value"));
+        };
+        match key {
+            "endpoint" => endpoint = Some(Endpoint::parse(value)?),
+            "control" => control = Some(Endpoint::parse(value)?),
+            _ => channels.set(key, value)?,
+        }
+    }
+    channels.media = match (media, endpoint, control) {
+        ("aeron:ipc", None, None) => Media::Ipc,
+        ("aeron:ipc", ..) => return Err("shared memory has neither endpoint nor control".into()),
+        ("aeron:udp", Some(group), None) => {
+            group.check_group()?;
+            Media::Multicast(group)
+        }
+        ("aeron:udp", None, Some(hub)) => Media::Unicast(hub),
+        ("aeron:udp", ..) => {
+            return Err(
+                "either endpoint=GROUP:PORT (multicast) or control=HUBHOST:PORT (unicast) is needed"
+                    .into(),
+            );
+        }
+        _ => return Err("it must begin with aeron:ipc or aeron:udp?".into()),
+    };
+    Ok(channels)
+}
+
+impl Channels {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let bad = |wanted: &str| Err(format!("{key}={value}: {wanted}"));
+        match key {
+            "interface" => {
+                let (address, bits) = value.split_once('/').unwrap_or((value, "32"));
+                let is_address = address.parse::<Ipv4Addr>().is_ok()
+                    || address.trim_matches(['[', ']']).parse::<std::net::Ipv6Addr>().is_ok();
+                if !is_address || bits.parse::<u8>().is_err() {
+                    return bad(
+                        "the address of a network interface is needed, as 10.1.0.5 or 10.1.0.0/24",
+                    );
+                }
+                self.interface = Some(value.to_owned());
+            }
+            "ttl" => match value.parse() {
+                Ok(ttl) => self.ttl = Some(ttl),
+                Err(_) => return bad("a number from 0 to 255 is needed"),
+            },
+            "mtu" => match value.parse() {
+                Ok(bytes) if check_mtu("mtu", bytes).is_ok() => self.mtu_bytes = Some(bytes),
+                _ => return bad("a multiple of 32 from 1024 to 65504 is needed"),
+            },
+            "term-length" => match value.parse() {
+                Ok(bytes) if check_term("term", bytes).is_ok() => self.term_bytes = Some(bytes),
+                _ => return bad("a power of two from 65536 to 1073741824 bytes is needed"),
+            },
+            "fc" => match value.split(',').next() {
+                Some("max" | "min" | "tagged") => self.flow_control = Some(value.to_owned()),
+                _ => return bad("max, min or tagged is needed"),
+            },
+            "stream-id" => match value.parse() {
+                Ok(stream) if (1..i32::MAX).contains(&stream) => self.stream = stream,
+                _ => return bad("a number from 1 to 2147483646 is needed"),
+            },
+            _ => {
+                return Err(format!(
+                    "'{key}' is none of endpoint, control, interface, ttl, mtu, term-length, fc, stream-id"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streams(text: &str, role: Role) -> Streams {
+        let settings = EngineSettings::default();
+        Channels::parse(text).unwrap().streams(role, &settings, (1000, 2000))
+    }
+
+    fn problem(text: &str) -> String {
+        Channels::parse(text).unwrap_err().to_string()
+    }
+
+    /// What a role sends, the other one receives: the same stream at the same
+    /// place.
+    fn meets(text: &str) {
+        for role in [Role::Hub, Role::Server] {
+            let from = streams(text, role).publication;
+            let to = streams(text, role.other()).subscription;
+            assert_eq!(from.id, to.id, "{text}");
+        }
+        let hub = streams(text, Role::Hub);
+        assert_ne!(hub.publication.id, hub.subscription.id, "{text}");
+    }
+
+    #[test]
+    fn shared_memory() {
+        let hub = streams("aeron:ipc", Role::Hub);
+        assert_eq!(hub.publication.uri, "aeron:ipc?mtu=8192|term-length=16777216");
+        assert_eq!(hub.publication.id, 1001);
+        assert_eq!(hub.subscription.uri, "aeron:ipc?tether=false|rejoin=true");
+        assert_eq!(hub.subscription.id, 1002);
+        assert_eq!(hub.max_message_bytes, 2 << 20);
+        assert_eq!(streams("aeron:ipc", Role::Server).max_message_bytes, 512 << 10);
+        meets("aeron:ipc");
+        assert!(!Channels::parse("aeron:ipc").unwrap().is_network());
+    }
+
+    #[test]
+    fn multicast() {
+        let text = "aeron:udp?endpoint=224.0.1.1:40456|interface=127.0.0.1|ttl=4";
+        let hub = streams(text, Role::Hub);
+        assert_eq!(
+            hub.publication.uri,
+            "aeron:udp?endpoint=224.0.1.1:40456|interface=127.0.0.1|ttl=4|fc=max|mtu=1408|term-length=16777216|so-sndbuf=2000"
+        );
+        assert_eq!(
+            hub.subscription.uri,
+            "aeron:udp?endpoint=224.0.1.1:40457|interface=127.0.0.1|tether=false|rejoin=true|so-rcvbuf=2000|rcv-wnd=1000"
+        );
+        let server = streams(text, Role::Server);
+        assert!(server.publication.uri.contains("endpoint=224.0.1.1:40457|"));
+        assert!(server.subscription.uri.contains("endpoint=224.0.1.1:40456|"));
+        meets(text);
+        assert!(Channels::parse(text).unwrap().is_network());
+    }
+
+    #[test]
+    fn unicast() {
+        let text = "aeron:udp?control=hub-a:41000|interface=10.0.0.7/24|fc=min";
+        let hub = streams(text, Role::Hub);
+        assert!(
+            hub.publication
+                .uri
+                .starts_with("aeron:udp?control=hub-a:41000|control-mode=dynamic|fc=min|mtu=1408|")
+        );
+        assert!(hub.subscription.uri.starts_with("aeron:udp?endpoint=hub-a:41001|tether"));
+        let server = streams(text, Role::Server);
+        assert!(
+            server
+                .publication
+                .uri
+                .starts_with("aeron:udp?endpoint=hub-a:41001|interface=10.0.0.7/24|mtu")
+        );
+        assert!(server.subscription.uri.starts_with(
+            "aeron:udp?endpoint=10.0.0.7:0|control=hub-a:41000|control-mode=dynamic|tether"
+        ));
+        meets(text);
+        let anywhere = streams("aeron:udp?control=[fe80::1]:41000", Role::Server);
+        assert!(anywhere.subscription.uri.contains("endpoint=[::]:0|control=[fe80::1]:41000"));
+        let anywhere = streams("aeron:udp?control=hub-a:41000", Role::Server);
+        assert!(anywhere.subscription.uri.contains("endpoint=0.0.0.0:0|control=hub-a:41000"));
+    }
+
+    #[test]
+    fn parameters_of_the_channel_go_before_the_settings() {
+        let hub = streams("aeron:ipc?mtu=4096|term-length=65536|stream-id=7", Role::Hub);
+        assert_eq!(hub.publication.uri, "aeron:ipc?mtu=4096|term-length=65536");
+        assert_eq!((hub.publication.id, hub.subscription.id), (7, 8));
+        assert_eq!(hub.max_message_bytes, 8192);
+    }
+
+    #[test]
+    fn the_text_is_kept() {
+        let text = "aeron:udp?endpoint=239.1.2.3:4000";
+        assert_eq!(Channels::parse(text).unwrap().to_string(), text);
+        assert_eq!(text.parse::<Channels>().unwrap(), Channels::parse(text).unwrap());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases = [
+            ("", "must begin with"),
+            ("udp://239.1.1.1:4000", "must begin with"),
+            ("aeron:ipc?endpoint=239.1.1.1:4000", "neither"),
+            ("aeron:udp", "either endpoint=GROUP:PORT"),
+            ("aeron:udp?", "either endpoint=GROUP:PORT"),
+            ("aeron:udp?endpoint=239.1.1.1:4000|control=h:4000", "either"),
+            ("aeron:udp?endpoint=239.1.1.2:4000", "must be odd"),
+            ("aeron:udp?endpoint=10.1.1.1:4000", "no multicast address"),
+            ("aeron:udp?endpoint=hub-a:4000", "no multicast address"),
+            ("aeron:udp?endpoint=239.1.1.1", "not HOST:PORT"),
+            ("aeron:udp?endpoint=239.1.1.1:99999", "not HOST:PORT"),
+            ("aeron:udp?control=fe80::1:4000", "not HOST:PORT"),
+            ("aeron:udp?control=:4000", "not HOST:PORT"),
+            ("aeron:udp?control=h:65535", "from 1 to 65534"),
+            ("aeron:udp?control=h:0", "from 1 to 65534"),
+            ("aeron:udp?control=h:1|interface=eth0", "address of a network interface"),
+            ("aeron:udp?control=h:1|interface=10.0.0.1/x", "address of a network interface"),
+            ("aeron:udp?control=h:1|ttl=256", "from 0 to 255"),
+            ("aeron:ipc?mtu=1400", "multiple of 32"),
+            ("aeron:ipc?term-length=16m", "power of two"),
+            ("aeron:ipc?fc=fast", "max, min or tagged"),
+            ("aeron:ipc?stream-id=0", "from 1"),
+            ("aeron:ipc?reliable=false", "none of endpoint"),
+            ("aeron:ipc?mtu", "not key=value"),
+        ];
+        for (text, expected) in cases {
+            let problem = problem(text);
+            assert!(problem.contains(expected), "{text}: {problem}");
+            assert!(problem.contains(&format!("'{text}'")), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The body of a presence frame.
+
+use crate::frame::{Incarnation, Role};
+
+/// The layout's version; a body of another one is not read.
+const VERSION: u8 = 1;
+const HEAD_BYTES: usize = 4;
+const SEEN_BYTES: usize = 5;
+
+/// The longest name of a port, in bytes.
+pub(crate) const MAX_NAME_BYTES: usize = 64;
+
+/// What a port says about itself.
+///
+/// ```text
+///  0         1      2             3            4      4 + n
+///  | version | role | name length | peer count | name | peer count x | incarnation | link |
+///    u8 = 1    u8     u8 n          u8           UTF-8                 u32 LE        u8
+/// ```
+///
+/// Role is 1 for a hub and 2 for a server. The peers are those that the sender
+/// hears, each with the number that the sender gave to this meeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Presence<'a> {
+    pub(crate) role: Role,
+    pub(crate) name: &'a str,
+    seen: &'a [u8],
+}
+
+/// A peer that is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) peer: Incarnation,
+    pub(crate) link: u8,
+}
+
+impl<'a> Presence<'a> {
+    /// `None` unless every part of the layout is there; bytes behind it are
+    /// for later versions.
+    pub(crate) fn decode(body: &'a [u8]) -> Option<Self> {
+        let ([version, role, name_length, count], rest) = body.split_first_chunk::<HEAD_BYTES>()?;
+        if *version != VERSION || usize::from(*name_length) > MAX_NAME_BYTES {
+            return None;
+        }
+        let (name, rest) = rest.split_at_checked(usize::from(*name_length))?;
+        let seen = rest.get(..usize::from(*count) * SEEN_BYTES)?;
+        Some(Self { role: Role::from_wire(*role)?, name: std::str::from_utf8(name).ok()?, seen })
+    }
+
+    /// The number that the sender gave to its meeting with `peer`; 0 if it
+    /// does not hear it.
+    pub(crate) fn link_to(&self, peer: Incarnation) -> u8 {
+        let wanted = peer.0.to_le_bytes();
+        let mut seen = self.seen.chunks_exact(SEEN_BYTES);
+        seen.find(|entry| entry[..4] == wanted).map_or(0, |entry| entry[4])
+    }
+}
+
+/// Writes a body over what `out` held.
+pub(crate) fn write_presence(
+    out: &mut Vec<u8>,
+    role: Role,
+    name: &str,
+    seen: impl Iterator<Item = Seen>,
+) {
+    let name = cut(name);
+    out.clear();
+    out.extend_from_slice(&[VERSION, role.to_wire(), name.len() as u8, 0]);
+    out.extend_from_slice(name.as_bytes());
+    let mut count = 0;
+    for seen in seen.take(usize::from(u8::MAX)) {
+        out.extend_from_slice(&seen.peer.0.to_le_bytes());
+        out.push(seen.link);
+        count += 1;
+    }
+    out[3] = count;
+}
+
+/// The longest prefix of whole characters that a body carries.
+fn cut(name: &str) -> &str {
+    let mut end = name.len().min(MAX_NAME_BYTES);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(peer: u32, link: u8) -> Seen {
+        Seen { peer: Incarnation(peer), link }
+    }
+
+    fn body(name: &str, peers: &[Seen]) -> Vec<u8> {
+        let mut out = vec![9; 3];
+        write_presence(&mut out, Role::Server, name, peers.iter().copied());
+        out
+    }
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let bytes = body("edge", &[seen(0x0403_0201, 5)]);
+        assert_eq!(bytes, [1, 2, 4, 1, b'e', b'd', b'g', b'e', 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let bytes = body("edge-1", &[seen(7, 1), seen(8, 255)]);
+        let presence = Presence::decode(&bytes).unwrap();
+        assert_eq!((presence.role, presence.name), (Role::Server, "edge-1"));
+        let links = [7, 8, 9].map(|peer| presence.link_to(Incarnation(peer)));
+        assert_eq!(links, [1, 255, 0]);
+    }
+
+    #[test]
+    fn no_prefix_of_a_body_is_a_body() {
+        let bytes = body("edge", &[seen(7, 1)]);
+        for length in 0..bytes.len() {
+            assert_eq!(Presence::decode(&bytes[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn other_versions_roles_and_names_that_are_no_text_are_refused() {
+        let good = body("edge", &[]);
+        for (at, byte) in [(0, 2), (1, 0), (1, 3), (4, 0xff)] {
+            let mut bad = good.clone();
+            bad[at] = byte;
+            assert_eq!(Presence::decode(&bad), None, "byte {at} = {byte}");
+        }
+        let mut longer = good;
+        longer.push(0);
+        assert!(Presence::decode(&longer).is_some());
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let name = "é".repeat(40);
+        let bytes = body(&name, &[seen(7, 1)]);
+        let presence = Presence::decode(&bytes).unwrap();
+        assert_eq!(presence.name, "é".repeat(32));
+        let odd = format!("x{name}");
+        assert_eq!(Presence::decode(&body(&odd, &[])).unwrap().name.len(), 63);
+    }
+
+    #[test]
+    fn more_peers_than_a_body_counts_are_left_out() {
+        let many: Vec<_> = (1..=300).map(|peer| seen(peer, 1)).collect();
+        let bytes = body("", &many);
+        let presence = Presence::decode(&bytes).unwrap();
+        assert_eq!(presence.link_to(Incarnation(255)), 1);
+        assert_eq!(presence.link_to(Incarnation(256)), 0);
+    }
+}

@@ -1,0 +1,255 @@
+//! The table of peers: who is heard, who hears us, and what is missing.
+
+use std::time::Duration;
+
+use tapeline_rssl::Time;
+
+use super::body::{MAX_NAME_BYTES, Presence, Seen};
+use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links, Role};
+
+/// The peers of the other role.
+///
+/// A peer is *heard* as soon as a frame of it comes, and *up* when it also
+/// hears us: it names us in its presence, or sends a frame to us. Only what
+/// comes from a peer that is up counts. This way neither side speaks to one
+/// that cannot hear it, and no request is lost at the start.
+///
+/// Each time a peer is heard anew, the table numbers the meeting. A peer that
+/// forgot us and met us again gives another number, which is how we learn that
+/// its memory of us is gone: it goes down and up. A frame to us that echoes an
+/// older number of ours belongs to a meeting that we gave up, and is dropped.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    me: Incarnation,
+    role: Role,
+    silence: Duration,
+    max_peers: usize,
+    table: Vec<Peer>,
+    last_link: u8,
+    last_expiry: Option<Time>,
+    /// A peer does not know yet that it is heard.
+    pub(crate) news: bool,
+}
+
+#[derive(Debug)]
+struct Peer {
+    incarnation: Incarnation,
+    name: String,
+    heard: Time,
+    /// The number of the frame that comes next.
+    next_seq: u32,
+    /// Our number of this meeting; never 0.
+    link: u8,
+    /// Its number of this meeting; 0 while it is not up.
+    their_link: u8,
+}
+
+/// A peer that is up, and what a frame to it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meeting {
+    pub(crate) peer: Incarnation,
+    pub(crate) links: Links,
+}
+
+/// What a frame means to the owner of the table, in this order: the peer goes
+/// down, it comes up, frames of it are missing, the frame is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) down: bool,
+    pub(crate) up: Option<Meeting>,
+    pub(crate) gap: bool,
+    pub(crate) deliver: bool,
+    /// Frames that are missing, as far as it can be told.
+    pub(crate) lost: u32,
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Why a frame is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It belongs to an earlier meeting.
+    Stale,
+    /// It is to all, of a peer that is not up.
+    Early,
+    /// Its body is no presence.
+    Malformed,
+    /// The table is full.
+    Crowded,
+}
+
+impl Verdict {
+    fn fault(fault: Fault) -> Self {
+        Self { fault: Some(fault), ..Self::default() }
+    }
+}
+
+impl Peers {
+    /// A table of `role` itself, called `me`. A peer is gone after `silence`.
+    pub(crate) fn new(me: Incarnation, role: Role, silence: Duration, max_peers: usize) -> Self {
+        Self {
+            me,
+            role,
+            silence,
+            max_peers: max_peers.min(usize::from(u8::MAX)),
+            table: Vec::new(),
+            last_link: 0,
+            last_expiry: None,
+            news: true,
+        }
+    }
+
+    /// The name of a peer, empty while it is unknown.
+    pub(crate) fn name(&self, peer: Incarnation) -> &str {
+        self.table.iter().find(|entry| entry.incarnation == peer).map_or("", |peer| &peer.name)
+    }
+
+    /// All that are heard, for our own presence.
+    pub(crate) fn seen(&self) -> impl Iterator<Item = Seen> + '_ {
+        self.table.iter().map(|peer| Seen { peer: peer.incarnation, link: peer.link })
+    }
+
+    /// Takes note of a frame.
+    pub(crate) fn hear(
+        &mut self,
+        now: Time,
+        header: &FrameHeader,
+        links: Links,
+        body: &[u8],
+    ) -> Verdict {
+        if header.kind == Kind::Presence {
+            return self.hear_presence(now, header, body);
+        }
+        if header.kind.sender() != Some(self.role.other()) || header.sender == Incarnation::ALL {
+            return Verdict::default();
+        }
+        let Some(at) = self.place(now, header.sender, header.stream_seq) else {
+            return Verdict::fault(Fault::Crowded);
+        };
+        let me = self.me;
+        let peer = &mut self.table[at];
+        let mut verdict = peer.follow(now, header.stream_seq);
+        peer.next_seq = header.stream_seq.wrapping_add(1);
+        if header.target == me {
+            if links.echo != peer.link || links.link == 0 {
+                verdict.fault = Some(Fault::Stale);
+                return verdict;
+            }
+            peer.hears_us(links.link, &mut verdict);
+            verdict.deliver = true;
+        } else if header.target == Incarnation::ALL {
+            verdict.deliver = peer.their_link != 0;
+            verdict.fault = (!verdict.deliver).then_some(Fault::Early);
+        }
+        verdict
+    }
+
+    fn hear_presence(&mut self, now: Time, header: &FrameHeader, body: &[u8]) -> Verdict {
+        let Some(presence) = Presence::decode(body) else {
+            return Verdict::fault(Fault::Malformed);
+        };
+        if presence.role != self.role.other() || header.sender == Incarnation::ALL {
+            return Verdict::default();
+        }
+        if header.flags.contains(FrameFlags::BYE) {
+            return self.goodbye(header.sender);
+        }
+        let Some(at) = self.place(now, header.sender, header.stream_seq) else {
+            return Verdict::fault(Fault::Crowded);
+        };
+        let me = self.me;
+        let peer = &mut self.table[at];
+        let mut verdict = peer.follow(now, header.stream_seq);
+        peer.next_seq = header.stream_seq;
+        if peer.name != presence.name {
+            peer.name.clear();
+            peer.name.push_str(presence.name);
+        }
+        peer.hears_us(presence.link_to(me), &mut verdict);
+        verdict
+    }
+
+    fn goodbye(&mut self, peer: Incarnation) -> Verdict {
+        let Some(at) = self.find(peer) else { return Verdict::default() };
+        let down = self.table.swap_remove(at).their_link != 0;
+        Verdict { down, ..Verdict::default() }
+    }
+
+    fn find(&self, peer: Incarnation) -> Option<usize> {
+        self.table.iter().position(|entry| entry.incarnation == peer)
+    }
+
+    /// Where the peer is, entered if it is new and there is room.
+    fn place(&mut self, now: Time, peer: Incarnation, stream_seq: u32) -> Option<usize> {
+        if let Some(at) = self.find(peer) {
+            return Some(at);
+        }
+        if self.table.len() >= self.max_peers {
+            return None;
+        }
+        self.last_link = self.last_link.checked_add(1).unwrap_or(1);
+        self.news = true;
+        self.table.push(Peer {
+            incarnation: peer,
+            name: String::with_capacity(MAX_NAME_BYTES),
+            heard: now,
+            next_seq: stream_seq,
+            link: self.last_link,
+            their_link: 0,
+        });
+        Some(self.table.len() - 1)
+    }
+
+    /// Forgets peers that were silent for too long; `on_down` gets those that
+    /// were up.
+    ///
+    /// When this itself was not called for more than half the time of silence,
+    /// we were the ones that stood still: everyone gets half of it again,
+    /// because what they said in between may still wait to be read.
+    pub(crate) fn expire(&mut self, now: Time, mut on_down: impl FnMut(Incarnation)) {
+        let last = self.last_expiry.replace(now).unwrap_or(now);
+        let half = self.silence / 2;
+        if now.since(last) > half {
+            let grace = Time::from_nanos(now.as_nanos().saturating_sub(half.as_nanos() as u64));
+            for peer in &mut self.table {
+                peer.heard = peer.heard.max(grace);
+            }
+            return;
+        }
+        let silence = self.silence;
+        self.table.retain(|peer| {
+            let alive = now.since(peer.heard) <= silence;
+            if !alive && peer.their_link != 0 {
+                on_down(peer.incarnation);
+            }
+            alive
+        });
+    }
+}
+
+impl Peer {
+    /// Whether the frame `stream_seq` is the one that comes next. Only a peer
+    /// that is up can have gaps: of another one, nothing was used.
+    fn follow(&mut self, now: Time, stream_seq: u32) -> Verdict {
+        self.heard = now;
+        let ahead = stream_seq.wrapping_sub(self.next_seq);
+        let gap = ahead != 0 && self.their_link != 0;
+        let lost = if gap && ahead < 1 << 31 { ahead } else { 0 };
+        Verdict { gap, lost, ..Verdict::default() }
+    }
+
+    /// The peer calls its meeting with us `link`; 0 means that it does not
+    /// hear us.
+    fn hears_us(&mut self, link: u8, verdict: &mut Verdict) {
+        if link == self.their_link {
+            return;
+        }
+        verdict.down = self.their_link != 0;
+        verdict.gap = false;
+        verdict.lost = 0;
+        self.their_link = link;
+        verdict.up = (link != 0).then_some(Meeting {
+            peer: self.incarnation,
+            links: Links { link: self.link, echo: link },
+        });
+    }
+}

@@ -1,0 +1,231 @@
+//! How Aeron is set up.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::BackboneError;
+
+/// Which media driver moves the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// One inside this process, worked by the caller's own thread. Nothing
+    /// else runs, and no other thread is in the way.
+    Embedded {
+        /// Its directory, on a memory file system. It is emptied at the start,
+        /// so no two drivers may have the same one. `None` takes a new one in
+        /// `/dev/shm`.
+        directory: Option<PathBuf>,
+    },
+    /// One of another process, by its directory: an `aeronmd`, or the embedded
+    /// one of a hub on the same host. Its time-outs and loss repair are its
+    /// own; those here do not reach it.
+    External {
+        /// Its directory.
+        directory: PathBuf,
+    },
+}
+
+/// How an engine is set up. The defaults are for a local network with round
+/// trips of some ten microseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineSettings {
+    /// Default: embedded, in a directory of its own.
+    pub driver: Driver,
+
+    /// Longest datagram on the network without IP and UDP headers, in bytes: a
+    /// multiple of 32 up to 65504. All members must use the same. Default
+    /// 1408; 8192 where the path carries jumbo frames.
+    pub mtu_bytes: u32,
+    /// Longest piece over shared memory, in bytes. Default 8192.
+    pub ipc_mtu_bytes: u32,
+    /// One of the three terms of a hub's stream, in bytes: a power of two from
+    /// 64 KiB to 1 GiB. A frame may be an eighth of it. Default 16 MiB.
+    pub data_term_bytes: u32,
+    /// The same for what servers ask of hubs. Default 4 MiB.
+    pub request_term_bytes: u32,
+    /// How much a receiver lets a hub be ahead of it, in bytes: the longest
+    /// stall without loss times the rate. At most half a term. Default 2 MiB,
+    /// a tenth of a second at 100,000 small messages a second and more.
+    pub receiver_window_bytes: u32,
+    /// Socket buffers, in bytes. `net.core.rmem_max` and `wmem_max` bound
+    /// them, and the receive buffer bounds the window. Default 2 MiB.
+    pub socket_buffer_bytes: u32,
+
+    /// Longest wait before a receiver of multicast asks for what it missed; a
+    /// round trip of the network. Default 20 µs.
+    pub nak_backoff: Duration,
+    /// How many receivers share the waiting when all of them miss the same.
+    /// Default 2.
+    pub nak_group_size: usize,
+    /// For how long a sender ignores further requests for what it has just sent
+    /// again; one or two round trips. Default 200 µs.
+    pub retransmit_linger: Duration,
+
+    /// How often the driver looks at its time-outs. Default 50 ms.
+    pub timer_interval: Duration,
+    /// After how long without a word a sender's stream is given up by a
+    /// receiver. Default 400 ms.
+    pub image_liveness: Duration,
+    /// How often receivers tell their position. Default 20 ms.
+    pub status_interval: Duration,
+    /// After how long without a position a receiver is forgotten by a sender.
+    /// Default 500 ms.
+    pub connection_timeout: Duration,
+    /// For how long a closed stream can still be repaired. Default 200 ms.
+    pub publication_linger: Duration,
+    /// After how long a reader over shared memory that is the last of several
+    /// by three quarters of the window is left behind. Default 200 ms.
+    pub window_limit_timeout: Duration,
+    /// After how long such a reader may come back. Default 100 ms.
+    pub resting_timeout: Duration,
+    /// After how long without a sign of life a client is dead to its driver.
+    ///
+    /// It is also the longest this thread may stand still without having to
+    /// build its engine anew, so it is not as short as the rest; presence
+    /// finds dead peers sooner. Default 5 s.
+    pub client_liveness: Duration,
+    /// How often the client gives the sign. Default 100 ms.
+    pub keepalive_interval: Duration,
+    /// After how long without a sign of life a driver is dead to its clients.
+    /// Default 5 s.
+    pub driver_timeout: Duration,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            driver: Driver::Embedded { directory: None },
+            mtu_bytes: 1408,
+            ipc_mtu_bytes: 8192,
+            data_term_bytes: 16 << 20,
+            request_term_bytes: 4 << 20,
+            receiver_window_bytes: 2 << 20,
+            socket_buffer_bytes: 2 << 20,
+            nak_backoff: Duration::from_micros(20),
+            nak_group_size: 2,
+            retransmit_linger: Duration::from_micros(200),
+            timer_interval: ms(50),
+            image_liveness: ms(400),
+            status_interval: ms(20),
+            connection_timeout: ms(500),
+            publication_linger: ms(200),
+            window_limit_timeout: ms(200),
+            resting_timeout: ms(100),
+            client_liveness: Duration::from_secs(5),
+            keepalive_interval: ms(100),
+            driver_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The smallest and the largest term that Aeron has.
+const TERM_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=1 << 30;
+
+impl EngineSettings {
+    /// Whether Aeron can work with them.
+    pub fn check(&self) -> Result<(), BackboneError> {
+        check_mtu("mtu_bytes", self.mtu_bytes)?;
+        check_mtu("ipc_mtu_bytes", self.ipc_mtu_bytes)?;
+        check_term("data_term_bytes", self.data_term_bytes)?;
+        check_term("request_term_bytes", self.request_term_bytes)?;
+        if self.client_liveness <= self.keepalive_interval * 2 {
+            return Err(BackboneError::Setting {
+                setting: "client_liveness",
+                value: format!("{:?}", self.client_liveness),
+                problem: "it must be more than two keepalive intervals",
+            });
+        }
+        Ok(())
+    }
+
+    /// The window and the socket buffer that this host allows.
+    pub(crate) fn bounded(&self, limits: HostLimits) -> (u32, u32) {
+        let socket = self.socket_buffer_bytes.min(limits.receive_bytes);
+        (self.receiver_window_bytes.min(socket), socket)
+    }
+}
+
+pub(crate) fn check_mtu(setting: &'static str, bytes: u32) -> Result<(), BackboneError> {
+    if (1024..=65504).contains(&bytes) && bytes.is_multiple_of(32) {
+        return Ok(());
+    }
+    Err(BackboneError::Setting {
+        setting,
+        value: bytes.to_string(),
+        problem: "it must be a multiple of 32 from 1024 to 65504",
+    })
+}
+
+pub(crate) fn check_term(setting: &'static str, bytes: u32) -> Result<(), BackboneError> {
+    if TERM_BYTES.contains(&bytes) && bytes.is_power_of_two() {
+        return Ok(());
+    }
+    Err(BackboneError::Setting {
+        setting,
+        value: bytes.to_string(),
+        problem: "it must be a power of two from 65536 to 1073741824",
+    })
+}
+
+/// What the host allows, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HostLimits {
+    pub(crate) receive_bytes: u32,
+}
+
+impl HostLimits {
+    /// Of this host; no limit where it does not tell.
+    pub(crate) fn read() -> Self {
+        Self::read_from(Path::new("/proc/sys/net/core/rmem_max"))
+    }
+
+    fn read_from(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        Self { receive_bytes: text.trim().parse().unwrap_or(u32::MAX) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_hold() {
+        EngineSettings::default().check().unwrap();
+    }
+
+    #[test]
+    fn what_aeron_refuses_is_refused_by_name() {
+        let defaults = EngineSettings::default;
+        let cases = [
+            ("mtu_bytes", EngineSettings { mtu_bytes: 1400, ..defaults() }),
+            ("ipc_mtu_bytes", EngineSettings { ipc_mtu_bytes: 1 << 16, ..defaults() }),
+            ("data_term_bytes", EngineSettings { data_term_bytes: 3 << 20, ..defaults() }),
+            ("request_term_bytes", EngineSettings { request_term_bytes: 4096, ..defaults() }),
+            (
+                "client_liveness",
+                EngineSettings { client_liveness: Duration::from_millis(200), ..defaults() },
+            ),
+        ];
+        for (name, settings) in cases {
+            let text = settings.check().unwrap_err().to_string();
+            assert!(text.contains(name), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_hosts_limit_bounds_socket_and_window() {
+        let settings = EngineSettings::default();
+        let roomy = HostLimits { receive_bytes: u32::MAX };
+        assert_eq!(settings.bounded(roomy), (2 << 20, 2 << 20));
+        let tight = HostLimits { receive_bytes: 212_992 };
+        assert_eq!(settings.bounded(tight), (212_992, 212_992));
+    }
+
+    #[test]
+    fn a_host_that_does_not_tell_has_no_limit() {
+        let limits = HostLimits::read_from(Path::new("/nonexistent/rmem_max"));
+        assert_eq!(limits.receive_bytes, u32::MAX);
+    }
+}

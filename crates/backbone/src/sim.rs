@@ -1,0 +1,266 @@
+//! A backbone in memory, with the faults that a test asks for.
+//!
+//! Time is what the callers of its ports say it is; chance is the seed's. Two
+//! runs that do the same see the same.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tapeline_rssl::Time;
+
+use crate::frame::{Incarnation, Role};
+use crate::outbound::{Offer, Sink};
+use crate::port::{Port, PortSettings, Source};
+
+/// A member of a simulated backbone.
+pub type SimPort = Port<SimSink, SimSource>;
+
+/// The longest frame that a simulated backbone carries, in bytes.
+pub const MAX_FRAME_BYTES: usize = 2 << 20;
+
+/// Everything between the ports. Clones are handles to the same network.
+#[derive(Clone, Debug)]
+pub struct Network(Rc<RefCell<World>>);
+
+#[derive(Debug)]
+struct World {
+    now: Time,
+    random: u64,
+    delay: Duration,
+    members: BTreeMap<Incarnation, Member>,
+    paths: BTreeMap<(Incarnation, Incarnation), Path>,
+    /// Gives frames that arrive at the same time the order of their sending.
+    serial: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    role: Role,
+    stuck: bool,
+    broken: bool,
+    inbox: BTreeMap<(Time, u64), Vec<u8>>,
+}
+
+/// One direction between two members.
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    cut: bool,
+    /// Of a million frames.
+    lost: u32,
+    delay: Option<Duration>,
+    /// When the last frame on it arrives: the next one does not overtake it.
+    last: Time,
+}
+
+impl Network {
+    /// A network that carries every frame within no time, until told otherwise.
+    pub fn new(seed: u64) -> Self {
+        Self(Rc::new(RefCell::new(World {
+            now: Time::ZERO,
+            random: seed,
+            delay: Duration::ZERO,
+            members: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            serial: 0,
+        })))
+    }
+
+    /// A new member. It leaves the network when it is dropped.
+    pub fn port(&self, settings: PortSettings) -> SimPort {
+        let me = settings.incarnation;
+        let member =
+            Member { role: settings.role, stuck: false, broken: false, inbox: BTreeMap::new() };
+        self.0.borrow_mut().members.insert(me, member);
+        let sink = SimSink { network: self.clone(), me };
+        let source = SimSource { network: self.clone(), me };
+        Port::new(settings, sink, source)
+    }
+
+    /// How long frames take on every path that has no delay of its own.
+    pub fn set_delay(&self, delay: Duration) {
+        self.0.borrow_mut().delay = delay;
+    }
+
+    /// How long frames take from one member to another.
+    pub fn set_path_delay(&self, from: Incarnation, to: Incarnation, delay: Duration) {
+        self.0.borrow_mut().path(from, to).delay = Some(delay);
+    }
+
+    /// Loses `per_million` of the frames from one member to another.
+    pub fn set_loss(&self, from: Incarnation, to: Incarnation, per_million: u32) {
+        self.0.borrow_mut().path(from, to).lost = per_million;
+    }
+
+    /// Carries nothing from one member to another until [`Self::heal`].
+    pub fn cut(&self, from: Incarnation, to: Incarnation) {
+        self.0.borrow_mut().path(from, to).cut = true;
+    }
+
+    /// Carries frames again.
+    pub fn heal(&self, from: Incarnation, to: Incarnation) {
+        self.0.borrow_mut().path(from, to).cut = false;
+    }
+
+    /// [`Self::cut`] in both directions.
+    pub fn partition(&self, one: Incarnation, other: Incarnation) {
+        self.cut(one, other);
+        self.cut(other, one);
+    }
+
+    /// [`Self::heal`] in both directions, without loss.
+    pub fn join(&self, one: Incarnation, other: Incarnation) {
+        for (from, to) in [(one, other), (other, one)] {
+            self.heal(from, to);
+            self.set_loss(from, to, 0);
+        }
+    }
+
+    /// Whether the network refuses frames of a member for now, as an Aeron
+    /// publication does under back-pressure.
+    pub fn set_stuck(&self, member: Incarnation, stuck: bool) {
+        if let Some(member) = self.0.borrow_mut().members.get_mut(&member) {
+            member.stuck = stuck;
+        }
+    }
+
+    /// Ends the use of a member's port for good, as the death of a driver
+    /// does.
+    pub fn break_port(&self, member: Incarnation) {
+        if let Some(member) = self.0.borrow_mut().members.get_mut(&member) {
+            member.broken = true;
+        }
+    }
+
+    /// When the next frame that is under way arrives.
+    pub fn next_arrival(&self) -> Option<Time> {
+        let world = self.0.borrow();
+        let first = |member: &Member| member.inbox.keys().next().map(|&(due, _)| due);
+        world.members.values().filter_map(first).min()
+    }
+}
+
+impl World {
+    fn path(&mut self, from: Incarnation, to: Incarnation) -> &mut Path {
+        self.paths.entry((from, to)).or_default()
+    }
+
+    /// The next number of `SplitMix64`.
+    fn chance(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn send(&mut self, from: Incarnation, head: &[u8], parts: &[&[u8]]) -> Offer {
+        let Some(sender) = self.members.get(&from) else { return Offer::Failed };
+        if sender.broken {
+            return Offer::Failed;
+        }
+        if sender.stuck {
+            return Offer::Busy;
+        }
+        let wanted = sender.role.other();
+        let listens =
+            |(to, member): (&Incarnation, &Member)| (member.role == wanted).then_some(*to);
+        let receivers: Vec<_> = self.members.iter().filter_map(listens).collect();
+        if receivers.is_empty() {
+            return Offer::Unheard;
+        }
+        let mut frame = head.to_vec();
+        parts.iter().for_each(|part| frame.extend_from_slice(part));
+        for to in receivers {
+            self.carry(from, to, &frame);
+        }
+        Offer::Taken
+    }
+
+    fn carry(&mut self, from: Incarnation, to: Incarnation, frame: &[u8]) {
+        let dice = self.chance() % 1_000_000;
+        let (now, usual) = (self.now, self.delay);
+        let path = self.path(from, to);
+        if path.cut || dice < u64::from(path.lost) {
+            return;
+        }
+        path.last = path.last.max(now.after(path.delay.unwrap_or(usual)));
+        let due = path.last;
+        self.serial += 1;
+        let serial = self.serial;
+        if let Some(member) = self.members.get_mut(&to) {
+            member.inbox.insert((due, serial), frame.to_vec());
+        }
+    }
+
+    fn receive(&mut self, me: Incarnation) -> Option<Vec<u8>> {
+        let now = self.now;
+        let inbox = &mut self.members.get_mut(&me)?.inbox;
+        let first = inbox.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+}
+
+/// Sends into a [`Network`].
+#[derive(Debug)]
+pub struct SimSink {
+    network: Network,
+    me: Incarnation,
+}
+
+impl Sink for SimSink {
+    fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer {
+        self.network.0.borrow_mut().send(self.me, head, parts)
+    }
+
+    fn max_frame_bytes(&self) -> usize {
+        MAX_FRAME_BYTES
+    }
+
+    fn work(&mut self, now: Time) {
+        let mut world = self.network.0.borrow_mut();
+        world.now = world.now.max(now);
+    }
+
+    fn failure(&self) -> Option<&str> {
+        let world = self.network.0.borrow();
+        let broken = world.members.get(&self.me).is_none_or(|member| member.broken);
+        broken.then_some("the simulated network broke this port")
+    }
+}
+
+/// Receives from a [`Network`].
+#[derive(Debug)]
+pub struct SimSource {
+    network: Network,
+    me: Incarnation,
+}
+
+impl Source for SimSource {
+    fn poll(&mut self, now: Time, limit: usize, mut on_frame: impl FnMut(&[u8])) -> usize {
+        self.work(now);
+        for count in 0..limit {
+            // The network is free again before the frame is handled: its
+            // reader may publish.
+            let Some(frame) = self.network.0.borrow_mut().receive(self.me) else { return count };
+            on_frame(&frame);
+        }
+        limit
+    }
+
+    fn work(&mut self, now: Time) {
+        let mut world = self.network.0.borrow_mut();
+        world.now = world.now.max(now);
+    }
+
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Drop for SimSource {
+    fn drop(&mut self) {
+        self.network.0.borrow_mut().members.remove(&self.me);
+    }
+}

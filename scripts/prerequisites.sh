@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Makes sure that what Tapeline is built and tested with is there.
+#
+#   scripts/prerequisites.sh [build]   C compiler, libclang, libuuid, libbsd and
+#                                      a CMake of 3.30 or later
+#   scripts/prerequisites.sh test      also a JDK 17, Maven, iproute2, nftables
+#
+# On Debian and Ubuntu, root gets the missing packages installed; anyone else
+# is told what to install. CMake goes to .tools, for this project only. When all
+# is there, nothing is done. Missing test tools fail the call in continuous
+# integration (CI is set); elsewhere the tests that need them are left out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+level=${1:-build}
+cmake_least=3.30
+tools=.tools
+
+has_command() { type -P "$1" > /dev/null; }
+
+# $1 is at least $2.
+at_least() { [[ $(printf '%s\n' "$2" "$1" | sort -V | head -1) == "$2" ]]; }
+
+cmake_version() { "$1" --version 2> /dev/null | sed -n '1s/^cmake version //p'; }
+
+good_cmake() { has_command "$1" && at_least "$(cmake_version "$1")" "$cmake_least"; }
+
+# A header of a library: what a -dev package brings.
+has_header() { echo "#include <$1>" | cc -E -x c - > /dev/null 2>&1; }
+
+# The library that bindgen loads, where its loader looks for it.
+has_libclang() {
+    [[ -n ${LIBCLANG_PATH:-} ]] && return
+    ldconfig -p 2> /dev/null | grep -Eq 'libclang(-[0-9.]+)?\.so' && return
+    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' > /dev/null
+}
+
+# The headers that libclang itself needs to read any C file: stddef.h and such.
+has_clang_headers() {
+    compgen -G '/usr/lib/llvm-*/lib/clang/*/include/stddef.h' > /dev/null ||
+        compgen -G '/usr/lib/clang/*/include/stddef.h' > /dev/null
+}
+
+has_python_venv() { python3 -c 'import ensurepip, venv' > /dev/null 2>&1; }
+
+has_jdk() {
+    has_command javac && [[ $(javac -version 2>&1) =~ ([0-9]+) ]] && ((BASH_REMATCH[1] >= 17))
+}
+
+missing=()
+need() { # package, then the check that it is there
+    local package=$1
+    shift
+    "$@" || missing+=("$package")
+}
+
+# Installs the packages that are missing, or says which.
+# Returns 1 when some are still missing.
+install_missing() {
+    ((${#missing[@]})) || return 0
+    if [[ $(id -u) == 0 ]] && has_command apt-get; then
+        echo "installing: ${missing[*]}"
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            "${missing[@]}" > /dev/null
+        return
+    fi
+    echo "missing; as root: apt-get install ${missing[*]}" >&2
+    return 1
+}
+
+build_tools() {
+    missing=()
+    need gcc has_command cc
+    need libc6-dev has_header stdio.h
+    need make has_command make
+    need pkg-config has_command pkg-config
+    need libclang-dev has_libclang
+    has_clang_headers || [[ " ${missing[*]} " == *" libclang-dev "* ]] || missing+=(libclang-dev)
+    need uuid-dev has_header uuid/uuid.h
+    need libbsd-dev has_header bsd/stdlib.h
+    if ! good_cmake "$tools/cmake/bin/cmake" && ! good_cmake cmake; then
+        need python3-venv has_python_venv
+    fi
+    install_missing
+}
+
+# A CMake of the project's own, unless the system's will do.
+local_cmake() {
+    good_cmake "$tools/cmake/bin/cmake" && return
+    good_cmake cmake && return
+    echo "installing CMake into $tools/cmake"
+    rm -rf "$tools/cmake"
+    mkdir -p "$tools"
+    python3 -m venv "$tools/cmake"
+    "$tools/cmake/bin/pip" install --quiet --disable-pip-version-check "cmake>=$cmake_least,<4"
+    good_cmake "$tools/cmake/bin/cmake" || {
+        echo "$tools/cmake/bin/cmake does not run" >&2
+        return 1
+    }
+}
+
+test_tools() {
+    missing=()
+    need openjdk-17-jdk-headless has_jdk
+    need maven has_command mvn
+    need iproute2 has_command ip
+    need nftables has_command nft
+    if ! install_missing; then
+        if [[ -n ${CI:-} ]]; then
+            return 1
+        fi
+        echo "without them, the tests that need them are left out" >&2
+    fi
+}
+
+case $level in
+    build)
+        build_tools
+        local_cmake
+        ;;
+    test)
+        build_tools
+        local_cmake
+        test_tools
+        ;;
+    *)
+        echo "usage: scripts/prerequisites.sh [build|test]" >&2
+        exit 2
+        ;;
+esac
