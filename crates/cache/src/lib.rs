@@ -1,1 +1,38 @@
 //! Last-value images of items, and updates merged for slow consumers.
+//!
+//! * [`Image`]: the last value of one item, kept from the messages of its
+//!   stream, from which newcomers are served.
+//! * [`Conflation`]: updates of one stream merged into one while its receiver
+//!   cannot keep up.
+//!
+//! Both are pure: messages in, bytes out, no clock, no I/O. Neither allocates
+//! for an update once it has seen values of similar size.
+
+mod cell;
+mod changes;
+mod conflation;
+mod content;
+mod data;
+mod elements;
+mod error;
+mod fields;
+mod filter;
+mod image;
+mod keyed;
+mod limits;
+mod map;
+mod parts;
+mod rows;
+mod rules;
+mod series;
+mod summary;
+mod vector;
+mod vector_log;
+mod wire;
+
+pub use conflation::{Conflation, Merged};
+pub use error::CacheError;
+pub use image::{Applied, Image};
+pub use limits::Limits;
+pub use parts::{Parts, RefreshPart};
+pub use rules::FieldRules;
