@@ -1,0 +1,236 @@
+//! What a reactor, a listener and an outgoing connection are told.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use tapeline_rssl::{ClientConfig, ServerConfig};
+
+use crate::ChannelError;
+
+/// Bytes in one output buffer of the vendor's servers.
+const BUFFER_BYTES: usize = 6144;
+
+/// What holds for all sessions of a reactor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReactorConfig {
+    /// Milliseconds that output may wait for company before it is written;
+    /// 0 (default): it is written at the end of each poll. The vendor's
+    /// `flushInterval` with `timedWrites`.
+    pub flush_interval_ms: u32,
+    /// A session whose backlog reaches this many bytes is written to at once,
+    /// without waiting for the flush. Default 65,536.
+    pub flush_bytes: usize,
+    /// Connections accepted per listener in one poll; the rest wait for the
+    /// next. Default 64.
+    pub accepts_per_poll: usize,
+    /// Host names that may be resolved at one time, each by a thread of its
+    /// own. A `connect` beyond it fails. Default 32.
+    pub max_lookups: usize,
+    /// Feeds the key exchange, WebSocket keys and masks of all sessions,
+    /// together with a counter. Default 0, which makes runs repeatable; use
+    /// [`random_seed`] in production.
+    pub seed: u64,
+}
+
+impl Default for ReactorConfig {
+    fn default() -> Self {
+        Self {
+            flush_interval_ms: 0,
+            flush_bytes: 64 * 1024,
+            accepts_per_poll: 64,
+            max_lookups: 32,
+            seed: 0,
+        }
+    }
+}
+
+/// A number that no one can foretell, from the randomness with which the
+/// standard library seeds its hash maps.
+pub fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Options of a TCP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Send small segments at once (`TCP_NODELAY`). Default true; false trades
+    /// latency for fewer segments. The vendor's `tcpNoDelay`.
+    pub nodelay: bool,
+    /// Bytes of the kernel's send buffer (`SO_SNDBUF`). Default `None`: the
+    /// kernel tunes it. The vendor's `tcpSendBufSize`.
+    pub send_buffer_bytes: Option<usize>,
+    /// Bytes of the kernel's receive buffer (`SO_RCVBUF`). Default `None`: the
+    /// kernel tunes it. The vendor's `tcpRecvBufSize`.
+    pub recv_buffer_bytes: Option<usize>,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self { nodelay: true, send_buffer_bytes: None, recv_buffer_bytes: None }
+    }
+}
+
+/// How much output of one session may wait for its peer, in bytes behind the
+/// kernel's send buffer.
+///
+/// ```text
+///   0 ........ ok ................ breach ................................ max
+///              |  <- Drained          |  Sent::Slow from here on            |  Sent::Full
+/// ```
+///
+/// A session that reached `breach_bytes` is slow until it fell to `ok_bytes`.
+/// The vendor's servers count buffers of 6 KiB; these are the values of a
+/// published tuning of theirs: `maxOutputBuffers` 1600,
+/// `outputThresholdBreach` 30 %, `outputThresholdOK` 10 %.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// At this backlog the session becomes slow. Default 2,949,120: 30 % of
+    /// `max_bytes`.
+    pub breach_bytes: usize,
+    /// At this backlog a slow session has drained. Default 983,040: 10 % of
+    /// `max_bytes`.
+    pub ok_bytes: usize,
+    /// No message is queued that makes the backlog larger than this. Default
+    /// 9,830,400: 1,600 buffers of 6,144 bytes.
+    pub max_bytes: usize,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self::from_buffers(1600, 30, 10)
+    }
+}
+
+impl OutputLimits {
+    /// The limits in the vendor's terms: a number of 6 KiB buffers, and the
+    /// thresholds in percent of it.
+    pub const fn from_buffers(buffers: usize, breach_percent: u8, ok_percent: u8) -> Self {
+        let max_bytes = buffers * BUFFER_BYTES;
+        Self {
+            breach_bytes: max_bytes / 100 * breach_percent as usize,
+            ok_bytes: max_bytes / 100 * ok_percent as usize,
+            max_bytes,
+        }
+    }
+
+    pub(crate) const fn check(&self) -> Result<(), ChannelError> {
+        let Self { breach_bytes, ok_bytes, max_bytes } = *self;
+        if ok_bytes < breach_bytes && breach_bytes <= max_bytes {
+            Ok(())
+        } else {
+            Err(ChannelError::OutputLimits { breach_bytes, ok_bytes, max_bytes })
+        }
+    }
+}
+
+/// What holds for one session, accepted or connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// Options of its socket.
+    pub socket: SocketOptions,
+    /// How much may wait for its peer.
+    pub output: OutputLimits,
+    /// Put messages that are sent together into one frame. Default true; the
+    /// vendor's `rsslMsgPacking`.
+    pub packing: bool,
+    /// Bytes taken from its socket in one poll, so that a loud peer cannot
+    /// starve the others. Default 131,072; the last read may go over it.
+    pub read_bytes_per_poll: usize,
+    /// Milliseconds that a closed session's socket is kept to send what is
+    /// queued and to see the peer's end. Default 2,000.
+    pub close_ms: u32,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            socket: SocketOptions::default(),
+            output: OutputLimits::default(),
+            packing: true,
+            read_bytes_per_poll: 128 * 1024,
+            close_ms: 2_000,
+        }
+    }
+}
+
+/// A listener, and what it grants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenConfig {
+    /// What its RSSL connections agree to. `limits.output_bytes` is set by
+    /// the reactor, so that [`OutputLimits::max_bytes`] is what counts.
+    pub rssl: ServerConfig,
+    /// Its sessions.
+    pub session: SessionOptions,
+    /// Sessions at one time, handshakes included. A client beyond it is
+    /// refused with a connect nak. Default 1,024; the vendor's `maxMounts`.
+    pub max_sessions: usize,
+    /// Clients that may be in the course of being refused. A connection
+    /// beyond it is dropped. Default 64.
+    pub max_refusals: usize,
+    /// Let several sockets listen on the same port, the kernel spreading the
+    /// clients (`SO_REUSEPORT`). Default false; without effect outside Unix.
+    pub reuse_port: bool,
+    /// Connections that the kernel holds until they are accepted.
+    /// Default 1,024.
+    pub backlog: u16,
+}
+
+impl Default for ListenConfig {
+    fn default() -> Self {
+        Self {
+            rssl: ServerConfig::default(),
+            session: SessionOptions::default(),
+            max_sessions: 1024,
+            max_refusals: 64,
+            reuse_port: false,
+            backlog: 1024,
+        }
+    }
+}
+
+/// An outgoing connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectConfig {
+    /// What its RSSL connection asks for. `limits.output_bytes` is set by the
+    /// reactor, so that [`OutputLimits::max_bytes`] is what counts.
+    pub rssl: ClientConfig,
+    /// Its session.
+    pub session: SessionOptions,
+    /// Milliseconds for the name to be resolved, and again for each of its
+    /// addresses to answer. Default 10,000.
+    pub connect_ms: u32,
+    /// Connect again with the next older generation of RSSL when the server
+    /// hangs up instead of answering. Default true.
+    pub fallback: bool,
+}
+
+impl Default for ConnectConfig {
+    fn default() -> Self {
+        Self {
+            rssl: ClientConfig::default(),
+            session: SessionOptions::default(),
+            connect_ms: 10_000,
+            fallback: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_thresholds_are_the_documented_ones() {
+        let limits = OutputLimits::default();
+        let values = (limits.breach_bytes, limits.ok_bytes, limits.max_bytes);
+        assert_eq!(values, (2_949_120, 983_040, 9_830_400));
+        assert!(limits.check().is_ok());
+    }
+
+    #[test]
+    fn thresholds_out_of_order_are_told() {
+        for (ok_bytes, breach_bytes, max_bytes) in [(10, 10, 20), (5, 30, 20), (0, 0, 0)] {
+            let limits = OutputLimits { breach_bytes, ok_bytes, max_bytes };
+            assert!(limits.check().is_err(), "{limits:?}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a session is sent while its own message is being delivered.
+//!
+//! The message lies in the session's buffers, so the session cannot be written
+//! to at that moment. Its sends are kept here, in order, and take place when
+//! the callback returns.
+
+use crate::live::{Live, Stage};
+use crate::{OutputLimits, Sent, SessionId};
+
+#[derive(Default)]
+pub(crate) struct Deferred {
+    /// The session that is out of the table.
+    session: Option<SessionId>,
+    is_open: bool,
+    is_slow: bool,
+    message_limit: usize,
+    output: OutputLimits,
+    /// What will wait when all this is queued.
+    backlog_bytes: usize,
+    pub(crate) full_count: u64,
+    pub(crate) messages: Messages,
+    pub(crate) close: Option<String>,
+}
+
+/// Messages, one behind the other in one buffer that is used again.
+#[derive(Default)]
+pub(crate) struct Messages {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Messages {
+    fn push(&mut self, message: &[u8]) -> &mut [u8] {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(message);
+        self.ends.push(self.bytes.len());
+        &mut self.bytes[start..]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let message = &self.bytes[start..*end];
+            start = *end;
+            message
+        })
+    }
+
+    /// Keeps the memory, unless a burst made it large.
+    pub(crate) fn clear(&mut self, retained_bytes: usize) {
+        self.bytes.clear();
+        self.bytes.shrink_to(retained_bytes);
+        self.ends.clear();
+    }
+}
+
+impl Deferred {
+    /// `live` is about to be out of the table.
+    pub(crate) fn begin(&mut self, live: &Live) {
+        self.session = Some(live.id);
+        self.is_open = live.stage == Stage::Open;
+        self.is_slow = live.is_slow;
+        self.message_limit = live.message_limit;
+        self.output = live.options.output;
+        self.backlog_bytes = live.connection.queued_bytes();
+    }
+
+    /// Its handshake is over.
+    pub(crate) fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.session = None;
+    }
+
+    pub(crate) fn is_for(&self, session: SessionId) -> bool {
+        self.session == Some(session)
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        !self.messages.ends.is_empty() || self.full_count > 0 || self.close.is_some()
+    }
+
+    /// Whether sends were told that the session is slow.
+    pub(crate) const fn is_slow(&self) -> bool {
+        self.is_slow
+    }
+
+    pub(crate) const fn backlog_bytes(&self) -> usize {
+        self.backlog_bytes
+    }
+
+    pub(crate) const fn is_open(&self) -> bool {
+        self.is_open && self.close.is_none()
+    }
+
+    pub(crate) fn send(&mut self, message: &[u8], patch: impl FnOnce(&mut [u8])) -> Sent {
+        if !self.is_open() {
+            return Sent::Gone;
+        }
+        if message.is_empty() || message.len() > self.message_limit {
+            return Sent::TooLarge;
+        }
+        if self.backlog_bytes + message.len() > self.output.max_bytes {
+            self.full_count += 1;
+            self.is_slow = true;
+            return Sent::Full;
+        }
+        patch(self.messages.push(message));
+        self.backlog_bytes += message.len();
+        self.is_slow |= self.backlog_bytes >= self.output.breach_bytes;
+        if self.is_slow { Sent::Slow } else { Sent::Queued }
+    }
+
+    pub(crate) fn close(&mut self, reason: &str) {
+        if self.is_open() {
+            self.close = Some(reason.to_owned());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! An outgoing connection until its socket is connected.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use mio::{Registry, Token};
+use tapeline_rssl::{Time, Version};
+
+use crate::stream::Stream;
+use crate::timers::NEVER;
+use crate::{CloseReason, ConnectConfig, socket};
+
+/// ```text
+///   New -> Lookup -> Connecting to the 1st address -> 2nd ... -> a session
+///     '---- an address ---^                                          |
+///                         ^------ with an older generation ----------'
+/// ```
+pub(crate) struct Dial {
+    pub(crate) config: ConnectConfig,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) step: Step,
+    /// When the step has lasted too long.
+    pub(crate) deadline: Time,
+    /// See [`Timers`](crate::timers::Timers).
+    pub(crate) armed: Time,
+    addresses: VecDeque<SocketAddr>,
+}
+
+pub(crate) enum Step {
+    New,
+    Lookup,
+    Connecting { address: SocketAddr, stream: Stream },
+}
+
+impl Dial {
+    pub(crate) fn new(host: &str, port: u16, config: ConnectConfig) -> Self {
+        Self {
+            config,
+            host: host.to_owned(),
+            port,
+            step: Step::New,
+            deadline: NEVER,
+            armed: NEVER,
+            // A host that is an address already needs no lookup.
+            addresses: host
+                .parse()
+                .map(|ip: IpAddr| SocketAddr::new(ip, port))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Whether it is known where to connect to.
+    pub(crate) fn has_addresses(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    pub(crate) fn resolved(&mut self, addresses: Vec<SocketAddr>) {
+        self.addresses = addresses.into();
+    }
+
+    /// Tries `peer` again, with another generation.
+    pub(crate) fn fall_back(&mut self, peer: SocketAddr, version: Version) {
+        self.addresses.push_front(peer);
+        self.config.rssl.version = version;
+        self.armed = NEVER;
+    }
+
+    pub(crate) fn await_lookup(&mut self, now: Time) {
+        self.step = Step::Lookup;
+        self.set_deadline(now);
+    }
+
+    /// Starts to connect to the next address that can be tried. When there is
+    /// none, the reason is about the last one, or `failure`.
+    pub(crate) fn connect_next(
+        &mut self,
+        registry: &Registry,
+        token: Token,
+        now: Time,
+        mut failure: Option<CloseReason>,
+    ) -> Result<(), CloseReason> {
+        self.step = Step::New;
+        while let Some(address) = self.addresses.pop_front() {
+            let connecting = socket::connect(address, &self.config.session.socket)
+                .map(Stream::Tcp)
+                .and_then(|mut stream| stream.register(registry, token).map(|()| stream));
+            match connecting {
+                Ok(stream) => {
+                    self.step = Step::Connecting { address, stream };
+                    self.set_deadline(now);
+                    return Ok(());
+                }
+                Err(error) => {
+                    failure = Some(CloseReason::Connect { address, text: error.to_string() });
+                }
+            }
+        }
+        Err(failure.unwrap_or_else(|| CloseReason::Lookup {
+            host: self.host.clone(),
+            text: "the name has no address".to_owned(),
+        }))
+    }
+
+    /// What to say when the deadline has passed.
+    pub(crate) fn timed_out(&self) -> CloseReason {
+        let limit_ms = self.config.connect_ms;
+        match &self.step {
+            Step::Connecting { address, .. } => {
+                CloseReason::ConnectTimeout { address: *address, limit_ms }
+            }
+            _ => CloseReason::LookupTimeout { host: self.host.clone(), limit_ms },
+        }
+    }
+
+    fn set_deadline(&mut self, now: Time) {
+        self.deadline = now.after(Duration::from_millis(u64::from(self.config.connect_ms)));
+    }
+}

@@ -1,0 +1,324 @@
+//! A connected socket and the RSSL connection on it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tapeline_rssl::{Connection, Priority, SendError, Time, Version};
+
+use crate::deferred::Deferred;
+use crate::dial::Dial;
+use crate::stream::Stream;
+use crate::timers::NEVER;
+use crate::{ListenerId, Sent, SessionCounters, SessionId, SessionOptions, Traffic, Via};
+
+/// One priority: messages stay in their order and leave as one slice.
+const PRIORITY: Priority = Priority::High;
+
+/// A read that left room took all there was, and the next byte is a new edge.
+/// Where readiness is not the kernel's own edge, only "would block" says so.
+const SHORT_READ_EMPTIES: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
+/// Who a session belongs to.
+pub(crate) enum Origin {
+    Listener(ListenerId),
+    /// Over the listener's number: gets a nak.
+    Refused(ListenerId),
+    /// The way back, for another try with an older generation.
+    Connect(Box<Dial>),
+}
+
+impl Origin {
+    pub(crate) const fn via(&self) -> Via {
+        match self {
+            Self::Listener(listener) | Self::Refused(listener) => Via::Listener(*listener),
+            Self::Connect(_) => Via::Connect,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Handshake,
+    Open,
+    /// The program knows that it is over. What is queued is still sent.
+    Closing,
+}
+
+/// What a read came to.
+pub(crate) enum Read {
+    Bytes(usize),
+    Blocked,
+    End,
+    Failed(io::Error),
+}
+
+pub(crate) struct Live {
+    pub(crate) id: SessionId,
+    pub(crate) connection: Connection,
+    pub(crate) stage: Stage,
+    pub(crate) peer: SocketAddr,
+    pub(crate) origin: Origin,
+    pub(crate) options: SessionOptions,
+    pub(crate) message_limit: usize,
+    stream: Stream,
+    /// Reading may give bytes. Stays true until the socket is known empty.
+    pub(crate) is_readable: bool,
+    /// Writing may take bytes.
+    pub(crate) is_writable: bool,
+    /// The peer's end is announced: read on until it comes.
+    pub(crate) expects_end: bool,
+    /// In the list of sessions to be read.
+    pub(crate) is_listed: bool,
+    /// In the list of sessions to be flushed.
+    pub(crate) is_dirty: bool,
+    pub(crate) is_slow: bool,
+    /// The generation to try again with, on a new socket.
+    pub(crate) redial: Option<Version>,
+    /// The socket takes no more output.
+    pub(crate) broken: Option<io::Error>,
+    /// Nothing comes any more.
+    ended: bool,
+    /// Our end is sent.
+    said_end: bool,
+    /// When a closing session's socket is given up.
+    close_at: Time,
+    /// See [`Timers`](crate::timers::Timers).
+    pub(crate) armed: Time,
+    reads: u64,
+    writes: u64,
+    slow_count: u64,
+    full_count: u64,
+}
+
+impl Live {
+    pub(crate) fn new(
+        id: SessionId,
+        stream: Stream,
+        connection: Connection,
+        peer: SocketAddr,
+        origin: Origin,
+        (options, message_bytes): (SessionOptions, usize),
+    ) -> Self {
+        Self {
+            id,
+            connection,
+            stage: Stage::Handshake,
+            peer,
+            origin,
+            options,
+            message_limit: message_bytes.min(options.output.max_bytes),
+            stream,
+            is_readable: true,
+            is_writable: true,
+            expects_end: false,
+            is_listed: false,
+            is_dirty: false,
+            is_slow: false,
+            redial: None,
+            broken: None,
+            ended: false,
+            said_end: false,
+            close_at: NEVER,
+            armed: NEVER,
+            reads: 0,
+            writes: 0,
+            slow_count: 0,
+            full_count: 0,
+        }
+    }
+
+    /// Reads once into the connection.
+    pub(crate) fn read(&mut self, now: Time) -> Read {
+        let room = self.connection.recv_buffer();
+        let wanted = room.len();
+        let read = self.stream.read(room);
+        if let Ok(count) = read {
+            self.connection.received(count, now);
+        }
+        self.after_read(read, wanted)
+    }
+
+    /// Reads what a closed session's peer still sends, for nobody.
+    pub(crate) fn read_away(&mut self, scratch: &mut [u8]) -> Read {
+        let read = self.stream.read(scratch);
+        self.after_read(read, scratch.len())
+    }
+
+    fn after_read(&mut self, read: io::Result<usize>, wanted: usize) -> Read {
+        match read {
+            Ok(0) if wanted > 0 => {
+                self.is_readable = false;
+                self.ended = true;
+                Read::End
+            }
+            Ok(count) => {
+                self.reads += 1;
+                self.is_readable = count == wanted || self.expects_end || !SHORT_READ_EMPTIES;
+                Read::Bytes(count)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.is_readable = false;
+                Read::Blocked
+            }
+            Err(error) => {
+                self.is_readable = false;
+                self.ended = true;
+                Read::Failed(error)
+            }
+        }
+    }
+
+    /// Writes what is queued, as far as the socket takes it.
+    pub(crate) fn flush(&mut self, now: Time) {
+        if !self.is_writable || self.broken.is_some() {
+            return;
+        }
+        self.connection.flush();
+        while let Some(transmit) = self.connection.poll_transmit() {
+            match self.stream.write(&transmit) {
+                Ok(count) => {
+                    self.connection.sent(count, now);
+                    self.writes += 1;
+                }
+                Err(error) => {
+                    self.is_writable = false;
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        // Read to the end: the peer's last words may be there.
+                        self.is_readable = true;
+                        self.broken = Some(error);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Queues a copy of `message`, patched.
+    pub(crate) fn queue(
+        &mut self,
+        message: &[u8],
+        patch: impl FnOnce(&mut [u8]),
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Sent> {
+        self.admit(message.len(), self.connection.queued_bytes())?;
+        let queued = if self.options.packing && message.len() <= self.connection.pack_limit() {
+            self.connection.pack(PRIORITY, message).map(patch)
+        } else {
+            scratch.clear();
+            scratch.extend_from_slice(message);
+            patch(scratch);
+            self.connection.send(PRIORITY, scratch)
+        };
+        queued.map_err(|error| match error {
+            SendError::NotActive => Sent::Gone,
+            SendError::Empty | SendError::TooLong { .. } => Sent::TooLarge,
+            SendError::OutputFull { .. } => self.full(),
+        })
+    }
+
+    /// Whether a message of `length` bytes may join a backlog of `backlog`
+    /// bytes.
+    pub(crate) fn admit(&mut self, length: usize, backlog: usize) -> Result<(), Sent> {
+        match length {
+            _ if self.stage != Stage::Open => Err(Sent::Gone),
+            _ if length == 0 || length > self.message_limit => Err(Sent::TooLarge),
+            _ if backlog + length > self.options.output.max_bytes => Err(self.full()),
+            _ => Ok(()),
+        }
+    }
+
+    fn full(&mut self) -> Sent {
+        self.full_count += 1;
+        self.set_slow();
+        Sent::Full
+    }
+
+    /// Has what was told about deferred messages hold.
+    pub(crate) fn after_deferred(&mut self, deferred: &mut Deferred) {
+        self.full_count += std::mem::take(&mut deferred.full_count);
+        if deferred.is_slow() {
+            self.set_slow();
+        }
+    }
+
+    fn set_slow(&mut self) {
+        self.slow_count += u64::from(!self.is_slow);
+        self.is_slow = true;
+    }
+
+    /// What to tell after a message was queued. A session with much to write
+    /// is written to before it is called slow.
+    pub(crate) fn keep_pace(&mut self, flush_bytes: usize, now: Time) -> Sent {
+        let eager_bytes = flush_bytes.min(self.options.output.breach_bytes);
+        if self.is_writable && self.connection.queued_bytes() >= eager_bytes {
+            self.flush(now);
+        }
+        if self.connection.queued_bytes() >= self.options.output.breach_bytes {
+            self.set_slow();
+        }
+        if self.is_slow { Sent::Slow } else { Sent::Queued }
+    }
+
+    /// Whether a slow session just drained.
+    pub(crate) fn has_drained(&mut self) -> bool {
+        let drained = self.is_slow
+            && self.stage == Stage::Open
+            && self.connection.queued_bytes() <= self.options.output.ok_bytes;
+        self.is_slow &= !drained;
+        drained
+    }
+
+    /// Starts the end: from here on only what is queued goes out.
+    pub(crate) fn start_closing(&mut self, now: Time) {
+        self.stage = Stage::Closing;
+        self.close_at = now.after(Duration::from_millis(u64::from(self.options.close_ms)));
+        self.connection.close();
+        // The connection notes its own end when it is asked.
+        while self.connection.poll_event().is_some() {}
+    }
+
+    /// Whether a closing session's socket can go: all sent and the peer's end
+    /// seen, or no hope. Closing a socket with unread bytes would take the
+    /// last bytes sent from the peer.
+    pub(crate) fn is_over(&mut self, now: Time) -> bool {
+        if self.broken.is_some() || now >= self.close_at || self.connection.close_reason().is_none()
+        {
+            return true;
+        }
+        if self.connection.is_finished() && !self.said_end {
+            self.said_end = true;
+            self.stream.end();
+        }
+        self.said_end && self.ended
+    }
+
+    pub(crate) fn next_deadline(&self) -> Time {
+        match self.stage {
+            Stage::Closing => self.close_at,
+            _ => self.connection.next_deadline().unwrap_or(NEVER),
+        }
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        let counters = self.connection.counters();
+        Traffic {
+            bytes_received: counters.bytes_received,
+            bytes_sent: counters.bytes_sent,
+            messages_received: counters.messages_received,
+            messages_sent: counters.messages_sent,
+            reads: self.reads,
+            writes: self.writes,
+        }
+    }
+
+    pub(crate) fn counters(&self) -> SessionCounters {
+        SessionCounters {
+            traffic: self.traffic(),
+            backlog_bytes: self.connection.queued_bytes(),
+            is_slow: self.is_slow,
+            slow_count: self.slow_count,
+            full_count: self.full_count,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What the program may do to sessions, inside of a poll or outside.
+
+use tapeline_rssl::Negotiated;
+
+use crate::live::Stage;
+use crate::table::Table;
+use crate::{Sent, SessionCounters, SessionId};
+
+/// Sends to the sessions of a reactor.
+///
+/// A message is copied into the packed frame that its session is filling; no
+/// system call is made before the flush, unless a backlog reaches
+/// [`ReactorConfig::flush_bytes`](crate::ReactorConfig). To the session whose
+/// message is just being delivered it is copied once more, on the way through
+/// a buffer that all sessions share.
+pub struct Outbox<'a> {
+    table: &'a mut Table,
+}
+
+impl<'a> Outbox<'a> {
+    pub(crate) fn new(table: &'a mut Table) -> Self {
+        Self { table }
+    }
+
+    /// Queues a copy of `message`.
+    pub fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
+        self.table.send(session, message, |_| {})
+    }
+
+    /// Queues a copy of `message` as `patch` changes it: the stream id of one
+    /// receiver among many. `patch` is not called unless the copy is queued.
+    pub fn send_with(
+        &mut self,
+        session: SessionId,
+        message: &[u8],
+        patch: impl FnOnce(&mut [u8]),
+    ) -> Sent {
+        self.table.send(session, message, patch)
+    }
+
+    /// Closes a session, or gives up an attempt to connect.
+    ///
+    /// What is queued is still sent, for up to
+    /// [`SessionOptions::close_ms`](crate::SessionOptions). `Closed` with
+    /// `reason` comes in this poll or the next. Nothing happens when the
+    /// session is closed already.
+    pub fn close(&mut self, session: SessionId, reason: &str) {
+        self.table.close(session, reason);
+    }
+
+    /// Whether messages can be sent to the session.
+    pub fn is_open(&self, session: SessionId) -> bool {
+        match self.table.live(session) {
+            Some(live) => live.stage == Stage::Open,
+            None => self.table.deferred.is_for(session) && self.table.deferred.is_open(),
+        }
+    }
+
+    /// Bytes that wait for the session's socket, 0 when it is gone.
+    pub fn backlog_bytes(&self, session: SessionId) -> usize {
+        match self.table.live(session) {
+            Some(live) => live.connection.queued_bytes(),
+            None if self.table.deferred.is_for(session) => self.table.deferred.backlog_bytes(),
+            None => 0,
+        }
+    }
+
+    /// What the session's two sides agreed on; `None` before and after it is
+    /// open, and while one of its own events is delivered.
+    pub fn negotiated(&self, session: SessionId) -> Option<&Negotiated> {
+        self.table.live(session)?.connection.negotiated()
+    }
+
+    /// What the session has done so far; `None` when it is gone, and while one
+    /// of its own events is delivered.
+    pub fn counters(&self, session: SessionId) -> Option<SessionCounters> {
+        self.table.live(session).map(crate::live::Live::counters)
+    }
+}

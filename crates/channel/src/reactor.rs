@@ -1,0 +1,456 @@
+//! The loop body that moves bytes, time and events.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::event::Event;
+use mio::{Events, Poll, Token, Waker};
+use tapeline_rssl::{Connection, Time};
+
+use crate::deliver::{self, Handler};
+use crate::dial::{Dial, Step};
+use crate::listener::{Listener, check_client, output_bytes};
+use crate::live::{Live, Origin};
+use crate::lookup::Lookups;
+use crate::table::{Place, Table};
+use crate::timers::NEVER;
+use crate::{
+    ChannelError, CloseReason, ConnectConfig, ListenConfig, ListenerId, Outbox, ReactorConfig,
+    ReactorCounters, SessionCounters, SessionEvent, SessionId,
+};
+
+/// Readiness taken from the kernel at one time; more comes with the next poll.
+const EVENTS: usize = 1024;
+
+const WAKER: Token = Token(usize::MAX);
+
+/// Listeners have the tokens from here on, sessions those below.
+const FIRST_LISTENER: usize = 1 << (usize::BITS - 2);
+
+/// Sockets, and the RSSL sessions on them, of one thread.
+///
+/// The [crate's front page](crate) has an example.
+pub struct Reactor {
+    poll: Poll,
+    events: Events,
+    /// `events` holds what ended the last wait.
+    woken: bool,
+    waker: Arc<Waker>,
+    listeners: Vec<Option<Listener>>,
+    lookups: Lookups,
+    table: Table,
+    config: ReactorConfig,
+    seeds: u64,
+    /// When the flush interval ends.
+    flush_at: Time,
+}
+
+/// Ends the wait of a reactor, from any thread.
+#[derive(Clone, Debug)]
+pub struct Wakeup(Arc<Waker>);
+
+impl Wakeup {
+    /// Has the running or next wait end at once. A reactor that is gone needs
+    /// no waking.
+    pub fn wake(&self) {
+        let _ = self.0.wake();
+    }
+}
+
+impl Reactor {
+    /// A reactor without any sockets.
+    pub fn new(config: ReactorConfig) -> Result<Self, ChannelError> {
+        let poll = Poll::new().map_err(ChannelError::Poll)?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(ChannelError::Poll)?);
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(EVENTS),
+            woken: false,
+            lookups: Lookups::new(Arc::clone(&waker), config.max_lookups),
+            waker,
+            listeners: Vec::new(),
+            table: Table::new(config.flush_bytes),
+            seeds: config.seed,
+            config,
+            flush_at: Time::ZERO,
+        })
+    }
+
+    /// Listens on `address`; port 0 lets the system choose one.
+    pub fn listen(
+        &mut self,
+        address: SocketAddr,
+        config: &ListenConfig,
+    ) -> Result<ListenerId, ChannelError> {
+        let id = ListenerId(self.listeners.len() as u32);
+        let mut listener = Listener::new(id, address, config)?;
+        listener
+            .register(self.poll.registry(), Token(FIRST_LISTENER + id.index()))
+            .map_err(|error| ChannelError::Listen { address, error })?;
+        self.listeners.push(Some(listener));
+        self.table.occupancy.push(crate::table::Occupancy::default());
+        Ok(id)
+    }
+
+    /// The address that is listened on; `None` when it is no longer.
+    pub fn local_addr(&self, listener: ListenerId) -> Option<SocketAddr> {
+        self.listeners.get(listener.index())?.as_ref().map(Listener::address)
+    }
+
+    /// Closes a listening socket. Its sessions stay.
+    pub fn stop_listening(&mut self, listener: ListenerId) {
+        if let Some(listener) = self.listeners.get_mut(listener.index()) {
+            *listener = None;
+        }
+    }
+
+    /// Connects to `host`, a name or an address. How it went comes as
+    /// `Opened` or `Closed`.
+    ///
+    /// A name is resolved by a thread of its own, and its addresses are tried
+    /// one after the other.
+    pub fn connect(&mut self, host: &str, port: u16, config: &ConnectConfig) -> SessionId {
+        let mut config = config.clone();
+        config.rssl.limits.output_bytes = output_bytes(&config.session.output);
+        let usable = config.session.output.check().map_err(|error| error.to_string());
+        let usable = usable.and(check_client(&config.rssl).map_err(|error| error.to_string()));
+        let dial = Box::new(Dial::new(host, port, config));
+        let id = self.table.insert(|_| Place::Dialing(dial));
+        match usable {
+            Ok(()) => self.table.dials.push_back(id),
+            Err(text) => self.table.give_up(id, CloseReason::Config(text)),
+        }
+        id
+    }
+
+    /// Does all there is to do at `now`, then waits.
+    ///
+    /// Sessions are read, their events handed to `handler`, timers run and
+    /// output is flushed. If there was nothing of all that, up to `wait` is
+    /// spent in waiting for a socket or a deadline (`None`: as long as it
+    /// takes). What ends the wait is left for the next call, so that it is
+    /// handled at a `now` read after it: **call this in a loop**.
+    ///
+    /// Returns the number of things done, among them the end of a wait; 0
+    /// means that the loop may idle.
+    pub fn poll(
+        &mut self,
+        now: Time,
+        wait: Option<Duration>,
+        mut handler: impl FnMut(SessionEvent<'_>, &mut Outbox<'_>),
+    ) -> usize {
+        self.table.now = now;
+        if !std::mem::take(&mut self.woken) {
+            self.wait(Some(Duration::ZERO));
+        }
+        let mut work = self.take_readiness();
+        work += self.take_answers();
+        work += self.dial();
+        work += self.accept();
+        work += self.read(&mut handler);
+        work += self.run_timers(&mut handler);
+        work += deliver::notices(&mut self.table, &mut handler);
+        work += self.flush_when_due();
+        if work > 0 || wait == Some(Duration::ZERO) {
+            return work;
+        }
+        self.wait(self.longest_wait(wait));
+        self.woken = !self.events.is_empty();
+        usize::from(self.woken)
+    }
+
+    /// To send or close outside of a poll.
+    pub fn outbox(&mut self) -> Outbox<'_> {
+        Outbox::new(&mut self.table)
+    }
+
+    /// Writes all output now, whatever the flush interval.
+    pub fn flush(&mut self, now: Time) {
+        self.table.now = now;
+        self.flush_at = now.after(self.flush_interval());
+        self.table.flush();
+    }
+
+    /// Closes every session and attempt to connect; listeners stay.
+    pub fn close_all(&mut self, reason: &str) {
+        let ids: Vec<_> = self.table.ids().collect();
+        for id in ids {
+            self.table.close(id, reason);
+        }
+    }
+
+    /// Sockets in use and attempts to connect; sessions that still send their
+    /// last bytes are counted.
+    pub fn session_count(&self) -> usize {
+        self.table.ids().count()
+    }
+
+    /// What a session has done so far; `None` when it is gone.
+    pub fn session_counters(&self, session: SessionId) -> Option<SessionCounters> {
+        self.table.live(session).map(Live::counters)
+    }
+
+    /// What the reactor has done so far.
+    pub fn counters(&self) -> ReactorCounters {
+        self.table.totals()
+    }
+
+    /// To end waits from other threads.
+    pub fn wakeup(&self) -> Wakeup {
+        Wakeup(Arc::clone(&self.waker))
+    }
+
+    /// When the next poll has something to do without any byte coming; `None`:
+    /// never. A moment past means at once.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let table = &self.table;
+        let is_ready = |listener: &Listener| listener.is_ready;
+        if !(table.ready.is_empty() && table.dials.is_empty() && table.notices.is_empty())
+            || self.listeners.iter().flatten().any(is_ready)
+        {
+            return Some(table.now);
+        }
+        let flush = table.has_output().then_some(self.flush_at);
+        let accept = self.listeners.iter().flatten().filter_map(Listener::retry_at).min();
+        [table.timers.next(), flush, accept].into_iter().flatten().min()
+    }
+
+    fn longest_wait(&self, wait: Option<Duration>) -> Option<Duration> {
+        let until = self.next_deadline().map(|deadline| deadline.since(self.table.now));
+        match (wait, until) {
+            (Some(wait), Some(until)) => Some(wait.min(until)),
+            (wait, until) => wait.or(until),
+        }
+    }
+
+    fn wait(&mut self, most: Option<Duration>) {
+        if let Err(error) = self.poll.poll(&mut self.events, most) {
+            self.events.clear();
+            let is_signal = error.kind() == std::io::ErrorKind::Interrupted;
+            self.table.counters.poll_errors += u64::from(!is_signal);
+        }
+    }
+
+    /// Notes which sockets are ready for what.
+    fn take_readiness(&mut self) -> usize {
+        let mut count = 0;
+        for event in &self.events {
+            count += 1;
+            match event.token() {
+                WAKER => {}
+                Token(token) if token >= FIRST_LISTENER => {
+                    let index = token - FIRST_LISTENER;
+                    if let Some(Some(listener)) = self.listeners.get_mut(index) {
+                        listener.is_ready = true;
+                    }
+                }
+                Token(index) => session_ready(&mut self.table, index as u32, event),
+            }
+        }
+        self.events.clear();
+        count
+    }
+
+    fn take_answers(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(answer) = self.lookups.next() {
+            count += 1;
+            let Some(dial) = self.table.dial_mut(answer.session) else { continue };
+            match answer.addresses {
+                Ok(addresses) => {
+                    dial.resolved(addresses);
+                    self.connect_next(answer.session, None);
+                }
+                Err(text) => {
+                    let host = dial.host.clone();
+                    self.table.give_up(answer.session, CloseReason::Lookup { host, text });
+                }
+            }
+        }
+        count
+    }
+
+    /// Takes attempts to connect one step further.
+    fn dial(&mut self) -> usize {
+        let count = self.table.dials.len();
+        for _ in 0..count {
+            let Some(id) = self.table.dials.pop_front() else { break };
+            let Some(dial) = self.table.dial_mut(id) else { continue };
+            let has_addresses = dial.has_addresses();
+            match &mut dial.step {
+                Step::New if has_addresses => self.connect_next(id, None),
+                Step::New => self.look_up(id),
+                Step::Lookup => {}
+                Step::Connecting { address, stream } => match stream.connected() {
+                    Ok(Some(peer)) => self.start_client(id, peer),
+                    Ok(None) => {}
+                    Err(error) => {
+                        let failure =
+                            CloseReason::Connect { address: *address, text: error.to_string() };
+                        self.connect_next(id, Some(failure));
+                    }
+                },
+            }
+        }
+        count
+    }
+
+    fn look_up(&mut self, id: SessionId) {
+        let now = self.table.now;
+        let Some(Place::Dialing(dial)) = self.table.place(id) else { return };
+        if let Err(reason) = self.lookups.start(id, &dial.host, dial.port) {
+            return self.table.give_up(id, reason);
+        }
+        dial.await_lookup(now);
+        self.arm_dial(id);
+    }
+
+    fn connect_next(&mut self, id: SessionId, failure: Option<CloseReason>) {
+        let now = self.table.now;
+        let Some(dial) = self.table.dial_mut(id) else { return };
+        let token = Token(id.index as usize);
+        match dial.connect_next(self.poll.registry(), token, now, failure) {
+            Ok(()) => self.arm_dial(id),
+            Err(reason) => self.table.give_up(id, reason),
+        }
+    }
+
+    fn arm_dial(&mut self, id: SessionId) {
+        let Some(dial) = self.table.dial_mut(id) else { return };
+        let (mut armed, deadline) = (dial.armed, dial.deadline);
+        self.table.timers.arm(id, &mut armed, deadline);
+        if let Some(dial) = self.table.dial_mut(id) {
+            dial.armed = armed;
+        }
+    }
+
+    /// The socket is connected: RSSL begins.
+    fn start_client(&mut self, id: SessionId, peer: SocketAddr) {
+        let seed = next_seed(&mut self.seeds);
+        let now = self.table.now;
+        let Some(place) = self.table.place(id) else { return };
+        let Place::Dialing(mut dial) = std::mem::replace(place, Place::Out) else { return };
+        let Step::Connecting { stream, .. } = std::mem::replace(&mut dial.step, Step::New) else {
+            return;
+        };
+        match Connection::client(&dial.config.rssl, seed, now) {
+            Ok(connection) => {
+                let sizes = (dial.config.session, dial.config.rssl.limits.message_bytes);
+                let armed = dial.armed;
+                let origin = Origin::Connect(dial);
+                let mut live = Live::new(id, stream, connection, peer, origin, sizes);
+                live.armed = armed;
+                self.table.settle(Box::new(live));
+            }
+            Err(error) => self.table.give_up(id, CloseReason::Config(error.to_string())),
+        }
+    }
+
+    fn accept(&mut self) -> usize {
+        let (table, registry, seeds) = (&mut self.table, self.poll.registry(), &mut self.seeds);
+        let most = self.config.accepts_per_poll;
+        let accepted = self.listeners.iter_mut().flatten();
+        accepted.map(|l| l.accept(table, registry, most, || next_seed(seeds))).sum()
+    }
+
+    /// Reads every session that may have bytes, once around.
+    fn read(&mut self, handler: &mut impl Handler) -> usize {
+        let count = self.table.ready.len();
+        for _ in 0..count {
+            let Some(index) = self.table.ready.pop_front() else { break };
+            let Some(mut live) = self.table.take(index) else { continue };
+            if !std::mem::take(&mut live.is_listed) {
+                self.table.put_back(live);
+                continue;
+            }
+            deliver::read(&mut self.table, &mut live, handler);
+            self.settle(live);
+        }
+        count
+    }
+
+    fn settle(&mut self, mut live: Box<Live>) {
+        match live.redial.take() {
+            Some(version) => self.table.redial(live, version),
+            None => self.table.settle(live),
+        }
+    }
+
+    fn run_timers(&mut self, handler: &mut impl Handler) -> usize {
+        let mut count = 0;
+        while let Some((time, id)) = self.table.timers.pop_due(self.table.now) {
+            count += 1;
+            if self.table.dial_mut(id).is_some() {
+                self.dial_due(id, time);
+            } else if self.table.live(id).is_some_and(|live| live.armed == time)
+                && let Some(mut live) = self.table.take(id.index)
+            {
+                live.armed = NEVER;
+                deliver::timeout(&mut self.table, &mut live, handler);
+                self.settle(live);
+            }
+        }
+        count
+    }
+
+    fn dial_due(&mut self, id: SessionId, time: Time) {
+        let now = self.table.now;
+        let Some(dial) = self.table.dial_mut(id) else { return };
+        if dial.armed != time {
+            return;
+        }
+        dial.armed = NEVER;
+        if dial.deadline > now {
+            self.arm_dial(id);
+        } else {
+            let failure = dial.timed_out();
+            self.connect_next(id, Some(failure));
+        }
+    }
+
+    fn flush_interval(&self) -> Duration {
+        Duration::from_millis(u64::from(self.config.flush_interval_ms))
+    }
+
+    fn flush_when_due(&mut self) -> usize {
+        let now = self.table.now;
+        if !self.table.has_output() || now < self.flush_at {
+            return 0;
+        }
+        self.flush_at = now.after(self.flush_interval());
+        self.table.flush()
+    }
+}
+
+impl std::fmt::Debug for Reactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let listeners = self.listeners.iter().flatten().count();
+        write!(f, "Reactor({listeners} listeners, {} sessions)", self.session_count())
+    }
+}
+
+/// The golden ratio makes neighbours of the counter look nothing alike.
+fn next_seed(seeds: &mut u64) -> u64 {
+    *seeds = seeds.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    *seeds
+}
+
+fn session_ready(table: &mut Table, index: u32, event: &Event) {
+    if let Some(id) = table.id_at(index)
+        && table.dial_mut(id).is_some()
+    {
+        table.dials.push_back(id);
+        return;
+    }
+    let Some(mut live) = table.take(index) else { return };
+    if event.is_readable() || event.is_read_closed() || event.is_error() {
+        live.is_readable = true;
+        live.expects_end |= event.is_read_closed() || event.is_error();
+    }
+    if event.is_writable() || event.is_error() {
+        live.is_writable = live.broken.is_none();
+        live.flush(table.now);
+    }
+    table.settle(live);
+}

@@ -1,0 +1,308 @@
+//! All sessions of a reactor, and the lists of those that want something.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use tapeline_rssl::Time;
+
+use crate::deferred::Deferred;
+use crate::dial::Dial;
+use crate::live::{Live, Origin, Stage};
+use crate::timers::Timers;
+use crate::{CloseReason, ListenerId, ReactorCounters, Sent, SessionId};
+
+/// Room for a message on its way into fragments, kept when not in use.
+const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
+
+/// Who has a place in the table.
+pub(crate) enum Place {
+    Free,
+    Dialing(Box<Dial>),
+    Live(Box<Live>),
+    /// Its session is being worked on.
+    Out,
+}
+
+struct Slot {
+    generation: u32,
+    place: Place,
+}
+
+/// What is to be told to the program next.
+pub(crate) enum Notice {
+    Drained(SessionId),
+    Closed(SessionId, CloseReason),
+    Rejected(ListenerId, SocketAddr, CloseReason),
+}
+
+/// How many connections of a listener there are.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Occupancy {
+    pub(crate) sessions: usize,
+    pub(crate) refusals: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Places of sessions with output to flush.
+    dirty: Vec<u32>,
+    /// Places of sessions to read from.
+    pub(crate) ready: VecDeque<u32>,
+    /// Attempts to connect that wait for their next step.
+    pub(crate) dials: VecDeque<SessionId>,
+    pub(crate) notices: VecDeque<Notice>,
+    pub(crate) timers: Timers,
+    pub(crate) deferred: Deferred,
+    /// By listener.
+    pub(crate) occupancy: Vec<Occupancy>,
+    pub(crate) counters: ReactorCounters,
+    flush_bytes: usize,
+    pub(crate) now: Time,
+    scratch: Vec<u8>,
+}
+
+impl Table {
+    pub(crate) fn new(flush_bytes: usize) -> Self {
+        Self { flush_bytes, ..Self::default() }
+    }
+
+    /// Gives a place to what `make` makes of its id.
+    pub(crate) fn insert(&mut self, make: impl FnOnce(SessionId) -> Place) -> SessionId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, place: Place::Free });
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        let id = SessionId { index, generation: slot.generation };
+        slot.place = make(id);
+        id
+    }
+
+    /// Frees a place. One that had 2^32 users is not used again.
+    pub(crate) fn free(&mut self, id: SessionId) {
+        let slot = &mut self.slots[id.index as usize];
+        slot.place = Place::Free;
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            self.free.push(id.index);
+        }
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.slots.iter().enumerate().filter_map(|(index, slot)| match slot.place {
+            Place::Free => None,
+            _ => Some(SessionId { index: index as u32, generation: slot.generation }),
+        })
+    }
+
+    pub(crate) fn id_at(&self, index: u32) -> Option<SessionId> {
+        let slot = self.slots.get(index as usize)?;
+        Some(SessionId { index, generation: slot.generation })
+    }
+
+    pub(crate) fn place(&mut self, id: SessionId) -> Option<&mut Place> {
+        let slot = self.slots.get_mut(id.index as usize)?;
+        (slot.generation == id.generation).then_some(&mut slot.place)
+    }
+
+    pub(crate) fn live(&self, id: SessionId) -> Option<&Live> {
+        let slot = self.slots.get(id.index as usize)?;
+        match &slot.place {
+            Place::Live(live) if slot.generation == id.generation => Some(live),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn dial_mut(&mut self, id: SessionId) -> Option<&mut Dial> {
+        match self.place(id) {
+            Some(Place::Dialing(dial)) => Some(dial),
+            _ => None,
+        }
+    }
+
+    /// Takes a session out, to be worked on; [`settle`](Self::settle) puts it
+    /// back.
+    pub(crate) fn take(&mut self, index: u32) -> Option<Box<Live>> {
+        let place = &mut self.slots.get_mut(index as usize)?.place;
+        if !matches!(place, Place::Live(_)) {
+            return None;
+        }
+        match std::mem::replace(place, Place::Out) {
+            Place::Live(live) => Some(live),
+            _ => None,
+        }
+    }
+
+    /// Puts a session back with all that it wants noted, or lets it go.
+    pub(crate) fn settle(&mut self, mut live: Box<Live>) {
+        if live.stage != Stage::Open {
+            // Handshakes and last words do not wait for company.
+            live.flush(self.now);
+        }
+        if live.stage == Stage::Closing && live.is_over(self.now) {
+            self.let_go(live);
+            return;
+        }
+        self.want_read(&mut live);
+        if !live.is_dirty && live.is_writable && live.connection.queued_bytes() > 0 {
+            live.is_dirty = true;
+            self.dirty.push(live.id.index);
+        }
+        if live.has_drained() {
+            self.notices.push_back(Notice::Drained(live.id));
+        }
+        let deadline = live.next_deadline();
+        self.timers.arm(live.id, &mut live.armed, deadline);
+        self.put_back(live);
+    }
+
+    /// Puts a session back as it was.
+    pub(crate) fn put_back(&mut self, live: Box<Live>) {
+        let index = live.id.index as usize;
+        self.slots[index].place = Place::Live(live);
+    }
+
+    fn want_read(&mut self, live: &mut Live) {
+        if live.is_readable && !live.is_listed {
+            live.is_listed = true;
+            self.ready.push_back(live.id.index);
+        }
+    }
+
+    fn let_go(&mut self, live: Box<Live>) {
+        self.counters.traffic += live.traffic();
+        match live.origin {
+            Origin::Listener(listener) => self.occupancy[listener.index()].sessions -= 1,
+            Origin::Refused(listener) => self.occupancy[listener.index()].refusals -= 1,
+            Origin::Connect(_) => {}
+        }
+        self.free(live.id);
+    }
+
+    /// Ends a session: tells the program, once, and starts closing.
+    pub(crate) fn end(&mut self, live: &mut Live, reason: CloseReason) {
+        if live.stage == Stage::Closing {
+            return;
+        }
+        self.notices.push_back(match (&live.origin, live.stage) {
+            (Origin::Listener(listener), Stage::Handshake) | (Origin::Refused(listener), _) => {
+                Notice::Rejected(*listener, live.peer, reason)
+            }
+            _ => Notice::Closed(live.id, reason),
+        });
+        live.start_closing(self.now);
+    }
+
+    /// Ends an attempt to connect.
+    pub(crate) fn give_up(&mut self, id: SessionId, reason: CloseReason) {
+        self.notices.push_back(Notice::Closed(id, reason));
+        self.free(id);
+    }
+
+    /// Another generation is to be tried on a new socket.
+    pub(crate) fn redial(&mut self, live: Box<Live>, version: tapeline_rssl::Version) {
+        self.counters.traffic += live.traffic();
+        let Live { id, peer, origin, .. } = *live;
+        let Origin::Connect(mut dial) = origin else { return };
+        dial.fall_back(peer, version);
+        self.slots[id.index as usize].place = Place::Dialing(dial);
+        self.dials.push_back(id);
+    }
+
+    /// Sends to a session, in the table or out of it.
+    pub(crate) fn send(
+        &mut self,
+        id: SessionId,
+        message: &[u8],
+        patch: impl FnOnce(&mut [u8]),
+    ) -> Sent {
+        let live = match self.slots.get_mut(id.index as usize) {
+            Some(Slot { generation, place: Place::Live(live) }) if *generation == id.generation => {
+                live
+            }
+            _ if self.deferred.is_for(id) => return self.deferred.send(message, patch),
+            _ => return Sent::Gone,
+        };
+        let sent = match live.queue(message, patch, &mut self.scratch) {
+            Ok(()) => live.keep_pace(self.flush_bytes, self.now),
+            Err(refused @ Sent::Full) => refused,
+            Err(refused) => return refused,
+        };
+        if live.is_writable && !live.is_dirty {
+            live.is_dirty = true;
+            self.dirty.push(id.index);
+        }
+        sent
+    }
+
+    /// Has what was deferred take place.
+    pub(crate) fn apply_deferred(&mut self, live: &mut Live) {
+        let mut messages = std::mem::take(&mut self.deferred.messages);
+        let mut lost = None;
+        for message in messages.iter() {
+            lost = lost.or(live.queue(message, |_| {}, &mut self.scratch).err());
+        }
+        messages.clear(RETAINED_SCRATCH_BYTES);
+        self.deferred.messages = messages;
+        live.after_deferred(&mut self.deferred);
+        let _ = live.keep_pace(self.flush_bytes, self.now);
+        if let Some(text) = self.deferred.close.take() {
+            self.end(live, CloseReason::Application(text));
+        } else if let Some(sent) = lost {
+            // It was told that the message is queued.
+            let text = format!("an accepted message could not be queued ({sent:?})");
+            self.end(live, CloseReason::Application(text));
+        }
+    }
+
+    /// Closes a session from this side.
+    pub(crate) fn close(&mut self, id: SessionId, text: &str) {
+        if self.deferred.is_for(id) {
+            return self.deferred.close(text);
+        }
+        let reason = || CloseReason::Application(text.to_owned());
+        match self.place(id) {
+            Some(Place::Dialing(_)) => self.give_up(id, reason()),
+            Some(Place::Live(live)) if live.stage != Stage::Closing => {
+                if let Some(mut live) = self.take(id.index) {
+                    self.end(&mut live, reason());
+                    self.settle(live);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes to every session with new output; the number of those.
+    pub(crate) fn flush(&mut self) -> usize {
+        let count = self.dirty.len();
+        for at in 0..count {
+            let Some(mut live) = self.take(self.dirty[at]) else { continue };
+            live.is_dirty = false;
+            live.flush(self.now);
+            self.settle(live);
+        }
+        // What a settled session wants flushed again it got after the others.
+        self.dirty.drain(..count);
+        self.scratch.shrink_to(RETAINED_SCRATCH_BYTES);
+        count
+    }
+
+    pub(crate) const fn has_output(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// Sums up closed and living sessions.
+    pub(crate) fn totals(&self) -> ReactorCounters {
+        let mut totals = self.counters;
+        for slot in &self.slots {
+            if let Place::Live(live) = &slot.place {
+                totals.traffic += live.traffic();
+                totals.backlog_bytes += live.connection.queued_bytes();
+            }
+        }
+        totals
+    }
+}

@@ -1,0 +1,193 @@
+//! Peers that read slowly or not at all, and peers that send without end.
+
+mod support;
+
+use std::time::Duration;
+
+use support::{World, tight};
+use tapeline_channel::{ConnectConfig, ListenConfig, Sent, SessionEvent, SessionId};
+
+fn tight_world() -> World {
+    World::new(&ListenConfig { session: tight(), ..ListenConfig::default() })
+}
+
+fn tight_client() -> ConnectConfig {
+    ConnectConfig { session: tight(), ..ConnectConfig::default() }
+}
+
+/// Sends from the server while the client does not read, until `until`.
+fn fill(world: &mut World, session: SessionId, until: Sent) -> u32 {
+    for sent in 0..100_000_u32 {
+        let mut message = [7; 1000];
+        message[..4].copy_from_slice(&sent.to_be_bytes());
+        if world.server.reactor.outbox().send(session, &message) == until {
+            return sent;
+        }
+        let now = world.now();
+        world.server.poll(now);
+    }
+    panic!("never {until:?}");
+}
+
+fn numbers(world: &World) -> Vec<u32> {
+    let number = |m: Vec<u8>| u32::from_be_bytes([m[0], m[1], m[2], m[3]]);
+    world.client.messages().into_iter().map(number).collect()
+}
+
+#[test]
+fn a_peer_that_stops_reading_is_slow_then_full_then_drained() {
+    let mut world = tight_world();
+    let (_, server) = world.open(&tight_client());
+    fill(&mut world, server, Sent::Slow);
+    let backlog = world.server.reactor.outbox().backlog_bytes(server);
+    assert!((60_000..62_000).contains(&backlog), "{backlog}");
+    let now = world.now();
+    world.server.poll(now);
+    assert_eq!(world.server.drained(), 0);
+
+    let full =
+        (0..1_000).find(|_| world.server.reactor.outbox().send(server, &[1; 1000]) == Sent::Full);
+    assert!(full.is_some());
+    let backlog = world.server.reactor.outbox().backlog_bytes(server);
+    assert!((198_000..=200_000).contains(&backlog), "{backlog}");
+    let counters = world.server.reactor.session_counters(server).unwrap();
+    assert!(counters.is_slow);
+    assert_eq!((counters.slow_count, counters.full_count), (1, 1));
+
+    // The client reads again.
+    world.run_until(|world| world.server.drained() == 1);
+    assert!(world.server.reactor.outbox().backlog_bytes(server) <= 20_000);
+    assert_eq!(world.server.reactor.outbox().send(server, b"again"), Sent::Queued);
+    world.run_until(|world| world.client.messages().last().is_some_and(|m| m == b"again"));
+    assert_eq!(world.server.drained(), 1);
+    assert!(!world.server.reactor.session_counters(server).unwrap().is_slow);
+}
+
+#[test]
+fn nothing_is_lost_or_reordered_under_pressure() {
+    let mut world = tight_world();
+    let (_, server) = world.open(&tight_client());
+    let mut next = 0_u32;
+    while next < 5_000 {
+        // What is refused as full was not queued: it is tried again.
+        while next < 5_000 {
+            let mut message = [0; 700];
+            message[..4].copy_from_slice(&next.to_be_bytes());
+            match world.server.reactor.outbox().send(server, &message) {
+                Sent::Full => break,
+                Sent::Queued | Sent::Slow => next += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        world.poll();
+    }
+    world.run_until(|world| world.client.messages().len() == 5_000);
+    assert!(numbers(&world).into_iter().eq(0..5_000));
+}
+
+#[test]
+fn one_that_does_not_read_costs_the_others_nothing() {
+    let mut world = tight_world();
+    let (_, stuck) = world.open(&tight_client());
+    fill(&mut world, stuck, Sent::Full);
+    // Another client, of another reactor: the first is never polled again.
+    let mut other = support::Side::new(tapeline_channel::ReactorConfig::default());
+    let host = world.address.ip().to_string();
+    let session = other.reactor.connect(&host, world.address.port(), &tight_client());
+    let mut sent = false;
+    while other.messages().is_empty() {
+        let now = world.now();
+        world.server.poll(now);
+        other.poll(now);
+        if let [_, server] = world.server.opened()[..]
+            && !sent
+        {
+            assert_eq!(world.server.reactor.outbox().send(server, b"hello"), Sent::Queued);
+            sent = true;
+        }
+    }
+    assert_eq!(other.opened(), [session]);
+}
+
+#[test]
+fn a_loud_peer_leaves_room_for_a_quiet_one_in_each_poll() {
+    let mut world = World::new(&ListenConfig {
+        session: tapeline_channel::SessionOptions {
+            read_bytes_per_poll: 1,
+            ..tapeline_channel::SessionOptions::default()
+        },
+        ..ListenConfig::default()
+    });
+    let (loud, loud_server) = world.open(&ConnectConfig::default());
+    let (quiet, quiet_server) = world.open(&ConnectConfig::default());
+    let now = world.now();
+    for _ in 0..50 {
+        for _ in 0..100 {
+            assert_eq!(world.client.reactor.outbox().send(loud, &[1; 1000]), Sent::Queued);
+        }
+        world.client.reactor.flush(now);
+    }
+    assert_eq!(world.client.reactor.outbox().send(quiet, b"me too"), Sent::Queued);
+    world.client.reactor.flush(now);
+    let mut loud_before_quiet = 0;
+    let mut is_heard = false;
+    while !is_heard {
+        world.server.reactor.poll(now, Some(Duration::ZERO), |event, _| {
+            if let SessionEvent::Message { session, .. } = event {
+                is_heard |= session == quiet_server;
+                loud_before_quiet += usize::from(session == loud_server && !is_heard);
+            }
+        });
+    }
+    // One buffer of the loud one is about 16 messages.
+    assert!(loud_before_quiet <= 40, "{loud_before_quiet}");
+    // What was left in its socket is read without another edge.
+    let mut count = loud_before_quiet;
+    while count < 5_000 {
+        let work = world.server.reactor.poll(now, Some(Duration::ZERO), |event, _| {
+            count += usize::from(matches!(event, SessionEvent::Message { .. }));
+        });
+        let now = world.now();
+        world.client.poll(now);
+        assert!(work > 0 || world.client.reactor.counters().backlog_bytes > 0 || count >= 5_000);
+    }
+}
+
+#[test]
+fn an_answer_too_many_in_the_callback_is_full_and_drains() {
+    let mut world = tight_world();
+    let (client, server) = world.open(&tight_client());
+    assert_eq!(world.client.reactor.outbox().send(client, b"flood me"), Sent::Queued);
+    let mut told = Vec::new();
+    while told.is_empty() {
+        let now = world.now();
+        world.client.poll(now);
+        world.server.poll_with(now, |event, outbox| {
+            if matches!(event, SessionEvent::Message { .. }) {
+                for number in 0..300_u32 {
+                    let mut message = [0; 1000];
+                    message[..4].copy_from_slice(&number.to_be_bytes());
+                    told.push(outbox.send(server, &message));
+                }
+                assert_eq!(outbox.send(server, &[0; 200_001]), Sent::TooLarge);
+                assert_eq!(outbox.send(server, &[]), Sent::TooLarge);
+            }
+        });
+    }
+    let count = |what| told.iter().filter(|sent| **sent == what).count();
+    assert_eq!((count(Sent::Queued), count(Sent::Slow), count(Sent::Full)), (59, 141, 100));
+    assert!(told.is_sorted_by_key(|sent| *sent as u8));
+    world.run_until(|world| world.client.messages().len() == 200);
+    assert!(numbers(&world).into_iter().eq(0..200));
+    world.run_until(|world| world.server.drained() == 1);
+}
+
+#[test]
+fn what_was_refused_with_an_almost_empty_backlog_drains_too() {
+    let mut world = tight_world();
+    let (_, server) = world.open(&tight_client());
+    assert_eq!(world.server.reactor.outbox().send(server, &[1; 1000]), Sent::Queued);
+    assert_eq!(world.server.reactor.outbox().send(server, &[1; 199_500]), Sent::Full);
+    world.run_until(|world| world.server.drained() == 1);
+    assert_eq!(world.server.reactor.outbox().send(server, &[1; 200_001]), Sent::TooLarge);
+}
