@@ -1,0 +1,496 @@
+//! A consumer without sockets and clocks: what happens goes in; messages,
+//! connections and events come out.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tapeline_channel::Sent;
+use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_omm::directory::Directory;
+use tapeline_omm::login::LoginFeatures;
+use tapeline_omm::post::PostTracker;
+use tapeline_omm::state::usual;
+use tapeline_omm::stream::{Deliver, Reaction, RecoveryPolicy, StreamOptions};
+use tapeline_rssl::Time;
+use tapeline_rwf::{AckMsg, EncodeError, Encoder, Msg, RefreshMsg, State, StatusMsg};
+
+use super::config::{ConsumerConfig, DictionarySource};
+use super::download::Download;
+use super::event::{ConsumerEvent, ConsumerHandler};
+use super::items::{DIRECTORY_STREAM, ENUMS_STREAM, FIELDS_STREAM, Items, LOGIN_STREAM};
+use super::queues::Queues;
+use super::requests::Requests;
+use super::spec::Handle;
+use crate::Server;
+use crate::reconnect::Reconnect;
+use crate::scratch::Scratch;
+
+/// What a consumer has done: implemented by whoever has the connection.
+pub trait ConsumerOutputs {
+    /// Connect to a server of the configuration. It is answered by
+    /// [`ConsumerInput::Opened`] or [`ConsumerInput::Closed`].
+    fn connect(&mut self, server: usize);
+    /// Send a message on the connection.
+    fn send(&mut self, message: &[u8]) -> Sent;
+    /// Close the connection, or give up connecting. It is not answered.
+    fn disconnect(&mut self, reason: &str);
+}
+
+/// What happens to a consumer.
+#[derive(Clone, Copy, Debug)]
+pub enum ConsumerInput<'a> {
+    /// The connection that was asked for is there.
+    Opened,
+    /// A message came on it.
+    Message(&'a [u8]),
+    /// It is lost, or there was none.
+    Closed {
+        /// Why.
+        reason: &'a str,
+    },
+}
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// To be dialled at a time.
+    Down { until: Time },
+    /// Dialled.
+    Dialling,
+    /// The login was sent.
+    Login { until: Time },
+    /// The directory was asked for.
+    Directory { until: Time },
+    /// The dictionary is to be downloaded.
+    Dictionary { until: Time },
+    /// Items are requested.
+    Ready,
+    /// It is over for good.
+    Over,
+}
+
+/// An item, or a batch of them, that was opened and not looked at yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fresh {
+    One(Handle),
+    /// The items behind the stream of the batch.
+    Batch { base: Handle, count: u32 },
+}
+
+/// The logic of a [`Consumer`](super::Consumer).
+///
+/// ```text
+/// down ──▶ dialling ──▶ login ──▶ directory ──▶ [dictionary] ──▶ ready
+///  ▲           │           │           │               │            │
+///  └───────────┴───────────┴── lost ───┴───────────────┴────────────┘
+/// ```
+///
+/// Time is any clock that does not go back; [`next_deadline`](Self::next_deadline)
+/// says when to call [`handle_timeout`](Self::handle_timeout).
+#[derive(Debug)]
+pub struct ConsumerCore {
+    pub(super) config: ConsumerConfig,
+    pub(super) reconnect: Reconnect,
+    pub(super) phase: Phase,
+    /// The server that was dialled last.
+    pub(super) server: usize,
+    pub(super) features: LoginFeatures,
+    pub(super) directory: Directory,
+    pub(super) dictionary: Option<Arc<FieldDictionary>>,
+    pub(super) download: Download,
+    pub(super) items: Items,
+    pub(super) queues: Queues,
+    pub(super) fresh: VecDeque<Fresh>,
+    /// Streams of batches that were requested, with their size.
+    pub(super) batches: Vec<(Handle, u32)>,
+    pub(super) posts: PostTracker,
+    pub(super) last_post_id: u32,
+    pub(super) scratch: Scratch,
+    /// Messages that could not be read.
+    pub(super) malformed: u64,
+    /// Why the connection is of no use any more; it is closed when the input is
+    /// dealt with.
+    pub(super) broken: Option<String>,
+}
+
+impl ConsumerCore {
+    /// A consumer that connects as soon as time is given to it.
+    pub fn new(config: ConsumerConfig) -> Self {
+        let dictionary = match &config.dictionary {
+            DictionarySource::Given(dictionary) => Some(Arc::clone(dictionary)),
+            DictionarySource::None | DictionarySource::Download => None,
+        };
+        let post_ack_timeout_ms = millis(config.post_ack_timeout);
+        Self {
+            reconnect: Reconnect::new(config.reconnect, config.servers.len()),
+            phase: Phase::Down { until: Time::ZERO },
+            server: 0,
+            features: LoginFeatures::default(),
+            directory: Directory::default(),
+            dictionary,
+            download: Download::default(),
+            items: Items::new(),
+            queues: Queues::default(),
+            fresh: VecDeque::new(),
+            batches: Vec::new(),
+            posts: PostTracker::new(post_ack_timeout_ms, config.max_outstanding_posts),
+            last_post_id: 0,
+            scratch: Scratch::default(),
+            malformed: 0,
+            broken: None,
+            config,
+        }
+    }
+
+    /// Messages that could not be read and were left out.
+    pub const fn malformed_messages(&self) -> u64 {
+        self.malformed
+    }
+
+    /// A server of the configuration.
+    pub fn server(&self, server: usize) -> Option<&Server> {
+        self.config.servers.get(server)
+    }
+
+    /// Something happened.
+    #[inline]
+    pub fn handle(
+        &mut self,
+        now: Time,
+        input: ConsumerInput<'_>,
+        out: &mut dyn ConsumerOutputs,
+        handler: &mut dyn ConsumerHandler,
+    ) {
+        let mut run = Run { core: self, now, out, handler };
+        match input {
+            ConsumerInput::Message(bytes) => run.message(bytes),
+            ConsumerInput::Opened => run.opened(),
+            ConsumerInput::Closed { reason } => run.closed(reason),
+        }
+        run.finish();
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn next_deadline(&mut self) -> Option<Time> {
+        let phase = match self.phase {
+            Phase::Down { until }
+            | Phase::Login { until }
+            | Phase::Directory { until }
+            | Phase::Dictionary { until } => Some(until),
+            Phase::Dialling | Phase::Ready | Phase::Over => None,
+        };
+        let pending = (!self.fresh.is_empty() && self.phase == Phase::Ready).then_some(Time::ZERO);
+        let timers = [self.items.deadline_ms(), self.posts.deadline_ms()];
+        let timers = timers.into_iter().flatten().map(time_of_ms).min();
+        [phase, pending, timers].into_iter().flatten().min()
+    }
+
+    /// Time has passed: dials, gives up waiting, requests what was opened.
+    pub fn handle_timeout(
+        &mut self,
+        now: Time,
+        out: &mut dyn ConsumerOutputs,
+        handler: &mut dyn ConsumerHandler,
+    ) {
+        let mut run = Run { core: self, now, out, handler };
+        run.phase_timeout();
+        run.item_timeouts();
+        run.post_timeouts();
+        run.finish();
+    }
+
+    /// What can be asked of the consumer now.
+    pub fn requests<'c>(
+        &'c mut self,
+        now: Time,
+        out: &'c mut dyn ConsumerOutputs,
+    ) -> Requests<'c> {
+        Requests::new(self, now, out)
+    }
+
+    pub(super) fn policy(&self) -> RecoveryPolicy {
+        let said = &self.config.login.attributes;
+        RecoveryPolicy {
+            single_open: said.wants_single_open(),
+            allow_suspect_data: said.allows_suspect_data(),
+        }
+    }
+
+    pub(super) fn stream_options(&self, streaming: bool, private: bool) -> StreamOptions {
+        StreamOptions {
+            streaming,
+            private,
+            recover_complete: true,
+            provider_obeys_pause: self.features.obeys_pause(),
+            recovery: self.policy(),
+            request_timeout_ms: millis(self.config.request_timeout),
+            retry_delay_ms: millis(self.config.retry_delay),
+        }
+    }
+
+    /// Brings the open window, the queue and the timer of an item in line with
+    /// its stream.
+    pub(super) fn sync(&mut self, handle: Handle) {
+        let Some(item) = self.items.get_mut(handle) else { return };
+        let is_in_window = item.stream.is_in_window();
+        let is_counted = core::mem::replace(&mut item.is_counted, is_in_window);
+        let (service, order) = (item.service, item.order);
+        let wants_request = item.stream.wants_request();
+        if is_counted != is_in_window {
+            self.queues.count(service, is_in_window);
+        }
+        if wants_request {
+            self.queues.push(service, order, handle);
+        }
+        self.items.sync_timer(handle);
+    }
+
+    /// Forgets an item that is over. `may_follow`: the provider may still send
+    /// messages for its stream.
+    pub(super) fn forget(&mut self, now: Time, handle: Handle, may_follow: bool) {
+        let Some(item) = self.items.get(handle) else { return };
+        let (service, order, is_counted) = (item.service, item.order, item.is_counted);
+        self.queues.remove(service, order);
+        if is_counted {
+            self.queues.count(service, false);
+        }
+        self.posts.stream_closed(Items::stream_of(handle));
+        self.items.remove(ms(now), handle, may_follow);
+    }
+
+    /// A message that cannot be sent makes the peer wait for it forever: the
+    /// connection is of no use then.
+    pub(super) fn note_sent(&mut self, sent: Sent) {
+        let reason = match sent {
+            Sent::Queued | Sent::Slow | Sent::Gone => return,
+            Sent::Full => "the server reads too slowly: the backlog of requests is full",
+            Sent::TooLarge => "a request is larger than the connection allows",
+        };
+        self.broken.get_or_insert_with(|| reason.to_owned());
+    }
+
+    pub(super) fn note_error(&mut self, error: &EncodeError) {
+        self.broken.get_or_insert_with(|| format!("a request cannot be written: {error}"));
+    }
+
+    pub(super) fn send(
+        &mut self,
+        out: &mut dyn ConsumerOutputs,
+        write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(Sent, usize), EncodeError> {
+        let bytes = self.scratch.encode(write)?;
+        Ok((out.send(bytes), bytes.len()))
+    }
+}
+
+/// Milliseconds of a moment, as streams take it.
+pub(super) const fn ms(now: Time) -> u64 {
+    now.as_nanos() / 1_000_000
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+const fn time_of_ms(ms: u64) -> Time {
+    Time::from_nanos(ms.saturating_mul(1_000_000))
+}
+
+/// The core at work on one input.
+pub(super) struct Run<'r> {
+    pub(super) core: &'r mut ConsumerCore,
+    pub(super) now: Time,
+    pub(super) out: &'r mut dyn ConsumerOutputs,
+    pub(super) handler: &'r mut dyn ConsumerHandler,
+}
+
+impl Run<'_> {
+    #[inline]
+    pub(super) fn tell(&mut self, event: ConsumerEvent<'_>) {
+        let mut requests = Requests::new(self.core, self.now, self.out);
+        self.handler.event(event, &mut requests);
+    }
+
+    /// Sends a message of the connection's own. One that cannot be sent ends
+    /// the connection: the peer would wait for it forever.
+    pub(super) fn send(&mut self, write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>) {
+        match self.core.send(self.out, write) {
+            Ok((sent, _)) => self.core.note_sent(sent),
+            Err(error) => self.core.note_error(&error),
+        }
+    }
+
+    /// Requests what can be requested now, and closes a connection that is of
+    /// no use.
+    #[inline]
+    fn finish(&mut self) {
+        self.pump();
+        while let Some(reason) = self.core.broken.take() {
+            self.fail(&reason);
+        }
+    }
+
+    #[inline]
+    fn message(&mut self, bytes: &[u8]) {
+        let Ok(msg) = Msg::decode(bytes) else {
+            self.core.malformed += 1;
+            return;
+        };
+        match msg.stream_id() {
+            LOGIN_STREAM => self.login_message(&msg),
+            DIRECTORY_STREAM => self.directory_message(&msg),
+            FIELDS_STREAM | ENUMS_STREAM => self.dictionary_message(&msg),
+            stream_id => {
+                if let Some(handle) = self.core.items.of_stream(stream_id) {
+                    self.item_message(handle, &msg);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn item_message(&mut self, handle: Handle, msg: &Msg<'_>) {
+        let Some(item) = self.core.items.get_mut(handle) else { return };
+        let reaction = item.stream.message(ms(self.now), msg);
+        item.note_group(msg);
+        match msg {
+            Msg::Update(update) => {
+                let is_held = item.stream.is_paused();
+                if reaction.deliver == Deliver::Message && !is_held {
+                    self.tell(ConsumerEvent::Update { handle, msg: update });
+                }
+            }
+            Msg::Ack(ack) => self.ack(Some(handle), ack),
+            Msg::Status(status) if self.batch_status(handle, status) => {}
+            _ => self.react(handle, reaction, Some(msg)),
+        }
+    }
+
+    pub(super) fn ack(&mut self, handle: Option<Handle>, ack: &AckMsg<'_>) {
+        if self.core.posts.acked(ack) {
+            self.tell(ConsumerEvent::Ack { handle, msg: ack });
+        }
+    }
+
+    /// Does what the stream of an item says.
+    pub(super) fn react(&mut self, handle: Handle, reaction: Reaction<'_>, msg: Option<&Msg<'_>>) {
+        if let Some(to_provider) = reaction.send {
+            self.core.send_item(self.out, handle, to_provider);
+        }
+        self.core.sync(handle);
+        self.deliver(handle, reaction.deliver, msg);
+        let is_over = self.core.items.get(handle).is_some_and(|item| item.stream.is_over());
+        if is_over {
+            // What the provider ended gets no more messages; what was ended
+            // here may.
+            self.core.forget(self.now, handle, reaction.send.is_some());
+        }
+    }
+
+    fn deliver(&mut self, handle: Handle, deliver: Deliver<'_>, msg: Option<&Msg<'_>>) {
+        match (deliver, msg) {
+            (Deliver::Message, Some(msg)) => self.tell_message(handle, msg),
+            (Deliver::MessageAs(state), Some(Msg::Refresh(refresh))) => {
+                let msg = RefreshMsg { state, ..*refresh };
+                self.tell(ConsumerEvent::Refresh { handle, msg: &msg });
+            }
+            (Deliver::MessageAs(state), Some(Msg::Status(status))) => {
+                let msg = StatusMsg { state: Some(state), ..*status };
+                self.tell(ConsumerEvent::Status { handle, msg: &msg });
+            }
+            (Deliver::Status(state), _) => self.tell_status(handle, state),
+            _ => {}
+        }
+    }
+
+    fn tell_message(&mut self, handle: Handle, msg: &Msg<'_>) {
+        match msg {
+            Msg::Refresh(msg) => self.tell(ConsumerEvent::Refresh { handle, msg }),
+            Msg::Update(msg) => self.tell(ConsumerEvent::Update { handle, msg }),
+            Msg::Status(msg) => self.tell(ConsumerEvent::Status { handle, msg }),
+            Msg::Generic(msg) => self.tell(ConsumerEvent::Generic { handle: Some(handle), msg }),
+            Msg::Ack(_) | Msg::Request(_) | Msg::Close(_) | Msg::Post(_) => {}
+        }
+    }
+
+    /// A status that is made here.
+    pub(super) fn tell_status(&mut self, handle: Handle, state: State<'_>) {
+        let Some(item) = self.core.items.get(handle) else { return };
+        let domain = item.wish.domain;
+        let stream_id = Items::stream_of(handle);
+        let msg = StatusMsg { state: Some(state), ..StatusMsg::new(domain, stream_id) };
+        self.tell(ConsumerEvent::Status { handle, msg: &msg });
+    }
+
+    fn phase_timeout(&mut self) {
+        match self.core.phase {
+            Phase::Down { until } if until <= self.now => {
+                self.core.server = self.core.reconnect.dial();
+                self.core.phase = Phase::Dialling;
+                self.out.connect(self.core.server);
+            }
+            Phase::Login { until } if until <= self.now => {
+                self.fail("the login got no answer in time");
+            }
+            Phase::Directory { until } if until <= self.now => {
+                self.fail("the directory got no answer in time");
+            }
+            Phase::Dictionary { until } if until <= self.now => self.ready(),
+            _ => {}
+        }
+    }
+
+    fn item_timeouts(&mut self) {
+        while let Some(handle) = self.core.items.expired(ms(self.now)) {
+            let Some(item) = self.core.items.get_mut(handle) else { continue };
+            let reaction = item.stream.timeout(ms(self.now));
+            self.react(handle, reaction, None);
+        }
+    }
+
+    fn post_timeouts(&mut self) {
+        while let Some((stream_id, post_id, seq_num)) = self.core.posts.expired(ms(self.now)) {
+            let handle = self.core.items.of_stream(stream_id);
+            let domain = handle.and_then(|handle| self.core.items.get(handle));
+            let domain = domain.map_or(tapeline_rwf::Domain::LOGIN, |item| item.wish.domain);
+            let refusal = tapeline_omm::post::PostRefusal::NoResponse(post_id);
+            let text = refusal.to_string();
+            let msg = AckMsg {
+                ack_id: post_id,
+                seq_num,
+                nak_code: Some(refusal.nak_code()),
+                text: Some(text.as_bytes()),
+                ..AckMsg::new(domain, stream_id)
+            };
+            self.tell(ConsumerEvent::Ack { handle, msg: &msg });
+        }
+    }
+
+    /// The login ended for good: so did every item.
+    pub(super) fn end_all_items(&mut self) {
+        for handle in self.core.items.in_order() {
+            let Some(item) = self.core.items.get_mut(handle) else { continue };
+            if item.is_batch {
+                self.core.forget(self.now, handle, false);
+                continue;
+            }
+            let reaction = item.stream.login_closed();
+            self.react(handle, reaction, None);
+        }
+    }
+
+    /// Every item loses its stream.
+    pub(super) fn lose_all_items(&mut self) {
+        for handle in self.core.items.in_order() {
+            let Some(item) = self.core.items.get_mut(handle) else { continue };
+            if !item.stream.is_on_wire() {
+                continue;
+            }
+            item.service_id = None;
+            item.told = Some(usual::CHANNEL_DOWN);
+            let reaction = item.stream.channel_down();
+            self.react(handle, reaction, None);
+        }
+    }
+}

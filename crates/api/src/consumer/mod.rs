@@ -1,0 +1,22 @@
+//! Consumers: items of services, from whichever server is up.
+
+mod config;
+mod core;
+mod download;
+mod event;
+mod items;
+mod opening;
+mod queues;
+mod requests;
+mod session;
+mod shell;
+mod spec;
+
+pub use config::{ConsumerConfig, DictionarySource};
+pub use core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
+pub use event::{ConsumerEvent, ConsumerHandler};
+pub use requests::Requests;
+pub use shell::Consumer;
+pub use spec::{Handle, ItemChange, ItemInfo, ItemSpec, ServiceRef};
+
+pub(crate) use download::{ENUMS_NAME, FIELDS_NAME};

@@ -1,0 +1,333 @@
+//! What an application asks of its consumer.
+
+use std::sync::Arc;
+
+use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_omm::directory::Directory;
+use tapeline_omm::login::LoginFeatures;
+use tapeline_omm::stream::ToProvider;
+use tapeline_rssl::Time;
+use tapeline_rwf::{CloseMsg, Domain, MsgKey, PostMsg};
+
+use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, ms};
+use super::items::{Items, LOGIN_STREAM, Wish};
+use super::spec::{Handle, ItemChange, ItemInfo, ItemSpec, ServiceRef};
+use crate::{ApiError, GenericHead, Payload, PostHead};
+
+/// The longest batch that goes into one request, in bytes of names.
+const MAX_BATCH_BYTES: usize = 32_000;
+
+/// What an application can ask of its consumer, at any time and also while it
+/// is told of an event.
+pub struct Requests<'c> {
+    core: &'c mut ConsumerCore,
+    now: Time,
+    out: &'c mut dyn ConsumerOutputs,
+}
+
+impl<'c> Requests<'c> {
+    #[inline]
+    pub(super) fn new(
+        core: &'c mut ConsumerCore,
+        now: Time,
+        out: &'c mut dyn ConsumerOutputs,
+    ) -> Self {
+        Self { core, now, out }
+    }
+
+    /// Opens an item. It is requested when the connection and the service are
+    /// up and the open window has room, and again after each loss; why it is
+    /// not requested comes as a status.
+    ///
+    /// Errors: [`ApiError::TooManyItems`].
+    pub fn open(&mut self, spec: &ItemSpec<'_>) -> Result<Handle, ApiError> {
+        self.check_limit(1)?;
+        let handle = self.add(spec, spec.name);
+        self.core.fresh.push_back(Fresh::One(handle));
+        Ok(handle)
+    }
+
+    /// Opens items that differ only in their names, in as few messages as the
+    /// server allows. The name of the spec does not count. Otherwise as
+    /// [`open`](Self::open).
+    pub fn open_batch(
+        &mut self,
+        spec: &ItemSpec<'_>,
+        names: &[&str],
+    ) -> Result<Vec<Handle>, ApiError> {
+        self.check_limit(names.len())?;
+        let mut handles = Vec::with_capacity(names.len());
+        let mut rest = names;
+        while !rest.is_empty() {
+            let (batch, later) = rest.split_at(batch_len(rest));
+            rest = later;
+            self.add_batch(spec, batch, &mut handles);
+        }
+        Ok(handles)
+    }
+
+    fn add_batch(&mut self, spec: &ItemSpec<'_>, names: &[&str], handles: &mut Vec<Handle>) {
+        // What is special about a stream is said in a request of its own.
+        if names.len() == 1 || spec.private || spec.paused {
+            for name in names {
+                let handle = self.add(spec, name);
+                self.core.fresh.push_back(Fresh::One(handle));
+                handles.push(handle);
+            }
+            return;
+        }
+        // The batch has a stream of its own, and its items those behind it.
+        let options = self.core.stream_options(spec.streaming, spec.private);
+        let service = self.core.queues.of(spec.service);
+        let wishes = core::iter::once("").chain(names.iter().copied());
+        let wishes = wishes.map(|name| Wish::of(spec, name)).collect();
+        let streams = self.core.items.add_batch(ms(self.now), wishes, service, options);
+        if let [base, items @ ..] = &streams[..] {
+            self.core.fresh.push_back(Fresh::Batch { base: *base, count: names.len() as u32 });
+            handles.extend_from_slice(items);
+        }
+    }
+
+    fn check_limit(&self, more: usize) -> Result<(), ApiError> {
+        let limit = self.core.config.max_items;
+        match self.core.items.len() + more <= limit {
+            true => Ok(()),
+            false => Err(ApiError::TooManyItems { limit }),
+        }
+    }
+
+    fn add(&mut self, spec: &ItemSpec<'_>, name: &str) -> Handle {
+        let options = self.core.stream_options(spec.streaming, spec.private);
+        let service = self.core.queues.of(spec.service);
+        let wish = Wish::of(spec, name);
+        let now_ms = ms(self.now);
+        let handle = self.core.items.add(now_ms, wish, service, options);
+        if spec.paused
+            && let Some(item) = self.core.items.get_mut(handle)
+        {
+            let _ = item.stream.pause(now_ms);
+        }
+        handle
+    }
+
+    /// Closes an item: nothing more comes for it. A void handle is nothing to
+    /// close.
+    pub fn close(&mut self, handle: Handle) {
+        let Some(item) = self.core.items.get_mut(handle) else { return };
+        let reaction = item.stream.close();
+        let is_on_wire = reaction.send.is_some();
+        if let Some(to_provider) = reaction.send {
+            self.send_item(handle, to_provider);
+        }
+        self.core.forget(self.now, handle, is_on_wire);
+    }
+
+    /// Changes view or priority of an item, or asks for an image. While an
+    /// image is on its way the change waits for it.
+    ///
+    /// Errors: [`ApiError::Void`].
+    pub fn change(&mut self, handle: Handle, change: ItemChange) -> Result<(), ApiError> {
+        let item = self.core.items.get_mut(handle).ok_or(ApiError::Void)?;
+        let is_view_new = change.view.is_some();
+        if let Some(view) = change.view {
+            item.wish.view = view;
+            item.is_view_new = item.wish.view.is_some();
+        }
+        if let Some(priority) = change.priority {
+            item.wish.priority = priority;
+        }
+        let reaction = item.stream.reissue(ms(self.now), change.refresh || is_view_new);
+        self.apply(handle, reaction.send);
+        Ok(())
+    }
+
+    /// No updates are wanted until [`resume`](Self::resume).
+    ///
+    /// Errors: [`ApiError::Void`].
+    pub fn pause(&mut self, handle: Handle) -> Result<(), ApiError> {
+        let item = self.core.items.get_mut(handle).ok_or(ApiError::Void)?;
+        let reaction = item.stream.pause(ms(self.now));
+        self.apply(handle, reaction.send);
+        Ok(())
+    }
+
+    /// Updates are wanted again. An image comes first, if the server took part
+    /// in the pause.
+    ///
+    /// Errors: [`ApiError::Void`].
+    pub fn resume(&mut self, handle: Handle) -> Result<(), ApiError> {
+        let item = self.core.items.get_mut(handle).ok_or(ApiError::Void)?;
+        let reaction = item.stream.resume(ms(self.now));
+        self.apply(handle, reaction.send);
+        Ok(())
+    }
+
+    fn apply(&mut self, handle: Handle, to_provider: Option<ToProvider>) {
+        if let Some(to_provider) = to_provider {
+            self.send_item(handle, to_provider);
+        }
+        self.core.sync(handle);
+    }
+
+    fn send_item(&mut self, handle: Handle, to_provider: ToProvider) {
+        self.core.send_item(self.out, handle, to_provider);
+    }
+
+    /// Posts to an open item, on its stream. Returns the id of the post.
+    ///
+    /// Errors: void handle; not connected or the server takes no posts; too
+    /// many posts without an ack; what sending can do.
+    pub fn post(
+        &mut self,
+        handle: Handle,
+        head: &PostHead<'_>,
+        payload: &(impl Payload + ?Sized),
+    ) -> Result<u32, ApiError> {
+        let item = self.core.items.get(handle).ok_or(ApiError::Void)?;
+        if !item.stream.is_on_wire() {
+            return Err(ApiError::NotConnected);
+        }
+        let (domain, stream_id) = (item.wish.domain, Items::stream_of(handle));
+        let post_id = self.post_id(head)?;
+        let msg = head.msg(domain, stream_id, post_id, self.core.config.post_user_info);
+        self.send_post(&msg, payload)?;
+        Ok(post_id)
+    }
+
+    /// Posts to any item, on the login stream. Returns the id of the post.
+    ///
+    /// Errors: as of [`post`](Self::post); unknown service.
+    pub fn post_off_stream(
+        &mut self,
+        service: ServiceRef<'_>,
+        name: &str,
+        domain: Domain,
+        head: &PostHead<'_>,
+        payload: &(impl Payload + ?Sized),
+    ) -> Result<u32, ApiError> {
+        let post_id = self.post_id(head)?;
+        let service_id = match service {
+            ServiceRef::Id(id) => id,
+            ServiceRef::Name(name) => self
+                .core
+                .directory
+                .service_id(name.as_bytes())
+                .ok_or_else(|| ApiError::UnknownService(name.to_owned()))?,
+        };
+        let user_info = self.core.config.post_user_info;
+        let msg = PostMsg {
+            key: Some(MsgKey::item(service_id, name)),
+            ..head.msg(domain, LOGIN_STREAM, post_id, user_info)
+        };
+        self.send_post(&msg, payload)?;
+        Ok(post_id)
+    }
+
+    fn post_id(&mut self, head: &PostHead<'_>) -> Result<u32, ApiError> {
+        if !self.is_ready() {
+            return Err(ApiError::NotConnected);
+        }
+        if !self.core.features.accepts_posts() {
+            return Err(ApiError::PostsNotSupported);
+        }
+        Ok(head.post_id.unwrap_or_else(|| {
+            self.core.last_post_id = self.core.last_post_id.wrapping_add(1);
+            self.core.last_post_id
+        }))
+    }
+
+    fn send_post(
+        &mut self,
+        msg: &PostMsg<'_>,
+        payload: &(impl Payload + ?Sized),
+    ) -> Result<(), ApiError> {
+        let (sent, len) = self.core.send(self.out, |encoder| {
+            payload.write(encoder.begin(&(*msg).into(), payload.data_type())?)
+        })?;
+        ApiError::of_sent(sent, len)?;
+        self.core.posts.sent(ms(self.now), msg)?;
+        Ok(())
+    }
+
+    /// Sends a generic message on the stream of an item.
+    ///
+    /// Errors: void handle, not connected, what sending can do.
+    pub fn generic(
+        &mut self,
+        handle: Handle,
+        head: &GenericHead<'_>,
+        payload: &(impl Payload + ?Sized),
+    ) -> Result<(), ApiError> {
+        let item = self.core.items.get(handle).ok_or(ApiError::Void)?;
+        if !item.stream.is_on_wire() {
+            return Err(ApiError::NotConnected);
+        }
+        let msg = head.msg(item.wish.domain, Items::stream_of(handle));
+        let (sent, len) = self.core.send(self.out, |encoder| {
+            payload.write(encoder.begin(&msg.into(), payload.data_type())?)
+        })?;
+        ApiError::of_sent(sent, len).map(drop)
+    }
+
+    /// Logs out and closes the connection; nothing is tried again. Items are
+    /// void and no more is told of them.
+    pub fn log_out(&mut self) {
+        if self.core.phase != Phase::Over {
+            let msg = CloseMsg::new(Domain::LOGIN, LOGIN_STREAM);
+            let _ = self.core.send(self.out, |encoder| encoder.message(&msg.into()));
+            self.out.disconnect("logged out");
+            self.core.phase = Phase::Over;
+        }
+        for handle in self.core.items.in_order() {
+            self.core.forget(self.now, handle, false);
+        }
+        self.core.fresh.clear();
+    }
+
+    /// Whether login, directory and dictionary are there.
+    pub fn is_ready(&self) -> bool {
+        self.core.phase == Phase::Ready
+    }
+
+    /// The services as they are now.
+    pub fn directory(&self) -> &Directory {
+        &self.core.directory
+    }
+
+    /// The dictionary, if there is one.
+    pub fn dictionary(&self) -> Option<&Arc<FieldDictionary>> {
+        self.core.dictionary.as_ref()
+    }
+
+    /// What the server can do, by its login.
+    pub fn features(&self) -> &LoginFeatures {
+        &self.core.features
+    }
+
+    /// How many items are open.
+    pub fn open_items(&self) -> usize {
+        self.core.items.len()
+    }
+
+    /// What is known of an item; nothing for a void handle.
+    pub fn item(&self, handle: Handle) -> Option<ItemInfo<'_>> {
+        let item = self.core.items.get(handle)?;
+        Some(ItemInfo {
+            service_name: self.core.queues.get(item.service).name(),
+            service_id: item.service_id,
+            name: &item.wish.name,
+            domain: item.wish.domain,
+            stream_id: Items::stream_of(handle),
+        })
+    }
+}
+
+/// How many of the names go into one request.
+fn batch_len(names: &[&str]) -> usize {
+    let mut bytes = 0;
+    let fits = |name: &&&str| {
+        bytes += name.len() + 1;
+        bytes <= MAX_BATCH_BYTES
+    };
+    names.iter().take_while(fits).count().max(1)
+}
