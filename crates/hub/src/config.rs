@@ -1,0 +1,208 @@
+//! What a hub is told: plain values with units and defaults.
+
+use std::net::SocketAddr;
+
+use tapeline_channel::{ReactorConfig, SessionOptions};
+use tapeline_rssl::{Compression, ServerConfig};
+
+/// Everything that a hub is told at its start.
+///
+/// ```
+/// use tapeline_hub::{HubConfig, Route};
+///
+/// let mut config = HubConfig::named("hub-1");
+/// config.routes.push(Route::to("feed-handler", 14002));
+/// assert_eq!(config.limits.max_items, 1_000_000);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubConfig {
+    /// Name of the hub on the backbone and in logs.
+    pub name: String,
+    /// Interactive providers to connect to. Default none.
+    pub routes: Vec<Route>,
+    /// Where non-interactive providers connect; port 14003 by custom. Default:
+    /// nowhere.
+    pub ni_listen: Option<SocketAddr>,
+    /// What a request for an item gets that no non-interactive provider has
+    /// published. Default: it waits.
+    pub unpublished: Unpublished,
+    /// How long an item stays, suspect, after its non-interactive provider was
+    /// lost, in milliseconds; then it is closed. Default 60 000.
+    pub ni_stale_ms: u64,
+    /// Whether images of items from interactive providers are kept, so that
+    /// the second server that wants an item needs no answer of the provider.
+    /// Default false: the provider is the cache. Items of non-interactive
+    /// providers are always kept.
+    pub cache_interactive: bool,
+    /// Whether a provider that obeys pauses is told when every server has
+    /// paused an item. Default false.
+    pub pause_upstream: bool,
+    /// How long a connection attempt with its login and directory may take,
+    /// each of the three, in milliseconds. Default 15 000.
+    pub source_timeout_ms: u64,
+    /// How long a provider may leave a request without an answer, and a part
+    /// of an image without the next one, in milliseconds. Default 15 000.
+    pub request_timeout_ms: u64,
+    /// How long to wait before an item is asked for again that its provider
+    /// closed with recovery, when there is no other source, in milliseconds.
+    /// Default 15 000.
+    pub retry_delay_ms: u64,
+    /// How long a provider may leave a post without the ack that it asked for,
+    /// in milliseconds. Default 15 000.
+    pub post_timeout_ms: u64,
+    /// First wait before a lost route is tried again, in milliseconds; it
+    /// doubles with every failure. Default 250.
+    pub reconnect_min_ms: u64,
+    /// Longest wait before a lost route is tried again, in milliseconds.
+    /// Default 2000.
+    pub reconnect_max_ms: u64,
+    /// Bounds on what providers and servers can make the hub hold.
+    pub limits: HubLimits,
+    /// How sockets are polled and flushed.
+    pub reactor: ReactorConfig,
+    /// Sockets and output queues of the sessions with providers.
+    pub sessions: SessionOptions,
+    /// What RSSL connections of non-interactive providers agree to.
+    pub ni_rssl: ServerConfig,
+}
+
+impl HubConfig {
+    /// A hub with every default and no sources.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            routes: Vec::new(),
+            ni_listen: None,
+            unpublished: Unpublished::default(),
+            ni_stale_ms: 60_000,
+            cache_interactive: false,
+            pause_upstream: false,
+            source_timeout_ms: 15_000,
+            request_timeout_ms: 15_000,
+            retry_delay_ms: 15_000,
+            post_timeout_ms: 15_000,
+            reconnect_min_ms: 250,
+            reconnect_max_ms: 2_000,
+            limits: HubLimits::default(),
+            reactor: ReactorConfig::default(),
+            sessions: SessionOptions::default(),
+            ni_rssl: ServerConfig::default(),
+        }
+    }
+}
+
+/// What a request for an item gets that no non-interactive provider has
+/// published, where the service has no interactive one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unpublished {
+    /// It waits, open and suspect, until the item is published.
+    #[default]
+    Pending,
+    /// It is refused: closed, not found.
+    NotFound,
+}
+
+/// The way to an interactive provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Name of the route in logs. Default the first host.
+    pub name: String,
+    /// Where the provider is; the next one is tried when one fails.
+    pub endpoints: Vec<Endpoint>,
+    /// The services to take from it, by name. Default: all.
+    pub services: Option<Vec<String>>,
+    /// As whom to log in.
+    pub login: RouteLogin,
+    /// Compression to ask for. Default none.
+    pub compression: Compression,
+    /// Ping timeout to ask for, in seconds, 1..=255. Default 60.
+    pub ping_timeout_s: u8,
+}
+
+impl Route {
+    /// A route to one endpoint with every default.
+    pub fn to(host: impl Into<String>, port: u16) -> Self {
+        let host = host.into();
+        Self {
+            name: host.clone(),
+            endpoints: vec![Endpoint { host, port }],
+            services: None,
+            login: RouteLogin::default(),
+            compression: Compression::None,
+            ping_timeout_s: 60,
+        }
+    }
+}
+
+/// Where a provider listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port; 14002 by custom.
+    pub port: u16,
+}
+
+/// As whom a hub logs in to an interactive provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteLogin {
+    /// User name. Default `tapeline`.
+    pub user: String,
+    /// Application id, a decimal number. Default `256`, the generic one.
+    pub application_id: String,
+    /// Application name. Default `tapeline-hub`.
+    pub application_name: String,
+    /// Position, `a.b.c.d/host`. Default `127.0.0.1/net`.
+    pub position: String,
+    /// Whether the provider is asked to recover items too. Default true.
+    pub single_open: bool,
+}
+
+impl Default for RouteLogin {
+    fn default() -> Self {
+        Self {
+            user: "tapeline".to_owned(),
+            application_id: "256".to_owned(),
+            application_name: "tapeline-hub".to_owned(),
+            position: "127.0.0.1/net".to_owned(),
+            single_open: true,
+        }
+    }
+}
+
+/// Bounds on what providers and servers can make a hub hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HubLimits {
+    /// Items at a time, requested and published. More are refused with
+    /// `TOO_MANY_ITEMS`, or not taken from a non-interactive provider.
+    /// Default 1 000 000.
+    pub max_items: usize,
+    /// Services at a time, over all sources. Default 4096.
+    pub max_services: usize,
+    /// Servers at a time. Default 256.
+    pub max_servers: usize,
+    /// Requests of one server at a time. Default 1 000 000.
+    pub max_requests_per_server: usize,
+    /// Posts that wait for an ack at a time. More are refused with
+    /// `NO_RESOURCES`. Default 100 000.
+    pub max_posts: usize,
+    /// Non-interactive providers connected at a time. Default 64.
+    pub max_providers: usize,
+    /// Content of one kept image, in bytes; a larger image is passed on and
+    /// not kept. Default 16 MiB.
+    pub max_image_bytes: usize,
+}
+
+impl Default for HubLimits {
+    fn default() -> Self {
+        Self {
+            max_items: 1_000_000,
+            max_services: 4096,
+            max_servers: 256,
+            max_requests_per_server: 1_000_000,
+            max_posts: 100_000,
+            max_providers: 64,
+            max_image_bytes: 16 << 20,
+        }
+    }
+}

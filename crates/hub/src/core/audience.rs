@@ -1,0 +1,211 @@
+//! Images on their way to servers: which part is for whom.
+//!
+//! An image that answers a request is for those who wait for one, and others
+//! do not see it; unless nobody has one yet, then it goes to all. An image that
+//! was not asked for goes to all. Who is the audience of the first part stays
+//! it for the others.
+
+use tapeline_backbone::FrameFlags;
+use tapeline_omm::stream::Reaction;
+use tapeline_rssl::Time;
+use tapeline_rwf::{
+    DataState, RefreshFlags, RefreshMsg, State, StateCode, StreamState,
+};
+
+use super::Core;
+use super::downstream::accept;
+use super::item::{Interest, Item, Stage};
+use super::wire::ms;
+use crate::Outputs;
+
+impl Item {
+    /// The first part of an image is here: who is it for?
+    fn begin_image(&mut self, is_answer: bool) {
+        let is_held = self.interests.iter().any(|interest| interest.stage == Stage::Live);
+        self.to_all = !is_answer || !is_held;
+        if !is_answer && !self.published {
+            return;
+        }
+        self.to_all |= self.published;
+        for interest in &mut self.interests {
+            if interest.stage == Stage::Waiting {
+                interest.stage = Stage::Receiving;
+            }
+        }
+    }
+
+    /// Whether a part of the present image goes to this one alone.
+    fn is_sent_apart(&self, interest: &Interest) -> bool {
+        interest.stage == Stage::Receiving
+            && (!self.to_all || (interest.snapshot && self.streaming))
+    }
+}
+
+impl Core {
+    /// A part of an image, with the state that servers are to see.
+    pub(super) fn image_part(
+        &mut self,
+        now: Time,
+        id: u32,
+        refresh: &RefreshMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        let is_first = !item.in_parts;
+        let mut part = RefreshMsg { stream_id: 0, key: None, ..*refresh };
+        if is_first {
+            item.begin_image(refresh.flags.contains(RefreshFlags::SOLICITED));
+            if item.recovering {
+                part.flags |= RefreshFlags::CLEAR_CACHE;
+            }
+        }
+        item.live = true;
+        item.in_parts = !is_complete;
+        if item.failing_over && part.state.code == StateCode::NONE {
+            part.state.code = StateCode::FAILOVER_COMPLETED;
+        }
+        item.set_state(&part.state);
+        self.counters.refreshes += 1;
+        self.keep_image(id, &part);
+        self.send_part(id, &part, out);
+        if is_complete {
+            self.image_complete(now, id, refresh.group_id, out);
+        }
+    }
+
+    /// Sends a part of an image to whom it is for.
+    fn send_part(&mut self, id: u32, part: &RefreshMsg<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let mut flags = FrameFlags::IMAGE;
+        if item.to_all {
+            let is_last = item.stream.is_over() && !item.in_parts && !item.published;
+            flags.set(FrameFlags::LAST, is_last);
+            if let Some(bytes) = self.scratch.message(&(*part).into()) {
+                item.publish_all(id, flags, bytes, out);
+            }
+        }
+        if !item.interests.iter().any(|interest| item.is_sent_apart(interest)) {
+            return;
+        }
+        for is_snapshot in [false, true] {
+            let mut part = *part;
+            let mut flags = FrameFlags::IMAGE;
+            if is_snapshot {
+                flags |= FrameFlags::SNAPSHOT;
+                part.state.stream = StreamState::NON_STREAMING;
+            }
+            let Some(bytes) = self.scratch.message(&part.into()) else { continue };
+            for interest in &item.interests {
+                if interest.snapshot == is_snapshot
+                    && item.is_sent_apart(interest)
+                    && let Some(target) = self.servers.target(interest.server)
+                {
+                    item.publish_to(id, target, flags, bytes, out);
+                }
+            }
+        }
+    }
+
+    /// The last part is out.
+    fn image_complete(&mut self, now: Time, id: u32, group: &[u8], out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        item.group = group.try_into().unwrap_or_default();
+        item.recovering = false;
+        item.failing_over = false;
+        item.avoid = None;
+        if item.stream.is_over() && !item.published {
+            // Those who had an image and did not get this one are told.
+            match item.to_all {
+                true => self.forget(id),
+                false => {
+                    let state = item.state.clone();
+                    self.end_with(id, &state.as_state(), out);
+                }
+            }
+            return;
+        }
+        if item.to_all && item.published {
+            item.stale_at_ms = None;
+        }
+        let mut done = Vec::new();
+        for interest in &mut item.interests {
+            match (interest.stage, interest.snapshot) {
+                (Stage::Receiving, true) => done.push((interest.server, interest.request)),
+                (Stage::Receiving, false) => interest.stage = Stage::Live,
+                _ => {}
+            }
+        }
+        for (server, request) in done {
+            self.drop_interest(id, server, request);
+        }
+        self.admit_late(now, id, out);
+    }
+
+    /// Requests that came in the middle of an image are accepted, and an image
+    /// of their own is asked for.
+    fn admit_late(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let mut late = Vec::new();
+        for interest in &mut item.interests {
+            if interest.stage == Stage::Late {
+                interest.stage = Stage::Waiting;
+                late.push(*interest);
+            }
+        }
+        for interest in late {
+            if let Some(target) = self.servers.target(interest.server) {
+                accept(target, id, interest.request, out);
+                self.want_image(now, id, interest.server, interest.request, out);
+            }
+        }
+    }
+
+    /// A request that is accepted gets its image: the kept one at once, or one
+    /// from the provider.
+    pub(super) fn want_image(
+        &mut self,
+        now: Time,
+        id: u32,
+        server: u32,
+        request: u32,
+        out: &mut impl Outputs,
+    ) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.can_serve() {
+            self.serve_image(id, server, request, out);
+            return;
+        }
+        let suspect = item.state.data == DataState::SUSPECT;
+        if let Some(interest) = item.interest_mut(server, request) {
+            interest.stage = Stage::Waiting;
+        }
+        if suspect {
+            self.tell_one(id, server, out);
+        }
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.published || !item.live {
+            return;
+        }
+        let Reaction { send, .. } = item.stream.reissue(ms(now), true);
+        self.act(id, send, out);
+    }
+
+    /// A server no longer wants what it asked for with this request.
+    pub(super) fn drop_interest(&mut self, id: u32, server: u32, request: u32) {
+        if let Some(item) = self.items.get_mut(id) {
+            item.interests.retain(|one| (one.server, one.request) != (server, request));
+        }
+        if let Some(server) = self.servers.get_mut(server) {
+            server.clear(request);
+        }
+    }
+
+    /// The state of an item whose kept image is given out.
+    pub(super) fn snapshot_state<'a>(state: State<'a>, is_snapshot: bool) -> State<'a> {
+        match is_snapshot {
+            true => State { stream: StreamState::NON_STREAMING, ..state },
+            false => state,
+        }
+    }
+}

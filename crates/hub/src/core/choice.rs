@@ -1,0 +1,74 @@
+//! Which source an item is asked for at.
+
+use tapeline_omm::is_administrative;
+use tapeline_omm::qos::is_same;
+use tapeline_rwf::Qos;
+
+use super::Core;
+use super::item::Item;
+use super::service::offers;
+use super::source::{Offer, Source};
+
+impl Core {
+    /// The source for an item: of those that take requests for its service,
+    /// offer its domain and quality and have room for one more, the least
+    /// loaded, then the one with the fewest items, then each in turn. The one
+    /// that the item is to avoid only if there is no other.
+    pub(super) fn choose(&mut self, id: u32) -> Option<(u32, u16)> {
+        let item = self.items.get(id)?;
+        let service = self.services.get_mut(item.service)?;
+        let turn = service.turn;
+        let best = self
+            .sources
+            .offering(item.service)
+            .filter(|(_, service_id, source)| takes(source, *service_id, item))
+            .min_by_key(|(index, service_id, source)| {
+                let is_avoided = item.avoid == Some(*index);
+                let open = source.offers.get(service_id).map_or(0, |offer| offer.open);
+                // Those behind the one that was chosen last come first.
+                let place = (*index <= turn, *index);
+                (is_avoided, source.load_factor(*service_id), open, place)
+            })
+            .map(|(index, service_id, _)| (index, service_id))?;
+        service.turn = best.0;
+        Some(best)
+    }
+
+    /// Whether a source other than this one takes an item.
+    pub(super) fn has_alternative(&self, item: &Item, to: u32) -> bool {
+        self.sources
+            .offering(item.service)
+            .any(|(index, service_id, source)| index != to && takes(source, service_id, item))
+    }
+}
+
+/// Whether a source can be asked for an item.
+fn takes(source: &Source, service_id: u16, item: &Item) -> bool {
+    if !source.is_interactive() || !source.is_usable(service_id) {
+        return false;
+    }
+    let Some(service) = source.service(service_id) else { return false };
+    let domain = item.key.as_ref().domain;
+    if !offers(service, domain) {
+        return false;
+    }
+    is_administrative(domain)
+        || item.key.as_ref().qos.is_none_or(|qos| has_quality(service, &qos))
+            && has_room(source, service_id, item)
+}
+
+fn has_quality(service: &tapeline_omm::directory::Service, wanted: &Qos) -> bool {
+    match super::service::offered_qos(service) {
+        [] => is_same(wanted, &Qos::REALTIME_TICK_BY_TICK),
+        offered => offered.iter().any(|qos| is_same(qos, wanted)),
+    }
+}
+
+/// Whether a source takes one more item. Snapshots do not count where they are
+/// given out of band. A window of 0 means that no requests are taken at all.
+fn has_room(source: &Source, service_id: u16, item: &Item) -> bool {
+    let info = source.service(service_id).and_then(|service| service.info.as_ref());
+    let is_free = !item.streaming && info.is_none_or(|info| info.gives_out_of_band_snapshots());
+    let open = source.offers.get(&service_id).map_or(0, |offer: &Offer| offer.open);
+    source.open_window(service_id) > 0 && (is_free || open < source.open_limit(service_id))
+}

@@ -1,0 +1,193 @@
+//! Frames to servers.
+
+use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_omm::state::usual;
+use tapeline_rwf::{Msg, State, StatusMsg, StreamState};
+
+use super::Core;
+use super::item::{Interest, Item, Stage};
+use super::wire::{Scratch, on_stream_zero, status};
+use crate::Outputs;
+
+/// The directory, or a change of it, for one server or all.
+pub(super) fn directory(
+    version: u32,
+    bytes: &[u8],
+    target: Option<Incarnation>,
+    out: &mut impl Outputs,
+) {
+    let target = target.unwrap_or(Incarnation::ALL);
+    out.publish(FrameHeader::new(Kind::Directory, target, version), &[bytes]);
+}
+
+/// A request is accepted: from now on frames of this item are its.
+pub(super) fn accept(target: Incarnation, id: u32, request: u32, out: &mut impl Outputs) {
+    out.publish(FrameHeader::new(Kind::Accept, target, id), &[&request.to_le_bytes()]);
+}
+
+/// A request is refused.
+pub(super) fn refuse(
+    scratch: &mut Scratch,
+    target: Incarnation,
+    request: u32,
+    msg: &StatusMsg<'_>,
+    out: &mut impl Outputs,
+) {
+    if let Some(bytes) = scratch.message(&Msg::from(*msg)) {
+        out.publish(FrameHeader::new(Kind::Refuse, target, request), &[bytes]);
+    }
+}
+
+impl Item {
+    /// What all frames of this item say.
+    pub(super) fn frame_flags(&self) -> FrameFlags {
+        let mut flags = FrameFlags::empty();
+        flags.set(FrameFlags::PRIVATE, self.private);
+        flags.set(FrameFlags::SNAPSHOT, !self.streaming);
+        flags
+    }
+
+    /// A message to all servers that have been accepted.
+    #[inline]
+    pub(super) fn publish_all(
+        &mut self,
+        id: u32,
+        flags: FrameFlags,
+        message: &[u8],
+        out: &mut impl Outputs,
+    ) {
+        if self.interests.is_empty() {
+            return;
+        }
+        self.seq = self.seq.wrapping_add(1);
+        let header = FrameHeader {
+            flags: flags | self.frame_flags(),
+            item_seq: self.seq,
+            ..FrameHeader::new(Kind::Item, Incarnation::ALL, id)
+        };
+        out.publish(header, &on_stream_zero(message));
+    }
+
+    /// A message to one server.
+    pub(super) fn publish_to(
+        &self,
+        id: u32,
+        target: Incarnation,
+        flags: FrameFlags,
+        message: &[u8],
+        out: &mut impl Outputs,
+    ) {
+        let header = FrameHeader {
+            flags: flags | self.frame_flags(),
+            item_seq: self.seq,
+            ..FrameHeader::new(Kind::Item, target, id)
+        };
+        out.publish(header, &on_stream_zero(message));
+    }
+}
+
+impl Core {
+    /// A state of the item for all who want it.
+    pub(super) fn tell_all(&mut self, id: u32, state: &State<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        let msg = status(item.key.as_ref().domain, *state);
+        self.tell_status(id, &msg, out);
+    }
+
+    /// A status of the item for all who want it.
+    pub(super) fn tell_status(&mut self, id: u32, msg: &StatusMsg<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if let Some(state) = &msg.state {
+            item.set_state(state);
+        }
+        if let Some(bytes) = self.scratch.message(&Msg::from(*msg)) {
+            self.counters.statuses += 1;
+            item.publish_all(id, FrameFlags::empty(), bytes, out);
+        }
+    }
+
+    /// The present state of the item for one server.
+    pub(super) fn tell_one(&mut self, id: u32, server: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        let Some(target) = self.servers.target(server) else { return };
+        let msg = status(item.key.as_ref().domain, item.state.as_state());
+        if let Some(bytes) = self.scratch.message(&Msg::from(msg)) {
+            self.counters.statuses += 1;
+            item.publish_to(id, target, FrameFlags::empty(), bytes, out);
+        }
+    }
+
+    /// The item is over, with this state.
+    pub(super) fn end_with(&mut self, id: u32, state: &State<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        let msg = status(item.key.as_ref().domain, *state);
+        self.end_with_status(id, &msg, out);
+    }
+
+    /// The item is over, with this status.
+    pub(super) fn end_with_status(&mut self, id: u32, msg: &StatusMsg<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if let Some(bytes) = self.scratch.message(&Msg::from(*msg)) {
+            self.counters.statuses += 1;
+            item.publish_all(id, FrameFlags::LAST, bytes, out);
+        }
+        self.forget(id);
+    }
+
+    /// An item that is over for all leaves the table. Those whose request came
+    /// too late for it ask for it anew.
+    pub(super) fn forget(&mut self, id: u32) {
+        self.unbind(id);
+        let Some(item) = self.items.remove(id) else { return };
+        if item.waiting && let Some(service) = self.services.get_mut(item.service) {
+            service.waiting.remove(&id);
+        }
+        let (late, done): (Vec<Interest>, Vec<Interest>) =
+            item.interests.iter().partition(|interest| interest.stage == Stage::Late);
+        for interest in &done {
+            if let Some(server) = self.servers.get_mut(interest.server) {
+                server.clear(interest.request);
+            }
+        }
+        if !late.is_empty() {
+            self.reborn.push((item, late));
+        }
+    }
+
+    /// Items whose requests came too late for the one before begin anew.
+    pub(super) fn begin_reborn(&mut self, now: tapeline_rssl::Time, out: &mut impl Outputs) {
+        while let Some((before, late)) = self.reborn.pop() {
+            let streaming = late.iter().any(|interest| !interest.snapshot);
+            let options = self.stream_options(streaming, false);
+            let mut item = Item::new(before.key, before.service, options);
+            item.payload = before.payload;
+            item.request_flags = before.request_flags;
+            item.interests = late;
+            item.everyone_begins();
+            let id = self.items.insert(item);
+            self.accept_all(id, out);
+            self.seek(now, id, out);
+        }
+    }
+
+    /// Accepts all requests of an item.
+    fn accept_all(&mut self, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        for interest in &item.interests {
+            if let Some(server) = self.servers.get_mut(interest.server) {
+                server.set(interest.request, id);
+                accept(server.incarnation, id, interest.request, out);
+            }
+        }
+    }
+}
+
+/// A state that stays open, for a loss that the hub repairs.
+pub(super) const fn kept_open(state: State<'static>) -> State<'static> {
+    State { stream: StreamState::OPEN, ..state }
+}
+
+/// What servers are told when a connection to a source is lost.
+pub(super) const CHANNEL_DOWN: State<'static> = kept_open(usual::CHANNEL_DOWN);
+/// What servers are told when a source withdraws a service.
+pub(super) const SERVICE_LOST: State<'static> = kept_open(usual::SERVICE_LOST);

@@ -1,0 +1,90 @@
+//! Kept images: applying to them, and giving them out.
+
+use tapeline_backbone::FrameFlags;
+use tapeline_cache::{Image, Limits};
+use tapeline_rwf::{Encoded, RefreshFlags, RefreshMsg};
+
+use super::Core;
+use super::item::{Interest, Item, Stage};
+use crate::Outputs;
+
+/// Content of one part of an image that is given out, in bytes: several of
+/// the usual frames of a client, and far below what the backbone carries.
+const PART_BYTES: usize = 48 << 10;
+
+impl Item {
+    pub(super) fn interest_mut(&mut self, server: u32, request: u32) -> Option<&mut Interest> {
+        self.interests.iter_mut().find(|one| (one.server, one.request) == (server, request))
+    }
+
+    /// Whether whoever asks can be given the kept image. That of a
+    /// non-interactive provider is all there is, also while it is suspect.
+    pub(super) fn can_serve(&self) -> bool {
+        let is_complete = self.image.as_ref().is_some_and(|image| image.is_complete());
+        self.has_good_image() || (self.published && is_complete && !self.in_parts)
+    }
+}
+
+impl Core {
+    /// Applies a part of an image to the kept one, if one is to be kept.
+    pub(super) fn keep_image(&mut self, id: u32, part: &RefreshMsg<'_>) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let is_kept = item.published
+            || (self.config.cache_interactive && item.streaming && !item.private);
+        if !is_kept {
+            return;
+        }
+        let max_bytes = u32::try_from(self.config.limits.max_image_bytes).unwrap_or(u32::MAX);
+        let limits = Limits { max_bytes, ..Limits::default() };
+        let image = item.image.get_or_insert_with(|| Box::new(Image::new(limits)));
+        if image.refresh(part).is_err() {
+            self.counters.uncached += 1;
+        }
+    }
+
+    /// Gives the kept image to one request.
+    pub(super) fn serve_image(
+        &mut self,
+        id: u32,
+        server: u32,
+        request: u32,
+        out: &mut impl Outputs,
+    ) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(interest) = item.interest_mut(server, request) else { return };
+        interest.stage = Stage::Live;
+        let is_snapshot = interest.snapshot;
+        let Some(target) = self.servers.target(server) else { return };
+        let Some(image) = &item.image else { return };
+        let mut flags = FrameFlags::IMAGE;
+        flags.set(FrameFlags::SNAPSHOT, is_snapshot);
+        let mut parts = image.parts(PART_BYTES);
+        self.payload.clear();
+        while let Some(part) = parts.next_part(&mut self.payload) {
+            let mut head = RefreshFlags::SOLICITED;
+            head.set(RefreshFlags::CLEAR_CACHE, part.number == 0);
+            head.set(RefreshFlags::REFRESH_COMPLETE, part.is_last);
+            let is_only = part.number == 0 && part.is_last;
+            let msg = RefreshMsg {
+                flags: head,
+                seq_num: image.seq_num(),
+                state: Self::snapshot_state(item.state.as_state(), is_snapshot),
+                group_id: image.group_id(),
+                perm_data: image.perm_data(),
+                qos: image.qos(),
+                post_user_info: image.post_user_info(),
+                part_num: (!is_only).then_some(part.number),
+                payload: Encoded::new(image.container_type(), &self.payload),
+                ..RefreshMsg::new(item.key.as_ref().domain, 0)
+            };
+            if let Some(bytes) = self.scratch.message(&msg.into()) {
+                self.counters.refreshes += 1;
+                item.publish_to(id, target, flags, bytes, out);
+            }
+            self.payload.clear();
+        }
+        if is_snapshot {
+            self.drop_interest(id, server, request);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Items: who wants them, where they come from, how they are.
+
+use std::collections::{HashMap, VecDeque};
+
+use tapeline_cache::Image;
+use tapeline_omm::stream::{ConsumerStream, StreamOptions};
+use tapeline_omm::{AsItemKey, GroupId, ItemKey, ItemKeyRef, StateBuf};
+use tapeline_rwf::{DataState, Priority, RequestFlags, State, StateCode, StreamState};
+
+use super::streams::FixedState;
+use super::wire::Payload;
+
+/// One item: a stream of one source, and the servers that want it.
+#[derive(Debug)]
+pub(crate) struct Item {
+    /// What it is; the service id is the hub's.
+    pub(crate) key: ItemKey,
+    /// The service, by the hub's id.
+    pub(crate) service: u16,
+    /// One requester's alone.
+    pub(crate) private: bool,
+    /// Updates are wanted, not only an image.
+    pub(crate) streaming: bool,
+    /// A non-interactive provider published it: no requests are made for it.
+    pub(crate) published: bool,
+    /// Where it comes from.
+    pub(crate) binding: Option<Binding>,
+    /// Its stream at an interactive provider.
+    pub(crate) stream: ConsumerStream,
+    /// A part of an image has come on the present binding: updates make sense.
+    pub(crate) live: bool,
+    /// The image that is coming lacks parts.
+    pub(crate) in_parts: bool,
+    /// The image that is coming goes to all, not only to those who wait.
+    pub(crate) to_all: bool,
+    /// Who wants it.
+    pub(crate) interests: Vec<Interest>,
+    /// How it is, as servers were told.
+    pub(crate) state: StateBuf,
+    /// Its group at its source.
+    pub(crate) group: GroupId,
+    /// How many frames went to all servers.
+    pub(crate) seq: u32,
+    /// Its last value, if it is kept.
+    pub(crate) image: Option<Box<Image>>,
+    /// It was lost: the next image replaces what servers have.
+    pub(crate) recovering: bool,
+    /// It moved to another source, and the image of that is due.
+    pub(crate) failing_over: bool,
+    /// The source that closed it or did not answer: another is tried first.
+    pub(crate) avoid: Option<u32>,
+    /// It is in its service's list of items without a source.
+    pub(crate) waiting: bool,
+    /// It counts against the open window of its source.
+    pub(crate) in_window: bool,
+    /// What the provider was last told of the interest.
+    pub(crate) told_priority: Priority,
+    /// Flags of the request beside those of the stream.
+    pub(crate) request_flags: RequestFlags,
+    /// Payload of the request.
+    pub(crate) payload: Option<Box<Payload>>,
+    /// When it is closed unless its lost non-interactive provider is back, in
+    /// milliseconds.
+    pub(crate) stale_at_ms: Option<u64>,
+    /// The timer that is set for it.
+    pub(crate) armed_ms: Option<u64>,
+}
+
+/// Where an item comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Binding {
+    /// Index of the source.
+    pub(crate) source: u32,
+    /// The service, by the source's id.
+    pub(crate) service_id: u16,
+    /// The stream; `None` while the request waits for room.
+    pub(crate) stream_id: Option<i32>,
+}
+
+/// A server's wish for an item.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Interest {
+    /// Index of the server.
+    pub(crate) server: u32,
+    /// The server's number for the request.
+    pub(crate) request: u32,
+    /// An image is all that is wanted.
+    pub(crate) snapshot: bool,
+    /// No updates are wanted for now.
+    pub(crate) paused: bool,
+    /// How much it is wanted.
+    pub(crate) priority: Priority,
+    /// How far it is.
+    pub(crate) stage: Stage,
+}
+
+/// How far a server's wish for an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It came in the middle of an image, or of a snapshot for others: it is
+    /// not accepted before that is complete.
+    Late,
+    /// The next image that was asked for is for it.
+    Waiting,
+    /// The image that is coming is for it.
+    Receiving,
+    /// It has an image.
+    Live,
+}
+
+impl Item {
+    pub(crate) fn new(key: ItemKey, service: u16, options: StreamOptions) -> Self {
+        Self {
+            key,
+            service,
+            private: options.private,
+            streaming: options.streaming,
+            published: false,
+            binding: None,
+            stream: ConsumerStream::new(options),
+            live: false,
+            in_parts: false,
+            to_all: false,
+            interests: Vec::new(),
+            state: StateBuf::new(StreamState::OPEN, DataState::NO_CHANGE, StateCode::NONE, ""),
+            group: GroupId::default(),
+            seq: 0,
+            image: None,
+            recovering: false,
+            failing_over: false,
+            avoid: None,
+            waiting: false,
+            in_window: false,
+            told_priority: Priority::default(),
+            request_flags: RequestFlags::empty(),
+            payload: None,
+            stale_at_ms: None,
+            armed_ms: None,
+        }
+    }
+
+    /// How much all servers together want it: the highest class, the sum of
+    /// the counts.
+    pub(crate) fn priority(&self) -> Priority {
+        let class = self.interests.iter().map(|interest| interest.priority.class).max();
+        let counts = self.interests.iter().map(|interest| interest.priority.count);
+        Priority {
+            class: class.unwrap_or(1),
+            count: counts.fold(0, u16::saturating_add).max(1),
+        }
+    }
+
+    /// Whether a kept image can be given to whoever asks.
+    pub(crate) fn has_good_image(&self) -> bool {
+        self.image.as_ref().is_some_and(|image| image.is_complete())
+            && self.live
+            && !self.in_parts
+            && self.state.data == DataState::OK
+            && self.state.stream == StreamState::OPEN
+    }
+
+    /// When it wants to be looked at.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        let stream = self.stream.deadline_ms().filter(|_| !self.published);
+        [stream, self.stale_at_ms].into_iter().flatten().min()
+    }
+
+    /// Remembers how the item is; whether that is news to those who know it.
+    pub(crate) fn set_state(&mut self, state: &State<'_>) -> bool {
+        let before = self.state.as_state();
+        let is_news = (before.stream, before.data, before.code, before.text)
+            != (state.stream, state.data, state.code, state.text);
+        self.state.apply(state);
+        is_news
+    }
+
+    /// All requests, also those that came too late for the item before, wait
+    /// for the first image.
+    pub(crate) fn everyone_begins(&mut self) {
+        for interest in &mut self.interests {
+            interest.stage = Stage::Waiting;
+        }
+    }
+
+    /// All who have an image, or are getting one, need a new one.
+    pub(crate) fn everyone_waits(&mut self) {
+        for interest in &mut self.interests {
+            if interest.stage != Stage::Late {
+                interest.stage = Stage::Waiting;
+            }
+        }
+    }
+}
+
+/// How many ids of items that are over rest before the first is used again.
+const RESTING_IDS: usize = 4096;
+
+/// All items: by id, and the shared ones by key.
+#[derive(Debug, Default)]
+pub(crate) struct Items {
+    slots: Vec<Option<Item>>,
+    /// First in, first out, and not before there are many: an id rests before
+    /// it is another item's, so that a server that has lost the end of the one
+    /// does not take the other for it.
+    free: VecDeque<u32>,
+    by_key: HashMap<ItemKey, u32, FixedState>,
+}
+
+impl Items {
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Option<&Item> {
+        self.slots.get(id as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Item> {
+        self.slots.get_mut(id as usize)?.as_mut()
+    }
+
+    /// The shared item of a key.
+    pub(crate) fn find(&self, key: &ItemKeyRef<'_>) -> Option<u32> {
+        self.by_key.get(key as &dyn AsItemKey).copied()
+    }
+
+    pub(crate) fn insert(&mut self, item: Item) -> u32 {
+        let key = (!item.private).then(|| item.key.clone());
+        let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
+        let id = match rested {
+            Some(id) => {
+                self.slots[id as usize] = Some(item);
+                id
+            }
+            None => {
+                self.slots.push(Some(item));
+                self.slots.len() as u32 - 1
+            }
+        };
+        if let Some(key) = key {
+            self.by_key.insert(key, id);
+        }
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) -> Option<Item> {
+        let item = self.slots.get_mut(id as usize)?.take()?;
+        self.free.push_back(id);
+        if !item.private {
+            self.by_key.remove(&item.key);
+        }
+        Some(item)
+    }
+}

@@ -1,0 +1,239 @@
+//! The core of a hub: events and time in, messages and frames out.
+//!
+//! ```text
+//!               route, provider          upstream            requests, servers
+//!  providers ──▶ login, directory ──▶ services, choice ◀── Open, Close, Reissue ◀── servers
+//!            ──▶ response ── items ── audience ──▶ downstream ──▶ frames ──▶
+//!            ◀── requests, closes, posts ◀── window, failover ◀── posts ◀──
+//! ```
+
+mod audience;
+mod choice;
+mod downstream;
+mod fate;
+mod image;
+mod item;
+mod open;
+mod posts;
+mod provider;
+mod published;
+mod requests;
+mod response;
+mod route;
+mod servers;
+mod service;
+mod services;
+mod source;
+mod streams;
+mod timers;
+mod upstream;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+
+use tapeline_cache::FieldRules;
+use tapeline_channel::{Sent, SessionId};
+use tapeline_rssl::Time;
+use tapeline_rwf::MsgHeader;
+
+use crate::{Counters, Event, HubConfig, Outputs};
+use item::{Interest, Item, Items};
+use posts::Posts;
+use servers::Servers;
+use service::Services;
+use source::{Phase, SourceKind, Sources};
+use timers::Timers;
+use wire::{Scratch, at_ms, ms};
+
+/// A hub without sockets and clock.
+///
+/// Call [`handle`](Self::handle) with every event, in order, and
+/// [`handle_timeout`](Self::handle_timeout) when
+/// [`next_deadline`](Self::next_deadline) has come; time must not go back. A
+/// new core wants a timeout at once: it connects its routes then.
+pub struct Core {
+    config: HubConfig,
+    sources: Sources,
+    services: Services,
+    items: Items,
+    servers: Servers,
+    posts: Posts,
+    timers: Timers,
+    scratch: Scratch,
+    /// For the payloads of kept images.
+    payload: Vec<u8>,
+    rules: Option<Arc<dyn FieldRules + Send + Sync>>,
+    counters: Counters,
+    /// Sources whose session is closed and not yet mourned.
+    lost: Vec<u32>,
+    /// Items that are over, with requests that came too late for them.
+    reborn: Vec<(Item, Vec<Interest>)>,
+    /// Services of which a source that was full has room, once for each place.
+    room: Vec<u16>,
+}
+
+impl Core {
+    /// A core with nothing connected.
+    pub fn new(config: HubConfig) -> Self {
+        let max_services = config.limits.max_services;
+        Self {
+            sources: Sources::with_routes(config.routes.len(), max_services),
+            services: Services::new(max_services),
+            items: Items::default(),
+            servers: Servers::default(),
+            posts: Posts::default(),
+            timers: Timers::default(),
+            scratch: Scratch::default(),
+            payload: Vec::new(),
+            rules: None,
+            counters: Counters::default(),
+            lost: Vec::new(),
+            reborn: Vec::new(),
+            room: Vec::new(),
+            config,
+        }
+    }
+
+    /// The field dictionary by which kept images ripple. Without one they do
+    /// not.
+    pub fn set_field_rules(&mut self, rules: Arc<dyn FieldRules + Send + Sync>) {
+        self.rules = Some(rules);
+    }
+
+    /// What has happened so far, and what there is now.
+    pub fn counters(&self) -> Counters {
+        let up = self.sources.iter().filter(|(_, source)| source.phase == Phase::Up).count();
+        Counters {
+            items: self.items.len() as u64,
+            services: self.services.len() as u64,
+            sources_up: up as u64,
+            servers: self.servers.len() as u64,
+            ..self.counters
+        }
+    }
+
+    /// Something happened.
+    pub fn handle(&mut self, now: Time, event: Event<'_>, out: &mut impl Outputs) {
+        match event {
+            Event::Message { session, bytes } => self.message(now, session, bytes, out),
+            Event::Bus(event) => self.bus_event(now, event, out),
+            Event::RouteOpened { route, session } => self.route_opened(now, route, session, out),
+            Event::RouteFailed { route } => self.route_failed(now, route),
+            Event::ProviderOpened { session } => self.provider_opened(now, session, out),
+            Event::Drained { session } => {
+                if let Some(source) = self.sources.of_session(session) {
+                    self.drained(now, source, out);
+                }
+            }
+            Event::Closed { session } => {
+                if let Some(source) = self.sources.of_session(session) {
+                    self.lost.push(source);
+                }
+            }
+        }
+        self.settle(now, out);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let sources = self.sources.iter().filter_map(|(_, source)| source.deadline_ms);
+        let others = [self.timers.next_ms(), self.posts.next_ms()];
+        sources.chain(others.into_iter().flatten()).min().map(at_ms)
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Time, out: &mut impl Outputs) {
+        let is_due = |deadline: Option<u64>| deadline.is_some_and(|at| at <= ms(now));
+        let due: Vec<u32> = self
+            .sources
+            .iter()
+            .filter(|(_, source)| is_due(source.deadline_ms))
+            .map(|(index, _)| index)
+            .collect();
+        for source in due {
+            self.source_timeout(source, out);
+        }
+        while let Some((at, item)) = self.timers.due(ms(now)) {
+            self.item_timeout(now, at, item, out);
+        }
+        self.post_timeouts(now, out);
+        self.settle(now, out);
+    }
+
+    /// A message of a provider. Item messages first: they are nearly all.
+    #[inline]
+    fn message(&mut self, now: Time, session: SessionId, bytes: &[u8], out: &mut impl Outputs) {
+        let Some(index) = self.sources.of_session(session) else { return };
+        let Ok(header) = MsgHeader::decode(bytes) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let Some(source) = self.sources.get(index) else { return };
+        if let Some(item) = source.streams.get(header.stream_id) {
+            self.item_message(now, item, &header, bytes, out);
+            return;
+        }
+        match source.kind {
+            SourceKind::Route(_) => self.route_message(now, index, &header, bytes, out),
+            SourceKind::Provider => self.provider_message(now, index, &header, bytes, out),
+        }
+    }
+
+    fn source_timeout(&mut self, index: u32, out: &mut impl Outputs) {
+        let Some(source) = self.sources.get_mut(index) else { return };
+        match (source.phase, source.kind) {
+            (Phase::Down, SourceKind::Route(route)) => {
+                source.phase = Phase::Connecting;
+                source.deadline_ms = None;
+                out.connect(route);
+            }
+            (Phase::Down | Phase::Connecting | Phase::Up, _) => source.deadline_ms = None,
+            (Phase::Login, _) => self.give_up(index, "no login in time", out),
+            (Phase::Directory, _) => self.give_up(index, "no directory in time", out),
+        }
+    }
+
+    /// Closes the session of a source. What hangs on it is dealt with when the
+    /// present event is.
+    fn give_up(&mut self, index: u32, reason: &str, out: &mut impl Outputs) {
+        let Some(source) = self.sources.get_mut(index) else { return };
+        source.deadline_ms = None;
+        // Nothing more is sent there.
+        source.is_slow = true;
+        if let Some(session) = source.session
+            && !self.lost.contains(&index)
+        {
+            out.close(session, reason);
+            self.lost.push(index);
+        }
+    }
+
+    /// Sends the message in the scratch buffer, or any other, to a source. A
+    /// source that does not even take that has its session closed.
+    fn send(&mut self, index: u32, bytes: &[u8], out: &mut impl Outputs) {
+        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(session) = source.session else { return };
+        match out.send(session, bytes) {
+            Sent::Queued | Sent::Gone | Sent::TooLarge => {}
+            Sent::Slow => source.is_slow = true,
+            Sent::Full => self.give_up(index, "provider does not read", out),
+        }
+    }
+
+    /// Deals with what the present event left behind: sources whose session
+    /// was closed, items that begin anew, sources that have room again.
+    fn settle(&mut self, now: Time, out: &mut impl Outputs) {
+        while let Some(index) = self.lost.pop() {
+            self.source_lost(now, index, out);
+        }
+        self.begin_reborn(now, out);
+        self.use_room(now, out);
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("counters", &self.counters()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+//! A server asks for an item.
+
+use tapeline_omm::qos::QosWish;
+use tapeline_omm::state::usual;
+use tapeline_omm::{ItemKeyRef, is_administrative};
+use tapeline_rssl::Time;
+use tapeline_rwf::{DataState, Domain, Qos, RequestFlags, RequestMsg, State, StatusFlags};
+
+use super::Core;
+use super::downstream::{accept, refuse};
+use super::item::{Interest, Item, Stage};
+use super::requests::priority_of;
+use super::service::{offered_qos, offers};
+use super::wire::{Payload, status};
+use crate::{Outputs, Unpublished};
+
+/// Flags of a request that go to the provider as they are.
+const PASSED: RequestFlags = RequestFlags::CONF_INFO_IN_UPDATES;
+/// Of a private stream, these too.
+const PASSED_PRIVATELY: RequestFlags = PASSED
+    .union(RequestFlags::MSG_KEY_IN_UPDATES)
+    .union(RequestFlags::HAS_VIEW)
+    .union(RequestFlags::QUALIFIED_STREAM);
+
+impl Core {
+    /// A server asks for an item. A request that it has open under the same
+    /// number is over with that.
+    pub(super) fn open(
+        &mut self,
+        now: Time,
+        server: u32,
+        request: u32,
+        msg: &RequestMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        self.counters.opens += 1;
+        self.close(now, server, request, out);
+        if request as usize >= self.config.limits.max_requests_per_server {
+            self.counters.limited += 1;
+            self.refuse(server, request, msg, usual::TOO_MANY_ITEMS, out);
+            return;
+        }
+        let (service, qos) = match self.admit(msg) {
+            Ok(admitted) => admitted,
+            Err(state) => {
+                self.refuse(server, request, msg, state, out);
+                return;
+            }
+        };
+        let key = ItemKeyRef {
+            service_id: Some(service),
+            ..ItemKeyRef::of(msg.domain, &msg.key, qos)
+        };
+        let interest = Interest {
+            server,
+            request,
+            snapshot: !msg.flags.contains(RequestFlags::STREAMING),
+            paused: msg.flags.contains(RequestFlags::PAUSE),
+            priority: priority_of(msg),
+            stage: Stage::Waiting,
+        };
+        let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
+        match self.items.find(&key).filter(|_| !is_private) {
+            Some(id) => self.join(now, id, interest, out),
+            None => self.begin(now, &key, interest, msg, out),
+        }
+    }
+
+    /// The service of a request, and the quality that it gets there.
+    fn admit(&self, msg: &RequestMsg<'_>) -> Result<(u16, Option<Qos>), State<'static>> {
+        let id = msg.key.service_id.ok_or(usual::NO_SERVICE_NAMED)?;
+        let service = self.services.published(id).ok_or(usual::SERVICE_NOT_AVAILABLE)?;
+        if !offers(service, msg.domain) {
+            return Err(usual::CAPABILITY_NOT_SUPPORTED);
+        }
+        if is_administrative(msg.domain) {
+            return Ok((id, None));
+        }
+        let wish = QosWish::of(msg).map_err(|_| usual::NO_MATCHING_QOS)?;
+        let qos = wish.select(offered_qos(service)).ok_or(usual::NO_MATCHING_QOS)?;
+        Ok((id, Some(Qos { dynamic: false, ..qos })))
+    }
+
+    /// The quality that a request without a wish gets.
+    pub(super) fn best_quality(&self, service: u16, domain: Domain) -> Option<Qos> {
+        let service = self.services.published(service).filter(|_| !is_administrative(domain))?;
+        let qos = QosWish::Best.select(offered_qos(service))?;
+        Some(Qos { dynamic: false, ..qos })
+    }
+
+    fn refuse(
+        &mut self,
+        server: u32,
+        request: u32,
+        msg: &RequestMsg<'_>,
+        state: State<'static>,
+        out: &mut impl Outputs,
+    ) {
+        self.counters.refused += 1;
+        let Some(target) = self.servers.target(server) else { return };
+        let mut status = status(msg.domain, state);
+        let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
+        status.flags.set(StatusFlags::PRIVATE_STREAM, is_private);
+        refuse(&mut self.scratch, target, request, &status, out);
+    }
+
+    /// The first request for an item.
+    fn begin(
+        &mut self,
+        now: Time,
+        key: &ItemKeyRef<'_>,
+        interest: Interest,
+        msg: &RequestMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let (server, request) = (interest.server, interest.request);
+        let service = key.service_id.unwrap_or_default();
+        if self.items.len() >= self.config.limits.max_items {
+            self.counters.limited += 1;
+            self.refuse(server, request, msg, usual::TOO_MANY_ITEMS, out);
+            return;
+        }
+        if self.config.unpublished == Unpublished::NotFound && self.is_only_published(service) {
+            self.refuse(server, request, msg, usual::NOT_FOUND, out);
+            return;
+        }
+        let private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
+        let options = self.stream_options(!interest.snapshot, private);
+        let mut item = Item::new(key.to_owned(), service, options);
+        let is_view = msg.flags.contains(RequestFlags::HAS_VIEW);
+        item.request_flags = msg.flags & if private { PASSED_PRIVATELY } else { PASSED };
+        // One server's view is not the other's: what is shared comes whole.
+        if private || !is_view {
+            item.payload = Payload::keep(&msg.payload).map(Box::new);
+        }
+        item.interests.push(interest);
+        let id = self.items.insert(item);
+        self.take_on(id, server, request, out);
+        self.seek(now, id, out);
+    }
+
+    /// Whether a service has sources, and all of them are non-interactive.
+    pub(super) fn is_only_published(&self, service: u16) -> bool {
+        let mut sources = self.sources.offering(service).peekable();
+        sources.peek().is_some() && sources.all(|(_, _, source)| !source.is_interactive())
+    }
+
+    /// Remembers a request as one for this item and says so.
+    fn take_on(&mut self, id: u32, server: u32, request: u32, out: &mut impl Outputs) {
+        if let Some(server) = self.servers.get_mut(server) {
+            server.set(request, id);
+            accept(server.incarnation, id, request, out);
+        }
+    }
+
+    /// A further request for an item that is open.
+    fn join(&mut self, now: Time, id: u32, interest: Interest, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let (server, request) = (interest.server, interest.request);
+        // In the middle of an image it is too late for this one; and somebody
+        // who wants updates cannot join a snapshot.
+        let is_late = item.in_parts || (!item.streaming && !interest.snapshot);
+        if is_late {
+            item.interests.push(Interest { stage: Stage::Late, ..interest });
+            if let Some(server) = self.servers.get_mut(server) {
+                server.set(request, id);
+            }
+            return;
+        }
+        let has_pending_image = !item.live && item.state.data != DataState::SUSPECT;
+        item.interests.push(interest);
+        self.take_on(id, server, request, out);
+        if !has_pending_image {
+            self.want_image(now, id, server, request, out);
+        }
+        self.priority_changed(now, id, out);
+        self.pause_changed(now, id, out);
+    }
+}

@@ -1,0 +1,316 @@
+//! Posts: to the source of the item, and the acks back to the server that
+//! posted.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
+use tapeline_omm::ItemKeyRef;
+use tapeline_omm::post::{Post, PostRefusal, PostStream};
+use tapeline_rssl::Time;
+use tapeline_rwf::{AckFlags, AckMsg, Msg, NakCode, PostFlags, PostMsg};
+
+use super::Core;
+use super::item::Binding;
+use super::streams::LOGIN_STREAM;
+use super::wire::{at_service, ms};
+use crate::Outputs;
+
+/// The request number of a post that is on no item's stream.
+const NO_REQUEST: u32 = u32::MAX;
+
+/// What a post waits for.
+#[derive(Debug, Clone, Copy)]
+struct Outstanding {
+    server: u32,
+    incarnation: tapeline_backbone::Incarnation,
+    /// The server's number for the post.
+    post: u32,
+    /// The id that the client gave it.
+    post_id: u32,
+    source: u32,
+    domain: tapeline_rwf::Domain,
+    flags: AckFlags,
+    deadline_ms: u64,
+}
+
+/// Posts on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Posts {
+    last_id: u32,
+    /// By the hub's id of the post and the number of the part.
+    waiting: BTreeMap<(u32, Option<u32>), Outstanding>,
+    /// In the order of their deadlines, since all wait equally long.
+    deadlines: VecDeque<(u64, (u32, Option<u32>))>,
+    /// The hub's id of posts that are still to be completed, by server, request
+    /// and the client's id.
+    in_parts: BTreeMap<(u32, u32, u32), u32>,
+}
+
+impl Posts {
+    pub(crate) fn next_ms(&self) -> Option<u64> {
+        self.deadlines.front().map(|(at, _)| *at)
+    }
+
+    /// The hub's id for a part of a post: the same for all parts of one.
+    fn id_for(&mut self, place: (u32, u32, u32), is_complete: bool) -> u32 {
+        let known = match is_complete {
+            true => self.in_parts.remove(&place),
+            false => self.in_parts.get(&place).copied(),
+        };
+        known.unwrap_or_else(|| {
+            self.last_id = self.last_id.wrapping_add(1);
+            if !is_complete {
+                self.in_parts.insert(place, self.last_id);
+            }
+            self.last_id
+        })
+    }
+
+    fn wait(&mut self, part: (u32, Option<u32>), outstanding: Outstanding) {
+        self.deadlines.push_back((outstanding.deadline_ms, part));
+        self.waiting.insert(part, outstanding);
+        self.forget_void();
+    }
+
+    /// Drops what no longer waits from the front, and everywhere when acks came
+    /// out of order for so long that most of the queue is void.
+    fn forget_void(&mut self) {
+        let Self { waiting, deadlines, .. } = self;
+        let waits = |(at, part): &(u64, (u32, Option<u32>))| {
+            waiting.get(part).is_some_and(|post| post.deadline_ms == *at)
+        };
+        while deadlines.front().is_some_and(|entry| !waits(entry)) {
+            deadlines.pop_front();
+        }
+        if deadlines.len() > 2 * waiting.len() + 16 {
+            deadlines.retain(waits);
+        }
+    }
+
+    fn take(&mut self, part: (u32, Option<u32>)) -> Option<Outstanding> {
+        let found = self.waiting.remove(&part);
+        self.forget_void();
+        found
+    }
+}
+
+impl Core {
+    /// A server posts.
+    ///
+    /// ```text
+    /// | u32 request, all ones for none | RWF post |    little endian
+    /// ```
+    pub(super) fn post(
+        &mut self,
+        now: Time,
+        server: u32,
+        header: &FrameHeader,
+        body: &[u8],
+        out: &mut impl Outputs,
+    ) {
+        let parts = body.split_first_chunk();
+        let Some((request, Ok(Msg::Post(post)))) =
+            parts.map(|(request, rest)| (u32::from_le_bytes(*request), Msg::decode(rest)))
+        else {
+            self.counters.bad_frames += 1;
+            return;
+        };
+        let is_off_stream =
+            header.flags.contains(FrameFlags::OFF_STREAM) || request == NO_REQUEST;
+        let stream = if is_off_stream { PostStream::Login } else { PostStream::Item };
+        let way = Post::check(&post, stream).and_then(|_| match is_off_stream {
+            true => self.way_by_key(&post),
+            false => self.way_by_request(server, request),
+        });
+        let way = way.and_then(|way| match self.posts.waiting.len() {
+            waiting if waiting >= self.config.limits.max_posts => Err(PostRefusal::NoResources),
+            _ => Ok(way),
+        });
+        match way {
+            Ok(way) => {
+                let request = if is_off_stream { NO_REQUEST } else { request };
+                self.pass_post(now, (server, request, header.item), way, &post, out);
+            }
+            Err(refusal) => self.nak(server, header.item, &post, &refusal, out),
+        }
+    }
+
+    /// The stream of the item that a request is for.
+    fn way_by_request(&self, server: u32, request: u32) -> Result<(u32, i32, u16), PostRefusal> {
+        let found = self.servers.get(server).and_then(|server| server.item(request));
+        let item = found.and_then(|id| self.items.get(id)).ok_or(PostRefusal::NotOpen(0))?;
+        match item.binding {
+            _ if item.published => Err(PostRefusal::DeniedBySource),
+            Some(Binding { source, service_id, stream_id: Some(stream_id) }) => {
+                self.takes_posts(source).map(|()| (source, stream_id, service_id))
+            }
+            _ => Err(PostRefusal::ServiceDown(item.service)),
+        }
+    }
+
+    /// The login stream of a source of the service that a post names.
+    fn way_by_key(&self, post: &PostMsg<'_>) -> Result<(u32, i32, u16), PostRefusal> {
+        let service = post.key.and_then(|key| key.service_id).ok_or(PostRefusal::NoService)?;
+        if self.services.published(service).is_none() {
+            return Err(PostRefusal::UnknownServiceId(service));
+        }
+        // An item that is open there has its source; all others, any.
+        let best = self.best_quality(service, post.domain);
+        let key = post.key.map(|key| ItemKeyRef::of(post.domain, &key, best));
+        let item = key.and_then(|key| self.items.get(self.items.find(&key)?));
+        if let Some(item) = item.filter(|item| !item.published)
+            && let Some(binding) = item.binding
+        {
+            let way = (binding.source, LOGIN_STREAM, binding.service_id);
+            return self.takes_posts(binding.source).map(|()| way);
+        }
+        let mut is_published = false;
+        for (index, service_id, source) in self.sources.offering(service) {
+            is_published |= !source.is_interactive();
+            if source.is_interactive() && source.is_usable(service_id) {
+                return self.takes_posts(index).map(|()| (index, LOGIN_STREAM, service_id));
+            }
+        }
+        match is_published {
+            true => Err(PostRefusal::DeniedBySource),
+            false => Err(PostRefusal::ServiceDown(service)),
+        }
+    }
+
+    fn takes_posts(&self, index: u32) -> Result<(), PostRefusal> {
+        match self.sources.get(index).is_some_and(|source| source.takes_posts) {
+            true => Ok(()),
+            false => Err(PostRefusal::NotSupported),
+        }
+    }
+
+    /// Sends a post on, with an id of the hub's own: clients number their posts
+    /// as they like.
+    fn pass_post(
+        &mut self,
+        now: Time,
+        (server, request, number): (u32, u32, u32),
+        (source, stream_id, service_id): (u32, i32, u16),
+        post: &PostMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(incarnation) = self.servers.target(server) else { return };
+        let is_complete = post.flags.contains(PostFlags::POST_COMPLETE);
+        let own_id = post.post_id.map(|post_id| {
+            self.posts.id_for((server, request, post_id), is_complete)
+        });
+        if let (Some(own_id), Some(post_id)) = (own_id, post.post_id)
+            && post.flags.contains(PostFlags::ACK)
+        {
+            let item = self.servers.get(server).and_then(|server| server.item(request));
+            let is_private = item.and_then(|id| self.items.get(id)).is_some_and(|item| item.private);
+            let mut flags = AckFlags::empty();
+            flags.set(AckFlags::PRIVATE_STREAM, is_private);
+            let deadline_ms = ms(now).saturating_add(self.config.post_timeout_ms);
+            let outstanding = Outstanding {
+                server,
+                incarnation,
+                post: number,
+                post_id,
+                source,
+                domain: post.domain,
+                flags,
+                deadline_ms,
+            };
+            self.posts.wait((own_id, post.seq_num), outstanding);
+        }
+        let key = post.key.as_ref().map(|key| at_service(key, service_id));
+        let msg = PostMsg { stream_id, post_id: own_id, key, ..*post };
+        self.counters.posts += 1;
+        self.send_written(source, |encoder| encoder.message(&msg.into()), out);
+    }
+
+    /// A provider answers a post.
+    pub(super) fn ack(&mut self, index: u32, ack: &AckMsg<'_>, out: &mut impl Outputs) {
+        let part = (ack.ack_id, ack.seq_num);
+        let is_from_there = self.posts.waiting.get(&part).is_some_and(|post| post.source == index);
+        let Some(post) = self.posts.take(part).filter(|_| is_from_there) else {
+            self.counters.stray += 1;
+            return;
+        };
+        let answer = AckMsg { stream_id: 0, ack_id: post.post_id, key: None, ..*ack };
+        self.answer(&post, &answer, out);
+    }
+
+    fn answer(&mut self, post: &Outstanding, ack: &AckMsg<'_>, out: &mut impl Outputs) {
+        if self.servers.target(post.server) != Some(post.incarnation) {
+            return;
+        }
+        if let Some(bytes) = self.scratch.message(&(*ack).into()) {
+            let header = FrameHeader::new(Kind::Ack, post.incarnation, post.post);
+            out.publish(header, &[bytes]);
+        }
+    }
+
+    /// A post is refused, with an ack if it asked for one.
+    fn nak(
+        &mut self,
+        server: u32,
+        number: u32,
+        post: &PostMsg<'_>,
+        refusal: &PostRefusal,
+        out: &mut impl Outputs,
+    ) {
+        self.counters.naks += 1;
+        let text = refusal.to_string();
+        let form = tapeline_omm::post::AckForm::default();
+        let Some(nak) = tapeline_omm::post::nak(post, form, refusal, &text) else { return };
+        let Some(target) = self.servers.target(server) else { return };
+        let nak = AckMsg { stream_id: 0, ..nak };
+        if let Some(bytes) = self.scratch.message(&nak.into()) {
+            out.publish(FrameHeader::new(Kind::Ack, target, number), &[bytes]);
+        }
+    }
+
+    /// Answers a post in place of its source.
+    fn nak_outstanding(
+        &mut self,
+        part: (u32, Option<u32>),
+        code: NakCode,
+        text: &str,
+        out: &mut impl Outputs,
+    ) {
+        let Some(post) = self.posts.take(part) else { return };
+        self.counters.naks += 1;
+        let nak = AckMsg {
+            flags: post.flags,
+            ack_id: post.post_id,
+            seq_num: part.1,
+            nak_code: Some(code),
+            text: Some(text.as_bytes()),
+            ..AckMsg::new(post.domain, 0)
+        };
+        self.answer(&post, &nak, out);
+    }
+
+    /// Posts whose source left them without an ack for too long.
+    pub(super) fn post_timeouts(&mut self, now: Time, out: &mut impl Outputs) {
+        while let Some((at, part)) = self.posts.deadlines.front().copied()
+            && at <= ms(now)
+        {
+            let post_id = self.posts.waiting.get(&part).map_or(0, |post| post.post_id);
+            let refusal = PostRefusal::NoResponse(post_id);
+            self.posts.deadlines.pop_front();
+            self.nak_outstanding(part, refusal.nak_code(), &refusal.to_string(), out);
+        }
+    }
+
+    /// The source of posts is gone: their acks will not come.
+    pub(super) fn posts_lost(&mut self, index: u32, out: &mut impl Outputs) {
+        let lost: Vec<_> = self
+            .posts
+            .waiting
+            .iter()
+            .filter(|(_, post)| post.source == index)
+            .map(|(part, _)| *part)
+            .collect();
+        for part in lost {
+            self.nak_outstanding(part, NakCode::SOURCE_DOWN, "source of the post is lost", out);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Items of non-interactive providers: published unasked, kept, given to
+//! whoever asks.
+
+use tapeline_omm::ItemKeyRef;
+use tapeline_omm::state::{is_final, usual};
+use tapeline_rssl::Time;
+use tapeline_rwf::{
+    DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState,
+};
+
+use super::Core;
+use super::downstream::CHANNEL_DOWN;
+use super::item::{Binding, Item};
+use super::wire::ms;
+use crate::Outputs;
+
+impl Core {
+    /// A provider publishes an item on a stream that it has not used yet: the
+    /// key says which.
+    pub(super) fn item_published(
+        &mut self,
+        now: Time,
+        index: u32,
+        refresh: &RefreshMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(source) = self.sources.get(index) else { return };
+        let service_id = refresh.key.and_then(|key| key.service_id);
+        let offer = service_id.and_then(|id| source.offers.get(&id));
+        let (Some(key), Some(offer), Some(service_id)) = (refresh.key, offer, service_id) else {
+            self.counters.stray += 1;
+            return;
+        };
+        let service = offer.service;
+        let qos = refresh.qos.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
+        let qos = (refresh.domain != Domain::DICTIONARY).then_some(Qos { dynamic: false, ..qos });
+        let key = ItemKeyRef {
+            service_id: Some(service),
+            ..ItemKeyRef::of(refresh.domain, &key, qos)
+        };
+        let id = match self.items.find(&key) {
+            Some(id) => id,
+            None if self.items.len() >= self.config.limits.max_items => {
+                self.counters.limited += 1;
+                return;
+            }
+            None => {
+                let options = self.stream_options(true, false);
+                self.items.insert(Item::new(key.to_owned(), service, options))
+            }
+        };
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.binding.is_some() {
+            // Another source has it. This one takes over with its next image
+            // after that is lost.
+            self.counters.stray += 1;
+            return;
+        }
+        item.published = true;
+        item.waiting = false;
+        item.stale_at_ms = None;
+        let stream_id = refresh.stream_id;
+        item.binding = Some(Binding { source: index, service_id, stream_id: Some(stream_id) });
+        if let Some(source) = self.sources.get_mut(index) {
+            source.streams.insert(stream_id, id);
+            if let Some(offer) = source.offers.get_mut(&service_id) {
+                offer.open += 1;
+            }
+        }
+        self.published_refresh(now, id, refresh, out);
+    }
+
+    pub(super) fn published_refresh(
+        &mut self,
+        now: Time,
+        id: u32,
+        refresh: &RefreshMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let stream = refresh.state.stream;
+        if is_final(stream) && stream != StreamState::NON_STREAMING {
+            self.end_with(id, &refresh.state, out);
+            return;
+        }
+        // An item that does not update is kept and given out like any other.
+        let state = State { stream: StreamState::OPEN, ..refresh.state };
+        let refresh = RefreshMsg { state, ..*refresh };
+        self.image_part(now, id, &refresh, out);
+    }
+
+    pub(super) fn published_status(
+        &mut self,
+        now: Time,
+        id: u32,
+        status: &StatusMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let _ = now;
+        let told = StatusMsg { stream_id: 0, key: None, ..*status };
+        if status.state.is_some_and(|state| is_final(state.stream)) {
+            self.end_with_status(id, &told, out);
+            return;
+        }
+        if let Some(item) = self.items.get_mut(id) {
+            if let Some(group) = status.group_id {
+                item.group = group.try_into().unwrap_or_default();
+            }
+            if let Some(image) = &mut item.image {
+                image.status(&told);
+            }
+        }
+        self.tell_status(id, &told, out);
+    }
+
+    /// The provider of an item is gone. The item stays for a while, suspect.
+    pub(super) fn published_lost(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let stale_at = ms(now).saturating_add(self.config.ni_stale_ms);
+        self.unbind(id);
+        let Some(item) = self.items.get_mut(id) else { return };
+        item.recovering = true;
+        item.stale_at_ms = Some(stale_at);
+        self.arm(id);
+        self.tell_all(id, &CHANNEL_DOWN, out);
+    }
+
+    /// The provider of an item did not come back in time.
+    pub(super) fn published_expired(&mut self, id: u32, out: &mut impl Outputs) {
+        let state = State {
+            stream: StreamState::CLOSED_RECOVER,
+            data: DataState::SUSPECT,
+            ..usual::CHANNEL_DOWN
+        };
+        self.end_with(id, &state, out);
+    }
+}

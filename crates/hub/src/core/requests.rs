@@ -1,0 +1,222 @@
+//! What servers want: frames of the backbone, by kind.
+
+use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_omm::state::usual;
+use tapeline_omm::stream::Reaction;
+use tapeline_rssl::Time;
+use tapeline_rwf::{GenericMsg, Msg, Priority, RequestFlags, RequestMsg};
+
+use super::Core;
+use super::downstream;
+use super::item::{Binding, Stage};
+use super::wire::{at_service, status};
+use crate::Outputs;
+
+impl Core {
+    pub(super) fn bus_event(&mut self, now: Time, event: BusEvent<'_>, out: &mut impl Outputs) {
+        match event {
+            BusEvent::PeerUp { peer, .. } => self.server_up(peer, out),
+            BusEvent::PeerDown { peer } => self.server_down(now, peer, out),
+            BusEvent::Gap { .. } => self.counters.gaps += 1,
+            BusEvent::Frame { header, body } => self.frame(now, &header, body, out),
+        }
+    }
+
+    fn server_up(&mut self, peer: Incarnation, out: &mut impl Outputs) {
+        if self.servers.find(peer).is_some() {
+            return;
+        }
+        if self.servers.len() >= self.config.limits.max_servers {
+            self.counters.limited += 1;
+            return;
+        }
+        self.servers.insert(peer);
+        self.whole_directory(peer, out);
+    }
+
+    fn whole_directory(&mut self, target: Incarnation, out: &mut impl Outputs) {
+        let refresh = self.services.refresh();
+        let version = self.services.version();
+        if let Some(bytes) = self.scratch.write(|encoder| refresh.encode(encoder)) {
+            downstream::directory(version, bytes, Some(target), out);
+        }
+    }
+
+    fn server_down(&mut self, now: Time, peer: Incarnation, out: &mut impl Outputs) {
+        let Some(server) = self.servers.find(peer) else { return };
+        let requests = self.servers.get(server).map(super::servers::Server::requests);
+        for (request, _) in requests.unwrap_or_default() {
+            self.close(now, server, request, out);
+        }
+        self.servers.remove(server);
+    }
+
+    fn frame(
+        &mut self,
+        now: Time,
+        header: &FrameHeader,
+        body: &[u8],
+        out: &mut impl Outputs,
+    ) {
+        let Some(server) = self.servers.find(header.sender) else {
+            self.counters.bad_frames += 1;
+            return;
+        };
+        let request = header.item;
+        match header.kind {
+            Kind::Close => self.close(now, server, request, out),
+            Kind::Post => self.post(now, server, header, body, out),
+            Kind::Resync => self.resync(now, server, body, out),
+            Kind::DirectoryRequest => self.whole_directory(header.sender, out),
+            Kind::Open | Kind::Reissue | Kind::Generic => match (header.kind, Msg::decode(body)) {
+                (Kind::Open, Ok(Msg::Request(msg))) => self.open(now, server, request, &msg, out),
+                (Kind::Reissue, Ok(Msg::Request(msg))) => {
+                    self.reissue(now, server, request, &msg, out);
+                }
+                (Kind::Generic, Ok(Msg::Generic(msg))) => self.generic_up(server, request, &msg, out),
+                _ => self.counters.bad_frames += 1,
+            },
+            _ => self.counters.bad_frames += 1,
+        }
+    }
+
+    /// A server wants no more of what it asked for with this request. When
+    /// nobody wants the item any more, it is closed at its source, unless that
+    /// published it unasked.
+    pub(super) fn close(&mut self, now: Time, server: u32, request: u32, out: &mut impl Outputs) {
+        let Some(id) = self.servers.get(server).and_then(|server| server.item(request)) else {
+            return;
+        };
+        self.drop_interest(id, server, request);
+        let Some(item) = self.items.get_mut(id) else { return };
+        if !item.interests.is_empty() {
+            self.priority_changed(now, id, out);
+            self.pause_changed(now, id, out);
+            return;
+        }
+        if item.published {
+            return;
+        }
+        let binding = item.binding;
+        let Reaction { send, .. } = item.stream.close();
+        self.act(id, send, out);
+        self.forget(id);
+        if let Some(binding) = binding {
+            self.pump(now, binding.source, binding.service_id, out);
+        }
+    }
+
+    /// A change of what a server wants: priority, pause, an image.
+    fn reissue(
+        &mut self,
+        now: Time,
+        server: u32,
+        request: u32,
+        msg: &RequestMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let found = self.servers.get(server).and_then(|server| server.item(request));
+        let Some(item) = found.and_then(|id| self.items.get_mut(id)) else {
+            self.counters.bad_frames += 1;
+            return;
+        };
+        let id = found.unwrap_or_default();
+        let is_late = item.in_parts;
+        let Some(interest) = item.interest_mut(server, request) else { return };
+        interest.priority = msg.priority.unwrap_or(interest.priority);
+        let pauses = msg.flags.contains(RequestFlags::PAUSE);
+        interest.paused = pauses;
+        let wants_image = !pauses && !msg.flags.contains(RequestFlags::NO_REFRESH);
+        self.pause_changed(now, id, out);
+        if !wants_image {
+            self.priority_changed(now, id, out);
+            return;
+        }
+        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(interest) = item.interest_mut(server, request) else { return };
+        match interest.stage {
+            // Its image is due anyway.
+            Stage::Late | Stage::Waiting | Stage::Receiving => {}
+            Stage::Live if is_late => interest.stage = Stage::Late,
+            Stage::Live => self.want_image(now, id, server, request, out),
+        }
+    }
+
+    /// A generic message goes to the provider on the stream of the item.
+    fn generic_up(
+        &mut self,
+        server: u32,
+        request: u32,
+        generic: &GenericMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let found = self.servers.get(server).and_then(|server| server.item(request));
+        let Some(item) = found.and_then(|id| self.items.get(id)) else {
+            self.counters.bad_frames += 1;
+            return;
+        };
+        let Some(Binding { source, service_id, stream_id: Some(stream_id) }) = item.binding else {
+            self.counters.stray += 1;
+            return;
+        };
+        if item.published {
+            self.counters.stray += 1;
+            return;
+        }
+        let key = generic.key.as_ref().map(|key| at_service(key, service_id));
+        let msg = GenericMsg { stream_id, key, ..*generic };
+        self.counters.generics += 1;
+        self.send_written(source, |encoder| encoder.message(&msg.into()), out);
+    }
+
+    /// Frames to a server were lost: it says how far it got with each item.
+    ///
+    /// ```text
+    /// | u32 item | u32 last item seq | ...    little endian
+    /// ```
+    fn resync(&mut self, now: Time, server: u32, body: &[u8], out: &mut impl Outputs) {
+        for entry in body.chunks_exact(8) {
+            let word = |at: usize| {
+                u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
+            };
+            self.resync_item(now, server, word(0), word(4), out);
+        }
+    }
+
+    fn resync_item(
+        &mut self,
+        now: Time,
+        server: u32,
+        id: u32,
+        last_seq: u32,
+        out: &mut impl Outputs,
+    ) {
+        let Some(target) = self.servers.target(server) else { return };
+        let interest = self.items.get(id).and_then(|item| {
+            let interest = item.interests.iter().find(|interest| interest.server == server)?;
+            Some((item.seq, interest.request, interest.stage))
+        });
+        match interest {
+            // The end of the item was lost: this is the end.
+            None => {
+                let msg = status(tapeline_rwf::Domain::MARKET_PRICE, usual::SERVICE_LOST);
+                if let Some(bytes) = self.scratch.message(&msg.into()) {
+                    let header = FrameHeader {
+                        flags: FrameFlags::LAST,
+                        ..FrameHeader::new(Kind::Item, target, id)
+                    };
+                    out.publish(header, &super::wire::on_stream_zero(bytes));
+                }
+            }
+            Some((seq, request, _)) if seq != last_seq => {
+                self.want_image(now, id, server, request, out);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The priority of a request.
+pub(super) fn priority_of(msg: &RequestMsg<'_>) -> Priority {
+    msg.priority.unwrap_or_default()
+}

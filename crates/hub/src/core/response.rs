@@ -1,0 +1,224 @@
+//! Messages on the streams of items.
+
+use tapeline_backbone::FrameFlags;
+use tapeline_omm::ItemKey;
+use tapeline_omm::stream::Deliver;
+use tapeline_rssl::Time;
+use tapeline_rwf::{
+    GenericMsg, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags, RefreshMsg, StatusMsg,
+    StreamState, UpdateMsg,
+};
+
+use super::Core;
+use super::wire::{at_service, has_key, ms, status};
+use crate::Outputs;
+
+impl Core {
+    /// A message on the stream of an item.
+    #[inline]
+    pub(super) fn item_message(
+        &mut self,
+        now: Time,
+        id: u32,
+        header: &MsgHeader,
+        bytes: &[u8],
+        out: &mut impl Outputs,
+    ) {
+        if header.class == MsgClass::Update {
+            self.update(id, header, bytes, out);
+        } else {
+            self.other_item_message(now, id, bytes, out);
+        }
+    }
+
+    /// The tick path: from the header of an update to its frame.
+    #[inline]
+    fn update(&mut self, id: u32, header: &MsgHeader, bytes: &[u8], out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if !item.live {
+            self.counters.stray += 1;
+            return;
+        }
+        self.counters.updates += 1;
+        if item.image.is_some() || has_key(header) {
+            self.update_with_care(id, bytes, out);
+        } else {
+            item.publish_all(id, FrameFlags::empty(), bytes, out);
+        }
+    }
+
+    /// An update that is applied to a kept image, or that has a key to lose.
+    fn update_with_care(&mut self, id: u32, bytes: &[u8], out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let Ok(Msg::Update(update)) = Msg::decode(bytes) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        if let Some(image) = &mut item.image {
+            let rules = self.rules.as_deref().map(|rules| rules as &dyn tapeline_cache::FieldRules);
+            if image.update(&update, rules).is_err() {
+                self.counters.uncached += 1;
+            }
+        }
+        if update.key.is_none() {
+            item.publish_all(id, FrameFlags::empty(), bytes, out);
+            return;
+        }
+        let bare = UpdateMsg { key: None, ..update };
+        if let Some(bytes) = self.scratch.message(&bare.into()) {
+            item.publish_all(id, FrameFlags::empty(), bytes, out);
+        }
+    }
+
+    fn other_item_message(&mut self, now: Time, id: u32, bytes: &[u8], out: &mut impl Outputs) {
+        let Ok(msg) = Msg::decode(bytes) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let Some(item) = self.items.get(id) else { return };
+        match &msg {
+            Msg::Refresh(refresh) if is_of_another(&item.key, refresh.key.as_ref()) => {
+                self.counters.stray += 1;
+            }
+            Msg::Refresh(refresh) if item.published => {
+                self.published_refresh(now, id, refresh, out);
+            }
+            Msg::Refresh(refresh) => self.refresh(now, id, refresh, out),
+            Msg::Status(status) if item.published => self.published_status(now, id, status, out),
+            Msg::Status(status) => self.status(now, id, status, out),
+            Msg::Generic(generic) => self.generic_down(id, generic, out),
+            Msg::Ack(ack) => {
+                if let Some(binding) = item.binding {
+                    self.ack(binding.source, ack, out);
+                }
+            }
+            Msg::Update(_) | Msg::Request(_) | Msg::Close(_) | Msg::Post(_) => {
+                self.counters.stray += 1;
+            }
+        }
+    }
+
+    fn refresh(&mut self, now: Time, id: u32, refresh: &RefreshMsg<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let mut refresh = *refresh;
+        // The first image on a stream answers the request, whether the
+        // provider says so or not.
+        if !item.live {
+            refresh.flags |= RefreshFlags::SOLICITED;
+        }
+        let reaction = item.stream.message(ms(now), &refresh.into());
+        let state = match reaction.deliver {
+            Deliver::Nothing => return,
+            Deliver::Message => refresh.state,
+            Deliver::MessageAs(state) => state,
+            Deliver::Status(state) => {
+                self.act(id, reaction.send, out);
+                self.end_with(id, &state, out);
+                return;
+            }
+        };
+        let is_image = matches!(
+            refresh.state.stream,
+            StreamState::OPEN | StreamState::NON_STREAMING | StreamState::UNSPECIFIED
+        );
+        let binding = item.binding;
+        if is_image {
+            refresh.state = state;
+            self.act(id, None, out);
+            self.image_part(now, id, &refresh, out);
+            self.act(id, reaction.send, out);
+        } else {
+            let msg = status(refresh.domain, state);
+            let msg = with_redirection(msg, refresh.key.as_ref(), item.service);
+            self.act(id, reaction.send, out);
+            self.state_changed(now, id, &msg, out);
+        }
+        if let Some(binding) = binding {
+            self.pump(now, binding.source, binding.service_id, out);
+        }
+    }
+
+    fn status(&mut self, now: Time, id: u32, status: &StatusMsg<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let is_redirection =
+            status.state.is_some_and(|state| state.stream == StreamState::REDIRECTED);
+        if !is_redirection && is_of_another(&item.key, status.key.as_ref()) {
+            self.counters.stray += 1;
+            return;
+        }
+        let binding = item.binding;
+        let reaction = item.stream.message(ms(now), &Msg::Status(*status));
+        let mut told = StatusMsg { stream_id: 0, key: None, ..*status };
+        match reaction.deliver {
+            Deliver::Nothing => return,
+            Deliver::Message => {}
+            Deliver::MessageAs(state) | Deliver::Status(state) => told.state = Some(state),
+        }
+        if let Some(group) = status.group_id {
+            item.group = group.try_into().unwrap_or_default();
+        }
+        if let Some(image) = &mut item.image {
+            image.status(&told);
+        }
+        let told = with_redirection(told, status.key.as_ref(), item.service);
+        self.act(id, reaction.send, out);
+        self.state_changed(now, id, &told, out);
+        if let Some(binding) = binding {
+            self.pump(now, binding.source, binding.service_id, out);
+        }
+    }
+
+    /// The stream of an item has heard of a state, and servers are to. What
+    /// follows depends on where that left the stream.
+    pub(super) fn state_changed(
+        &mut self,
+        now: Time,
+        id: u32,
+        told: &StatusMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(item) = self.items.get(id) else { return };
+        let is_lost = item.binding.is_some_and(|binding| binding.stream_id.is_some())
+            && !item.stream.is_on_wire();
+        if item.stream.is_over() {
+            self.end_with_status(id, told, out);
+        } else {
+            self.tell_status(id, told, out);
+            if is_lost {
+                self.seek_again(now, id, out);
+            }
+        }
+    }
+
+    /// A generic message goes to all who want the item, with its key, whose
+    /// service is the hub's then.
+    fn generic_down(&mut self, id: u32, generic: &GenericMsg<'_>, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let key = generic.key.as_ref().map(|key| at_service(key, item.service));
+        let msg = GenericMsg { key, ..*generic };
+        if let Some(bytes) = self.scratch.message(&msg.into()) {
+            self.counters.generics += 1;
+            item.publish_all(id, FrameFlags::empty(), bytes, out);
+        }
+    }
+}
+
+/// Whether a key names another item: what comes for a stream that was closed
+/// may be about the item that had it before.
+fn is_of_another(item: &ItemKey, key: Option<&MsgKey<'_>>) -> bool {
+    let name = key.and_then(|key| key.name);
+    name.is_some_and(|name| *name != *item.as_ref().name)
+}
+
+/// The key of a redirection is where to ask instead, so it stays.
+fn with_redirection<'a>(
+    msg: StatusMsg<'a>,
+    key: Option<&MsgKey<'a>>,
+    service: u16,
+) -> StatusMsg<'a> {
+    let is_redirection = msg.state.is_some_and(|state| state.stream == StreamState::REDIRECTED);
+    match (is_redirection, key) {
+        (true, Some(key)) => StatusMsg { key: Some(at_service(key, service)), ..msg },
+        _ => msg,
+    }
+}

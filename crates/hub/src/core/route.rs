@@ -1,0 +1,194 @@
+//! The connection to an interactive provider: the hub is its consumer. Login,
+//! then directory, then items.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::directory::{DirectoryFilter, DirectoryMsg, DirectoryRequest, DirectoryUpdate};
+use tapeline_omm::login::{LoginAttributes, LoginMsg, LoginRefresh, LoginRequest};
+use tapeline_omm::state::is_final;
+use tapeline_rssl::Time;
+use tapeline_rwf::{DataState, Domain, Msg, MsgHeader, StreamState};
+
+use super::Core;
+use super::source::{Phase, SourceKind};
+use super::streams::{DIRECTORY_STREAM, LOGIN_STREAM};
+use super::wire::ms;
+use crate::{Outputs, RouteLogin};
+
+impl Core {
+    pub(super) fn route_opened(
+        &mut self,
+        now: Time,
+        route: usize,
+        session: SessionId,
+        out: &mut impl Outputs,
+    ) {
+        let index = route as u32;
+        let timeout = self.config.source_timeout_ms;
+        let Some(source) = self.sources.get_mut(index) else { return };
+        if source.kind != SourceKind::Route(route) || source.phase != Phase::Connecting {
+            out.close(session, "route is connected already");
+            return;
+        }
+        source.session = Some(session);
+        source.phase = Phase::Login;
+        source.deadline_ms = Some(ms(now) + timeout);
+        self.sources.attach(session, index);
+        let request = login_request(&self.config.routes[route].login);
+        self.send_written(index, |encoder| request.encode(encoder), out);
+    }
+
+    pub(super) fn route_failed(&mut self, now: Time, route: usize) {
+        let delay = self.next_delay(route as u32);
+        let Some(source) = self.sources.get_mut(route as u32) else { return };
+        if source.phase == Phase::Connecting {
+            source.phase = Phase::Down;
+            source.deadline_ms = Some(ms(now) + delay);
+        }
+    }
+
+    /// How long to wait before a route is connected again: twice as long as
+    /// the last time, within bounds.
+    pub(super) fn next_delay(&mut self, index: u32) -> u64 {
+        let (min, max) = (self.config.reconnect_min_ms, self.config.reconnect_max_ms);
+        let Some(source) = self.sources.get_mut(index) else { return max };
+        let delay = source.delay_ms.clamp(min, max.max(min));
+        source.delay_ms = delay.saturating_mul(2);
+        delay
+    }
+
+    /// A message that is on no item's stream.
+    pub(super) fn route_message(
+        &mut self,
+        now: Time,
+        index: u32,
+        header: &MsgHeader,
+        bytes: &[u8],
+        out: &mut impl Outputs,
+    ) {
+        let msg = match Msg::decode(bytes) {
+            Ok(msg) => msg,
+            Err(_) => {
+                self.counters.malformed += 1;
+                return;
+            }
+        };
+        match (header.stream_id, &msg) {
+            (_, Msg::Ack(ack)) => self.ack(index, ack, out),
+            (LOGIN_STREAM, _) if header.domain == Domain::LOGIN => {
+                self.login_message(now, index, &msg, out);
+            }
+            (DIRECTORY_STREAM, _) if header.domain == Domain::SOURCE => {
+                self.directory_message(now, index, &msg, out);
+            }
+            _ => self.counters.stray += 1,
+        }
+    }
+
+    fn login_message(&mut self, now: Time, index: u32, msg: &Msg<'_>, out: &mut impl Outputs) {
+        match LoginMsg::decode(msg) {
+            Ok(LoginMsg::Refresh(refresh)) => self.login_refresh(now, index, &refresh, out),
+            Ok(LoginMsg::Status(status)) => {
+                if let Some(state) = status.state.filter(|state| is_final(state.stream)) {
+                    self.give_up(index, &format!("login was refused or ended: {state}"), out);
+                }
+            }
+            // The provider measures the round trip: it wants its message back.
+            Ok(LoginMsg::Rtt(rtt)) => {
+                self.send_written(index, |encoder| rtt.encode(encoder), out);
+            }
+            Ok(_) => {}
+            Err(_) => {
+                self.counters.malformed += 1;
+                self.give_up(index, "login answer cannot be read", out);
+            }
+        }
+    }
+
+    fn login_refresh(
+        &mut self,
+        now: Time,
+        index: u32,
+        refresh: &LoginRefresh,
+        out: &mut impl Outputs,
+    ) {
+        let state = &refresh.state;
+        if state.stream != StreamState::OPEN {
+            self.give_up(index, &format!("login was refused: {state}"), out);
+            return;
+        }
+        let timeout = self.config.source_timeout_ms;
+        let Some(source) = self.sources.get_mut(index) else { return };
+        source.takes_posts = refresh.features.accepts_posts();
+        source.obeys_pause = refresh.features.obeys_pause();
+        if source.phase != Phase::Login || state.data != DataState::OK {
+            return;
+        }
+        source.phase = Phase::Directory;
+        source.deadline_ms = Some(ms(now) + timeout);
+        let request = DirectoryRequest::new(DIRECTORY_STREAM, DirectoryFilter::USUAL);
+        self.send_written(index, |encoder| request.encode(encoder), out);
+    }
+
+    fn directory_message(&mut self, now: Time, index: u32, msg: &Msg<'_>, out: &mut impl Outputs) {
+        let Ok(directory) = DirectoryMsg::decode(msg) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let Some(source) = self.sources.get_mut(index) else { return };
+        let changes = match directory {
+            DirectoryMsg::Refresh(refresh) if is_over(refresh.state.stream) => {
+                self.give_up(index, "provider closed its directory", out);
+                return;
+            }
+            DirectoryMsg::Refresh(refresh) => {
+                source.phase = Phase::Up;
+                source.deadline_ms = None;
+                source.delay_ms = 0;
+                source.directory.apply_refresh(&refresh)
+            }
+            DirectoryMsg::Update(update) if source.phase == Phase::Up => {
+                source.directory.apply_update(&update)
+            }
+            DirectoryMsg::Status(status) => {
+                if status.state.as_ref().is_some_and(|state| is_final(state.stream)) {
+                    self.give_up(index, "provider closed its directory", out);
+                    return;
+                }
+                source.directory.apply_status(&status)
+            }
+            _ => return,
+        };
+        self.directory_changed(now, index, changes, out);
+    }
+
+    /// Tells servers of a change of the directory.
+    pub(super) fn publish_directory(&mut self, update: &DirectoryUpdate, out: &mut impl Outputs) {
+        let version = self.services.version();
+        if let Some(bytes) = self.scratch.write(|encoder| update.encode(encoder)) {
+            super::downstream::directory(version, bytes, None, out);
+        }
+    }
+}
+
+/// Whether a directory refresh ends its stream. `NON_STREAMING` does not: a
+/// provider that says so has nothing more to say.
+fn is_over(stream: StreamState) -> bool {
+    is_final(stream) && stream != StreamState::NON_STREAMING
+}
+
+fn login_request(login: &RouteLogin) -> LoginRequest {
+    let mut request = LoginRequest::new(LOGIN_STREAM, login.user.as_str());
+    request.attributes = LoginAttributes {
+        application_id: Some(login.application_id.as_str().into()),
+        application_name: Some(login.application_name.as_str().into()),
+        position: Some(login.position.as_str().into()),
+        single_open: Some(login.single_open),
+        allow_suspect_data: Some(true),
+        provide_permission_profile: Some(true),
+        provide_permission_expressions: Some(true),
+        role: Some(LoginAttributes::CONSUMER),
+        round_trip_latency: Some(LoginAttributes::ANSWERS_ROUND_TRIPS),
+        ..LoginAttributes::default()
+    };
+    request
+}

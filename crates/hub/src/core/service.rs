@@ -1,0 +1,238 @@
+//! Services as servers see them: those of all sources, merged by name, under
+//! ids of the hub's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tapeline_omm::Text;
+use tapeline_omm::directory::{
+    Directory, DirectoryFilter, DirectoryRefresh, DirectoryRequest, DirectoryUpdate, FilterContent,
+    FilterEntry, Link, LinkEntry, Service, ServiceEntry, ServiceInfo, ServiceLinks, ServiceLoad,
+    ServiceState,
+};
+use tapeline_rwf::{Domain, MapAction, Qos, State};
+
+use super::source::Sources;
+
+/// A service of the hub.
+#[derive(Debug, Default)]
+pub(crate) struct HubService {
+    /// Its name.
+    pub(crate) name: Text,
+    /// Items that wait for a source.
+    pub(crate) waiting: BTreeSet<u32>,
+    /// Where the search for a source begins when all are equal.
+    pub(crate) turn: u32,
+}
+
+/// All services of the hub.
+///
+/// A service keeps its id, its name and what it is (`INFO`) for as long as the
+/// hub runs, also while no source offers it: it is down then.
+#[derive(Debug)]
+pub(crate) struct Services {
+    by_id: BTreeMap<u16, HubService>,
+    by_name: BTreeMap<Text, u16>,
+    /// As servers were told.
+    published: Directory,
+    /// Counts the changes.
+    version: u32,
+}
+
+impl Services {
+    pub(crate) fn new(max_services: usize) -> Self {
+        let mut published = Directory::default();
+        published.max_services = max_services;
+        Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), published, version: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u16) -> Option<&mut HubService> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// A service as servers were told of it.
+    pub(crate) fn published(&self, id: u16) -> Option<&Service> {
+        self.published.service(id)
+    }
+
+    /// The id of the service of this name, which gets one if it has none: the
+    /// wanted one if that is free. `None`: there are too many services.
+    pub(crate) fn id_of(&mut self, name: &Text, wanted: u16) -> Option<u16> {
+        if let Some(id) = self.by_name.get(name) {
+            return Some(*id);
+        }
+        if self.by_id.len() >= self.published.max_services {
+            return None;
+        }
+        let id = (wanted..=u16::MAX).chain(0..wanted).find(|id| !self.by_id.contains_key(id))?;
+        self.by_name.insert(name.clone(), id);
+        self.by_id.insert(id, HubService { name: name.clone(), ..HubService::default() });
+        Some(id)
+    }
+
+    /// Works out anew what a service is, from what its sources say. What
+    /// changed, if anything did, is what servers are to be told.
+    pub(crate) fn merge(&mut self, id: u16, sources: &Sources) -> Option<DirectoryUpdate> {
+        let name = &self.by_id.get(&id)?.name;
+        let before = self.published.service(id);
+        let offered: Vec<&Service> = sources
+            .offering(id)
+            .filter_map(|(_, own_id, source)| source.service(own_id))
+            .collect();
+        let after = merged(name, before, &offered);
+        let filters = differences(before, &after);
+        if filters.is_empty() {
+            return None;
+        }
+        let action = if before.is_some() { MapAction::UPDATE } else { MapAction::ADD };
+        let entry = ServiceEntry { action, service_id: id, filters };
+        let update = DirectoryUpdate::new(0, vec![entry]);
+        let _ = self.published.apply_update(&update);
+        self.version += 1;
+        Some(update)
+    }
+
+    /// All services, for a server that comes.
+    pub(crate) fn refresh(&self) -> DirectoryRefresh {
+        let request = DirectoryRequest::new(0, DirectoryFilter::USUAL);
+        self.published.refresh(&request, &State::open_ok(""))
+    }
+}
+
+/// One service out of what several sources say of it. Nobody offering it, it is
+/// down and otherwise as it was.
+fn merged(name: &Text, before: Option<&Service>, offered: &[&Service]) -> Service {
+    let mut service = Service { info: merged_info(offered), ..Service::default() };
+    if service.info.is_none() {
+        service.info = before.and_then(|before| before.info.clone());
+    }
+    if let Some(info) = &mut service.info {
+        info.name = Some(name.clone());
+    }
+    service.state = Some(merged_state(offered));
+    service.load = merged_load(offered);
+    if let Some(first) = offered.iter().find(|one| one.is_usable()).or(offered.first()) {
+        service.data.clone_from(&first.data);
+        service.links.clone_from(&first.links);
+    }
+    service
+}
+
+/// What a service is: as its first source says, and of domains and qualities
+/// all that any source offers.
+fn merged_info(offered: &[&Service]) -> Option<ServiceInfo> {
+    let mut infos = offered.iter().filter_map(|service| service.info.as_ref());
+    let mut info = infos.next()?.clone();
+    for other in infos {
+        union(&mut info.capabilities, other.capabilities.as_ref());
+        union(&mut info.qos, other.qos.as_ref());
+        union(&mut info.dictionaries_provided, other.dictionaries_provided.as_ref());
+        union(&mut info.dictionaries_used, other.dictionaries_used.as_ref());
+    }
+    Some(info)
+}
+
+fn union<T: Clone + PartialEq>(all: &mut Option<Vec<T>>, more: Option<&Vec<T>>) {
+    for one in more.into_iter().flatten() {
+        let all = all.get_or_insert_default();
+        if !all.contains(one) {
+            all.push(one.clone());
+        }
+    }
+}
+
+/// How a service is: up if any source is, and accepting requests unless every
+/// source that is up says no. While none is up, requests wait.
+fn merged_state(offered: &[&Service]) -> ServiceState {
+    let up: Vec<_> = offered
+        .iter()
+        .filter_map(|service| service.state.as_ref())
+        .filter(|state| state.is_up == Some(true))
+        .collect();
+    let is_accepting = up.is_empty() || up.iter().any(|state| state.is_usable());
+    ServiceState::new(!up.is_empty(), is_accepting)
+}
+
+/// What a service can take: the sum of what its sources can, and the load of
+/// the least busy one. A source that gives no limit has none.
+fn merged_load(offered: &[&Service]) -> Option<ServiceLoad> {
+    let loads: Vec<_> = offered.iter().filter_map(|service| service.load.as_ref()).collect();
+    if loads.is_empty() {
+        return None;
+    }
+    let sum = |limit: fn(&ServiceLoad) -> Option<u64>| {
+        let given: Vec<_> = loads.iter().filter_map(|load| limit(load)).collect();
+        let is_limited = given.len() == offered.len();
+        is_limited.then(|| given.into_iter().fold(0, u64::saturating_add))
+    };
+    Some(ServiceLoad {
+        open_limit: sum(|load| load.open_limit),
+        open_window: sum(|load| load.open_window),
+        load_factor: loads.iter().filter_map(|load| load.load_factor).min(),
+    })
+}
+
+/// The filters that tell somebody who knows `before` of `after`.
+fn differences(before: Option<&Service>, after: &Service) -> Vec<FilterEntry> {
+    let mut filters = Vec::new();
+    let mut set = |content| filters.push(FilterEntry::set(content));
+    if let Some(info) = after.info.clone()
+        && before.and_then(|before| before.info.as_ref()) != Some(&info)
+    {
+        set(FilterContent::Info(info));
+    }
+    if let Some(data) = after.data.clone()
+        && before.and_then(|before| before.data.as_ref()) != Some(&data)
+    {
+        set(FilterContent::Data(data));
+    }
+    let known = before.map(|before| &before.links);
+    if known.map_or(!after.links.is_empty(), |known| *known != after.links) {
+        set(FilterContent::Links(links(before, after)));
+    }
+    if let Some(load) = after.load.clone()
+        && before.and_then(|before| before.load.as_ref()) != Some(&load)
+    {
+        set(FilterContent::Load(load));
+    }
+    if let Some(state) = after.state.clone()
+        && before.and_then(|before| before.state.as_ref()) != Some(&state)
+    {
+        set(FilterContent::State(state));
+    }
+    filters
+}
+
+/// All links of a service, those that are gone as deleted ones.
+fn links(before: Option<&Service>, after: &Service) -> ServiceLinks {
+    let gone: BTreeSet<_> = before
+        .into_iter()
+        .flat_map(|before| before.links.keys())
+        .filter(|name| !after.links.contains_key(*name))
+        .collect();
+    let gone = gone
+        .into_iter()
+        .map(|name| LinkEntry { name: name.clone(), change: Link::Delete });
+    let set = after.links.iter().map(|(name, info)| LinkEntry {
+        name: name.clone(),
+        change: Link::Set { action: MapAction::ADD, info: info.clone() },
+    });
+    ServiceLinks(gone.chain(set).collect())
+}
+
+/// Whether a service offers a domain; nobody knows before its info has come.
+pub(crate) fn offers(service: &Service, domain: Domain) -> bool {
+    service.info.as_ref().is_none_or(|info| info.offers(domain) || domain == Domain::DICTIONARY)
+}
+
+/// The qualities that a service offers.
+pub(crate) fn offered_qos(service: &Service) -> &[Qos] {
+    service.info.as_ref().map_or(&[], ServiceInfo::offered_qos)
+}

@@ -1,0 +1,238 @@
+//! Sources: the providers that a hub is connected to, or wants to be.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tapeline_channel::SessionId;
+use tapeline_omm::Text;
+use tapeline_omm::directory::{Directory, Service};
+
+use super::streams::{StreamIds, StreamTable};
+
+/// One provider, connected or not.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Which way it comes.
+    pub(crate) kind: SourceKind,
+    /// Its connection.
+    pub(crate) session: Option<SessionId>,
+    /// How far the connection is.
+    pub(crate) phase: Phase,
+    /// What it offers, as it says.
+    pub(crate) directory: Directory,
+    /// Which stream of a non-interactive provider brought a service.
+    pub(crate) brought_by: BTreeMap<u16, i32>,
+    /// The services that are taken from it, by its own ids.
+    pub(crate) offers: BTreeMap<u16, Offer>,
+    /// Its open item streams.
+    pub(crate) streams: StreamTable,
+    /// Free stream ids.
+    pub(crate) ids: StreamIds,
+    /// Stream of a provider's own login.
+    pub(crate) login_stream: i32,
+    /// Whether it takes posts.
+    pub(crate) takes_posts: bool,
+    /// Whether it obeys a pause.
+    pub(crate) obeys_pause: bool,
+    /// Its output is full: no requests until it has drained.
+    pub(crate) is_slow: bool,
+    /// When the present phase has lasted too long, in milliseconds.
+    pub(crate) deadline_ms: Option<u64>,
+    /// How long to wait before the next attempt to connect, in milliseconds.
+    pub(crate) delay_ms: u64,
+}
+
+/// Which way a source comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SourceKind {
+    /// The hub connects to it and asks for items.
+    Route(usize),
+    /// It connects and sends what it has.
+    Provider,
+}
+
+/// How far the connection to a source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Not connected; to be connected when the time has come.
+    Down,
+    /// Asked the shell to connect.
+    Connecting,
+    /// Waits for the login to be accepted, or to come.
+    Login,
+    /// Waits for the first directory.
+    Directory,
+    /// Has a directory.
+    Up,
+}
+
+/// A service of one source.
+#[derive(Debug, Default)]
+pub(crate) struct Offer {
+    /// The hub's id of the service.
+    pub(crate) service: u16,
+    /// Items bound here.
+    pub(crate) open: u64,
+    /// Requests without their image.
+    pub(crate) in_window: u64,
+    /// Items whose requests wait for room in the window.
+    pub(crate) queue: VecDeque<u32>,
+}
+
+impl Source {
+    pub(crate) fn new(kind: SourceKind, max_services: usize) -> Self {
+        let mut directory = Directory::default();
+        directory.max_services = max_services;
+        Self {
+            kind,
+            session: None,
+            phase: Phase::Down,
+            directory,
+            brought_by: BTreeMap::new(),
+            offers: BTreeMap::new(),
+            streams: StreamTable::default(),
+            ids: StreamIds::default(),
+            login_stream: 0,
+            takes_posts: false,
+            obeys_pause: false,
+            is_slow: false,
+            deadline_ms: Some(0),
+            delay_ms: 0,
+        }
+    }
+
+    pub(crate) fn is_interactive(&self) -> bool {
+        matches!(self.kind, SourceKind::Route(_))
+    }
+
+    /// What it says of a service, as long as it is connected.
+    pub(crate) fn service(&self, service_id: u16) -> Option<&Service> {
+        self.directory.service(service_id).filter(|_| self.phase == Phase::Up)
+    }
+
+    /// Whether it takes new requests for a service now.
+    pub(crate) fn is_usable(&self, service_id: u16) -> bool {
+        self.service(service_id).is_some_and(Service::is_usable)
+    }
+
+    /// How many requests may be without their image.
+    pub(crate) fn open_window(&self, service_id: u16) -> u64 {
+        let load = self.service(service_id).and_then(|service| service.load.as_ref());
+        load.and_then(|load| load.open_window).unwrap_or(u64::MAX)
+    }
+
+    /// How many items may be open.
+    pub(crate) fn open_limit(&self, service_id: u16) -> u64 {
+        let load = self.service(service_id).and_then(|service| service.load.as_ref());
+        load.and_then(|load| load.open_limit).unwrap_or(u64::MAX)
+    }
+
+    /// How busy it says that it is; not at all, if it does not.
+    pub(crate) fn load_factor(&self, service_id: u16) -> u64 {
+        let load = self.service(service_id).and_then(|service| service.load.as_ref());
+        load.and_then(|load| load.load_factor).unwrap_or(0)
+    }
+
+    /// Everything that belongs to the connection that was is void.
+    pub(crate) fn reset(&mut self) {
+        self.session = None;
+        self.phase = Phase::Down;
+        self.directory.clear();
+        self.brought_by.clear();
+        self.offers.clear();
+        self.streams.clear();
+        self.ids = StreamIds::default();
+        self.takes_posts = false;
+        self.obeys_pause = false;
+        self.is_slow = false;
+        self.deadline_ms = None;
+    }
+}
+
+/// All sources: the routes first, by their index in the configuration, then
+/// the providers that have connected.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    slots: Vec<Option<Source>>,
+    /// By the index of the session, with its generation.
+    by_session: Vec<Option<(u32, u32)>>,
+}
+
+impl Sources {
+    pub(crate) fn with_routes(count: usize, max_services: usize) -> Self {
+        let slots = (0..count)
+            .map(|route| Some(Source::new(SourceKind::Route(route), max_services)))
+            .collect();
+        Self { slots, by_session: Vec::new() }
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Option<&Source> {
+        self.slots.get(index as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Source> {
+        self.slots.get_mut(index as usize)?.as_mut()
+    }
+
+    /// Which source a session belongs to.
+    #[inline]
+    pub(crate) fn of_session(&self, session: SessionId) -> Option<u32> {
+        let (generation, source) = (*self.by_session.get(session.index as usize)?)?;
+        (generation == session.generation).then_some(source)
+    }
+
+    pub(crate) fn attach(&mut self, session: SessionId, source: u32) {
+        let place = session.index as usize;
+        if place >= self.by_session.len() {
+            self.by_session.resize(place + 1, None);
+        }
+        self.by_session[place] = Some((session.generation, source));
+    }
+
+    pub(crate) fn detach(&mut self, session: SessionId) {
+        if self.of_session(session).is_some() {
+            self.by_session[session.index as usize] = None;
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Source)> {
+        self.slots.iter().enumerate().filter_map(|(i, slot)| Some((i as u32, slot.as_ref()?)))
+    }
+
+    /// A place for a provider that connects.
+    pub(crate) fn insert(&mut self, source: Source) -> u32 {
+        let free = self.slots.iter().position(Option::is_none);
+        let place = free.unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[place] = Some(source);
+        place as u32
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) {
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            *slot = None;
+        }
+    }
+
+    /// How many providers are connected.
+    pub(crate) fn providers(&self) -> usize {
+        self.iter().filter(|(_, source)| !source.is_interactive()).count()
+    }
+
+    /// The sources of a service, with their own ids of it.
+    pub(crate) fn offering(&self, service: u16) -> impl Iterator<Item = (u32, u16, &Source)> {
+        self.iter().flat_map(move |(index, source)| {
+            let of_this = move |(id, offer): (&u16, &Offer)| {
+                (offer.service == service).then_some((index, *id, source))
+            };
+            source.offers.iter().filter_map(of_this)
+        })
+    }
+}
+
+/// Whether a service is taken from a source that is restricted to some.
+pub(crate) fn is_wanted(wanted: Option<&[String]>, name: &Text) -> bool {
+    wanted.is_none_or(|wanted| wanted.iter().any(|wanted| *name == **wanted))
+}

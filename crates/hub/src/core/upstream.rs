@@ -1,0 +1,390 @@
+//! Requests to interactive providers: finding a source, waiting for room in
+//! its window, asking, asking again.
+
+use tapeline_omm::directory::Service;
+use tapeline_omm::state::usual;
+use tapeline_omm::stream::{ConsumerStream, Reaction, StreamOptions, ToProvider};
+use tapeline_omm::{is_administrative, stream::RecoveryPolicy};
+use tapeline_rssl::Time;
+use tapeline_rwf::{
+    CloseMsg, DataState, EncodeError, Encoder, RequestFlags, RequestMsg, State, StateCode,
+    StreamState,
+};
+
+use super::Core;
+use super::downstream::kept_open;
+use super::item::{Binding, Item};
+use super::wire::ms;
+use crate::Outputs;
+
+/// The service of an item is down.
+const NOT_UP: State<'static> = kept_open(usual::SERVICE_NOT_UP);
+/// The service of an item is up, and no source takes a request for it now.
+const NO_ROOM: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::SUSPECT,
+    StateCode::NO_RESOURCES,
+    "No source takes the request now.",
+);
+/// The service of an item has non-interactive providers only, and none of them
+/// has published it.
+const NOT_PUBLISHED: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::SUSPECT,
+    StateCode::NONE,
+    "Item is not published yet.",
+);
+
+impl Core {
+    /// Writes a message and sends it to a source.
+    pub(super) fn send_written(
+        &mut self,
+        index: u32,
+        write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
+        out: &mut impl Outputs,
+    ) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        if let Some(bytes) = scratch.write(write) {
+            self.send(index, bytes, out);
+        }
+        self.scratch = scratch;
+    }
+
+    /// How the stream of an item at an interactive provider is to be.
+    pub(super) fn stream_options(&self, streaming: bool, private: bool) -> StreamOptions {
+        StreamOptions {
+            streaming,
+            private,
+            recover_complete: true,
+            provider_obeys_pause: false,
+            recovery: RecoveryPolicy { single_open: true, allow_suspect_data: true },
+            request_timeout_ms: self.config.request_timeout_ms,
+            retry_delay_ms: self.config.retry_delay_ms,
+        }
+    }
+
+    /// Begins the stream of an item anew, for another source or connection.
+    pub(super) fn renew_stream(&mut self, id: u32) {
+        let Some(item) = self.items.get(id) else { return };
+        let mut options = self.stream_options(item.streaming, item.private);
+        options.provider_obeys_pause = self.config.pause_upstream
+            && item
+                .binding
+                .and_then(|binding| self.sources.get(binding.source))
+                .is_some_and(|source| source.obeys_pause);
+        if let Some(item) = self.items.get_mut(id) {
+            item.stream = ConsumerStream::new(options);
+            let is_paused = item.interests.iter().all(|interest| interest.paused);
+            if options.provider_obeys_pause && is_paused {
+                // The request will say so: there is nothing to send yet.
+                let _ = item.stream.pause(0);
+            }
+        }
+    }
+
+    /// Finds a source for an item that has none. Without one, the item waits
+    /// until its service changes, and servers are told so.
+    pub(super) fn seek(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        if item.binding.is_some() || item.published || item.stream.is_over() {
+            return;
+        }
+        if !item.stream.wants_request() {
+            // It waits for the time to ask again.
+            self.arm(id);
+            return;
+        }
+        let Some((source, service_id)) = self.choose(id) else {
+            self.wait_for_service(id, out);
+            return;
+        };
+        let Some(item) = self.items.get_mut(id) else { return };
+        item.binding = Some(Binding { source, service_id, stream_id: None });
+        self.renew_stream(id);
+        let offer = self.sources.get_mut(source).and_then(|s| s.offers.get_mut(&service_id));
+        if let Some(offer) = offer {
+            offer.open += 1;
+            offer.queue.push_back(id);
+        }
+        self.pump(now, source, service_id, out);
+    }
+
+    fn wait_for_service(&mut self, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.private {
+            self.end_with(id, &usual::SERVICE_NOT_UP, out);
+            return;
+        }
+        if !item.waiting {
+            item.waiting = true;
+            if let Some(service) = self.services.get_mut(item.service) {
+                service.waiting.insert(id);
+            }
+        }
+        if item.state.data == DataState::SUSPECT {
+            return;
+        }
+        let service = item.service;
+        let is_up = self.services.published(service).is_some_and(Service::is_usable);
+        let why = match (is_up, self.is_only_published(service)) {
+            (false, _) => NOT_UP,
+            (true, true) => NOT_PUBLISHED,
+            (true, false) => NO_ROOM,
+        };
+        self.tell_all(id, &why, out);
+    }
+
+    /// Sends requests that wait at a source, as far as its window has room.
+    pub(super) fn pump(&mut self, now: Time, index: u32, service_id: u16, out: &mut impl Outputs) {
+        loop {
+            let Some(source) = self.sources.get_mut(index) else { return };
+            let window = source.open_window(service_id);
+            if source.is_slow || !source.is_usable(service_id) {
+                return;
+            }
+            let Some(offer) = source.offers.get_mut(&service_id) else { return };
+            if offer.in_window >= window {
+                return;
+            }
+            let Some(id) = offer.queue.pop_front() else { return };
+            let waits_here = Binding { source: index, service_id, stream_id: None };
+            if let Some(item) = self.items.get(id)
+                && item.binding == Some(waits_here)
+            {
+                self.ask(now, id, out);
+            }
+        }
+    }
+
+    /// Asks the source that an item is bound to.
+    fn ask(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(binding) = &mut item.binding else { return };
+        let Some(source) = self.sources.get_mut(binding.source) else { return };
+        let index = binding.source;
+        let stream_id = source.ids.take();
+        binding.stream_id = Some(stream_id);
+        source.streams.insert(stream_id, id);
+        let Reaction { send: Some(ToProvider::Request { pause }), .. } =
+            item.stream.request(ms(now))
+        else {
+            return;
+        };
+        item.live = false;
+        item.in_parts = false;
+        item.told_priority = item.priority();
+        self.counters.requests_upstream += 1;
+        self.account(id);
+        self.arm(id);
+        self.send_request(index, id, pause, true, out);
+    }
+
+    /// Sends a request on the stream of an item.
+    fn send_request(
+        &mut self,
+        index: u32,
+        id: u32,
+        pause: bool,
+        refresh: bool,
+        out: &mut impl Outputs,
+    ) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        if let Some(item) = self.items.get(id)
+            && let Some(bytes) = scratch.write(|encoder| write_request(item, pause, refresh, encoder))
+        {
+            self.send(index, bytes, out);
+        }
+        self.scratch = scratch;
+    }
+
+    /// Does what the stream of an item wants done at the provider.
+    pub(super) fn act(&mut self, id: u32, send: Option<ToProvider>, out: &mut impl Outputs) {
+        self.account(id);
+        self.arm(id);
+        let Some(binding) = self.items.get(id).and_then(|item| item.binding) else { return };
+        match send {
+            Some(ToProvider::Reissue(reissue)) => {
+                self.counters.reissues_upstream += 1;
+                if let Some(item) = self.items.get_mut(id) {
+                    item.told_priority = item.priority();
+                }
+                self.send_request(binding.source, id, reissue.pause, reissue.refresh, out);
+            }
+            Some(ToProvider::Close) => self.send_close(id, out),
+            Some(ToProvider::Request { .. }) | None => {}
+        }
+    }
+
+    fn send_close(&mut self, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        let Some(Binding { source, stream_id: Some(stream_id), .. }) = item.binding else {
+            return;
+        };
+        let close = CloseMsg::new(item.key.as_ref().domain, stream_id);
+        self.counters.closes_upstream += 1;
+        self.send_written(source, |encoder| encoder.message(&close.into()), out);
+    }
+
+    /// Keeps the count of requests without image in step with an item's
+    /// stream. Dictionaries do not count.
+    pub(super) fn account(&mut self, id: u32) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(binding) = item.binding else { return };
+        let is_counted = item.stream.is_in_window()
+            && !item.published
+            && !is_administrative(item.key.as_ref().domain);
+        if is_counted == item.in_window {
+            return;
+        }
+        item.in_window = is_counted;
+        let offer = self.sources.get_mut(binding.source);
+        if let Some(offer) = offer.and_then(|s| s.offers.get_mut(&binding.service_id)) {
+            match is_counted {
+                true => offer.in_window += 1,
+                false => offer.in_window = offer.in_window.saturating_sub(1),
+            }
+        }
+    }
+
+    /// An item leaves its source: its stream is free, and so is its place in
+    /// the window. Returns the binding that it had.
+    pub(super) fn unbind(&mut self, id: u32) -> Option<Binding> {
+        let item = self.items.get_mut(id)?;
+        let binding = item.binding.take()?;
+        let service = item.service;
+        let was_in_window = std::mem::take(&mut item.in_window);
+        item.live = false;
+        item.in_parts = false;
+        let source = self.sources.get_mut(binding.source)?;
+        let limit = source.open_limit(binding.service_id);
+        if let Some(stream_id) = binding.stream_id {
+            source.streams.remove(stream_id);
+            if source.is_interactive() {
+                source.ids.give_back(stream_id);
+            }
+        }
+        if let Some(offer) = source.offers.get_mut(&binding.service_id) {
+            if offer.open == limit {
+                self.room.push(service);
+            }
+            offer.open = offer.open.saturating_sub(1);
+            offer.in_window = offer.in_window.saturating_sub(u64::from(was_in_window));
+        }
+        Some(binding)
+    }
+
+    /// Sources that were full have room: as many items that found none try
+    /// again.
+    pub(super) fn use_room(&mut self, now: Time, out: &mut impl Outputs) {
+        while let Some(service) = self.room.pop() {
+            let waiting = self.services.get_mut(service);
+            let Some(id) = waiting.and_then(|service| service.waiting.pop_first()) else {
+                continue;
+            };
+            if let Some(item) = self.items.get_mut(id) {
+                item.waiting = false;
+                self.seek(now, id, out);
+            }
+        }
+    }
+
+    /// An item lost its place at a source that may still be there: it is asked
+    /// for somewhere else, or there again when its stream wants it.
+    pub(super) fn seek_again(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(binding) = self.unbind(id) else { return };
+        if let Some(item) = self.items.get_mut(id) {
+            item.avoid = Some(binding.source);
+            item.recovering = true;
+            item.everyone_waits();
+        }
+        let moves = self.items.get(id).is_some_and(|item| {
+            !item.stream.is_over() && self.has_alternative(item, binding.source)
+        });
+        if moves {
+            // Another source is asked at once, whatever this one said.
+            self.renew_stream(id);
+            self.counters.failovers += 1;
+            if let Some(item) = self.items.get_mut(id) {
+                item.failing_over = true;
+            }
+        }
+        self.seek(now, id, out);
+        self.pump(now, binding.source, binding.service_id, out);
+    }
+
+    /// Tells the provider how much an item is wanted, if that changed.
+    pub(super) fn priority_changed(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.published || item.interests.is_empty() || item.priority() == item.told_priority {
+            return;
+        }
+        let reaction = item.stream.reissue(ms(now), false);
+        self.act(id, reaction.send, out);
+    }
+
+    /// Pauses or resumes at the provider, when all who want the item, or not
+    /// all any more, have paused it.
+    pub(super) fn pause_changed(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.published || item.interests.is_empty() || !self.config.pause_upstream {
+            return;
+        }
+        let is_paused = item.interests.iter().all(|interest| interest.paused);
+        let reaction = match (is_paused, item.stream.is_paused()) {
+            (true, false) => item.stream.pause(ms(now)),
+            (false, true) => item.stream.resume(ms(now)),
+            _ => return,
+        };
+        self.act(id, reaction.send, out);
+    }
+
+    /// A source has room for requests again.
+    pub(super) fn drained(&mut self, now: Time, index: u32, out: &mut impl Outputs) {
+        let Some(source) = self.sources.get_mut(index) else { return };
+        source.is_slow = false;
+        let offers: Vec<_> = source.offers.keys().copied().collect();
+        for service_id in offers {
+            self.pump(now, index, service_id, out);
+        }
+    }
+
+    /// Sets the timer of an item, if it is due before the one that is set.
+    pub(super) fn arm(&mut self, id: u32) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(deadline) = item.deadline_ms() else { return };
+        if item.armed_ms.is_none_or(|armed| armed > deadline) {
+            item.armed_ms = Some(deadline);
+            self.timers.set(deadline, id);
+        }
+    }
+}
+
+/// The request for an item on the stream that it is bound to.
+fn write_request(
+    item: &Item,
+    pause: bool,
+    refresh: bool,
+    encoder: &mut Encoder<'_>,
+) -> Result<(), EncodeError> {
+    let Some(Binding { service_id, stream_id: Some(stream_id), .. }) = item.binding else {
+        return Ok(());
+    };
+    let key = item.key.as_ref();
+    let mut flags = item.request_flags;
+    flags.set(RequestFlags::STREAMING, item.streaming);
+    flags.set(RequestFlags::PRIVATE_STREAM, item.private);
+    flags.set(RequestFlags::PAUSE, pause);
+    flags.set(RequestFlags::NO_REFRESH, !refresh);
+    let mut msg = RequestMsg {
+        flags,
+        priority: Some(item.priority()),
+        qos: key.qos.filter(|_| !is_administrative(key.domain)),
+        key: key.msg_key(),
+        ..RequestMsg::new(key.domain, stream_id)
+    };
+    msg.key.service_id = Some(service_id);
+    if let Some(payload) = &item.payload {
+        msg.payload = payload.as_encoded();
+    }
+    encoder.message(&msg.into())
+}

@@ -1,0 +1,54 @@
+//! What a hub counts.
+
+/// What a hub has done since its start, and what it holds now. Plain numbers,
+/// copied out by whoever wants to show them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Updates passed on.
+    pub updates: u64,
+    /// Images passed on, parts counted.
+    pub refreshes: u64,
+    /// Statuses passed on, those of the hub counted.
+    pub statuses: u64,
+    /// Generic messages passed on, both directions.
+    pub generics: u64,
+    /// Requests sent to providers.
+    pub requests_upstream: u64,
+    /// Reissues sent to providers.
+    pub reissues_upstream: u64,
+    /// Closes sent to providers.
+    pub closes_upstream: u64,
+    /// Requests of servers.
+    pub opens: u64,
+    /// Requests of servers that were refused.
+    pub refused: u64,
+    /// Posts sent to providers.
+    pub posts: u64,
+    /// Posts that were refused or timed out.
+    pub naks: u64,
+    /// Requests that a provider did not answer in time.
+    pub request_timeouts: u64,
+    /// Items that moved to another source.
+    pub failovers: u64,
+    /// Messages of providers that could not be read.
+    pub malformed: u64,
+    /// Messages of providers on streams that are not open, or for another item
+    /// than the stream's.
+    pub stray: u64,
+    /// Frames of servers that could not be read or were about nothing known.
+    pub bad_frames: u64,
+    /// Items that came to nothing because a limit was reached.
+    pub limited: u64,
+    /// Images that were too large or too odd to keep.
+    pub uncached: u64,
+    /// Holes in what servers sent.
+    pub gaps: u64,
+    /// Items now.
+    pub items: u64,
+    /// Services now.
+    pub services: u64,
+    /// Sources that are up now.
+    pub sources_up: u64,
+    /// Servers now.
+    pub servers: u64,
+}

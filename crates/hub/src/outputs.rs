@@ -1,0 +1,59 @@
+//! The border between the core and its shell.
+
+use tapeline_backbone::{BusEvent, FrameHeader};
+use tapeline_channel::{Sent, SessionId};
+
+/// Something that happened outside of the core.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A route that was asked for is connected.
+    RouteOpened {
+        /// Index of the route in the configuration.
+        route: usize,
+        /// Its session.
+        session: SessionId,
+    },
+    /// A route that was asked for could not be connected.
+    RouteFailed {
+        /// Index of the route in the configuration.
+        route: usize,
+    },
+    /// A non-interactive provider connected.
+    ProviderOpened {
+        /// Its session.
+        session: SessionId,
+    },
+    /// A provider sent a message.
+    Message {
+        /// Its session.
+        session: SessionId,
+        /// An RWF message.
+        bytes: &'a [u8],
+    },
+    /// A session that was slow has room again.
+    Drained {
+        /// The session.
+        session: SessionId,
+    },
+    /// A session is closed, by whichever side.
+    Closed {
+        /// The session.
+        session: SessionId,
+    },
+    /// Something happened on the backbone.
+    Bus(BusEvent<'a>),
+}
+
+/// What the core does to the world. The shell carries it out; tests record it.
+pub trait Outputs {
+    /// Sends a message to a provider.
+    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent;
+    /// Connects a route, by its index in the configuration. The answer is
+    /// [`Event::RouteOpened`] or [`Event::RouteFailed`].
+    fn connect(&mut self, route: usize);
+    /// Closes the session of a provider. [`Event::Closed`] may follow; the
+    /// core does not need it.
+    fn close(&mut self, session: SessionId, reason: &str);
+    /// Sends a frame to servers; its body is the parts in order.
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]);
+}

@@ -1,0 +1,321 @@
+//! The hub with its sockets and its port on the backbone.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
+use tapeline_cache::FieldRules;
+use tapeline_channel::{
+    ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent, SessionEvent,
+    SessionId, Via,
+};
+use tapeline_rssl::{ClientConfig, Time};
+use thiserror::Error;
+
+use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
+
+/// Frames of the backbone that are read in one turn.
+const FRAMES_PER_TURN: usize = 256;
+
+/// How long sources are left unread while the backbone takes no more. After
+/// that they are read, and what does not fit is lost: servers see the hole and
+/// recover from images.
+const MAX_HOLD: Duration = Duration::from_millis(20);
+
+/// Why a hub could not be started.
+#[derive(Debug, Error)]
+pub enum HubError {
+    /// The sockets.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// A route leads nowhere.
+    #[error("route {route:?} has no endpoint; give it at least one host and port")]
+    NoEndpoint {
+        /// Its name.
+        route: String,
+    },
+}
+
+/// A hub: its core, its sockets, its port on the backbone.
+///
+/// It runs on the thread of whoever calls [`duty_cycle`](Self::duty_cycle):
+///
+/// ```no_run
+/// # fn run(mut hub: tapeline_hub::Hub<impl tapeline_backbone::Bus>) {
+/// let clock = tapeline_channel::MonotonicClock::start();
+/// let mut idle = tapeline_channel::Idle::Park { micros: 50 };
+/// loop {
+///     let work = hub.duty_cycle(clock.now());
+///     idle.idle(work);
+/// }
+/// # }
+/// ```
+pub struct Hub<B> {
+    core: Core,
+    bus: B,
+    reactor: Reactor,
+    routes: Vec<Dialled>,
+    listener: Option<ListenerId>,
+    /// Routes that the core wants connected.
+    wanted: Vec<usize>,
+    /// Since when the backbone has taken no more.
+    held_since: Option<Time>,
+    is_leaving: bool,
+}
+
+/// A route and how far its connection is.
+struct Dialled {
+    name: String,
+    endpoints: Vec<Endpoint>,
+    next: usize,
+    connect: ConnectConfig,
+    session: Option<SessionId>,
+    is_open: bool,
+}
+
+/// The outputs of the core, inside of one turn.
+struct Shell<'a, 'o, P> {
+    outbox: &'a mut Outbox<'o>,
+    port: &'a mut P,
+    wanted: &'a mut Vec<usize>,
+}
+
+impl<P: Publish> Outputs for Shell<'_, '_, P> {
+    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
+        self.outbox.send(session, message)
+    }
+
+    fn connect(&mut self, route: usize) {
+        self.wanted.push(route);
+    }
+
+    fn close(&mut self, session: SessionId, reason: &str) {
+        tracing::info!(?session, reason, "closing the session of a provider");
+        self.outbox.close(session, reason);
+    }
+
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
+        if self.port.publish(header, parts) == Published::TooLarge {
+            tracing::error!(item = header.item, "a message is too long for the backbone");
+        }
+    }
+}
+
+impl<B: Bus> Hub<B> {
+    /// A hub that listens, and connects its routes in its first turn.
+    ///
+    /// # Errors
+    /// The system gives no sockets, the address for providers cannot be
+    /// listened on, or a route has no endpoint.
+    pub fn new(config: HubConfig, bus: B) -> Result<Self, HubError> {
+        let mut reactor = Reactor::new(config.reactor.clone())?;
+        let listener = match config.ni_listen {
+            None => None,
+            Some(address) => {
+                let listen = ListenConfig {
+                    rssl: config.ni_rssl.clone(),
+                    session: config.sessions,
+                    max_sessions: config.limits.max_providers,
+                    ..ListenConfig::default()
+                };
+                Some(reactor.listen(address, &listen)?)
+            }
+        };
+        let routes = config
+            .routes
+            .iter()
+            .map(|route| Dialled::new(route, &config))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            core: Core::new(config),
+            bus,
+            reactor,
+            routes,
+            listener,
+            wanted: Vec::new(),
+            held_since: None,
+            is_leaving: false,
+        })
+    }
+
+    /// The field dictionary by which kept images ripple. Without one they do
+    /// not.
+    pub fn set_field_rules(&mut self, rules: Arc<dyn FieldRules + Send + Sync>) {
+        self.core.set_field_rules(rules);
+    }
+
+    /// Where non-interactive providers connect, with the port that the system
+    /// chose if the configuration left that to it.
+    pub fn listening(&self) -> Vec<SocketAddr> {
+        self.listener.and_then(|listener| self.reactor.local_addr(listener)).into_iter().collect()
+    }
+
+    /// What the hub has done so far, and what it holds now.
+    pub fn counters(&self) -> Counters {
+        self.core.counters()
+    }
+
+    /// The port on the backbone.
+    pub fn bus(&self) -> &B {
+        &self.bus
+    }
+
+    /// The sockets.
+    pub fn reactor(&self) -> &Reactor {
+        &self.reactor
+    }
+
+    /// Does everything there is to do now, without waiting: frames of servers,
+    /// messages of providers, timers, output. Returns how much that was; after
+    /// a turn with nothing the caller may idle.
+    pub fn duty_cycle(&mut self, now: Time) -> usize {
+        let mut work = self.serve_timers(now);
+        work += self.read_servers(now);
+        if !self.is_held(now) {
+            work += self.read_providers(now);
+        }
+        work += self.dial(now);
+        work + self.bus.work(now)
+    }
+
+    /// Says goodbye to servers and closes all sessions. A few more turns send
+    /// what is queued; [`session_count`](Self::session_count) tells when.
+    pub fn shutdown(&mut self, now: Time) {
+        self.is_leaving = true;
+        if let Some(listener) = self.listener.take() {
+            self.reactor.stop_listening(listener);
+        }
+        self.reactor.close_all("hub shuts down");
+        self.reactor.flush(now);
+        self.bus.leave(now);
+    }
+
+    /// Sessions with providers, and attempts at them.
+    pub fn session_count(&self) -> usize {
+        self.reactor.session_count()
+    }
+
+    /// Whether sources are not read for now, so that the backbone can catch up.
+    fn is_held(&mut self, now: Time) -> bool {
+        if !self.bus.is_congested() {
+            self.held_since = None;
+            return false;
+        }
+        let since = *self.held_since.get_or_insert(now);
+        now.since(since) < MAX_HOLD
+    }
+
+    fn serve_timers(&mut self, now: Time) -> usize {
+        if self.core.next_deadline().is_none_or(|deadline| deadline > now) {
+            return 0;
+        }
+        let Self { core, bus, reactor, wanted, .. } = self;
+        let outbox = &mut reactor.outbox();
+        core.handle_timeout(now, &mut Shell { outbox, port: bus.outbound(), wanted });
+        1
+    }
+
+    fn read_servers(&mut self, now: Time) -> usize {
+        let Self { core, bus, reactor, wanted, .. } = self;
+        let outbox = &mut reactor.outbox();
+        bus.poll(now, FRAMES_PER_TURN, |event, port| {
+            core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted });
+        })
+    }
+
+    fn read_providers(&mut self, now: Time) -> usize {
+        let Self { core, bus, reactor, wanted, routes, .. } = self;
+        let port = bus.outbound();
+        reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
+            let Some(event) = translated(&event, routes) else { return };
+            core.handle(now, event, &mut Shell { outbox, port, wanted });
+        })
+    }
+
+    fn dial(&mut self, now: Time) -> usize {
+        if self.is_leaving {
+            self.wanted.clear();
+        }
+        let count = self.wanted.len();
+        for index in self.wanted.drain(..) {
+            let Some(route) = self.routes.get_mut(index) else { continue };
+            let Some(Endpoint { host, port }) = route.endpoints.get(route.next) else { continue };
+            tracing::debug!(route = route.name, host, port, "connecting");
+            route.is_open = false;
+            route.session = Some(self.reactor.connect(host, *port, &route.connect));
+            route.next = (route.next + 1) % route.endpoints.len();
+        }
+        let _ = now;
+        count
+    }
+}
+
+/// What an event of a session means to the core.
+fn translated<'a>(event: &SessionEvent<'a>, routes: &mut [Dialled]) -> Option<Event<'a>> {
+    Some(match event {
+        SessionEvent::Message { session, bytes } => Event::Message { session: *session, bytes },
+        SessionEvent::Drained { session } => Event::Drained { session: *session },
+        SessionEvent::Opened { session, via: Via::Connect, peer, .. } => {
+            let route = routes.iter().position(|route| route.session == Some(*session))?;
+            routes[route].is_open = true;
+            tracing::info!(route = routes[route].name, %peer, "connected");
+            Event::RouteOpened { route, session: *session }
+        }
+        SessionEvent::Opened { session, via: Via::Listener(_), peer, .. } => {
+            tracing::info!(?session, %peer, "a provider connected");
+            Event::ProviderOpened { session: *session }
+        }
+        SessionEvent::Closed { session, reason } => {
+            let route = routes.iter().position(|route| route.session == Some(*session));
+            let Some(route) = route else {
+                tracing::info!(?session, %reason, "a provider is gone");
+                return Some(Event::Closed { session: *session });
+            };
+            let was_open = routes[route].is_open;
+            routes[route].session = None;
+            routes[route].is_open = false;
+            tracing::warn!(route = routes[route].name, %reason, "route is down");
+            match was_open {
+                true => Event::Closed { session: *session },
+                false => Event::RouteFailed { route },
+            }
+        }
+        SessionEvent::Rejected { peer, reason, .. } => {
+            tracing::warn!(%peer, %reason, "a provider was refused");
+            return None;
+        }
+    })
+}
+
+impl Dialled {
+    fn new(route: &Route, config: &HubConfig) -> Result<Self, HubError> {
+        if route.endpoints.is_empty() {
+            return Err(HubError::NoEndpoint { route: route.name.clone() });
+        }
+        let connect = ConnectConfig {
+            rssl: ClientConfig {
+                compression: route.compression,
+                ping_timeout_s: route.ping_timeout_s,
+                ..ClientConfig::default()
+            },
+            session: config.sessions,
+            connect_ms: u32::try_from(config.source_timeout_ms).unwrap_or(u32::MAX),
+            ..ConnectConfig::default()
+        };
+        Ok(Self {
+            name: route.name.clone(),
+            endpoints: route.endpoints.clone(),
+            next: 0,
+            connect,
+            session: None,
+            is_open: false,
+        })
+    }
+}
+
+impl<B> std::fmt::Debug for Hub<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("core", &self.core).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,220 @@
+//! Which source is asked, and how many requests it gets at a time.
+
+mod support;
+
+use support::{A, World, config, item_request, provider};
+use tapeline_channel::SessionId;
+use tapeline_hub::HubConfig;
+use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceLoad, ServiceState};
+use tapeline_rwf::{DataState, Qos, Rate, RequestMsg, State, StateCode, StreamState};
+
+fn load(factor: Option<u64>, limit: Option<u64>, window: Option<u64>) -> ServiceLoad {
+    ServiceLoad { open_limit: limit, open_window: window, load_factor: factor }
+}
+
+/// Sources that each offer FEED with a load.
+fn loaded(loads: &[ServiceLoad]) -> (World, Vec<SessionId>) {
+    let mut world = World::new(config(loads.len()));
+    world.server_up(A);
+    let sources = loads
+        .iter()
+        .enumerate()
+        .map(|(route, load)| {
+            let session = world.route_opened(route);
+            world.says(session, &provider::login_accepted());
+            let feed = provider::loaded_feed(load.clone());
+            world.says(session, &provider::directory(&[feed]));
+            session
+        })
+        .collect();
+    world.forget();
+    (world, sources)
+}
+
+fn requests(world: &mut World, sources: &[SessionId]) -> Vec<usize> {
+    let is_request = |line: &&String| line.starts_with("Request");
+    sources.iter().map(|s| world.heard_by(*s).iter().filter(is_request).count()).collect()
+}
+
+fn open_many(world: &mut World, count: u32) {
+    for request in 0..count {
+        world.open(A, request, &format!("ITEM{request}"));
+    }
+}
+
+#[test]
+fn the_least_loaded_source_is_asked_first() {
+    let (mut world, sources) =
+        loaded(&[load(Some(50), None, None), load(Some(10), None, None), load(Some(90), None, None)]);
+    open_many(&mut world, 3);
+    assert_eq!(requests(&mut world, &sources), [0, 3, 0]);
+}
+
+#[test]
+fn sources_of_one_load_share_the_items() {
+    let (mut world, sources) = loaded(&[load(None, None, None), load(None, None, None)]);
+    open_many(&mut world, 10);
+    assert_eq!(requests(&mut world, &sources), [5, 5]);
+}
+
+#[test]
+fn an_item_stays_with_its_source_when_another_becomes_better() {
+    let (mut world, sources) = loaded(&[load(Some(1), None, None), load(Some(9), None, None)]);
+    open_many(&mut world, 1);
+    assert_eq!(requests(&mut world, &sources), [1, 0]);
+    world.says(sources[0], &provider::change(FilterContent::Load(load(Some(99), None, None))));
+    assert_eq!(requests(&mut world, &sources), [0, 0]);
+    world.open(A, 5, "NEW");
+    assert_eq!(requests(&mut world, &sources), [0, 1]);
+}
+
+#[test]
+fn the_open_window_holds_requests_back_until_an_image_or_a_status_makes_room() {
+    let (mut world, sources) = loaded(&[load(None, None, Some(2))]);
+    open_many(&mut world, 5);
+    assert_eq!(requests(&mut world, &sources), [2]);
+    world.says(sources[0], &provider::refresh(3, "ITEM0"));
+    assert_eq!(world.heard_by(sources[0]), ["Request 5 1:ITEM2 streaming"]);
+    let none = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NOT_FOUND, "none");
+    world.says(sources[0], &provider::status(4, none));
+    assert_eq!(world.heard_by(sources[0]), ["Request 6 1:ITEM3 streaming"]);
+    world.close(A, 2);
+    assert_eq!(world.heard_by(sources[0]), ["Close 5", "Request 7 1:ITEM4 streaming"]);
+}
+
+#[test]
+fn parts_of_an_image_keep_their_place_in_the_window() {
+    let (mut world, sources) = loaded(&[load(None, None, Some(1))]);
+    world.open(A, 0, "TRI.N");
+    world.open(A, 1, "IBM.N");
+    world.heard_by(sources[0]);
+    world.says(sources[0], &provider::part(3, 0, false));
+    assert_eq!(world.heard_by(sources[0]), [""; 0]);
+    world.says(sources[0], &provider::part(3, 1, true));
+    assert_eq!(world.heard_by(sources[0]), ["Request 4 1:IBM.N streaming"]);
+}
+
+#[test]
+fn a_window_that_opens_lets_requests_through() {
+    let (mut world, sources) = loaded(&[load(None, None, Some(0))]);
+    open_many(&mut world, 2);
+    assert_eq!(requests(&mut world, &sources), [0]);
+    world.says(sources[0], &provider::change(FilterContent::Load(load(None, None, Some(9)))));
+    assert_eq!(requests(&mut world, &sources), [2]);
+}
+
+#[test]
+fn the_open_limit_sends_items_elsewhere_and_then_has_them_wait() {
+    let (mut world, sources) = loaded(&[load(Some(1), Some(2), None), load(Some(2), Some(1), None)]);
+    open_many(&mut world, 4);
+    assert_eq!(requests(&mut world, &sources), [2, 1]);
+    assert_eq!(
+        world.frames().last().expect("a status"),
+        "all #1 Status Open / Suspect / NoResources / 'No source takes the request now.'"
+    );
+    world.close(A, 0);
+    assert_eq!(world.heard_by(sources[0])[1], "Request 5 1:ITEM3 streaming");
+}
+
+#[test]
+fn a_source_that_accepts_no_requests_gets_none_and_keeps_what_it_has() {
+    let (mut world, sources) = loaded(&[load(None, None, None)]);
+    open_many(&mut world, 1);
+    world.heard_by(sources[0]);
+    world.forget();
+    world.says(sources[0], &provider::change(FilterContent::State(ServiceState::new(true, false))));
+    assert_eq!(world.frames(), ["all directory change: 1 up closed"]);
+    world.open(A, 9, "NEW");
+    assert_eq!(requests(&mut world, &sources), [0]);
+    world.says(sources[0], &provider::refresh(3, "ITEM0"));
+    world.says(sources[0], &provider::change(FilterContent::State(ServiceState::new(true, true))));
+    assert_eq!(world.heard_by(sources[0]), ["Request 4 1:NEW streaming"]);
+}
+
+#[test]
+fn one_source_may_have_several_services_and_ids_are_the_hubs_own() {
+    let mut world = World::new(config(2));
+    world.server_up(A);
+    let first = world.source_up(0);
+    let second = world.route_opened(1);
+    world.says(second, &provider::login_accepted());
+    world.forget();
+    let services = [provider::service(1, "OTHER", true), provider::service(7, "FEED", true)];
+    world.says(second, &provider::directory(&services));
+    assert_eq!(world.frames(), ["all directory change: 2 OTHER up"], "FEED is as it was");
+    world.open_with(A, 0, &item_request(2, "TRI.N"));
+    world.heard_by(first);
+    assert_eq!(world.heard_by(second)[0], "Request 3 1:TRI.N streaming", "by the source's id");
+}
+
+#[test]
+fn a_route_that_names_services_takes_no_others() {
+    let mut config = config(1);
+    config.routes[0].services = Some(vec!["FEED".to_owned()]);
+    let mut world = World::new(config);
+    let source = world.route_opened(0);
+    world.says(source, &provider::login_accepted());
+    let services = [provider::feed(1), provider::service(2, "OTHER", true)];
+    world.says(source, &provider::directory(&services));
+    assert_eq!(world.frames(), ["all directory change: 1 FEED up"]);
+}
+
+#[test]
+fn a_quality_nobody_offers_is_refused_and_one_is_asked_for_exactly() {
+    let (mut world, _) = World::with_sources(config(1));
+    let slow = Qos { rate: Rate::JIT_CONFLATED, ..Qos::REALTIME_TICK_BY_TICK };
+    world.open_with(A, 0, &RequestMsg { qos: Some(slow), ..item_request(1, "TRI.N") });
+    assert_eq!(
+        world.frames(),
+        ["A refuse 0 Status ClosedRecover / Suspect / None / \
+          'Service does not provide a matching QoS'"]
+    );
+    let range = RequestMsg {
+        qos: Some(Qos::REALTIME_TICK_BY_TICK),
+        worst_qos: Some(slow),
+        ..item_request(1, "TRI.N")
+    };
+    world.open_with(A, 0, &range);
+    let (_, sent) = world.out.sent.pop().expect("a request");
+    let Ok(tapeline_rwf::Msg::Request(sent)) = tapeline_rwf::Msg::decode(&sent) else {
+        panic!("a request");
+    };
+    assert_eq!((sent.qos, sent.worst_qos), (Some(Qos::REALTIME_TICK_BY_TICK), None));
+    assert!(sent.priority.is_some());
+}
+
+#[test]
+fn only_filters_that_changed_are_told() {
+    let (mut world, sources) = loaded(&[load(Some(1), None, None)]);
+    world.says(sources[0], &provider::change(FilterContent::Load(load(Some(1), None, None))));
+    assert_eq!(world.frames(), [""; 0]);
+    let both = vec![
+        tapeline_omm::directory::FilterEntry::update(FilterContent::Load(load(Some(5), None, None))),
+        tapeline_omm::directory::FilterEntry::update(FilterContent::State(ServiceState::new(
+            true, true,
+        ))),
+    ];
+    world.says(sources[0], &provider::directory_update(&[ServiceEntry::update(1, both)]));
+    assert_eq!(world.frames(), ["all directory change: 1 load Some(5)/None"]);
+}
+
+#[test]
+fn items_and_requests_above_the_limits_are_refused() {
+    let config = HubConfig::named("hub");
+    let mut config = HubConfig { routes: support::config(1).routes, ..config };
+    config.limits.max_items = 1;
+    config.limits.max_requests_per_server = 2;
+    let (mut world, _) = World::with_sources(config);
+    world.open(A, 0, "TRI.N");
+    world.open(A, 1, "IBM.N");
+    world.open(A, 2, "TRI.N");
+    let refused = "Status ClosedRecover / Suspect / TooManyItems / 'Item limit reached'";
+    assert_eq!(
+        world.frames(),
+        [
+            "A accept 0 as item 0".to_owned(),
+            format!("A refuse 1 {refused}"),
+            format!("A refuse 2 {refused}"),
+        ]
+    );
+}

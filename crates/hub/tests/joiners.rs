@@ -1,0 +1,241 @@
+//! Several servers want one item: one stream upstream, an image for each.
+
+mod support;
+
+use support::{A, B, World, config, item_request, provider};
+use tapeline_channel::SessionId;
+use tapeline_rwf::{Priority, RefreshFlags, RequestFlags, RequestMsg};
+
+const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' complete";
+const SNAPSHOT: &str = "Refresh NonStreaming / Ok / None / 'All is well' complete";
+
+/// Server A has TRI.N, live; B is there.
+fn live(config: tapeline_hub::HubConfig) -> (World, SessionId) {
+    let (mut world, sources) = World::with_sources(config);
+    world.server_up(B);
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    world.heard_by(sources[0]);
+    world.forget();
+    (world, sources[0])
+}
+
+#[test]
+fn the_second_server_is_given_an_image_that_is_asked_for_and_the_first_is_not() {
+    let (mut world, source) = live(config(1));
+    world.open(B, 2, "TRI.N");
+    assert_eq!(world.heard_by(source), ["Request 3 1:TRI.N streaming priority 1/2"]);
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    let lines = world.frames();
+    assert_eq!(lines, ["B accept 2 as item 0".to_owned(), format!("B #1 image {IMAGE}")]);
+}
+
+#[test]
+fn servers_that_wait_for_the_first_image_get_the_same_one() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.server_up(B);
+    world.open(A, 7, "TRI.N");
+    world.open(B, 2, "TRI.N");
+    world.forget();
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.frames(), [format!("all #1 image {IMAGE}")]);
+    // The interest that grew meanwhile is told when the image is complete.
+    assert_eq!(
+        world.heard_by(sources[0]),
+        ["Request 3 1:TRI.N streaming no-refresh priority 1/2"]
+    );
+}
+
+#[test]
+fn who_comes_in_the_middle_of_an_image_waits_for_one_of_its_own() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.server_up(B);
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::part(3, 0, false));
+    world.heard_by(sources[0]);
+    world.forget();
+    world.open(B, 2, "TRI.N");
+    assert_eq!(world.frames(), [""; 0]);
+    world.says(sources[0], &provider::part(3, 1, true));
+    let lines = world.frames();
+    assert_eq!(lines[1], "B accept 2 as item 0");
+    assert_eq!(world.heard_by(sources[0]), ["Request 3 1:TRI.N streaming priority 1/2"]);
+    world.says(sources[0], &provider::part(3, 0, false));
+    world.says(sources[0], &provider::part(3, 1, true));
+    let to: Vec<_> = world.frames().iter().map(|line| line[..1].to_owned()).collect();
+    assert_eq!(to, ["B", "B"]);
+}
+
+#[test]
+fn a_kept_image_serves_the_second_server_without_the_provider() {
+    let mut config = config(1);
+    config.cache_interactive = true;
+    let (mut world, source) = live(config);
+    world.says(source, &provider::update(3, 4600));
+    world.forget();
+    world.open(B, 2, "TRI.N");
+    assert_eq!(
+        world.heard_by(source),
+        ["Request 3 1:TRI.N streaming no-refresh priority 1/2"],
+        "only the priority changed"
+    );
+    let (_, image) = world.out.frames.last().expect("an image").clone();
+    assert_eq!(
+        world.frames(),
+        [
+            "B accept 2 as item 0".to_owned(),
+            "B #2 image Refresh Open / Ok / None / 'All is well' clear complete".to_owned(),
+        ]
+    );
+    let updated = provider::update(3, 4600);
+    assert_eq!(image[image.len() - 6..], updated[updated.len() - 6..], "with the update in it");
+}
+
+#[test]
+fn an_image_nobody_asked_for_goes_to_all() {
+    let (mut world, source) = live(config(1));
+    let refresh = provider::refresh_with(3, "TRI.N", |msg| {
+        msg.flags.remove(RefreshFlags::SOLICITED);
+    });
+    world.says(source, &refresh);
+    assert_eq!(world.frames(), [format!("all #2 image {IMAGE}")]);
+}
+
+#[test]
+fn a_snapshot_of_a_streaming_item_is_an_image_for_one_that_does_not_stream() {
+    let (mut world, source) = live(config(1));
+    world.snapshot(B, 2, "TRI.N");
+    assert_eq!(world.heard_by(source), ["Request 3 1:TRI.N streaming priority 1/2"]);
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    assert_eq!(
+        world.frames(),
+        ["B accept 2 as item 0".to_owned(), format!("B #1 image snapshot {SNAPSHOT}")]
+    );
+    // It is over for B with that, and goes on for A.
+    world.close(B, 2);
+    world.close(A, 7);
+    assert_eq!(world.heard_by(source).last().expect("a close"), "Close 3");
+}
+
+#[test]
+fn a_snapshot_alone_is_asked_for_as_one_and_over_with_its_image() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.snapshot(A, 7, "TRI.N");
+    assert_eq!(world.heard_by(sources[0]), ["Request 3 1:TRI.N"]);
+    world.forget();
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.frames(), [format!("all #1 image last snapshot {SNAPSHOT}")]);
+    assert_eq!(world.heard_by(sources[0]), [""; 0], "no close is sent");
+    assert_eq!(world.core.counters().items, 0);
+}
+
+#[test]
+fn a_streaming_request_waits_for_the_end_of_a_snapshot_of_the_same_item() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.server_up(B);
+    world.snapshot(A, 7, "TRI.N");
+    world.open(B, 2, "TRI.N");
+    assert_eq!(world.heard_by(sources[0]).len(), 1, "never two streams with one key");
+    world.forget();
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    let item = world.accepted();
+    assert_eq!(world.heard_by(sources[0]), ["Request 4 1:TRI.N streaming"]);
+    world.says(sources[0], &provider::refresh(4, "TRI.N"));
+    assert_eq!(
+        world.frames(),
+        [
+            format!("all #1 image last snapshot {SNAPSHOT}"),
+            format!("B accept 2 as item {item}"),
+            format!("all #1 image {IMAGE}"),
+        ]
+    );
+}
+
+#[test]
+fn a_private_stream_is_its_requesters_alone_and_never_shared() {
+    let (mut world, source) = live(config(1));
+    let private = RequestMsg {
+        flags: RequestFlags::STREAMING | RequestFlags::PRIVATE_STREAM,
+        ..item_request(1, "TRI.N")
+    };
+    world.open_with(B, 2, &private);
+    world.open_with(B, 3, &private);
+    assert_eq!(
+        world.heard_by(source),
+        ["Request 4 1:TRI.N streaming private", "Request 5 1:TRI.N streaming private"]
+    );
+    let answer = provider::refresh_with(4, "TRI.N", |msg| {
+        msg.flags.insert(RefreshFlags::PRIVATE_STREAM);
+    });
+    world.forget();
+    world.says(source, &answer);
+    assert_eq!(world.frames(), [format!("all #1 image private {IMAGE}")]);
+    // An answer that is not private refuses the request.
+    world.says(source, &provider::refresh(5, "TRI.N"));
+    assert_eq!(
+        world.frames(),
+        ["all #1 last private Status Closed / Suspect / None / \
+          'Provider does not give a private stream.'"]
+    );
+    assert_eq!(world.heard_by(source), ["Close 5"]);
+}
+
+#[test]
+fn the_provider_is_told_the_highest_class_and_the_sum_of_counts() {
+    let (mut world, source) = live(config(1));
+    let priority = Some(Priority { class: 5, count: 10 });
+    world.open_with(B, 2, &RequestMsg { priority, ..item_request(1, "TRI.N") });
+    assert_eq!(world.heard_by(source), ["Request 3 1:TRI.N streaming priority 5/11"]);
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    world.close(A, 7);
+    assert_eq!(world.heard_by(source), ["Request 3 1:TRI.N streaming no-refresh priority 5/10"]);
+}
+
+#[test]
+fn the_provider_is_paused_only_when_all_have_paused() {
+    let mut config = config(1);
+    config.pause_upstream = true;
+    let (mut world, source) = live(config);
+    world.open(B, 2, "TRI.N");
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    world.heard_by(source);
+    let pause = RequestMsg {
+        flags: RequestFlags::STREAMING | RequestFlags::PAUSE,
+        ..item_request(1, "TRI.N")
+    };
+    world.reissue(A, 7, &pause);
+    assert_eq!(world.heard_by(source), [""; 0]);
+    world.reissue(B, 2, &pause);
+    assert_eq!(
+        world.heard_by(source),
+        ["Request 3 1:TRI.N streaming no-refresh pause priority 1/2"]
+    );
+    world.forget();
+    world.reissue(B, 2, &item_request(1, "TRI.N"));
+    assert_eq!(world.heard_by(source), ["Request 3 1:TRI.N streaming priority 1/2"]);
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.frames(), [format!("B #1 image {IMAGE}")]);
+}
+
+#[test]
+fn a_server_that_lost_frames_is_given_what_it_missed() {
+    let (mut world, source) = live(config(1));
+    world.open(A, 8, "IBM.N");
+    world.says(source, &provider::refresh(4, "IBM.N"));
+    world.says(source, &provider::update(3, 4513));
+    world.heard_by(source);
+    world.forget();
+    // Item 0 is at 2 and the server is at 1; item 1 is as it should be; item 9
+    // is nothing the hub knows of.
+    let mut body = Vec::new();
+    for (item, seq) in [(0_u32, 1_u32), (1, 1), (9, 4)] {
+        body.extend(item.to_le_bytes());
+        body.extend(seq.to_le_bytes());
+    }
+    let none = tapeline_backbone::FrameFlags::empty();
+    world.frame(A, tapeline_backbone::Kind::Resync, 0, none, &body);
+    assert_eq!(world.heard_by(source), ["Request 3 1:TRI.N streaming"]);
+    assert_eq!(world.frames().len(), 1, "the end of item 9");
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.frames(), [format!("all #3 image {IMAGE}")]);
+}

@@ -1,0 +1,267 @@
+//! Non-interactive providers: they connect, say what they have, and send it.
+
+mod support;
+
+use support::{A, B, World, config, item_request, lines, provider};
+use tapeline_channel::SessionId;
+use tapeline_hub::{Event, HubConfig, Unpublished};
+use tapeline_omm::directory::{DirectoryUpdate, ServiceEntry};
+use tapeline_omm::login::LoginRequest;
+use tapeline_rwf::{
+    DataState, RefreshFlags, RequestFlags, RequestMsg, State, StateCode, StreamState,
+};
+
+const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' clear complete";
+
+/// A refresh as a provider publishes it: unsolicited, with key.
+fn publish(stream_id: i32, name: &str) -> Vec<u8> {
+    provider::refresh_with(stream_id, name, |msg| {
+        msg.flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
+    })
+}
+
+fn connected(world: &mut World) -> SessionId {
+    let session = world.session();
+    world.event(Event::ProviderOpened { session });
+    world.says(session, &provider::provider_login());
+    world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
+    session
+}
+
+fn publishing(config: HubConfig) -> (World, SessionId) {
+    let mut world = World::new(config);
+    world.server_up(A);
+    world.server_up(B);
+    let session = connected(&mut world);
+    world.says(session, &publish(-1, "TRI.N"));
+    world.heard_by(session);
+    world.forget();
+    (world, session)
+}
+
+#[test]
+fn its_login_is_accepted_and_its_directory_taken_without_being_asked_for() {
+    let mut world = World::new(config(0));
+    world.server_up(A);
+    let session = world.session();
+    world.event(Event::ProviderOpened { session });
+    world.says(session, &provider::provider_login());
+    assert_eq!(
+        world.heard_by(session),
+        ["Refresh publisher Open / Ok / None / 'Login accepted by host hub.' complete"]
+    );
+    world.forget();
+    world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
+    assert_eq!(world.heard_by(session), [""; 0]);
+    assert_eq!(world.frames(), ["all directory change: 1 FEED up"]);
+}
+
+#[test]
+fn a_consumer_is_refused_and_so_is_whoever_publishes_before_the_login() {
+    let mut world = World::new(config(0));
+    let session = world.session();
+    world.event(Event::ProviderOpened { session });
+    world.says(session, &publish(-1, "TRI.N"));
+    assert_eq!(world.core.counters().stray, 1);
+    let login = LoginRequest::new(1, "user");
+    world.says(session, &provider::written(|encoder| login.encode(encoder)));
+    assert_eq!(
+        world.heard_by(session),
+        ["Status user Closed / Suspect / UsageError / 'Only providers (Role 1) log in here.'"]
+    );
+}
+
+#[test]
+fn directories_on_several_streams_are_merged() {
+    let mut world = World::new(config(0));
+    let session = connected(&mut world);
+    world.says(session, &provider::directory_on(-7, &[provider::service(2, "MORE", true)]));
+    world.server_up(A);
+    assert_eq!(world.frames().last().expect("a frame"), "A directory all: 1 FEED up; 2 MORE up");
+    // Replacing what one stream brought leaves the other alone.
+    world.says(session, &provider::directory_on(-7, &[]));
+    assert_eq!(world.frames(), ["all directory change: 2 down"]);
+}
+
+#[test]
+fn what_was_published_is_kept_and_given_to_whoever_asks() {
+    let (mut world, session) = publishing(config(0));
+    world.says(session, &provider::update(-1, 4600));
+    assert_eq!(world.frames(), [""; 0], "nobody wants it yet");
+    world.open(A, 7, "TRI.N");
+    let (_, image) = world.out.frames[1].clone();
+    assert_eq!(
+        world.frames(),
+        ["A accept 7 as item 0".to_owned(), format!("A #0 image {IMAGE}")]
+    );
+    let updated = provider::update(-1, 4600);
+    assert_eq!(image[image.len() - 6..], updated[updated.len() - 6..]);
+    world.says(session, &provider::update(-1, 4601));
+    assert_eq!(world.frames(), [format!("all #1 Update 0 {} bytes", updated.len())]);
+    assert_eq!(world.heard_by(session), [""; 0], "providers are never asked");
+}
+
+#[test]
+fn a_snapshot_is_answered_from_what_is_kept() {
+    let (mut world, _) = publishing(config(0));
+    world.snapshot(A, 7, "TRI.N");
+    assert_eq!(
+        world.frames(),
+        [
+            "A accept 7 as item 0",
+            "A #0 image snapshot Refresh NonStreaming / Ok / None / 'All is well' clear complete",
+        ]
+    );
+}
+
+#[test]
+fn a_request_for_what_is_not_published_waits_or_is_refused_as_configured() {
+    let (mut world, session) = publishing(config(0));
+    world.open(A, 7, "IBM.N");
+    assert_eq!(
+        world.frames(),
+        ["A accept 7 as item 1", "all #1 Status Open / Suspect / None / 'Item is not published yet.'"]
+    );
+    world.says(session, &publish(-2, "IBM.N"));
+    assert_eq!(world.frames(), [format!("all #2 image {IMAGE}")]);
+
+    let config = HubConfig { unpublished: Unpublished::NotFound, ..config(0) };
+    let (mut world, _) = publishing(config);
+    world.open(A, 7, "IBM.N");
+    assert_eq!(
+        world.frames(),
+        ["A refuse 7 Status Closed / Suspect / NotFound / 'The record could not be found'"]
+    );
+}
+
+#[test]
+fn the_last_close_leaves_the_item_published() {
+    let (mut world, session) = publishing(config(0));
+    world.open(A, 7, "TRI.N");
+    world.close(A, 7);
+    world.forget();
+    world.says(session, &provider::update(-1, 4601));
+    world.open(B, 0, "TRI.N");
+    assert_eq!(world.frames().len(), 2);
+}
+
+#[test]
+fn closing_the_item_closes_it_for_all_and_frees_its_stream() {
+    let (mut world, session) = publishing(config(0));
+    world.open(A, 7, "TRI.N");
+    world.forget();
+    let gone = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NONE, "delisted");
+    world.says(session, &provider::status(-1, gone));
+    assert_eq!(world.frames(), ["all #1 last Status Closed / Suspect / None / 'delisted'"]);
+    assert_eq!(world.core.counters().items, 0);
+    world.says(session, &publish(-1, "IBM.N"));
+    assert_eq!(world.core.counters().items, 1);
+}
+
+#[test]
+fn a_lost_provider_leaves_its_items_suspect_until_it_is_back() {
+    let (mut world, session) = publishing(config(0));
+    world.open(A, 7, "TRI.N");
+    world.forget();
+    world.closed(session);
+    assert_eq!(
+        world.frames(),
+        [
+            "all #1 Status Open / Suspect / None / 'channel down.'",
+            "all directory change: 1 down",
+        ]
+    );
+    // Newcomers get what there is.
+    world.open(B, 2, "TRI.N");
+    assert_eq!(
+        world.frames()[1],
+        "B #1 image Refresh Open / Suspect / None / 'channel down.' clear complete"
+    );
+    let back = connected(&mut world);
+    world.forget();
+    world.says(back, &publish(-3, "TRI.N"));
+    assert_eq!(world.frames(), [format!("all #2 image {IMAGE}")]);
+    world.pass(120_000);
+    assert_eq!(world.frames(), [""; 0], "it is not closed later");
+}
+
+#[test]
+fn items_of_a_provider_that_does_not_come_back_are_closed() {
+    let (mut world, session) = publishing(config(0));
+    world.open(A, 7, "TRI.N");
+    world.closed(session);
+    world.forget();
+    world.pass(60_000);
+    assert_eq!(
+        world.frames(),
+        ["all #2 last Status ClosedRecover / Suspect / None / 'channel down.'"]
+    );
+    assert_eq!(world.core.counters().items, 0);
+}
+
+#[test]
+fn a_second_provider_of_an_item_takes_over_with_its_next_image() {
+    let (mut world, first) = publishing(config(0));
+    world.open(A, 7, "TRI.N");
+    let second = connected(&mut world);
+    world.forget();
+    world.says(second, &publish(-9, "TRI.N"));
+    world.says(second, &provider::update(-9, 1));
+    assert_eq!(world.frames(), [""; 0], "the first one has it");
+    world.closed(first);
+    world.forget();
+    world.says(second, &publish(-9, "TRI.N"));
+    assert_eq!(world.frames(), [format!("all #2 image {IMAGE}")]);
+}
+
+#[test]
+fn ids_far_from_zero_and_above_it_are_as_good_as_others() {
+    let (mut world, session) = publishing(config(0));
+    for (place, stream_id) in [i32::MIN, 2_000_000, 17].into_iter().enumerate() {
+        let name = format!("ITEM{place}");
+        world.says(session, &publish(stream_id, &name));
+        world.open(A, place as u32, &name);
+        world.forget();
+        world.says(session, &provider::update(stream_id, 1));
+        assert_eq!(world.frames().len(), 1, "{stream_id}");
+    }
+}
+
+#[test]
+fn a_change_of_the_directory_comes_as_an_update() {
+    let (mut world, session) = publishing(config(0));
+    let more = DirectoryUpdate::new(0, vec![provider::service(4, "LATE", true)]);
+    world.says(session, &provider::written(|encoder| more.encode(encoder)));
+    let gone = DirectoryUpdate::new(0, vec![ServiceEntry::delete(4)]);
+    world.says(session, &provider::written(|encoder| gone.encode(encoder)));
+    assert_eq!(
+        world.frames(),
+        ["all directory change: 4 LATE up", "all directory change: 4 down"]
+    );
+}
+
+#[test]
+fn limits_on_items_and_providers_hold() {
+    let mut config = config(0);
+    config.limits.max_items = 1;
+    config.limits.max_providers = 1;
+    let (mut world, session) = publishing(config);
+    world.says(session, &publish(-2, "IBM.N"));
+    assert_eq!(world.core.counters().items, 1);
+    let another = world.session();
+    world.event(Event::ProviderOpened { session: another });
+    assert_eq!(world.out.closed, [(another, "too many providers".to_owned())]);
+    assert_eq!(world.core.counters().limited, 2);
+}
+
+#[test]
+fn a_request_of_a_provider_is_answered_with_a_refusal() {
+    let (mut world, session) = publishing(config(0));
+    let request = RequestMsg { flags: RequestFlags::STREAMING, ..item_request(1, "TRI.N") };
+    world.says(session, &support::encode(&request.into()));
+    let (_, answer) = world.out.sent.pop().expect("an answer");
+    assert_eq!(
+        lines::message(&answer),
+        "Status Closed / Suspect / UsageError / 'Requests of providers are not answered.'"
+    );
+}
