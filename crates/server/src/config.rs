@@ -1,0 +1,266 @@
+//! What a server is told at its start.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_rssl::Compression;
+use thiserror::Error;
+
+/// The settings of a server. Names follow those of the P2PS where there is one.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Host name in the text of an accepted login. Default `localhost`.
+    pub host_name: String,
+    /// `ApplicationName` that consumers see. Default `tapeline`.
+    pub application_name: String,
+    /// Where RSSL clients mount (`portList`, `sslPort`). Default
+    /// `0.0.0.0:14002`; port 0 takes any free one.
+    pub listen: Vec<SocketAddr>,
+    /// Field dictionary that is served for every service under the names
+    /// `RWFFld` and `RWFEnum`, and by which the cache ripples. Default: the one
+    /// of the program.
+    pub dictionary: Arc<FieldDictionary>,
+    /// Whether the last value of every item is kept (`enableCache`), so that
+    /// later mounts get their image without asking the hub. Default true.
+    pub cache: bool,
+    /// Whether updates for a mount that reads too slowly are merged, item by
+    /// item, until it has caught up. Otherwise it is cut when its output is
+    /// full. Applies to all its streams, whatever quality they asked for.
+    /// Default true.
+    pub conflation: bool,
+    /// Whether a conflated stream is told so, by a status with code
+    /// `JIT_CONFLATION_STARTED` and later one with `REALTIME_RESUMED`. Default
+    /// true.
+    pub announce_conflation: bool,
+    /// Whether posts are accepted. Default true.
+    pub accept_posts: bool,
+    /// Whether one mount may have the same item open on two streams. Default
+    /// false: the second request is refused.
+    pub allow_same_item_twice: bool,
+    /// Bounds on what mounts and hubs may take.
+    pub limits: Limits,
+    /// When a mount counts as slow, and when it is cut.
+    pub output: OutputThresholds,
+    /// Smallest ping time-out granted to a client, in seconds (`pingTimeout`).
+    /// Default 20.
+    pub min_ping_timeout_s: u8,
+    /// Largest ping time-out granted to a client, in seconds. Default 60.
+    pub max_ping_timeout_s: u8,
+    /// Compression that clients may choose (`allowCompMode`,
+    /// `compressionType`). Default none.
+    pub compression: Compression,
+    /// How long output may wait to be packed, in milliseconds
+    /// (`flushInterval`). Default 0: it goes out at the end of each cycle.
+    pub flush_interval_ms: u32,
+    /// Whether small segments go out at once (`tcpNoDelay`). Default true.
+    pub tcp_no_delay: bool,
+    /// Size of the socket's send buffer in bytes (`tcpSendBufSize`). Default:
+    /// the system's.
+    pub tcp_send_buffer_bytes: Option<u32>,
+    /// Seed for what has to be unforeseeable in handshakes. Default 0, which
+    /// makes runs repeatable; a program gives `tapeline_channel::random_seed()`.
+    pub seed: u64,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            host_name: "localhost".to_owned(),
+            application_name: "tapeline".to_owned(),
+            listen: vec![SocketAddr::from(([0, 0, 0, 0], 14002))],
+            dictionary: Arc::new(FieldDictionary::builtin().clone()),
+            cache: true,
+            conflation: true,
+            announce_conflation: true,
+            accept_posts: true,
+            allow_same_item_twice: false,
+            limits: Limits::default(),
+            output: OutputThresholds::default(),
+            min_ping_timeout_s: 20,
+            max_ping_timeout_s: 60,
+            compression: Compression::None,
+            flush_interval_ms: 0,
+            tcp_no_delay: true,
+            tcp_send_buffer_bytes: None,
+            seed: 0,
+        }
+    }
+}
+
+/// Bounds on what mounts and hubs may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time (`maxMounts`). Default 100.
+    pub max_mounts: usize,
+    /// Mounts of one user name at a time. Default: no bound.
+    pub max_mounts_per_user: Option<usize>,
+    /// Items that one user may have open over all mounts (`itemLimit`).
+    /// Default 500,000.
+    pub item_limit: usize,
+    /// Items that one mount may have open (`itemLimitPerMount`). Default
+    /// 500,000.
+    pub item_limit_per_mount: usize,
+    /// Items that the server has open at hubs, private ones included. Default
+    /// 1,000,000.
+    pub max_items: usize,
+    /// Directory and dictionary streams of one mount. Default 64.
+    pub max_admin_streams: usize,
+    /// Names in one batch. Default 100,000.
+    pub max_batch: usize,
+    /// Largest message that a mount may send and that is built for one, in
+    /// bytes. Default 6 MiB.
+    pub max_message_bytes: usize,
+    /// Requests to one hub that are not accepted or refused yet; more wait
+    /// their turn (`minimumOpenWindow`). Default 5,000.
+    pub open_window: usize,
+    /// How long a hub may take to accept or refuse a request before it is asked
+    /// again, in milliseconds. Default 15,000.
+    pub open_timeout_ms: u32,
+    /// How long a mount may be without a login, in milliseconds. Default
+    /// 30,000.
+    pub login_timeout_ms: u32,
+    /// Posts of all mounts that wait for an ack. Default 100,000.
+    pub max_posts: usize,
+    /// How long a post waits for its ack, in milliseconds. The vendor's client
+    /// library gives up after 15,000. Default 14,000.
+    pub post_timeout_ms: u32,
+    /// Hubs on the backbone. Default 64.
+    pub max_hubs: usize,
+    /// Largest hub item id that is taken. Default 16,777,215.
+    pub max_hub_item: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_mounts: 100,
+            max_mounts_per_user: None,
+            item_limit: 500_000,
+            item_limit_per_mount: 500_000,
+            max_items: 1_000_000,
+            max_admin_streams: 64,
+            max_batch: 100_000,
+            max_message_bytes: 6 << 20,
+            open_window: 5_000,
+            open_timeout_ms: 15_000,
+            login_timeout_ms: 30_000,
+            max_posts: 100_000,
+            post_timeout_ms: 14_000,
+            max_hubs: 64,
+            max_hub_item: 0x00FF_FFFF,
+        }
+    }
+}
+
+/// How much output may wait for one mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputThresholds {
+    /// The most that waits; beyond it the mount is cut. In bytes:
+    /// `maxOutputBuffers` of 6 KiB each. Default 5,000 buffers, 30,720,000.
+    pub max_bytes: usize,
+    /// Above this the mount is slow, in percent of `max_bytes`
+    /// (`outputThresholdBreach`). Default 30.
+    pub breach_percent: u8,
+    /// Below this it is not slow any more, in percent of `max_bytes`
+    /// (`outputThresholdOK`). Default 10.
+    pub ok_percent: u8,
+}
+
+impl Default for OutputThresholds {
+    fn default() -> Self {
+        Self { max_bytes: 5_000 * 6_144, breach_percent: 30, ok_percent: 10 }
+    }
+}
+
+impl OutputThresholds {
+    /// Where a mount becomes slow, in bytes.
+    pub const fn breach_bytes(&self) -> usize {
+        self.max_bytes / 100 * self.breach_percent as usize
+    }
+
+    /// Where it stops to be slow, in bytes.
+    pub const fn ok_bytes(&self) -> usize {
+        self.max_bytes / 100 * self.ok_percent as usize
+    }
+}
+
+/// A setting that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The thresholds are not in order.
+    #[error("output thresholds: ok {ok}% must be below breach {breach}%, and breach at most 100%")]
+    Thresholds {
+        /// `ok_percent`.
+        ok: u8,
+        /// `breach_percent`.
+        breach: u8,
+    },
+    /// The ping time-outs are not in order.
+    #[error("ping time-outs: {min} s to {max} s is no range; give 1 to 255, the smaller first")]
+    PingTimeout {
+        /// `min_ping_timeout_s`.
+        min: u8,
+        /// `max_ping_timeout_s`.
+        max: u8,
+    },
+    /// A bound without which nothing can be done.
+    #[error("{0} must be above 0")]
+    Zero(&'static str),
+}
+
+impl ServerConfig {
+    /// Checks what has to fit together.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let (ok, breach) = (self.output.ok_percent, self.output.breach_percent);
+        if ok >= breach || breach > 100 {
+            return Err(ConfigError::Thresholds { ok, breach });
+        }
+        let (min, max) = (self.min_ping_timeout_s, self.max_ping_timeout_s);
+        if min == 0 || min > max {
+            return Err(ConfigError::PingTimeout { min, max });
+        }
+        for (name, value) in [
+            ("max_mounts", self.limits.max_mounts),
+            ("max_message_bytes", self.limits.max_message_bytes),
+            ("open_window", self.limits.open_window),
+            ("max_hubs", self.limits.max_hubs),
+            ("output max_bytes", self.output.max_bytes),
+        ] {
+            if value == 0 {
+                return Err(ConfigError::Zero(name));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_fit_together() {
+        assert_eq!(ServerConfig::default().check(), Ok(()));
+        let output = OutputThresholds::default();
+        assert!(output.ok_bytes() < output.breach_bytes());
+    }
+
+    #[test]
+    fn thresholds_must_be_in_order() {
+        let mut config = ServerConfig::default();
+        config.output.ok_percent = 30;
+        assert_eq!(
+            config.check().map_err(|error| error.to_string()),
+            Err("output thresholds: ok 30% must be below breach 30%, and breach at most 100%"
+                .to_owned())
+        );
+        let config = ServerConfig { min_ping_timeout_s: 61, ..ServerConfig::default() };
+        assert_eq!(
+            config.check().map_err(|error| error.to_string()),
+            Err("ping time-outs: 61 s to 60 s is no range; give 1 to 255, the smaller first"
+                .to_owned())
+        );
+    }
+}

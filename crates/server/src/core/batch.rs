@@ -1,0 +1,104 @@
+//! Batches: several streams in one request.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::batch::{BATCH_DONE, Batch, BatchError, ItemNames, StreamIds};
+use tapeline_rwf::{DataType, Encoded, MsgKey, RequestFlags, RequestMsg, State, StatusMsg};
+
+use super::Core;
+use crate::Outputs;
+
+impl Core {
+    pub(super) fn on_batch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        out: &mut O,
+    ) {
+        let done = match Batch::of_request(request) {
+            Ok(Some(Batch::Items(names))) => self.open_batch(session, request, names, out),
+            Ok(Some(Batch::Streams(ids))) => {
+                self.end_batch(session, request, &BATCH_DONE, out);
+                self.reissue_batch(session, request, ids, out);
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
+            self.end_batch(session, request, &error.state().as_state(), out);
+        }
+    }
+
+    fn end_batch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        state: &State<'_>,
+        out: &mut O,
+    ) {
+        let status =
+            StatusMsg { state: Some(*state), ..StatusMsg::new(request.domain, request.stream_id) };
+        self.send(session, &status.into(), out);
+    }
+
+    /// Opens the items, each as if it had been requested by itself.
+    fn open_batch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        names: ItemNames<'_>,
+        out: &mut O,
+    ) -> Result<(), BatchError> {
+        let base = request.stream_id;
+        let Some(mount) = self.mounts.get(session) else { return Ok(()) };
+        if mount.streams.contains_key(&base) {
+            return Err(BatchError::IdInUse(base));
+        }
+        if names.len() > self.config.limits.max_batch {
+            return Err(BatchError::OutOfIds { base, count: names.len() });
+        }
+        let streams: Vec<_> = names.streams(base, |id| mount.streams.contains_key(&id))?.collect();
+        self.end_batch(session, request, &BATCH_DONE, out);
+        for (stream_id, name) in streams {
+            let key = MsgKey { name: Some(name), ..request.key };
+            self.open_one(session, &single(request, stream_id, key), out);
+        }
+        Ok(())
+    }
+
+    fn open_one<O: Outputs>(&mut self, session: SessionId, request: &RequestMsg<'_>, out: &mut O) {
+        // A request that has to wait is kept as a message of its own.
+        let bytes = self.scratch.message(&(*request).into()).map(<[u8]>::to_vec);
+        if let Some(bytes) = bytes {
+            self.on_request(session, request, &bytes, out);
+        }
+    }
+
+    fn reissue_batch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        ids: StreamIds<'_>,
+        out: &mut O,
+    ) {
+        for stream_id in ids.iter() {
+            let Some((slot, _)) = self.item_on(session, stream_id) else { continue };
+            let Some(item) = self.items.get(slot) else { continue };
+            let domain = item.key.as_ref().domain;
+            let one = RequestMsg { domain, ..single(request, stream_id, MsgKey::EMPTY) };
+            self.open_one(session, &one, out);
+        }
+    }
+}
+
+/// A request of a batch for one stream. Of the payload the view stays, which is
+/// found by its names.
+fn single<'r>(request: &RequestMsg<'r>, stream_id: i32, key: MsgKey<'r>) -> RequestMsg<'r> {
+    let has_view = request.flags.contains(RequestFlags::HAS_VIEW);
+    let payload = match has_view {
+        true => request.payload,
+        false => Encoded::new(DataType::NO_DATA, &[]),
+    };
+    let flags = request.flags - RequestFlags::HAS_BATCH;
+    RequestMsg { stream_id, flags, key, payload, ..*request }
+}

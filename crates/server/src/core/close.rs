@@ -1,0 +1,119 @@
+//! The end of streams and of mounts.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::batch::Batch;
+use tapeline_rwf::{AckMsg, CloseFlags, CloseMsg};
+
+use super::Core;
+use super::stream::{ItemStream, Stream};
+use crate::Outputs;
+
+impl Core {
+    pub(super) fn on_close<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        close: &CloseMsg<'_>,
+        out: &mut O,
+    ) {
+        // A list that cannot be read closes nothing but its own stream.
+        if let Ok(Some(ids)) = Batch::of_close(close) {
+            for stream_id in ids.iter() {
+                self.close_stream(session, stream_id, out);
+            }
+        }
+        self.close_stream(session, close.stream_id, out);
+        if close.flags.contains(CloseFlags::ACK) {
+            let ack = AckMsg {
+                ack_id: close.stream_id as u32,
+                ..AckMsg::new(close.domain, close.stream_id)
+            };
+            self.send(session, &ack.into(), out);
+        }
+    }
+
+    fn close_stream<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
+        let stream = self.mounts.get(session).and_then(|mount| mount.streams.get(&stream_id));
+        match stream {
+            Some(Stream::Login) => self.end_login(session, out),
+            Some(_) => self.remove_stream(session, stream_id, out),
+            None => {}
+        }
+    }
+
+    /// Frees a stream id. Nothing is sent on it.
+    pub(super) fn remove_stream<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        out: &mut O,
+    ) {
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(stream) = mount.streams.remove(&stream_id) else { return };
+        mount.conflated.remove(&stream_id);
+        match stream {
+            Stream::Login => {}
+            Stream::Directory(_) => {
+                mount.admin_count = mount.admin_count.saturating_sub(1);
+                mount.directories.retain(|known| *known != stream_id);
+            }
+            Stream::Dictionary(_) => {
+                mount.admin_count = mount.admin_count.saturating_sub(1);
+                mount.cancel_download(stream_id);
+            }
+            Stream::Pending(pending) => {
+                self.pending.remove(&(pending.service_id, session, stream_id));
+                self.mounts.count_item(session, false);
+            }
+            Stream::Item(item) => self.unwatch(session, &item, out),
+        }
+    }
+
+    /// Takes a watcher off its item, which is closed if it was the last one.
+    fn unwatch<O: Outputs>(&mut self, session: SessionId, stream: &ItemStream, out: &mut O) {
+        self.mounts.count_item(session, false);
+        let slot = stream.slot;
+        let Some(item) = self.items.get_mut(slot) else { return };
+        let place = stream.place as usize;
+        if place >= item.watchers.len() {
+            return;
+        }
+        item.watchers.swap_remove(place);
+        let moved = item.watchers.get(place).copied();
+        let (is_empty, is_streaming) = (item.watchers.is_empty(), item.is_streaming);
+        if let Some(moved) = moved
+            && let Some(mount) = self.mounts.get_mut(moved.session)
+            && let Some(Stream::Item(stream)) = mount.streams.get_mut(&moved.stream_id)
+        {
+            stream.place = place as u32;
+        }
+        if is_streaming && let Some(mount) = self.mounts.get_mut(session) {
+            mount.open.remove(&slot);
+        }
+        if is_empty {
+            self.close_item(slot, out);
+        }
+    }
+
+    /// Frees all streams of a mount, in the order of their ids.
+    pub(super) fn remove_streams<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        mount.conflated.clear();
+        mount.conflated_order.clear();
+        mount.late_images.clear();
+        let mut stream_ids: Vec<_> = mount.streams.keys().copied().collect();
+        stream_ids.sort_unstable();
+        for stream_id in stream_ids {
+            self.remove_stream(session, stream_id, out);
+        }
+    }
+
+    /// Forgets a mount and everything that it has open.
+    pub(super) fn drop_mount<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        self.remove_streams(session, out);
+        let Some(mount) = self.mounts.remove(session) else { return };
+        if let Some(login) = &mount.login {
+            self.forget_user(login.user());
+        }
+        self.posts.forget_mount(session);
+    }
+}

@@ -1,0 +1,107 @@
+//! The directory on streams of mounts.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::directory::{DirectoryFilter, DirectoryRequest};
+use tapeline_omm::state::usual;
+use tapeline_rwf::{MsgKey, RequestMsg, State, StreamState};
+
+use super::Core;
+use super::services::ServiceChanges;
+use super::stream::Stream;
+use crate::Outputs;
+
+/// The text that the vendor's providers give.
+const TEXT: &str = "Source Directory Refresh Completed";
+
+impl Core {
+    pub(super) fn open_directory<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        out: &mut O,
+    ) {
+        let max = self.config.limits.max_admin_streams;
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        if mount.admin_count >= max {
+            return self.refuse(session, msg, &usual::TOO_MANY_ITEMS, out);
+        }
+        let request = read(msg, DirectoryFilter::USUAL);
+        if request.streaming {
+            mount.admin_count += 1;
+            mount.directories.push(request.stream_id);
+            mount.streams.insert(request.stream_id, Stream::Directory(request));
+        }
+        if !request.no_refresh {
+            self.send_directory(session, &request, out);
+        }
+    }
+
+    /// Other filters are wanted, or the directory once more.
+    pub(super) fn reissue_directory<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        known: DirectoryRequest,
+        msg: &RequestMsg<'_>,
+        out: &mut O,
+    ) {
+        let request = DirectoryRequest { streaming: true, ..read(msg, known.filter) };
+        if let Some(mount) = self.mounts.get_mut(session) {
+            mount.streams.insert(request.stream_id, Stream::Directory(request));
+        }
+        if !request.no_refresh {
+            self.send_directory(session, &request, out);
+        }
+    }
+
+    fn send_directory<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &DirectoryRequest,
+        out: &mut O,
+    ) {
+        let mut state = State::open_ok(TEXT);
+        if !request.streaming {
+            state.stream = StreamState::NON_STREAMING;
+        }
+        let refresh = self.services.directory.refresh(request, &state);
+        if let Some(bytes) = self.scratch.build(|encoder| refresh.encode(encoder)) {
+            self.trouble.note(session, out.send(session, bytes));
+        }
+    }
+
+    /// Tells all mounts what changed, then tries again what waits for it.
+    pub(super) fn tell_services<O: Outputs>(&mut self, changes: &ServiceChanges, out: &mut O) {
+        if let Some(update) = changes.update() {
+            let sessions: Vec<_> = self.mounts.sessions().collect();
+            for session in sessions {
+                let Some(mount) = self.mounts.get(session) else { continue };
+                for stream_id in &mount.directories {
+                    let Some(Stream::Directory(request)) = mount.streams.get(stream_id) else {
+                        continue;
+                    };
+                    let Some(update) = update.restricted(request) else { continue };
+                    if let Some(bytes) = self.scratch.build(|encoder| update.encode(encoder)) {
+                        self.trouble.note(session, out.send(session, bytes));
+                    }
+                }
+            }
+        }
+        for entry in &changes.entries {
+            if entry.action == tapeline_rwf::MapAction::DELETE {
+                self.service_deleted(entry.service_id, out);
+            }
+        }
+        for service_id in &changes.services {
+            if self.services.is_usable(*service_id) {
+                self.retry_service(*service_id, out);
+            }
+        }
+    }
+}
+
+/// A request whose filter may be left out.
+fn read(msg: &RequestMsg<'_>, filter: DirectoryFilter) -> DirectoryRequest {
+    let key = MsgKey { filter: Some(msg.key.filter.unwrap_or(filter.bits())), ..msg.key };
+    DirectoryRequest::decode(&RequestMsg { key, ..*msg })
+        .unwrap_or_else(|_| DirectoryRequest::new(msg.stream_id, filter))
+}

@@ -1,0 +1,241 @@
+//! Frames from hubs.
+
+use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_omm::directory::DirectoryMsg;
+use tapeline_rwf::{DataState, Msg, MsgClass, MsgHeader, State, StateCode, StatusMsg, StreamState};
+
+use super::Core;
+use super::item::Upstream;
+use crate::Outputs;
+
+impl Core {
+    pub(super) fn on_frame<O: Outputs>(&mut self, header: &FrameHeader, body: &[u8], out: &mut O) {
+        let Some(hub) = self.hubs.find(header.sender) else {
+            self.statistics.frames_ignored += 1;
+            return;
+        };
+        let is_used = match header.kind {
+            Kind::Item => self.on_item(hub, header, body, out),
+            Kind::Accept => self.on_accept(hub, header.item, body, out),
+            Kind::Refuse => self.on_refuse(hub, header.item, body, out),
+            Kind::Ack => self.on_hub_ack(header.item, body, out),
+            Kind::Directory => self.on_hub_directory(hub, body, out),
+            _ => false,
+        };
+        self.statistics.frames_ignored += u64::from(!is_used);
+    }
+
+    fn on_hub_directory<O: Outputs>(&mut self, index: usize, body: &[u8], out: &mut O) -> bool {
+        let Some(hub) = self.hubs.get_mut(index) else { return false };
+        let Ok(msg) = Msg::decode(body) else { return false };
+        let changes = match DirectoryMsg::decode(&msg) {
+            Ok(DirectoryMsg::Refresh(mut refresh)) => {
+                // A hub sends all that it has.
+                refresh.clear_cache = true;
+                hub.directory.apply_refresh(&refresh)
+            }
+            Ok(DirectoryMsg::Update(update)) => hub.directory.apply_update(&update),
+            Ok(DirectoryMsg::Status(status)) => hub.directory.apply_status(&status),
+            _ => return false,
+        };
+        let changes = self.services.changed(&self.hubs, index, &changes);
+        self.tell_services(&changes, out);
+        true
+    }
+
+    fn on_accept<O: Outputs>(
+        &mut self,
+        index: usize,
+        hub_item: u32,
+        body: &[u8],
+        out: &mut O,
+    ) -> bool {
+        let Some(reference) = body.first_chunk() else { return false };
+        let slot = u32::from_le_bytes(*reference);
+        if self.items.answered(slot, index) {
+            self.answered(index, out);
+            return true;
+        }
+        if hub_item > self.config.limits.max_hub_item {
+            return false;
+        }
+        let (Some(item), Some(hub)) = (self.items.get_mut(slot), self.hubs.get_mut(index)) else {
+            return false;
+        };
+        let was_asked = match item.upstream {
+            Upstream::Asked { hub } if hub == index => true,
+            // The answer to a request that was sent again.
+            Upstream::Accepted { hub: at, hub_item: old } if at == index => {
+                hub.unbind(old);
+                false
+            }
+            // It was given up, or is asked for elsewhere by now.
+            _ => {
+                self.answered(index, out);
+                return true;
+            }
+        };
+        hub.bind(hub_item, slot);
+        item.upstream = Upstream::Accepted { hub: index, hub_item };
+        item.has_image = false;
+        item.in_parts = false;
+        item.image_asked = true;
+        item.last_seq = 0;
+        if was_asked {
+            self.answered(index, out);
+        }
+        true
+    }
+
+    /// A hub answered a request: it may have another one.
+    fn answered<O: Outputs>(&mut self, index: usize, out: &mut O) {
+        if let Some(hub) = self.hubs.get_mut(index) {
+            hub.unanswered = hub.unanswered.saturating_sub(1);
+        }
+        self.pump(index, out);
+    }
+
+    fn on_refuse<O: Outputs>(&mut self, index: usize, slot: u32, body: &[u8], out: &mut O) -> bool {
+        if self.items.answered(slot, index) {
+            self.answered(index, out);
+            return true;
+        }
+        let Some(item) = self.items.get_mut(slot) else { return false };
+        if item.upstream != (Upstream::Asked { hub: index }) {
+            self.answered(index, out);
+            return true;
+        }
+        item.forget_upstream();
+        let domain = item.key.as_ref().domain;
+        let status = match Msg::decode(body) {
+            Ok(Msg::Status(status)) if status.state.is_some() => status,
+            _ => StatusMsg { state: Some(REFUSED), ..StatusMsg::new(domain, 0) },
+        };
+        self.fan_status(slot, &status, out);
+        self.wait_for_another_try(slot);
+        self.answered(index, out);
+        true
+    }
+
+    /// Those who still watch an item that its hub does not have leave its
+    /// recovery to the server.
+    pub(super) fn wait_for_another_try(&mut self, slot: u32) {
+        if self.items.get(slot).is_some() {
+            self.park(slot);
+            self.retry_later(slot);
+        }
+    }
+
+    #[inline]
+    fn on_item<O: Outputs>(
+        &mut self,
+        index: usize,
+        header: &FrameHeader,
+        body: &[u8],
+        out: &mut O,
+    ) -> bool {
+        // Closed here while this was on its way, most likely.
+        let Some(slot) = self.hubs.get(index).and_then(|hub| hub.slot(header.item)) else {
+            return true;
+        };
+        let Ok(head) = MsgHeader::decode(body) else { return false };
+        let Some(item) = self.items.get_mut(slot) else { return false };
+        let is_for_all = header.target == Incarnation::ALL;
+        let mut is_missing = false;
+        if is_for_all {
+            is_missing = header.item_seq != item.last_seq.wrapping_add(1);
+            item.last_seq = header.item_seq;
+        } else if head.class == MsgClass::Refresh {
+            is_missing = header.item_seq != item.last_seq;
+            item.last_seq = header.item_seq;
+        }
+        if head.class == MsgClass::Update {
+            if is_missing && item.has_image {
+                self.on_hole(slot, out);
+            }
+            self.on_update(slot, &head, body, out);
+            return true;
+        }
+        self.on_rare(slot, header, body, is_missing, out)
+    }
+
+    /// Everything but updates.
+    fn on_rare<O: Outputs>(
+        &mut self,
+        slot: u32,
+        header: &FrameHeader,
+        body: &[u8],
+        is_missing: bool,
+        out: &mut O,
+    ) -> bool {
+        let Ok(msg) = Msg::decode(body) else { return false };
+        let is_last = header.flags.contains(FrameFlags::LAST);
+        let is_for_all = header.target == Incarnation::ALL;
+        match msg {
+            Msg::Refresh(refresh) => {
+                self.on_image(slot, &refresh, is_for_all || is_missing, is_last, out);
+            }
+            Msg::Status(status) => {
+                if is_missing && self.items.get(slot).is_some_and(|item| item.has_image) {
+                    self.on_hole(slot, out);
+                }
+                self.on_status(slot, &status, is_last, out);
+            }
+            Msg::Generic(_) => {
+                if is_missing && self.items.get(slot).is_some_and(|item| item.has_image) {
+                    self.on_hole(slot, out);
+                }
+                self.on_provider_generic(slot, body, out);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Messages of an item were lost on the way: it is suspect until there is
+    /// another image.
+    #[cold]
+    fn on_hole<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        self.statistics.gaps += 1;
+        if let Some(item) = self.items.get_mut(slot) {
+            item.needs_repair = true;
+            item.image_asked = false;
+        }
+        self.fan_state(slot, &GAP, out);
+        self.ask_image(slot, out);
+    }
+
+    /// Lets go of an item at its hub without telling it, as it knows.
+    pub(super) fn let_go(&mut self, slot: u32) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        if let Upstream::Accepted { hub, hub_item } = item.upstream
+            && let Some(hub) = self.hubs.get_mut(hub)
+        {
+            hub.unbind(hub_item);
+        }
+        item.forget_upstream();
+    }
+
+    /// Lets go of an item at its hub, telling it.
+    pub(super) fn detach<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let Some(item) = self.items.get(slot) else { return };
+        if let Some(hub) = item.upstream.told().and_then(|hub| self.hubs.get(hub)) {
+            out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
+        }
+        self.let_go(slot);
+    }
+}
+
+const REFUSED: State<'static> = State::new(
+    StreamState::CLOSED_RECOVER,
+    DataState::SUSPECT,
+    StateCode::NONE,
+    "Request refused by hub",
+);
+
+const GAP: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::SUSPECT,
+    StateCode::GAP_DETECTED,
+    "Messages were lost between hub and server",
+);

@@ -1,0 +1,114 @@
+//! Generic messages, both ways.
+
+use tapeline_backbone::{FrameHeader, Kind};
+use tapeline_channel::SessionId;
+use tapeline_omm::login::{LoginMsg, WarmStandbyMode};
+use tapeline_rwf::{Domain, GenericMsg, MapAction, MsgKey};
+
+use super::Core;
+use super::item::Upstream;
+use super::mount::gate;
+use super::stream::Stream;
+use crate::Outputs;
+
+impl Core {
+    /// A consumer sent one. Those of items go to the provider.
+    pub(super) fn on_consumer_generic<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        generic: &GenericMsg<'_>,
+        out: &mut O,
+    ) {
+        let stream =
+            self.mounts.get(session).and_then(|mount| mount.streams.get(&generic.stream_id));
+        match stream {
+            Some(Stream::Login) if generic.domain == Domain::LOGIN => {
+                self.on_login_generic(session, generic, out);
+            }
+            Some(Stream::Item(item)) => {
+                let slot = item.slot;
+                self.forward_generic(slot, generic, out);
+            }
+            // The directory's tell which part a service plays; each is active
+            // here. On any other stream there is nobody to understand it.
+            _ => {}
+        }
+    }
+
+    fn forward_generic<O: Outputs>(&mut self, slot: u32, generic: &GenericMsg<'_>, out: &mut O) {
+        let Self { items, hubs, services, scratch, .. } = self;
+        let Some(item) = items.get(slot) else { return };
+        let Upstream::Accepted { hub, .. } = item.upstream else { return };
+        let Some(hub) = hubs.get(hub) else { return };
+        let hub_service = services.name(item.service_id());
+        let hub_service = hub_service.and_then(|name| hub.directory.service_id(name));
+        let key =
+            generic.key.map(|key| MsgKey { service_id: key.service_id.and(hub_service), ..key });
+        let generic = GenericMsg { stream_id: 0, key, ..*generic };
+        if let Some(bytes) = scratch.message(&generic.into()) {
+            out.publish(FrameHeader::new(Kind::Generic, hub.incarnation, slot), &[bytes]);
+        }
+    }
+
+    /// The provider of an item sent one, for everybody who watches.
+    pub(super) fn on_provider_generic<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
+        let mut place = 0;
+        while let Some(watcher) =
+            self.items.get(slot).and_then(|item| item.watchers.get(place).copied())
+        {
+            self.flush_before(watcher.session, watcher.stream_id, out);
+            let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+            self.trouble.note(watcher.session, sent);
+            place += 1;
+        }
+    }
+
+    /// A client with several servers says whether this one is the active one.
+    /// One that stands by opens everything and holds updates back.
+    fn on_login_generic<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        generic: &GenericMsg<'_>,
+        out: &mut O,
+    ) {
+        let Ok(LoginMsg::ConsumerConnectionStatus(status)) = LoginMsg::decode(&(*generic).into())
+        else {
+            return;
+        };
+        let is_standby = match (status.action, status.mode) {
+            (Some(MapAction::DELETE), _) | (_, Some(WarmStandbyMode::Active)) => false,
+            (_, Some(WarmStandbyMode::Standby)) => true,
+            _ => return,
+        };
+        let Some(login) = self.mounts.get_mut(session).and_then(|mount| mount.login.as_mut())
+        else {
+            return;
+        };
+        login.is_standby = is_standby;
+        let was_held = self.mounts.gate(session) & gate::PAUSED != 0;
+        self.set_login_gates(session);
+        if was_held && self.mounts.gate(session) & gate::PAUSED == 0 {
+            self.refresh_all(session, out);
+        }
+    }
+
+    /// Updates of a mount were held back and are not any more: every item gets
+    /// a new image, which nobody asked for.
+    pub(super) fn refresh_all<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let Some(mount) = self.mounts.get(session) else { return };
+        let mut stream_ids: Vec<_> = mount
+            .streams
+            .iter()
+            .filter(
+                |(_, stream)| matches!(stream, Stream::Item(item) if item.state.takes_updates()),
+            )
+            .map(|(stream_id, _)| *stream_id)
+            .collect();
+        stream_ids.sort_unstable();
+        for stream_id in stream_ids {
+            if let Some((slot, place)) = self.item_on(session, stream_id) {
+                self.owe_image(slot, place, out);
+            }
+        }
+    }
+}

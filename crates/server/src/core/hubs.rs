@@ -1,0 +1,180 @@
+//! The hubs on the backbone.
+
+use std::collections::VecDeque;
+
+use tapeline_backbone::Incarnation;
+use tapeline_omm::Text;
+use tapeline_omm::directory::{Directory, Service, ServiceInfo};
+use tapeline_omm::qos::is_same;
+use tapeline_rwf::{Domain, Qos};
+
+/// No item.
+const NONE: u32 = u32::MAX;
+
+/// One run of a hub.
+#[derive(Debug)]
+pub(super) struct Hub {
+    pub(super) incarnation: Incarnation,
+    /// Its services, by its own numbers.
+    pub(super) directory: Directory,
+    /// The slot of the item, by the hub's number for it.
+    slots: Vec<u32>,
+    /// Slots of items that wait for their turn to be asked for.
+    pub(super) queue: VecDeque<u32>,
+    /// Requests that the hub has not answered.
+    pub(super) unanswered: usize,
+    /// Items that it has accepted.
+    pub(super) item_count: usize,
+}
+
+impl Hub {
+    fn new(incarnation: Incarnation) -> Self {
+        Self {
+            incarnation,
+            directory: Directory::default(),
+            slots: Vec::new(),
+            queue: VecDeque::new(),
+            unanswered: 0,
+            item_count: 0,
+        }
+    }
+
+    /// The slot of an item by the hub's number.
+    #[inline]
+    pub(super) fn slot(&self, hub_item: u32) -> Option<u32> {
+        self.slots.get(hub_item as usize).copied().filter(|slot| *slot != NONE)
+    }
+
+    pub(super) fn bind(&mut self, hub_item: u32, slot: u32) {
+        let index = hub_item as usize;
+        if index >= self.slots.len() {
+            self.slots.resize((index + 1).next_power_of_two(), NONE);
+        }
+        if core::mem::replace(&mut self.slots[index], slot) == NONE {
+            self.item_count += 1;
+        }
+    }
+
+    pub(super) fn unbind(&mut self, hub_item: u32) {
+        if let Some(slot) = self.slots.get_mut(hub_item as usize)
+            && core::mem::replace(slot, NONE) != NONE
+        {
+            self.item_count -= 1;
+        }
+    }
+
+    /// All items with their slots, by the hub's numbers.
+    pub(super) fn items(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let items = self.slots.iter().enumerate();
+        items.filter(|(_, slot)| **slot != NONE).map(|(item, slot)| (item as u32, *slot))
+    }
+
+    /// Whether the hub can be asked for items like this of a service.
+    fn serves(&self, service_id: u16, domain: Domain, qos: Option<Qos>) -> bool {
+        let service = self.directory.service(service_id);
+        let Some(service) = service.filter(|service| service.is_usable()) else { return false };
+        let Some(info) = &service.info else { return false };
+        // Sources offer dictionaries by name and seldom as a domain.
+        let offers = domain == Domain::DICTIONARY || info.offers(domain);
+        offers && qos.is_none_or(|qos| offers_qos(info, &qos))
+    }
+}
+
+/// Whether a service offers exactly this quality; without a list that is real
+/// time, tick by tick.
+fn offers_qos(info: &ServiceInfo, qos: &Qos) -> bool {
+    match info.offered_qos() {
+        [] => is_same(qos, &Qos::REALTIME_TICK_BY_TICK),
+        offered => offered.iter().any(|offered| is_same(offered, qos)),
+    }
+}
+
+/// All hubs. An index stands for one run of a hub, until it is gone.
+#[derive(Debug, Default)]
+pub(super) struct Hubs {
+    table: Vec<Option<Hub>>,
+}
+
+impl Hubs {
+    #[inline]
+    pub(super) fn find(&self, incarnation: Incarnation) -> Option<usize> {
+        let is_it =
+            |hub: &Option<Hub>| hub.as_ref().is_some_and(|it| it.incarnation == incarnation);
+        self.table.iter().position(is_it)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&Hub> {
+        self.table.get(index)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Hub> {
+        self.table.get_mut(index)?.as_mut()
+    }
+
+    pub(super) fn directory(&self, index: usize) -> Option<&Directory> {
+        self.get(index).map(|hub| &hub.directory)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.table.iter().flatten().count()
+    }
+
+    pub(super) fn insert(&mut self, incarnation: Incarnation) -> usize {
+        let hub = Some(Hub::new(incarnation));
+        match self.table.iter().position(Option::is_none) {
+            Some(free) => {
+                self.table[free] = hub;
+                free
+            }
+            None => {
+                self.table.push(hub);
+                self.table.len() - 1
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, index: usize) -> Option<Hub> {
+        self.table.get_mut(index)?.take()
+    }
+
+    fn providers<'h>(&'h self, name: &'h Text) -> impl Iterator<Item = (usize, &'h Hub, u16)> + 'h {
+        let hubs = self.table.iter().enumerate();
+        hubs.filter_map(move |(index, hub)| {
+            let hub = hub.as_ref()?;
+            Some((index, hub, hub.directory.service_id(name)?))
+        })
+    }
+
+    /// Whose description of a service counts: that of a hub where it can be
+    /// used, or else is up, the first of several.
+    pub(super) fn best_for<'h>(&'h self, name: &'h Text) -> Option<(&'h Directory, u16)> {
+        let rank = |service: &Service| {
+            let is_up = service.state.as_ref().and_then(|state| state.is_up).unwrap_or(false);
+            (!service.is_usable(), !is_up)
+        };
+        self.providers(name)
+            .filter_map(|(_, hub, id)| Some((rank(hub.directory.service(id)?), hub, id)))
+            .min_by_key(|(rank, ..)| *rank)
+            .map(|(_, hub, id)| (&hub.directory, id))
+    }
+
+    /// Where to ask for an item: at the least loaded of the hubs that have it,
+    /// then at the one with the fewest items.
+    pub(super) fn choose(
+        &self,
+        name: &Text,
+        domain: Domain,
+        qos: Option<Qos>,
+    ) -> Option<(usize, u16)> {
+        let load = |hub: &Hub, id| {
+            let load = hub.directory.service(id).and_then(|service| service.load.as_ref());
+            let factor = load.and_then(|load| load.load_factor).unwrap_or_default();
+            (factor, hub.item_count + hub.unanswered + hub.queue.len())
+        };
+        self.providers(name)
+            .filter(|(_, hub, id)| hub.serves(*id, domain, qos))
+            .min_by_key(|(_, hub, id)| load(hub, *id))
+            .map(|(index, _, id)| (index, id))
+    }
+}

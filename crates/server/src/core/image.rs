@@ -1,0 +1,309 @@
+//! Images: from a hub to those who need them, and from the cache to newcomers.
+
+use tapeline_cache::Image;
+use tapeline_channel::SessionId;
+use tapeline_omm::market::Part;
+use tapeline_omm::state::{is_final, is_recoverable};
+use tapeline_omm::stream::Allowed;
+use tapeline_rwf::{DataState, Encoded, MsgKey, RefreshFlags, RefreshMsg, State, StreamState};
+
+use super::Core;
+use super::item::{Item, mode};
+use super::stream::Stream;
+use super::variant::{Variant, write_form};
+use crate::Outputs;
+
+/// Larger images go out of the cache in parts of about this size.
+const PART_BYTES: usize = 60_000;
+
+impl Core {
+    /// An image of an item, or a part of one, came from its hub.
+    ///
+    /// One for all servers goes to everybody, as does one that repairs what was
+    /// missed. One for this server goes to those who wait for it.
+    pub(super) fn on_image<O: Outputs>(
+        &mut self,
+        slot: u32,
+        refresh: &RefreshMsg<'_>,
+        is_for_all: bool,
+        is_last: bool,
+        out: &mut O,
+    ) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        let stream = refresh.state.stream;
+        let is_end =
+            is_last || is_final(stream) && (is_complete || stream != StreamState::NON_STREAMING);
+        let is_for_all = is_for_all || is_end && item.is_streaming;
+        begin_image(item, refresh, is_for_all, self.config.cache);
+        let over = self.spread_image(slot, refresh, is_complete, out);
+        let Some(item) = self.items.get_mut(slot) else { return };
+        item.in_parts = !is_complete && !is_end;
+        if !item.in_parts {
+            item.image_asked = false;
+            item.watchers.iter_mut().for_each(|watcher| watcher.set(mode::IN_IMAGE, false));
+            if is_end {
+                self.let_go(slot);
+            } else if !item.is_streaming && is_complete {
+                // A provider may call the image of a snapshot open.
+                self.detach(slot, out);
+            }
+        }
+        for (session, stream_id) in over {
+            self.remove_stream(session, stream_id, out);
+        }
+        self.after_image(slot, is_recoverable(stream), out);
+    }
+
+    /// Sends an image, or a part, to those who get it. Returns the streams that
+    /// are over with it.
+    fn spread_image<O: Outputs>(
+        &mut self,
+        slot: u32,
+        refresh: &RefreshMsg<'_>,
+        is_complete: bool,
+        out: &mut O,
+    ) -> Vec<(SessionId, i32)> {
+        let part = Part { number: refresh.part_num, is_last: is_complete };
+        let mut over = Vec::new();
+        self.variants.begin();
+        let mut place = 0;
+        while let Some(watcher) =
+            self.items.get(slot).and_then(|item| item.watchers.get(place).copied())
+        {
+            let index = place;
+            place += 1;
+            if !watcher.has(mode::IN_IMAGE) {
+                continue;
+            }
+            if self.comes_later(slot, index) {
+                continue;
+            }
+            self.flush_before(watcher.session, watcher.stream_id, out);
+            if self.send_image(slot, index, part, refresh, out) {
+                over.push((watcher.session, watcher.stream_id));
+            }
+        }
+        over
+    }
+
+    /// Whether a watcher gets its image out of the cache, when the output of
+    /// its mount has drained.
+    fn comes_later(&mut self, slot: u32, place: usize) -> bool {
+        let Self { items, mounts, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return false };
+        let is_cached = item.image.as_ref().is_some_and(|image| {
+            let state = image.state();
+            state.stream == StreamState::OPEN && state.data == DataState::OK
+        });
+        let Some(watcher) = item.watchers.get_mut(place) else { return false };
+        let Some(mount) = mounts.get_mut(watcher.session).filter(|it| it.is_slow && is_cached)
+        else {
+            return false;
+        };
+        watcher.set(mode::IN_IMAGE | mode::LIVE, false);
+        watcher.set(mode::WANTS, true);
+        mount.conflated.remove(&watcher.stream_id);
+        if !watcher.has(mode::LATE) {
+            watcher.set(mode::LATE, true);
+            mount.late_images.push_back(watcher.stream_id);
+        }
+        true
+    }
+
+    /// Sends an image to one watcher, as its stream allows. Whether the stream
+    /// is over with it.
+    fn send_image<O: Outputs>(
+        &mut self,
+        slot: u32,
+        place: usize,
+        part: Part,
+        refresh: &RefreshMsg<'_>,
+        out: &mut O,
+    ) -> bool {
+        let Self { items, mounts, variants, trouble, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return false };
+        let Some(watcher) = item.watchers.get_mut(place) else { return false };
+        let Some(Stream::Item(stream)) = mounts
+            .get_mut(watcher.session)
+            .and_then(|mount| mount.streams.get_mut(&watcher.stream_id))
+        else {
+            return false;
+        };
+        let Ok(allowed) = stream.state.image(part, &refresh.state) else {
+            // It needs one from the beginning.
+            watcher.set(mode::IN_IMAGE, false);
+            watcher.set(mode::WANTS, true);
+            return stream.state.is_over();
+        };
+        watcher.set(mode::WANTS | mode::LATE, false);
+        watcher.set(mode::LIVE, stream.state.takes_updates());
+        let (watcher, is_over) = (*watcher, stream.state.is_over());
+        let variant = Variant {
+            form: watcher.form(),
+            stream: allowed.stream,
+            data: allowed.data,
+            solicited: allowed.solicited,
+            private: allowed.private,
+            with_key: allowed.with_key,
+        };
+        let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
+        let told = told(item, refresh, part, &allowed);
+        let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
+        if let Some(bytes) = variants.get(variant, write) {
+            let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+            trouble.note(watcher.session, sent);
+        }
+        is_over
+    }
+
+    /// What is left to do for an item when an image, or a part, went out.
+    fn after_image<O: Outputs>(&mut self, slot: u32, is_recoverable: bool, out: &mut O) {
+        let Some(item) = self.items.get(slot) else { return };
+        if item.in_parts {
+            return;
+        }
+        let is_left = item.upstream == super::item::Upstream::Nowhere;
+        if is_left && item.is_streaming {
+            if is_recoverable || !item.watchers.is_empty() {
+                self.wait_for_another_try(slot);
+            }
+        } else if is_left {
+            // These asked for the snapshot when it was half sent.
+            if !self.open_upstream(slot, out) {
+                self.park(slot);
+            }
+        } else if item.is_wanted() {
+            self.serve_waiting(slot, out);
+        }
+    }
+
+    /// Serves those who came while an image was on its way.
+    fn serve_waiting<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let Some(item) = self.items.get(slot) else { return };
+        if !item.is_servable() {
+            return self.ask_image(slot, out);
+        }
+        let waits = |it: &&super::item::Watcher| it.has(mode::WANTS) && !it.has(mode::LATE);
+        let waiting: Vec<_> = item
+            .watchers
+            .iter()
+            .filter(waits)
+            .map(|watcher| (watcher.session, watcher.stream_id))
+            .collect();
+        for (session, stream_id) in waiting {
+            if let Some((slot, place)) = self.item_on(session, stream_id) {
+                self.serve_from_cache(slot, place, out);
+            }
+        }
+    }
+
+    /// Sends a watcher the image in the cache, at once or when the output of
+    /// its mount has drained.
+    pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, place: u32, out: &mut O) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(watcher) = item.watchers.get(place as usize).copied() else { return };
+        if self.mounts.get(watcher.session).is_some_and(|mount| mount.is_slow) {
+            self.comes_later(slot, place as usize);
+            return;
+        }
+        let Some(image) = item.image.take() else { return };
+        self.flush_before(watcher.session, watcher.stream_id, out);
+        let is_over = self.send_cached(slot, place, &image, out);
+        if let Some(item) = self.items.get_mut(slot) {
+            item.image = Some(image);
+        }
+        if is_over {
+            self.remove_stream(watcher.session, watcher.stream_id, out);
+        }
+    }
+
+    fn send_cached<O: Outputs>(
+        &mut self,
+        slot: u32,
+        place: u32,
+        image: &Image,
+        out: &mut O,
+    ) -> bool {
+        let domain = self.items.get(slot).map(|item| item.key.as_ref().domain);
+        let Some(domain) = domain else { return false };
+        let mut payload = core::mem::take(&mut self.payload);
+        let mut parts = image.parts(PART_BYTES);
+        let mut is_over = false;
+        payload.clear();
+        while let Some(refresh_part) = parts.next_part(&mut payload) {
+            let is_only = refresh_part.number == 0 && refresh_part.is_last;
+            let part = Part {
+                number: (!is_only).then_some(refresh_part.number),
+                is_last: refresh_part.is_last,
+            };
+            let mut flags = RefreshFlags::empty();
+            flags.set(RefreshFlags::REFRESH_COMPLETE, part.is_last);
+            flags.set(RefreshFlags::CLEAR_CACHE, part.is_first());
+            let refresh = RefreshMsg {
+                flags,
+                seq_num: image.seq_num(),
+                state: image.state().as_state(),
+                group_id: image.group_id(),
+                perm_data: image.perm_data(),
+                qos: image.qos(),
+                post_user_info: image.post_user_info(),
+                part_num: part.number,
+                payload: Encoded::new(image.container_type(), &payload),
+                ..RefreshMsg::new(domain, 0)
+            };
+            self.variants.begin();
+            is_over = self.send_image(slot, place as usize, part, &refresh, out);
+            payload.clear();
+        }
+        self.payload = payload;
+        is_over
+    }
+}
+
+/// Takes note of an image that begins, and of who gets it.
+fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with_cache: bool) {
+    let is_first = !item.in_parts || refresh.part_num == Some(0);
+    let is_for_all = is_for_all || item.needs_repair || !item.has_image;
+    if with_cache && item.is_streaming && !item.is_private {
+        let image = item.image.get_or_insert_with(|| Box::new(Image::new(Default::default())));
+        if is_first && (item.needs_repair || !item.has_image) {
+            // What was kept misses something, or is of another source.
+            image.clear();
+        }
+        // One that does not fit leaves an image nobody is served from.
+        let _ = image.refresh(refresh);
+    }
+    item.state.apply(&refresh.state);
+    item.has_image = true;
+    item.needs_repair = false;
+    if is_first {
+        for watcher in &mut item.watchers {
+            let gets_it = is_for_all || watcher.has(mode::WANTS);
+            watcher.set(mode::IN_IMAGE, gets_it);
+        }
+    }
+}
+
+/// An image as one watcher gets it.
+fn told<'m>(
+    item: &'m Item,
+    refresh: &RefreshMsg<'m>,
+    part: Part,
+    allowed: &Allowed,
+) -> RefreshMsg<'m> {
+    let mut flags = refresh.flags;
+    flags.set(RefreshFlags::SOLICITED, allowed.solicited);
+    flags.set(RefreshFlags::PRIVATE_STREAM, allowed.private);
+    if !allowed.solicited && part.is_first() && part.number.is_some() == refresh.part_num.is_some()
+    {
+        flags |= RefreshFlags::CLEAR_CACHE;
+    }
+    RefreshMsg {
+        flags,
+        state: State { stream: allowed.stream, data: allowed.data, ..refresh.state },
+        qos: refresh.qos.or(item.key.as_ref().qos),
+        key: allowed.with_key.then(|| item.key.as_ref().msg_key()),
+        ..*refresh
+    }
+}

@@ -1,0 +1,424 @@
+//! The server without sockets and clocks.
+//!
+//! One file for each thing it does:
+//!
+//! ```text
+//! mounts   mount, stream, login, directory, dictionary, close
+//! requests request, reissue, batch, pending → item, upstream
+//! hubs     hubs, peer, services
+//! fan-out  frame → update, image, status, generic; variant for those who get
+//!          them in another form, slow for those who do not keep up
+//! posts    post
+//! ```
+
+mod batch;
+mod close;
+mod dictionary;
+mod directory;
+mod frame;
+mod generic;
+mod hubs;
+mod image;
+mod item;
+mod login;
+mod map;
+mod mount;
+mod peer;
+mod pending;
+mod post;
+mod reissue;
+mod request;
+mod scratch;
+mod services;
+mod slow;
+mod status;
+mod stream;
+mod update;
+mod upstream;
+mod variant;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tapeline_backbone::BusEvent;
+use tapeline_channel::{Sent, SessionId};
+use tapeline_omm::stream::Reject;
+use tapeline_rssl::Time;
+use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg};
+
+use self::dictionary::Dictionaries;
+use self::hubs::Hubs;
+use self::item::Items;
+use self::mount::{Mounts, gate};
+use self::post::Posts;
+use self::scratch::Scratch;
+use self::services::Services;
+use self::stream::Stream;
+use self::upstream::Due;
+use self::variant::Variants;
+use crate::{LoginPolicy, Outputs, ServerConfig};
+
+/// Something that happened, to be handled by a [`Core`].
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A consumer connected.
+    Opened {
+        /// Its session.
+        session: SessionId,
+        /// Where it connects from.
+        peer: SocketAddr,
+    },
+    /// A message came on a session.
+    Message {
+        /// The session.
+        session: SessionId,
+        /// The message.
+        bytes: &'a [u8],
+    },
+    /// The output of a slow session has drained.
+    Drained {
+        /// The session.
+        session: SessionId,
+    },
+    /// A session ended.
+    Closed {
+        /// The session.
+        session: SessionId,
+    },
+    /// Something came from the backbone.
+    Bus(BusEvent<'a>),
+}
+
+/// Counts of what a server has now, and of what it did since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Connections.
+    pub mounts: usize,
+    /// Items that are open at hubs, or wait for one.
+    pub items: usize,
+    /// Hubs that are there.
+    pub hubs: usize,
+    /// Services, up or down.
+    pub services: usize,
+    /// Posts that wait for their acks.
+    pub posts: usize,
+    /// Messages from mounts.
+    pub messages_in: u64,
+    /// Updates from hubs.
+    pub updates_in: u64,
+    /// Updates that were sent to mounts as they came, or in another form.
+    pub updates_out: u64,
+    /// Updates that were merged into others.
+    pub updates_merged: u64,
+    /// Frames that could not be used: unknown items, bytes that are no message.
+    pub frames_ignored: u64,
+    /// Mounts that were cut: output full, bytes that are no message, no login.
+    pub mounts_cut: u64,
+    /// Items of which messages were missed.
+    pub gaps: u64,
+}
+
+/// The server without sockets and clocks: events and the time in,
+/// [`Outputs`] out.
+pub struct Core {
+    config: ServerConfig,
+    policy: Box<dyn LoginPolicy>,
+    now: Time,
+    mounts: Mounts,
+    services: Services,
+    hubs: Hubs,
+    items: Items,
+    posts: Posts,
+    dictionaries: Dictionaries,
+    /// Requests that wait for a service: service, mount, stream.
+    pending: BTreeSet<(u16, SessionId, i32)>,
+    /// Items that no hub has: service and slot. May name some that are not so
+    /// any more.
+    parked: BTreeSet<(u16, u32)>,
+    /// Items to look at again, first one first: all wait equally long.
+    due: VecDeque<Due>,
+    scratch: Scratch,
+    variants: Variants,
+    trouble: Trouble,
+    /// Places of watchers that do not take an update as it is.
+    cold: Vec<u32>,
+    /// Payload of an image out of the cache.
+    payload: Vec<u8>,
+    /// An update that was merged.
+    merged: Vec<u8>,
+    statistics: Statistics,
+}
+
+/// Sessions that did not take a message as they should, to be dealt with when
+/// the event is handled.
+#[derive(Debug, Default)]
+struct Trouble {
+    slow: Vec<SessionId>,
+    doomed: Vec<(SessionId, &'static str)>,
+}
+
+impl Trouble {
+    /// Takes note of how sending went. Whether the message is on its way.
+    #[inline]
+    fn note(&mut self, session: SessionId, sent: Sent) -> bool {
+        if sent == Sent::Queued {
+            return true;
+        }
+        self.note_trouble(session, sent)
+    }
+
+    #[cold]
+    fn note_trouble(&mut self, session: SessionId, sent: Sent) -> bool {
+        match sent {
+            Sent::Queued => true,
+            Sent::Slow => {
+                self.slow.push(session);
+                true
+            }
+            Sent::Full => {
+                self.doomed.push((session, "the mount does not read: its output is full"));
+                false
+            }
+            Sent::TooLarge => {
+                self.doomed.push((session, "a message is too large for the mount"));
+                false
+            }
+            // It ends already; its end will be told.
+            Sent::Gone => false,
+        }
+    }
+}
+
+fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms.into())
+}
+
+impl Core {
+    /// A server with no mounts and no hubs yet.
+    pub fn new(config: ServerConfig, policy: Box<dyn LoginPolicy>) -> Self {
+        Self {
+            dictionaries: Dictionaries::new(config.dictionary.clone()),
+            scratch: Scratch::new(config.limits.max_message_bytes),
+            variants: Variants::new(config.limits.max_message_bytes),
+            config,
+            policy,
+            now: Time::ZERO,
+            mounts: Mounts::default(),
+            services: Services::default(),
+            hubs: Hubs::default(),
+            items: Items::default(),
+            posts: Posts::default(),
+            pending: BTreeSet::new(),
+            parked: BTreeSet::new(),
+            due: VecDeque::new(),
+            trouble: Trouble::default(),
+            cold: Vec::new(),
+            payload: Vec::new(),
+            merged: Vec::new(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Handles an event.
+    pub fn handle<O: Outputs>(&mut self, now: Time, event: Event<'_>, out: &mut O) {
+        self.now = now;
+        match event {
+            Event::Bus(event) => self.on_bus(event, out),
+            Event::Message { session, bytes } => self.on_message(session, bytes, out),
+            Event::Opened { session, peer } => self.on_opened(session, peer, out),
+            Event::Drained { session } => self.on_drained(session, out),
+            Event::Closed { session } => self.drop_mount(session, out),
+        }
+        self.settle(out);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let login = self
+            .mounts
+            .without_login
+            .front()
+            .map(|(opened_at, _)| opened_at.after(millis(self.config.limits.login_timeout_ms)));
+        let due = self.due.front().map(|due| due.at);
+        [login, due, self.posts.deadline()].into_iter().flatten().min()
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout<O: Outputs>(&mut self, now: Time, out: &mut O) {
+        self.now = now;
+        self.check_logins(out);
+        self.check_due(out);
+        self.check_posts(out);
+        self.settle(out);
+    }
+
+    /// Ends all mounts, telling them why.
+    pub fn shut_down<O: Outputs>(&mut self, now: Time, reason: &str, out: &mut O) {
+        self.now = now;
+        let sessions: Vec<_> = self.mounts.sessions().collect();
+        for session in sessions {
+            self.drop_mount(session, out);
+            out.close(session, reason);
+        }
+        self.trouble = Trouble::default();
+    }
+
+    /// What the server has and did.
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            mounts: self.mounts.count,
+            items: self.items.len(),
+            hubs: self.hubs.len(),
+            services: self.services.directory.services().len(),
+            posts: self.posts.len(),
+            ..self.statistics
+        }
+    }
+
+    fn on_opened<O: Outputs>(&mut self, session: SessionId, peer: SocketAddr, out: &mut O) {
+        if self.mounts.count >= self.config.limits.max_mounts {
+            self.statistics.mounts_cut += 1;
+            out.close(session, "the server has all the mounts it may have");
+            return;
+        }
+        self.mounts.insert(self.now, session, peer);
+    }
+
+    /// Mounts that have not logged in for too long are cut.
+    fn check_logins<O: Outputs>(&mut self, out: &mut O) {
+        let timeout = millis(self.config.limits.login_timeout_ms);
+        while let Some((since, session)) = self.mounts.without_login.front().copied() {
+            if since.after(timeout) > self.now {
+                return;
+            }
+            self.mounts.without_login.pop_front();
+            let mount = self.mounts.get(session);
+            if mount.is_some_and(|mount| mount.login.is_none() && mount.opened_at == since) {
+                self.cut(session, "no login in time", out);
+            }
+        }
+    }
+
+    fn on_message<O: Outputs>(&mut self, session: SessionId, bytes: &[u8], out: &mut O) {
+        if self.mounts.get(session).is_none() {
+            return;
+        }
+        self.statistics.messages_in += 1;
+        match Msg::decode(bytes) {
+            Ok(Msg::Request(request)) => self.on_request(session, &request, bytes, out),
+            Ok(Msg::Close(close)) => self.on_close(session, &close, out),
+            Ok(Msg::Post(post)) => self.on_post(session, &post, out),
+            Ok(Msg::Generic(generic)) => self.on_consumer_generic(session, &generic, out),
+            // Answers nobody asked for: consumers send none of these.
+            Ok(Msg::Refresh(_) | Msg::Update(_) | Msg::Status(_) | Msg::Ack(_)) => {}
+            Err(error) => self.cut(session, &format!("a message cannot be read: {error}"), out),
+        }
+    }
+
+    fn on_request<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        let Some(mount) = self.mounts.get(session) else { return };
+        if request.domain == Domain::LOGIN {
+            return self.on_login_request(session, request, out);
+        }
+        if mount.login.is_none() {
+            return self.reject(session, request, &Reject::NoLogin, out);
+        }
+        if request.flags.contains(tapeline_rwf::RequestFlags::HAS_BATCH) {
+            return self.on_batch(session, request, out);
+        }
+        let domain = request.domain;
+        match mount.streams.get(&request.stream_id) {
+            None if domain == Domain::SOURCE => self.open_directory(session, request, out),
+            None if self.is_own_dictionary(request) => {
+                self.open_dictionary(session, request, out);
+            }
+            None => self.open_item(session, request, bytes, out),
+            Some(_) => self.on_reissue(session, request, bytes, out),
+        }
+    }
+
+    /// Refuses a request; what may be on its stream is over.
+    fn reject<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        reject: &Reject,
+        out: &mut O,
+    ) {
+        self.remove_stream(session, request.stream_id, out);
+        self.refuse(session, request, &reject.state().as_state(), out);
+    }
+
+    /// Answers a request with a state and its own key.
+    fn refuse<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        state: &State<'_>,
+        out: &mut O,
+    ) {
+        let mut flags = StatusFlags::empty();
+        let is_private = request.flags.contains(tapeline_rwf::RequestFlags::PRIVATE_STREAM);
+        flags.set(StatusFlags::PRIVATE_STREAM, is_private);
+        // A login's attributes are not repeated: they hold credentials.
+        let key = MsgKey { attrib: None, ..request.key };
+        let status = StatusMsg {
+            flags,
+            state: Some(*state),
+            key: (key != MsgKey::EMPTY).then_some(key),
+            ..StatusMsg::new(request.domain, request.stream_id)
+        };
+        self.send(session, &status.into(), out);
+    }
+
+    /// Sends a message on a session.
+    fn send<O: Outputs>(&mut self, session: SessionId, msg: &Msg<'_>, out: &mut O) {
+        if let Some(bytes) = self.scratch.message(msg) {
+            self.trouble.note(session, out.send(session, bytes));
+        }
+    }
+
+    /// Ends a mount for a reason that is its own fault.
+    fn cut<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
+        self.statistics.mounts_cut += 1;
+        self.drop_mount(session, out);
+        out.close(session, reason);
+    }
+
+    /// Deals with the sessions that gave trouble while an event was handled.
+    fn settle<O: Outputs>(&mut self, out: &mut O) {
+        while let Some((session, reason)) = self.trouble.doomed.pop() {
+            if self.mounts.get(session).is_some() {
+                self.cut(session, reason, out);
+            }
+        }
+        while let Some(session) = self.trouble.slow.pop() {
+            let conflates = self.config.conflation;
+            if let Some(mount) = self.mounts.get_mut(session) {
+                mount.is_slow = true;
+                self.mounts.set_gate(session, gate::SLOW, conflates);
+            }
+        }
+    }
+
+    /// The item on a stream of a mount: its slot and the watcher's place.
+    fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, u32)> {
+        match self.mounts.get(session)?.streams.get(&stream_id)? {
+            Stream::Item(item) => Some((item.slot, item.place)),
+            _ => None,
+        }
+    }
+}
+
+impl core::fmt::Debug for Core {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Core").field("statistics", &self.statistics()).finish_non_exhaustive()
+    }
+}

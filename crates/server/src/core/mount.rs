@@ -1,0 +1,212 @@
+//! Mounts: the connections of consumers.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use tapeline_channel::SessionId;
+use tapeline_omm::Text;
+use tapeline_omm::login::{LoginRequest, user_name_type};
+use tapeline_omm::stream::RecoveryPolicy;
+use tapeline_rssl::Time;
+
+use super::dictionary::Download;
+use super::map::{Map, Set};
+use super::slow::Conflated;
+use super::stream::Stream;
+
+/// Why updates for a mount do not go straight out: bits of its gate.
+pub(super) mod gate {
+    /// It reads too slowly: updates are merged.
+    pub(in crate::core) const SLOW: u8 = 1;
+    /// Its login is paused, or it stands by: updates are left out.
+    pub(in crate::core) const PAUSED: u8 = 2;
+    /// Its login wants some types of updates only.
+    pub(in crate::core) const FILTERED: u8 = 4;
+    /// It is about to be cut.
+    pub(in crate::core) const DOOMED: u8 = 8;
+}
+
+/// The connection of a consumer.
+#[derive(Debug)]
+pub(super) struct Mount {
+    pub(super) session: SessionId,
+    pub(super) peer: SocketAddr,
+    pub(super) opened_at: Time,
+    pub(super) login: Option<Login>,
+    pub(super) streams: Map<i32, Stream>,
+    /// Streams with the directory, in the order they were opened.
+    pub(super) directories: Vec<i32>,
+    /// Streams that count against the item limits.
+    pub(super) item_count: usize,
+    /// Streams that are neither login nor items.
+    pub(super) admin_count: usize,
+    /// Slots of the items that are open as streaming.
+    pub(super) open: Set<u32>,
+    /// Whether its output is above the threshold.
+    pub(super) is_slow: bool,
+    /// Updates that wait, merged, by stream.
+    pub(super) conflated: Map<i32, Conflated>,
+    /// The streams of `conflated`, first to wait first.
+    pub(super) conflated_order: VecDeque<i32>,
+    /// Streams whose image waits until the output has drained.
+    pub(super) late_images: VecDeque<i32>,
+    /// Dictionaries that are being sent.
+    pub(super) downloads: VecDeque<Download>,
+}
+
+/// Who is logged in on a mount.
+#[derive(Debug)]
+pub(super) struct Login {
+    pub(super) request: LoginRequest,
+    pub(super) policy: RecoveryPolicy,
+    /// Whether permission data is sent.
+    pub(super) with_perm_data: bool,
+    /// All its items are paused.
+    pub(super) is_paused: bool,
+    /// The server stands by for this client: updates are held back.
+    pub(super) is_standby: bool,
+}
+
+impl Login {
+    pub(super) fn new(request: LoginRequest) -> Self {
+        let said = &request.attributes;
+        Self {
+            policy: RecoveryPolicy {
+                single_open: said.wants_single_open(),
+                allow_suspect_data: said.allows_suspect_data(),
+            },
+            with_perm_data: said.wants_permission_expressions(),
+            // In a first login a pause is of no use: there is nothing to pause.
+            is_paused: false,
+            is_standby: false,
+            request,
+        }
+    }
+
+    /// What the user is counted by: the name, or the token where that stands
+    /// for it.
+    pub(super) fn user(&self) -> &[u8] {
+        user_of(&self.request)
+    }
+}
+
+/// What the user of a request is counted by.
+pub(super) fn user_of(request: &LoginRequest) -> &[u8] {
+    let token = request.attributes.authentication_token.as_ref();
+    match token {
+        Some(token) if request.effective_name_type() == user_name_type::AUTHN_TOKEN => {
+            token.as_bytes()
+        }
+        _ => &request.user_name,
+    }
+}
+
+/// What one user has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct User {
+    pub(super) mounts: usize,
+    pub(super) items: usize,
+}
+
+/// All mounts.
+#[derive(Debug, Default)]
+pub(super) struct Mounts {
+    /// By the index of the session.
+    table: Vec<Option<Box<Mount>>>,
+    /// By the index of the session: why updates do not go straight out.
+    pub(super) gates: Vec<u8>,
+    pub(super) count: usize,
+    pub(super) users: Map<Text, User>,
+    /// Mounts without a login, oldest first; those that have one or are gone
+    /// are passed over.
+    pub(super) without_login: VecDeque<(Time, SessionId)>,
+}
+
+impl Mounts {
+    pub(super) fn get(&self, session: SessionId) -> Option<&Mount> {
+        let mount = self.table.get(session.index as usize)?.as_deref()?;
+        (mount.session == session).then_some(mount)
+    }
+
+    pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Mount> {
+        let mount = self.table.get_mut(session.index as usize)?.as_deref_mut()?;
+        (mount.session == session).then_some(mount)
+    }
+
+    pub(super) fn insert(&mut self, now: Time, session: SessionId, peer: SocketAddr) {
+        let index = session.index as usize;
+        if index >= self.table.len() {
+            self.table.resize_with(index + 1, || None);
+            self.gates.resize(index + 1, 0);
+        }
+        let mount = Mount {
+            session,
+            peer,
+            opened_at: now,
+            login: None,
+            streams: Map::default(),
+            directories: Vec::new(),
+            item_count: 0,
+            admin_count: 0,
+            open: Set::default(),
+            is_slow: false,
+            conflated: Map::default(),
+            conflated_order: VecDeque::new(),
+            late_images: VecDeque::new(),
+            downloads: VecDeque::new(),
+        };
+        self.table[index] = Some(Box::new(mount));
+        self.gates[index] = 0;
+        self.count += 1;
+        self.without_login.push_back((now, session));
+    }
+
+    pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Mount>> {
+        self.get(session)?;
+        let mount = self.table.get_mut(session.index as usize)?.take();
+        self.gates[session.index as usize] = 0;
+        self.count -= 1;
+        mount
+    }
+
+    /// The sessions of all mounts, by index.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.table.iter().flatten().map(|mount| mount.session)
+    }
+
+    /// The gate of a mount: why updates do not go straight out.
+    pub(super) fn gate(&self, session: SessionId) -> u8 {
+        self.gates.get(session.index as usize).copied().unwrap_or_default()
+    }
+
+    pub(super) fn set_gate(&mut self, session: SessionId, bit: u8, is_set: bool) {
+        if self.get(session).is_none() {
+            return;
+        }
+        let gate = &mut self.gates[session.index as usize];
+        *gate = if is_set { *gate | bit } else { *gate & !bit };
+    }
+
+    /// Counts an item of a user, or one fewer.
+    pub(super) fn count_item(&mut self, session: SessionId, opened: bool) {
+        let Some(mount) = self.table.get_mut(session.index as usize).and_then(Option::as_deref_mut)
+        else {
+            return;
+        };
+        let change = |count: &mut usize| match opened {
+            true => *count += 1,
+            false => *count = count.saturating_sub(1),
+        };
+        change(&mut mount.item_count);
+        if let Some(user) = mount.login.as_ref().and_then(|login| self.users.get_mut(login.user()))
+        {
+            change(&mut user.items);
+        }
+    }
+
+    /// Items that the user of a mount has open.
+    pub(super) fn items_of_user(&self, session: SessionId) -> usize {
+        let login = self.get(session).and_then(|mount| mount.login.as_ref());
+        login.and_then(|login| self.users.get(login.user())).map_or(0, |user| user.items)
+    }
+}

@@ -1,0 +1,104 @@
+//! Hubs that come and go, and what is done about it.
+
+use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
+use tapeline_rwf::{DataState, State, StateCode, StreamState};
+
+use super::Core;
+use super::item::Upstream;
+use crate::Outputs;
+
+/// How many items one frame asks about.
+const RESYNC_ITEMS: usize = 4_000;
+
+impl Core {
+    pub(super) fn on_bus<O: Outputs>(&mut self, event: BusEvent<'_>, out: &mut O) {
+        match event {
+            BusEvent::Frame { header, body } => self.on_frame(&header, body, out),
+            BusEvent::PeerUp { peer, .. } => self.hub_up(peer, out),
+            BusEvent::PeerDown { peer } => {
+                if let Some(hub) = self.hubs.find(peer) {
+                    self.hub_down(hub, out);
+                }
+            }
+            BusEvent::Gap { peer } => {
+                if let Some(hub) = self.hubs.find(peer) {
+                    self.resync(hub, out);
+                }
+            }
+        }
+    }
+
+    fn hub_up<O: Outputs>(&mut self, peer: Incarnation, out: &mut O) {
+        if self.hubs.find(peer).is_some() || self.hubs.len() >= self.config.limits.max_hubs {
+            return;
+        }
+        self.hubs.insert(peer);
+        out.publish(FrameHeader::new(Kind::DirectoryRequest, peer, 0), &[]);
+    }
+
+    /// A hub is gone: its items are asked for elsewhere, or wait.
+    fn hub_down<O: Outputs>(&mut self, index: usize, out: &mut O) {
+        let Some(lost) = self.hubs.remove(index) else { return };
+        self.items.forget_hub(index);
+        self.posts_lost(index, out);
+        let slots: Vec<_> = self
+            .items
+            .slots()
+            .filter(|slot| self.items.get(*slot).and_then(|it| it.upstream.hub()) == Some(index))
+            .collect();
+        for slot in slots {
+            self.lose_upstream(slot, out);
+        }
+        let changes = self.services.hub_lost(&self.hubs, &lost.directory);
+        self.tell_services(&changes, out);
+    }
+
+    /// The hub of an item does not have it any more. A private stream is over;
+    /// any other goes on elsewhere, now or when there is a hub for it.
+    fn lose_upstream<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        item.forget_upstream();
+        if item.is_private {
+            return self.fan_state(slot, &HUB_LOST_PRIVATE, out);
+        }
+        self.fan_state(slot, &HUB_LOST, out);
+        if self.items.get(slot).is_some() && !self.open_upstream(slot, out) {
+            self.park(slot);
+        }
+    }
+
+    /// Frames of a hub were lost. It is asked which items they were of, for
+    /// its services, and again for everything that it has not answered.
+    fn resync<O: Outputs>(&mut self, index: usize, out: &mut O) {
+        let Some(hub) = self.hubs.get(index) else { return };
+        let peer = hub.incarnation;
+        out.publish(FrameHeader::new(Kind::DirectoryRequest, peer, 0), &[]);
+        let seen: Vec<_> = hub
+            .items()
+            .filter_map(|(hub_item, slot)| Some((hub_item, self.items.get(slot)?.last_seq)))
+            .collect();
+        for chunk in seen.chunks(RESYNC_ITEMS) {
+            let body: Vec<u8> = chunk
+                .iter()
+                .flat_map(|(hub_item, seq)| [hub_item.to_le_bytes(), seq.to_le_bytes()])
+                .flatten()
+                .collect();
+            out.publish(FrameHeader::new(Kind::Resync, peer, 0), &[&body]);
+        }
+        let asked: Vec<_> = self
+            .items
+            .slots()
+            .filter(|slot| {
+                self.items.get(*slot).map(|it| it.upstream) == Some(Upstream::Asked { hub: index })
+            })
+            .collect();
+        for slot in asked {
+            self.ask_again(slot, index, out);
+        }
+    }
+}
+
+const HUB_LOST: State<'static> =
+    State::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, "Connection to hub lost");
+
+const HUB_LOST_PRIVATE: State<'static> = State { stream: StreamState::CLOSED_RECOVER, ..HUB_LOST };

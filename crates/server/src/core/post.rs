@@ -1,0 +1,268 @@
+//! Posts to providers, and acks back to those who posted.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
+use tapeline_channel::SessionId;
+use tapeline_omm::directory::Service;
+use tapeline_omm::post::{AckForm, Post, PostRefusal, PostStream, nak};
+use tapeline_rssl::Time;
+use tapeline_rwf::{AckFlags, AckMsg, Domain, Msg, MsgKey, PostFlags, PostMsg, PostUserInfo};
+
+use super::item::Upstream;
+use super::map::Map;
+use super::stream::Stream;
+use super::{Core, millis};
+use crate::Outputs;
+
+/// The reference of a post that is not on the stream of an item.
+const OFF_STREAM: u32 = u32::MAX;
+
+/// A post that waits for its ack.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    session: SessionId,
+    stream_id: i32,
+    domain: Domain,
+    post_id: u32,
+    seq_num: Option<u32>,
+    is_private: bool,
+    hub: usize,
+}
+
+/// The posts that wait for their acks, by the number that hubs know them by.
+#[derive(Debug, Default)]
+pub(super) struct Posts {
+    waiting: Map<u32, Waiting>,
+    /// In the order of their deadlines; those that are not waiting any more are
+    /// passed over.
+    deadlines: VecDeque<(Time, u32)>,
+    next: u32,
+}
+
+impl Posts {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadlines.front().map(|(at, _)| *at)
+    }
+
+    /// A number that no waiting post has.
+    fn number(&mut self) -> u32 {
+        loop {
+            self.next = self.next.wrapping_add(1);
+            if !self.waiting.contains_key(&self.next) {
+                return self.next;
+            }
+        }
+    }
+
+    pub(super) fn forget_mount(&mut self, session: SessionId) {
+        self.waiting.retain(|_, post| post.session != session);
+        self.forget_answered();
+    }
+
+    fn forget_answered(&mut self) {
+        let Self { waiting, deadlines, .. } = self;
+        while deadlines.front().is_some_and(|(_, number)| !waiting.contains_key(number)) {
+            deadlines.pop_front();
+        }
+    }
+}
+
+/// Where a post goes.
+struct Route {
+    hub: usize,
+    /// The hub's number for the service.
+    service_id: Option<u16>,
+    reference: u32,
+    is_private: bool,
+}
+
+impl Core {
+    pub(super) fn on_post<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        post: &PostMsg<'_>,
+        out: &mut O,
+    ) {
+        let is_private = self
+            .item_on(session, post.stream_id)
+            .is_some_and(|(slot, _)| self.items.get(slot).is_some_and(|item| item.is_private));
+        if let Err(refusal) = self.forward_post(session, post, out) {
+            let text = refusal.to_string();
+            let form = AckForm { private: is_private, with_key: false };
+            if let Some(ack) = nak(post, form, &refusal, &text) {
+                self.send(session, &ack.into(), out);
+            }
+        }
+    }
+
+    fn forward_post<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        post: &PostMsg<'_>,
+        out: &mut O,
+    ) -> Result<(), PostRefusal> {
+        let route = self.route_post(session, post)?;
+        let wants_ack = post.flags.contains(PostFlags::ACK);
+        if wants_ack && self.posts.len() >= self.config.limits.max_posts {
+            return Err(PostRefusal::NoResources);
+        }
+        let number = self.posts.number();
+        let Some(hub) = self.hubs.get(route.hub) else { return Err(PostRefusal::GatewayDown) };
+        let mut header = FrameHeader::new(Kind::Post, hub.incarnation, number);
+        header.flags.set(FrameFlags::OFF_STREAM, route.reference == OFF_STREAM);
+        let key =
+            post.key.map(|key| MsgKey { service_id: key.service_id.and(route.service_id), ..key });
+        let post_user_info = self.user_info(session, post.post_user_info);
+        let forwarded = PostMsg { stream_id: 0, key, post_user_info, ..*post };
+        let Some(bytes) = self.scratch.message(&forwarded.into()) else {
+            return Err(PostRefusal::NoResources);
+        };
+        out.publish(header, &[&route.reference.to_le_bytes(), bytes]);
+        if let Some(post_id) = post.post_id.filter(|_| wants_ack) {
+            let waiting = Waiting {
+                session,
+                stream_id: post.stream_id,
+                domain: post.domain,
+                post_id,
+                seq_num: post.seq_num,
+                is_private: route.is_private,
+                hub: route.hub,
+            };
+            self.posts.waiting.insert(number, waiting);
+            let timeout = millis(self.config.limits.post_timeout_ms);
+            self.posts.deadlines.push_back((self.now.after(timeout), number));
+        }
+        Ok(())
+    }
+
+    /// Where a post goes, if anywhere.
+    fn route_post(&self, session: SessionId, post: &PostMsg<'_>) -> Result<Route, PostRefusal> {
+        if !self.config.accept_posts {
+            return Err(PostRefusal::NotSupported);
+        }
+        let streams = self.mounts.get(session).map(|mount| &mount.streams);
+        match streams.and_then(|streams| streams.get(&post.stream_id)) {
+            Some(Stream::Login) => {
+                let checked = Post::check(post, PostStream::Login)?;
+                let item = checked.item.ok_or(PostRefusal::NoName)?;
+                let id = item.service_id.ok_or(PostRefusal::NoService)?;
+                let service = self.services.directory.service(id);
+                let service = service.ok_or(PostRefusal::UnknownServiceId(id))?;
+                let chosen = self.services.choose(&self.hubs, &item);
+                match chosen.filter(|_| service.is_usable()) {
+                    Some((hub, service_id)) => Ok(Route {
+                        hub,
+                        service_id: Some(service_id),
+                        reference: OFF_STREAM,
+                        is_private: false,
+                    }),
+                    None => Err(PostRefusal::ServiceDown(id)),
+                }
+            }
+            Some(Stream::Item(stream)) => {
+                Post::check(post, PostStream::Item)?;
+                let item = self.items.get(stream.slot);
+                let item = item.ok_or(PostRefusal::NotOpen(post.stream_id))?;
+                let id = item.service_id();
+                let Upstream::Accepted { hub, .. } = item.upstream else {
+                    return Err(PostRefusal::ServiceDown(id));
+                };
+                if !self.services.directory.service(id).is_some_and(Service::is_usable) {
+                    return Err(PostRefusal::ServiceDown(id));
+                }
+                let name = self.services.name(id);
+                let directory = self.hubs.directory(hub);
+                let service_id = name.zip(directory).and_then(|(name, it)| it.service_id(name));
+                let is_private = item.is_private;
+                Ok(Route { hub, service_id, reference: stream.slot, is_private })
+            }
+            _ => Err(PostRefusal::NotOpen(post.stream_id)),
+        }
+    }
+
+    /// Who posts. One that does not say is known by its address.
+    fn user_info(&self, session: SessionId, said: PostUserInfo) -> PostUserInfo {
+        let peer = self.mounts.get(session).map(|mount| mount.peer.ip());
+        match peer {
+            Some(IpAddr::V4(address)) if said.address == 0 => {
+                PostUserInfo { address: address.to_bits(), ..said }
+            }
+            _ => said,
+        }
+    }
+
+    /// A hub answers a post.
+    pub(super) fn on_hub_ack<O: Outputs>(&mut self, number: u32, body: &[u8], out: &mut O) -> bool {
+        let Ok(Msg::Ack(ack)) = Msg::decode(body) else { return false };
+        let Some(post) = self.posts.waiting.remove(&number) else { return false };
+        self.posts.forget_answered();
+        let answer = AckMsg { nak_code: ack.nak_code, text: ack.text, ..answer(&post) };
+        self.send_ack(&post, &answer, out);
+        true
+    }
+
+    fn send_ack<O: Outputs>(&mut self, post: &Waiting, ack: &AckMsg<'_>, out: &mut O) {
+        let mount = self.mounts.get(post.session);
+        // The stream may be closed meanwhile.
+        if mount.is_some_and(|mount| mount.streams.contains_key(&post.stream_id)) {
+            self.send(post.session, &(*ack).into(), out);
+        }
+    }
+
+    fn refuse_waiting<O: Outputs>(
+        &mut self,
+        number: u32,
+        refusal: impl Fn(&Waiting) -> PostRefusal,
+        out: &mut O,
+    ) {
+        let Some(post) = self.posts.waiting.remove(&number) else { return };
+        let refusal = refusal(&post);
+        let text = refusal.to_string();
+        let ack = AckMsg {
+            nak_code: Some(refusal.nak_code()),
+            text: Some(text.as_bytes()),
+            ..answer(&post)
+        };
+        self.send_ack(&post, &ack, out);
+    }
+
+    /// Posts whose time is up are refused.
+    pub(super) fn check_posts<O: Outputs>(&mut self, out: &mut O) {
+        while let Some((at, number)) = self.posts.deadlines.front().copied() {
+            if at > self.now {
+                return;
+            }
+            self.posts.deadlines.pop_front();
+            self.refuse_waiting(number, |post| PostRefusal::NoResponse(post.post_id), out);
+        }
+    }
+
+    /// A hub is gone, and with it the way of these posts.
+    pub(super) fn posts_lost<O: Outputs>(&mut self, hub: usize, out: &mut O) {
+        let on_hub = self.posts.waiting.iter().filter(|(_, post)| post.hub == hub);
+        let mut numbers: Vec<_> = on_hub.map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            self.refuse_waiting(number, |_| PostRefusal::GatewayDown, out);
+        }
+        self.posts.forget_answered();
+    }
+}
+
+/// The ack of a post, accepting it.
+fn answer(post: &Waiting) -> AckMsg<'static> {
+    let mut flags = AckFlags::empty();
+    flags.set(AckFlags::PRIVATE_STREAM, post.is_private);
+    AckMsg {
+        flags,
+        ack_id: post.post_id,
+        seq_num: post.seq_num,
+        ..AckMsg::new(post.domain, post.stream_id)
+    }
+}

@@ -1,0 +1,148 @@
+//! Requests on streams that are open.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::market::ItemRequest;
+use tapeline_omm::stream::Reject;
+use tapeline_omm::view::{View, ViewChange};
+use tapeline_rwf::{DataState, Domain, RequestMsg, State, StateCode, StreamState};
+
+use super::Core;
+use super::item::{Form, mode};
+use super::stream::Stream;
+use crate::Outputs;
+
+impl Core {
+    pub(super) fn on_reissue<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        let Some(mount) = self.mounts.get(session) else { return };
+        match mount.streams.get(&msg.stream_id) {
+            None => {}
+            Some(Stream::Login) => {
+                // The login goes on: it is the request that is wrong.
+                self.refuse(session, msg, &ON_LOGIN_STREAM, out);
+            }
+            Some(Stream::Directory(known)) if msg.domain == Domain::SOURCE => {
+                let known = *known;
+                self.reissue_directory(session, known, msg, out);
+            }
+            Some(Stream::Dictionary(known)) if msg.domain == Domain::DICTIONARY => {
+                let known = *known;
+                self.reissue_dictionary(session, known, msg, out);
+            }
+            Some(Stream::Directory(_) | Stream::Dictionary(_)) => {
+                self.reject(session, msg, &Reject::Changed("domain"), out);
+            }
+            Some(Stream::Pending(_)) => {
+                // It may ask for something else now that can be served.
+                self.remove_stream(session, msg.stream_id, out);
+                self.open_item(session, msg, bytes, out);
+            }
+            Some(Stream::Item(_)) => self.reissue_item(session, msg, bytes, out),
+        }
+    }
+
+    fn reissue_item<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        let Ok(request) = ItemRequest::decode(msg) else {
+            return self.reject(session, msg, &Reject::Changed("quality of service"), out);
+        };
+        let view = match ViewChange::of(msg, true) {
+            Ok(view) => view,
+            Err(error) => {
+                return self.refuse(session, msg, &error.state(true).as_state(), out);
+            }
+        };
+        let Some((slot, place)) = self.item_on(session, msg.stream_id) else { return };
+        let Self { mounts, items, .. } = self;
+        let Some(Stream::Item(stream)) =
+            mounts.get_mut(session).and_then(|mount| mount.streams.get_mut(&msg.stream_id))
+        else {
+            return;
+        };
+        let Some(item) = items.get_mut(slot) else { return };
+        let effect = match stream.state.reissue(&item.key.as_ref(), &request) {
+            Ok(effect) => effect,
+            Err(reject) => return self.reject(session, msg, &reject, out),
+        };
+        let is_live = stream.state.takes_updates();
+        let (is_private, wants) = (item.is_private, effect.image && stream.state.owes_image());
+        if is_private {
+            item.request = Some(bytes.into());
+        }
+        change_watcher(item, place, &request, view, is_live);
+        let is_more = request.priority.is_some_and(|wanted| wanted.class > item.priority.class);
+        item.priority = item.priority.max(request.priority.unwrap_or_default());
+        if effect.flow_changed
+            && request.pause
+            && let Some(mount) = mounts.get_mut(session)
+        {
+            // The image that comes with the resumption has it all.
+            mount.conflated.remove(&msg.stream_id);
+        }
+        if is_private {
+            return self.reissue_upstream(slot, effect.image, out);
+        }
+        if is_more {
+            self.reissue_upstream(slot, false, out);
+        }
+        if wants {
+            self.owe_image(slot, place, out);
+        }
+    }
+
+    /// A watcher is to get an image: from the cache, or from the hub.
+    pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, place: u32, out: &mut O) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(watcher) = item.watchers.get_mut(place as usize) else { return };
+        watcher.set(mode::WANTS, true);
+        match item.is_servable() {
+            true => self.serve_from_cache(slot, place, out),
+            false => self.ask_image(slot, out),
+        }
+    }
+}
+
+const ON_LOGIN_STREAM: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::NO_CHANGE,
+    StateCode::USAGE_ERROR,
+    "Request Message rejected - the stream is that of the login.",
+);
+
+/// What a reissue changes of the hot half of a stream.
+fn change_watcher(
+    item: &mut super::item::Item,
+    place: u32,
+    request: &ItemRequest<'_>,
+    view: ViewChange,
+    is_live: bool,
+) {
+    let Some(watcher) = item.watchers.get(place as usize).copied() else { return };
+    let known = match watcher.form() {
+        0 => Form::PLAIN,
+        form => item.forms.get(form - 1).cloned().unwrap_or(Form::PLAIN),
+    };
+    let view: Option<View> = match view {
+        _ if item.is_private => None,
+        ViewChange::Keep => known.view,
+        ViewChange::Replace(view) => Some(view),
+        ViewChange::Drop => None,
+    };
+    let form = item.form(Form { view, with_key: request.key_in_updates, ..known });
+    if let Some(watcher) = item.watchers.get_mut(place as usize) {
+        watcher.set_form(form);
+        watcher.set(mode::LIVE, is_live);
+        watcher.set(mode::PAUSED, request.pause);
+        watcher.set(mode::CONFLATION_INFO, request.conflation_info);
+    }
+}

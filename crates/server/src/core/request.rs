@@ -1,0 +1,228 @@
+//! Requests that open items.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::market::ItemRequest;
+use tapeline_omm::state::{is_final, usual};
+use tapeline_omm::stream::{ProviderStream, RecoveryPolicy, Reject, convert};
+use tapeline_omm::view::{View, ViewChange};
+use tapeline_omm::{ItemKeyRef, is_administrative};
+use tapeline_rwf::{DataState, Qos, RequestFlags, RequestMsg, State, StateCode, StreamState};
+
+use super::Core;
+use super::item::{Form, Item, Upstream, Watcher, mode};
+use super::stream::{ItemStream, PendingRequest, Stream};
+use crate::Outputs;
+
+/// What a request becomes.
+enum Opened {
+    /// A stream on this slot, at this place.
+    Watching { slot: u32, place: u32, is_new: bool },
+    /// Nothing.
+    Refused,
+}
+
+impl Core {
+    /// Opens an item on a stream that is free.
+    pub(super) fn open_item<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        if self.is_at_limit(session) {
+            return self.refuse(session, msg, &TOO_MANY_ITEMS, out);
+        }
+        let request = match ItemRequest::decode(msg) {
+            Ok(request) => request,
+            Err(error) => {
+                let text = error.to_string();
+                return self.refuse(session, msg, &usage_error(&text), out);
+            }
+        };
+        let view = match ViewChange::of(msg, false) {
+            Ok(ViewChange::Replace(view)) => Some(view),
+            Ok(_) => None,
+            Err(error) => {
+                return self.refuse(session, msg, &error.state(false).as_state(), out);
+            }
+        };
+        match self.services.directory.admit(&request) {
+            Ok(qos) => self.watch(session, (msg, bytes), &request, qos, view, out),
+            Err(state) => self.not_admitted(session, msg, bytes, &state, out),
+        }
+    }
+
+    fn is_at_limit(&self, session: SessionId) -> bool {
+        let limits = &self.config.limits;
+        let on_mount = self.mounts.get(session).map_or(0, |mount| mount.item_count);
+        on_mount >= limits.item_limit_per_mount
+            || self.mounts.items_of_user(session) >= limits.item_limit
+    }
+
+    /// The service of a request cannot serve it now. The request waits if the
+    /// client leaves recovery to the server.
+    fn not_admitted<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        bytes: &[u8],
+        state: &State<'_>,
+        out: &mut O,
+    ) {
+        let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
+        let told = match self.policy_of(session) {
+            Some(policy) if !is_private => convert(state, policy),
+            _ => state.stream,
+        };
+        if let (false, Some(service_id)) = (is_final(told), msg.key.service_id)
+            && let Some(mount) = self.mounts.get_mut(session)
+        {
+            let pending = PendingRequest { service_id, request: bytes.into() };
+            mount.streams.insert(msg.stream_id, Stream::Pending(pending));
+            self.mounts.count_item(session, true);
+            self.pending.insert((service_id, session, msg.stream_id));
+        }
+        self.refuse(session, msg, &State { stream: told, ..*state }, out);
+    }
+
+    pub(super) fn policy_of(&self, session: SessionId) -> Option<RecoveryPolicy> {
+        Some(self.mounts.get(session)?.login.as_ref()?.policy)
+    }
+
+    /// Puts a stream on its item, which is opened if it is not open yet.
+    fn watch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        (msg, bytes): (&RequestMsg<'_>, &[u8]),
+        request: &ItemRequest<'_>,
+        qos: Option<Qos>,
+        view: Option<View>,
+        out: &mut O,
+    ) {
+        let stream_id = request.stream_id;
+        let opened = self.place_watcher(session, (msg, bytes), request, qos, view, out);
+        let Opened::Watching { slot, place, is_new } = opened else { return };
+        let policy = self.policy_of(session).filter(|_| !is_administrative(request.domain));
+        let state = ProviderStream::new(request, policy);
+        if let Some(watcher) =
+            self.items.get_mut(slot).and_then(|item| item.watchers.get_mut(place as usize))
+        {
+            watcher.set(mode::LIVE, state.takes_updates());
+            watcher.set(mode::WANTS, state.owes_image());
+            watcher.set(mode::PAUSED, request.pause);
+        }
+        if let Some(mount) = self.mounts.get_mut(session) {
+            mount.streams.insert(stream_id, Stream::Item(ItemStream { slot, place, state }));
+            if request.streaming && !request.private {
+                mount.open.insert(slot);
+            }
+        }
+        self.mounts.count_item(session, true);
+        match is_new {
+            true => self.open_new(slot, out),
+            false => self.join(slot, session, stream_id, out),
+        }
+    }
+
+    fn place_watcher<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        (msg, bytes): (&RequestMsg<'_>, &[u8]),
+        request: &ItemRequest<'_>,
+        qos: Option<Qos>,
+        view: Option<View>,
+        out: &mut O,
+    ) -> Opened {
+        let key = ItemKeyRef::of(request.domain, &request.key, qos);
+        let found = match request.private {
+            true => None,
+            false => self.items.find(&key, request.streaming),
+        };
+        let Some(mount) = self.mounts.get(session) else { return Opened::Refused };
+        let is_twice = found.is_some_and(|slot| mount.open.contains(&slot));
+        if is_twice && request.streaming && !self.config.allow_same_item_twice {
+            let state = Reject::AlreadyOpen.state();
+            self.refuse(session, msg, &state.as_state(), out);
+            return Opened::Refused;
+        }
+        if found.is_none() && self.items.len() >= self.config.limits.max_items {
+            self.refuse(session, msg, &TOO_MANY_ITEMS, out);
+            return Opened::Refused;
+        }
+        let with_perm_data = mount.login.as_ref().is_none_or(|login| login.with_perm_data);
+        let slot = found.unwrap_or_else(|| {
+            self.items.insert(Item::new(key.to_owned(), request.streaming, request.private))
+        });
+        let Some(item) = self.items.get_mut(slot) else { return Opened::Refused };
+        if request.private {
+            // What a private stream asks for is between its two ends.
+            item.request = Some(bytes.into());
+        }
+        let view = view.filter(|_| !request.private);
+        let form = item.form(Form { view, with_key: request.key_in_updates, with_perm_data });
+        let mut watcher = Watcher { session, stream_id: request.stream_id, mode: 0 };
+        watcher.set_form(form);
+        watcher.set(mode::CONFLATION_INFO, request.conflation_info);
+        let place = item.watchers.len() as u32;
+        item.watchers.push(watcher);
+        let is_more = request.priority.is_some_and(|wanted| wanted.class > item.priority.class);
+        item.priority = item.priority.max(request.priority.unwrap_or_default());
+        if is_more && found.is_some() && item.upstream.told().is_some() {
+            self.reissue_upstream(slot, false, out);
+        }
+        Opened::Watching { slot, place, is_new: found.is_none() }
+    }
+
+    fn open_new<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        if self.open_upstream(slot, out) {
+            return;
+        }
+        // The directory said otherwise a moment ago: some hub has the service,
+        // but none with the quality.
+        match self.items.get(slot).is_some_and(|item| item.is_private) {
+            true => self.fan_state(slot, &usual::SERVICE_NOT_UP, out),
+            false => {
+                self.park(slot);
+                self.fan_state(slot, &WAITING, out);
+            }
+        }
+    }
+
+    /// A newcomer on an item that is open gets the image, or what is known
+    /// instead.
+    fn join<O: Outputs>(&mut self, slot: u32, session: SessionId, stream_id: i32, out: &mut O) {
+        let Some((_, place)) = self.item_on(session, stream_id) else { return };
+        let Some(item) = self.items.get(slot) else { return };
+        let wants = item.watchers.get(place as usize).is_some_and(|it| it.has(mode::WANTS));
+        if !wants {
+            return;
+        }
+        if item.is_servable() {
+            return self.serve_from_cache(slot, place, out);
+        }
+        let is_stale = item.state.data == DataState::SUSPECT && !item.state.text.is_empty();
+        match item.upstream {
+            Upstream::Accepted { .. } if item.has_image && !item.in_parts => {
+                self.ask_image(slot, out);
+            }
+            Upstream::Accepted { .. } | Upstream::Asked { .. } | Upstream::Queued { .. }
+                if !is_stale => {}
+            _ => self.tell_state(slot, place, out),
+        }
+    }
+}
+
+/// What a client that leaves recovery to the server is told of an item for
+/// which there is no hub now.
+pub(super) const WAITING: State<'static> =
+    State::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, "Service not up");
+
+/// Closed for good: a client that recovers items by itself would ask again at
+/// once, and again.
+const TOO_MANY_ITEMS: State<'static> =
+    State { stream: StreamState::CLOSED, ..usual::TOO_MANY_ITEMS };
+
+const fn usage_error(text: &str) -> State<'_> {
+    State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::USAGE_ERROR, text)
+}

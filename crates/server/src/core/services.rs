@@ -1,0 +1,191 @@
+//! The services of all hubs as one directory.
+
+use std::collections::BTreeMap;
+
+use tapeline_omm::directory::{
+    Directory, DirectoryChange, DirectoryFilter, DirectoryRequest, DirectoryUpdate, FilterContent,
+    FilterEntry, Service, ServiceEntry, ServiceInfo, ServiceState,
+};
+use tapeline_omm::{ItemKeyRef, Text};
+use tapeline_rwf::{Domain, State};
+
+use super::hubs::Hubs;
+
+/// The names of the dictionaries that the server has itself, for all services.
+pub(super) const FIELD_DICTIONARY: &str = "RWFFld";
+pub(super) const ENUM_DICTIONARY: &str = "RWFEnum";
+
+/// The services of all hubs, by the numbers that consumers know them by.
+///
+/// A service is one by its name, whichever hubs have it. It keeps its number
+/// for as long as the server runs. Consumers see it as the best of its hubs
+/// describes it; when no hub has it any more, it is down.
+#[derive(Debug, Default)]
+pub(super) struct Services {
+    pub(super) directory: Directory,
+    /// What consumers were told, by number.
+    told: BTreeMap<u16, Vec<FilterEntry>>,
+    ids: BTreeMap<Text, u16>,
+    names: BTreeMap<u16, Text>,
+}
+
+/// What became of the services.
+#[derive(Debug, Default)]
+pub(super) struct ServiceChanges {
+    /// What consumers are told.
+    pub(super) entries: Vec<ServiceEntry>,
+    /// Services that requests may be sent to again, perhaps.
+    pub(super) services: Vec<u16>,
+}
+
+impl ServiceChanges {
+    pub(super) fn update(&self) -> Option<DirectoryUpdate> {
+        (!self.entries.is_empty()).then(|| DirectoryUpdate::new(0, self.entries.clone()))
+    }
+}
+
+impl Services {
+    /// Takes over what changed at one hub.
+    pub(super) fn changed(
+        &mut self,
+        hubs: &Hubs,
+        hub: usize,
+        changes: &[DirectoryChange],
+    ) -> ServiceChanges {
+        let mut all = ServiceChanges::default();
+        for change in changes {
+            let (hub_id, name, is_deleted) = match change {
+                DirectoryChange::Added { service_id }
+                | DirectoryChange::Updated { service_id, .. } => {
+                    let name = hubs.directory(hub).and_then(|known| known.service(*service_id));
+                    (*service_id, name.and_then(Service::name).cloned(), false)
+                }
+                DirectoryChange::Deleted { service_id, service } => {
+                    (*service_id, service.name().cloned(), true)
+                }
+                // Hubs send states of their own for every item.
+                _ => continue,
+            };
+            if let Some(name) = name {
+                self.merge(hubs, &name, hub_id, is_deleted, &mut all);
+            }
+        }
+        all
+    }
+
+    /// A hub is gone, with these services.
+    pub(super) fn hub_lost(&mut self, hubs: &Hubs, lost: &Directory) -> ServiceChanges {
+        let mut all = ServiceChanges::default();
+        for (hub_id, service) in lost.services() {
+            if let Some(name) = service.name() {
+                self.merge(hubs, name, hub_id, false, &mut all);
+            }
+        }
+        all
+    }
+
+    fn merge(
+        &mut self,
+        hubs: &Hubs,
+        name: &Text,
+        hub_id: u16,
+        is_deleted: bool,
+        all: &mut ServiceChanges,
+    ) {
+        let Some(id) = self.id_of(name, hub_id) else { return };
+        let entry = match hubs.best_for(name) {
+            Some((directory, hub_id)) => self.described(id, entries(directory, hub_id)),
+            None if is_deleted => self.told.remove(&id).map(|_| ServiceEntry::delete(id)),
+            None => {
+                let down = FilterContent::State(ServiceState::new(false, true));
+                self.described(id, vec![FilterEntry::set(down)])
+            }
+        };
+        if let Some(entry) = entry {
+            self.directory.apply_update(&DirectoryUpdate::new(0, vec![entry.clone()]));
+            all.entries.push(entry);
+        }
+        all.services.push(id);
+    }
+
+    /// What is to be told of a service that is described like this now.
+    fn described(&mut self, id: u16, entries: Vec<FilterEntry>) -> Option<ServiceEntry> {
+        let is_info = |entry: &FilterEntry| entry.filter() == DirectoryFilter::INFO;
+        let Some(told) = self.told.get_mut(&id) else {
+            // Consumers take no service whose name they do not know.
+            entries.iter().any(is_info).then_some(())?;
+            self.told.insert(id, entries.clone());
+            return Some(ServiceEntry::add(id, entries));
+        };
+        let changed: Vec<_> = entries.into_iter().filter(|entry| !told.contains(entry)).collect();
+        for entry in &changed {
+            told.retain(|known| known.filter() != entry.filter());
+            told.push(entry.clone());
+        }
+        (!changed.is_empty()).then(|| ServiceEntry::update(id, changed))
+    }
+
+    /// The number of a service: its hub's if that is free, else the next that
+    /// is.
+    fn id_of(&mut self, name: &Text, hub_id: u16) -> Option<u16> {
+        if let Some(known) = self.ids.get(name) {
+            return Some(*known);
+        }
+        if self.ids.len() >= self.directory.max_services {
+            return None;
+        }
+        let mut candidates = (hub_id..=u16::MAX).chain(0..hub_id);
+        let id = candidates.find(|id| !self.names.contains_key(id))?;
+        self.ids.insert(name.clone(), id);
+        self.names.insert(id, name.clone());
+        Some(id)
+    }
+
+    /// The name of a service.
+    pub(super) fn name(&self, id: u16) -> Option<&Text> {
+        self.names.get(&id)
+    }
+
+    /// The hub at which to ask for an item, and its number for the service.
+    pub(super) fn choose(&self, hubs: &Hubs, key: &ItemKeyRef<'_>) -> Option<(usize, u16)> {
+        hubs.choose(self.name(key.service_id?)?, key.domain, key.qos)
+    }
+
+    /// Whether new requests for a service are worth trying.
+    pub(super) fn is_usable(&self, id: u16) -> bool {
+        self.directory.service(id).is_some_and(Service::is_usable)
+    }
+}
+
+/// All that a directory knows of a service, as consumers are to see it.
+fn entries(directory: &Directory, hub_id: u16) -> Vec<FilterEntry> {
+    let everything = DirectoryFilter::from_bits_retain(0x7F);
+    let mut request = DirectoryRequest::new(0, everything);
+    request.service_id = Some(hub_id);
+    let refresh = directory.refresh(&request, &State::open_ok(""));
+    let mut entries = refresh.services.into_iter().next().map_or(Vec::new(), |it| it.filters);
+    for entry in &mut entries {
+        if let FilterEntry::Content { content: FilterContent::Info(info), .. } = entry {
+            offer_dictionaries(info);
+        }
+    }
+    entries
+}
+
+/// The server has the dictionaries, whatever the source of the service says:
+/// clients look for them in the info, and send no request for a domain that is
+/// not among the capabilities.
+fn offer_dictionaries(info: &mut ServiceInfo) {
+    for list in [&mut info.dictionaries_provided, &mut info.dictionaries_used] {
+        let list = list.get_or_insert_default();
+        for name in [FIELD_DICTIONARY, ENUM_DICTIONARY] {
+            if !list.iter().any(|known| *known == name) {
+                list.push(name.into());
+            }
+        }
+    }
+    let capabilities = info.capabilities.get_or_insert_default();
+    if !capabilities.contains(&Domain::DICTIONARY) {
+        capabilities.insert(0, Domain::DICTIONARY);
+    }
+}

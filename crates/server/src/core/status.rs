@@ -1,0 +1,162 @@
+//! Changes of state: from a hub, and the server's own.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::state::{is_final, is_recoverable};
+use tapeline_omm::stream::Allowed;
+use tapeline_rwf::{MsgKey, State, StatusFlags, StatusMsg, StreamState};
+
+use super::Core;
+use super::item::{Item, mode};
+use super::mount::gate;
+use super::stream::Stream;
+use super::variant::{Variant, write_form};
+use crate::Outputs;
+
+impl Core {
+    /// A status of an item came from its hub.
+    pub(super) fn on_status<O: Outputs>(
+        &mut self,
+        slot: u32,
+        status: &StatusMsg<'_>,
+        is_last: bool,
+        out: &mut O,
+    ) {
+        let end = status.state.map(|state| state.stream).filter(|stream| is_final(*stream));
+        if is_last || end.is_some() {
+            match is_last {
+                true => self.let_go(slot),
+                false => self.detach(slot, out),
+            }
+        }
+        self.fan_status(slot, status, out);
+        if is_last || end.is_some_and(is_recoverable) {
+            self.wait_for_another_try(slot);
+        }
+    }
+
+    /// Tells everybody who watches an item a state of the server's own.
+    pub(super) fn fan_state<O: Outputs>(&mut self, slot: u32, state: &State<'_>, out: &mut O) {
+        let Some(item) = self.items.get(slot) else { return };
+        let domain = item.key.as_ref().domain;
+        let status = StatusMsg { state: Some(*state), ..StatusMsg::new(domain, 0) };
+        self.fan_status(slot, &status, out);
+    }
+
+    /// Tells everybody who watches an item; those for whom it is over then are
+    /// taken off.
+    pub(super) fn fan_status<O: Outputs>(
+        &mut self,
+        slot: u32,
+        status: &StatusMsg<'_>,
+        out: &mut O,
+    ) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        if let Some(state) = &status.state {
+            item.state.apply(state);
+        }
+        if let Some(image) = &mut item.image {
+            image.status(status);
+        }
+        if status.flags.contains(StatusFlags::CLEAR_CACHE) && item.image.is_none() {
+            item.has_image &= item.watchers.iter().any(|watcher| watcher.has(mode::LIVE));
+        }
+        self.variants.begin();
+        let mut over = Vec::new();
+        let mut place = 0;
+        while let Some(watcher) =
+            self.items.get(slot).and_then(|item| item.watchers.get(place).copied())
+        {
+            self.flush_before(watcher.session, watcher.stream_id, out);
+            if self.send_status(slot, place, status, out) {
+                over.push((watcher.session, watcher.stream_id));
+            }
+            place += 1;
+        }
+        for (session, stream_id) in over {
+            self.remove_stream(session, stream_id, out);
+        }
+    }
+
+    /// Tells a newcomer the state of its item, which has no image for it now.
+    pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: u32, out: &mut O) {
+        let Some(item) = self.items.get(slot) else { return };
+        let domain = item.key.as_ref().domain;
+        let Some(watcher) = item.watchers.get(place as usize).copied() else { return };
+        let state = item.state.clone();
+        let status = StatusMsg { state: Some(state.as_state()), ..StatusMsg::new(domain, 0) };
+        self.variants.begin();
+        if self.send_status(slot, place as usize, &status, out) {
+            self.remove_stream(watcher.session, watcher.stream_id, out);
+        }
+    }
+
+    /// Sends a status to one watcher. Whether its stream is over with it.
+    fn send_status<O: Outputs>(
+        &mut self,
+        slot: u32,
+        place: usize,
+        status: &StatusMsg<'_>,
+        out: &mut O,
+    ) -> bool {
+        let Self { items, mounts, variants, trouble, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return false };
+        let Some(watcher) = item.watchers.get_mut(place) else { return false };
+        let Some(Stream::Item(stream)) = mounts
+            .get_mut(watcher.session)
+            .and_then(|mount| mount.streams.get_mut(&watcher.stream_id))
+        else {
+            return false;
+        };
+        let Ok(allowed) = stream.state.status(status.state.as_ref()) else { return true };
+        watcher.set(mode::LIVE, stream.state.takes_updates());
+        watcher.set(mode::WANTS, watcher.has(mode::WANTS) || stream.state.owes_image());
+        let (watcher, is_over) = (*watcher, stream.state.is_over());
+        let variant = Variant {
+            form: watcher.form(),
+            stream: allowed.stream,
+            data: allowed.data,
+            solicited: false,
+            private: allowed.private,
+            with_key: allowed.with_key,
+        };
+        let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
+        let told = told(item, status, &allowed);
+        let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
+        if let Some(bytes) = variants.get(variant, write) {
+            let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+            trouble.note(watcher.session, sent);
+        }
+        is_over
+    }
+
+    /// What was merged for a stream of a slow mount goes out before anything
+    /// that comes after it.
+    pub(super) fn flush_before<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        out: &mut O,
+    ) {
+        if self.mounts.gate(session) & gate::SLOW != 0 {
+            self.flush_conflated(session, stream_id, out);
+        }
+    }
+}
+
+/// A status as one watcher gets it.
+fn told<'m>(item: &'m Item, status: &StatusMsg<'m>, allowed: &Allowed) -> StatusMsg<'m> {
+    let is_redirect = status.state.is_some_and(|state| state.stream == StreamState::REDIRECTED);
+    let own_key = item.key.as_ref().msg_key();
+    let key = match status.key {
+        // Where to go instead, at the service that consumers know.
+        Some(key) if is_redirect => Some(MsgKey { service_id: own_key.service_id, ..key }),
+        _ => allowed.with_key.then_some(own_key),
+    };
+    let mut flags = status.flags;
+    if !is_redirect {
+        flags.set(StatusFlags::PRIVATE_STREAM, allowed.private);
+    }
+    let state =
+        status.state.map(|state| State { stream: allowed.stream, data: allowed.data, ..state });
+    StatusMsg { flags, state, key, ..*status }
+}

@@ -1,0 +1,49 @@
+//! What is on a stream id of a mount.
+
+use tapeline_omm::dictionary::{DictionaryType, Verbosity};
+use tapeline_omm::directory::DirectoryRequest;
+use tapeline_omm::stream::ProviderStream;
+
+/// What is on a stream id of a mount.
+#[derive(Debug)]
+pub(super) enum Stream {
+    /// The login of the mount.
+    Login,
+    /// The directory, or a part of it.
+    Directory(DirectoryRequest),
+    /// A dictionary that the server has itself.
+    Dictionary(DictionaryStream),
+    /// An item.
+    Item(ItemStream),
+    /// A request that waits for its service.
+    Pending(PendingRequest),
+}
+
+/// A dictionary on a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DictionaryStream {
+    pub(super) dictionary: DictionaryType,
+    pub(super) service_id: Option<u16>,
+    pub(super) verbosity: Verbosity,
+    pub(super) streaming: bool,
+}
+
+/// An item on a stream: the cold half of a watcher.
+#[derive(Debug)]
+pub(super) struct ItemStream {
+    /// The item's slot.
+    pub(super) slot: u32,
+    /// The place among the item's watchers.
+    pub(super) place: u32,
+    /// What may be sent.
+    pub(super) state: ProviderStream,
+}
+
+/// A request that waits for its service to be there or to be up.
+#[derive(Debug)]
+pub(super) struct PendingRequest {
+    /// The service it is for.
+    pub(super) service_id: u16,
+    /// The request as it came, to be tried again.
+    pub(super) request: Box<[u8]>,
+}

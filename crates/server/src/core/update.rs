@@ -1,0 +1,116 @@
+//! Updates: from one frame to every watcher. This is the path that everything
+//! else is arranged around.
+
+use tapeline_channel::SessionId;
+use tapeline_rwf::{Msg, MsgHeader, UpdateFlags, UpdateMsg};
+
+use super::Core;
+use super::item::mode;
+use super::mount::gate;
+use super::variant::{Variant, write_form};
+use crate::Outputs;
+
+impl Core {
+    /// Copies an update to everybody who takes updates. Watchers that take them
+    /// as they come cost a comparison and the copy; the others are set aside.
+    #[inline]
+    pub(super) fn on_update<O: Outputs>(
+        &mut self,
+        slot: u32,
+        head: &MsgHeader,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        self.statistics.updates_in += 1;
+        if head.flags & UpdateFlags::HAS_MSG_KEY.bits() != 0 {
+            return self.on_update_with_key(slot, bytes, out);
+        }
+        self.spread_update(slot, bytes, out);
+    }
+
+    /// A key has the hub's number of the service, which means nothing to
+    /// consumers.
+    #[cold]
+    fn on_update_with_key<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
+        let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return };
+        let bare = UpdateMsg { key: None, ..update };
+        let bytes = self.scratch.message(&bare.into()).map(<[u8]>::to_vec);
+        if let Some(bytes) = bytes {
+            self.spread_update(slot, &bytes, out);
+        }
+    }
+
+    #[inline]
+    fn spread_update<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
+        let Self { items, mounts, dictionaries, trouble, cold, statistics, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return };
+        if !item.has_image {
+            // The image that comes has its content.
+            return;
+        }
+        if let Some(image) = &mut item.image
+            && let Ok(Msg::Update(update)) = Msg::decode(bytes)
+        {
+            // An update that does not fit leaves an image nobody is served
+            // from; the update itself goes on.
+            let _ = image.update(&update, Some(dictionaries.source()));
+        }
+        cold.clear();
+        let gates = &mounts.gates;
+        let mut sent_count = 0;
+        for (place, watcher) in item.watchers.iter().enumerate() {
+            let is_open = gates.get(watcher.session.index as usize) == Some(&0);
+            if watcher.mode == mode::LIVE && is_open {
+                let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+                sent_count += u64::from(trouble.note(watcher.session, sent));
+            } else if watcher.has(mode::LIVE) {
+                cold.push(place as u32);
+            }
+        }
+        statistics.updates_out += sent_count;
+        if !cold.is_empty() {
+            self.spread_cold(slot, bytes, out);
+        }
+    }
+
+    /// The watchers that do not take an update as it is, or not now.
+    #[cold]
+    fn spread_cold<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
+        let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return };
+        self.variants.begin();
+        for index in 0..self.cold.len() {
+            let place = self.cold[index];
+            let Some(watcher) =
+                self.items.get(slot).and_then(|item| item.watchers.get(place as usize)).copied()
+            else {
+                continue;
+            };
+            let gates = self.mounts.gate(watcher.session);
+            if gates & (gate::PAUSED | gate::DOOMED) != 0
+                || gates & gate::FILTERED != 0 && !self.wants_type(watcher.session, &update)
+            {
+                continue;
+            }
+            if gates & gate::SLOW != 0 {
+                self.conflate(slot, &watcher, &update, out);
+                continue;
+            }
+            let Self { items, variants, trouble, statistics, .. } = self;
+            let Some(item) = items.get(slot) else { return };
+            let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
+            let write = |buffer: &mut [u8]| {
+                write_form(&update.into(), form, item.key.as_ref().msg_key(), buffer)
+            };
+            if let Some(bytes) = variants.get(Variant::of_update(watcher.form()), write) {
+                let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+                statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
+            }
+        }
+    }
+
+    /// Whether the login of a mount wants updates of this type.
+    fn wants_type(&self, session: SessionId, update: &UpdateMsg<'_>) -> bool {
+        let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
+        login.is_some_and(|login| login.request.attributes.wants_update_type(update.update_type))
+    }
+}

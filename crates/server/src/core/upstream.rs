@@ -1,0 +1,198 @@
+//! Requests to hubs: opened in turn, asked again when there is no answer,
+//! closed when nobody watches any more.
+
+use tapeline_backbone::{FrameHeader, Kind};
+use tapeline_omm::market::{ItemRequest, RequestPayload};
+use tapeline_omm::qos::QosWish;
+use tapeline_rssl::Time;
+use tapeline_rwf::{Encoder, Msg, MsgKey, RequestMsg};
+
+use super::item::{Item, Upstream};
+use super::scratch::Scratch;
+use super::{Core, millis};
+use crate::Outputs;
+
+/// Something to look at again when its time has come, unless the item went on
+/// to another attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    pub(super) at: Time,
+    slot: u32,
+    attempt: u32,
+}
+
+impl Core {
+    /// Asks the best hub for an item, now or when it is its turn. Whether there
+    /// is a hub for it.
+    pub(super) fn open_upstream<O: Outputs>(&mut self, slot: u32, out: &mut O) -> bool {
+        let Some(item) = self.items.get_mut(slot) else { return false };
+        let Some((hub, _)) = self.services.choose(&self.hubs, &item.key.as_ref()) else {
+            item.forget_upstream();
+            return false;
+        };
+        item.upstream = Upstream::Queued { hub };
+        if let Some(hub) = self.hubs.get_mut(hub) {
+            hub.queue.push_back(slot);
+        }
+        self.pump(hub, out);
+        true
+    }
+
+    /// Sends the next requests to a hub, as far as its window allows.
+    pub(super) fn pump<O: Outputs>(&mut self, index: usize, out: &mut O) {
+        let window = self.config.limits.open_window;
+        while let Some(hub) = self.hubs.get_mut(index) {
+            if hub.unanswered >= window {
+                return;
+            }
+            let Some(slot) = hub.queue.pop_front() else { return };
+            // Closed, or moved to another hub meanwhile.
+            let queued = self.items.get(slot).map(|item| item.upstream);
+            if queued == Some(Upstream::Queued { hub: index }) {
+                self.send_open(slot, index, out);
+            }
+        }
+    }
+
+    fn send_open<O: Outputs>(&mut self, slot: u32, index: usize, out: &mut O) {
+        let (Some(item), Some(hub)) = (self.items.get_mut(slot), self.hubs.get_mut(index)) else {
+            return;
+        };
+        let name = self.services.name(item.service_id());
+        let Some(service_id) = name.and_then(|name| hub.directory.service_id(name)) else {
+            item.forget_upstream();
+            return;
+        };
+        item.attempt = item.attempt.wrapping_add(1);
+        item.upstream = Upstream::Asked { hub: index };
+        item.has_image = false;
+        item.image_asked = true;
+        hub.unanswered += 1;
+        let header = FrameHeader::new(Kind::Open, hub.incarnation, slot);
+        if let Some(request) = request(item, service_id, true, &mut self.scratch) {
+            out.publish(header, &[request]);
+        }
+        let timeout = millis(self.config.limits.open_timeout_ms);
+        let (at, attempt) = (self.now.after(timeout), item.attempt);
+        self.due.push_back(Due { at, slot, attempt });
+    }
+
+    /// Asks the hub of an item for another image, or only tells it the priority.
+    pub(super) fn reissue_upstream<O: Outputs>(
+        &mut self,
+        slot: u32,
+        with_image: bool,
+        out: &mut O,
+    ) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        let Upstream::Accepted { hub, .. } = item.upstream else { return };
+        let Some(hub) = self.hubs.get(hub) else { return };
+        let name = self.services.name(item.service_id());
+        let Some(service_id) = name.and_then(|name| hub.directory.service_id(name)) else { return };
+        item.image_asked |= with_image;
+        let header = FrameHeader::new(Kind::Reissue, hub.incarnation, slot);
+        if let Some(request) = request(item, service_id, with_image, &mut self.scratch) {
+            out.publish(header, &[request]);
+        }
+    }
+
+    /// Asks for an image if somebody waits for one and none is on its way.
+    pub(super) fn ask_image<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let Some(item) = self.items.get(slot) else { return };
+        let is_accepted = matches!(item.upstream, Upstream::Accepted { .. });
+        if is_accepted && !item.image_asked && !item.in_parts {
+            self.reissue_upstream(slot, true, out);
+        }
+    }
+
+    /// Nobody watches an item any more: tells its hub, and forgets it.
+    pub(super) fn close_item<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let Some(item) = self.items.get(slot) else { return };
+        let upstream = item.upstream;
+        if let Some(hub) = upstream.told().and_then(|hub| self.hubs.get(hub)) {
+            out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
+        }
+        self.forget_item(slot);
+    }
+
+    /// Forgets an item that its hub has ended, or that no hub has.
+    pub(super) fn forget_item(&mut self, slot: u32) {
+        let Some(item) = self.items.get(slot) else { return };
+        let upstream = item.upstream;
+        if let Upstream::Accepted { hub, hub_item } = upstream
+            && let Some(hub) = self.hubs.get_mut(hub)
+        {
+            hub.unbind(hub_item);
+        }
+        let unanswered_at = match upstream {
+            Upstream::Asked { hub } => Some(hub),
+            _ => None,
+        };
+        self.items.remove(slot, unanswered_at);
+    }
+
+    /// The item is to be asked for again after a while: its hub refused it for
+    /// now, or ended it.
+    pub(super) fn retry_later(&mut self, slot: u32) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        item.forget_upstream();
+        item.attempt = item.attempt.wrapping_add(1);
+        let at = self.now.after(millis(self.config.limits.open_timeout_ms));
+        self.due.push_back(Due { at, slot, attempt: item.attempt });
+    }
+
+    /// Looks at items whose hub had time to answer.
+    pub(super) fn check_due<O: Outputs>(&mut self, out: &mut O) {
+        while self.due.front().is_some_and(|due| due.at <= self.now) {
+            let Some(due) = self.due.pop_front() else { return };
+            let Some(item) = self.items.get(due.slot) else { continue };
+            if item.attempt != due.attempt {
+                continue;
+            }
+            match item.upstream {
+                Upstream::Accepted { .. } | Upstream::Queued { .. } => {}
+                Upstream::Nowhere => {
+                    self.open_upstream(due.slot, out);
+                }
+                Upstream::Asked { hub } => {
+                    self.ask_again(due.slot, hub, out);
+                }
+            }
+        }
+    }
+
+    /// Withdraws a request that was not answered and sends it once more: one of
+    /// the two may have been lost.
+    pub(super) fn ask_again<O: Outputs>(&mut self, slot: u32, index: usize, out: &mut O) {
+        if let Some(hub) = self.hubs.get_mut(index) {
+            hub.unanswered = hub.unanswered.saturating_sub(1);
+            out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
+        }
+        self.send_open(slot, index, out);
+    }
+}
+
+/// The request for an item as its hub understands it. That of a private stream
+/// is the consumer's own: what it asks for is between its two ends.
+fn request<'s>(
+    item: &Item,
+    service_id: u16,
+    with_image: bool,
+    scratch: &'s mut Scratch,
+) -> Option<&'s [u8]> {
+    if let Some(bytes) = &item.request {
+        let Ok(Msg::Request(request)) = Msg::decode(bytes) else { return None };
+        let key = MsgKey { service_id: Some(service_id), ..request.key };
+        return scratch.message(&RequestMsg { stream_id: 0, key, ..request }.into());
+    }
+    let key = item.key.as_ref();
+    let msg_key = MsgKey { service_id: Some(service_id), ..key.msg_key() };
+    let request = ItemRequest {
+        streaming: item.is_streaming,
+        no_refresh: !with_image,
+        priority: Some(item.priority),
+        qos: key.qos.map_or(QosWish::Best, QosWish::Exact),
+        ..ItemRequest::new(key.domain, 0, msg_key)
+    };
+    scratch.build(|encoder: &mut Encoder<'_>| request.encode(encoder, &RequestPayload::NONE))
+}

@@ -1,0 +1,141 @@
+//! One message in the forms in which its receivers get it, each written once.
+
+use core::ops::Range;
+
+use tapeline_omm::view::ProjectError;
+use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StreamState};
+
+use super::item::Form;
+
+/// What may differ between receivers of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag or part of the message")]
+pub(super) struct Variant {
+    /// The form of the watcher.
+    pub(super) form: usize,
+    pub(super) stream: StreamState,
+    pub(super) data: DataState,
+    pub(super) solicited: bool,
+    pub(super) private: bool,
+    pub(super) with_key: bool,
+}
+
+impl Variant {
+    /// An update, which differs by form only.
+    pub(super) const fn of_update(form: usize) -> Self {
+        Self {
+            form,
+            stream: StreamState::OPEN,
+            data: DataState::OK,
+            solicited: false,
+            private: false,
+            with_key: false,
+        }
+    }
+}
+
+/// The variants of the message that is being sent.
+#[derive(Debug)]
+pub(super) struct Variants {
+    buffer: Vec<u8>,
+    used: usize,
+    /// Empty where there is nothing to send.
+    known: Vec<(Variant, Range<usize>)>,
+    max_bytes: usize,
+}
+
+impl Variants {
+    pub(super) fn new(max_bytes: usize) -> Self {
+        let buffer = vec![0; (16 << 10).min(max_bytes)];
+        Self { buffer, used: 0, known: Vec::new(), max_bytes: max_bytes.saturating_mul(4) }
+    }
+
+    /// Another message begins.
+    pub(super) fn begin(&mut self) {
+        self.used = 0;
+        self.known.clear();
+    }
+
+    /// The message in a variant, written by `write` when it is needed first.
+    /// `None` when there is nothing to send in it.
+    pub(super) fn get(
+        &mut self,
+        variant: Variant,
+        write: impl Fn(&mut [u8]) -> Result<Option<usize>, ProjectError>,
+    ) -> Option<&[u8]> {
+        let known = self.known.iter().find(|(known, _)| *known == variant);
+        let range = match known {
+            Some((_, range)) => range.clone(),
+            None => {
+                let len = self.write(write).unwrap_or_default();
+                let range = self.used..self.used + len;
+                self.used += len;
+                self.known.push((variant, range.clone()));
+                range
+            }
+        };
+        self.buffer.get(range).filter(|bytes| !bytes.is_empty())
+    }
+
+    fn write(
+        &mut self,
+        write: impl Fn(&mut [u8]) -> Result<Option<usize>, ProjectError>,
+    ) -> Option<usize> {
+        loop {
+            match write(self.buffer.get_mut(self.used..)?) {
+                Ok(len) => return len,
+                Err(ProjectError::Encode(EncodeError::BufferTooSmall { missing })) => {
+                    let needed = self.buffer.len().saturating_add(missing);
+                    if needed > self.max_bytes {
+                        return None;
+                    }
+                    self.buffer.resize(needed.next_power_of_two().min(self.max_bytes), 0);
+                }
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Writes a message in a form. `None` for an update of which nothing is left.
+pub(super) fn write_form(
+    msg: &Msg<'_>,
+    form: Option<&Form>,
+    key: MsgKey<'_>,
+    buffer: &mut [u8],
+) -> Result<Option<usize>, ProjectError> {
+    let whole = |msg: &Msg<'_>, buffer: &mut [u8]| {
+        let mut encoder = Encoder::new(buffer);
+        encoder.message(msg)?;
+        Ok(Some(encoder.finish()?))
+    };
+    let Some(form) = form else { return whole(msg, buffer) };
+    let shaped = shape(*msg, form, key);
+    let Some(view) = &form.view else { return whole(&shaped, buffer) };
+    match view.project_msg(&shaped, buffer) {
+        // A payload that cannot be read goes out as it is, as without a view.
+        Err(ProjectError::Decode(_)) => whole(&shaped, buffer),
+        done => done,
+    }
+}
+
+/// Puts the key in or takes permission data out.
+fn shape<'m>(msg: Msg<'m>, form: &Form, key: MsgKey<'m>) -> Msg<'m> {
+    let keep = |perm_data: Option<&'m [u8]>| perm_data.filter(|_| form.with_perm_data);
+    match msg {
+        Msg::Update(mut update) => {
+            update.perm_data = keep(update.perm_data);
+            update.key = form.with_key.then_some(key);
+            update.into()
+        }
+        Msg::Refresh(mut refresh) => {
+            refresh.perm_data = keep(refresh.perm_data);
+            refresh.into()
+        }
+        Msg::Status(mut status) => {
+            status.perm_data = keep(status.perm_data);
+            status.into()
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,22 @@
+//! What the core writes through.
+
+use tapeline_backbone::FrameHeader;
+use tapeline_channel::{Sent, SessionId};
+
+/// Where a [`Core`](crate::Core) sends to. The shell puts sessions and the
+/// backbone behind it; tests record.
+pub trait Outputs {
+    /// Sends a message on a session as it is.
+    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent;
+
+    /// Sends a copy of a message with this stream id in place of its own.
+    fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent;
+
+    /// Ends a session, after what was sent before. The core has forgotten it
+    /// already: an event about its end is not needed and does no harm.
+    fn close(&mut self, session: SessionId, reason: &str);
+
+    /// Publishes a frame whose body is these parts. One that the backbone does
+    /// not take is lost, and found out about by time-outs.
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]);
+}

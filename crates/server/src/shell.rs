@@ -1,0 +1,221 @@
+//! The server with sockets and a place on the backbone.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
+use tapeline_channel::{
+    ChannelError, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor, ReactorConfig, Sent,
+    SessionEvent, SessionId, SessionOptions, SocketOptions,
+};
+use tapeline_rssl::Time;
+use tapeline_rwf::patch_stream_id;
+use thiserror::Error;
+
+use crate::{ConfigError, Core, Event, LoginPolicy, Outputs, ServerConfig, Statistics};
+
+/// Frames of the backbone that are read in one turn, so that mounts get theirs.
+const FRAMES_PER_TURN: usize = 512;
+
+/// Why a server does not start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// A setting cannot be.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The sockets.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+}
+
+/// A server: its core, its sockets, its port on the backbone.
+///
+/// It runs on the thread of whoever calls [`duty_cycle`](Self::duty_cycle):
+///
+/// ```no_run
+/// # fn run(mut server: tapeline_server::Server<impl tapeline_backbone::Bus>) {
+/// let clock = tapeline_channel::MonotonicClock::start();
+/// let mut idle = tapeline_channel::Idle::Park { micros: 50 };
+/// loop {
+///     let work = server.duty_cycle(clock.now());
+///     idle.idle(work);
+/// }
+/// # }
+/// ```
+pub struct Server<B> {
+    core: Core,
+    bus: B,
+    reactor: Reactor,
+    listeners: Vec<ListenerId>,
+}
+
+/// The outputs of the core, inside of one turn.
+struct Shell<'a, 'o, P> {
+    outbox: &'a mut Outbox<'o>,
+    port: &'a mut P,
+}
+
+impl<P: Publish> Outputs for Shell<'_, '_, P> {
+    #[inline]
+    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
+        self.outbox.send(session, message)
+    }
+
+    #[inline]
+    fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
+        self.outbox.send_with(session, message, |copy| {
+            // What the core sends is a message, long enough for its stream id.
+            let _ = patch_stream_id(copy, stream_id);
+        })
+    }
+
+    fn close(&mut self, session: SessionId, reason: &str) {
+        tracing::info!(?session, reason, "closing a mount");
+        self.outbox.close(session, reason);
+    }
+
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
+        if self.port.publish(header, parts) == Published::TooLarge {
+            tracing::error!(kind = ?header.kind, "a message is too long for the backbone");
+        }
+    }
+}
+
+impl<B: Bus> Server<B> {
+    /// A server that listens, and meets its hubs in its first turns.
+    ///
+    /// Errors: a setting that cannot be; the system gives no sockets; an
+    /// address cannot be listened on.
+    pub fn new(
+        config: ServerConfig,
+        policy: Box<dyn LoginPolicy>,
+        bus: B,
+    ) -> Result<Self, ServerError> {
+        config.check()?;
+        let mut reactor = Reactor::new(ReactorConfig {
+            flush_interval_ms: config.flush_interval_ms,
+            seed: config.seed,
+            ..ReactorConfig::default()
+        })?;
+        let listen = listen_config(&config);
+        let listeners = config
+            .listen
+            .iter()
+            .map(|address| reactor.listen(*address, &listen))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { core: Core::new(config, policy), bus, reactor, listeners })
+    }
+
+    /// Where clients mount, with the ports that the system chose where the
+    /// configuration left that to it.
+    pub fn listening(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().filter_map(|id| self.reactor.local_addr(*id)).collect()
+    }
+
+    /// One turn: reads the backbone and the mounts, does what is due, sends.
+    /// Returns how much there was to do; 0 means that the caller may idle.
+    pub fn duty_cycle(&mut self, now: Time) -> usize {
+        let Self { core, bus, reactor, .. } = self;
+        let mut outbox = reactor.outbox();
+        let mut work = bus.poll(now, FRAMES_PER_TURN, |event, port| {
+            if let tapeline_backbone::BusEvent::PeerUp { peer, name } = &event {
+                tracing::info!(?peer, name, "a hub is there");
+            } else if let tapeline_backbone::BusEvent::PeerDown { peer } = &event {
+                tracing::warn!(?peer, "a hub is gone");
+            } else if let tapeline_backbone::BusEvent::Gap { peer } = &event {
+                tracing::warn!(?peer, "frames of a hub were lost; asking what they were of");
+            }
+            let mut out = Shell { outbox: &mut outbox, port };
+            core.handle(now, Event::Bus(event), &mut out);
+        });
+        if core.next_deadline().is_some_and(|deadline| deadline <= now) {
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound() };
+            core.handle_timeout(now, &mut out);
+            work += 1;
+        }
+        work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
+            if let Some(event) = core_event(&event) {
+                let mut out = Shell { outbox, port: bus.outbound() };
+                core.handle(now, event, &mut out);
+            }
+        });
+        work + bus.work(now)
+    }
+
+    /// When the next turn has something to do although nothing comes.
+    pub fn next_deadline(&self) -> Option<Time> {
+        [self.core.next_deadline(), self.reactor.next_deadline()].into_iter().flatten().min()
+    }
+
+    /// Ends all mounts and leaves the backbone. Some more turns send what is
+    /// queued.
+    pub fn shutdown(&mut self, now: Time) {
+        let Self { core, bus, reactor, listeners } = self;
+        for listener in listeners.drain(..) {
+            reactor.stop_listening(listener);
+        }
+        let mut outbox = reactor.outbox();
+        let mut out = Shell { outbox: &mut outbox, port: bus.outbound() };
+        core.shut_down(now, "the server shuts down", &mut out);
+        bus.leave(now);
+        reactor.flush(now);
+    }
+
+    /// Whether all sessions have ended, after [`shutdown`](Self::shutdown).
+    pub fn is_idle(&self) -> bool {
+        self.reactor.session_count() == 0
+    }
+
+    /// What the server has and did.
+    pub fn statistics(&self) -> Statistics {
+        self.core.statistics()
+    }
+
+    /// The port on the backbone.
+    pub const fn bus(&self) -> &B {
+        &self.bus
+    }
+}
+
+fn core_event<'a>(event: &SessionEvent<'a>) -> Option<Event<'a>> {
+    Some(match *event {
+        SessionEvent::Message { session, bytes } => Event::Message { session, bytes },
+        SessionEvent::Drained { session } => Event::Drained { session },
+        SessionEvent::Opened { session, peer, .. } => {
+            tracing::info!(?session, %peer, "a mount is open");
+            Event::Opened { session, peer }
+        }
+        SessionEvent::Closed { session, reason } => {
+            tracing::info!(?session, %reason, "a mount is closed");
+            Event::Closed { session }
+        }
+        SessionEvent::Rejected { peer, reason, .. } => {
+            tracing::warn!(%peer, %reason, "a connection did not become a mount");
+            return None;
+        }
+    })
+}
+
+fn listen_config(config: &ServerConfig) -> ListenConfig {
+    let mut listen = ListenConfig { max_sessions: config.limits.max_mounts, ..Default::default() };
+    let rssl = &mut listen.rssl;
+    rssl.min_ping_timeout_s = config.min_ping_timeout_s;
+    rssl.max_ping_timeout_s = config.max_ping_timeout_s;
+    rssl.compression = config.compression;
+    rssl.limits.message_bytes = config.limits.max_message_bytes;
+    listen.session = SessionOptions {
+        socket: SocketOptions {
+            nodelay: config.tcp_no_delay,
+            send_buffer_bytes: config.tcp_send_buffer_bytes.map(|bytes| bytes as usize),
+            ..SocketOptions::default()
+        },
+        output: OutputLimits {
+            breach_bytes: config.output.breach_bytes(),
+            ok_bytes: config.output.ok_bytes(),
+            max_bytes: config.output.max_bytes,
+        },
+        ..SessionOptions::default()
+    };
+    listen
+}

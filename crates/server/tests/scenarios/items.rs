@@ -1,0 +1,477 @@
+//! Requests for items, and what becomes of their streams.
+
+use std::time::Duration;
+
+use tapeline_backbone::FrameFlags;
+use tapeline_omm::qos::QosWish;
+use tapeline_rwf::{
+    CloseFlags, CloseMsg, DataState, Domain, MsgKey, Qos, Rate, State, StateCode, StatusMsg,
+    StreamState, UpdateMsg,
+};
+use tapeline_server::ServerConfig;
+
+use crate::support::*;
+
+const SNAPSHOT: fn(&mut tapeline_omm::market::ItemRequest<'_>) = |it| it.streaming = false;
+
+#[test]
+fn a_request_without_a_service_is_closed() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.key.service_id = None));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE TRI.N Closed / Suspect / None / 'Passed in request message \
+             does not identify any service.'"]
+    );
+}
+
+#[test]
+fn requests_that_cannot_be_served_now_wait_if_the_server_recovers() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    let cases: [(&str, fn(&mut tapeline_omm::market::ItemRequest<'_>)); 3] = [
+        ("Service not available", |it| it.key.service_id = Some(99)),
+        ("Capability not supported", |it| it.domain = Domain::HISTORY),
+        ("Service does not provide a matching QoS", |it| {
+            it.qos =
+                QosWish::Exact(Qos { rate: Rate::JIT_CONFLATED, ..Qos::REALTIME_TICK_BY_TICK });
+        }),
+    ];
+    for (stream_id, (text, change)) in (5..).zip(cases) {
+        world.say(consumer, &item_request(stream_id, "TRI.N", change));
+        let heard = world.heard(consumer);
+        assert!(heard[0].ends_with(&format!("Open / Suspect / None / '{text}'")), "{heard:?}");
+    }
+    assert_eq!(world.published(), [""; 0]);
+    // Service 99 comes.
+    world.hub_update(HUB, vec![service(99, "NEW", true)]);
+    assert_eq!(
+        world.published(),
+        ["Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@99 streaming 1/1 REALTIME/TICK_BY_TICK"]
+    );
+    world.accept(HUB, 3, 0);
+    world.item(HUB, 3, 1, &image(&[(22, 1)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@99 solicited clear Open / Ok / None / 'All is well' \
+             {22=1}"]
+    );
+}
+
+#[test]
+fn requests_for_a_service_that_is_down_are_told_by_who_recovers() {
+    for (single_open, allow_suspect_data, told) in [
+        (true, true, "Open"),
+        (true, false, "Open"),
+        (false, true, "ClosedRecover"),
+        (false, false, "ClosedRecover"),
+    ] {
+        let mut world = World::with_feed();
+        world.hub_update(HUB, vec![service_state(1, false)]);
+        let consumer = world.connect();
+        world.say(consumer, &login_with(single_open, allow_suspect_data));
+        world.heard(consumer);
+        world.say(consumer, &request(5, "TRI.N"));
+        assert_eq!(
+            world.heard(consumer),
+            [format!("STATUS 5 MARKET_PRICE TRI.N@1 {told} / Suspect / None / 'Service not up'")]
+        );
+        world.hub_update(HUB, vec![service_state(1, true)]);
+        let is_asked = world.published().len() == 1;
+        assert_eq!(is_asked, single_open);
+    }
+}
+
+#[test]
+fn a_pending_request_may_be_closed_and_its_stream_used_again() {
+    let mut world = World::with_feed();
+    world.hub_update(HUB, vec![service_state(1, false)]);
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.say(consumer, &close(5));
+    world.heard(consumer);
+    world.hub_update(HUB, vec![service_state(1, true)]);
+    assert_eq!(world.published(), [""; 0]);
+    world.open_item(consumer, 5, "IBM.N", 1);
+}
+
+#[test]
+fn an_item_that_is_not_found_is_closed_for_everybody() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.say(first, &request(5, "NO.SUCH"));
+    world.say(second, &request(6, "NO.SUCH"));
+    assert_eq!(world.published().len(), 1);
+    world.accept(HUB, 17, 0);
+    let state = State::new(
+        StreamState::CLOSED,
+        DataState::SUSPECT,
+        StateCode::NOT_FOUND,
+        "The record could not be found",
+    );
+    let msg = StatusMsg { state: Some(state), ..StatusMsg::new(Domain::MARKET_PRICE, 0) };
+    world.item_with(HUB, 17, 1, FrameFlags::LAST, &encoded(&msg.into()));
+    for (consumer, stream_id) in [(first, 5), (second, 6)] {
+        assert_eq!(
+            world.heard(consumer),
+            [format!(
+                "STATUS {stream_id} MARKET_PRICE NO.SUCH@1 Closed / Suspect / NotFound / 'The \
+                 record could not be found'"
+            )]
+        );
+    }
+    assert_eq!(world.published(), [""; 0], "the hub knows");
+    assert_eq!(world.core.statistics().items, 0);
+    world.open_item(first, 5, "TRI.N", 18);
+}
+
+#[test]
+fn a_snapshot_is_one_image_and_over() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", SNAPSHOT));
+    assert_eq!(
+        world.published(),
+        ["Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 1/1 REALTIME/TICK_BY_TICK"]
+    );
+    world.accept(HUB, 17, 0);
+    let state = State::new(StreamState::NON_STREAMING, DataState::OK, StateCode::NONE, "");
+    world.item_to_us(HUB, 17, 0, &image_of(state, &[(22, 1)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear NonStreaming / Ok / None / '' {22=1}"]
+    );
+    assert_eq!(world.core.statistics().items, 0);
+    world.open_item(consumer, 5, "TRI.N", 18);
+}
+
+#[test]
+fn a_snapshot_of_a_streaming_item_comes_from_the_cache() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.open_item(first, 5, "TRI.N", 17);
+    world.say(second, &item_request(8, "TRI.N", SNAPSHOT));
+    assert_eq!(
+        world.heard(second),
+        ["REFRESH 8 MARKET_PRICE TRI.N@1 solicited clear NonStreaming / Ok / None / \
+             'All is well' {22=100 25=101}"]
+    );
+    world.item(HUB, 17, 2, &update(&[(22, 1)]));
+    assert_eq!(world.heard(second), [""; 0]);
+    assert_eq!(world.heard(first).len(), 1);
+    assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
+fn without_a_cache_a_newcomer_costs_a_reissue_that_the_others_do_not_see() {
+    let mut world = World::feed_with(ServerConfig { cache: false, ..ServerConfig::default() });
+    let (first, second, third) = (world.mount(), world.mount(), world.mount());
+    world.open_item(first, 5, "TRI.N", 17);
+    world.say(second, &request(8, "TRI.N"));
+    world.say(third, &request(9, "TRI.N"));
+    assert_eq!(
+        world.published(),
+        ["Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
+    );
+    // No update before the image.
+    world.item(HUB, 17, 2, &update(&[(22, 7)]));
+    assert_eq!(world.heard(second), [""; 0]);
+    world.item_to_us(HUB, 17, 2, &image(&[(22, 7), (25, 101)]));
+    for (consumer, stream_id) in [(second, 8), (third, 9)] {
+        assert_eq!(
+            world.heard(consumer),
+            [format!(
+                "REFRESH {stream_id} MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / \
+                 'All is well' {{22=7 25=101}}"
+            )]
+        );
+    }
+    assert_eq!(world.heard(first), ["UPDATE 5 MARKET_PRICE QUOTE {22=7}"]);
+    world.item(HUB, 17, 3, &update(&[(22, 8)]));
+    for consumer in [first, second, third] {
+        assert_eq!(world.heard(consumer).len(), 1);
+    }
+}
+
+#[test]
+fn a_newcomer_in_the_middle_of_an_image_gets_its_own() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.say(first, &request(5, "TRI.N"));
+    world.accept(HUB, 17, 0);
+    world.published();
+    world.item(HUB, 17, 1, &image_part(0, false, &[(22, 1)]));
+    world.say(second, &request(6, "TRI.N"));
+    world.item(HUB, 17, 2, &update(&[(22, 2)]));
+    world.item(HUB, 17, 3, &image_part(1, true, &[(25, 3)]));
+    assert_eq!(
+        world.heard(first),
+        [
+            "REFRESH 5 MARKET_PRICE TRI.N@1 solicited incomplete clear part0 Open / Ok / None / \
+             '' {22=1}",
+            "UPDATE 5 MARKET_PRICE QUOTE {22=2}",
+            "REFRESH 5 MARKET_PRICE solicited part1 Open / Ok / None / '' {25=3}",
+        ]
+    );
+    assert_eq!(
+        world.heard(second),
+        ["REFRESH 6 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / '' {22=2 25=3}"]
+    );
+    assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
+fn an_unsolicited_image_goes_to_everybody() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.open_item(first, 5, "TRI.N", 17);
+    world.say(second, &request(6, "TRI.N"));
+    world.heard(second);
+    world.item(HUB, 17, 2, &image(&[(22, 9)]));
+    for (consumer, stream_id) in [(first, 5), (second, 6)] {
+        assert_eq!(
+            world.heard(consumer),
+            [format!(
+                "REFRESH {stream_id} MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {{22=9}}"
+            )]
+        );
+    }
+}
+
+#[test]
+fn the_key_is_in_every_message_where_it_was_asked_for() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.key_in_updates = true));
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    world.heard(consumer);
+    world.item(HUB, 17, 2, &update(&[(22, 2)]));
+    world.item(HUB, 17, 3, &status(StreamState::OPEN, DataState::SUSPECT, "stale"));
+    world.item(HUB, 17, 4, &image(&[(22, 1)]));
+    assert_eq!(
+        world.heard(consumer),
+        [
+            "UPDATE 5 MARKET_PRICE TRI.N@1 QUOTE {22=2}",
+            "STATUS 5 MARKET_PRICE TRI.N@1 Open / Suspect / None / 'stale'",
+            "REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=1}",
+        ]
+    );
+}
+
+#[test]
+fn the_number_that_a_hub_gives_a_service_never_reaches_a_consumer() {
+    let mut world = World::new();
+    world.hub_up(HUB);
+    world.hub_directory(HUB, vec![service(1, "A", true)]);
+    world.hub_up(HUB_2);
+    world.hub_directory(HUB_2, vec![service(1, "B", true)]);
+    world.published();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.key.service_id = Some(2)));
+    assert_eq!(
+        world.published(),
+        ["Open 200 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
+    );
+    world.accept(HUB_2, 17, 0);
+    world.item(HUB_2, 17, 1, &image(&[]));
+    let key = MsgKey::item(1, "TRI.N");
+    let head = UpdateMsg { key: Some(key), ..UpdateMsg::new(Domain::MARKET_PRICE, 0) };
+    world.item(HUB_2, 17, 2, &update_msg(head, &[(22, 1)]));
+    assert_eq!(
+        world.heard(consumer),
+        [
+            "REFRESH 5 MARKET_PRICE TRI.N@2 solicited clear Open / Ok / None / 'All is well' {}",
+            "UPDATE 5 MARKET_PRICE UNSPECIFIED {22=1}",
+        ]
+    );
+}
+
+#[test]
+fn a_paused_stream_gets_states_and_images_and_resumes_with_an_image() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
+    world.item(HUB, 17, 2, &update(&[(22, 2)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.item(HUB, 17, 3, &status(StreamState::OPEN, DataState::OK, "a word"));
+    assert_eq!(world.heard(consumer), ["STATUS 5 MARKET_PRICE Open / Ok / None / 'a word'"]);
+    world.say(consumer, &request(5, "TRI.N"));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'a word' \
+             {22=2 25=101}"]
+    );
+    world.item(HUB, 17, 4, &update(&[(22, 3)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=3}"]);
+}
+
+#[test]
+fn a_reissue_gives_an_image_unless_none_is_wanted() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.no_refresh = true));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.say(consumer, &request(5, "TRI.N"));
+    assert!(world.heard(consumer)[0].starts_with("REFRESH 5 MARKET_PRICE TRI.N@1 solicited"));
+    assert_eq!(world.published(), [""; 0]);
+    world.say(
+        consumer,
+        &item_request(5, "TRI.N", |it| {
+            it.priority = Some(with_priority(3, 2));
+            it.no_refresh = true;
+        }),
+    );
+    assert_eq!(
+        world.published(),
+        ["Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming no-refresh 3/2 \
+             REALTIME/TICK_BY_TICK"]
+    );
+}
+
+#[test]
+fn a_reissue_must_not_be_for_another_item() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &request(5, "IBM.N"));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE IBM.N@1 ClosedRecover / Suspect / UsageError / 'Request \
+             Message rejected - Attempt to change the name of an open stream.'"]
+    );
+    assert_eq!(world.published(), ["Close 100 0"]);
+}
+
+#[test]
+fn an_item_is_not_open_twice_on_one_mount() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &request(6, "TRI.N"));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 6 MARKET_PRICE TRI.N@1 ClosedRecover / Suspect / UsageError / 'Request \
+             Message rejected - Item already open with exact same message key on another stream.'"]
+    );
+    world.say(consumer, &close(5));
+    world.published();
+    world.open_item(consumer, 6, "TRI.N", 18);
+}
+
+#[test]
+fn where_it_is_allowed_an_item_is_open_twice() {
+    let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &request(6, "TRI.N"));
+    world.heard(consumer);
+    world.item(HUB, 17, 2, &update(&[(22, 2)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["UPDATE 5 MARKET_PRICE QUOTE {22=2}", "UPDATE 6 MARKET_PRICE QUOTE {22=2}"]
+    );
+}
+
+#[test]
+fn a_close_is_acknowledged_where_that_is_asked_for() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    let msg = CloseMsg { flags: CloseFlags::ACK, ..CloseMsg::new(Domain::MARKET_PRICE, 5) };
+    world.say(consumer, &bytes(msg));
+    assert_eq!(world.heard(consumer), ["ACK 5 MARKET_PRICE id5"]);
+    world.say(consumer, &close(77));
+    assert_eq!(world.heard(consumer), [""; 0], "an unknown stream");
+}
+
+#[test]
+fn a_request_that_its_hub_does_not_answer_is_sent_again() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    let first = world.published();
+    world.pass(Duration::from_secs(15));
+    assert_eq!(world.published(), ["Close 100 0".to_owned(), first[0].clone()]);
+    // The first answer comes late, then the second.
+    world.accept(HUB, 17, 0);
+    world.accept(HUB, 18, 0);
+    world.item(HUB, 18, 1, &image(&[(22, 1)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+    world.pass(Duration::from_secs(15));
+    assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
+fn a_reference_is_not_used_again_before_its_request_was_answered() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.say(consumer, &close(5));
+    world.say(consumer, &request(6, "IBM.N"));
+    let published = world.published();
+    assert_eq!(published[1], "Close 100 0");
+    assert!(published[2].starts_with("Open 100 1 REQUEST 0 MARKET_PRICE IBM.N@1"));
+    // What comes for the closed request reaches nobody.
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.accept(HUB, 18, 1);
+    world.say(consumer, &request(7, "MSFT.O"));
+    assert!(world.published()[0].starts_with("Open 100 0 REQUEST 0 MARKET_PRICE MSFT.O@1"));
+}
+
+#[test]
+fn a_hub_is_asked_only_so_much_at_a_time() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 2;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    for (stream_id, name) in [(5, "A"), (6, "B"), (7, "C"), (8, "D")] {
+        world.say(consumer, &request(stream_id, name));
+    }
+    assert_eq!(world.published().len(), 2);
+    // One that is closed before its turn is not asked for at all.
+    world.say(consumer, &close(7));
+    world.accept(HUB, 17, 0);
+    let published = world.published();
+    assert_eq!(published.len(), 1);
+    assert!(published[0].contains(" D@1 "), "{published:?}");
+}
+
+#[test]
+fn a_stream_that_moves_to_another_item_is_told_where() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    let state = State::new(StreamState::REDIRECTED, DataState::OK, StateCode::NONE, "moved");
+    let key = MsgKey::item(40, "NEW.N");
+    let msg =
+        StatusMsg { state: Some(state), key: Some(key), ..StatusMsg::new(Domain::MARKET_PRICE, 0) };
+    world.item_with(HUB, 17, 2, FrameFlags::LAST, &encoded(&msg.into()));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE NEW.N@1 ClosedRedirected / Ok / None / 'moved'"]
+    );
+    assert_eq!(world.core.statistics().items, 0);
+}
+
+#[test]
+fn generic_messages_go_both_ways() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.open_item(first, 5, "TRI.N", 17);
+    world.say(second, &request(6, "TRI.N"));
+    world.heard(second);
+    world.say(first, &generic(5, "question"));
+    assert_eq!(world.published(), ["Generic 100 0 GENERIC 0 MARKET_PRICE question"]);
+    world.item(HUB, 17, 2, &generic(0, "answer"));
+    assert_eq!(world.heard(first), ["GENERIC 5 MARKET_PRICE answer"]);
+    assert_eq!(world.heard(second), ["GENERIC 6 MARKET_PRICE answer"]);
+    world.say(first, &generic(99, "to nobody"));
+    assert_eq!(world.published(), [""; 0]);
+}

@@ -1,0 +1,18 @@
+//! What consumers and hubs see of a server, scenario by scenario.
+
+#![allow(unreachable_pub, reason = "shared by the modules of one test")]
+
+mod batches;
+mod dictionaries;
+mod directories;
+mod first_item;
+mod hubs;
+mod items;
+mod limits;
+mod logins;
+mod posts;
+mod private_streams;
+mod recovery;
+mod slow_mounts;
+mod support;
+mod views;

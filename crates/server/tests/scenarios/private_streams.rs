@@ -1,0 +1,68 @@
+//! Private streams: one to one, never shared, never recovered.
+
+use tapeline_rwf::{Domain, RefreshFlags, RefreshMsg};
+
+use crate::support::*;
+
+fn private(stream_id: i32, name: &str) -> Vec<u8> {
+    item_request(stream_id, name, |it| it.private = true)
+}
+
+fn open(world: &mut World, session: tapeline_channel::SessionId, item: u32, reference: u32) {
+    world.say(session, &private(5, "TRI.N"));
+    assert_eq!(
+        world.published(),
+        [format!("Open 100 {reference} REQUEST 0 MARKET_PRICE TRI.N@1 streaming private")]
+    );
+    world.accept(HUB, item, reference);
+    let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::PRIVATE_STREAM;
+    let msg = RefreshMsg { flags, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
+    world.item_to_us(HUB, item, 0, &bytes(msg));
+    assert_eq!(
+        world.heard(session),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited private Open / Ok / None / ''"]
+    );
+}
+
+#[test]
+fn private_streams_of_one_item_are_not_shared() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    open(&mut world, first, 17, 0);
+    open(&mut world, second, 18, 1);
+    world.item_to_us(HUB, 18, 0, &update(&[(22, 1)]));
+    assert_eq!(world.heard(first), [""; 0]);
+    assert_eq!(world.heard(second), ["UPDATE 5 MARKET_PRICE QUOTE {22=1}"]);
+    world.item_to_us(HUB, 17, 0, &generic(0, "for the first"));
+    assert_eq!(world.heard(first), ["GENERIC 5 MARKET_PRICE for the first"]);
+    world.say(first, &generic(5, "back"));
+    assert_eq!(world.published(), ["Generic 100 0 GENERIC 0 MARKET_PRICE back"]);
+}
+
+#[test]
+fn a_private_stream_ends_with_its_hub() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    open(&mut world, consumer, 17, 0);
+    world.hub_down(HUB);
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE private ClosedRecover / Suspect / None / 'Connection to hub lost'"]
+    );
+    assert_eq!(world.core.statistics().items, 0);
+}
+
+#[test]
+fn a_private_request_does_not_wait_for_a_service() {
+    let mut world = World::with_feed();
+    world.hub_update(HUB, vec![service_state(1, false)]);
+    let consumer = world.mount();
+    world.say(consumer, &private(5, "TRI.N"));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE TRI.N@1 private ClosedRecover / Suspect / None / 'Service not \
+             up'"]
+    );
+    world.hub_update(HUB, vec![service_state(1, true)]);
+    assert_eq!(world.published(), [""; 0]);
+}

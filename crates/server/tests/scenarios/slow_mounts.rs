@@ -1,0 +1,161 @@
+//! Mounts that do not read as fast as the items change.
+
+use tapeline_channel::Sent;
+use tapeline_rwf::{DataState, Domain, StreamState, UpdateFlags, UpdateMsg};
+use tapeline_server::ServerConfig;
+
+use crate::support::*;
+
+/// A server with a consumer that has just become slow.
+fn slow() -> (World, tapeline_channel::SessionId) {
+    slow_with(ServerConfig::default())
+}
+
+fn slow_with(config: ServerConfig) -> (World, tapeline_channel::SessionId) {
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.open_item(consumer, 6, "IBM.N", 18);
+    world.answer(consumer, Sent::Slow);
+    world.item(HUB, 17, 2, &update(&[(22, 1)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=1}"]);
+    (world, consumer)
+}
+
+const STARTED: &str = "STATUS 5 MARKET_PRICE Open / Ok / JustInTimeConflationStarted / ''";
+const RESUMED: &str = "STATUS 5 MARKET_PRICE Open / Ok / TickByTickResumed / ''";
+
+#[test]
+fn updates_of_a_slow_mount_are_merged_until_it_has_caught_up() {
+    let (mut world, consumer) = slow();
+    let quick = world.mount();
+    world.say(quick, &request(9, "TRI.N"));
+    world.heard(quick);
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.item(HUB, 17, 4, &update(&[(22, 3), (25, 8)]));
+    world.item(HUB, 17, 5, &update(&[(22, 4)]));
+    world.item(HUB, 18, 2, &update(&[(22, 9)]));
+    assert_eq!(world.heard(consumer), [STARTED]);
+    assert_eq!(world.heard(quick).len(), 3, "others do not notice");
+    world.drain(consumer);
+    assert_eq!(
+        world.heard(consumer),
+        ["UPDATE 5 MARKET_PRICE QUOTE {22=4 25=8}", "UPDATE 6 MARKET_PRICE QUOTE {22=9}", RESUMED,]
+    );
+    world.item(HUB, 17, 6, &update(&[(22, 5)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=5}"]);
+    assert_eq!(world.core.statistics().updates_merged, 4);
+}
+
+#[test]
+fn an_update_that_must_not_be_merged_goes_out_behind_what_waits() {
+    let (mut world, consumer) = slow();
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    let head = UpdateMsg {
+        flags: UpdateFlags::DO_NOT_CONFLATE,
+        ..UpdateMsg::new(Domain::MARKET_PRICE, 0)
+    };
+    world.item(HUB, 17, 4, &update_msg(head, &[(22, 3)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["UPDATE 5 MARKET_PRICE QUOTE {22=2}", "UPDATE 5 MARKET_PRICE UNSPECIFIED {22=3}"]
+    );
+}
+
+#[test]
+fn a_status_does_not_overtake_what_was_merged() {
+    let (mut world, consumer) = slow();
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.item(HUB, 17, 4, &status(StreamState::OPEN, DataState::SUSPECT, "stale"));
+    assert_eq!(
+        world.heard(consumer),
+        [
+            "UPDATE 5 MARKET_PRICE QUOTE {22=2}",
+            "STATUS 5 MARKET_PRICE Open / Suspect / None / 'stale'",
+        ]
+    );
+}
+
+#[test]
+fn a_mount_that_becomes_slow_again_gets_the_rest_later() {
+    let (mut world, consumer) = slow();
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.item(HUB, 18, 2, &update(&[(22, 3)]));
+    // Still slow after the first of them.
+    world.core.handle(
+        world.now,
+        tapeline_server::Event::Drained { session: consumer },
+        &mut world.out,
+    );
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=2}"]);
+    world.item(HUB, 18, 3, &update(&[(22, 4)]));
+    world.drain(consumer);
+    let heard = world.heard(consumer);
+    assert_eq!(
+        heard[1..],
+        [
+            "UPDATE 6 MARKET_PRICE QUOTE {22=4}",
+            "STATUS 6 MARKET_PRICE Open / Ok / TickByTickResumed / ''"
+        ]
+    );
+}
+
+#[test]
+fn the_image_of_a_slow_mount_comes_when_it_has_caught_up() {
+    let (mut world, consumer) = slow();
+    let quick = world.mount();
+    world.say(quick, &request(5, "MSFT.O"));
+    let open = world.out.published.pop().expect("an open").0.item;
+    world.accept(HUB, 19, open);
+    world.item(HUB, 19, 1, &image(&[(22, 1)]));
+    world.heard(quick);
+    world.say(consumer, &request(7, "MSFT.O"));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.item(HUB, 19, 2, &update(&[(22, 2)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.drain(consumer);
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 7 MARKET_PRICE MSFT.O@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=2}"]
+    );
+    world.item(HUB, 19, 3, &update(&[(22, 3)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 7 MARKET_PRICE QUOTE {22=3}"]);
+}
+
+#[test]
+fn a_stream_that_is_closed_while_it_is_conflated_is_silent() {
+    let (mut world, consumer) = slow();
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.item(HUB, 17, 4, &update(&[(22, 3)]));
+    world.heard(consumer);
+    world.say(consumer, &close(5));
+    world.drain(consumer);
+    assert_eq!(world.heard(consumer), [""; 0]);
+}
+
+#[test]
+fn what_was_merged_is_counted_for_those_who_asked() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.conflation_info = true));
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    world.answer(consumer, Sent::Slow);
+    for seq in 2..6 {
+        world.item(HUB, 17, seq, &update(&[(22, i64::from(seq))]));
+    }
+    world.heard(consumer);
+    world.drain(consumer);
+    assert_eq!(world.heard(consumer)[0], "UPDATE 5 MARKET_PRICE QUOTE merged3 {22=5}");
+}
+
+#[test]
+fn where_nothing_is_conflated_updates_go_on() {
+    let (mut world, consumer) =
+        slow_with(ServerConfig { conflation: false, ..ServerConfig::default() });
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.item(HUB, 17, 4, &update(&[(22, 3)]));
+    assert_eq!(world.heard(consumer).len(), 2);
+}

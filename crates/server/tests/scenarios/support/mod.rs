@@ -1,0 +1,269 @@
+//! A server core with a recorder behind it, and short ways to say what
+//! consumers and hubs send.
+
+mod say;
+mod show;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_channel::{Sent, SessionId};
+use tapeline_rssl::Time;
+use tapeline_rwf::patch_stream_id;
+use tapeline_server::{AcceptAll, Core, Event, LoginPolicy, Outputs, ServerConfig};
+
+pub use say::*;
+pub use show::show;
+
+/// The hub that most tests have.
+pub const HUB: Incarnation = Incarnation(100);
+/// Another hub.
+pub const HUB_2: Incarnation = Incarnation(200);
+/// This server, as hubs know it.
+pub const SERVER: Incarnation = Incarnation(7);
+
+/// What the core sent.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    pub sent: Vec<(SessionId, Vec<u8>)>,
+    pub published: Vec<(FrameHeader, Vec<u8>)>,
+    pub closed: Vec<(SessionId, String)>,
+    /// What sending to a session answers, if not that it was queued.
+    pub answers: BTreeMap<SessionId, Sent>,
+}
+
+impl Outputs for Recorder {
+    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
+        let answer = self.answers.get(&session).copied().unwrap_or(Sent::Queued);
+        if matches!(answer, Sent::Queued | Sent::Slow) {
+            self.sent.push((session, message.to_vec()));
+        }
+        answer
+    }
+
+    fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
+        let mut copy = message.to_vec();
+        patch_stream_id(&mut copy, stream_id).expect("a message");
+        self.send(session, &copy)
+    }
+
+    fn close(&mut self, session: SessionId, reason: &str) {
+        self.closed.push((session, reason.to_owned()));
+    }
+
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
+        self.published.push((header, parts.concat()));
+    }
+}
+
+/// A server, its mounts and its hubs.
+pub struct World {
+    pub core: Core,
+    pub out: Recorder,
+    pub now: Time,
+    next_session: u32,
+}
+
+impl World {
+    /// A server with default settings, and nothing else.
+    pub fn new() -> Self {
+        Self::with(ServerConfig::default())
+    }
+
+    pub fn with(config: ServerConfig) -> Self {
+        Self::with_policy(config, Box::new(AcceptAll))
+    }
+
+    pub fn with_policy(config: ServerConfig, policy: Box<dyn LoginPolicy>) -> Self {
+        let core = Core::new(config, policy);
+        Self { core, out: Recorder::default(), now: Time::ZERO, next_session: 0 }
+    }
+
+    /// A server with the hub [`HUB`], whose service `FEED` is up.
+    pub fn with_feed() -> Self {
+        Self::feed_with(ServerConfig::default())
+    }
+
+    pub fn feed_with(config: ServerConfig) -> Self {
+        let mut world = Self::with(config);
+        world.hub_up(HUB);
+        world.hub_directory(HUB, vec![service(1, "FEED", true)]);
+        world.published();
+        world
+    }
+
+    fn handle(&mut self, event: Event<'_>) {
+        self.core.handle(self.now, event, &mut self.out);
+    }
+
+    /// Lets time go by, doing what becomes due.
+    pub fn pass(&mut self, wait: Duration) {
+        self.now = self.now.after(wait);
+        if self.core.next_deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.core.handle_timeout(self.now, &mut self.out);
+        }
+    }
+
+    /// A consumer connects.
+    pub fn connect(&mut self) -> SessionId {
+        let session = SessionId { index: self.next_session, generation: 1 };
+        self.next_session += 1;
+        let peer = SocketAddr::from(([10, 0, 0, 1], 1000));
+        self.handle(Event::Opened { session, peer });
+        session
+    }
+
+    /// A consumer connects and logs in; the answer is taken off.
+    pub fn mount(&mut self) -> SessionId {
+        let session = self.connect();
+        self.say(session, &login(1, "user"));
+        let answer = self.heard(session);
+        assert_eq!(answer.len(), 1, "{answer:?}");
+        assert!(answer[0].starts_with("REFRESH 1 LOGIN"), "{answer:?}");
+        session
+    }
+
+    /// A consumer sends a message.
+    pub fn say(&mut self, session: SessionId, bytes: &[u8]) {
+        self.handle(Event::Message { session, bytes });
+    }
+
+    pub fn disconnect(&mut self, session: SessionId) {
+        self.handle(Event::Closed { session });
+    }
+
+    /// The output of a session has drained.
+    pub fn drain(&mut self, session: SessionId) {
+        self.out.answers.remove(&session);
+        self.handle(Event::Drained { session });
+    }
+
+    /// Sending to a session answers this from now on.
+    pub fn answer(&mut self, session: SessionId, sent: Sent) {
+        self.out.answers.insert(session, sent);
+    }
+
+    /// What a consumer got since the last time, printed.
+    pub fn heard(&mut self, session: SessionId) -> Vec<String> {
+        self.heard_bytes(session).iter().map(|bytes| show(bytes)).collect()
+    }
+
+    pub fn heard_bytes(&mut self, session: SessionId) -> Vec<Vec<u8>> {
+        let sent = std::mem::take(&mut self.out.sent);
+        let (own, others) = sent.into_iter().partition(|(to, _)| *to == session);
+        self.out.sent = others;
+        let own: Vec<(SessionId, Vec<u8>)> = own;
+        own.into_iter().map(|(_, bytes)| bytes).collect()
+    }
+
+    /// What was published since the last time: kind, target, item and body.
+    pub fn published(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.out.published)
+            .iter()
+            .map(|(header, body)| {
+                let shown = match header.kind {
+                    Kind::Open | Kind::Reissue | Kind::Generic => format!(" {}", show(body)),
+                    Kind::Post => {
+                        let (reference, post) = body.split_at(4);
+                        let reference = u32::from_le_bytes(reference.try_into().expect("four"));
+                        format!(" {} {}", reference as i32, show(post))
+                    }
+                    Kind::Resync => format!(" {:?}", words(body)),
+                    _ => String::new(),
+                };
+                format!("{:?} {} {}{shown}", header.kind, header.target.0, header.item)
+            })
+            .collect()
+    }
+
+    pub fn hub_up(&mut self, hub: Incarnation) {
+        self.handle(Event::Bus(BusEvent::PeerUp { peer: hub, name: "hub" }));
+    }
+
+    pub fn hub_down(&mut self, hub: Incarnation) {
+        self.handle(Event::Bus(BusEvent::PeerDown { peer: hub }));
+    }
+
+    pub fn gap(&mut self, hub: Incarnation) {
+        self.handle(Event::Bus(BusEvent::Gap { peer: hub }));
+    }
+
+    /// A frame of a hub.
+    pub fn frame(&mut self, header: FrameHeader, body: &[u8]) {
+        self.handle(Event::Bus(BusEvent::Frame { header, body }));
+    }
+
+    /// A frame for this server alone.
+    pub fn frame_to_us(&mut self, hub: Incarnation, kind: Kind, item: u32, body: &[u8]) {
+        let mut header = FrameHeader::new(kind, SERVER, item);
+        header.sender = hub;
+        self.frame(header, body);
+    }
+
+    /// The hub's directory, whole.
+    pub fn hub_directory(
+        &mut self,
+        hub: Incarnation,
+        services: Vec<tapeline_omm::directory::ServiceEntry>,
+    ) {
+        self.frame_to_us(hub, Kind::Directory, 1, &directory_refresh(services));
+    }
+
+    /// A change of the hub's directory.
+    pub fn hub_update(
+        &mut self,
+        hub: Incarnation,
+        services: Vec<tapeline_omm::directory::ServiceEntry>,
+    ) {
+        self.frame_to_us(hub, Kind::Directory, 1, &directory_update(services));
+    }
+
+    /// The hub accepts the request `reference` as its item.
+    pub fn accept(&mut self, hub: Incarnation, item: u32, reference: u32) {
+        self.frame_to_us(hub, Kind::Accept, item, &reference.to_le_bytes());
+    }
+
+    /// A message of an item for all servers.
+    pub fn item(&mut self, hub: Incarnation, item: u32, seq: u32, body: &[u8]) {
+        self.item_with(hub, item, seq, FrameFlags::empty(), body);
+    }
+
+    pub fn item_with(
+        &mut self,
+        hub: Incarnation,
+        item: u32,
+        seq: u32,
+        flags: FrameFlags,
+        body: &[u8],
+    ) {
+        let mut header = FrameHeader::new(Kind::Item, Incarnation::ALL, item);
+        (header.sender, header.item_seq, header.flags) = (hub, seq, flags);
+        self.frame(header, body);
+    }
+
+    /// A message of an item for this server alone.
+    pub fn item_to_us(&mut self, hub: Incarnation, item: u32, seq: u32, body: &[u8]) {
+        let mut header = FrameHeader::new(Kind::Item, SERVER, item);
+        (header.sender, header.item_seq) = (hub, seq);
+        self.frame(header, body);
+    }
+
+    /// An item open on a stream of a mount: asked for, accepted as the hub's
+    /// item `item`, and its first image sent.
+    pub fn open_item(&mut self, session: SessionId, stream_id: i32, name: &str, item: u32) {
+        self.say(session, &request(stream_id, name));
+        let opens: Vec<_> = self.out.published.drain(..).map(|(header, _)| header).collect();
+        let [open] = opens[..] else { panic!("one request: {opens:?}") };
+        self.accept(HUB, item, open.item);
+        self.item(HUB, item, 1, &image(&[(22, 100), (25, 101)]));
+        let heard = self.heard(session);
+        assert_eq!(heard.len(), 1, "{heard:?}");
+    }
+}
+
+/// The words of a body.
+fn words(body: &[u8]) -> Vec<u32> {
+    body.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four"))).collect()
+}

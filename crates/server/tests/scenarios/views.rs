@@ -1,0 +1,106 @@
+//! Views: only some of the fields.
+
+use tapeline_omm::market::RequestPayload;
+use tapeline_omm::view::View;
+use tapeline_rwf::{DataType, Domain, Encoder, MsgKey, RequestFlags, RequestMsg};
+
+use crate::support::*;
+
+fn viewed(stream_id: i32, name: &str, fields: &[i16]) -> Vec<u8> {
+    let view = View::of_fields(fields.iter().copied());
+    request_with(
+        stream_id,
+        name,
+        &RequestPayload { view: Some(&view), ..RequestPayload::NONE },
+        |_| {},
+    )
+}
+
+#[test]
+fn each_consumer_gets_its_own_view_of_a_shared_item() {
+    let mut world = World::with_feed();
+    let (all, some, other) = (world.mount(), world.mount(), world.mount());
+    world.open_item(all, 5, "TRI.N", 17);
+    world.say(some, &viewed(6, "TRI.N", &[22]));
+    world.say(other, &viewed(7, "TRI.N", &[25, 6]));
+    assert_eq!(world.published(), [""; 0]);
+    assert_eq!(
+        world.heard(some),
+        [
+            "REFRESH 6 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' {22=100}"
+        ]
+    );
+    assert_eq!(
+        world.heard(other),
+        [
+            "REFRESH 7 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' {25=101}"
+        ]
+    );
+    world.item(HUB, 17, 2, &update(&[(22, 1), (6, 2)]));
+    assert_eq!(world.heard(all), ["UPDATE 5 MARKET_PRICE QUOTE {22=1 6=2}"]);
+    assert_eq!(world.heard(some), ["UPDATE 6 MARKET_PRICE QUOTE {22=1}"]);
+    assert_eq!(world.heard(other), ["UPDATE 7 MARKET_PRICE QUOTE {6=2}"]);
+    world.item(HUB, 17, 3, &update(&[(6, 3)]));
+    assert_eq!(world.heard(some), [""; 0], "nothing is left of it");
+    assert_eq!(world.heard(other), ["UPDATE 7 MARKET_PRICE QUOTE {6=3}"]);
+}
+
+#[test]
+fn a_view_is_replaced_kept_and_dropped_by_reissues() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &viewed(5, "TRI.N", &[22]));
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1), (25, 2)]));
+    let mut seen = |world: &mut World, reissue: &[u8]| {
+        world.heard(consumer);
+        world.say(consumer, reissue);
+        let heard = world.heard(consumer);
+        assert_eq!(heard.len(), 1);
+        heard[0].split('{').nth(1).expect("fields").to_owned()
+    };
+    assert_eq!(seen(&mut world, &viewed(5, "TRI.N", &[25])), "25=2}");
+    let keep = request_with(
+        5,
+        "TRI.N",
+        &RequestPayload { keep_view: true, ..RequestPayload::NONE },
+        |_| {},
+    );
+    assert_eq!(seen(&mut world, &keep), "25=2}");
+    assert_eq!(seen(&mut world, &request(5, "TRI.N")), "22=1 25=2}");
+    world.item(HUB, 17, 2, &update(&[(22, 3)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=3}"]);
+}
+
+/// A request with a view that lacks its data.
+fn malformed(stream_id: i32) -> Vec<u8> {
+    let key = MsgKey::item(1, "TRI.N");
+    let flags = RequestFlags::STREAMING | RequestFlags::HAS_VIEW;
+    let msg = RequestMsg { flags, key, ..RequestMsg::new(Domain::MARKET_PRICE, stream_id) };
+    built(|encoder: &mut Encoder<'_>| {
+        let payload = encoder.begin(&msg.into(), DataType::ELEMENT_LIST).expect("room");
+        let mut list =
+            payload.element_list(&tapeline_rwf::ElementListHead::STANDARD).expect("room");
+        list.put(":ViewType", 1_u64).expect("room");
+        list.finish().expect("room");
+    })
+}
+
+#[test]
+fn a_malformed_view_closes_a_new_stream_and_leaves_an_open_one() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &malformed(5));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE TRI.N@1 Closed / Suspect / InvalidView / 'view has no :ViewData'"]
+    );
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &malformed(5));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE TRI.N@1 Open / NoChange / InvalidView / 'view has no :ViewData'"]
+    );
+    world.item(HUB, 17, 2, &update(&[(22, 3)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+}
