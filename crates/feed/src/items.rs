@@ -1,0 +1,391 @@
+//! A book as three items: market by order, market by price, market price.
+
+use tapeline_omm::market::{BookHead, BookWriter, fid};
+use tapeline_rwf::{
+    DataType, Date, Domain, EncodeError, FieldListHead, FieldListInfo, FieldListWriter, MapAction,
+    Primitive, Real, Slot, UpdateType,
+};
+
+use crate::book::{Book, Level, Order, Side, Touched, Trades};
+use crate::update::append_container;
+
+/// The domains that an instrument is published in.
+pub(crate) const DOMAINS: [Domain; 3] =
+    [Domain::MARKET_BY_ORDER, Domain::MARKET_BY_PRICE, Domain::MARKET_PRICE];
+
+/// Dictionary and record template of market price images.
+const TEMPLATE: FieldListInfo = FieldListInfo { dictionary_id: 1, list_number: 99 };
+
+const HIGH_1: i16 = 12;
+const LOW_1: i16 = 13;
+const ACTIV_DATE: i16 = 17;
+const OPEN_PRC: i16 = 19;
+const NUM_MOVES: i16 = 77;
+const TRDVOL_1: i16 = 178;
+const SALTIM_MS: i16 = 3854;
+
+const NS_PER_MS: u64 = 1_000_000;
+const NS_PER_DAY: u64 = 86_400_000_000_000;
+
+/// The container type of a domain's payload.
+pub(crate) fn container_type(domain: Domain) -> DataType {
+    if domain == Domain::MARKET_PRICE { DataType::FIELD_LIST } else { DataType::MAP }
+}
+
+/// A price with the fewest decimals that give it exactly, at least two.
+pub(crate) fn price(price_nano: i64) -> Real {
+    let (mut mantissa, mut decimals) = (price_nano, 9);
+    while decimals > 2 && mantissa % 10 == 0 {
+        mantissa /= 10;
+        decimals -= 1;
+    }
+    Real::decimal(mantissa, decimals)
+}
+
+fn whole(number: u64) -> Real {
+    Real::decimal(number.min(i64::MAX as u64) as i64, 0)
+}
+
+/// Milliseconds since midnight UTC.
+fn ms_of_day(time_ns: u64) -> u64 {
+    time_ns % NS_PER_DAY / NS_PER_MS
+}
+
+/// The day of a time in nanoseconds since 1970 UTC, by the rules of the
+/// Gregorian calendar in eras of 400 years that begin on March 1.
+fn date(time_ns: u64) -> Date {
+    let days = time_ns / NS_PER_DAY + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    Date::new(year as u16, month as u8, day as u8)
+}
+
+/// Appends the whole item as an encoded payload.
+pub(crate) fn append_image(
+    domain: Domain,
+    name: &str,
+    book: &Book,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    append_container(out, container_type(domain), |slot| match domain {
+        Domain::MARKET_BY_ORDER => orders_image(name, book, slot),
+        Domain::MARKET_BY_PRICE => levels_image(name, book, slot),
+        _ => price_image(name, book, slot),
+    })
+}
+
+fn orders_image(name: &str, book: &Book, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
+    let mut writer = begin_orders(Some(book.orders().len()), slot)?;
+    summary(name, &mut writer)?;
+    for (id, order) in book.orders() {
+        let mut row = order_row(&mut writer, MapAction::ADD, id)?;
+        whole_order(&mut row, order)?;
+        row.finish()?;
+    }
+    writer.finish()
+}
+
+fn begin_orders<'e, 'b>(
+    count: Option<usize>,
+    slot: Slot<'e, 'b>,
+) -> Result<BookWriter<'e, 'b>, EncodeError> {
+    let mut head = BookHead::new(DataType::BUFFER);
+    head.key_field_id = Some(fid::ORDER_ID);
+    head.total_count_hint = count.map(|count| count as u32);
+    BookWriter::begin(slot, &head)
+}
+
+/// What all rows have in common.
+fn summary(name: &str, writer: &mut BookWriter<'_, '_>) -> Result<(), EncodeError> {
+    let mut fields = writer.summary(&FieldListHead::STANDARD)?;
+    fields.put(fid::DSPLY_NAME, Primitive::rmtes(name))?;
+    fields.finish()
+}
+
+/// Begins the row of an order; its key is its id in decimal.
+fn order_row<'s, 'b>(
+    writer: &'s mut BookWriter<'_, 'b>,
+    action: MapAction,
+    id: u64,
+) -> Result<FieldListWriter<'s, 'b>, EncodeError> {
+    writer.row(action, id.to_string().as_bytes(), None, &FieldListHead::STANDARD)
+}
+
+fn whole_order(row: &mut FieldListWriter<'_, '_>, order: &Order) -> Result<(), EncodeError> {
+    row.put(fid::ORDER_PRC, price(order.price_nano))?;
+    row.put(fid::ORDER_SIDE, Primitive::Enum(order.side as u16))?;
+    row.put(fid::ORDER_SIZE, whole(order.size.into()))?;
+    row.put(fid::QUOTIM_MS, ms_of_day(order.time_ns))
+}
+
+/// Appends what happened to the orders.
+pub(crate) fn append_orders_update(
+    book: &Book,
+    touched: &Touched,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    append_container(out, DataType::MAP, |slot| {
+        let mut writer = begin_orders(None, slot)?;
+        for (id, before) in &touched.orders {
+            match (before, book.order(*id)) {
+                (None, Some(order)) => {
+                    let mut row = order_row(&mut writer, MapAction::ADD, *id)?;
+                    whole_order(&mut row, order)?;
+                    row.finish()?;
+                }
+                (Some(before), Some(order)) => {
+                    let mut row = order_row(&mut writer, MapAction::UPDATE, *id)?;
+                    changed_order(&mut row, before, order)?;
+                    row.finish()?;
+                }
+                (Some(_), None) => writer.delete(id.to_string().as_bytes())?,
+                (None, None) => {}
+            }
+        }
+        writer.finish()
+    })
+}
+
+fn changed_order(
+    row: &mut FieldListWriter<'_, '_>,
+    before: &Order,
+    order: &Order,
+) -> Result<(), EncodeError> {
+    if before.price_nano != order.price_nano {
+        row.put(fid::ORDER_PRC, price(order.price_nano))?;
+    }
+    if before.side != order.side {
+        row.put(fid::ORDER_SIDE, Primitive::Enum(order.side as u16))?;
+    }
+    if before.size != order.size {
+        row.put(fid::ORDER_SIZE, whole(order.size.into()))?;
+    }
+    row.put(fid::QUOTIM_MS, ms_of_day(order.time_ns))
+}
+
+/// The key of a price level: its price in full and its side, `4805.25B`.
+fn level_key(side: Side, price_nano: i64) -> String {
+    let side = if side == Side::Bid { 'B' } else { 'A' };
+    format!("{}{side}", price(price_nano))
+}
+
+fn levels_image(name: &str, book: &Book, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
+    let mut writer = BookWriter::begin(slot, &BookHead::new(DataType::BUFFER))?;
+    summary(name, &mut writer)?;
+    for (price_nano, level) in book.levels(Side::Bid).rev() {
+        add_level(&mut writer, Side::Bid, price_nano, level)?;
+    }
+    for (price_nano, level) in book.levels(Side::Ask) {
+        add_level(&mut writer, Side::Ask, price_nano, level)?;
+    }
+    writer.finish()
+}
+
+fn add_level(
+    writer: &mut BookWriter<'_, '_>,
+    side: Side,
+    price_nano: i64,
+    level: &Level,
+) -> Result<(), EncodeError> {
+    let key = level_key(side, price_nano);
+    let mut row = writer.row(MapAction::ADD, key.as_bytes(), None, &FieldListHead::STANDARD)?;
+    row.put(fid::ORDER_PRC, price(price_nano))?;
+    row.put(fid::ORDER_SIDE, Primitive::Enum(side as u16))?;
+    level_fields(&mut row, level)?;
+    row.finish()
+}
+
+fn level_fields(row: &mut FieldListWriter<'_, '_>, level: &Level) -> Result<(), EncodeError> {
+    row.put(fid::ORDER_SIZE, whole(level.size))?;
+    row.put(fid::NO_ORD, u64::from(level.orders))?;
+    row.put(fid::QUOTIM_MS, ms_of_day(level.time_ns))
+}
+
+/// Appends what happened to the price levels.
+pub(crate) fn append_levels_update(
+    book: &Book,
+    touched: &Touched,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    append_container(out, DataType::MAP, |slot| {
+        let mut writer = BookWriter::begin(slot, &BookHead::new(DataType::BUFFER))?;
+        for ((side, price_nano), before) in &touched.levels {
+            let key = level_key(*side, *price_nano);
+            match (before, book.level(*side, *price_nano)) {
+                (None, Some(level)) => add_level(&mut writer, *side, *price_nano, level)?,
+                (Some(before), Some(level)) if before != level => {
+                    let action = MapAction::UPDATE;
+                    let head = &FieldListHead::STANDARD;
+                    let mut row = writer.row(action, key.as_bytes(), None, head)?;
+                    level_fields(&mut row, level)?;
+                    row.finish()?;
+                }
+                (Some(_), None) => writer.delete(key.as_bytes())?,
+                _ => {}
+            }
+        }
+        writer.finish()
+    })
+}
+
+fn price_image(name: &str, book: &Book, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
+    let mut fields = slot.field_list(&FieldListHead::with_info(TEMPLATE))?;
+    fields.put(fid::DSPLY_NAME, Primitive::rmtes(name))?;
+    trade_fields(&mut fields, book.trades())?;
+    for side in [Side::Bid, Side::Ask] {
+        best_fields(&mut fields, side, book.best(side))?;
+    }
+    let newest = [Side::Bid, Side::Ask].map(|side| book.best(side).map(|best| best.1.time_ns));
+    match newest.into_iter().flatten().max() {
+        Some(time_ns) => fields.put(fid::QUOTIM_MS, ms_of_day(time_ns))?,
+        None => fields.blank(fid::QUOTIM_MS)?,
+    }
+    fields.finish()
+}
+
+fn trade_fields(fields: &mut FieldListWriter<'_, '_>, trades: &Trades) -> Result<(), EncodeError> {
+    let Some(last) = trades.last else {
+        for field_id in [fid::TRDPRC_1, TRDVOL_1, OPEN_PRC, HIGH_1, LOW_1, ACTIV_DATE, SALTIM_MS] {
+            fields.blank(field_id)?;
+        }
+        fields.put(fid::ACVOL_1, whole(0))?;
+        return fields.put(NUM_MOVES, whole(0));
+    };
+    fields.put(fid::TRDPRC_1, price(last.price_nano))?;
+    fields.put(TRDVOL_1, whole(last.size.into()))?;
+    fields.put(OPEN_PRC, price(trades.open_nano))?;
+    fields.put(HIGH_1, price(trades.high_nano))?;
+    fields.put(LOW_1, price(trades.low_nano))?;
+    fields.put(ACTIV_DATE, date(last.time_ns))?;
+    fields.put(SALTIM_MS, ms_of_day(last.time_ns))?;
+    fields.put(fid::ACVOL_1, whole(trades.volume))?;
+    fields.put(NUM_MOVES, whole(trades.count))
+}
+
+fn best_fields(
+    fields: &mut FieldListWriter<'_, '_>,
+    side: Side,
+    best: Option<(i64, Level)>,
+) -> Result<(), EncodeError> {
+    let (price_id, size_id) = match side {
+        Side::Bid => (fid::BID, fid::BIDSIZE),
+        Side::Ask => (fid::ASK, fid::ASKSIZE),
+    };
+    let Some((price_nano, level)) = best else {
+        fields.blank(price_id)?;
+        return fields.blank(size_id);
+    };
+    fields.put(price_id, price(price_nano))?;
+    fields.put(size_id, whole(level.size))
+}
+
+/// What kind of update the market price item has, if it has changed at all.
+pub(crate) fn price_update_type(book: &Book, touched: &Touched) -> Option<UpdateType> {
+    match (touched.trades.is_some(), changed_sides(book, touched).next().is_some()) {
+        (true, true) => Some(UpdateType::QUOTES_TRADE),
+        (true, false) => Some(UpdateType::TRADE),
+        (false, true) => Some(UpdateType::QUOTE),
+        (false, false) => None,
+    }
+}
+
+/// The sides whose best price, or the size there, has changed.
+fn changed_sides(book: &Book, touched: &Touched) -> impl Iterator<Item = Side> {
+    let of = |best: Option<(i64, Level)>| best.map(|(price, level)| (price, level.size));
+    let before = touched.best;
+    let now = [book.best(Side::Bid), book.best(Side::Ask)];
+    [Side::Bid, Side::Ask].into_iter().zip(now).enumerate().filter_map(move |(at, (side, now))| {
+        let before = before?[at];
+        (of(before) != of(now)).then_some(side)
+    })
+}
+
+/// Appends what changed of the market price item.
+pub(crate) fn append_price_update(
+    book: &Book,
+    touched: &Touched,
+    time_ns: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    append_container(out, DataType::FIELD_LIST, |slot| {
+        let mut fields = slot.field_list(&FieldListHead::STANDARD)?;
+        if let Some(before) = &touched.trades {
+            changed_trades(&mut fields, before, book.trades())?;
+        }
+        let mut is_quote = false;
+        for side in changed_sides(book, touched) {
+            best_fields(&mut fields, side, book.best(side))?;
+            is_quote = true;
+        }
+        if is_quote {
+            fields.put(fid::QUOTIM_MS, ms_of_day(time_ns))?;
+        }
+        fields.finish()
+    })
+}
+
+fn changed_trades(
+    fields: &mut FieldListWriter<'_, '_>,
+    before: &Trades,
+    trades: &Trades,
+) -> Result<(), EncodeError> {
+    let Some(last) = trades.last else { return Ok(()) };
+    fields.put(fid::TRDPRC_1, price(last.price_nano))?;
+    fields.put(TRDVOL_1, whole(last.size.into()))?;
+    let is_first = before.count == 0;
+    if is_first {
+        fields.put(OPEN_PRC, price(trades.open_nano))?;
+    }
+    if is_first || before.high_nano != trades.high_nano {
+        fields.put(HIGH_1, price(trades.high_nano))?;
+    }
+    if is_first || before.low_nano != trades.low_nano {
+        fields.put(LOW_1, price(trades.low_nano))?;
+    }
+    let day = date(last.time_ns);
+    if before.last.is_none_or(|trade| date(trade.time_ns) != day) {
+        fields.put(ACTIV_DATE, day)?;
+    }
+    fields.put(SALTIM_MS, ms_of_day(last.time_ns))?;
+    fields.put(fid::ACVOL_1, whole(trades.volume))?;
+    fields.put(NUM_MOVES, whole(trades.count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_have_the_decimals_they_need() {
+        for (price_nano, text) in [
+            (4_805_250_000_000, "4805.25"),
+            (4_805_500_000_000, "4805.50"),
+            (-1_087_650_000, "-1.08765"),
+            (1, "0.000000001"),
+            (0, "0.00"),
+        ] {
+            assert_eq!(price(price_nano).to_string(), text);
+        }
+        assert_eq!(level_key(Side::Ask, 4_805_250_000_000), "4805.25A");
+    }
+
+    #[test]
+    fn days_follow_the_calendar() {
+        for (day, expected) in [
+            (0, Date::new(1970, 1, 1)),
+            (59, Date::new(1970, 3, 1)),
+            (19_716, Date::new(2023, 12, 25)),
+            (19_782, Date::new(2024, 2, 29)),
+            (47_541, Date::new(2100, 3, 1)),
+        ] {
+            assert_eq!(date(day * NS_PER_DAY + 5), expected);
+        }
+        assert_eq!(ms_of_day(NS_PER_DAY * 3 + 61_000_999_999), 61_000);
+    }
+}

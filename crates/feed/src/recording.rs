@@ -1,0 +1,346 @@
+//! Recorded markets: market-by-order files of Databento.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use dbn::decode::{DbnDecoder, DbnMetadata, DynReader};
+use dbn::{MboMsg, Metadata};
+use tapeline_rwf::{DataType, Domain, EncodeError, Encoded, UpdateType};
+
+use crate::FeedError;
+use crate::book::{Action, Book, Order, Side, Touched, Trade};
+use crate::items::{self, DOMAINS};
+use crate::update::{Update, UpdateKind};
+
+/// From how many orders on an event is a new image rather than an update: the
+/// opening snapshot of a session is one event of all its orders.
+const MANY_ORDERS: usize = 1_000;
+
+type Source = DynReader<'static, BufReader<Box<dyn Read + Send>>>;
+
+/// A recorded market that is played again: a Databento DBN file of the
+/// market-by-order schema, plain or compressed with zstd.
+///
+/// Every instrument in it is published in three domains under its symbol:
+///
+/// | domain | rows or fields |
+/// |---|---|
+/// | `MARKET_BY_ORDER` | key: order id in decimal; `ORDER_PRC`, `ORDER_SIDE`, `ORDER_SIZE`, `QUOTIM_MS` |
+/// | `MARKET_BY_PRICE` | key: price and side, `4805.25B`; the same and `NO_ORD` |
+/// | `MARKET_PRICE` | best bid and ask with sizes, last trade, open, high, low, volume, number of trades, times |
+///
+/// Prices are exact, with two decimals or as many as they need. Times are
+/// milliseconds since midnight UTC.
+///
+/// The file is read as it is played. Records up to one that is the last of its
+/// event change the market at once, and come out as one [`Event`].
+///
+/// ```no_run
+/// use tapeline_feed::{Pace, Recording};
+///
+/// let mut recording = Recording::open("esh4.mbo.dbn.zst")?;
+/// let mut pace = Pace::new(1.0);
+/// let mut message = Vec::new();
+/// while let Some(event) = recording.next_event()? {
+///     let wait_until_ns = pace.due_ns(event.at_ns);
+///     for update in event.updates() {
+///         message.clear();
+///         update.append(5, None, &mut message)?;
+///         // Send the message at wait_until_ns after the start.
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Recording {
+    file: String,
+    decoder: DbnDecoder<Source>,
+    instruments: Vec<Instrument>,
+    /// The instrument whose event came out last; its touched state is stale.
+    last_event: Option<usize>,
+    payloads: Payloads,
+    is_at_end: bool,
+}
+
+/// One instrument of a recording.
+#[derive(Debug)]
+struct Instrument {
+    id: u32,
+    name: String,
+    book: Book,
+    touched: Touched,
+    time_ns: u64,
+}
+
+/// The payloads of one event, in the order of [`DOMAINS`].
+#[derive(Debug, Default)]
+struct Payloads {
+    bytes: [Vec<u8>; 3],
+    kinds: [Option<UpdateKind>; 3],
+}
+
+/// What happened to one instrument at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// The instrument's name.
+    pub name: &'a str,
+    /// When it was recorded, in nanoseconds since 1970 UTC.
+    pub at_ns: u64,
+    payloads: &'a Payloads,
+}
+
+impl<'a> Event<'a> {
+    /// What to publish: at most one message for each domain, none for a domain
+    /// that the event does not change.
+    pub fn updates(&self) -> impl Iterator<Item = Update<'a>> {
+        let Payloads { bytes, kinds } = self.payloads;
+        DOMAINS.into_iter().zip(kinds).zip(bytes).filter_map(|((domain, kind), bytes)| {
+            let payload = Encoded::new(items::container_type(domain), bytes);
+            Some(Update { domain, kind: (*kind)?, payload })
+        })
+    }
+}
+
+impl Recording {
+    /// Opens a file. Errors: it cannot be read, or is no DBN file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, FeedError> {
+        let file = path.as_ref().display().to_string();
+        match File::open(path) {
+            Ok(source) => Self::named(file, Box::new(source)),
+            Err(error) => Err(FeedError::Io { file, error }),
+        }
+    }
+
+    /// Reads a recording from anywhere.
+    pub fn read(source: impl Read + Send + 'static) -> Result<Self, FeedError> {
+        Self::named("the recording".to_owned(), Box::new(source))
+    }
+
+    fn named(file: String, source: Box<dyn Read + Send>) -> Result<Self, FeedError> {
+        let decoder = DynReader::new_inferred(source).and_then(DbnDecoder::new);
+        let decoder = match decoder {
+            Ok(decoder) => decoder,
+            Err(error) => return Err(FeedError::Recording { file, error }),
+        };
+        let instruments = instruments(decoder.metadata());
+        Ok(Self {
+            file,
+            decoder,
+            instruments,
+            last_event: None,
+            payloads: Payloads::default(),
+            is_at_end: false,
+        })
+    }
+
+    /// The names of the instruments that are known so far. A file names its
+    /// instruments up front; one that it does not name gets its number as its
+    /// name when it first comes up.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.instruments.iter().map(|instrument| instrument.name.as_str())
+    }
+
+    /// The book of an instrument as it is now.
+    pub fn book(&self, name: &str) -> Option<&Book> {
+        self.instrument(name).map(|instrument| &instrument.book)
+    }
+
+    fn instrument(&self, name: &str) -> Option<&Instrument> {
+        self.instruments.iter().find(|instrument| instrument.name == name)
+    }
+
+    /// Appends the item as it is now to `out`, as an encoded payload of the
+    /// container type that is returned; `None` for an item that is not in the
+    /// recording. It is consistent with all events that have come out.
+    ///
+    /// # Errors
+    /// The book has more than 65,535 orders, more than one message can carry.
+    pub fn image(
+        &self,
+        domain: Domain,
+        name: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<DataType>, FeedError> {
+        let Some(instrument) = self.instrument(name).filter(|_| DOMAINS.contains(&domain)) else {
+            return Ok(None);
+        };
+        match items::append_image(domain, name, &instrument.book, out) {
+            Ok(()) => Ok(Some(items::container_type(domain))),
+            Err(error) => Err(encode_error(name, error)),
+        }
+    }
+
+    /// Reads on to the end of the next event; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// The file is damaged or ends within a record, or the event does not fit
+    /// a message.
+    pub fn next_event(&mut self) -> Result<Option<Event<'_>>, FeedError> {
+        if let Some(at) = self.last_event.take() {
+            self.instruments[at].touched.clear();
+        }
+        let Some(at) = self.read_event()? else { return Ok(None) };
+        self.last_event = Some(at);
+        let instrument = &self.instruments[at];
+        if let Err(error) = self.payloads.write(instrument) {
+            return Err(encode_error(&instrument.name, error));
+        }
+        Ok(Some(Event {
+            name: &instrument.name,
+            at_ns: instrument.time_ns,
+            payloads: &self.payloads,
+        }))
+    }
+
+    /// Reads records until an instrument has an event; returns which one. At
+    /// the end of the file, what is left without an end is an event, too.
+    fn read_event(&mut self) -> Result<Option<usize>, FeedError> {
+        while !self.is_at_end {
+            let record = match self.decoder.decode_ref() {
+                Ok(record) => record,
+                Err(error) => {
+                    self.is_at_end = true;
+                    return Err(FeedError::Recording { file: self.file.clone(), error });
+                }
+            };
+            let Some(record) = record else {
+                self.is_at_end = true;
+                break;
+            };
+            let Some(record) = record.get::<MboMsg>() else { continue };
+            let at = place(&mut self.instruments, record.hd.instrument_id);
+            let instrument = &mut self.instruments[at];
+            instrument.apply(record);
+            if record.flags.is_last() && !instrument.touched.is_empty() {
+                return Ok(Some(at));
+            }
+        }
+        Ok(self.instruments.iter().position(|instrument| !instrument.touched.is_empty()))
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording")
+            .field("file", &self.file)
+            .field("instruments", &self.names().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+fn encode_error(item: &str, error: EncodeError) -> FeedError {
+    FeedError::Encode { item: item.to_owned(), error }
+}
+
+/// The instruments that the metadata names, in its order.
+fn instruments(metadata: &Metadata) -> Vec<Instrument> {
+    let mut instruments = Vec::new();
+    for mapping in &metadata.mappings {
+        for interval in &mapping.intervals {
+            // Numbers are mapped to symbols or symbols to numbers.
+            let (name, id) = match (interval.symbol.parse(), mapping.raw_symbol.parse()) {
+                (Ok(id), _) => (&mapping.raw_symbol, id),
+                (_, Ok(id)) => (&interval.symbol, id),
+                _ => continue,
+            };
+            if !instruments.iter().any(|known: &Instrument| known.id == id) {
+                instruments.push(Instrument::new(id, name.clone()));
+            }
+        }
+    }
+    instruments
+}
+
+/// Where the instrument of an id is; it is added if it is not known.
+fn place(instruments: &mut Vec<Instrument>, id: u32) -> usize {
+    if let Some(at) = instruments.iter().position(|instrument| instrument.id == id) {
+        return at;
+    }
+    instruments.push(Instrument::new(id, id.to_string()));
+    instruments.len() - 1
+}
+
+impl Instrument {
+    fn new(id: u32, name: String) -> Self {
+        Self { id, name, book: Book::new(), touched: Touched::default(), time_ns: 0 }
+    }
+
+    fn apply(&mut self, record: &MboMsg) {
+        self.time_ns = record.ts_recv;
+        if let Some(action) = action(record) {
+            self.book.apply_noting(&action, &mut self.touched);
+        }
+    }
+}
+
+/// What a record does to the book; `None` for what does nothing: fills, which
+/// cancels follow, and records without an action or a side.
+fn action(record: &MboMsg) -> Option<Action> {
+    let time_ns = record.hd.ts_event;
+    let side = match record.side as u8 {
+        b'B' => Some(Side::Bid),
+        b'A' => Some(Side::Ask),
+        _ => None,
+    };
+    let order = |side| Order { side, price_nano: record.price, size: record.size, time_ns };
+    match record.action as u8 {
+        b'A' => Some(Action::Add(record.order_id, order(side?))),
+        b'M' => Some(Action::Modify(record.order_id, order(side?))),
+        b'C' => Some(Action::Cancel { id: record.order_id, size: record.size, time_ns }),
+        b'R' => Some(Action::Clear),
+        b'T' => {
+            let (price_nano, size) = (record.price, record.size);
+            Some(Action::Trade(Trade { price_nano, size, time_ns }))
+        }
+        _ => None,
+    }
+}
+
+impl Payloads {
+    /// Writes what an event changes.
+    fn write(&mut self, instrument: &Instrument) -> Result<(), EncodeError> {
+        let Instrument { name, book, touched, time_ns, .. } = instrument;
+        let is_image = touched.is_cleared || touched.orders.len() > MANY_ORDERS;
+        let rows = (is_image || !touched.orders.is_empty())
+            .then_some(UpdateKind::Changes(UpdateType::UNSPECIFIED));
+        let price = items::price_update_type(book, touched).map(UpdateKind::Changes);
+        self.kinds = match is_image {
+            true => [Some(UpdateKind::Image); 3],
+            false => [rows, rows, price],
+        };
+        for ((domain, kind), out) in DOMAINS.into_iter().zip(self.kinds).zip(&mut self.bytes) {
+            out.clear();
+            match (kind, domain) {
+                (None, _) => {}
+                (Some(UpdateKind::Image), _) => items::append_image(domain, name, book, out)?,
+                (_, Domain::MARKET_BY_ORDER) => items::append_orders_update(book, touched, out)?,
+                (_, Domain::MARKET_BY_PRICE) => items::append_levels_update(book, touched, out)?,
+                _ => items::append_price_update(book, touched, *time_ns, out)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// When recorded events are due in a replay of some speed.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    speed: f64,
+    first_ns: Option<u64>,
+}
+
+impl Pace {
+    /// Recorded time passes `speed` times as fast; 1 is as recorded, infinity
+    /// as fast as possible.
+    pub const fn new(speed: f64) -> Self {
+        Self { speed, first_ns: None }
+    }
+
+    /// When an event is due, in nanoseconds after the first one; `at_ns` is
+    /// when it was recorded. The first call is for the first event.
+    pub fn due_ns(&mut self, at_ns: u64) -> u64 {
+        let first_ns = *self.first_ns.get_or_insert(at_ns);
+        (at_ns.saturating_sub(first_ns) as f64 / self.speed) as u64
+    }
+}
