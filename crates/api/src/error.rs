@@ -1,6 +1,6 @@
 //! What can go wrong, and what to do.
 
-use tapeline_channel::{ChannelError, Sent};
+use tapeline_channel::ChannelError;
 use tapeline_omm::post::TooManyPosts;
 use tapeline_omm::stream::Held;
 use tapeline_rwf::EncodeError;
@@ -55,17 +55,4 @@ pub enum ApiError {
     /// The message is larger than the connection allows.
     #[error("the message of {0} bytes is larger than the connection allows")]
     TooLarge(usize),
-}
-
-impl ApiError {
-    /// What became of a message of `len` bytes.
-    #[inline]
-    pub(crate) fn of_sent(sent: Sent, len: usize) -> Result<Sent, Self> {
-        match sent {
-            Sent::Queued | Sent::Slow => Ok(sent),
-            Sent::Full => Err(Self::Full),
-            Sent::Gone => Err(Self::NotConnected),
-            Sent::TooLarge => Err(Self::TooLarge(len)),
-        }
-    }
 }

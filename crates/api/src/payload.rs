@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_image_can_name_its_dictionary() {
-        let info = FieldListInfo { dictionary_id: 1, list_numberber: 79 };
+        let info = FieldListInfo { dictionary_id: 1, list_number: 79 };
         let bytes = written(&fields(|_| Ok(())).with_info(info));
         let data = Encoded::new(DataType::FIELD_LIST, &bytes);
         assert_eq!(data.field_list().expect("valid").info(), Some(info));

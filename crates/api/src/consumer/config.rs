@@ -32,7 +32,8 @@ pub struct ConsumerConfig {
     /// How long an item may be without an answer. Default 15 s.
     pub request_timeout: Duration,
     /// How long to wait before an item that was closed with recovery is
-    /// requested again. Default: not at all.
+    /// requested again. The first time after an image, or after it was opened,
+    /// it is requested at once. Default 1 s.
     pub retry_delay: Duration,
     /// Whether the open windows of services are obeyed. Default: yes.
     pub obey_open_window: bool,
@@ -72,7 +73,7 @@ impl ConsumerConfig {
             directory_timeout: usual_timeout,
             dictionary_timeout: usual_timeout,
             request_timeout: Duration::from_millis(StreamOptions::DEFAULT_REQUEST_TIMEOUT_MS),
-            retry_delay: Duration::ZERO,
+            retry_delay: Duration::from_secs(1),
             obey_open_window: true,
             post_ack_timeout: Duration::from_millis(PostTracker::DEFAULT_TIMEOUT_MS),
             max_outstanding_posts: PostTracker::DEFAULT_MAX_OUTSTANDING,

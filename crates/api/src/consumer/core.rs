@@ -353,7 +353,7 @@ impl Run<'_> {
     fn item_message(&mut self, handle: Handle, msg: &Msg<'_>) {
         let Some(item) = self.core.items.get_mut(handle) else { return };
         let reaction = item.stream.message(ms(self.now), msg);
-        item.note_group(msg);
+        item.note(msg);
         match msg {
             Msg::Update(update) => {
                 let is_held = item.stream.is_paused();

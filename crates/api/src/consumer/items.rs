@@ -45,6 +45,8 @@ pub(super) struct Item {
     /// Why it is not requested, as the user was told.
     pub(super) told: Option<State<'static>>,
     pub(super) group: Option<GroupId>,
+    /// How often it was requested since its last image.
+    pub(super) attempts: u32,
     /// The deadline that is in the table of deadlines.
     timer_ms: Option<u64>,
 }
@@ -184,6 +186,7 @@ impl Items {
             is_counted: false,
             told: None,
             group: None,
+            attempts: 0,
             timer_ms: None,
         }
     }

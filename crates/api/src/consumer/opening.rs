@@ -190,8 +190,12 @@ impl ConsumerCore {
     ) -> Option<ToProvider> {
         let item = self.items.get(handle)?;
         // What the provider obeys is known since the login only.
-        let options = self.stream_options(item.wish.streaming, item.wish.private);
+        let mut options = self.stream_options(item.wish.streaming, item.wish.private);
         let item = self.items.get_mut(handle)?;
+        if item.attempts == 0 {
+            options.retry_delay_ms = 0;
+        }
+        item.attempts += 1;
         let is_paused = item.stream.is_paused();
         item.stream = ConsumerStream::new(options);
         if is_paused {

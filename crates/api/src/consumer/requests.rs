@@ -7,12 +7,12 @@ use tapeline_omm::directory::Directory;
 use tapeline_omm::login::LoginFeatures;
 use tapeline_omm::stream::ToProvider;
 use tapeline_rssl::Time;
-use tapeline_rwf::{CloseMsg, Domain, MsgKey, PostMsg};
+use tapeline_rwf::{AckMsg, CloseMsg, Domain, MsgKey, PostMsg};
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, ms};
 use super::items::{Items, LOGIN_STREAM, Wish};
 use super::spec::{Handle, ItemChange, ItemInfo, ItemSpec, ServiceRef};
-use crate::{ApiError, GenericHead, Payload, PostHead};
+use crate::{ApiError, Flow, GenericHead, Payload, PostHead};
 
 /// The longest batch that goes into one request, in bytes of names.
 const MAX_BATCH_BYTES: usize = 32_000;
@@ -241,12 +241,18 @@ impl<'c> Requests<'c> {
         msg: &PostMsg<'_>,
         payload: &(impl Payload + ?Sized),
     ) -> Result<(), ApiError> {
-        let (sent, len) = self.core.send(self.out, |encoder| {
-            payload.write(encoder.begin(&(*msg).into(), payload.data_type())?)
-        })?;
-        ApiError::of_sent(sent, len)?;
         self.core.posts.sent(ms(self.now), msg)?;
-        Ok(())
+        let encoded = self.core.send(self.out, |encoder| {
+            payload.write(encoder.begin(&(*msg).into(), payload.data_type())?)
+        });
+        let sent = encoded.map_err(ApiError::from).and_then(|(sent, len)| Flow::of(sent, len));
+        if sent.is_err() {
+            // Nothing waits for the ack of what was not sent.
+            let ack_id = msg.post_id.unwrap_or_default();
+            let ack = AckMsg::new(msg.domain, msg.stream_id);
+            self.core.posts.acked(&AckMsg { ack_id, seq_num: msg.seq_num, ..ack });
+        }
+        sent.map(drop)
     }
 
     /// Sends a generic message on the stream of an item.
@@ -266,7 +272,7 @@ impl<'c> Requests<'c> {
         let (sent, len) = self.core.send(self.out, |encoder| {
             payload.write(encoder.begin(&msg.into(), payload.data_type())?)
         })?;
-        ApiError::of_sent(sent, len).map(drop)
+        Flow::of(sent, len).map(drop)
     }
 
     /// Logs out and closes the connection; nothing is tried again. Items are

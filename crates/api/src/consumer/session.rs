@@ -6,7 +6,7 @@ use tapeline_omm::directory::{
 use tapeline_omm::login::LoginMsg;
 use tapeline_omm::state::is_final;
 use tapeline_omm::{GroupId, ServiceGroup, StateBuf};
-use tapeline_rwf::{Domain, Msg, State, StreamState};
+use tapeline_rwf::{Domain, Msg, RefreshFlags, State, StreamState};
 
 use super::config::DictionarySource;
 use super::core::{Phase, Run, ms};
@@ -234,11 +234,11 @@ impl Item {
 
     /// Keeps the group that a message puts the item in: an image when it is
     /// complete, a status at once.
-    pub(super) fn note_group(&mut self, msg: &Msg<'_>) {
+    #[inline]
+    pub(super) fn note(&mut self, msg: &Msg<'_>) {
         let group_id = match msg {
-            Msg::Refresh(refresh)
-                if refresh.flags.contains(tapeline_rwf::RefreshFlags::REFRESH_COMPLETE) =>
-            {
+            Msg::Refresh(refresh) if refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE) => {
+                self.attempts = 0;
                 Some(refresh.group_id)
             }
             Msg::Status(status) => status.group_id,

@@ -13,14 +13,14 @@ use tapeline_rwf::{
 use super::core::{CUT_OFF, ProviderCore, ProviderOutputs, Stream};
 use super::event::{PostReceipt, StreamHandle, StreamInfo};
 use crate::scratch::Scratch;
-use crate::{ApiError, GenericHead, Payload, RefreshHead, StatusHead, UpdateHead};
+use crate::{ApiError, Flow, GenericHead, Payload, RefreshHead, StatusHead, UpdateHead};
 
 /// What a provider can send, at any time and also while it is told of an
 /// event.
 ///
 /// Sending copies the message into the client's output. A client whose output
 /// is full is cut off, since it would miss the message for good:
-/// [`ApiError::Full`]. [`Sent::Slow`] is the warning before.
+/// [`ApiError::Full`]. [`Flow::Slow`] is the warning before.
 pub struct Responses<'c> {
     core: &'c mut ProviderCore,
     out: &'c mut dyn ProviderOutputs,
@@ -42,7 +42,7 @@ impl<'c> Responses<'c> {
         stream: StreamHandle,
         head: &RefreshHead<'_>,
         payload: &(impl Payload + ?Sized),
-    ) -> Result<Sent, ApiError> {
+    ) -> Result<Flow, ApiError> {
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         let allowed = known.rules.image(head.part, &head.state)?;
         let domain = known.key.as_ref().domain;
@@ -68,7 +68,7 @@ impl<'c> Responses<'c> {
         stream: StreamHandle,
         head: &UpdateHead<'_>,
         payload: &(impl Payload + ?Sized),
-    ) -> Result<Sent, ApiError> {
+    ) -> Result<Flow, ApiError> {
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         let allowed = known.allow_update()?;
         let domain = known.key.as_ref().domain;
@@ -92,7 +92,7 @@ impl<'c> Responses<'c> {
         &mut self,
         stream: StreamHandle,
         head: &StatusHead<'_>,
-    ) -> Result<Sent, ApiError> {
+    ) -> Result<Flow, ApiError> {
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         let allowed = known.rules.status(head.state.as_ref())?;
         let domain = known.key.as_ref().domain;
@@ -115,7 +115,7 @@ impl<'c> Responses<'c> {
         stream: StreamHandle,
         code: StateCode,
         text: &str,
-    ) -> Result<Sent, ApiError> {
+    ) -> Result<Flow, ApiError> {
         self.status(stream, &StatusHead::closed(code, text))
     }
 
@@ -127,14 +127,14 @@ impl<'c> Responses<'c> {
         stream: StreamHandle,
         head: &GenericHead<'_>,
         payload: &(impl Payload + ?Sized),
-    ) -> Result<Sent, ApiError> {
+    ) -> Result<Flow, ApiError> {
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         known.rules.other()?;
         let msg = head.msg(known.key.as_ref().domain, known.stream_id);
         let message = self.core.scratch.encode(|encoder| {
             payload.write(encoder.begin(&msg.into(), payload.data_type())?)
         })?;
-        let sent = ApiError::of_sent(self.out.send(known.client, message), message.len());
+        let sent = Flow::of(self.out.send(known.client, message), message.len());
         self.settle(stream, sent)
     }
 
@@ -148,13 +148,13 @@ impl<'c> Responses<'c> {
     /// Errors: as of the function for the class;
     /// [`ApiError::Prepared`] when it is of another class or cannot be read.
     #[inline]
-    pub fn send(&mut self, stream: StreamHandle, message: &[u8]) -> Result<Sent, ApiError> {
+    pub fn send(&mut self, stream: StreamHandle, message: &[u8]) -> Result<Flow, ApiError> {
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         let header = MsgHeader::decode(message).map_err(|_| ApiError::Prepared("it is no RWF"))?;
         if header.class == tapeline_rwf::MsgClass::Update && !known.needs_rewrite() {
             known.allow_update()?;
             let sent = self.out.send_on(known.client, known.stream_id, message);
-            let sent = ApiError::of_sent(sent, message.len());
+            let sent = Flow::of(sent, message.len());
             return self.settle(stream, sent);
         }
         self.send_rewritten(stream, message)
@@ -178,7 +178,7 @@ impl<'c> Responses<'c> {
     }
 
     /// Sends what has to be changed for its receiver.
-    fn send_rewritten(&mut self, stream: StreamHandle, message: &[u8]) -> Result<Sent, ApiError> {
+    fn send_rewritten(&mut self, stream: StreamHandle, message: &[u8]) -> Result<Flow, ApiError> {
         let msg = Msg::decode(message).map_err(|_| ApiError::Prepared("it is no RWF"))?;
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         let stream_id = known.stream_id;
@@ -225,8 +225,8 @@ impl<'c> Responses<'c> {
     fn settle(
         &mut self,
         stream: StreamHandle,
-        sent: Result<Sent, ApiError>,
-    ) -> Result<Sent, ApiError> {
+        sent: Result<Flow, ApiError>,
+    ) -> Result<Flow, ApiError> {
         let Some(known) = self.core.streams.get(stream.0) else { return sent };
         if matches!(sent, Err(ApiError::Full)) {
             self.out.close(known.client, CUT_OFF);
@@ -278,7 +278,7 @@ impl<'c> Responses<'c> {
         if sent == Sent::Full {
             self.out.close(receipt.client, CUT_OFF);
         }
-        ApiError::of_sent(sent, message.len()).map(drop)
+        Flow::of(sent, message.len()).map(drop)
     }
 
     /// Changes services, for everybody who has the directory. `ADD`, `UPDATE`
@@ -405,19 +405,19 @@ fn write(
     cut_down: &mut Vec<u8>,
     out: &mut dyn ProviderOutputs,
     encode: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
-) -> Result<Sent, ApiError> {
+) -> Result<Flow, ApiError> {
     let message = &*scratch.encode(encode)?;
     let message = match &stream.view {
         None => message,
         Some(view) => match project(view, message, cut_down) {
             Some(Some(len)) => &cut_down[..len],
             // Nothing is left of the update.
-            Some(None) => return Ok(Sent::Queued),
+            Some(None) => return Ok(Flow::Free),
             // What cannot be cut down goes whole.
             None => message,
         },
     };
-    ApiError::of_sent(out.send(stream.client, message), message.len())
+    Flow::of(out.send(stream.client, message), message.len())
 }
 
 /// Cuts a message down; `None` when it cannot be.

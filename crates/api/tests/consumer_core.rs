@@ -1,0 +1,594 @@
+//! A consumer, its server simulated in memory, message by message.
+
+use std::time::Duration;
+
+use tapeline_api::{
+    ApiError, ConsumerConfig, ConsumerCore, ConsumerEvent, ConsumerInput, ConsumerOutputs, Handle,
+    ItemChange, ItemSpec, Login, PostHead, Requests, Server, ServiceSpec,
+};
+use tapeline_channel::Sent;
+use tapeline_omm::batch::Batch;
+use tapeline_omm::directory::{
+    Directory, DirectoryFilter, DirectoryRequest, DirectoryUpdate, FilterContent, FilterEntry,
+    ServiceEntry, ServiceGroupInfo, ServiceState,
+};
+use tapeline_omm::login::{LoginRefresh, LoginRtt};
+use tapeline_omm::market::{Part, image, status};
+use tapeline_omm::{GroupId, StateBuf};
+use tapeline_rssl::Time;
+use tapeline_rwf::{
+    DataState, DataType, Domain, EncodeError, Encoded, Encoder, Msg, RefreshMsg, RequestFlags,
+    RequestMsg, State, StateCode, StreamState, UpdateMsg,
+};
+
+#[derive(Debug, Default)]
+struct Wire {
+    dialled: Vec<usize>,
+    sent: Vec<Vec<u8>>,
+    disconnected: Vec<String>,
+    is_full: bool,
+}
+
+impl ConsumerOutputs for Wire {
+    fn connect(&mut self, server: usize) {
+        self.dialled.push(server);
+    }
+
+    fn send(&mut self, message: &[u8]) -> Sent {
+        if self.is_full {
+            return Sent::Full;
+        }
+        self.sent.push(message.to_vec());
+        Sent::Queued
+    }
+
+    fn disconnect(&mut self, reason: &str) {
+        self.disconnected.push(reason.to_owned());
+    }
+}
+
+/// A consumer, and all that it was told.
+struct Sim {
+    core: ConsumerCore,
+    wire: Wire,
+    told: Vec<String>,
+    now: Time,
+}
+
+fn text(state: State<'_>) -> String {
+    tapeline_omm::state::MessageApiText(state).to_string()
+}
+
+fn in_words(event: ConsumerEvent<'_>) -> Option<String> {
+    let index = |handle: Handle| handle.index();
+    Some(match event {
+        ConsumerEvent::Up { server } => format!("up {server}"),
+        ConsumerEvent::Down { server, reason, .. } => format!("down {server}: {reason}"),
+        ConsumerEvent::Ready => "ready".to_owned(),
+        ConsumerEvent::Directory { changes } => format!("{} directory changes", changes.len()),
+        ConsumerEvent::Refresh { handle, msg } => {
+            format!("{}: refresh {}", index(handle), text(msg.state))
+        }
+        ConsumerEvent::Update { handle, .. } => format!("{}: update", index(handle)),
+        ConsumerEvent::Status { handle, msg } => {
+            format!("{}: {}", index(handle), msg.state.map(text).unwrap_or_default())
+        }
+        ConsumerEvent::Ack { msg, .. } => format!(
+            "ack {} {}",
+            msg.ack_id,
+            msg.text.map(String::from_utf8_lossy).unwrap_or_default()
+        ),
+        ConsumerEvent::Login { .. }
+        | ConsumerEvent::Dictionary { .. }
+        | ConsumerEvent::Generic { .. } => return None,
+    })
+}
+
+fn encoded(write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Vec<u8> {
+    let mut buffer = vec![0; 8192];
+    let mut encoder = Encoder::new(&mut buffer);
+    write(&mut encoder).expect("valid");
+    encoder.finish_bytes().expect("room").to_vec()
+}
+
+fn directory() -> Directory {
+    let mut directory = Directory::default();
+    let services = vec![ServiceSpec::new(1, "FEED").entry()];
+    let _ = directory.apply_update(&DirectoryUpdate::new(2, services));
+    directory
+}
+
+impl Sim {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut ConsumerConfig)) -> Self {
+        let servers = [Server::new("a", 1), Server::new("b", 1)];
+        let mut config = ConsumerConfig::new(servers, Login::new("user"));
+        change(&mut config);
+        let core = ConsumerCore::new(config);
+        Self { core, wire: Wire::default(), told: Vec::new(), now: Time::ZERO }
+    }
+
+    fn input(&mut self, input: ConsumerInput<'_>) {
+        let told = &mut self.told;
+        let mut note =
+            |event: ConsumerEvent<'_>, _: &mut Requests<'_>| told.extend(in_words(event));
+        self.core.handle(self.now, input, &mut self.wire, &mut note);
+    }
+
+    fn message(&mut self, message: &[u8]) {
+        self.input(ConsumerInput::Message(message));
+    }
+
+    fn msg<'m>(&mut self, msg: impl Into<Msg<'m>>) {
+        let msg = msg.into();
+        let bytes = encoded(|encoder| encoder.message(&msg));
+        self.message(&bytes);
+    }
+
+    fn time(&mut self) {
+        let told = &mut self.told;
+        let mut note =
+            |event: ConsumerEvent<'_>, _: &mut Requests<'_>| told.extend(in_words(event));
+        self.core.handle_timeout(self.now, &mut self.wire, &mut note);
+    }
+
+    fn after(&mut self, wait: Duration) {
+        self.now = self.now.after(wait);
+        self.time();
+    }
+
+    fn ask<R>(&mut self, ask: impl FnOnce(&mut Requests<'_>) -> R) -> R {
+        let asked = ask(&mut self.core.requests(self.now, &mut self.wire));
+        self.time();
+        asked
+    }
+
+    fn open(&mut self, name: &str) -> Handle {
+        self.ask(|requests| requests.open(&ItemSpec::new("FEED", name))).expect("room")
+    }
+
+    /// Logs in, with what the provider can do.
+    fn log_in(&mut self, change: impl FnOnce(&mut LoginRefresh)) {
+        self.time();
+        self.input(ConsumerInput::Opened);
+        let login = self.wire.sent.pop().expect("a login");
+        let Ok(Msg::Request(login)) = Msg::decode(&login) else { panic!("a login") };
+        let login = tapeline_omm::login::LoginRequest::decode(&login).expect("a login");
+        let mut refresh = LoginRefresh::accept(&login, "");
+        change(&mut refresh);
+        let bytes = encoded(|encoder| refresh.encode(encoder));
+        self.message(&bytes);
+    }
+
+    fn ready(&mut self) {
+        self.ready_with(|_| {});
+    }
+
+    fn ready_with(&mut self, change: impl FnOnce(&mut LoginRefresh)) {
+        self.log_in(change);
+        let request = self.wire.sent.pop().expect("a directory request");
+        let Ok(Msg::Request(request)) = Msg::decode(&request) else { panic!("a request") };
+        let request = DirectoryRequest::decode(&request).expect("a directory request");
+        assert!(request.streaming && request.filter == DirectoryFilter::USUAL);
+        let refresh = directory().refresh(&request, &State::open_ok(""));
+        let bytes = encoded(|encoder| refresh.encode(encoder));
+        self.message(&bytes);
+    }
+
+    fn service(&mut self, filter: FilterEntry) {
+        let update = DirectoryUpdate::new(2, vec![ServiceEntry::update(1, vec![filter])]);
+        let bytes = encoded(|encoder| update.encode(encoder));
+        self.message(&bytes);
+    }
+
+    fn image(&mut self, stream_id: i32) {
+        self.msg(image(Domain::MARKET_PRICE, stream_id, None, true, Part::ONLY));
+    }
+
+    fn told(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.told)
+    }
+
+    /// What was sent since the last look.
+    fn sent(&mut self) -> Vec<String> {
+        let sent = core::mem::take(&mut self.wire.sent);
+        sent.iter().map(|bytes| describe(&Msg::decode(bytes).expect("a message"))).collect()
+    }
+}
+
+fn describe(msg: &Msg<'_>) -> String {
+    let name = msg.key().and_then(|key| key.name).map(String::from_utf8_lossy);
+    let mut line = format!("{} {}", msg.class(), msg.stream_id());
+    if let Some(name) = name {
+        line = format!("{line} {name}");
+    }
+    if let Msg::Request(RequestMsg { flags, .. }) = msg {
+        for (flag, word) in [
+            (RequestFlags::PAUSE, "pause"),
+            (RequestFlags::NO_REFRESH, "no-refresh"),
+            (RequestFlags::HAS_BATCH, "batch"),
+            (RequestFlags::HAS_VIEW, "view"),
+        ] {
+            if flags.contains(flag) {
+                line = format!("{line} {word}");
+            }
+        }
+    }
+    line
+}
+
+const SUSPECT: &str = "Open / Suspect / None";
+
+#[test]
+fn login_directory_and_items_follow_each_other_and_items_are_asked_for_in_order() {
+    let mut sim = Sim::new();
+    for name in ["B", "A", "C"] {
+        sim.open(name);
+    }
+    assert!(sim.sent().is_empty());
+    sim.ready();
+    assert_eq!(sim.told(), ["up 0", "1 directory changes", "ready"]);
+    assert_eq!(sim.sent(), ["REQUEST 5 B", "REQUEST 6 A", "REQUEST 7 C"]);
+}
+
+#[test]
+fn a_request_names_service_quality_and_priority() {
+    let mut sim = Sim::new();
+    sim.ready();
+    let spec = ItemSpec::new("FEED", "A").priority(3, 9);
+    sim.ask(|requests| requests.open(&spec)).expect("room");
+    let bytes = sim.wire.sent.pop().expect("a request");
+    let Ok(Msg::Request(request)) = Msg::decode(&bytes) else { panic!("a request") };
+    assert_eq!(request.key.service_id, Some(1));
+    assert_eq!(request.qos, Some(tapeline_rwf::Qos::REALTIME_TICK_BY_TICK));
+    assert_eq!(request.worst_qos, None);
+    assert_eq!(request.priority, Some(tapeline_rwf::Priority { class: 3, count: 9 }));
+    assert_eq!(request.flags & RequestFlags::STREAMING, RequestFlags::STREAMING);
+}
+
+#[test]
+fn a_lost_connection_is_told_in_the_order_of_the_vendors_library() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.open("A");
+    sim.open("B");
+    sim.image(5);
+    sim.told();
+    sim.input(ConsumerInput::Closed { reason: "gone" });
+    let down = format!("{SUSPECT} / 'channel down.'");
+    assert_eq!(
+        sim.told(),
+        ["down 0: gone".to_owned(), "1 directory changes".into(), format!("0: {down}"), format!("1: {down}")]
+    );
+    sim.sent();
+    sim.ready();
+    assert_eq!(sim.wire.dialled, [0, 1]);
+    assert_eq!(sim.sent(), ["REQUEST 5 A", "REQUEST 6 B"]);
+}
+
+#[test]
+fn states_of_a_service_and_of_groups_reach_the_items_they_are_for() {
+    let mut sim = Sim::new();
+    sim.ready();
+    for (stream_id, group) in [(5, 1), (6, 2), (7, 2)] {
+        sim.open("ITEM");
+        let group_id = &[0, group];
+        let refresh = image(Domain::MARKET_PRICE, stream_id, None, true, Part::ONLY);
+        sim.msg(RefreshMsg { group_id, ..refresh });
+    }
+    sim.told();
+    let state = |text: &str| {
+        StateBuf::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, text)
+    };
+    let id = |group: u8| GroupId::try_from(&[0, group][..]).expect("short");
+    let group = |group, merged: Option<u8>, status: Option<StateBuf>| {
+        FilterEntry::update(FilterContent::Group(ServiceGroupInfo {
+            group: Some(id(group)),
+            merged_to_group: merged.map(id),
+            status,
+        }))
+    };
+    sim.service(group(2, None, Some(state("two"))));
+    let told = |item, text| format!("{item}: {SUSPECT} / '{text}'");
+    assert_eq!(sim.told()[1..], [told(1, "two"), told(2, "two")]);
+    sim.service(group(2, Some(1), None));
+    sim.told();
+    sim.service(group(2, None, Some(state("nobody"))));
+    sim.service(group(1, None, Some(state("all"))));
+    let all = [told(0, "all"), told(1, "all"), told(2, "all")];
+    assert_eq!(sim.told()[2..], all);
+    let with_status =
+        ServiceState { status: Some(state("service")), ..ServiceState::new(true, true) };
+    sim.service(FilterEntry::update(FilterContent::State(with_status)));
+    assert_eq!(sim.told()[1..], [0, 1, 2].map(|item| told(item, "service")));
+}
+
+#[test]
+fn a_service_that_is_deleted_takes_its_items_along_until_it_comes_back() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.open("A");
+    sim.image(5);
+    sim.told();
+    sim.sent();
+    let gone = DirectoryUpdate::new(2, vec![ServiceEntry::delete(1)]);
+    let bytes = encoded(|encoder| gone.encode(encoder));
+    sim.message(&bytes);
+    assert_eq!(
+        sim.told(),
+        [
+            "1 directory changes".to_owned(),
+            format!("0: {SUSPECT} / 'Service for this item was lost.'"),
+            format!("0: {SUSPECT} / 'Service not available'"),
+        ]
+    );
+    assert_eq!(sim.sent(), ["CLOSE 5"]);
+    let back = DirectoryUpdate::new(2, vec![ServiceSpec::new(9, "FEED").entry()]);
+    let bytes = encoded(|encoder| back.encode(encoder));
+    sim.message(&bytes);
+    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+}
+
+#[test]
+fn an_item_that_is_closed_with_recovery_again_and_again_is_asked_for_ever_slower() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.open("A");
+    sim.sent();
+    let state =
+        State::new(StreamState::CLOSED_RECOVER, DataState::SUSPECT, StateCode::NONE, "later");
+    sim.msg(status(Domain::MARKET_PRICE, 5, state));
+    assert_eq!(sim.sent(), ["REQUEST 5 A"], "at once");
+    sim.msg(status(Domain::MARKET_PRICE, 5, state));
+    assert!(sim.sent().is_empty(), "not at once");
+    sim.after(Duration::from_millis(999));
+    assert!(sim.sent().is_empty());
+    sim.after(Duration::from_millis(1));
+    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+    sim.image(5);
+    sim.msg(status(Domain::MARKET_PRICE, 5, state));
+    sim.after(Duration::from_secs(1));
+    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+    sim.image(5);
+}
+
+#[test]
+fn a_request_without_an_answer_is_closed_and_made_again() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.open("A");
+    sim.sent();
+    sim.told();
+    sim.after(Duration::from_millis(14_999));
+    assert!(sim.told().is_empty());
+    sim.after(Duration::from_millis(1));
+    assert_eq!(sim.told(), ["0: Open / Suspect / Timeout / 'Request timeout'"]);
+    assert_eq!(sim.sent(), ["CLOSE 5", "REQUEST 5 A"]);
+}
+
+#[test]
+fn the_stream_of_a_closed_item_rests_before_it_is_used_again() {
+    let mut sim = Sim::new();
+    sim.ready();
+    let first = sim.open("A");
+    sim.ask(|requests| requests.close(first));
+    sim.open("B");
+    sim.image(5);
+    assert_eq!(sim.sent(), ["REQUEST 5 A", "CLOSE 5", "REQUEST 6 B"]);
+    assert!(!sim.told().iter().any(|told| told.contains("refresh")), "the image was for A");
+    sim.now = sim.now.after(Duration::from_secs(10));
+    sim.image(6);
+    sim.time();
+    sim.open("C");
+    assert_eq!(sim.sent(), ["REQUEST 5 C"]);
+}
+
+#[test]
+fn a_batch_is_one_message_and_its_items_have_the_streams_behind_it() {
+    let mut sim = Sim::new();
+    sim.ready_with(|refresh| refresh.features.support_batch_requests = Some(1));
+    let spec = ItemSpec::new("FEED", "");
+    let items = sim.ask(|requests| requests.open_batch(&spec, &["A", "B"])).expect("room");
+    assert_eq!(items.iter().map(|item| item.index()).collect::<Vec<_>>(), [1, 2]);
+    let bytes = sim.wire.sent.pop().expect("a request");
+    assert!(sim.wire.sent.is_empty());
+    let Ok(Msg::Request(request)) = Msg::decode(&bytes) else { panic!("a request") };
+    let Ok(Some(Batch::Items(names))) = Batch::of_request(&request) else { panic!("a batch") };
+    assert_eq!(names.iter().collect::<Vec<_>>(), [b"A", b"B"]);
+    assert_eq!((request.stream_id, request.key.service_id), (5, Some(1)));
+    sim.told();
+    sim.msg(status(Domain::MARKET_PRICE, 5, tapeline_omm::batch::BATCH_DONE));
+    sim.image(6);
+    sim.image(7);
+    assert_eq!(
+        sim.told(),
+        ["1: refresh Open / Ok / None / ''", "2: refresh Open / Ok / None / ''"]
+    );
+    assert_eq!(sim.ask(|requests| requests.open_items()), 2);
+}
+
+#[test]
+fn a_batch_that_is_refused_is_asked_for_one_by_one_and_so_is_one_after_a_loss() {
+    let mut sim = Sim::new();
+    let batches = |refresh: &mut LoginRefresh| refresh.features.support_batch_requests = Some(1);
+    sim.ready_with(batches);
+    let spec = ItemSpec::new("FEED", "");
+    sim.ask(|requests| requests.open_batch(&spec, &["A", "B"])).expect("room");
+    assert_eq!(sim.sent(), ["REQUEST 5 batch"]);
+    let refused =
+        State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::USAGE_ERROR, "no");
+    sim.msg(status(Domain::MARKET_PRICE, 5, refused));
+    assert_eq!(sim.sent(), ["REQUEST 6 A", "REQUEST 7 B"]);
+    sim.ask(|requests| requests.open_batch(&spec, &["C", "D"])).expect("room");
+    assert_eq!(sim.sent(), ["REQUEST 8 batch"]);
+    sim.input(ConsumerInput::Closed { reason: "gone" });
+    sim.sent();
+    sim.ready_with(batches);
+    assert_eq!(sim.sent(), ["REQUEST 6 A", "REQUEST 7 B", "REQUEST 9 C", "REQUEST 10 D"]);
+    assert_eq!(sim.ask(|requests| requests.open_items()), 4);
+}
+
+#[test]
+fn a_change_waits_for_the_image_that_is_on_its_way() {
+    let mut sim = Sim::new();
+    sim.ready_with(|refresh| {
+        refresh.features.support_view_requests = Some(true);
+        refresh.features.support_optimized_pause_resume = Some(true);
+    });
+    let item = sim.open("A");
+    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+    let view = tapeline_omm::view::View::of_fields([22]);
+    let change = ItemChange { view: Some(Some(view)), ..ItemChange::default() };
+    sim.ask(|requests| requests.change(item, change)).expect("open");
+    assert!(sim.sent().is_empty());
+    sim.image(5);
+    assert_eq!(sim.sent(), ["REQUEST 5 A view"]);
+    sim.image(5);
+    sim.ask(|requests| requests.pause(item)).expect("open");
+    assert_eq!(sim.sent(), ["REQUEST 5 A pause no-refresh view"]);
+    let priority = Some(tapeline_rwf::Priority { class: 2, count: 1 });
+    let change = ItemChange { priority, ..ItemChange::default() };
+    sim.ask(|requests| requests.change(item, change)).expect("open");
+    assert_eq!(sim.sent(), ["REQUEST 5 A pause no-refresh view"]);
+}
+
+#[test]
+fn a_view_stays_here_where_the_provider_honours_none() {
+    let mut sim = Sim::new();
+    sim.ready();
+    let spec = ItemSpec::new("FEED", "A").fields([22]);
+    sim.ask(|requests| requests.open(&spec)).expect("room");
+    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+}
+
+#[test]
+fn updates_of_a_paused_item_are_held_here_where_the_provider_obeys_no_pause() {
+    let mut sim = Sim::new();
+    sim.ready();
+    let item = sim.open("A");
+    sim.image(5);
+    sim.told();
+    sim.sent();
+    sim.ask(|requests| requests.pause(item)).expect("open");
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+    assert!(sim.told().is_empty() && sim.sent().is_empty());
+    sim.ask(|requests| requests.resume(item)).expect("open");
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+    assert_eq!(sim.told(), ["0: update"]);
+}
+
+#[test]
+fn a_post_without_an_ack_is_refused_here_in_the_end() {
+    let mut sim = Sim::with(|config| config.max_outstanding_posts = 1);
+    sim.ready_with(|refresh| refresh.features.support_post = Some(true));
+    let item = sim.open("A");
+    sim.image(5);
+    sim.told();
+    let payload = Encoded::new(DataType::OPAQUE, b"x");
+    let post = |sim: &mut Sim| {
+        sim.ask(|requests| requests.post(item, &PostHead::default(), &payload))
+    };
+    assert_eq!(post(&mut sim).expect("sent"), 1);
+    sim.sent();
+    assert!(matches!(post(&mut sim), Err(ApiError::TooManyPosts(_))));
+    assert!(sim.sent().is_empty());
+    sim.after(Duration::from_secs(15));
+    assert_eq!(sim.told(), ["ack 1 No Ack received for PostMsg with postId = 1"]);
+}
+
+#[test]
+fn round_trips_are_measured_by_sending_the_message_back() {
+    let mut sim = Sim::new();
+    sim.ready();
+    let rtt = LoginRtt { stream_id: 1, ticks: 77, round_trip_latency: None, tcp_retrans: None };
+    let bytes = encoded(|encoder| rtt.encode(encoder));
+    sim.message(&bytes);
+    assert_eq!(sim.wire.sent, [bytes]);
+}
+
+#[test]
+fn what_is_no_message_is_counted_and_nothing_else_suffers() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.open("A");
+    for junk in [&b""[..], b"\x00", &[0xFF; 40]] {
+        sim.message(junk);
+    }
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 99));
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, -1));
+    sim.image(5);
+    assert_eq!(sim.core.malformed_messages(), 3);
+    assert_eq!(sim.told().last().map(String::as_str), Some("0: refresh Open / Ok / None / ''"));
+}
+
+#[test]
+fn a_backlog_that_is_full_ends_the_connection() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.told();
+    sim.wire.is_full = true;
+    sim.open("A");
+    assert_eq!(sim.wire.disconnected.len(), 1);
+    assert!(sim.told()[0].starts_with("down 0: the server reads too slowly"));
+    sim.wire.is_full = false;
+    sim.wire.sent.clear();
+    sim.ready();
+    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+}
+
+#[test]
+fn a_directory_that_is_closed_is_asked_for_again_once() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.sent();
+    let closed = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NONE, "");
+    sim.msg(status(Domain::SOURCE, 2, closed));
+    assert_eq!(sim.sent(), ["REQUEST 2"]);
+    assert!(sim.wire.disconnected.is_empty());
+    sim.msg(status(Domain::SOURCE, 2, closed));
+    assert_eq!(sim.wire.disconnected, ["the directory was closed"]);
+}
+
+#[test]
+fn a_login_without_an_answer_goes_to_the_next_server() {
+    let mut sim = Sim::new();
+    sim.time();
+    sim.input(ConsumerInput::Opened);
+    sim.after(Duration::from_secs(45));
+    assert_eq!(sim.wire.disconnected, ["the login got no answer in time"]);
+    sim.time();
+    assert_eq!(sim.wire.dialled, [0, 1]);
+}
+
+#[test]
+fn items_can_be_opened_and_closed_while_events_are_told() {
+    let mut sim = Sim::new();
+    sim.ready();
+    sim.open("A");
+    let bytes = encoded(|encoder| {
+        encoder.message(&image(Domain::MARKET_PRICE, 5, None, true, Part::ONLY).into())
+    });
+    let mut opened = None;
+    let mut chain = |event: ConsumerEvent<'_>, requests: &mut Requests<'_>| {
+        if let ConsumerEvent::Refresh { handle, .. } = event {
+            requests.close(handle);
+            opened = requests.open(&ItemSpec::new("FEED", "B")).ok();
+        }
+    };
+    sim.core.handle(sim.now, ConsumerInput::Message(&bytes), &mut sim.wire, &mut chain);
+    assert_eq!(opened.map(Handle::index), Some(1));
+    assert_eq!(sim.sent(), ["REQUEST 5 A", "CLOSE 5", "REQUEST 6 B"]);
+}
+
+#[test]
+fn there_are_no_more_items_than_the_limit() {
+    let mut sim = Sim::with(|config| config.max_items = 2);
+    sim.open("A");
+    let spec = ItemSpec::new("FEED", "");
+    let two = sim.ask(|requests| requests.open_batch(&spec, &["B", "C"]));
+    assert!(matches!(two, Err(ApiError::TooManyItems { limit: 2 })));
+    sim.open("B");
+}
