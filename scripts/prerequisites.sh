@@ -15,6 +15,8 @@ cd "$(dirname "$0")/.."
 level=${1:-build}
 cmake_least=3.30
 tools=.tools
+# Where ip and nft are, also for those who do not have it in their path.
+PATH=$PATH:/usr/sbin:/sbin
 
 has_command() { type -P "$1" > /dev/null; }
 

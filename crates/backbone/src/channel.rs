@@ -99,7 +99,7 @@ impl Channels {
             Role::Hub => self.term_bytes.unwrap_or(settings.data_term_bytes),
             Role::Server => settings.request_term_bytes,
         };
-        let mtu_bytes = self.mtu_bytes.unwrap_or_else(|| match self.media {
+        let mtu_bytes = self.mtu_bytes.unwrap_or(match self.media {
             Media::Ipc => settings.ipc_mtu_bytes,
             _ => settings.mtu_bytes,
         });

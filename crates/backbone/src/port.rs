@@ -102,10 +102,20 @@ impl<S: Sink, R: Source> Port<S, R> {
 
     fn say_presence(&mut self, flags: FrameFlags) {
         let Self { outbound, peers, settings, presence, .. } = self;
-        write_presence(presence, settings.role, &settings.name, peers.seen());
-        outbound.publish_presence(flags, presence);
-        self.peers.news = false;
+        say_presence(outbound, peers, settings, presence, flags);
     }
+}
+
+fn say_presence<S: Sink>(
+    outbound: &mut Outbound<S>,
+    peers: &mut Peers,
+    settings: &PortSettings,
+    body: &mut Vec<u8>,
+    flags: FrameFlags,
+) {
+    write_presence(body, settings.role, &settings.name, peers.seen());
+    outbound.publish_presence(flags, body);
+    peers.news = false;
 }
 
 impl<S: Sink, R: Source> Bus for Port<S, R> {
@@ -125,7 +135,7 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
         limit: usize,
         mut on_event: impl FnMut(BusEvent<'_>, &mut Self::Outbound),
     ) -> usize {
-        let Self { outbound, source, peers, gone, inbound, .. } = self;
+        let Self { outbound, source, peers, gone, inbound, settings, presence, left, .. } = self;
         let read = source.poll(now, limit, |frame| {
             inbound.received += 1;
             let Some((header, links, body)) = FrameHeader::decode_linked(frame) else {
@@ -140,6 +150,11 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
             }
             if let Some(meeting) = verdict.up {
                 outbound.meet(meeting);
+                if !*left {
+                    // It may not know yet that it is heard, and would not read
+                    // what the owner now says to all.
+                    say_presence(outbound, peers, settings, presence, FrameFlags::empty());
+                }
                 let name = peers.name(header.sender);
                 on_event(BusEvent::PeerUp { peer: header.sender, name }, outbound);
             }

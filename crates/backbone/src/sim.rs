@@ -171,7 +171,9 @@ impl World {
             return Offer::Unheard;
         }
         let mut frame = head.to_vec();
-        parts.iter().for_each(|part| frame.extend_from_slice(part));
+        for part in parts {
+            frame.extend_from_slice(part);
+        }
         for to in receivers {
             self.carry(from, to, &frame);
         }

@@ -2,11 +2,13 @@
 
 mod support;
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{Clock, Heard, Member};
 use tapeline_backbone::{
-    Bus, Channels, Driver, Engine, EngineSettings, FrameHeader, Incarnation, Kind, Published, Role,
+    Bus, Channels, Driver, Engine, EngineSettings, FrameHeader, Incarnation, Kind, PortSettings,
+    Published, Role,
 };
 
 fn small_terms() -> EngineSettings {
@@ -32,7 +34,9 @@ fn turn(
 ) {
     clock.wait(|now| {
         engine.work(now);
-        members.iter_mut().for_each(|member| member.turn(now));
+        for member in members.iter_mut() {
+            member.turn(now);
+        }
         until(members)
     });
 }
@@ -93,4 +97,234 @@ fn requests_and_data_flow_over_multicast() {
     if support::loopback_multicasts() {
         requests_and_data_flow("aeron:udp?endpoint=224.0.1.77:41220|interface=127.0.0.1");
     }
+}
+
+/// A server with an engine of its own on the hub's driver, as another process
+/// on the same host would have it.
+fn neighbour(settings: &EngineSettings, hub: &Engine, name: &str) -> (Engine, Member) {
+    let driver = Driver::External { directory: hub.directory().to_owned() };
+    let mut engine = Engine::new(EngineSettings { driver, ..settings.clone() }).unwrap();
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let member = Member::new(&mut engine, Role::Server, name, &channels);
+    (engine, member)
+}
+
+const TO_ALL: FrameHeader = FrameHeader::new(Kind::Item, Incarnation::ALL, 1);
+
+#[test]
+fn two_threads_over_shared_memory() {
+    const COUNT: u32 = 20_000;
+    let clock = Clock::new();
+    let mut engine = Engine::new(small_terms()).unwrap();
+    let directory = engine.directory().to_owned();
+    let (done, is_done) = mpsc::channel();
+    let server = std::thread::spawn(move || {
+        let clock = Clock::new();
+        let driver = Driver::External { directory };
+        let mut engine = Engine::new(EngineSettings { driver, ..small_terms() }).unwrap();
+        let channels = Channels::parse("aeron:ipc").unwrap();
+        let mut server = Member::new(&mut engine, Role::Server, "edge", &channels);
+        turn(&clock, &mut engine, &mut [&mut server], |members| {
+            members[0].frames().count() == COUNT as usize
+        });
+        let in_order = server.frames().zip(0..).all(|((header, _), n)| header.item_seq == n);
+        done.send(in_order && server.port.counters().gaps == 0).unwrap();
+    });
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let mut hub = Member::new(&mut engine, Role::Hub, "hub", &channels);
+    turn(&clock, &mut engine, &mut [&mut hub], both_up);
+    let mut next = 0;
+    turn_until_done(&clock, &mut engine, &mut hub, |hub| {
+        while next < COUNT && !hub.port.is_congested() {
+            let header = FrameHeader { item_seq: next, ..TO_ALL };
+            assert_eq!(hub.port.publish(header, &[&[0; 100]]), Published::Sent);
+            next += 1;
+        }
+        match is_done.try_recv() {
+            Ok(in_order) => {
+                assert!(in_order);
+                true
+            }
+            Err(mpsc::TryRecvError::Empty) => false,
+            Err(mpsc::TryRecvError::Disconnected) => panic!("the server failed"),
+        }
+    });
+    server.join().unwrap();
+}
+
+fn turn_until_done(
+    clock: &Clock,
+    engine: &mut Engine,
+    member: &mut Member,
+    mut done: impl FnMut(&mut Member) -> bool,
+) {
+    clock.wait(|now| {
+        engine.work(now);
+        member.turn(now);
+        done(member)
+    });
+}
+
+#[test]
+fn a_dead_server_is_missed_and_its_successor_is_found() {
+    let clock = Clock::new();
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let mut engine = Engine::new(small_terms()).unwrap();
+    let (mut hub, mut server) = pair(&mut engine, &channels);
+    turn(&clock, &mut engine, &mut [&mut hub, &mut server], both_up);
+    let dead = server.port.incarnation();
+    drop(server);
+    turn(&clock, &mut engine, &mut [&mut hub], |members| {
+        members[0].heard.last() == Some(&Heard::Down(dead))
+    });
+    let mut server = Member::new(&mut engine, Role::Server, "edge", &channels);
+    turn(&clock, &mut engine, &mut [&mut hub, &mut server], both_up);
+    let successor = Heard::Up(server.port.incarnation(), "edge".into());
+    assert_eq!(hub.heard.last(), Some(&successor));
+}
+
+/// A reader over shared memory that stands still is waited for no longer than
+/// the window limit, as long as there is another one.
+#[test]
+fn a_server_that_stands_still_does_not_hold_the_others() {
+    let clock = Clock::new();
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let settings = small_terms();
+    let mut engine = Engine::new(settings.clone()).unwrap();
+    let (mut hub, mut quick) = pair(&mut engine, &channels);
+    let (mut other, mut still) = neighbour(&settings, &engine, "still");
+    clock.wait(|now| {
+        engine.work(now);
+        other.work(now);
+        for member in [&mut hub, &mut quick, &mut still] {
+            member.turn(now);
+        }
+        hub.port.counters().peers == 2 && quick.port.counters().peers == 1
+    });
+    let mut sent = 0_usize;
+    let count = 5 * settings.data_term_bytes as usize / 1000;
+    turn(&clock, &mut engine, &mut [&mut hub, &mut quick], |_| true);
+    clock.wait(|now| {
+        engine.work(now);
+        // Its process lives, but reads nothing.
+        other.work(now);
+        while sent < count && !hub.port.is_congested() {
+            assert_eq!(hub.port.publish(TO_ALL, &[&[0; 1000]]), Published::Sent);
+            sent += 1;
+        }
+        hub.turn(now);
+        quick.turn(now);
+        quick.frames().count() == count
+    });
+    assert_eq!(quick.port.counters().gaps, 0);
+    // It comes back to a hub that forgot it, and is told what it missed.
+    let back = |heard: &[Heard]| matches!(heard.last(), Some(Heard::Up(..)));
+    let before = still.heard.len();
+    clock.wait(|now| {
+        engine.work(now);
+        other.work(now);
+        for member in [&mut hub, &mut quick, &mut still] {
+            member.turn(now);
+        }
+        let news = &still.heard[before..];
+        back(news) || news.iter().any(|heard| matches!(heard, Heard::Gap(_)))
+    });
+}
+
+#[test]
+fn a_lone_server_that_stands_still_for_a_moment_loses_nothing() {
+    let clock = Clock::new();
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let mut engine = Engine::new(small_terms()).unwrap();
+    let (mut hub, mut server) = pair(&mut engine, &channels);
+    turn(&clock, &mut engine, &mut [&mut hub, &mut server], both_up);
+    let mut sent = 0;
+    while !hub.port.is_congested() {
+        assert_eq!(hub.port.publish(TO_ALL, &[&[0; 1000]]), Published::Sent);
+        sent += 1;
+    }
+    assert!(hub.port.counters().queued > 0);
+    turn(&clock, &mut engine, &mut [&mut hub, &mut server], |members| {
+        members[1].frames().count() == sent
+    });
+    assert_eq!(server.port.counters().gaps, 0);
+    assert_eq!(hub.port.counters().queue_bytes, 0);
+}
+
+#[test]
+fn a_dead_driver_fails_engine_and_port() {
+    let clock = Clock::new();
+    let settings = EngineSettings { driver_timeout: Duration::from_millis(500), ..small_terms() };
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let mut engine = Engine::new(settings.clone()).unwrap();
+    let mut hub = Member::new(&mut engine, Role::Hub, "hub", &channels);
+    let (mut other, mut server) = neighbour(&settings, &engine, "edge");
+    clock.wait(|now| {
+        engine.work(now);
+        other.work(now);
+        hub.turn(now);
+        server.turn(now);
+        server.port.counters().peers == 1
+    });
+    drop(hub);
+    drop(engine);
+    clock.wait(|now| {
+        other.work(now);
+        server.port.work(now);
+        other.failure().is_some() && server.port.failure().is_some()
+    });
+    let failure = other.failure().unwrap();
+    assert!(failure.contains("closed"), "{failure}");
+}
+
+#[test]
+fn a_thread_that_stood_still_for_too_long_finds_its_engine_failed() {
+    let clock = Clock::new();
+    let settings = EngineSettings { client_liveness: Duration::from_millis(300), ..small_terms() };
+    let mut engine = Engine::new(settings).unwrap();
+    let mut port = engine
+        .port(PortSettings::new(Role::Hub, "hub"), &Channels::parse("aeron:ipc").unwrap())
+        .unwrap();
+    let mut turns = 0;
+    clock.wait(|now| {
+        engine.work(now);
+        port.work(now);
+        turns += 1;
+        turns == 10_000
+    });
+    assert_eq!((engine.failure(), port.failure()), (None, None));
+    let begin = clock.now();
+    clock.wait(|now| now.since(begin) > Duration::from_millis(700));
+    clock.wait(|now| {
+        engine.work(now);
+        port.work(now);
+        engine.failure().is_some() && port.failure().is_some()
+    });
+}
+
+#[test]
+fn an_address_that_is_not_ours_fails_the_port_and_says_why() {
+    let clock = Clock::new();
+    let channels = "aeron:udp?control=192.0.2.1:41230|interface=192.0.2.9";
+    let mut engine = Engine::new(small_terms()).unwrap();
+    let channels = Channels::parse(channels).unwrap();
+    let mut port = engine.port(PortSettings::new(Role::Hub, "hub"), &channels).unwrap();
+    clock.wait(|now| {
+        engine.work(now);
+        port.work(now);
+        port.failure().is_some()
+    });
+    let failure = port.failure().unwrap();
+    assert!(failure.contains("Cannot assign requested address; "), "{failure}");
+    assert!(failure.contains("192.0.2.1:4123"), "{failure}");
+    assert_eq!(engine.failure(), None);
+}
+
+#[test]
+fn a_driver_that_is_not_there_is_said_with_its_directory() {
+    let driver = Driver::External { directory: "/nonexistent/driver".into() };
+    let settings =
+        EngineSettings { driver, driver_timeout: Duration::from_millis(50), ..small_terms() };
+    let error = Engine::new(settings).err().unwrap().to_string();
+    assert!(error.contains("connect to the driver at /nonexistent/driver"), "{error}");
 }

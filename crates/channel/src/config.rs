@@ -112,6 +112,12 @@ impl OutputLimits {
         }
     }
 
+    /// What the RSSL connection may queue: more than the reactor lets it have,
+    /// for the framing and for pongs.
+    pub(crate) const fn connection_bytes(&self) -> usize {
+        self.max_bytes.saturating_mul(2).saturating_add(1 << 20)
+    }
+
     pub(crate) const fn check(&self) -> Result<(), ChannelError> {
         let Self { breach_bytes, ok_bytes, max_bytes } = *self;
         if ok_bytes < breach_bytes && breach_bytes <= max_bytes {

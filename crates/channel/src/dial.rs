@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use mio::{Registry, Token};
-use tapeline_rssl::{Time, Version};
+use tapeline_rssl::{Connection, Time, Version};
 
 use crate::stream::Stream;
 use crate::timers::NEVER;
-use crate::{CloseReason, ConnectConfig, socket};
+use crate::{ChannelError, CloseReason, ConnectConfig, socket};
 
 /// ```text
 ///   New -> Lookup -> Connecting to the 1st address -> 2nd ... -> a session
@@ -35,7 +35,9 @@ pub(crate) enum Step {
 }
 
 impl Dial {
-    pub(crate) fn new(host: &str, port: u16, config: ConnectConfig) -> Self {
+    pub(crate) fn new(host: &str, port: u16, config: &ConnectConfig) -> Self {
+        let mut config = config.clone();
+        config.rssl.limits.output_bytes = config.session.output.connection_bytes();
         Self {
             config,
             host: host.to_owned(),
@@ -50,6 +52,14 @@ impl Dial {
                 .into_iter()
                 .collect(),
         }
+    }
+
+    /// Whether this can come to anything.
+    pub(crate) fn check(&self) -> Result<(), CloseReason> {
+        let unusable = |error: ChannelError| CloseReason::Config(error.to_string());
+        self.config.session.output.check().map_err(unusable)?;
+        let connection = Connection::client(&self.config.rssl, 0, Time::ZERO);
+        connection.map(drop).map_err(|error| unusable(error.into()))
     }
 
     /// Whether it is known where to connect to.

@@ -1,4 +1,80 @@
 //! Sockets that drive RSSL sessions.
+//!
+//! A [`Reactor`] is all the RSSL sockets of one thread: listeners, accepted
+//! sessions, outgoing ones. It moves bytes between them and their
+//! [`tapeline_rssl::Connection`]s, and tells the program what came of it.
+//! What the messages mean is none of its business, and neither is the time:
+//! the program reads the clock and hands it in.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tapeline_channel::{
+//!     ConnectConfig, ListenConfig, MonotonicClock, Reactor, ReactorConfig, Sent, SessionEvent,
+//! };
+//!
+//! let clock = MonotonicClock::start();
+//! let mut server = Reactor::new(ReactorConfig::default())?;
+//! let listener = server.listen("127.0.0.1:0".parse()?, &ListenConfig::default())?;
+//! let port = server.local_addr(listener).expect("it listens").port();
+//!
+//! let mut client = Reactor::new(ReactorConfig::default())?;
+//! let session = client.connect("127.0.0.1", port, &ConnectConfig::default());
+//!
+//! let mut answer = Vec::new();
+//! while answer.is_empty() {
+//!     server.poll(clock.now(), Some(Duration::ZERO), |event, outbox| {
+//!         if let SessionEvent::Message { session, bytes } = event {
+//!             let sent = outbox.send_with(session, bytes, |copy| copy.reverse());
+//!             assert_eq!(sent, Sent::Queued);
+//!         }
+//!     });
+//!     client.poll(clock.now(), Some(Duration::ZERO), |event, outbox| match event {
+//!         SessionEvent::Opened { .. } => assert_eq!(outbox.send(session, b"abc"), Sent::Queued),
+//!         SessionEvent::Message { bytes, .. } => answer.extend_from_slice(bytes),
+//!         other => panic!("{other:?}"),
+//!     });
+//! }
+//! assert_eq!(answer, b"cba");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A poll
+//!
+//! ```text
+//!   what is ready?   one epoll_wait, without waiting
+//!   connect          answers of the resolver, sockets that became connected
+//!   accept           up to accepts_per_poll
+//!   read             every session with bytes, up to read_bytes_per_poll each
+//!   timers           pings, time-outs, handshakes, last words
+//!   tell             Drained, Closed, Rejected
+//!   flush            every session with new output: one write each
+//!   wait             if there was nothing of all that
+//! ```
+//!
+//! Readiness is edge-triggered: a socket is told of once and then read or
+//! written until it is known to be empty or full. A session that used up its
+//! share is read on in the next poll without the kernel being asked about it.
+//!
+//! # Sending
+//!
+//! [`Outbox::send_with`] copies a message into the frame that its session is
+//! filling and has the copy patched: no allocation, no system call. All
+//! messages of a session keep their order. [`OutputLimits`] tells what happens
+//! when the peer does not keep up.
+//!
+//! # Ending
+//!
+//! A session that is closed, by whichever side, is `Closed` at once for the
+//! program. Its socket stays for up to [`SessionOptions::close_ms`]: what is
+//! queued is sent, then our end, and then the peer's end is awaited, since a
+//! socket that is closed with unread bytes takes the last bytes sent from the
+//! peer.
+//!
+//! # Not here
+//!
+//! TLS and the JSON subprotocols of WebSocket. Name resolution is the
+//! system's, which blocks; each lookup has a thread for itself
+//! ([`ReactorConfig::max_lookups`]).
 
 mod clock;
 mod config;

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use mio::net::TcpListener;
 use mio::{Registry, Token};
-use tapeline_rssl::{ConfigError, Connection, ServerConfig, Time};
+use tapeline_rssl::{Connection, ServerConfig, Time};
 
 use crate::live::{Live, Origin};
 use crate::stream::Stream;
 use crate::table::{Notice, Place, Table};
-use crate::{ChannelError, CloseReason, ListenConfig, ListenerId, OutputLimits, socket};
+use crate::{ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, socket};
 
 /// How long accepting rests after it failed for want of something.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -39,7 +39,7 @@ impl Listener {
     ) -> Result<Self, ChannelError> {
         config.session.output.check()?;
         let mut config = config.clone();
-        config.rssl.limits.output_bytes = output_bytes(&config.session.output);
+        config.rssl.limits.output_bytes = config.session.output.connection_bytes();
         Connection::server(&config.rssl, 0, Time::ZERO)?;
         let failed = |error| ChannelError::Listen { address, error };
         let socket = socket::listen(address, &config).map_err(failed)?;
@@ -125,66 +125,40 @@ impl Listener {
             table.notices.push_back(Notice::Rejected(self.id, peer, reason));
             return;
         };
-        if let Err(error) = self.start(table, registry, stream, peer, origin, seed) {
-            table.notices.push_back(Notice::Rejected(
-                self.id,
-                peer,
-                CloseReason::socket("setting up", &error),
-            ));
+        let is_refused = matches!(origin, Origin::Refused(_));
+        match self.start(table, registry, stream, (is_refused, seed)) {
+            Ok((id, stream, connection)) => {
+                let sizes = (self.config.session, self.config.rssl.limits.message_bytes);
+                let live = Live::new(id, stream, connection, peer, origin, sizes);
+                table.settle(Box::new(live));
+            }
+            Err(error) => {
+                table.leave(&origin);
+                let reason = CloseReason::socket("setting up", &error);
+                table.notices.push_back(Notice::Rejected(self.id, peer, reason));
+            }
         }
     }
 
+    /// Makes what a session consists of.
     fn start(
         &self,
         table: &mut Table,
         registry: &Registry,
         stream: mio::net::TcpStream,
-        peer: SocketAddr,
-        origin: Origin,
-        seed: u64,
-    ) -> io::Result<()> {
-        let refused = matches!(origin, Origin::Refused(_));
-        let config = if refused { &self.refusal } else { &self.config.rssl };
-        let now = table.now;
-        let mut live = None;
-        let id = table.insert(|id| {
-            live = Some(
-                socket::set_accepted(&stream, &self.config.session.socket)
-                    .and_then(|()| {
-                        let mut stream = Stream::Tcp(stream);
-                        stream.register(registry, Token(id.index as usize))?;
-                        Ok(stream)
-                    })
-                    .and_then(|stream| {
-                        let connection =
-                            Connection::server(config, seed, now).map_err(io::Error::other)?;
-                        let sizes = (self.config.session, config.limits.message_bytes);
-                        Ok(Live::new(id, stream, connection, peer, origin, sizes))
-                    }),
-            );
-            Place::Out
-        });
-        match live {
-            Some(Ok(live)) => {
-                table.settle(Box::new(live));
-                Ok(())
-            }
-            Some(Err(error)) => {
+        (is_refused, seed): (bool, u64),
+    ) -> io::Result<(SessionId, Stream, Connection)> {
+        let config = if is_refused { &self.refusal } else { &self.config.rssl };
+        let connection = Connection::server(config, seed, table.now).map_err(io::Error::other)?;
+        socket::set_accepted(&stream, &self.config.session.socket)?;
+        let mut stream = Stream::Tcp(stream);
+        let id = table.insert(|_| Place::Out);
+        match stream.register(registry, Token(id.index as usize)) {
+            Ok(()) => Ok((id, stream, connection)),
+            Err(error) => {
                 table.free(id);
                 Err(error)
             }
-            None => Ok(()),
         }
     }
-}
-
-/// What the RSSL connection may queue: more than the reactor lets it have, for
-/// the framing and for pongs.
-pub(crate) const fn output_bytes(output: &OutputLimits) -> usize {
-    output.max_bytes.saturating_mul(2).saturating_add(1 << 20)
-}
-
-/// Checks what a connection will be made of before it is dialed.
-pub(crate) fn check_client(config: &tapeline_rssl::ClientConfig) -> Result<(), ConfigError> {
-    Connection::client(config, 0, Time::ZERO).map(drop)
 }

@@ -53,6 +53,7 @@ pub(crate) enum Read {
     Failed(io::Error),
 }
 
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
 pub(crate) struct Live {
     pub(crate) id: SessionId,
     pub(crate) connection: Connection,
@@ -194,14 +195,24 @@ impl Live {
         }
     }
 
-    /// Queues a copy of `message`, patched.
+    /// Queues a copy of `message`, patched, if it may.
     pub(crate) fn queue(
         &mut self,
         message: &[u8],
         patch: impl FnOnce(&mut [u8]),
         scratch: &mut Vec<u8>,
     ) -> Result<(), Sent> {
-        self.admit(message.len(), self.connection.queued_bytes())?;
+        self.admit(message.len())?;
+        self.put(message, patch, scratch)
+    }
+
+    /// Queues a copy of an admitted `message`, patched.
+    pub(crate) fn put(
+        &mut self,
+        message: &[u8],
+        patch: impl FnOnce(&mut [u8]),
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Sent> {
         let queued = if self.options.packing && message.len() <= self.connection.pack_limit() {
             self.connection.pack(PRIORITY, message).map(patch)
         } else {
@@ -217,13 +228,13 @@ impl Live {
         })
     }
 
-    /// Whether a message of `length` bytes may join a backlog of `backlog`
-    /// bytes.
-    pub(crate) fn admit(&mut self, length: usize, backlog: usize) -> Result<(), Sent> {
+    /// Whether a message of `length` bytes may join the backlog.
+    fn admit(&mut self, length: usize) -> Result<(), Sent> {
+        let max_bytes = self.options.output.max_bytes;
         match length {
             _ if self.stage != Stage::Open => Err(Sent::Gone),
             _ if length == 0 || length > self.message_limit => Err(Sent::TooLarge),
-            _ if backlog + length > self.options.output.max_bytes => Err(self.full()),
+            _ if self.connection.queued_bytes() + length > max_bytes => Err(self.full()),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use tapeline_rssl::Negotiated;
 
 use crate::live::Stage;
 use crate::table::Table;
-use crate::{Sent, SessionCounters, SessionId};
+use crate::{ConnectConfig, Sent, SessionCounters, SessionId};
 
 /// Sends to the sessions of a reactor.
 ///
@@ -36,6 +36,12 @@ impl<'a> Outbox<'a> {
         patch: impl FnOnce(&mut [u8]),
     ) -> Sent {
         self.table.send(session, message, patch)
+    }
+
+    /// Connects to `host`, a name or an address, as
+    /// [`Reactor::connect`](crate::Reactor::connect) does.
+    pub fn connect(&mut self, host: &str, port: u16, config: &ConnectConfig) -> SessionId {
+        self.table.connect(host, port, config)
     }
 
     /// Closes a session, or gives up an attempt to connect.

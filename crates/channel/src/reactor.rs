@@ -9,8 +9,8 @@ use mio::{Events, Poll, Token, Waker};
 use tapeline_rssl::{Connection, Time};
 
 use crate::deliver::{self, Handler};
-use crate::dial::{Dial, Step};
-use crate::listener::{Listener, check_client, output_bytes};
+use crate::dial::Step;
+use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::lookup::Lookups;
 use crate::table::{Place, Table};
@@ -111,17 +111,7 @@ impl Reactor {
     /// A name is resolved by a thread of its own, and its addresses are tried
     /// one after the other.
     pub fn connect(&mut self, host: &str, port: u16, config: &ConnectConfig) -> SessionId {
-        let mut config = config.clone();
-        config.rssl.limits.output_bytes = output_bytes(&config.session.output);
-        let usable = config.session.output.check().map_err(|error| error.to_string());
-        let usable = usable.and(check_client(&config.rssl).map_err(|error| error.to_string()));
-        let dial = Box::new(Dial::new(host, port, config));
-        let id = self.table.insert(|_| Place::Dialing(dial));
-        match usable {
-            Ok(()) => self.table.dials.push_back(id),
-            Err(text) => self.table.give_up(id, CloseReason::Config(text)),
-        }
-        id
+        self.table.connect(host, port, config)
     }
 
     /// Does all there is to do at `now`, then waits.

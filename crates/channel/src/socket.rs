@@ -67,3 +67,33 @@ fn is_in_progress(error: &io::Error) -> bool {
 fn is_in_progress(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SessionOptions;
+
+    #[test]
+    fn options_reach_the_socket() {
+        let options = SocketOptions {
+            nodelay: false,
+            send_buffer_bytes: Some(64_240),
+            recv_buffer_bytes: Some(50_000),
+        };
+        let session = SessionOptions { socket: options, ..SessionOptions::default() };
+        let config = ListenConfig { session, ..ListenConfig::default() };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+        let client = connect(listener.local_addr().unwrap(), &options).unwrap();
+        for socket in [SockRef::from(&client), SockRef::from(&listener)] {
+            // Linux doubles what it is told, for its own bookkeeping.
+            let send = socket.send_buffer_size().unwrap();
+            assert!([64_240, 2 * 64_240].contains(&send), "{send}");
+            let recv = socket.recv_buffer_size().unwrap();
+            assert!([50_000, 2 * 50_000].contains(&recv), "{recv}");
+        }
+        for nodelay in [true, false] {
+            set_accepted(&client, &SocketOptions { nodelay, ..options }).unwrap();
+            assert_eq!(SockRef::from(&client).tcp_nodelay().unwrap(), nodelay);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::deferred::Deferred;
 use crate::dial::Dial;
 use crate::live::{Live, Origin, Stage};
 use crate::timers::Timers;
-use crate::{CloseReason, ListenerId, ReactorCounters, Sent, SessionId};
+use crate::{CloseReason, ConnectConfig, ListenerId, ReactorCounters, Sent, SessionId};
 
 /// Room for a message on its way into fragments, kept when not in use.
 const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
@@ -142,7 +142,7 @@ impl Table {
             live.flush(self.now);
         }
         if live.stage == Stage::Closing && live.is_over(self.now) {
-            self.let_go(live);
+            self.let_go(&live);
             return;
         }
         self.want_read(&mut live);
@@ -171,14 +171,19 @@ impl Table {
         }
     }
 
-    fn let_go(&mut self, live: Box<Live>) {
+    fn let_go(&mut self, live: &Live) {
         self.counters.traffic += live.traffic();
-        match live.origin {
+        self.leave(&live.origin);
+        self.free(live.id);
+    }
+
+    /// Gives back what a connection took of its listener's number.
+    pub(crate) fn leave(&mut self, origin: &Origin) {
+        match origin {
             Origin::Listener(listener) => self.occupancy[listener.index()].sessions -= 1,
             Origin::Refused(listener) => self.occupancy[listener.index()].refusals -= 1,
             Origin::Connect(_) => {}
         }
-        self.free(live.id);
     }
 
     /// Ends a session: tells the program, once, and starts closing.
@@ -193,6 +198,18 @@ impl Table {
             _ => Notice::Closed(live.id, reason),
         });
         live.start_closing(self.now);
+    }
+
+    /// Starts an attempt to connect.
+    pub(crate) fn connect(&mut self, host: &str, port: u16, config: &ConnectConfig) -> SessionId {
+        let dial = Dial::new(host, port, config);
+        let usable = dial.check();
+        let id = self.insert(|_| Place::Dialing(Box::new(dial)));
+        match usable {
+            Ok(()) => self.dials.push_back(id),
+            Err(reason) => self.give_up(id, reason),
+        }
+        id
     }
 
     /// Ends an attempt to connect.
@@ -242,7 +259,7 @@ impl Table {
         let mut messages = std::mem::take(&mut self.deferred.messages);
         let mut lost = None;
         for message in messages.iter() {
-            lost = lost.or(live.queue(message, |_| {}, &mut self.scratch).err());
+            lost = lost.or(live.put(message, |_| {}, &mut self.scratch).err());
         }
         messages.clear(RETAINED_SCRATCH_BYTES);
         self.deferred.messages = messages;

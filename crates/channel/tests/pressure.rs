@@ -169,7 +169,7 @@ fn an_answer_too_many_in_the_callback_is_full_and_drains() {
                     message[..4].copy_from_slice(&number.to_be_bytes());
                     told.push(outbox.send(server, &message));
                 }
-                assert_eq!(outbox.send(server, &[0; 200_001]), Sent::TooLarge);
+                assert_eq!(outbox.send(server, &vec![0; 200_001]), Sent::TooLarge);
                 assert_eq!(outbox.send(server, &[]), Sent::TooLarge);
             }
         });
@@ -187,7 +187,7 @@ fn what_was_refused_with_an_almost_empty_backlog_drains_too() {
     let mut world = tight_world();
     let (_, server) = world.open(&tight_client());
     assert_eq!(world.server.reactor.outbox().send(server, &[1; 1000]), Sent::Queued);
-    assert_eq!(world.server.reactor.outbox().send(server, &[1; 199_500]), Sent::Full);
+    assert_eq!(world.server.reactor.outbox().send(server, &vec![1; 199_500]), Sent::Full);
     world.run_until(|world| world.server.drained() == 1);
-    assert_eq!(world.server.reactor.outbox().send(server, &[1; 200_001]), Sent::TooLarge);
+    assert_eq!(world.server.reactor.outbox().send(server, &vec![1; 200_001]), Sent::TooLarge);
 }

@@ -179,6 +179,26 @@ fn a_port_where_nobody_listens_closes_the_attempt() {
     assert!(text.starts_with(&format!("cannot connect to {}: ", world.address)), "{text}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn several_reactors_share_a_port() {
+    let config = ListenConfig { reuse_port: true, ..ListenConfig::default() };
+    let mut world = World::new(&config);
+    let mut second = support::Side::new(ReactorConfig::default());
+    second.reactor.listen(world.address, &config).unwrap();
+    for _ in 0..40 {
+        world.connect(&ConnectConfig::default());
+    }
+    while world.server.opened().len() + second.opened().len() < 40 {
+        world.poll();
+        second.poll(world.now());
+    }
+    // All at one of them: once in 2^39 runs.
+    assert!(!world.server.opened().is_empty() && !second.opened().is_empty());
+    let alone = World::new(&ListenConfig::default());
+    assert!(second.reactor.listen(alone.address, &ListenConfig::default()).is_err());
+}
+
 #[test]
 fn configurations_that_cannot_work_are_told() {
     let mut world = World::new(&ListenConfig::default());
@@ -232,14 +252,18 @@ fn a_wait_ends_with_a_byte_a_deadline_or_a_wakeup() {
     assert!(world.server.reactor.poll(now, None, |_, _| {}) > 0);
     waker.join().unwrap();
     while world.server.reactor.poll(now, Some(std::time::Duration::ZERO), |_, _| {}) > 0 {}
-    // A byte: the wait ends, the next poll delivers.
-    assert_eq!(world.client.reactor.outbox().send(client, b"m"), Sent::Queued);
-    world.client.reactor.flush(now);
-    assert!(world.server.reactor.poll(now, None, |_, _| {}) > 0);
+    // A byte, there already or on its way.
+    let sender = std::thread::spawn(move || {
+        assert_eq!(world.client.reactor.outbox().send(client, b"m"), Sent::Queued);
+        world.client.reactor.flush(now);
+        world.client
+    });
     let mut count = 0;
     while count == 0 {
-        world.server.reactor.poll(now, None, |_, _| count += 1);
+        let work = world.server.reactor.poll(now, None, |_, _| count += 1);
+        assert!(work > 0);
     }
+    let _client = sender.join().unwrap();
     // A deadline: pings are due after a third of the ping timeout.
     let due = world.server.reactor.next_deadline().unwrap();
     let almost = tapeline_channel::Time::from_nanos(due.as_nanos() - 1_000_000);

@@ -9,7 +9,7 @@ use rusteron_media_driver::{
 };
 use tapeline_rssl::Time;
 
-use super::{Shared, c_string};
+use super::{Shared, c_string, words};
 use crate::channel::Stream;
 use crate::outbound::{Offer, Sink};
 use crate::port::Source;
@@ -62,9 +62,13 @@ impl AeronSink {
                 self.max_message_bytes = constants.max_message_length();
                 self.publication = Publication::Ready(publication);
             }
-            Err(error) => self.publication = Publication::Failed(format!("publication: {error}")),
+            Err(error) => self.publication = Publication::Failed(failed("publication", &error)),
         }
     }
+}
+
+fn failed(what: &str, error: &AeronCError) -> String {
+    format!("{what}: {}", words(error))
 }
 
 /// One attempt: in place for a message that fits into one fragment, gathered
@@ -96,7 +100,9 @@ fn send(
     }
     scratch.clear();
     scratch.extend_from_slice(head);
-    parts.iter().for_each(|part| scratch.extend_from_slice(part));
+    for part in parts {
+        scratch.extend_from_slice(part);
+    }
     publication.offer_parts(&[scratch]).map(drop)
 }
 
@@ -131,7 +137,7 @@ impl Sink for AeronSink {
         match adding.poll() {
             Ok(None) => {}
             Ok(Some(publication)) => self.become_ready(publication),
-            Err(error) => self.publication = Publication::Failed(format!("publication: {error}")),
+            Err(error) => self.publication = Publication::Failed(failed("publication", &error)),
         }
     }
 
@@ -183,7 +189,7 @@ impl Source for AeronSource {
         match self.assembler.poll(subscription, &mut on_frame, pass_on, limit) {
             Ok(read) => usize::try_from(read).unwrap_or(0),
             Err(error) => {
-                self.subscription = Subscription::Failed(format!("subscription: {error}"));
+                self.subscription = Subscription::Failed(failed("subscription", &error));
                 0
             }
         }
@@ -195,7 +201,7 @@ impl Source for AeronSource {
             Ok(None) => {}
             Ok(Some(subscription)) => self.subscription = Subscription::Ready(subscription),
             Err(error) => {
-                self.subscription = Subscription::Failed(format!("subscription: {error}"));
+                self.subscription = Subscription::Failed(failed("subscription", &error));
             }
         }
     }

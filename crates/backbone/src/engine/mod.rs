@@ -186,7 +186,7 @@ impl Shared {
         match result {
             Ok(done) => usize::try_from(done).unwrap_or(0),
             Err(error) => {
-                *self.reported.borrow_mut() = Some(error.to_string());
+                *self.reported.borrow_mut() = Some(words(&error));
                 0
             }
         }
@@ -208,7 +208,7 @@ struct KeepReport(Reported);
 
 impl AeronErrorHandlerCallback for KeepReport {
     fn handle_aeron_error_handler(&mut self, code: std::os::raw::c_int, message: &str) {
-        *self.0.borrow_mut() = Some(format!("error {code}: {message}"));
+        *self.0.borrow_mut() = Some(format!("error {code}: {}", one_line(message)));
     }
 }
 
@@ -229,7 +229,32 @@ fn connect(
 }
 
 fn failed(action: &'static str, place: &Path, error: &AeronCError) -> BackboneError {
-    BackboneError::Aeron { action, place: place.to_owned(), text: error.to_string() }
+    BackboneError::Aeron {
+        action,
+        place: place.to_owned(),
+        text: error.get_last_err_message().trim().to_owned(),
+    }
+}
+
+/// What Aeron says about an error.
+fn words(error: &AeronCError) -> String {
+    one_line(error.get_last_err_message())
+}
+
+/// Aeron reports in lines, each with the place in its source where it passed.
+///
+/// ```text
+/// (99) Cannot assign requested address
+/// [aeron_bind, aeron_socket.c:93] failed to bind(7, 192.0.2.1:41231)
+/// ```
+fn one_line(report: &str) -> String {
+    let without_place = |line: &'_ str| match line.split_once("] ") {
+        Some((place, text)) if place.starts_with('[') => text.trim().to_owned(),
+        _ => line.trim().to_owned(),
+    };
+    let mut lines: Vec<_> = report.lines().map(without_place).collect();
+    lines.retain(|line| !line.is_empty() && !line.contains("see message"));
+    lines.join("; ")
 }
 
 /// Text for C. None of ours has a NUL inside; what has one ends there.
@@ -240,4 +265,23 @@ fn c_string(text: &str) -> CString {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_becomes_one_line_without_places() {
+        let report = "(-11) generic error, see message\n[a, a.c:1] (99) Cannot assign\n\
+                      [aeron_bind, aeron_socket.c:93] failed to bind(7, [::1]:41231)\n[b, b.c:2] \n\n";
+        assert_eq!(one_line(report), "(99) Cannot assign; failed to bind(7, [::1]:41231)");
+        assert_eq!(one_line("plain"), "plain");
+        assert_eq!(one_line(""), "");
+    }
+
+    #[test]
+    fn text_for_c_ends_at_a_nul() {
+        assert_eq!(c_string("/dev/shm/x\0y").to_bytes(), b"/dev/shm/x");
+    }
 }

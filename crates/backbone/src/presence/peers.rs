@@ -23,7 +23,7 @@ pub(crate) struct Peers {
     me: Incarnation,
     role: Role,
     silence: Duration,
-    max_peers: usize,
+    capacity: usize,
     table: Vec<Peer>,
     last_link: u8,
     last_expiry: Option<Time>,
@@ -85,12 +85,12 @@ impl Verdict {
 
 impl Peers {
     /// A table of `role` itself, called `me`. A peer is gone after `silence`.
-    pub(crate) fn new(me: Incarnation, role: Role, silence: Duration, max_peers: usize) -> Self {
+    pub(crate) fn new(me: Incarnation, role: Role, silence: Duration, capacity: usize) -> Self {
         Self {
             me,
             role,
             silence,
-            max_peers: max_peers.min(usize::from(u8::MAX)),
+            capacity: capacity.min(usize::from(u8::MAX)),
             table: Vec::new(),
             last_link: 0,
             last_expiry: None,
@@ -183,7 +183,7 @@ impl Peers {
         if let Some(at) = self.find(peer) {
             return Some(at);
         }
-        if self.table.len() >= self.max_peers {
+        if self.table.len() >= self.capacity {
             return None;
         }
         self.last_link = self.last_link.checked_add(1).unwrap_or(1);
@@ -202,21 +202,15 @@ impl Peers {
     /// Forgets peers that were silent for too long; `on_down` gets those that
     /// were up.
     ///
-    /// When this itself was not called for more than half the time of silence,
-    /// we were the ones that stood still: everyone gets half of it again,
-    /// because what they said in between may still wait to be read.
+    /// Of the time between two calls, no more than half the time of silence
+    /// counts: if it was longer, then we were the one that stood still, and
+    /// what the others said meanwhile may still wait to be read.
     pub(crate) fn expire(&mut self, now: Time, mut on_down: impl FnMut(Incarnation)) {
         let last = self.last_expiry.replace(now).unwrap_or(now);
-        let half = self.silence / 2;
-        if now.since(last) > half {
-            let grace = Time::from_nanos(now.as_nanos().saturating_sub(half.as_nanos() as u64));
-            for peer in &mut self.table {
-                peer.heard = peer.heard.max(grace);
-            }
-            return;
-        }
+        let stall = now.since(last).saturating_sub(self.silence / 2);
         let silence = self.silence;
-        self.table.retain(|peer| {
+        self.table.retain_mut(|peer| {
+            peer.heard = peer.heard.after(stall).min(now.max(peer.heard));
             let alive = now.since(peer.heard) <= silence;
             if !alive && peer.their_link != 0 {
                 on_down(peer.incarnation);
@@ -253,3 +247,6 @@ impl Peer {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,19 +11,19 @@ use tapeline_rssl::Time;
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub struct Clock(Instant);
+pub(crate) struct Clock(Instant);
 
 impl Clock {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Instant::now())
     }
 
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 
     /// Calls `turn` until it returns true.
-    pub fn wait(&self, mut turn: impl FnMut(Time) -> bool) {
+    pub(crate) fn wait(&self, mut turn: impl FnMut(Time) -> bool) {
         let end = self.now().after(PATIENCE);
         while !turn(self.now()) {
             assert!(self.now() < end, "it took too long");
@@ -33,7 +33,7 @@ impl Clock {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub(crate) enum Heard {
     Up(Incarnation, String),
     Down(Incarnation),
     Gap(Incarnation),
@@ -51,25 +51,25 @@ impl From<BusEvent<'_>> for Heard {
     }
 }
 
-pub struct Member {
-    pub port: AeronPort,
-    pub heard: Vec<Heard>,
+pub(crate) struct Member {
+    pub(crate) port: AeronPort,
+    pub(crate) heard: Vec<Heard>,
 }
 
 impl Member {
-    pub fn new(engine: &mut Engine, role: Role, name: &str, channels: &Channels) -> Self {
+    pub(crate) fn new(engine: &mut Engine, role: Role, name: &str, channels: &Channels) -> Self {
         let port = engine.port(PortSettings::new(role, name), channels).unwrap();
         Self { port, heard: Vec::new() }
     }
 
-    pub fn turn(&mut self, now: Time) {
+    pub(crate) fn turn(&mut self, now: Time) {
         let heard = &mut self.heard;
         self.port.poll(now, 64, |event, _| heard.push(event.into()));
         self.port.work(now);
         assert_eq!(self.port.failure(), None);
     }
 
-    pub fn frames(&self) -> impl Iterator<Item = (&FrameHeader, &[u8])> {
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (&FrameHeader, &[u8])> {
         self.heard.iter().filter_map(|heard| match heard {
             Heard::Frame(header, body) => Some((header, &body[..])),
             _ => None,
@@ -78,7 +78,7 @@ impl Member {
 }
 
 /// Whether this machine sends multicast to itself; some containers do not.
-pub fn loopback_multicasts() -> bool {
+pub(crate) fn loopback_multicasts() -> bool {
     let group = Ipv4Addr::new(224, 0, 1, 79);
     let attempt = || -> std::io::Result<usize> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;

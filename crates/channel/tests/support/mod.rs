@@ -1,7 +1,7 @@
 //! A server's and a client's reactor in one thread, and a record of what they
 //! told.
 
-#![allow(dead_code, reason = "each test uses a part of this")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

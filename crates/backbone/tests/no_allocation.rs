@@ -1,0 +1,78 @@
+//! No allocation for a frame, published or read, once the port is warm.
+
+use std::time::Instant;
+
+use allocation_counter::measure;
+use tapeline_backbone::{
+    AeronPort, Bus, Channels, Engine, EngineSettings, FrameHeader, Incarnation, Kind, PortSettings,
+    Published, Role,
+};
+use tapeline_rssl::Time;
+
+struct Line {
+    begin: Instant,
+    engine: Engine,
+    hub: AeronPort,
+    server: AeronPort,
+}
+
+impl Line {
+    fn new(channels: &str) -> Self {
+        let channels = Channels::parse(channels).unwrap();
+        let settings = EngineSettings {
+            data_term_bytes: 1 << 20,
+            request_term_bytes: 1 << 20,
+            ..EngineSettings::default()
+        };
+        let mut engine = Engine::new(settings).unwrap();
+        let hub = engine.port(PortSettings::new(Role::Hub, "hub"), &channels).unwrap();
+        let server = engine.port(PortSettings::new(Role::Server, "edge"), &channels).unwrap();
+        let mut line = Self { begin: Instant::now(), engine, hub, server };
+        while line.hub.counters().peers + line.server.counters().peers < 2 {
+            line.turn();
+            assert!(line.begin.elapsed().as_secs() < 30, "they do not meet");
+        }
+        line
+    }
+
+    fn now(&self) -> Time {
+        Time::from_nanos(self.begin.elapsed().as_nanos() as u64)
+    }
+
+    /// Returns the number of frames that the server read.
+    fn turn(&mut self) -> usize {
+        let now = self.now();
+        self.engine.work(now);
+        self.hub.poll(now, 64, |_, _| {});
+        self.hub.work(now);
+        let mut frames = 0;
+        self.server.poll(now, 64, |_, _| frames += 1);
+        self.server.work(now);
+        frames
+    }
+
+    /// Sends `count` frames of `bytes` and reads them.
+    fn carry(&mut self, count: usize, bytes: &[u8]) {
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let mut read = 0;
+        for number in 0..count {
+            let header = FrameHeader::new(Kind::Item, Incarnation::ALL, number as u32);
+            assert_eq!(self.hub.publish(header, &[first, second]), Published::Sent);
+            read += self.turn();
+        }
+        while read < count {
+            read += self.turn();
+        }
+    }
+}
+
+#[test]
+fn frames_of_every_size_cost_no_allocation() {
+    let sizes = [0, 120, 8_000, 100_000];
+    let mut line = Line::new("aeron:ipc");
+    for bytes in sizes.map(|size| vec![7; size]) {
+        line.carry(200, &bytes);
+        let allocations = measure(|| line.carry(2_000, &bytes)).count_total;
+        assert_eq!(allocations, 0, "{} bytes", bytes.len());
+    }
+}
