@@ -11,10 +11,15 @@ use tapeline_backbone::{
     Published, Role,
 };
 
+/// Little memory, and patience with a busy machine.
 fn small_terms() -> EngineSettings {
     EngineSettings {
         data_term_bytes: 1 << 20,
         request_term_bytes: 1 << 20,
+        image_liveness: Duration::from_secs(10),
+        connection_timeout: Duration::from_secs(10),
+        client_liveness: Duration::from_secs(30),
+        driver_timeout: Duration::from_secs(30),
         ..EngineSettings::default()
     }
 }
@@ -170,7 +175,9 @@ fn a_dead_server_is_missed_and_its_successor_is_found() {
     let clock = Clock::new();
     let channels = Channels::parse("aeron:ipc").unwrap();
     let mut engine = Engine::new(small_terms()).unwrap();
-    let (mut hub, mut server) = pair(&mut engine, &channels);
+    let short = Duration::from_millis(500);
+    let mut hub = Member::with_silence(short, &mut engine, Role::Hub, "hub", &channels);
+    let mut server = Member::new(&mut engine, Role::Server, "edge", &channels);
     turn(&clock, &mut engine, &mut [&mut hub, &mut server], both_up);
     let dead = server.port.incarnation();
     drop(server);

@@ -4,7 +4,7 @@
 //! theirs.
 //!
 //! ```text
-//! cargo bench -p tapeline-channel --bench loopback [round trips]
+//! cargo bench -p tapeline-channel --bench loopback -- [round trips]
 //! ```
 //!
 //! Two threads, one for each end, spin all the time: give them a core each.
@@ -22,7 +22,6 @@ use tapeline_channel::{
 };
 
 const MESSAGE_BYTES: usize = 120;
-const WARM_UP: usize = 20_000;
 
 fn main() {
     // Cargo adds an argument of its own.
@@ -45,9 +44,9 @@ fn print(what: &str, mut times: Vec<Duration>) {
     println!("{what:<22} {p50:>8.2} {p99:>8.2} {p999:>8.2} {max:>8.2}");
 }
 
-/// Times `count` calls after the warm-up.
+/// Times `count` calls after a tenth as many to warm up.
 fn time(count: usize, mut round_trip: impl FnMut()) -> Vec<Duration> {
-    (0..WARM_UP).for_each(|_| round_trip());
+    (0..count / 10).for_each(|_| round_trip());
     (0..count)
         .map(|_| {
             let started = Instant::now();

@@ -68,7 +68,8 @@
 //! program. Its socket stays for up to [`SessionOptions::close_ms`]: what is
 //! queued is sent, then our end, and then the peer's end is awaited, since a
 //! socket that is closed with unread bytes takes the last bytes sent from the
-//! peer.
+//! peer. A program ends with [`Reactor::close_all`] and polls until
+//! [`Reactor::session_count`] is 0.
 //!
 //! # Not here
 //!

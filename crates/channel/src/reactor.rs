@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mio::event::Event;
 use mio::{Events, Poll, Token, Waker};
 use tapeline_rssl::{Connection, Time};
 
@@ -13,6 +12,7 @@ use crate::dial::Step;
 use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::lookup::Lookups;
+use crate::stream::Readiness;
 use crate::table::{Place, Table};
 use crate::timers::NEVER;
 use crate::{
@@ -42,6 +42,7 @@ pub struct Reactor {
     table: Table,
     config: ReactorConfig,
     seeds: u64,
+    is_reading: bool,
     /// When the flush interval ends.
     flush_at: Time,
 }
@@ -73,6 +74,7 @@ impl Reactor {
             table: Table::new(config.flush_bytes),
             seeds: config.seed,
             config,
+            is_reading: true,
             flush_at: Time::ZERO,
         })
     }
@@ -162,6 +164,14 @@ impl Reactor {
         self.table.flush();
     }
 
+    /// Stops reading from all sessions, or goes on: for a program that cannot
+    /// pass on what it reads. Peers are held back by TCP; all else goes on. A
+    /// stop must be shorter than the ping timeout, lest the peers' pings are
+    /// missed.
+    pub fn set_reading(&mut self, is_reading: bool) {
+        self.is_reading = is_reading;
+    }
+
     /// Closes every session and attempt to connect; listeners stay.
     pub fn close_all(&mut self, reason: &str) {
         let ids: Vec<_> = self.table.ids().collect();
@@ -196,7 +206,8 @@ impl Reactor {
     pub fn next_deadline(&self) -> Option<Time> {
         let table = &self.table;
         let is_ready = |listener: &Listener| listener.is_ready;
-        if !(table.ready.is_empty() && table.dials.is_empty() && table.notices.is_empty())
+        if self.is_reading && !table.ready.is_empty()
+            || !(table.dials.is_empty() && table.notices.is_empty())
             || self.listeners.iter().flatten().any(is_ready)
         {
             return Some(table.now);
@@ -235,7 +246,7 @@ impl Reactor {
                         listener.is_ready = true;
                     }
                 }
-                Token(index) => session_ready(&mut self.table, index as u32, event),
+                Token(index) => self.table.note_ready(index as u32, &Readiness::from(event)),
             }
         }
         self.events.clear();
@@ -346,7 +357,7 @@ impl Reactor {
 
     /// Reads every session that may have bytes, once around.
     fn read(&mut self, handler: &mut impl Handler) -> usize {
-        let count = self.table.ready.len();
+        let count = if self.is_reading { self.table.ready.len() } else { 0 };
         for _ in 0..count {
             let Some(index) = self.table.ready.pop_front() else { break };
             let Some(mut live) = self.table.take(index) else { continue };
@@ -424,23 +435,4 @@ impl std::fmt::Debug for Reactor {
 fn next_seed(seeds: &mut u64) -> u64 {
     *seeds = seeds.wrapping_add(0x9E37_79B9_7F4A_7C15);
     *seeds
-}
-
-fn session_ready(table: &mut Table, index: u32, event: &Event) {
-    if let Some(id) = table.id_at(index)
-        && table.dial_mut(id).is_some()
-    {
-        table.dials.push_back(id);
-        return;
-    }
-    let Some(mut live) = table.take(index) else { return };
-    if event.is_readable() || event.is_read_closed() || event.is_error() {
-        live.is_readable = true;
-        live.expects_end |= event.is_read_closed() || event.is_error();
-    }
-    if event.is_writable() || event.is_error() {
-        live.is_writable = live.broken.is_none();
-        live.flush(table.now);
-    }
-    table.settle(live);
 }

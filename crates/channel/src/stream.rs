@@ -3,8 +3,27 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 
+use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+
+/// What began since readiness was last asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Readiness {
+    /// There is something to read, be it the end.
+    pub(crate) readable: bool,
+    /// The peer's end, or a failure, is behind what there is to read.
+    pub(crate) ends: bool,
+    /// There is room to write.
+    pub(crate) writable: bool,
+}
+
+impl From<&Event> for Readiness {
+    fn from(event: &Event) -> Self {
+        let ends = event.is_read_closed() || event.is_error();
+        Self { readable: event.is_readable() || ends, ends, writable: event.is_writable() }
+    }
+}
 
 /// A connected, non-blocking byte stream. Other kinds (TLS) have their place
 /// here; nothing else in this crate knows what it reads from.

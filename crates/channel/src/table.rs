@@ -8,6 +8,7 @@ use tapeline_rssl::Time;
 use crate::deferred::Deferred;
 use crate::dial::Dial;
 use crate::live::{Live, Origin, Stage};
+use crate::stream::Readiness;
 use crate::timers::Timers;
 use crate::{CloseReason, ConnectConfig, ListenerId, ReactorCounters, Sent, SessionId};
 
@@ -97,11 +98,6 @@ impl Table {
         })
     }
 
-    pub(crate) fn id_at(&self, index: u32) -> Option<SessionId> {
-        let slot = self.slots.get(index as usize)?;
-        Some(SessionId { index, generation: slot.generation })
-    }
-
     pub(crate) fn place(&mut self, id: SessionId) -> Option<&mut Place> {
         let slot = self.slots.get_mut(id.index as usize)?;
         (slot.generation == id.generation).then_some(&mut slot.place)
@@ -156,6 +152,35 @@ impl Table {
         let deadline = live.next_deadline();
         self.timers.arm(live.id, &mut live.armed, deadline);
         self.put_back(live);
+    }
+
+    /// Takes note of what the kernel tells about the socket in a place.
+    pub(crate) fn note_ready(&mut self, index: u32, readiness: &Readiness) {
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        let live = match &mut slot.place {
+            Place::Live(live) => live,
+            Place::Dialing(_) => {
+                self.dials.push_back(SessionId { index, generation: slot.generation });
+                return;
+            }
+            Place::Free | Place::Out => return,
+        };
+        live.is_readable |= readiness.readable;
+        live.expects_end |= readiness.ends;
+        if live.is_readable && !live.is_listed {
+            live.is_listed = true;
+            self.ready.push_back(index);
+        }
+        if readiness.writable && !live.is_writable && live.broken.is_none() {
+            live.is_writable = true;
+            self.flush_one(index);
+        }
+    }
+
+    fn flush_one(&mut self, index: u32) {
+        let Some(mut live) = self.take(index) else { return };
+        live.flush(self.now);
+        self.settle(live);
     }
 
     /// Puts a session back as it was.

@@ -154,6 +154,29 @@ fn a_loud_peer_leaves_room_for_a_quiet_one_in_each_poll() {
 }
 
 #[test]
+fn a_reactor_that_does_not_read_holds_its_peers_back_and_loses_nothing() {
+    let mut world = tight_world();
+    let (_, server) = world.open(&tight_client());
+    world.client.reactor.set_reading(false);
+    let mut sent = 0_u32;
+    loop {
+        let mut message = [0; 1000];
+        message[..4].copy_from_slice(&sent.to_be_bytes());
+        if world.server.reactor.outbox().send(server, &message) == Sent::Full {
+            break;
+        }
+        sent += 1;
+        world.poll();
+    }
+    assert_eq!(world.client.messages().len(), 0);
+    let due = world.client.reactor.next_deadline();
+    assert!(due > Some(world.now()), "a paused reactor need not spin");
+    world.client.reactor.set_reading(true);
+    world.run_until(|world| world.client.messages().len() == sent as usize);
+    assert!(numbers(&world).into_iter().eq(0..sent));
+}
+
+#[test]
 fn an_answer_too_many_in_the_callback_is_full_and_drains() {
     let mut world = tight_world();
     let (client, server) = world.open(&tight_client());

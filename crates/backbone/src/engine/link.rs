@@ -29,7 +29,7 @@ pub struct AeronSink {
     max_message_bytes: usize,
     scratch: Vec<u8>,
     /// Declared last: the publication goes before the client.
-    _shared: Rc<Shared>,
+    shared: Rc<Shared>,
 }
 
 enum Publication {
@@ -51,7 +51,7 @@ impl AeronSink {
             payload_bytes: 0,
             max_message_bytes,
             scratch: Vec::new(),
-            _shared: Rc::clone(shared),
+            shared: Rc::clone(shared),
         })
     }
 
@@ -117,7 +117,10 @@ impl Sink for AeronSink {
             match send(publication, self.payload_bytes, &mut self.scratch, head, parts) {
                 Ok(()) => return Offer::Taken,
                 Err(AeronOfferError::NotConnected) => return Offer::Unheard,
-                Err(AeronOfferError::BackPressured) => return Offer::Busy,
+                Err(AeronOfferError::BackPressured) => {
+                    self.shared.is_waited_for.set(true);
+                    return Offer::Busy;
+                }
                 Err(AeronOfferError::AdminAction) => {}
                 Err(error) => {
                     self.publication = Publication::Failed(format!("publication: {error}"));

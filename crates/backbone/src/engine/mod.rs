@@ -4,7 +4,7 @@ mod directory;
 mod driver;
 mod link;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -61,6 +61,8 @@ struct Shared {
     /// The last thing that Aeron reported from outside of calls.
     reported: Reported,
     failure: OnceCell<String>,
+    /// A publisher waits for its limit, which the driver moves.
+    is_waited_for: Cell<bool>,
 }
 
 type Reported = Rc<RefCell<Option<String>>>;
@@ -83,8 +85,14 @@ impl Engine {
         let reported = Reported::default();
         let client = connect(&settings, &directory, Rc::clone(&reported))
             .map_err(|error| failed("connect to the driver", &directory, &error))?;
-        let failure = OnceCell::new();
-        let shared = Rc::new(Shared { client, driver, directory, reported, failure });
+        let shared = Rc::new(Shared {
+            client,
+            driver,
+            directory,
+            reported,
+            failure: OnceCell::new(),
+            is_waited_for: Cell::new(false),
+        });
         Ok(Self {
             shared,
             settings,
@@ -120,6 +128,7 @@ impl Engine {
         self.turn = self.turn.wrapping_add(1);
         let mut done = 0;
         if self.has_network
+            || self.shared.is_waited_for.take()
             || self.turn.is_multiple_of(TURNS_PER_DRIVER_WORK)
             || now.since(self.last_driver) >= LONGEST_WAIT
         {

@@ -57,9 +57,20 @@ pub(crate) struct Member {
 }
 
 impl Member {
+    /// One that is patient with others on a busy machine.
     pub(crate) fn new(engine: &mut Engine, role: Role, name: &str, channels: &Channels) -> Self {
-        let port = engine.port(PortSettings::new(role, name), channels).unwrap();
-        Self { port, heard: Vec::new() }
+        Self::with_silence(Duration::from_secs(10), engine, role, name, channels)
+    }
+
+    pub(crate) fn with_silence(
+        silence: Duration,
+        engine: &mut Engine,
+        role: Role,
+        name: &str,
+        channels: &Channels,
+    ) -> Self {
+        let settings = PortSettings { silence, ..PortSettings::new(role, name) };
+        Self { port: engine.port(settings, channels).unwrap(), heard: Vec::new() }
     }
 
     pub(crate) fn turn(&mut self, now: Time) {
