@@ -1,0 +1,88 @@
+package tapeline.ema;
+
+import com.refinitiv.ema.access.ElementList;
+import com.refinitiv.ema.access.EmaFactory;
+import com.refinitiv.ema.access.OmmProvider;
+import com.refinitiv.ema.access.OmmState.DataState;
+import com.refinitiv.ema.access.OmmState.StatusCode;
+import com.refinitiv.ema.access.OmmState.StreamState;
+import com.refinitiv.ema.rdm.EmaRdm;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** An EMA non-interactive provider with one service: it connects to the hub and publishes unasked. */
+final class Broadcaster implements AutoCloseable {
+    static final String SERVICE = "EMA_BROADCAST";
+    static final int SERVICE_ID = 9;
+
+    private final OmmProvider ema;
+    private final Map<String, Long> handles = new LinkedHashMap<>();
+
+    Broadcaster(int port, Settings.Compression compression) {
+        ema = EmaFactory.createOmmProvider(EmaFactory.createOmmNiProviderConfig()
+                .username("broadcaster")
+                .providerName("Broadcaster")
+                .config(settings(port, compression)));
+    }
+
+    private static com.refinitiv.ema.access.Map settings(int port, Settings.Compression compression) {
+        ElementList provider = Settings.elements(
+                "Channel", "Channel", "Directory", "Directory", "ReconnectAttemptLimit", -1, "ReconnectMinDelay", 100,
+                "ReconnectMaxDelay", 300, "LoginRequestTimeOut", 15_000);
+        Settings.trace(provider);
+        ElementList channel = Settings.elements(
+                "ChannelType", "ChannelType::RSSL_SOCKET",
+                "CompressionType", compression.ema(),
+                "CompressionThreshold", 300,
+                "Host", "127.0.0.1",
+                "Port", String.valueOf(port),
+                "TcpNodelay", 1);
+        ElementList info = Settings.elements(
+                "ServiceId", SERVICE_ID,
+                "Vendor", Source.VENDOR,
+                "IsSource", 1,
+                "Capabilities", List.of("MMT_MARKET_PRICE", "MMT_MARKET_BY_ORDER"),
+                "DictionariesUsed", List.of("Dictionary"));
+        ElementList state = Settings.elements("ServiceState", 1, "AcceptingRequests", 1);
+        return new Settings()
+                .one("NiProvider", "Broadcaster", provider)
+                .one("Channel", "Channel", channel)
+                .one("Dictionary", "Dictionary", Dictionary.settings())
+                .service("Directory", SERVICE, Settings.elements("InfoFilter", info, "StateFilter", state))
+                .map();
+    }
+
+    /** An image, the first or another one. */
+    void publish(String name, int domain, Value payload) {
+        long handle = handles.computeIfAbsent(name, key -> (long) handles.size() + 1);
+        Submit.patiently(() -> ema.submit(
+                EmaFactory.createRefreshMsg().domainType(domain).serviceName(SERVICE).name(name).complete(true)
+                        .state(StreamState.OPEN, DataState.OK, StatusCode.NONE, "All is well")
+                        .payload(Encode.payload(payload)),
+                handle));
+    }
+
+    void publish(String name, Value payload) {
+        publish(name, EmaRdm.MMT_MARKET_PRICE, payload);
+    }
+
+    void update(String name, int domain, long seq, Value payload) {
+        Submit.patiently(() -> ema.submit(
+                EmaFactory.createUpdateMsg().domainType(domain).serviceName(SERVICE).name(name).seqNum(seq)
+                        .payload(Encode.payload(payload)),
+                handles.get(name)));
+    }
+
+    void status(String name, int stream, int data, int code, String text) {
+        ema.submit(
+                EmaFactory.createStatusMsg().domainType(EmaRdm.MMT_MARKET_PRICE).serviceName(SERVICE).name(name)
+                        .state(stream, data, code, text),
+                handles.get(name));
+    }
+
+    @Override
+    public void close() {
+        ema.uninitialize();
+    }
+}

@@ -1,0 +1,125 @@
+package tapeline.ema;
+
+import com.refinitiv.ema.access.ElementList;
+import com.refinitiv.ema.access.EmaFactory;
+import com.refinitiv.ema.access.OmmArray;
+import com.refinitiv.ema.access.OmmConsumer;
+import com.refinitiv.ema.access.OmmConsumerClient;
+import com.refinitiv.ema.access.ReqMsg;
+import com.refinitiv.ema.rdm.EmaRdm;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** An EMA consumer that downloads its dictionary from the server it connects to. */
+final class Consumer implements AutoCloseable {
+    static final String USER = "interop";
+    static final String POSITION = "127.0.0.1/net";
+
+    private static final int REQUEST_TIMEOUT_MS = 15_000;
+
+    final OmmConsumer ema;
+
+    /** With several ports EMA takes them in turns when a connection fails. */
+    Consumer(Settings.Compression compression, int... ports) {
+        this(compression, REQUEST_TIMEOUT_MS, ports);
+    }
+
+    /** Without a time-out of requests: EMA's cost of the timers of very many grows with their square. */
+    static Consumer ofManyItems(int port) {
+        return new Consumer(Settings.Compression.NONE, 0, new int[] {port});
+    }
+
+    private Consumer(Settings.Compression compression, int requestTimeoutMs, int[] ports) {
+        ema = EmaFactory.createOmmConsumer(EmaFactory.createOmmConsumerConfig()
+                .username(USER)
+                .applicationId("256")
+                .applicationName("interop")
+                .position(POSITION)
+                .consumerName("Consumer")
+                .config(settings(compression, requestTimeoutMs, ports)));
+    }
+
+    private static com.refinitiv.ema.access.Map settings(
+            Settings.Compression compression, int requestTimeoutMs, int... ports) {
+        Map<String, ElementList> channels = new LinkedHashMap<>();
+        for (int port : ports) {
+            channels.put("Channel" + port, Settings.elements(
+                    "ChannelType", "ChannelType::RSSL_SOCKET",
+                    "CompressionType", compression.ema(),
+                    "CompressionThreshold", 300,
+                    "Host", "127.0.0.1",
+                    "Port", String.valueOf(port),
+                    "ConnectionPingTimeout", 30_000,
+                    "TcpNodelay", 1));
+        }
+        ElementList consumer = Settings.elements(
+                "ChannelSet", String.join(",", channels.keySet()),
+                "Dictionary", "Download",
+                "ReconnectAttemptLimit", -1,
+                "ReconnectMinDelay", 100,
+                "ReconnectMaxDelay", 300,
+                "LoginRequestTimeOut", 15_000,
+                "DirectoryRequestTimeOut", 15_000,
+                "DictionaryRequestTimeOut", 15_000,
+                "RequestTimeout", requestTimeoutMs);
+        Settings.trace(consumer);
+        return new Settings()
+                .one("Consumer", "Consumer", consumer)
+                .group("Channel", channels.keySet().iterator().next(), channels)
+                .one("Dictionary", "Download", Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"))
+                .map();
+    }
+
+    Stream open(ReqMsg request, String name) {
+        Stream stream = new Stream(name);
+        stream.handle = open(request, stream);
+        return stream;
+    }
+
+    long open(ReqMsg request, OmmConsumerClient client) {
+        return ema.registerClient(request, client);
+    }
+
+    Stream open(String service, String item) {
+        return open(request(service, item), item);
+    }
+
+    Stream login() {
+        return open(EmaFactory.createReqMsg().domainType(EmaRdm.MMT_LOGIN), "login");
+    }
+
+    Stream directory(long filter) {
+        return open(EmaFactory.createReqMsg().domainType(EmaRdm.MMT_DIRECTORY).filter(filter), "directory");
+    }
+
+    static ReqMsg request(String service, String item) {
+        return EmaFactory.createReqMsg().domainType(EmaRdm.MMT_MARKET_PRICE).serviceName(service).name(item);
+    }
+
+    /** The payload that asks for these fields only. */
+    static ElementList view(int... fields) {
+        OmmArray ids = EmaFactory.createOmmArray().fixedWidth(2);
+        for (int field : fields) {
+            ids.add(EmaFactory.createOmmArrayEntry().intValue(field));
+        }
+        ElementList view = EmaFactory.createElementList();
+        view.add(EmaFactory.createElementEntry().uintValue(EmaRdm.ENAME_VIEW_TYPE, 1));
+        view.add(EmaFactory.createElementEntry().array(EmaRdm.ENAME_VIEW_DATA, ids));
+        return view;
+    }
+
+    /** The payload that asks for many items in one request. */
+    static ElementList batch(List<String> items) {
+        OmmArray names = EmaFactory.createOmmArray();
+        items.forEach(item -> names.add(EmaFactory.createOmmArrayEntry().ascii(item)));
+        ElementList batch = EmaFactory.createElementList();
+        batch.add(EmaFactory.createElementEntry().array(EmaRdm.ENAME_BATCH_ITEM_LIST, names));
+        return batch;
+    }
+
+    @Override
+    public void close() {
+        ema.uninitialize();
+    }
+}

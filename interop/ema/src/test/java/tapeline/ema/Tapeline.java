@@ -1,0 +1,216 @@
+package tapeline.ema;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** The program under test as a process of its own. The environment variable TAPELINE names its file. */
+final class Tapeline implements AutoCloseable {
+    private static final int LOG_LINES = 400;
+    private static final Duration START = Duration.ofSeconds(20);
+
+    private final String what;
+    private final Process process;
+    private final Deque<String> log = new ArrayDeque<>();
+    private final Inbox<String> output;
+    private final Thread reader;
+    private final Map<String, Integer> ports = new HashMap<>();
+
+    private Tapeline(List<String> arguments) {
+        what = "tapeline " + String.join(" ", arguments);
+        output = new Inbox<>(what);
+        List<String> command = new ArrayList<>();
+        command.add(program());
+        command.addAll(arguments);
+        try {
+            process = new ProcessBuilder(command).start();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        Thread errors = new Thread(() -> read(process.errorReader(StandardCharsets.UTF_8), this::remember), "log");
+        errors.setDaemon(true);
+        errors.start();
+        reader = new Thread(() -> read(process.inputReader(StandardCharsets.UTF_8), this::printed), "output");
+        reader.setDaemon(true);
+        reader.start();
+    }
+
+    static String program() {
+        String program = System.getenv("TAPELINE");
+        if (program == null) {
+            throw new IllegalStateException("set TAPELINE to the file of the program, or use interop/ema/run.sh");
+        }
+        return program;
+    }
+
+    /** A program that says in its ready file where it listens. */
+    static Tapeline serving(String... arguments) {
+        try {
+            Path directory = Files.createTempDirectory("tapeline-ema");
+            Path ready = directory.resolve("ready");
+            List<String> all = new ArrayList<>(List.of(arguments));
+            all.add("--ready-file");
+            all.add(ready.toString());
+            Tapeline program = new Tapeline(all);
+            program.awaitReady(ready);
+            Files.delete(ready);
+            Files.delete(directory);
+            return program;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** A program of which the output counts. */
+    static Tapeline printing(String... arguments) {
+        return new Tapeline(List.of(arguments));
+    }
+
+    /** Hub and server in one process, connected to these providers. */
+    static Tapeline run(int... sources) {
+        List<String> arguments = new ArrayList<>(List.of("run"));
+        for (int source : sources) {
+            arguments.add("--source");
+            arguments.add("127.0.0.1:" + source);
+        }
+        arguments.addAll(List.of("--ni-port", "0", "--rssl-port", "0", "--backbone", "aeron:ipc"));
+        return serving(arguments.toArray(String[]::new));
+    }
+
+    /** The same with a configuration file of this text. */
+    static Tapeline run(String configuration) {
+        try {
+            Path file = Files.createTempFile("tapeline-ema", ".toml");
+            Files.writeString(file, configuration);
+            Tapeline program = serving(
+                    "run", "--config", file.toString(), "--ni-port", "0", "--rssl-port", "0", "--backbone", "aeron:ipc");
+            Files.delete(file);
+            return program;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private void awaitReady(Path ready) throws IOException {
+        long end = System.nanoTime() + START.toNanos();
+        while (!Files.exists(ready) || !Files.readString(ready).endsWith("\n")) {
+            if (!process.isAlive() || System.nanoTime() > end) {
+                String why = process.isAlive() ? "not ready" : "ended with status " + process.exitValue();
+                kill();
+                throw new AssertionError(what + ": " + why + "\n" + log());
+            }
+            Thread.onSpinWait();
+            pause();
+        }
+        for (String line : Files.readAllLines(ready)) {
+            int equals = line.indexOf('=');
+            int colon = line.lastIndexOf(':');
+            ports.put(line.substring(0, equals), Integer.parseInt(line.substring(colon + 1)));
+        }
+    }
+
+    /** A file cannot be waited for without looking again and again. */
+    private void pause() {
+        try {
+            process.waitFor(5, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(what + ": interrupted", e);
+        }
+    }
+
+    /** Where consumers connect. */
+    int consumerPort() {
+        return port("rssl");
+    }
+
+    /** Where non-interactive providers connect. */
+    int providerPort() {
+        return port("ni");
+    }
+
+    private int port(String name) {
+        Integer port = ports.get(name);
+        if (port == null) {
+            throw new AssertionError(what + ": no " + name + " in its ready file: " + ports);
+        }
+        return port;
+    }
+
+    /** The lines of its standard output. */
+    Inbox<String> output() {
+        return output;
+    }
+
+    String log() {
+        synchronized (log) {
+            return what + ", its log:\n  " + String.join("\n  ", log);
+        }
+    }
+
+    private void remember(String line) {
+        synchronized (log) {
+            log.addLast(line);
+            if (log.size() > LOG_LINES) {
+                log.removeFirst();
+            }
+        }
+    }
+
+    private void printed(String line) {
+        output.add(line);
+        remember(line);
+    }
+
+    private static void read(BufferedReader from, java.util.function.Consumer<String> each) {
+        try (from) {
+            from.lines().forEach(each);
+        } catch (IOException | UncheckedIOException e) {
+            // The process was killed: there is no more to read.
+        }
+    }
+
+    /** Waits for it to end by itself. */
+    int exit() {
+        try {
+            if (!process.waitFor(Inbox.PATIENCE.toMillis(), TimeUnit.MILLISECONDS)) {
+                kill();
+                throw new AssertionError(what + ": did not end\n" + log());
+            }
+            reader.join();
+            return process.exitValue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(what + ": interrupted", e);
+        }
+    }
+
+    /** Ends it at once, as the loss of its machine would. */
+    void kill() {
+        process.destroyForcibly();
+    }
+
+    /** Asks it to end, which it must do cleanly. */
+    @Override
+    public void close() {
+        if (!process.isAlive()) {
+            return;
+        }
+        process.destroy();
+        int status = exit();
+        if (status != 0) {
+            throw new AssertionError(what + ": status " + status + " after SIGTERM\n" + log());
+        }
+    }
+}
