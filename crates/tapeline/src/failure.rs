@@ -8,6 +8,8 @@ use tapeline_inspect::capture::CaptureError;
 use tapeline_omm::dictionary::TextError;
 use thiserror::Error;
 
+use crate::config::Fault;
+
 /// Says something on standard error. That nobody reads it is no reason to stop.
 pub(crate) fn warn(text: &str) {
     let _ = writeln!(io::stderr(), "tapeline: {text}");
@@ -44,6 +46,45 @@ pub(crate) enum Failure {
     /// A file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Read { path: PathBuf, error: io::Error },
+    /// A configuration file has faults.
+    #[error("{}", lines(.0))]
+    Config(Vec<Fault>),
+    /// A setting cannot be.
+    #[error("{0}")]
+    Setting(String),
+    /// The levels of the log make no sense.
+    #[error("{0}")]
+    Log(String),
+    /// The ready file cannot be written.
+    #[error("cannot write the ready file {}: {error}", path.display())]
+    ReadyFile { path: PathBuf, error: io::Error },
+    /// The backbone cannot be used.
+    #[error("{0}")]
+    Engine(#[from] tapeline_backbone::BackboneError),
+    /// The backbone was there and is of no use any more.
+    #[error("the backbone failed: {0}; start again")]
+    Backbone(String),
+    /// The hub cannot start.
+    #[error("{0}")]
+    Hub(#[from] tapeline_hub::HubError),
+    /// The server cannot start.
+    #[error("{0}")]
+    Server(#[from] tapeline_server::ServerError),
+    /// The source or the client cannot start.
+    #[error("{0}")]
+    Api(#[from] tapeline_api::ApiError),
+    /// The data of a source cannot be used.
+    #[error("{0}")]
+    Feed(#[from] tapeline_feed::FeedError),
+    /// A server does not want us.
+    #[error("login refused: {0}")]
+    LoginRefused(String),
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    /// Signals cannot be caught.
+    #[error("cannot catch signals: {0}")]
+    Signals(io::Error),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
@@ -91,6 +132,12 @@ pub(crate) enum Failure {
         path.display()
     )]
     NoSession { path: PathBuf, connections: usize, packets: u64 },
+}
+
+/// One line for each fault.
+fn lines(faults: &[Fault]) -> String {
+    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }
 
 impl Failure {

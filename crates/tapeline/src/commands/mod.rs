@@ -1,3 +1,8 @@
 //! One module for each subcommand.
 
+pub(crate) mod client;
+pub(crate) mod config;
 pub(crate) mod decode;
+pub(crate) mod demo;
+pub(crate) mod node;
+pub(crate) mod source;

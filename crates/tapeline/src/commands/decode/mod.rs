@@ -6,16 +6,16 @@ mod pieces;
 mod source;
 mod vectors;
 
-use std::fs;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use tapeline_inspect::{Form, Limits, Palette};
-use tapeline_omm::dictionary::{DictionaryType, FieldDictionary};
+use tapeline_inspect::{Form, Limits};
 use tapeline_rwf::DataType;
 
-use crate::failure::{Failure, Verdict, warn};
+use crate::console::palette;
+use crate::dictionary;
+use crate::failure::{Failure, Verdict};
 use output::Output;
 use source::Source;
 
@@ -89,59 +89,12 @@ fn data_type(name: &str) -> Result<DataType, String> {
     found.ok_or_else(|| "not a data type; use a name like MSG, FIELD_LIST, MAP or REAL".to_owned())
 }
 
-/// The dictionary of the options, or the built-in one.
-enum Dictionary {
-    Builtin,
-    Own(Box<FieldDictionary>),
-}
-
-impl Dictionary {
-    fn load(args: &Args) -> Result<Self, Failure> {
-        let (Some(fields), Some(enums)) = (&args.dictionary, &args.enums) else {
-            return Ok(Self::Builtin);
-        };
-        let field_text = fs::read(fields).map_err(Failure::read(fields))?;
-        let enum_text = fs::read(enums).map_err(Failure::read(enums))?;
-        match FieldDictionary::parse(&field_text, &enum_text) {
-            Ok(dictionary) if dictionary.fields().is_empty() => {
-                Err(Failure::NoField { path: fields.clone() })
-            }
-            Ok(dictionary) => {
-                // A site may have no enumerations of its own.
-                if dictionary.enum_tables().is_empty() {
-                    let path = enums.display();
-                    warn(&format!("no table in {path}; enumerations are shown as numbers"));
-                }
-                Ok(Self::Own(Box::new(dictionary)))
-            }
-            Err(error) => {
-                let is_fields = error.dictionary == DictionaryType::Fields;
-                let path = if is_fields { fields } else { enums };
-                Err(Failure::Dictionary { path: path.clone(), error: Box::new(error) })
-            }
-        }
-    }
-
-    fn fields(&self) -> &FieldDictionary {
-        match self {
-            Self::Builtin => FieldDictionary::builtin(),
-            Self::Own(dictionary) => dictionary,
-        }
-    }
-}
-
-/// Colours only for people, and only for those who want them.
-fn palette() -> Palette {
-    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if io::stdout().is_terminal() && !is_unwanted { Palette::Ansi } else { Palette::Plain }
-}
-
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
-    let dictionary = Dictionary::load(args)?;
+    let dictionary = dictionary::load(args.dictionary.as_deref(), args.enums.as_deref())?;
     let mut out = BufWriter::new(io::stdout().lock());
     let limits = Limits { max_nodes: args.max_nodes };
-    let mut output = Output::new(&mut out, dictionary.fields(), limits, palette(), args.json);
+    let mut output = Output::new(&mut out, &dictionary, limits, palette(), args.json);
     let verdict = match &args.vectors {
         Some(path) if args.check => vectors::check(path, &mut output),
         Some(path) => vectors::show(path, &mut output),

@@ -1,0 +1,85 @@
+//! `tapeline run`, `hub` and `server`.
+
+use std::time::Duration;
+
+use crate::failure::{Failure, Verdict};
+use crate::node::{Common, HubFlags, Node, Roles, ServerFlags};
+use crate::stop::Stop;
+
+/// Run a hub and a server in one process
+///
+/// Providers may be absent at first, come and go: the hub keeps trying, and
+/// services are there when a provider's directory has them. What listens where
+/// is logged and, with --ready-file, written as lines like
+/// `rssl=127.0.0.1:14002`.
+///
+/// Exit status: 0 after SIGTERM, SIGINT or --seconds, 2 if it could not start
+/// or the backbone failed.
+#[derive(clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    hub: HubFlags,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// Run a hub: the place where sources are
+///
+/// Exit status as of `tapeline run`.
+#[derive(clap::Args)]
+pub(crate) struct HubArgs {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+/// Run a server: the place where consumers are
+///
+/// Exit status as of `tapeline run`.
+#[derive(clap::Args)]
+pub(crate) struct ServerArgs {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<Verdict, Failure> {
+    let roles = Roles { is_hub: true, is_server: true };
+    start(&args.common, Some(&args.hub), Some(&args.server), roles)
+}
+
+pub(crate) fn hub(args: &HubArgs) -> Result<Verdict, Failure> {
+    let roles = Roles { is_hub: true, is_server: false };
+    start(&args.common, Some(&args.hub), None, roles)
+}
+
+pub(crate) fn server(args: &ServerArgs) -> Result<Verdict, Failure> {
+    let roles = Roles { is_hub: false, is_server: true };
+    start(&args.common, None, Some(&args.server), roles)
+}
+
+fn start(
+    common: &Common,
+    hub: Option<&HubFlags>,
+    server: Option<&ServerFlags>,
+    roles: Roles,
+) -> Result<Verdict, Failure> {
+    let mut settings = common.settings()?;
+    if let Some(flags) = hub {
+        flags.apply(&mut settings);
+    }
+    if let Some(flags) = server {
+        flags.apply(&mut settings);
+    }
+    let after = common.seconds.map(Duration::from_secs);
+    // Before anything listens: who sees the ready file may end it at once.
+    let stop = Stop::on_signals(after).map_err(Failure::Signals)?;
+    let mut node = Node::start(&settings, roles)?;
+    node.announce(common.ready_file.as_deref())?;
+    node.run(&stop)?;
+    Ok(Verdict::Good)
+}

@@ -1,0 +1,101 @@
+//! The configuration: one file, what it may say, and what flags change.
+//!
+//! Every key is defined once, in [`sections`]; reading, writing and explaining
+//! follow from there.
+
+mod classic;
+mod fault;
+mod read;
+mod reference;
+mod section;
+mod sections;
+mod show;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::Path;
+
+pub(crate) use fault::Fault;
+pub(crate) use reference::reference;
+use section::Section;
+pub(crate) use sections::{
+    Backbone, CompressionKind, Driver, Hub, IdleWhen, Level, Log, Profile, ProfileName, Server,
+    Source, Unpublished,
+};
+pub(crate) use show::show;
+pub(crate) use value::Port;
+
+use crate::failure::Failure;
+
+/// How long output is gathered in the throughput profile.
+const THROUGHPUT_FLUSH_MS: u32 = 20;
+
+/// Everything that can be configured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) profile: Profile,
+    pub(crate) log: Log,
+    pub(crate) backbone: Backbone,
+    pub(crate) hub: Hub,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) server: Server,
+}
+
+impl Settings {
+    /// Reads a file; without one, all is as in the reference.
+    pub(crate) fn load(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            return Ok(Self::default());
+        };
+        let text = fs::read_to_string(path).map_err(Failure::read(path))?;
+        Self::parse(path, &text).map_err(Failure::Config)
+    }
+
+    /// Reads the text of a file: TOML, or what `rmds.cnf` holds if its name
+    /// does not end in `.toml`.
+    fn parse(path: &Path, text: &str) -> Result<Self, Vec<Fault>> {
+        let mut settings = Self::default();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            read::read(&mut settings, path, text)?;
+        } else {
+            classic::read(&mut settings, path, text, &host_name())?;
+        }
+        Ok(settings)
+    }
+
+    /// The sections that are there once.
+    fn sections(&self) -> [&dyn Section; 5] {
+        [&self.profile, &self.log, &self.backbone, &self.hub, &self.server]
+    }
+
+    /// The section of a name.
+    fn section(&mut self, name: &str) -> Option<&mut dyn Section> {
+        let sections: [&mut dyn Section; 5] =
+            [&mut self.profile, &mut self.log, &mut self.backbone, &mut self.hub, &mut self.server];
+        sections.into_iter().find(|section| section.name() == name)
+    }
+
+    fn section_names() -> [&'static str; 5] {
+        Self::default().sections().map(Section::name)
+    }
+
+    /// Sets what the profile decides.
+    pub(crate) fn apply_profile(&mut self) {
+        match self.profile.name {
+            ProfileName::Latency => {}
+            ProfileName::Throughput => {
+                self.server.flush_interval_ms = THROUGHPUT_FLUSH_MS;
+                self.server.tcp_no_delay = false;
+            }
+        }
+    }
+}
+
+/// The name of this host, as the kernel has it; empty if it tells none.
+fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}

@@ -1,0 +1,121 @@
+//! Reads a TOML file into the settings.
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Settings;
+use super::fault::{Fault, nearest};
+use super::section::Section;
+use super::sections::Source;
+
+/// The text of a file, and what was found wrong in it.
+struct Reader<'t> {
+    path: &'t Path,
+    text: &'t str,
+    faults: Vec<Fault>,
+}
+
+/// Sets what a file says; all that is wrong in it is told at once.
+pub(super) fn read(settings: &mut Settings, path: &Path, text: &str) -> Result<(), Vec<Fault>> {
+    let mut reader = Reader { path, text, faults: Vec::new() };
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let what = error.message().trim_end().replace('\n', "; ");
+        reader.faults.push(Fault::at(path, text, error.span().unwrap_or_default(), what));
+    }
+    if !reader.faults.is_empty() {
+        return Err(reader.faults);
+    }
+    let document = document.into_inner();
+    reader.profile(settings, &document);
+    reader.sections(settings, &document);
+    reader.faults.sort_by_key(|fault| (fault.line, fault.column));
+    if reader.faults.is_empty() { Ok(()) } else { Err(reader.faults) }
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, span: std::ops::Range<usize>, what: String) {
+        self.faults.push(Fault::at(self.path, self.text, span, what));
+    }
+
+    /// The profile comes first, wherever it stands: it changes what the other
+    /// keys are if the file does not have them.
+    fn profile(&mut self, settings: &mut Settings, document: &DeTable<'_>) {
+        if let Some(DeValue::Table(table)) = document.get("profile").map(Spanned::get_ref) {
+            self.keys(&mut settings.profile, table, &[]);
+            settings.apply_profile();
+        }
+    }
+
+    fn sections(&mut self, settings: &mut Settings, document: &DeTable<'_>) {
+        for (name, value) in document {
+            let word = name.get_ref().as_ref();
+            let DeValue::Table(table) = value.get_ref() else {
+                let names = Settings::section_names();
+                let hint = nearest(word, names);
+                self.fault(name.span(), format!("`{word}` is in no section{hint}"));
+                continue;
+            };
+            match settings.section(word) {
+                // Read already.
+                Some(section) if section.name() == "profile" => {}
+                Some(section) if section.name() == "hub" => self.keys(section, table, &["source"]),
+                Some(section) => self.keys(section, table, &[]),
+                None => {
+                    let hint = nearest(word, Settings::section_names());
+                    self.fault(name.span(), format!("unknown section [{word}]{hint}"));
+                }
+            }
+            if word == "hub" {
+                self.sources(settings, table);
+            }
+        }
+    }
+
+    /// `[[hub.source]]`, as often as there are sources.
+    fn sources(&mut self, settings: &mut Settings, hub: &DeTable<'_>) {
+        let Some((name, value)) = hub.get_key_value("source") else {
+            return;
+        };
+        let DeValue::Array(entries) = value.get_ref() else {
+            let what = "`source` is a list of tables; write [[hub.source]]".to_owned();
+            return self.fault(name.span(), what);
+        };
+        for entry in entries.iter() {
+            let DeValue::Table(table) = entry.get_ref() else {
+                let what = "a source is a table; write [[hub.source]]".to_owned();
+                self.fault(entry.span(), what);
+                continue;
+            };
+            let mut source = Source::default();
+            self.keys(&mut source, table, &[]);
+            if source.hosts.is_empty() {
+                self.fault(entry.span(), "a source needs `hosts`".to_owned());
+            }
+            settings.sources.push(source);
+        }
+    }
+
+    /// The keys of one section; `tables` are read elsewhere.
+    fn keys(&mut self, section: &mut dyn Section, table: &DeTable<'_>, tables: &[&str]) {
+        for (name, value) in table {
+            let key = name.get_ref().as_ref();
+            if tables.contains(&key) {
+                continue;
+            }
+            match section.set(key, value.get_ref()) {
+                Some(Ok(())) => {}
+                Some(Err(what)) => self.fault(value.span(), format!("`{key}` {what}")),
+                None => {
+                    let keys = section.keys();
+                    let names = keys.iter().map(|key| key.name).chain(tables.iter().copied());
+                    let hint = nearest(key, names);
+                    let section = section.name();
+                    self.fault(name.span(), format!("unknown key `{key}` in [{section}]{hint}"));
+                }
+            }
+        }
+    }
+}

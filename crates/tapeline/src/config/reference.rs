@@ -1,0 +1,48 @@
+//! The reference of all keys, as Markdown.
+
+use std::fmt::Write as _;
+
+use super::Settings;
+use super::section::Section;
+use super::sections::Source;
+
+const HEAD: &str = "\
+# Configuration
+
+All of Tapeline is configured in one TOML file, given with `--config FILE`; every key has a default, so the file says only what differs. Flags override the file. A key that does not exist is an error that names the line and the nearest key that does; `tapeline config check FILE` looks for such errors, `tapeline config show` prints what is in effect.
+
+A file whose name does not end in `.toml` is read as an `rmds.cnf`: lines of `*program*parameter : value` with the names and units that sites have. Parameters with a counterpart here set it; those that only say how the classic programs are built inside change nothing; others are errors.
+
+This page is printed by `tapeline config reference`.
+";
+
+/// The whole reference.
+pub(crate) fn reference() -> String {
+    let mut text = HEAD.to_owned();
+    for section in Settings::default().sections() {
+        describe(&mut text, section, &format!("[{}]", section.name()));
+        if section.name() == "hub" {
+            describe(&mut text, &Source::default(), "[[hub.source]]");
+        }
+    }
+    text
+}
+
+fn describe(text: &mut String, section: &dyn Section, title: &str) {
+    let _ = writeln!(text, "\n## {title}\n\n{}\n", joined(section.about()));
+    text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+    for key in section.keys() {
+        let default = match key.default.as_str() {
+            "" => "none".to_owned(),
+            default => format!("`{default}`"),
+        };
+        let about = joined(key.about).replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | {} | {default} | {about} |", key.name, key.form);
+    }
+}
+
+/// The lines of a doc comment as one.
+fn joined(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ")
+}

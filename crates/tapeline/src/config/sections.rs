@@ -1,0 +1,313 @@
+//! Every key of the configuration.
+
+use std::path::PathBuf;
+
+use super::section::section;
+use super::value::{Port, choice};
+
+choice! {
+    /// What a deployment is tuned for.
+    ProfileName {
+        /// Each update leaves at once.
+        "latency" => Latency,
+        /// Updates are gathered, so that each write carries many.
+        "throughput" => Throughput,
+    }
+}
+
+choice! {
+    /// What a thread does that found nothing to do.
+    IdleWhen {
+        /// Looks again at once; needs a core of its own.
+        "spin" => Spin,
+        /// Lets others run first.
+        "yield" => Yield,
+        /// Sleeps for some 50 microseconds at a time once there was nothing to
+        /// do for 200.
+        "park" => Park,
+    }
+}
+
+choice! {
+    /// How much is logged.
+    Level {
+        /// Nothing.
+        "off" => Off,
+        /// What needs a person.
+        "error" => Error,
+        /// What is out of order and may need a person.
+        "warn" => Warn,
+        /// What happens to sources, servers and services.
+        "info" => Info,
+        /// What happens to each session and request.
+        "debug" => Debug,
+        /// Everything.
+        "trace" => Trace,
+    }
+}
+
+choice! {
+    /// What becomes of a request for an item that nobody has published.
+    Unpublished {
+        /// It waits.
+        "pending" => Pending,
+        /// It is refused.
+        "not-found" => NotFound,
+    }
+}
+
+choice! {
+    /// Compression of a connection.
+    CompressionKind {
+        /// None.
+        "none" => Off,
+        /// Zlib.
+        "zlib" => Zlib,
+        /// LZ4.
+        "lz4" => Lz4,
+    }
+}
+
+choice! {
+    /// Where the media driver of the backbone runs.
+    Driver {
+        /// In the process itself, on its one thread.
+        "embedded" => Embedded,
+        /// In a process of its own that several programs share.
+        "external" => External,
+    }
+}
+
+section! {
+    /// What the deployment is tuned for. The profile decides what other keys
+    /// are that the file does not have; a key in the file always wins.
+    Profile = "profile" {
+        /// `latency`: each update leaves at once. `throughput`: output is
+        /// gathered for 20 ms (`flush-interval-ms`), and the kernel may gather
+        /// more (`tcp-no-delay = false`).
+        "name" => name: ProfileName = ProfileName::Latency;
+        /// What a thread does that found nothing to do: `spin` needs a core of
+        /// its own, `yield` lets others run, `park` sleeps for 50 microseconds at a
+        /// time once there was nothing to do for 200.
+        "idle" => idle: IdleWhen = IdleWhen::Park;
+    }
+}
+
+section! {
+    /// The log, as lines of `key=value` on standard error.
+    Log = "log" {
+        /// How much is logged.
+        "level" => level: Level = Level::Info;
+        /// Other levels for single components, as in `"hub=debug,server=warn"`.
+        /// The components are the crates: hub, server, backbone, channel, api,
+        /// feed, and tapeline for the program itself.
+        "components" => components: String = String::new();
+    }
+}
+
+section! {
+    /// The stretch between hubs and servers. The time-outs and buffers are those
+    /// of the embedded driver; an external one has its own.
+    Backbone = "backbone" {
+        /// Where hubs and servers meet. `aeron:ipc`: shared memory of one host.
+        /// `aeron:udp?endpoint=GROUP:PORT|interface=ADDRESS`: multicast, the last
+        /// byte of the group odd. `aeron:udp?control=HUBHOST:PORT`: unicast.
+        /// Further parameters: `ttl`, `mtu`, `term-length`, `fc`, `stream-id`.
+        "channel" => channel: String = "aeron:ipc".to_owned();
+        /// `embedded`: the media driver runs in this process, on its one thread.
+        /// `external`: the one of folder `dir` is used, an `aeronmd` or the
+        /// embedded one of another process of this host.
+        "driver" => driver: Driver = Driver::Embedded;
+        /// The folder of the media driver, best in /dev/shm. An embedded driver
+        /// empties it at the start and takes a new one if there is none here.
+        "dir" => dir: Option<PathBuf> = None;
+        /// How often a process says that it is there.
+        "presence-ms" => presence_ms: u64 = 100, in 10..=10_000;
+        /// A peer that was silent for so long is taken for gone; several times
+        /// `presence-ms`.
+        "silence-ms" => silence_ms: u64 = 500, in 50..=60_000;
+        /// What is kept while the network does not take more. What does not fit
+        /// is dropped, noticed by the receivers and recovered from images.
+        "queue-bytes" => queue_bytes: usize = 4_194_304, in 65_536..=1_073_741_824;
+        /// The longest datagram; the same at all members. 8192 where jumbo
+        /// frames pass.
+        "mtu-bytes" => mtu_bytes: u32 = 1408, in 1024..=65_504;
+        /// A third of the log of a hub's stream: a power of two.
+        "data-term-bytes" => data_term_bytes: u32 = 16_777_216, in 65_536..=1_073_741_824;
+        /// The same for what servers ask of hubs.
+        "request-term-bytes" => request_term_bytes: u32 = 4_194_304, in 65_536..=1_073_741_824;
+        /// How far a hub may be ahead of a receiver: the longest stall without
+        /// loss times the rate.
+        "receiver-window-bytes" => receiver_window_bytes: u32 = 2_097_152, in 65_536..=536_870_912;
+        /// The kernel's buffers of each socket; `net.core.rmem_max` bounds them.
+        "socket-buffer-bytes" => socket_buffer_bytes: u32 = 2_097_152, in 65_536..=1_073_741_824;
+        /// The longest wait before a receiver of multicast asks again for what
+        /// it missed: one or two round trips.
+        "nak-backoff-us" => nak_backoff_us: u64 = 20, in 1..=1_000_000;
+        /// How long a sender ignores further requests for what it has just sent
+        /// again: one or two round trips.
+        "retransmit-linger-us" => retransmit_linger_us: u64 = 200, in 1..=10_000_000;
+    }
+}
+
+section! {
+    /// The hub: where sources are.
+    Hub = "hub" {
+        /// What others call it.
+        "name" => name: String = "hub".to_owned();
+        /// The address on which non-interactive providers are accepted.
+        "listen" => listen: String = "0.0.0.0".to_owned();
+        /// The port on which non-interactive providers are accepted.
+        "ni-port" => ni_port: Port = Port::At(14003);
+        /// What becomes of a request for an item that no non-interactive
+        /// provider of its service has published: it waits for the item
+        /// (`pending`), or is refused (`not-found`).
+        "unpublished" => unpublished: Unpublished = Unpublished::Pending;
+        /// Whether non-interactive providers may choose to compress, zlib or LZ4.
+        "compression" => compression: bool = true;
+        /// How long items stay, suspect, after their non-interactive provider
+        /// was lost; then they are closed.
+        "ni-stale-ms" => ni_stale_ms: u64 = 60_000, in 100..=86_400_000;
+        /// Whether the last value of each item of an interactive provider is
+        /// kept, so that a second server that wants it needs no answer of the
+        /// provider. Items of non-interactive providers always are.
+        "cache" => cache: bool = false;
+        /// Whether a provider that obeys pauses is told when every server has
+        /// paused an item.
+        "pause-upstream" => pause_upstream: bool = false;
+        /// How long the connection to a provider, its login and its directory
+        /// may take, each of the three.
+        "source-timeout-ms" => source_timeout_ms: u64 = 15_000, in 100..=600_000;
+        /// How long a provider may leave a request without an answer.
+        "request-timeout-ms" => request_timeout_ms: u64 = 15_000, in 100..=600_000;
+        /// How long a provider may leave a post without the ack it asked for.
+        "post-timeout-ms" => post_timeout_ms: u64 = 15_000, in 100..=600_000;
+        /// The wait before an item is asked for again that its provider closed
+        /// for the time being, if nobody else has the service.
+        "retry-delay-ms" => retry_delay_ms: u64 = 15_000, in 10..=600_000;
+        /// The first wait before a lost provider is called again; it doubles
+        /// with every failure.
+        "reconnect-min-ms" => reconnect_min_ms: u64 = 250, in 10..=60_000;
+        /// The longest wait before a lost provider is called again.
+        "reconnect-max-ms" => reconnect_max_ms: u64 = 2_000, in 10..=600_000;
+        /// Most items at a time, over all services.
+        "max-items" => max_items: usize = 1_000_000, in 1..=100_000_000;
+        /// Most services at a time, over all sources.
+        "max-services" => max_services: usize = 4096, in 1..=65_536;
+        /// Most servers at a time.
+        "max-servers" => max_servers: usize = 256, in 1..=65_536;
+        /// Most non-interactive providers at a time.
+        "max-providers" => max_providers: usize = 64, in 1..=65_536;
+        /// Most posts that wait for an ack.
+        "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
+        /// A larger image is passed on and not kept.
+        "max-image-bytes" => max_image_bytes: usize = 16 << 20, in 1024..=(1 << 30);
+    }
+}
+
+section! {
+    /// An interactive provider that the hub calls. There may be any number of
+    /// these; services come from the providers' own directories, and two
+    /// sources with the same service stand in for each other.
+    Source = "hub.source" {
+        /// What the log calls it; without it, its first host.
+        "name" => name: Option<String> = None;
+        /// Its hosts, as `host` or `host:port`, in the order in which they are
+        /// tried.
+        "hosts" => hosts: Vec<String> = Vec::new();
+        /// The port of hosts that name none.
+        "port" => port: u16 = 14002, in 1..=65535;
+        /// The services taken from it; none for all that it has.
+        "services" => services: Vec<String> = Vec::new();
+        /// The user that the hub logs in as.
+        "user" => user: String = "tapeline".to_owned();
+        /// The application id that the hub logs in with, a decimal number.
+        "application-id" => application_id: String = "256".to_owned();
+        /// The position that the hub logs in from, `a.b.c.d/host`.
+        "position" => position: String = "127.0.0.1/net".to_owned();
+        /// Whether the provider is asked to recover items too.
+        "single-open" => single_open: bool = true;
+        /// The compression to ask for.
+        "compression" => compression: CompressionKind = CompressionKind::Off;
+        /// The ping time-out to ask for.
+        "ping-timeout-s" => ping_timeout_s: u8 = 60, in 1..=255;
+    }
+}
+
+section! {
+    /// The server: where consumers are.
+    Server = "server" {
+        /// What others call it.
+        "name" => name: String = "server".to_owned();
+        /// The address on which consumers are accepted.
+        "listen" => listen: String = "0.0.0.0".to_owned();
+        /// The port on which consumers are accepted.
+        "rssl-port" => rssl_port: Port = Port::At(14002);
+        /// The name of the host that an accepted login tells the consumer.
+        "host-name" => host_name: String = "localhost".to_owned();
+        /// Whether the last value of each open item is kept, so that who joins
+        /// gets it without a request to the source.
+        "cache" => cache: bool = true;
+        /// Whether updates for a slow mount are merged item by item until it
+        /// has caught up; otherwise it is cut when its output is full.
+        "conflation" => conflation: bool = true;
+        /// Whether a stream is told when its updates begin and end to be merged.
+        "announce-conflation" => announce_conflation: bool = true;
+        /// Whether posts are accepted.
+        "posts" => posts: bool = true;
+        /// Whether one mount may have the same item open on two streams.
+        "same-item-twice" => same_item_twice: bool = false;
+        /// Most mounts at a time.
+        "max-mounts" => max_mounts: usize = 100, in 1..=1_000_000;
+        /// Most mounts at a time with the same user; none for no bound.
+        "max-mounts-per-user" => max_mounts_per_user: Option<usize> = None;
+        /// Most items that one user may have open over all mounts.
+        "item-limit" => item_limit: usize = 500_000, in 1..=100_000_000;
+        /// Most items that one mount may have open.
+        "item-limit-per-mount" => item_limit_per_mount: usize = 500_000, in 1..=100_000_000;
+        /// Most items that the server has open at hubs.
+        "max-items" => max_items: usize = 1_000_000, in 1..=16_000_000;
+        /// Most names in one batch.
+        "max-batch" => max_batch: usize = 100_000, in 1..=10_000_000;
+        /// Most posts that wait for an ack.
+        "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
+        /// Requests to one hub that it has not accepted or refused yet; more
+        /// wait their turn.
+        "open-window" => open_window: usize = 5_000, in 1..=1_000_000;
+        /// How long a hub may leave a request without an answer.
+        "open-timeout-ms" => open_timeout_ms: u32 = 15_000, in 100..=600_000;
+        /// How long a mount may be there without a login.
+        "login-timeout-ms" => login_timeout_ms: u32 = 30_000, in 100..=600_000;
+        /// How long a post waits for its ack. The vendor's clients give up
+        /// after 15 s.
+        "post-timeout-ms" => post_timeout_ms: u32 = 14_000, in 100..=600_000;
+        /// Most bytes of messages in one frame to a consumer; longer messages
+        /// go out in fragments of this size.
+        "fragment-bytes" => fragment_bytes: u16 = 6144, in 256..=65_000;
+        /// How long output may wait to be gathered; 0 sends it at the end of
+        /// each turn.
+        "flush-interval-ms" => flush_interval_ms: u32 = 0, in 0..=10_000;
+        /// Whether the kernel sends at once (`true`) or gathers small writes.
+        "tcp-no-delay" => tcp_no_delay: bool = true;
+        /// The kernel's send buffer of each mount; without it, the kernel
+        /// decides.
+        "tcp-send-buffer-bytes" => tcp_send_buffer_bytes: Option<u32> = None;
+        /// Most output that may wait for one mount; beyond it the mount is cut.
+        "output-max-bytes" => output_max_bytes: usize = 30_720_000, in 65_536..=4_294_967_296;
+        /// A mount for which this part of `output-max-bytes` waits is slow.
+        "output-threshold-breach" => output_threshold_breach: u8 = 30, in 1..=100;
+        /// A slow mount for which less than this part waits is well again.
+        "output-threshold-ok" => output_threshold_ok: u8 = 10, in 0..=99;
+        /// Whether consumers may choose to compress, zlib or LZ4.
+        "compression" => compression: bool = true;
+        /// The shortest ping time-out granted to a consumer.
+        "min-ping-timeout-s" => min_ping_timeout_s: u8 = 20, in 1..=255;
+        /// The longest ping time-out granted to a consumer.
+        "max-ping-timeout-s" => max_ping_timeout_s: u8 = 60, in 1..=255;
+        /// The field dictionary (`RDMFieldDictionary`) that consumers get; without
+        /// it, a small one of well-known fields.
+        "dictionary" => dictionary: Option<PathBuf> = None;
+        /// The enumeration tables (`enumtype.def`) that go with `dictionary`.
+        "enums" => enums: Option<PathBuf> = None;
+    }
+}

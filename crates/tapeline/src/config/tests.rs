@@ -1,0 +1,138 @@
+use std::path::Path;
+
+use super::*;
+
+fn faults(text: &str) -> Vec<String> {
+    match Settings::parse(Path::new("t.toml"), text) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn parsed(text: &str) -> Settings {
+    Settings::parse(Path::new("t.toml"), text).expect("good text")
+}
+
+#[test]
+fn an_empty_file_says_what_no_file_says() {
+    assert_eq!(parsed(""), Settings::default());
+}
+
+#[test]
+fn keys_are_set() {
+    let settings = parsed(
+        "[server]\nrssl-port = 0\ndictionary = \"d\"\n[hub]\nni-port = \"off\"\n\
+         [[hub.source]]\nhosts = [\"a\", \"b:7\"]\n[[hub.source]]\nhosts = [\"c\"]\nport = 9\n",
+    );
+    assert_eq!(settings.server.rssl_port, Port::At(0));
+    assert_eq!(settings.server.dictionary.as_deref(), Some(Path::new("d")));
+    assert_eq!(settings.hub.ni_port, Port::Off);
+    assert_eq!(settings.sources.len(), 2);
+    assert_eq!(settings.sources[0].hosts, ["a", "b:7"]);
+    assert_eq!(settings.sources[1].port, 9);
+}
+
+#[test]
+fn unknown_keys_name_their_place_and_the_nearest() {
+    assert_eq!(
+        faults("[server]\n  flush-intervall-ms = 3\n"),
+        ["t.toml:2:3: unknown key `flush-intervall-ms` in [server]; did you mean \
+          `flush-interval-ms`?"]
+    );
+    assert_eq!(
+        faults("[servr]\n"),
+        ["t.toml:1:2: unknown section [servr]; did you mean `server`?"]
+    );
+    assert_eq!(faults("[hub]\nqqqq = 1\n"), ["t.toml:2:1: unknown key `qqqq` in [hub]"]);
+    assert_eq!(
+        faults("[[hub.source]]\nhosts = [\"a\"]\nprot = 1\n"),
+        ["t.toml:3:1: unknown key `prot` in [hub.source]; did you mean `port`?"]
+    );
+    assert_eq!(
+        faults("[hub]\nsuorce = 1\n"),
+        ["t.toml:2:1: unknown key `suorce` in [hub]; did you mean `source`?"]
+    );
+}
+
+#[test]
+fn wrong_values_say_what_would_be_right() {
+    let cases = [
+        ("[server]\ncache = 1\n", "2:9: `cache` is an integer; give true or false"),
+        (
+            "[server]\nflush-interval-ms = \"x\"\n",
+            "2:21: `flush-interval-ms` is a string; give an integer",
+        ),
+        (
+            "[server]\nflush-interval-ms = 10001\n",
+            "2:21: `flush-interval-ms` is 10001; give 0 to 10000",
+        ),
+        (
+            "[server]\nmax-ping-timeout-s = 256\n",
+            "2:22: `max-ping-timeout-s` is 256; give 0 to 255",
+        ),
+        ("[server]\nrssl-port = 70000\n", "2:13: `rssl-port` is 70000; give 0 to 65535"),
+        (
+            "[server]\nrssl-port = \"on\"\n",
+            "2:13: `rssl-port` is `on`; give a port from 0 to 65535, or `off`",
+        ),
+        ("[profile]\nidle = \"nap\"\n", "2:8: `idle` is `nap`; give one of spin, yield, park"),
+        ("[[hub.source]]\nport = 1\n", "1:1: a source needs `hosts`"),
+        ("[hub]\nsource = 1\n", "2:1: `source` is a list of tables; write [[hub.source]]"),
+        ("rssl-port = 1\n", "1:1: `rssl-port` is in no section"),
+    ];
+    for (text, fault) in cases {
+        assert_eq!(faults(text), [format!("t.toml:{fault}")], "{text}");
+    }
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    assert_eq!(faults("[hub]\nxyz = 1\n[server]\ncache = 1\n").len(), 2);
+}
+
+#[test]
+fn a_file_that_is_no_toml_says_where() {
+    let faults = faults("[hub]\nname = \n");
+    assert!(faults[0].starts_with("t.toml:2:"), "{faults:?}");
+}
+
+#[test]
+fn the_profile_decides_only_what_the_file_does_not() {
+    let throughput = parsed("[profile]\nname = \"throughput\"\n").server;
+    assert_eq!((throughput.flush_interval_ms, throughput.tcp_no_delay), (20, false));
+    let own = parsed("[server]\nflush-interval-ms = 3\n[profile]\nname = \"throughput\"\n").server;
+    assert_eq!((own.flush_interval_ms, own.tcp_no_delay), (3, false));
+}
+
+#[test]
+fn what_is_shown_reads_back_the_same() {
+    let settings = parsed(
+        "[profile]\nname = \"throughput\"\n[server]\nname = \"a \\\"b\\\" \\\\c\"\n\
+         [[hub.source]]\nhosts = [\"a\"]\nname = \"x\"\n",
+    );
+    assert_eq!(parsed(&show(&settings)), settings);
+}
+
+#[test]
+fn the_reference_in_the_docs_is_the_one_of_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let page = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        page == reference(),
+        "docs/configuration.md is behind the code: tapeline config reference > docs/configuration.md"
+    );
+}
+
+#[test]
+fn the_examples_are_good() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if let Err(failure) = Settings::load(Some(&path)) {
+            panic!("{failure}");
+        }
+        count += 1;
+    }
+    assert!(count >= 6, "{count} examples");
+}

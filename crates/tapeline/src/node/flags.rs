@@ -1,0 +1,113 @@
+//! Flags of the commands that run hubs and servers. Each stands for a key of
+//! the configuration and wins over the file.
+
+use std::path::PathBuf;
+
+use crate::config::{Driver, Port, Settings, Source};
+use crate::failure::Failure;
+
+/// Flags of every command that runs something.
+#[derive(clap::Args)]
+pub(crate) struct Common {
+    /// The configuration file; without it, every key has its default
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Where hubs and servers meet, as `aeron:ipc` [backbone] channel
+    #[arg(long, value_name = "CHANNEL")]
+    backbone: Option<String>,
+
+    /// Where the media driver runs: `embedded` or `external` [backbone] driver
+    #[arg(long, value_name = "WHERE")]
+    backbone_driver: Option<Driver>,
+
+    /// The folder of the media driver [backbone] dir
+    #[arg(long, value_name = "FOLDER")]
+    backbone_dir: Option<PathBuf>,
+
+    /// What to log: `debug`, `hub=debug,server=warn` [log]
+    #[arg(long, value_name = "LEVELS")]
+    log: Option<String>,
+
+    /// Write what listens where into this file once everything does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ready_file: Option<PathBuf>,
+
+    /// End after this many seconds; without it, on SIGTERM or SIGINT
+    #[arg(long, value_name = "N")]
+    pub(crate) seconds: Option<u64>,
+}
+
+/// Flags of a hub.
+#[derive(clap::Args)]
+pub(crate) struct HubFlags {
+    /// An interactive provider to connect to; repeatable, replaces [[hub.source]]
+    #[arg(long, value_name = "HOST:PORT")]
+    source: Vec<String>,
+
+    /// Where non-interactive providers connect; 0 for any port, or `off` [hub] ni-port
+    #[arg(long, value_name = "PORT")]
+    ni_port: Option<Port>,
+}
+
+/// Flags of a server.
+#[derive(clap::Args)]
+pub(crate) struct ServerFlags {
+    /// Where consumers connect; 0 for any port [server] rssl-port
+    #[arg(long, value_name = "PORT")]
+    rssl_port: Option<Port>,
+
+    /// The field dictionary for consumers [server] dictionary
+    #[arg(long, value_name = "FILE", requires = "enums")]
+    dictionary: Option<PathBuf>,
+
+    /// The enumeration tables for consumers [server] enums
+    #[arg(long, value_name = "FILE", requires = "dictionary")]
+    enums: Option<PathBuf>,
+}
+
+impl Common {
+    /// The settings of the file with these flags; starts the log.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let mut settings = Settings::load(self.config.as_deref())?;
+        if let Some(channel) = &self.backbone {
+            settings.backbone.channel.clone_from(channel);
+        }
+        if let Some(driver) = self.backbone_driver {
+            settings.backbone.driver = driver;
+        }
+        if let Some(folder) = &self.backbone_dir {
+            settings.backbone.dir = Some(folder.clone());
+        }
+        crate::log::start(&settings.log, self.log.as_deref())?;
+        Ok(settings)
+    }
+}
+
+impl HubFlags {
+    /// Changes what the flags say.
+    pub(crate) fn apply(&self, settings: &mut Settings) {
+        if !self.source.is_empty() {
+            let source = |host: &String| Source { hosts: vec![host.clone()], ..Source::default() };
+            settings.sources = self.source.iter().map(source).collect();
+        }
+        if let Some(port) = self.ni_port {
+            settings.hub.ni_port = port;
+        }
+    }
+}
+
+impl ServerFlags {
+    /// Changes what the flags say.
+    pub(crate) fn apply(&self, settings: &mut Settings) {
+        if let Some(port) = self.rssl_port {
+            settings.server.rssl_port = port;
+        }
+        if let Some(path) = &self.dictionary {
+            settings.server.dictionary = Some(path.clone());
+        }
+        if let Some(path) = &self.enums {
+            settings.server.enums = Some(path.clone());
+        }
+    }
+}

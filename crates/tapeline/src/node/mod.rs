@@ -1,0 +1,201 @@
+//! Hubs and servers in this process: one thread, one media driver.
+
+mod flags;
+mod settings;
+
+pub(crate) use flags::{Common, HubFlags, ServerFlags};
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use tapeline_backbone::{AeronPort, Channels, Engine, Role};
+use tapeline_channel::{Idle, MonotonicClock};
+use tapeline_hub::Hub;
+use tapeline_rssl::Time;
+use tapeline_server::{AcceptAll, Server};
+
+use crate::addresses::Addresses;
+use crate::config::{Driver, IdleWhen, Settings};
+use crate::failure::Failure;
+use crate::stop::Stop;
+
+/// How long a thread sleeps that found nothing to do.
+const PARK_MICROS: u32 = 50;
+
+/// A thread that had something to do does not sleep for so long: more tends to
+/// follow.
+const LINGER: Duration = Duration::from_micros(200);
+
+/// How long the last bytes may take to leave.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What runs in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Roles {
+    pub(crate) is_hub: bool,
+    pub(crate) is_server: bool,
+}
+
+/// A hub, a server, or both, with the backbone between them.
+pub(crate) struct Node {
+    // Ports close before the engine: hub and server come first.
+    hub: Option<Hub<AeronPort>>,
+    server: Option<Server<AeronPort>>,
+    engine: Engine,
+    clock: MonotonicClock,
+    idle: Idle,
+    last_work: Time,
+}
+
+impl Node {
+    /// Starts what the settings say. Everything listens when it is there.
+    pub(crate) fn start(settings: &Settings, roles: Roles) -> Result<Self, Failure> {
+        let channels = Channels::parse(&settings.backbone.channel)?;
+        check_meeting(settings, &channels, roles)?;
+        let mut engine = Engine::new(settings::engine_settings(settings)?)?;
+        if let Some(shortfall) = engine.shortfall().filter(|_| channels.is_network()) {
+            tracing::warn!("{shortfall}");
+        }
+        let hub = match roles.is_hub {
+            true => {
+                let port = settings::port_settings(settings, Role::Hub, &settings.hub.name);
+                let port = engine.port(port, &channels)?;
+                let mut hub = Hub::new(settings::hub_config(settings)?, port)?;
+                hub.set_field_rules(settings::field_rules(settings)?);
+                Some(hub)
+            }
+            false => None,
+        };
+        let server = match roles.is_server {
+            true => {
+                let port = settings::port_settings(settings, Role::Server, &settings.server.name);
+                let port = engine.port(port, &channels)?;
+                let policy = Box::new(AcceptAll);
+                Some(Server::new(settings::server_config(settings)?, policy, port)?)
+            }
+            false => None,
+        };
+        let idle = match settings.profile.idle {
+            IdleWhen::Spin => Idle::Spin,
+            IdleWhen::Yield => Idle::Yield,
+            IdleWhen::Park => Idle::Park { micros: PARK_MICROS },
+        };
+        let directory = engine.directory().display().to_string();
+        let channel = channels.to_string();
+        tracing::info!(channel, directory, "backbone");
+        Ok(Self {
+            hub,
+            server,
+            engine,
+            clock: MonotonicClock::start(),
+            idle,
+            last_work: Time::ZERO,
+        })
+    }
+
+    /// Where consumers mount.
+    pub(crate) fn rssl_address(&self) -> Option<SocketAddr> {
+        self.server.as_ref().and_then(|server| server.listening().first().copied())
+    }
+
+    /// Where non-interactive providers mount.
+    pub(crate) fn ni_address(&self) -> Option<SocketAddr> {
+        self.hub.as_ref().and_then(|hub| hub.listening().first().copied())
+    }
+
+    /// Says what listens where, also in the ready file.
+    pub(crate) fn announce(&self, ready_file: Option<&Path>) -> Result<(), Failure> {
+        let mut all = Addresses::default();
+        let addresses = [("rssl", self.rssl_address()), ("ni", self.ni_address())];
+        for (name, address) in addresses {
+            if let Some(address) = address {
+                all.add(name, address);
+            }
+        }
+        if let Some(path) = ready_file {
+            all.write(path)?;
+        }
+        tracing::info!("ready");
+        Ok(())
+    }
+
+    /// Works until it is time to stop.
+    pub(crate) fn run(&mut self, stop: &Stop) -> Result<(), Failure> {
+        while !stop.is_asked() {
+            let now = self.clock.now();
+            let work = self.turn(now);
+            if let Some(failure) = self.engine.failure() {
+                return Err(Failure::Backbone(failure.to_owned()));
+            }
+            self.rest(now, work);
+        }
+        self.leave();
+        Ok(())
+    }
+
+    fn turn(&mut self, now: Time) -> usize {
+        let mut work = self.engine.work(now);
+        if let Some(hub) = &mut self.hub {
+            work += hub.duty_cycle(now);
+        }
+        if let Some(server) = &mut self.server {
+            work += server.duty_cycle(now);
+        }
+        work
+    }
+
+    /// What follows a turn that did `work`.
+    fn rest(&mut self, now: Time, work: usize) {
+        if work > 0 {
+            self.last_work = now;
+        }
+        match self.idle {
+            Idle::Park { .. } if now.since(self.last_work) < LINGER => Idle::Yield.idle(work),
+            _ => self.idle.idle(work),
+        }
+    }
+
+    /// Says goodbye to everybody.
+    fn leave(&mut self) {
+        let now = self.clock.now();
+        if let Some(hub) = &mut self.hub {
+            hub.shutdown(now);
+        }
+        if let Some(server) = &mut self.server {
+            server.shutdown(now);
+        }
+        let began = self.clock.now();
+        loop {
+            let now = self.clock.now();
+            let work = self.turn(now);
+            let is_done = self.hub.as_ref().is_none_or(|hub| hub.session_count() == 0)
+                && self.server.as_ref().is_none_or(Server::is_idle);
+            if is_done || now.since(began) >= FAREWELL {
+                break;
+            }
+            self.rest(now, work);
+        }
+        tracing::info!("ended");
+    }
+}
+
+/// Whether hub and server can meet: a driver that nobody else knows of leads
+/// nowhere over shared memory.
+fn check_meeting(settings: &Settings, channels: &Channels, roles: Roles) -> Result<(), Failure> {
+    let is_alone = roles.is_hub != roles.is_server;
+    let is_embedded = settings.backbone.driver == Driver::Embedded;
+    if channels.is_network() || !is_alone || !is_embedded {
+        return Ok(());
+    }
+    if roles.is_server {
+        let text = "a server with a media driver of its own meets no hub over aeron:ipc; use the \
+                    hub's driver ([backbone] driver = \"external\" and its dir), or a channel \
+                    over UDP";
+        return Err(Failure::Setting(text.to_owned()));
+    }
+    if settings.backbone.dir.is_none() {
+        tracing::warn!("servers meet this hub only in its driver's directory; set [backbone] dir");
+    }
+    Ok(())
+}

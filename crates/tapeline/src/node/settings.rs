@@ -1,0 +1,258 @@
+//! What the configuration is to the rooms.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tapeline_backbone::{Driver, EngineSettings, PortSettings, Role};
+use tapeline_channel::{ReactorConfig, SessionOptions, random_seed};
+use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
+use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
+use tapeline_server::{Limits, OutputThresholds, ServerConfig};
+
+use crate::config::{self, CompressionKind, Port, Settings};
+use crate::dictionary;
+use crate::failure::Failure;
+
+/// The engine's part.
+pub(crate) fn engine_settings(settings: &Settings) -> Result<EngineSettings, Failure> {
+    let backbone = &settings.backbone;
+    let driver = match (backbone.driver, &backbone.dir) {
+        (config::Driver::Embedded, directory) => Driver::Embedded { directory: directory.clone() },
+        (config::Driver::External, Some(directory)) => {
+            Driver::External { directory: directory.clone() }
+        }
+        (config::Driver::External, None) => {
+            let text = "[backbone] driver is external; say in `dir` where it is";
+            return Err(Failure::Setting(text.to_owned()));
+        }
+    };
+    let engine = EngineSettings {
+        driver,
+        mtu_bytes: backbone.mtu_bytes,
+        data_term_bytes: backbone.data_term_bytes,
+        request_term_bytes: backbone.request_term_bytes,
+        receiver_window_bytes: backbone.receiver_window_bytes,
+        socket_buffer_bytes: backbone.socket_buffer_bytes,
+        nak_backoff: Duration::from_micros(backbone.nak_backoff_us),
+        retransmit_linger: Duration::from_micros(backbone.retransmit_linger_us),
+        ..EngineSettings::default()
+    };
+    engine.check()?;
+    Ok(engine)
+}
+
+/// The part of a port.
+pub(crate) fn port_settings(settings: &Settings, role: Role, name: &str) -> PortSettings {
+    let backbone = &settings.backbone;
+    PortSettings {
+        presence_interval: Duration::from_millis(backbone.presence_ms),
+        silence: Duration::from_millis(backbone.silence_ms),
+        queue_bytes: backbone.queue_bytes,
+        ..PortSettings::new(role, name)
+    }
+}
+
+/// The hub's part.
+pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
+    let hub = &settings.hub;
+    let routes = settings.sources.iter().map(route).collect::<Result<_, _>>()?;
+    let listen_key = "[hub] listen";
+    Ok(HubConfig {
+        name: hub.name.clone(),
+        routes,
+        ni_listen: listen(listen_key, &hub.listen, hub.ni_port)?,
+        unpublished: match hub.unpublished {
+            config::Unpublished::Pending => Unpublished::Pending,
+            config::Unpublished::NotFound => Unpublished::NotFound,
+        },
+        ni_stale_ms: hub.ni_stale_ms,
+        cache_interactive: hub.cache,
+        pause_upstream: hub.pause_upstream,
+        source_timeout_ms: hub.source_timeout_ms,
+        request_timeout_ms: hub.request_timeout_ms,
+        retry_delay_ms: hub.retry_delay_ms,
+        post_timeout_ms: hub.post_timeout_ms,
+        reconnect_min_ms: hub.reconnect_min_ms,
+        reconnect_max_ms: hub.reconnect_max_ms.max(hub.reconnect_min_ms),
+        limits: HubLimits {
+            max_items: hub.max_items,
+            max_services: hub.max_services,
+            max_servers: hub.max_servers,
+            max_posts: hub.max_posts,
+            max_providers: hub.max_providers,
+            max_image_bytes: hub.max_image_bytes,
+            ..HubLimits::default()
+        },
+        reactor: ReactorConfig { seed: random_seed(), ..ReactorConfig::default() },
+        ni_rssl: RsslServerConfig {
+            // Anything but none lets the other side choose.
+            compression: if hub.compression { Compression::Zlib } else { Compression::None },
+            ..RsslServerConfig::default()
+        },
+        sessions: SessionOptions::default(),
+    })
+}
+
+/// The fields by which images of non-interactive providers ripple.
+pub(crate) fn field_rules(settings: &Settings) -> Result<Arc<FieldDictionary>, Failure> {
+    let server = &settings.server;
+    let fields = dictionary::load(server.dictionary.as_deref(), server.enums.as_deref())?;
+    Ok(Arc::new(fields))
+}
+
+fn route(source: &config::Source) -> Result<Route, Failure> {
+    let endpoints = source.hosts.iter().map(|host| endpoint(host, source.port));
+    let endpoints: Vec<Endpoint> = endpoints.collect::<Result<_, _>>()?;
+    let first = endpoints.first().map(|first| format!("{}:{}", first.host, first.port));
+    Ok(Route {
+        name: source.name.clone().or(first).unwrap_or_default(),
+        endpoints,
+        services: (!source.services.is_empty()).then(|| source.services.clone()),
+        login: RouteLogin {
+            user: source.user.clone(),
+            application_id: source.application_id.clone(),
+            position: source.position.clone(),
+            single_open: source.single_open,
+            ..RouteLogin::default()
+        },
+        compression: compression(source.compression),
+        ping_timeout_s: source.ping_timeout_s,
+    })
+}
+
+/// `host` or `host:port`; an IPv6 address with a port is in brackets.
+fn endpoint(text: &str, port: u16) -> Result<Endpoint, Failure> {
+    let is_bare_address = text.parse::<IpAddr>().is_ok();
+    if is_bare_address || !text.contains(':') {
+        return Ok(Endpoint { host: text.to_owned(), port });
+    }
+    match text.parse::<tapeline_api::Server>() {
+        Ok(server) => Ok(Endpoint { host: server.host, port: server.port }),
+        Err(error) => Err(Failure::Setting(format!("source: {error}"))),
+    }
+}
+
+/// The server's part.
+pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure> {
+    let server = &settings.server;
+    let Some(listen) = listen("[server] listen", &server.listen, server.rssl_port)? else {
+        let text = "[server] rssl-port is off; a server needs a port for consumers";
+        return Err(Failure::Setting(text.to_owned()));
+    };
+    let config = ServerConfig {
+        host_name: server.host_name.clone(),
+        listen: vec![listen],
+        dictionary: Arc::new(dictionary::load(
+            server.dictionary.as_deref(),
+            server.enums.as_deref(),
+        )?),
+        cache: server.cache,
+        conflation: server.conflation,
+        announce_conflation: server.announce_conflation,
+        accept_posts: server.posts,
+        allow_same_item_twice: server.same_item_twice,
+        limits: Limits {
+            max_mounts: server.max_mounts,
+            max_mounts_per_user: server.max_mounts_per_user,
+            item_limit: server.item_limit,
+            item_limit_per_mount: server.item_limit_per_mount,
+            max_items: server.max_items,
+            max_batch: server.max_batch,
+            open_window: server.open_window,
+            open_timeout_ms: server.open_timeout_ms,
+            login_timeout_ms: server.login_timeout_ms,
+            max_posts: server.max_posts,
+            post_timeout_ms: server.post_timeout_ms,
+            ..Limits::default()
+        },
+        output: OutputThresholds {
+            max_bytes: server.output_max_bytes,
+            breach_percent: server.output_threshold_breach,
+            ok_percent: server.output_threshold_ok,
+        },
+        min_ping_timeout_s: server.min_ping_timeout_s.min(server.max_ping_timeout_s),
+        max_ping_timeout_s: server.max_ping_timeout_s,
+        compression: if server.compression { Compression::Zlib } else { Compression::None },
+        fragment_bytes: server.fragment_bytes,
+        flush_interval_ms: server.flush_interval_ms,
+        tcp_no_delay: server.tcp_no_delay,
+        tcp_send_buffer_bytes: server.tcp_send_buffer_bytes,
+        seed: random_seed(),
+        ..ServerConfig::default()
+    };
+    config.check().map_err(|error| Failure::Setting(format!("[server] {error}")))?;
+    Ok(config)
+}
+
+fn listen(key: &str, address: &str, port: Port) -> Result<Option<SocketAddr>, Failure> {
+    let Port::At(port) = port else {
+        return Ok(None);
+    };
+    match address.parse::<IpAddr>() {
+        Ok(ip) => Ok(Some(SocketAddr::from((ip, port)))),
+        Err(_) => {
+            let text = format!("{key} is `{address}`; give an address of this host, as 0.0.0.0");
+            Err(Failure::Setting(text))
+        }
+    }
+}
+
+fn compression(kind: CompressionKind) -> Compression {
+    match kind {
+        CompressionKind::Off => Compression::None,
+        CompressionKind::Zlib => Compression::Zlib,
+        CompressionKind::Lz4 => Compression::Lz4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_hosts_with_or_without_a_port() {
+        let cases = [
+            ("mds1", ("mds1", 14002)),
+            ("mds1:7", ("mds1", 7)),
+            ("::1", ("::1", 14002)),
+            ("[::1]:7", ("::1", 7)),
+        ];
+        for (text, (host, port)) in cases {
+            let expected = Endpoint { host: host.to_owned(), port };
+            assert_eq!(endpoint(text, 14002).ok(), Some(expected), "{text}");
+        }
+        let failure = endpoint("mds1:x", 14002).expect_err("no port");
+        assert_eq!(failure.to_string(), "source: `mds1:x` is no server: write host:port");
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_rooms() {
+        let settings = Settings::default();
+        let hub = hub_config(&settings).expect("good");
+        let expected = HubConfig {
+            ni_listen: Some(SocketAddr::from(([0, 0, 0, 0], 14003))),
+            reactor: hub.reactor.clone(),
+            ni_rssl: hub.ni_rssl.clone(),
+            ..HubConfig::named("hub")
+        };
+        assert_eq!(hub, expected);
+        let server = server_config(&settings).expect("good");
+        let expected = ServerConfig::default();
+        assert_eq!(server.limits, expected.limits);
+        assert_eq!(server.output, expected.output);
+        assert_eq!(server.listen, expected.listen);
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        let mut settings = Settings::default();
+        settings.server.output_threshold_ok = 40;
+        let failure = server_config(&settings).expect_err("not in order");
+        assert_eq!(
+            failure.to_string(),
+            "[server] output thresholds: ok 40% must be below breach 30%, and breach at most 100%"
+        );
+    }
+}

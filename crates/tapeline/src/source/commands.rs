@@ -1,0 +1,69 @@
+//! What is typed while a source runs.
+
+use std::io::{self, BufRead};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+/// An order from standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// `ur N`: so many updates a second.
+    Rate(u64),
+    /// What is none.
+    Unknown(String),
+}
+
+impl Order {
+    /// Reads a line; `None` for an empty one.
+    fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [] => None,
+            ["ur", rate] => match rate.parse() {
+                Ok(rate) => Some(Self::Rate(rate)),
+                Err(_) => Some(Self::Unknown(line.to_owned())),
+            },
+            _ => Some(Self::Unknown(line.to_owned())),
+        }
+    }
+}
+
+/// The orders of standard input, read by a thread of their own.
+pub(crate) struct Commands(Receiver<Order>);
+
+impl Commands {
+    /// Begins to read.
+    pub(crate) fn read() -> Self {
+        let (sender, receiver) = mpsc::channel();
+        // It ends with standard input, or with the program.
+        thread::spawn(move || {
+            for line in io::stdin().lock().lines().map_while(Result::ok) {
+                if let Some(order) = Order::parse(&line)
+                    && sender.send(order).is_err()
+                {
+                    break;
+                }
+            }
+        });
+        Self(receiver)
+    }
+
+    /// The next order that was typed, if any.
+    pub(crate) fn next(&self) -> Option<Order> {
+        self.0.try_recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_orders() {
+        assert_eq!(Order::parse("ur 500"), Some(Order::Rate(500)));
+        assert_eq!(Order::parse("  "), None);
+        for line in ["ur", "ur x", "ur -1", "stop"] {
+            assert_eq!(Order::parse(line), Some(Order::Unknown(line.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The loops of a source: messages in, what is due out.
+
+use std::time::Duration;
+
+use tapeline_api::{
+    Provider, ProviderHandler, Publisher, PublisherHandler, Responses, Submissions,
+};
+use tapeline_channel::MonotonicClock;
+use tapeline_feed::FeedError;
+use tapeline_rssl::Time;
+
+use super::Counts;
+
+/// A wait this close to the next burst is not left to the kernel, which may
+/// sleep for longer.
+const CLOSE: Duration = Duration::from_micros(150);
+
+/// Requests are answered at least this often.
+const TURN: Duration = Duration::from_micros(500);
+
+/// What a source does by itself, beside answering.
+pub(crate) trait Playing {
+    /// What was done so far, and how things are.
+    fn counts(&self) -> Counts;
+    /// Changes the rate.
+    fn set_rate(&mut self, now: Time, rate: u64);
+    /// When something is due next.
+    fn next(&self) -> Option<Time>;
+}
+
+/// A source that clients connect to.
+pub(crate) trait Interactive: Playing + ProviderHandler {
+    /// Sends what is due. Returns how many messages that were.
+    fn send_due(&mut self, now: Time, responses: &mut Responses<'_>) -> Result<u64, FeedError>;
+}
+
+/// A source that connects to a hub.
+pub(crate) trait NonInteractive: Playing + PublisherHandler {
+    /// Sends what is due. Returns how many messages that were.
+    fn send_due(&mut self, now: Time, submissions: &mut Submissions<'_>) -> Result<u64, FeedError>;
+    /// Why the hub does not want this provider, if it does not.
+    fn refusal(&self) -> Option<&str>;
+}
+
+/// One turn of a provider. Returns how much there was to do.
+pub(crate) fn serve(
+    provider: &mut Provider,
+    source: &mut impl Interactive,
+    clock: &MonotonicClock,
+) -> Result<usize, FeedError> {
+    let work = provider.poll(Some(Duration::ZERO), source);
+    let sent = provider.with(|responses| source.send_due(clock.now(), responses))?;
+    if sent > 0 {
+        provider.flush();
+    }
+    Ok(work + sent as usize)
+}
+
+/// One turn of a publisher. Returns how much there was to do.
+pub(crate) fn publish(
+    publisher: &mut Publisher,
+    source: &mut impl NonInteractive,
+    clock: &MonotonicClock,
+) -> Result<usize, FeedError> {
+    let work = publisher.poll(Some(Duration::ZERO), source);
+    let sent = publisher.with(|submissions| source.send_due(clock.now(), submissions))?;
+    if sent > 0 {
+        publisher.flush();
+    }
+    Ok(work + sent as usize)
+}
+
+/// Waits for what is due next, or for long enough that others can work.
+pub(crate) fn rest(next: Option<Time>, clock: &MonotonicClock) {
+    let until = next.map_or(TURN, |next| next.since(clock.now()));
+    match until.checked_sub(CLOSE) {
+        Some(sleep) if !sleep.is_zero() => std::thread::sleep(sleep.min(TURN)),
+        _ => std::thread::yield_now(),
+    }
+}

@@ -1,0 +1,132 @@
+//! What a source has to publish.
+
+use std::sync::Arc;
+
+use tapeline_feed::DataFile;
+use tapeline_rwf::Domain;
+
+use super::sample;
+
+/// The item that a data file is of, if nobody says which items there are.
+const FILE_ITEM: &str = "SAMPLE";
+
+/// The data of an item: messages that are encoded once, with stream id 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Template {
+    /// The item that the data is of.
+    pub(crate) name: String,
+    /// Its domain.
+    pub(crate) domain: Domain,
+    /// Its image, a refresh message for each part.
+    pub(crate) image: Vec<Vec<u8>>,
+    /// Its updates, sent one after the other and then from the first again.
+    pub(crate) updates: Vec<UpdateTemplate>,
+}
+
+/// One update as encoded messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UpdateTemplate {
+    pub(crate) plain: Vec<u8>,
+    /// The same with a time stamp as its last field, which
+    /// [`DataFile::patch_stamp`] fills in.
+    pub(crate) stamped: Vec<u8>,
+}
+
+/// All templates of a source. Any name can be asked for: one without a
+/// template of its own gets the one that stands for all.
+#[derive(Clone, Debug)]
+pub(crate) struct Stock {
+    templates: Vec<Arc<Template>>,
+    /// The template for names without their own; without it, each domain's
+    /// templates take turns.
+    common: Option<String>,
+    turn: usize,
+}
+
+impl Stock {
+    /// These templates; `common` names the one for all other items.
+    pub(crate) fn new(templates: Vec<Template>, common: Option<String>) -> Self {
+        let templates = templates.into_iter().map(Arc::new).collect();
+        Self { templates, common, turn: 0 }
+    }
+
+    /// The project's own sample.
+    pub(crate) fn sample(common: Option<String>) -> Self {
+        Self::new(sample::templates(), common)
+    }
+
+    /// The content of a data file, for items of any name.
+    pub(crate) fn file(file: &DataFile) -> Self {
+        let update = |number| UpdateTemplate {
+            plain: file.update(number).to_vec(),
+            stamped: file.stamped_update(number).to_vec(),
+        };
+        let template = Template {
+            name: FILE_ITEM.to_owned(),
+            domain: file.domain(),
+            image: vec![file.image().to_vec()],
+            updates: (0..file.update_count()).map(update).collect(),
+        };
+        Self::new(vec![template], None)
+    }
+
+    /// The template for an item; `None` if nothing of the domain is there.
+    pub(crate) fn template(&mut self, domain: Domain, name: &str) -> Option<Arc<Template>> {
+        let of_domain: Vec<&Arc<Template>> =
+            self.templates.iter().filter(|template| template.domain == domain).collect();
+        let named = |name: &str| of_domain.iter().find(|template| template.name == name);
+        let own = named(name).or_else(|| named(self.common.as_deref()?));
+        if let Some(template) = own {
+            return Some(Arc::clone(template));
+        }
+        let next = *of_domain.get(self.turn % of_domain.len().max(1))?;
+        self.turn += 1;
+        Some(Arc::clone(next))
+    }
+
+    /// The domains that are there, each once.
+    pub(crate) fn domains(&self) -> Vec<Domain> {
+        let mut domains: Vec<Domain> = self.templates.iter().map(|t| t.domain).collect();
+        domains.sort_unstable();
+        domains.dedup();
+        domains
+    }
+
+    /// The names of all templates of a domain.
+    pub(crate) fn names(&self, domain: Domain) -> Vec<String> {
+        let of_domain = self.templates.iter().filter(|template| template.domain == domain);
+        of_domain.map(|template| template.name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(name: &str, domain: Domain) -> Template {
+        Template { name: name.to_owned(), domain, image: Vec::new(), updates: Vec::new() }
+    }
+
+    #[test]
+    fn a_data_file_is_the_template_of_every_name() {
+        let mut stock = Stock::file(&DataFile::sample());
+        assert_eq!(stock.domains(), [Domain::MARKET_PRICE]);
+        let template = stock.template(Domain::MARKET_PRICE, "ANY.X").expect("a template");
+        assert_eq!(template.updates.len(), 1);
+    }
+
+    #[test]
+    fn every_name_of_a_known_domain_has_a_template() {
+        let price = Domain::MARKET_PRICE;
+        let all = vec![template("A", price), template("B", price)];
+        let name = |stock: &mut Stock, item: &str| {
+            stock.template(price, item).map(|template| template.name.clone())
+        };
+        let mut turns = Stock::new(all.clone(), None);
+        let names = ["B", "X", "Y", "Z"].map(|item| name(&mut turns, item).expect("a template"));
+        assert_eq!(names, ["B", "A", "B", "A"]);
+        let mut common = Stock::new(all, Some("B".to_owned()));
+        assert_eq!(name(&mut common, "X").as_deref(), Some("B"));
+        assert_eq!(common.template(Domain::MARKET_BY_ORDER, "A"), None);
+    }
+}

@@ -1,0 +1,6 @@
+//! The program, run as users run it.
+
+mod config;
+mod path;
+mod process;
+mod support;

@@ -1,0 +1,156 @@
+//! Several hosts on one machine: network namespaces joined by a bridge.
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// A network of hosts that nothing else can reach. Gone when dropped.
+pub(crate) struct Lan {
+    prefix: String,
+    hosts: Vec<Host>,
+}
+
+/// One host: a network namespace with one interface, `eth0`.
+#[derive(Clone)]
+pub(crate) struct Host {
+    /// Name of its namespace.
+    pub(crate) namespace: String,
+    /// Its address in 10.77.0.0/24.
+    pub(crate) address: Ipv4Addr,
+}
+
+static LANS: AtomicU32 = AtomicU32::new(0);
+
+fn ip(arguments: &str) -> Result<(), String> {
+    run("ip", arguments)
+}
+
+fn run(program: &str, arguments: &str) -> Result<(), String> {
+    let output = Command::new(program)
+        .args(arguments.split_whitespace())
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+impl Lan {
+    /// Hosts 10.77.0.1 and up. `None`, with a line that says why, where this
+    /// machine lets the test make no namespaces; with `CI` set that is a
+    /// failure.
+    pub(crate) fn new(count: u8) -> Option<Self> {
+        match Self::build(count) {
+            Ok(lan) => Some(lan),
+            Err(why) if std::env::var_os("CI").is_none() => {
+                eprintln!("skipped: several hosts need network namespaces, root and nft: {why}");
+                None
+            }
+            Err(why) => panic!("no network namespaces: {why}"),
+        }
+    }
+
+    fn build(count: u8) -> Result<Self, String> {
+        let number = LANS.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("tl{}x{number}", std::process::id());
+        let mut lan = Self { prefix, hosts: Vec::new() };
+        run("nft", "--version")?;
+        let switch = lan.switch();
+        ip(&format!("netns add {switch}"))?;
+        // Without snooping, the bridge floods groups to every port, as a plain
+        // switch does.
+        ip(&format!("-n {switch} link add br0 type bridge mcast_snooping 0"))?;
+        ip(&format!("-n {switch} link set br0 up"))?;
+        for number in 1..=count {
+            lan.add_host(number)?;
+        }
+        Ok(lan)
+    }
+
+    fn switch(&self) -> String {
+        format!("{}sw", self.prefix)
+    }
+
+    fn add_host(&mut self, number: u8) -> Result<(), String> {
+        let switch = self.switch();
+        let namespace = format!("{}h{number}", self.prefix);
+        let address = Ipv4Addr::new(10, 77, 0, number);
+        ip(&format!("netns add {namespace}"))?;
+        self.hosts.push(Host { namespace: namespace.clone(), address });
+        ip(&format!("-n {switch} link add p{number} type veth peer name eth0 netns {namespace}"))?;
+        ip(&format!("-n {switch} link set p{number} master br0"))?;
+        ip(&format!("-n {switch} link set p{number} up"))?;
+        ip(&format!("-n {namespace} link set lo up"))?;
+        ip(&format!("-n {namespace} address add {address}/24 dev eth0"))?;
+        ip(&format!("-n {namespace} link set eth0 up"))?;
+        ip(&format!("-n {namespace} route add 224.0.0.0/4 dev eth0"))
+    }
+
+    /// The host 10.77.0.`number`.
+    pub(crate) fn host(&self, number: usize) -> &Host {
+        &self.hosts[number - 1]
+    }
+
+    /// Every host, in the order of its number.
+    pub(crate) fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// Unplugs a host from the bridge.
+    pub(crate) fn unplug(&self, number: usize) {
+        ip(&format!("-n {} link set p{number} down", self.switch())).expect("a port of the bridge");
+    }
+
+    /// Plugs it in again.
+    pub(crate) fn plug(&self, number: usize) {
+        ip(&format!("-n {} link set p{number} up", self.switch())).expect("a port of the bridge");
+    }
+}
+
+impl Drop for Lan {
+    fn drop(&mut self) {
+        for host in &self.hosts {
+            let _ = ip(&format!("netns delete {}", host.namespace));
+        }
+        let _ = ip(&format!("netns delete {}", self.switch()));
+    }
+}
+
+impl Host {
+    /// Drops this share of the UDP datagrams that arrive for these ports.
+    pub(crate) fn lose(&self, percent: u8, ports: std::ops::RangeInclusive<u16>) {
+        let rules = format!(
+            "add table inet loss
+             add chain inet loss arriving {{ type filter hook input priority 0; }}
+             add rule inet loss arriving udp dport {}-{} numgen random mod 100 < {percent} drop",
+            ports.start(),
+            ports.end()
+        );
+        let output = Command::new("ip")
+            .args(["netns", "exec", &self.namespace, "nft", &rules])
+            .output()
+            .expect("nft runs");
+        assert!(output.status.success(), "nft: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Runs a function on a thread that is on this host: the sockets it opens
+    /// are the host's.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        function: impl FnOnce() -> T + Send + 'static,
+    ) -> thread::JoinHandle<T> {
+        let path = format!("/run/netns/{}", self.namespace);
+        thread::spawn(move || {
+            let namespace = File::open(path).expect("the namespace");
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+                .expect("root");
+            function()
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! The whole system: hubs and servers as processes, on one host and on several,
+//! with everything that can break.
+
+mod faults;
+mod hosts;
+mod lan;
+mod market;
+mod program;
+mod recording;

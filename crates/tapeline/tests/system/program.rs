@@ -1,0 +1,134 @@
+//! The program under test, as a process.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::lan::Host;
+
+/// How long anything may take before a test gives up on it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// A running `tapeline`. Killed when dropped; what it logged is printed when
+/// the test failed.
+pub(crate) struct Program {
+    child: Child,
+    ready_file: PathBuf,
+    log: Arc<Mutex<String>>,
+    name: String,
+}
+
+impl Program {
+    /// Starts it and waits until it says that it listens.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_with(Command::new(env!("CARGO_BIN_EXE_tapeline")), arguments)
+    }
+
+    /// The same on a host.
+    pub(crate) fn start_on(host: &Host, arguments: &[&str]) -> Self {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &host.namespace, env!("CARGO_BIN_EXE_tapeline")]);
+        Self::start_with(command, arguments)
+    }
+
+    fn start_with(mut command: Command, arguments: &[&str]) -> Self {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let ready_file =
+            std::env::temp_dir().join(format!("tapeline-{}-{number}.ready", std::process::id()));
+        let _ = fs::remove_file(&ready_file);
+        let mut child = command
+            .args(arguments)
+            .arg("--ready-file")
+            .arg(&ready_file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let log = Arc::new(Mutex::new(String::new()));
+        let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let sink = Arc::clone(&log);
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let mut log = sink.lock().expect("not poisoned");
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let name = arguments.first().copied().unwrap_or_default().to_owned();
+        let mut program = Self { child, ready_file, log, name };
+        wait_until("the program to be ready", || {
+            if let Ok(Some(status)) = program.child.try_wait() {
+                panic!("{} ended at once: {status}\n{}", program.name, program.log());
+            }
+            program.ready_file.exists()
+        });
+        program
+    }
+
+    /// The address behind a name of the ready file: `rssl`, `ni`.
+    pub(crate) fn address(&self, name: &str) -> SocketAddr {
+        let text = fs::read_to_string(&self.ready_file).expect("a ready file");
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        let value = value.unwrap_or_else(|| panic!("no {name} in: {text}"));
+        value.parse().unwrap_or_else(|_| panic!("no address: {value}"))
+    }
+
+    /// What it logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().expect("not poisoned").clone()
+    }
+
+    /// Ends it the hard way, as a power cut does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("a running process");
+        self.child.wait().expect("a child");
+    }
+
+    /// Stops it where it stands; [`resume`](Self::resume) lets it go on.
+    #[allow(dead_code, reason = "not every test stops a program")]
+    pub(crate) fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    #[allow(dead_code, reason = "not every test stops a program")]
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("a running process");
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.ready_file);
+        if thread::panicking() {
+            eprintln!("---- {} ----\n{}", self.name, self.log());
+        }
+    }
+}
+
+/// Waits for a state. Returns how long it took.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} for {what}");
+        thread::park_timeout(Duration::from_millis(1));
+    }
+    start.elapsed()
+}
