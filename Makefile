@@ -2,12 +2,22 @@
 
 CARGO ?= cargo
 
-.PHONY: help test fmt lint doc unit bench-wire bench-wire-quick fuzz clean
+.PHONY: help demo test prerequisites prerequisites-test fmt lint doc unit interop bench-wire \
+	bench-wire-quick fuzz clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: fmt lint doc unit ## Everything that must hold: format, lints, docs, all tests
+demo: prerequisites ## Quotes from a source through hub, backbone and server to a client
+	$(CARGO) run --release --quiet --locked -p tapeline -- demo $(DEMO)
+
+test: prerequisites-test fmt lint doc unit interop ## Everything that must hold
+
+prerequisites: ## Tools and libraries to build with (installs as root, else says what)
+	scripts/prerequisites.sh build
+
+prerequisites-test:
+	scripts/prerequisites.sh test
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -21,6 +31,9 @@ doc:
 unit:
 	$(CARGO) test --workspace --locked
 
+interop: ## The vendor's own clients and providers against it (needs a JDK and Maven)
+	interop/ema/run.sh
+
 bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
 	interop/wire-bench/bench.sh
 
@@ -32,4 +45,4 @@ fuzz: ## Every fuzz target for ten minutes, two at a time
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf interop/wire-bench/target fuzz/target
+	rm -rf interop/wire-bench/target interop/ema/target fuzz/target
