@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, Flow, ItemSpec, Login, Provider, ProviderConfig,
-    ProviderEvent, RefreshHead, Requests, Responses, Server, ServiceSpec, StreamHandle,
-    UpdateHead, encode_update,
+    ProviderEvent, RefreshHead, Requests, Responses, Server, ServiceSpec, StreamHandle, UpdateHead,
+    encode_update,
 };
 use tapeline_rwf::{Domain, Primitive, Real};
 
@@ -78,7 +78,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         });
     }
     println!("{:.0} updates/s", updates as f64 / time.as_secs_f64());
-    consumer.with(|requests| requests.log_out());
+    consumer.with(|requests| {
+        requests.log_out();
+    });
     consumer.poll(Some(Duration::ZERO), &mut |_: ConsumerEvent<'_>, _: &mut Requests<'_>| {});
     publisher.join().map_err(|_| "the provider failed")?;
     Ok(())

@@ -187,7 +187,13 @@ pub struct GenericHead<'a> {
 
 impl Default for GenericHead<'_> {
     fn default() -> Self {
-        Self { key: None, seq_num: None, secondary_seq_num: None, part: Part::ONLY, perm_data: None }
+        Self {
+            key: None,
+            seq_num: None,
+            secondary_seq_num: None,
+            part: Part::ONLY,
+            perm_data: None,
+        }
     }
 }
 

@@ -120,8 +120,7 @@ mod tests {
     fn the_wait_comes_after_each_round_and_doubles_up_to_its_limit() {
         let mut two = Reconnect::new(ReconnectPolicy::default(), 2);
         let seen = waits(&mut two, 8);
-        let expected =
-            [(0, 0), (1, 1), (0, 0), (1, 2), (0, 0), (1, 4), (0, 0), (1, 5)];
+        let expected = [(0, 0), (1, 1), (0, 0), (1, 2), (0, 0), (1, 4), (0, 0), (1, 5)];
         assert_eq!(seen, expected.map(|(server, wait)| (server, Some(wait))));
     }
 

@@ -261,7 +261,12 @@ fn a_lost_connection_is_told_in_the_order_of_the_vendors_library() {
     let down = format!("{SUSPECT} / 'channel down.'");
     assert_eq!(
         sim.told(),
-        ["down 0: gone".to_owned(), "1 directory changes".into(), format!("0: {down}"), format!("1: {down}")]
+        [
+            "down 0: gone".to_owned(),
+            "1 directory changes".into(),
+            format!("0: {down}"),
+            format!("1: {down}")
+        ]
     );
     sim.sent();
     sim.ready();
@@ -280,9 +285,8 @@ fn states_of_a_service_and_of_groups_reach_the_items_they_are_for() {
         sim.msg(RefreshMsg { group_id, ..refresh });
     }
     sim.told();
-    let state = |text: &str| {
-        StateBuf::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, text)
-    };
+    let state =
+        |text: &str| StateBuf::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, text);
     let id = |group: u8| GroupId::try_from(&[0, group][..]).expect("short");
     let group = |group, merged: Option<u8>, status: Option<StateBuf>| {
         FilterEntry::update(FilterContent::Group(ServiceGroupInfo {
@@ -418,8 +422,7 @@ fn a_batch_that_is_refused_is_asked_for_one_by_one_and_so_is_one_after_a_loss() 
     let spec = ItemSpec::new("FEED", "");
     sim.ask(|requests| requests.open_batch(&spec, &["A", "B"])).expect("room");
     assert_eq!(sim.sent(), ["REQUEST 5 batch"]);
-    let refused =
-        State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::USAGE_ERROR, "no");
+    let refused = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::USAGE_ERROR, "no");
     sim.msg(status(Domain::MARKET_PRICE, 5, refused));
     assert_eq!(sim.sent(), ["REQUEST 6 A", "REQUEST 7 B"]);
     sim.ask(|requests| requests.open_batch(&spec, &["C", "D"])).expect("room");
@@ -488,9 +491,8 @@ fn a_post_without_an_ack_is_refused_here_in_the_end() {
     sim.image(5);
     sim.told();
     let payload = Encoded::new(DataType::OPAQUE, b"x");
-    let post = |sim: &mut Sim| {
-        sim.ask(|requests| requests.post(item, &PostHead::default(), &payload))
-    };
+    let post =
+        |sim: &mut Sim| sim.ask(|requests| requests.post(item, &PostHead::default(), &payload));
     assert_eq!(post(&mut sim).expect("sent"), 1);
     sim.sent();
     assert!(matches!(post(&mut sim), Err(ApiError::TooManyPosts(_))));

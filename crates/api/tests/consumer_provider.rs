@@ -49,8 +49,7 @@ fn a_thousand_items_are_served_and_updated_in_one_go() {
         world.consumer.open(&ItemSpec::new("FEED", &name)).expect("room");
     }
     world.until("all images", |world| world.log.refreshes() == ITEMS);
-    let streams: Vec<_> =
-        world.answers(0).requests.iter().map(|(stream, _)| *stream).collect();
+    let streams: Vec<_> = world.answers(0).requests.iter().map(|(stream, _)| *stream).collect();
     let mut buffer = Vec::new();
     let head = UpdateHead::QUOTE;
     let len = encode_update(&mut buffer, Domain::MARKET_PRICE, &head, &quote(7)).expect("valid");
@@ -68,14 +67,12 @@ fn a_snapshot_is_over_with_its_image() {
     let item = world.consumer.open(&ItemSpec::new("FEED", "TRI.N").snapshot()).expect("room");
     world.until("an image", |world| world.log.refreshes() == 1);
     assert_eq!(world.log.states(item), ["NonStreaming / Ok / None / ''"]);
-    let (open, info) = world.consumer.with(|requests| {
-        (requests.open_items(), requests.item(item).is_some())
-    });
+    let (open, info) =
+        world.consumer.with(|requests| (requests.open_items(), requests.item(item).is_some()));
     assert_eq!((open, info), (0, false));
     let stream = world.answers(0).requests[0].0;
-    let update = world.provider().with(|responses| {
-        responses.update(stream, &UpdateHead::QUOTE, &quote(1))
-    });
+    let update =
+        world.provider().with(|responses| responses.update(stream, &UpdateHead::QUOTE, &quote(1)));
     assert!(matches!(update, Err(ApiError::Void)));
 }
 
@@ -165,9 +162,8 @@ fn a_paused_item_gets_no_updates_and_an_image_when_it_goes_on() {
     world.consumer.with(|requests| requests.pause(item)).expect("open");
     world.until("the pause", |world| world.answers(0).reissues.len() == 1);
     let stream = world.answers(0).requests[0].0;
-    let held = world.provider().with(|responses| {
-        responses.update(stream, &UpdateHead::QUOTE, &quote(1))
-    });
+    let held =
+        world.provider().with(|responses| responses.update(stream, &UpdateHead::QUOTE, &quote(1)));
     assert!(matches!(held, Err(ApiError::Held(_))));
     world.consumer.with(|requests| requests.resume(item)).expect("open");
     world.until("an image", |world| world.log.refreshes() == 2);
@@ -228,8 +224,7 @@ fn posts_are_refused_here_where_the_provider_takes_none() {
     let mut world = World::with(without);
     let item = world.consumer.open(&ItemSpec::new("FEED", "TRI.N")).expect("room");
     world.until("an image", |world| world.log.refreshes() == 1);
-    let post =
-        world.consumer.with(|requests| requests.post(item, &PostHead::default(), &quote(1)));
+    let post = world.consumer.with(|requests| requests.post(item, &PostHead::default(), &quote(1)));
     assert_eq!(post.expect_err("refused").to_string(), "Posting not supported by provider");
 }
 
@@ -303,10 +298,7 @@ fn an_item_that_does_not_exist_is_closed() {
         world.log.states(item),
         ["Closed / Suspect / NotFound / 'The record could not be found'"]
     );
-    assert!(matches!(
-        world.consumer.with(|requests| requests.pause(item)),
-        Err(ApiError::Void)
-    ));
+    assert!(matches!(world.consumer.with(|requests| requests.pause(item)), Err(ApiError::Void)));
 }
 
 #[test]

@@ -78,7 +78,11 @@ impl Pair {
             updates: 0,
         };
         pair.consumer.requests(Time::ZERO, &mut pair.wire).open(spec).expect("room");
-        pair.consumer.handle_timeout(Time::ZERO, &mut pair.wire, &mut |_: ConsumerEvent<'_>, _: &mut Requests<'_>| {});
+        pair.consumer.handle_timeout(
+            Time::ZERO,
+            &mut pair.wire,
+            &mut |_: ConsumerEvent<'_>, _: &mut Requests<'_>| {},
+        );
         pair.provide(ProviderInput::Opened(CLIENT));
         pair.consume(ConsumerInput::Opened);
         while !pair.wire.up.is_empty() || !pair.wire.down.is_empty() {

@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use tapeline_api::{
     ApiError, Flow, ItemHandle, Login, NoPayload, PublishSpec, PublisherConfig, PublisherCore,
-    PublisherEvent, PublisherInput, PublisherOutputs, RefreshHead, Server, ServiceSpec,
-    StatusHead, Submissions, UpdateHead, encode_update,
+    PublisherEvent, PublisherInput, PublisherOutputs, RefreshHead, Server, ServiceSpec, StatusHead,
+    Submissions, UpdateHead, encode_update,
 };
 use tapeline_channel::Sent;
-use tapeline_omm::directory::{DirectoryMsg, FilterContent, FilterEntry, ServiceEntry, ServiceState};
+use tapeline_omm::directory::{
+    DirectoryMsg, FilterContent, FilterEntry, ServiceEntry, ServiceState,
+};
 use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginStatus};
-use tapeline_omm::market::Part;
+use tapeline_omm::market::{Part, image};
 use tapeline_rssl::Time;
 use tapeline_rwf::{
-    DataState, Domain, Encoder, Msg, Real, RefreshFlags, State, StateCode, StreamState,
+    DataState, Domain, Encoder, Msg, MsgKey, Real, RefreshFlags, State, StateCode, StreamState,
 };
 
 /// What the publisher did.
@@ -179,10 +181,7 @@ fn it_logs_in_as_a_provider_and_submits_directory_and_images_in_this_order() {
     };
     assert_eq!((refresh.stream_id, refresh.solicited), (0, false));
     assert_eq!(refresh.services[0].service_id, 5);
-    assert_eq!(
-        hub.seen(),
-        ["REFRESH 0 OPEN/OK", "REFRESH -1 A OPEN/OK", "REFRESH -2 B OPEN/OK"]
-    );
+    assert_eq!(hub.seen(), ["REFRESH 0 OPEN/OK", "REFRESH -1 A OPEN/OK", "REFRESH -2 B OPEN/OK"]);
     assert_eq!(hub.told, ["up 0", "login OPEN", "ready"]);
 }
 
@@ -266,8 +265,7 @@ fn a_slow_hub_gets_the_rest_when_it_has_read() {
     hub.log_in();
     assert_eq!(hub.seen(), ["REFRESH 0 OPEN/OK", "REFRESH -1 A OPEN/OK"]);
     assert!(!hub.told.contains(&"ready".to_owned()));
-    let early =
-        hub.with(|submissions| submissions.update(items[2], &UpdateHead::QUOTE, &bid(2)));
+    let early = hub.with(|submissions| submissions.update(items[2], &UpdateHead::QUOTE, &bid(2)));
     assert!(matches!(early, Err(ApiError::NotConnected)), "its image is not there yet");
     hub.wire.room = None;
     hub.run(Some(PublisherInput::Drained));
@@ -295,6 +293,25 @@ fn an_image_in_parts_is_kept_in_parts() {
         })
         .collect();
     assert_eq!(parts, [Some(0), Some(1), Some(2)]);
+}
+
+#[test]
+fn an_image_that_is_encoded_already_gets_the_key_of_its_item() {
+    let mut hub = Hub::new();
+    hub.log_in();
+    hub.seen();
+    let item = hub.with(|submissions| submissions.open(&PublishSpec::new("NI", "A")));
+    let item = item.expect("room");
+    let other = MsgKey::item(9, "OTHER");
+    let head = image(Domain::MARKET_PRICE, 77, Some(other), true, Part::ONLY);
+    let bytes = encoded(|encoder| encoder.message(&head.into()));
+    hub.with(|submissions| submissions.send(item, &bytes)).expect("sent");
+    assert_eq!(hub.seen(), ["REFRESH -1 A OPEN/OK"]);
+    let close = encoded(|encoder| {
+        encoder.message(&tapeline_rwf::CloseMsg::new(Domain::MARKET_PRICE, 5).into())
+    });
+    let refused = hub.with(|submissions| submissions.send(item, &close));
+    assert!(matches!(refused, Err(ApiError::Prepared(_))));
 }
 
 #[test]

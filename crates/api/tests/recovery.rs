@@ -4,7 +4,7 @@ mod support;
 
 use std::net::SocketAddr;
 
-use support::{Log, Told, World, config, consumer, provider, server, service};
+use support::{Log, Told, World, config, consumer, provider, service};
 use tapeline_api::{
     ConsumerConfig, ConsumerEvent, ItemSpec, Provider, ProviderConfig, ProviderEvent,
     ProviderHandler, Requests, Responses, ServiceSpec,
@@ -163,10 +163,8 @@ fn a_login_refused_for_good_ends_everything() {
 #[test]
 fn a_request_without_an_answer_is_given_up_and_made_again() {
     let (silent, at) = provider(usual());
-    let impatient = ConsumerConfig {
-        request_timeout: std::time::Duration::from_millis(20),
-        ..config([at])
-    };
+    let impatient =
+        ConsumerConfig { request_timeout: std::time::Duration::from_millis(20), ..config([at]) };
     let mut world = World::new(consumer(impatient), vec![silent]);
     world.providers[0].as_mut().expect("there").1.is_silent = true;
     let item = world.consumer.open(&ItemSpec::new("FEED", "TRI.N")).expect("room");
@@ -180,7 +178,8 @@ fn logging_out_ends_the_connection() {
     let mut world = World::usual();
     world.consumer.open(&ItemSpec::new("FEED", "TRI.N")).expect("room");
     world.until("an image", |world| world.log.refreshes() == 1);
-    world.consumer.with(|requests| requests.log_out());
+    world.consumer.with(|requests| {
+        requests.log_out();
+    });
     world.until("the close", |world| world.answers(0).closed.len() == 1);
-    let _ = server(([127, 0, 0, 1], 1).into());
 }

@@ -3,6 +3,7 @@
 use tapeline_rwf::{DataType, Encoded, SetDefs};
 
 use crate::data::{self, Change};
+use crate::fields::FieldContent;
 use crate::filter::FilterContent;
 use crate::map::MapContent;
 use crate::series::SeriesContent;
@@ -13,7 +14,7 @@ use crate::{CacheError, Limits};
 #[derive(Clone, Debug)]
 pub(crate) enum Changes {
     Nothing,
-    Fields(Vec<u8>),
+    Fields(Box<FieldContent>),
     Elements(Vec<u8>),
     Filter(Box<FilterContent>),
     Map(Box<MapContent>),
@@ -31,7 +32,7 @@ impl Changes {
         }
         *self = match container_type {
             DataType::NO_DATA => Self::Nothing,
-            DataType::FIELD_LIST => Self::Fields(Vec::new()),
+            DataType::FIELD_LIST => Self::Fields(Box::default()),
             DataType::ELEMENT_LIST => Self::Elements(Vec::new()),
             DataType::FILTER_LIST => Self::Filter(Box::new(FilterContent::new())),
             DataType::MAP => Self::Map(Box::new(MapContent::new())),
@@ -45,7 +46,8 @@ impl Changes {
     pub(crate) fn clear(&mut self) {
         match self {
             Self::Nothing => {}
-            Self::Fields(buffer) | Self::Elements(buffer) => buffer.clear(),
+            Self::Fields(content) => content.clear(),
+            Self::Elements(buffer) => buffer.clear(),
             Self::Filter(content) => content.clear(),
             Self::Map(content) => content.clear(),
             Self::Vector(content) => content.clear(),
@@ -68,7 +70,8 @@ impl Changes {
     fn bytes(&self) -> usize {
         match self {
             Self::Nothing => 0,
-            Self::Fields(buffer) | Self::Elements(buffer) => buffer.len(),
+            Self::Fields(content) => content.bytes().len(),
+            Self::Elements(buffer) => buffer.len(),
             Self::Filter(content) => content.bytes(),
             Self::Map(content) => content.bytes(),
             Self::Vector(content) => content.bytes(),
@@ -87,9 +90,9 @@ impl Changes {
         let change = Change { keep: data::Keep::Changes, rules: None, ripple: false, limits };
         match self {
             Self::Nothing => Ok(()),
-            Self::Fields(buffer) | Self::Elements(buffer) => {
-                data::merge(buffer, 0, data, &SetDefs::NONE, &change)
-            }
+            Self::Fields(_) if data.is_empty() => Ok(()),
+            Self::Fields(content) => content.merge(&data.field_list()?, &change),
+            Self::Elements(buffer) => data::merge(buffer, 0, data, &SetDefs::NONE, &change),
             Self::Filter(content) => content.apply(&data.filter_list()?, &change),
             Self::Map(content) => content.apply(&data.map()?, &change),
             Self::Vector(content) => content.apply(&data.vector()?, &change),
@@ -100,7 +103,8 @@ impl Changes {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Nothing => {}
-            Self::Fields(buffer) | Self::Elements(buffer) => out.extend_from_slice(buffer),
+            Self::Fields(content) => out.extend_from_slice(content.bytes()),
+            Self::Elements(buffer) => out.extend_from_slice(buffer),
             Self::Filter(content) => content.write(out),
             Self::Map(content) => {
                 content.write_part(0, usize::MAX, out);

@@ -3,6 +3,7 @@
 use tapeline_rwf::{DataType, Encoded, FieldListInfo, SetDefs};
 
 use crate::data::{self, Change};
+use crate::fields::FieldContent;
 use crate::filter::FilterContent;
 use crate::image::Applied;
 use crate::map::MapContent;
@@ -16,7 +17,7 @@ use crate::{CacheError, Limits, elements, fields};
 pub(crate) enum Content {
     /// None was given.
     Nothing,
-    Fields(Vec<u8>),
+    Fields(Box<FieldContent>),
     Elements(Vec<u8>),
     Filter(Box<FilterContent>),
     Map(Box<MapContent>),
@@ -79,7 +80,7 @@ impl Content {
 
     fn empty(container_type: DataType) -> Self {
         match container_type {
-            DataType::FIELD_LIST => Self::Fields(Vec::new()),
+            DataType::FIELD_LIST => Self::Fields(Box::default()),
             DataType::ELEMENT_LIST => Self::Elements(Vec::new()),
             DataType::FILTER_LIST => Self::Filter(Box::new(FilterContent::new())),
             DataType::MAP => Self::Map(Box::new(MapContent::new())),
@@ -97,9 +98,9 @@ impl Content {
         }
         match self {
             Self::Nothing => {}
-            Self::Fields(buffer) | Self::Elements(buffer) => {
-                data::merge(buffer, 0, data, &SetDefs::NONE, change)?;
-            }
+            Self::Fields(_) if data.is_empty() => {}
+            Self::Fields(content) => content.merge(&data.field_list()?, change)?,
+            Self::Elements(buffer) => data::merge(buffer, 0, data, &SetDefs::NONE, change)?,
             Self::Filter(content) => content.apply(&data.filter_list()?, change)?,
             Self::Map(content) => content.apply(&data.map()?, change)?,
             Self::Vector(content) => content.apply(&data.vector()?, change)?,
@@ -129,7 +130,7 @@ impl Content {
 
     pub(crate) fn field_list_info(&self) -> Option<FieldListInfo> {
         match self {
-            Self::Fields(buffer) => fields::info(buffer, 0),
+            Self::Fields(content) => fields::info(content.bytes(), 0),
             _ => None,
         }
     }
@@ -137,7 +138,7 @@ impl Content {
     pub(crate) fn entry_count(&self) -> usize {
         match self {
             Self::Nothing | Self::Opaque(_) => 0,
-            Self::Fields(buffer) => fields::count(buffer, 0),
+            Self::Fields(content) => fields::count(content.bytes(), 0),
             Self::Elements(buffer) => elements::count(buffer, 0),
             Self::Filter(content) => content.len(),
             Self::Map(content) => content.len(),
@@ -150,7 +151,8 @@ impl Content {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Nothing => 0,
-            Self::Fields(buffer) | Self::Elements(buffer) => buffer.len(),
+            Self::Fields(content) => content.bytes().len(),
+            Self::Elements(buffer) => buffer.len(),
             Self::Filter(content) => content.bytes(),
             Self::Map(content) => content.bytes(),
             Self::Vector(content) => content.bytes(),
@@ -182,7 +184,11 @@ impl Content {
     ) -> Option<usize> {
         match self {
             Self::Nothing => None,
-            Self::Fields(buffer) | Self::Elements(buffer) => {
+            Self::Fields(content) => {
+                out.extend_from_slice(content.bytes());
+                None
+            }
+            Self::Elements(buffer) => {
                 out.extend_from_slice(buffer);
                 None
             }

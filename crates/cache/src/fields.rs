@@ -10,7 +10,8 @@
 //!
 //! Fields are found by walking. Updates usually have their fields in the order
 //! of the image, so the walk goes on where the last field was found, and one
-//! update costs about one pass.
+//! update costs about one pass. The list of a whole item remembers where it
+//! found the fields that change, and walks only for new ones.
 
 use tapeline_rwf::{FieldEntry, FieldList, FieldListInfo, ListFlags, rmtes};
 
@@ -29,6 +30,88 @@ const MANY_FIELDS: usize = 16;
 /// What cursor commands of a text begin with.
 const ESCAPE: u8 = 0x1B;
 
+/// The field list of a whole item, which is changed often.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FieldContent {
+    bytes: Vec<u8>,
+    places: Places,
+}
+
+impl FieldContent {
+    /// The list as it goes on the wire.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Merges a field list.
+    #[inline]
+    pub(crate) fn merge(
+        &mut self,
+        list: &FieldList<'_>,
+        change: &Change<'_>,
+    ) -> Result<(), CacheError> {
+        merge_at(&mut self.bytes, 0, list, change, Some(&mut self.places))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.forget();
+    }
+}
+
+/// Where fields were found last: one place for each value of the lowest bits of
+/// the field id. A place that is there is right.
+#[derive(Clone, Debug)]
+struct Places([Found; Places::COUNT]);
+
+/// Where a field begins; 0, where none does, if it is not known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    field_id: i16,
+    at: u16,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self([Found::default(); Self::COUNT])
+    }
+}
+
+impl Places {
+    const COUNT: usize = 32;
+
+    fn slot(field_id: i16) -> usize {
+        usize::from(field_id as u16) % Self::COUNT
+    }
+
+    #[inline]
+    fn find(&self, field_id: i16) -> Option<usize> {
+        let found = self.0[Self::slot(field_id)];
+        (found.field_id == field_id && found.at != 0).then_some(found.at.into())
+    }
+
+    #[inline]
+    fn remember(&mut self, field_id: i16, at: usize) {
+        if let Ok(at) = u16::try_from(at) {
+            self.0[Self::slot(field_id)] = Found { field_id, at };
+        }
+    }
+
+    /// Follows a move by `by` bytes of everything behind `at`.
+    fn shift(&mut self, at: usize, by: isize) {
+        for found in &mut self.0 {
+            if usize::from(found.at) > at {
+                let moved = isize::try_from(found.at).map_or(0, |at| at + by);
+                found.at = u16::try_from(moved).unwrap_or(0);
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// Merges a field list into the one from `base` on.
 pub(crate) fn merge(
     buffer: &mut Vec<u8>,
@@ -36,11 +119,21 @@ pub(crate) fn merge(
     list: &FieldList<'_>,
     change: &Change<'_>,
 ) -> Result<(), CacheError> {
+    merge_at(buffer, base, list, change, None)
+}
+
+fn merge_at(
+    buffer: &mut Vec<u8>,
+    base: usize,
+    list: &FieldList<'_>,
+    change: &Change<'_>,
+    places: Option<&mut Places>,
+) -> Result<(), CacheError> {
     if list.skipped_set_data().is_some() {
         return Err(CacheError::NotApplicable { what: "a field list of a set that is not known" });
     }
     let is_new = buffer.len() <= base;
-    let mut fields = Fields::open(buffer, base, list.info());
+    let mut fields = Fields::open(buffer, base, list.info(), places);
     if is_new && list.len() > MANY_FIELDS {
         return fields.fill(list, change);
     }
@@ -108,19 +201,29 @@ struct Fields<'b> {
     first: usize,
     /// Where the next field is looked for first.
     cursor: usize,
+    /// Where fields were found before, if that is remembered.
+    places: Option<&'b mut Places>,
 }
 
 impl<'b> Fields<'b> {
     /// Opens the list from `base` on, or begins one.
-    fn open(buffer: &'b mut Vec<u8>, base: usize, new_info: Option<FieldListInfo>) -> Self {
+    fn open(
+        buffer: &'b mut Vec<u8>,
+        base: usize,
+        new_info: Option<FieldListInfo>,
+        mut places: Option<&'b mut Places>,
+    ) -> Self {
         if buffer.len() <= base {
             buffer.extend_from_slice(&[ListFlags::HAS_STANDARD_DATA.bits(), 0, 0]);
         }
         if new_info.is_some() && info(buffer, base) != new_info {
             set_info(buffer, base, new_info.unwrap_or_default());
+            if let Some(places) = &mut places {
+                places.forget();
+            }
         }
         let first = first_field(buffer, base);
-        Self { buffer, first, cursor: first }
+        Self { buffer, first, cursor: first, places }
     }
 
     /// Applies one field.
@@ -134,7 +237,8 @@ impl<'b> Fields<'b> {
         if let Some(rules) = change.rules.filter(|_| change.ripple) {
             self.ripple(entry.field_id, list, rules)?;
         }
-        if entry.value.bytes().contains(&ESCAPE) && is_partial(entry, change)? {
+        let may_be_partial = change.rules.is_some() || change.keep == Keep::Changes;
+        if may_be_partial && entry.value.bytes().contains(&ESCAPE) && is_partial(entry, change)? {
             return self.apply_partial(entry, change);
         }
         if is_set_form(entry.value.data_type()) {
@@ -183,7 +287,11 @@ impl<'b> Fields<'b> {
     /// Gives a field room for `len` bytes; returns where they begin.
     fn resize(&mut self, place: Place, len: usize) -> usize {
         let (head, head_len) = u16_ob(len);
-        resize_within(self.buffer, place.len_at, place.end - place.len_at, head_len + len);
+        let old_len = place.end - place.len_at;
+        resize_within(self.buffer, place.len_at, old_len, head_len + len);
+        if let Some(places) = &mut self.places {
+            places.shift(place.len_at, (head_len + len) as isize - old_len as isize);
+        }
         let value_at = place.len_at + head_len;
         self.buffer[place.len_at..value_at].copy_from_slice(&head[..head_len]);
         value_at
@@ -209,10 +317,22 @@ impl<'b> Fields<'b> {
 
     /// Finds a field: from the cursor to the end, then from the front.
     #[inline]
-    fn find(&self, fid: i16) -> Option<Place> {
-        let fid = fid.to_be_bytes();
-        walk(self.buffer, self.cursor, self.buffer.len(), fid)
-            .or_else(|| walk(self.buffer, self.first, self.cursor, fid))
+    fn find(&mut self, fid: i16) -> Option<Place> {
+        let known = self.places.as_ref().and_then(|places| places.find(fid));
+        if let Some((_, place)) = known.and_then(|at| place(self.buffer, at)) {
+            return Some(place);
+        }
+        self.walk(fid)
+    }
+
+    fn walk(&mut self, field_id: i16) -> Option<Place> {
+        let fid = field_id.to_be_bytes();
+        let place = walk(self.buffer, self.cursor, self.buffer.len(), fid)
+            .or_else(|| walk(self.buffer, self.first, self.cursor, fid))?;
+        if let Some(places) = &mut self.places {
+            places.remember(field_id, place.len_at - 2);
+        }
+        Some(place)
     }
 
     /// Moves the old value of a field on to the fields it ripples to, as far as
@@ -285,19 +405,25 @@ fn is_partial(entry: &FieldEntry<'_>, change: &Change<'_>) -> Result<bool, Cache
 #[inline]
 fn walk(buffer: &[u8], mut at: usize, end: usize, fid: [u8; 2]) -> Option<Place> {
     while at < end {
-        let [high, low, len] = *buffer.get(at..)?.first_chunk()?;
-        let len_at = at + 2;
-        let (value_at, len) = if len < 0xFE {
-            (at + 3, usize::from(len))
-        } else {
-            (at + 5, usize::from(count_at(buffer, at + 3)))
-        };
-        at = value_at + len;
-        if [high, low] == fid {
-            return Some(Place { len_at, value_at, end: at });
+        let (found, place) = place(buffer, at)?;
+        if found == fid {
+            return Some(place);
         }
+        at = place.end;
     }
     None
+}
+
+/// The field that begins at `at`: its id and its place.
+#[inline]
+fn place(buffer: &[u8], at: usize) -> Option<([u8; 2], Place)> {
+    let [high, low, len] = *buffer.get(at..)?.first_chunk()?;
+    let (value_at, len) = if len < 0xFE {
+        (at + 3, usize::from(len))
+    } else {
+        (at + 5, usize::from(count_at(buffer, at + 3)))
+    };
+    Some(([high, low], Place { len_at: at + 2, value_at, end: value_at + len }))
 }
 
 /// Writes the info of the list from `base` on.

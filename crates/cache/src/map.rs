@@ -126,8 +126,9 @@ impl MapContent {
     /// Writes all in front of the entries; returns where the count is.
     fn write_head(&self, is_first: bool, max_bytes: usize, out: &mut Vec<u8>) -> usize {
         let summary = self.summary.data().filter(|_| is_first);
-        let has_hint =
-            is_first && (self.bytes() > max_bytes || self.rows.len() > MAX_COUNT as usize);
+        // The least a row needs besides: action, key length, data length.
+        let least = self.bytes() + 3 * self.rows.len();
+        let has_hint = is_first && (least > max_bytes || self.rows.len() > MAX_COUNT as usize);
         let mut flags = MapFlags::empty();
         flags.set(MapFlags::HAS_SUMMARY_DATA, summary.is_some());
         flags.set(MapFlags::HAS_PER_ENTRY_PERM_DATA, self.has_perm_data);

@@ -22,7 +22,7 @@ fn field_list(fields: &[(i16, &str)]) -> Vec<u8> {
     encoder.finish_bytes().expect("room").to_vec()
 }
 
-fn refresh<'a>(flags: RefreshFlags, container_type: DataType, payload: &'a [u8]) -> RefreshMsg<'a> {
+fn refresh(flags: RefreshFlags, container_type: DataType, payload: &[u8]) -> RefreshMsg<'_> {
     let payload = Encoded::new(container_type, payload);
     RefreshMsg { flags, payload, ..RefreshMsg::new(Domain::MARKET_PRICE, 5) }
 }

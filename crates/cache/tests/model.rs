@@ -85,14 +85,16 @@ proptest! {
     ) {
         let (mut image, _) = image_of(&first);
         let (before, after) = updates.split_at(updates.len() / 2);
-        before.iter().for_each(|payload| apply(&mut image, &payload.update()));
+        for payload in before {
+            apply(&mut image, &payload.update());
+        }
         let (mut copy, count) = copy_in_parts(&image, max_bytes);
         prop_assert!(copy.is_complete());
         prop_assert!(count <= image.entry_count().max(1));
-        after.iter().for_each(|payload| {
+        for payload in after {
             apply(&mut image, &payload.update());
             apply(&mut copy, &payload.update());
-        });
+        }
         prop_assert_eq!(content_of(&copy), content_of(&image));
         if !matches!(first, Payload::Map { .. }) {
             // Maps of no entry that is left have no key type in a copy.
@@ -151,6 +153,29 @@ proptest! {
         if !merged.is_empty() {
             walk(&update(&merged).payload).expect("the merged update is well-formed");
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_images_are_errors_or_images(
+        (first, updates) in story(),
+        damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = first.refresh(RefreshFlags::CLEAR_CACHE);
+        for (at, byte) in &damage {
+            let len = bytes.len();
+            bytes[at % len] = *byte;
+        }
+        let mut image = Image::new(Limits::default());
+        let Ok(Msg::Refresh(refresh)) = Msg::decode(&bytes) else { return Ok(()) };
+        let failed = image.refresh(&refresh).is_err();
+        prop_assert!(!failed || !image.is_complete());
+        for payload in &updates {
+            let _ = image.update(&update(&payload.update()), None);
+        }
+        let (copy, _) = copy_in_parts(&image, 100);
+        prop_assert_eq!(copy.entry_count(), image.entry_count());
     }
 }
 

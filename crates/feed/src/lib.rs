@@ -8,6 +8,31 @@
 //! * [`DataFile`]: one image and some updates for any item, encoded once, with
 //!   a place for a time stamp: for measurements and tests.
 //! * [`ItemList`]: names to publish or to ask for.
+//!
+//! A publisher with a data file, from which every item it is asked for gets the
+//! same image and updates:
+//!
+//! ```
+//! use tapeline_feed::{DataFile, ItemList};
+//! use tapeline_rwf::{Msg, patch_stream_id};
+//!
+//! let file = DataFile::sample();
+//! let items = ItemList::parse("A.X\nB.X");
+//! let mut sent = Vec::new();
+//! for (name, stream_id) in items.names().iter().zip(5..) {
+//!     // The image, with a head that answers the request for this name.
+//!     let Msg::Refresh(image) = Msg::decode(file.image())? else { continue };
+//!     let key = Some(tapeline_rwf::MsgKey::item(1, name));
+//!     sent.push(tapeline_rwf::RefreshMsg { stream_id, key, ..image });
+//!     // Updates for as long as the item is wanted.
+//!     for number in 0..3 {
+//!         let mut update = file.update(number).to_vec();
+//!         patch_stream_id(&mut update, stream_id)?;
+//!     }
+//! }
+//! assert_eq!(sent.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod book;
 mod data_file;

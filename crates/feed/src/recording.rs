@@ -1,12 +1,13 @@
 //! Recorded markets: market-by-order files of Databento.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
 use dbn::decode::{DbnDecoder, DbnMetadata, DynReader};
-use dbn::{MboMsg, Metadata};
+use dbn::{MboMsg, Metadata, UNDEF_PRICE};
 use tapeline_rwf::{DataType, Domain, EncodeError, Encoded, UpdateType};
 
 use crate::FeedError;
@@ -35,7 +36,9 @@ type Source = DynReader<'static, BufReader<Box<dyn Read + Send>>>;
 /// milliseconds since midnight UTC.
 ///
 /// The file is read as it is played. Records up to one that is the last of its
-/// event change the market at once, and come out as one [`Event`].
+/// event change the market at once, and come out as one [`Event`]. A session
+/// whose orders partly rest from the one before is played behind that one, see
+/// [`then`](Self::then).
 ///
 /// ```no_run
 /// use tapeline_feed::{Pace, Recording};
@@ -56,6 +59,8 @@ type Source = DynReader<'static, BufReader<Box<dyn Read + Send>>>;
 pub struct Recording {
     file: String,
     decoder: DbnDecoder<Source>,
+    /// The files behind this one.
+    following: VecDeque<(String, DbnDecoder<Source>)>,
     instruments: Vec<Instrument>,
     /// The instrument whose event came out last; its touched state is stale.
     last_event: Option<usize>,
@@ -127,11 +132,25 @@ impl Recording {
         Ok(Self {
             file,
             decoder,
+            following: VecDeque::new(),
             instruments,
             last_event: None,
             payloads: Payloads::default(),
             is_at_end: false,
         })
+    }
+
+    /// Lets another file follow behind the end of this one; books and trades go
+    /// on.
+    pub fn then(mut self, path: impl AsRef<Path>) -> Result<Self, FeedError> {
+        let next = Self::open(path)?;
+        for instrument in next.instruments {
+            if !self.instruments.iter().any(|known| known.id == instrument.id) {
+                self.instruments.push(instrument);
+            }
+        }
+        self.following.push_back((next.file, next.decoder));
+        Ok(self)
     }
 
     /// The names of the instruments that are known so far. A file names its
@@ -205,8 +224,8 @@ impl Recording {
                 }
             };
             let Some(record) = record else {
-                self.is_at_end = true;
-                break;
+                self.next_file();
+                continue;
             };
             let Some(record) = record.get::<MboMsg>() else { continue };
             let at = place(&mut self.instruments, record.hd.instrument_id);
@@ -217,6 +236,16 @@ impl Recording {
             }
         }
         Ok(self.instruments.iter().position(|instrument| !instrument.touched.is_empty()))
+    }
+}
+
+impl Recording {
+    /// Goes on with the next file, if there is one.
+    fn next_file(&mut self) {
+        match self.following.pop_front() {
+            Some((file, decoder)) => (self.file, self.decoder) = (file, decoder),
+            None => self.is_at_end = true,
+        }
     }
 }
 
@@ -275,7 +304,7 @@ impl Instrument {
 }
 
 /// What a record does to the book; `None` for what does nothing: fills, which
-/// cancels follow, and records without an action or a side.
+/// cancels follow, and records without an action, a side or a price.
 fn action(record: &MboMsg) -> Option<Action> {
     let time_ns = record.hd.ts_event;
     let side = match record.side as u8 {
@@ -283,13 +312,14 @@ fn action(record: &MboMsg) -> Option<Action> {
         b'A' => Some(Side::Ask),
         _ => None,
     };
+    let has_price = record.price != UNDEF_PRICE;
     let order = |side| Order { side, price_nano: record.price, size: record.size, time_ns };
     match record.action as u8 {
-        b'A' => Some(Action::Add(record.order_id, order(side?))),
-        b'M' => Some(Action::Modify(record.order_id, order(side?))),
+        b'A' if has_price => Some(Action::Add(record.order_id, order(side?))),
+        b'M' if has_price => Some(Action::Modify(record.order_id, order(side?))),
         b'C' => Some(Action::Cancel { id: record.order_id, size: record.size, time_ns }),
         b'R' => Some(Action::Clear),
-        b'T' => {
+        b'T' if has_price => {
             let (price_nano, size) = (record.price, record.size);
             Some(Action::Trade(Trade { price_nano, size, time_ns }))
         }

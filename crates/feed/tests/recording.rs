@@ -39,26 +39,39 @@ fn record(action: char, side: char, order_id: u64, price: i64, size: u32, last: 
     }
 }
 
-fn encoded(records: &[MboMsg]) -> Vec<u8> {
+fn metadata() -> Metadata {
     let interval = MappingInterval {
         start_date: time::Date::from_calendar_date(2023, time::Month::December, 24).expect("a day"),
         end_date: time::Date::from_calendar_date(2023, time::Month::December, 26).expect("a day"),
         symbol: "17077".to_owned(),
     };
     let mapping = SymbolMapping { raw_symbol: "ESH4".to_owned(), intervals: vec![interval] };
-    let metadata = Metadata::builder()
+    Metadata::builder()
         .dataset("GLBX.MDP3".to_owned())
         .schema(Some(Schema::Mbo))
         .start(0)
         .stype_in(Some(SType::RawSymbol))
         .stype_out(SType::InstrumentId)
         .mappings(vec![mapping])
-        .build();
+        .build()
+}
+
+fn encoded(records: &[MboMsg]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut encoder = Encoder::new(&mut bytes, &metadata).expect("metadata");
+    let mut encoder = Encoder::new(&mut bytes, &metadata()).expect("metadata");
     for record in records {
         encode(&mut encoder, record);
     }
+    bytes
+}
+
+fn compressed(records: &[MboMsg]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::with_zstd(&mut bytes, &metadata()).expect("metadata");
+    for record in records {
+        encode(&mut encoder, record);
+    }
+    drop(encoder);
     bytes
 }
 
@@ -267,6 +280,29 @@ fn consumers_end_with_the_book_of_the_recording() {
 }
 
 #[test]
+fn compressed_files_are_recognized() {
+    let records = [record('A', 'B', 1, 4800 * NANO, 5, true)];
+    let compressed = compressed(&records);
+    assert_ne!(compressed, encoded(&records));
+    let source = std::io::Cursor::new(compressed);
+    let mut recording = Recording::read(source).expect("a recording");
+    assert!(recording.next_event().expect("well-formed").is_some());
+    assert_eq!(recording.book("ESH4").map(|book| book.orders().len()), Some(1));
+}
+
+#[test]
+fn records_without_a_price_or_a_side_change_nothing() {
+    let mut recording = recording(&[
+        record('A', 'B', 1, i64::MAX, 5, true),
+        record('A', 'N', 2, 4800 * NANO, 5, true),
+        record('T', 'N', 0, i64::MAX, 5, true),
+        record('N', 'N', 0, 4800 * NANO, 5, true),
+    ]);
+    assert!(recording.next_event().expect("well-formed").is_none());
+    assert_eq!(recording.book("ESH4"), Some(&Book::new()));
+}
+
+#[test]
 fn other_items_are_not_there() {
     let recording = recording(&[]);
     let mut out = Vec::new();
@@ -315,35 +351,38 @@ fn real_data() -> Option<PathBuf> {
     folder
 }
 
-/// Counts of the real session, from the file itself.
-fn actions(path: &Path) -> BTreeMap<char, usize> {
-    use dbn::decode::{DbnDecoder, DynReader};
-    let reader = DynReader::from_file(path).expect("readable");
-    let mut decoder = DbnDecoder::new(reader).expect("a recording");
-    let mut counts = BTreeMap::new();
-    while let Some(record) = decoder.decode_ref().expect("well-formed") {
-        let record = record.get::<MboMsg>().expect("market by order");
-        *counts.entry(record.action as u8 as char).or_default() += 1;
-    }
-    counts
+#[test]
+fn a_session_goes_on_where_the_one_before_ended() {
+    let folder = std::env::temp_dir().join(format!("tapeline-feed-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("second.dbn");
+    let second = [record('C', 'B', 1, 4800 * NANO, 2, true)];
+    std::fs::write(&path, encoded(&second)).expect("a file");
+    let first = [record('A', 'B', 1, 4800 * NANO, 5, true)];
+    let mut both = recording(&first).then(&path).expect("a recording");
+    std::fs::remove_dir_all(&folder).expect("its own folder");
+    let mut consumer = Consumer::subscribe(&both, "ESH4");
+    assert_eq!(play(&mut both, &mut consumer).0, 2);
+    let book = both.book("ESH4").expect("known");
+    assert_eq!(book.order(1).map(|order| order.size), Some(3));
+    consumer.assert_has(book);
 }
 
 #[test]
 fn real_sessions_end_with_their_books() {
     let Some(folder) = real_data() else { return };
-    for file in ["esh4-glbx-mdp3-20231224.mbo.dbn.zst", "esh4-glbx-mdp3-20231225.mbo.dbn.zst"] {
-        let path = folder.join(file);
-        let mut recording = Recording::open(&path).expect("a recording");
-        let name = recording.names().next().map(str::to_owned);
-        println!("{file}: {name:?} {:?}", actions(&path));
+    let [first, second] = ["20231224", "20231225"]
+        .map(|day| folder.join(format!("esh4-glbx-mdp3-{day}.mbo.dbn.zst")));
+    let open = |path: &Path| Recording::open(path).expect("a recording");
+    for mut recording in [open(&first), open(&second), open(&first).then(&second).expect("both")] {
         let mut consumer = Consumer::subscribe(&recording, "ESH4");
         let (events, _) = play(&mut recording, &mut consumer);
         let book = recording.book("ESH4").expect("known");
-        println!("{events} events, {} orders, {:?}", book.orders().len(), book.trades());
         consumer.assert_has(book);
         let (bid, ask) = (book.best(Side::Bid), book.best(Side::Ask));
-        let (Some((bid, _)), Some((ask, _))) = (bid, ask) else { panic!("no market: {file}") };
-        println!("{} / {}", decimal(bid), decimal(ask));
+        let (Some((bid, _)), Some((ask, _))) = (bid, ask) else { panic!("no market") };
         assert!(bid < ask, "{} is not below {}", decimal(bid), decimal(ask));
+        let (orders, trades) = (book.orders().len(), book.trades());
+        println!("{events} events, {orders} orders, {trades:?}");
     }
 }

@@ -183,8 +183,8 @@ pub struct HubLimits {
     pub max_servers: usize,
     /// Requests of one server at a time. Default 1 000 000.
     pub max_requests_per_server: usize,
-    /// Posts that wait for an ack at a time. More are refused with
-    /// `NO_RESOURCES`. Default 100 000.
+    /// Posts that wait for an ack at a time, and posts of several parts that
+    /// are not complete. More are refused with `NO_RESOURCES`. Default 100 000.
     pub max_posts: usize,
     /// Non-interactive providers connected at a time. Default 64.
     pub max_providers: usize,

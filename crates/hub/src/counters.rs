@@ -30,6 +30,8 @@ pub struct Counters {
     pub request_timeouts: u64,
     /// Items that moved to another source.
     pub failovers: u64,
+    /// Items that gave way to others of higher priority.
+    pub preempted: u64,
     /// Messages of providers that could not be read.
     pub malformed: u64,
     /// Messages of providers on streams that are not open, or for another item

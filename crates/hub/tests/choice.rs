@@ -6,7 +6,7 @@ use support::{A, World, config, item_request, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;
 use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceLoad, ServiceState};
-use tapeline_rwf::{DataState, Qos, Rate, RequestMsg, State, StateCode, StreamState};
+use tapeline_rwf::{DataState, Priority, Qos, Rate, RequestMsg, State, StateCode, StreamState};
 
 fn load(factor: Option<u64>, limit: Option<u64>, window: Option<u64>) -> ServiceLoad {
     ServiceLoad { open_limit: limit, open_window: window, load_factor: factor }
@@ -44,8 +44,11 @@ fn open_many(world: &mut World, count: u32) {
 
 #[test]
 fn the_least_loaded_source_is_asked_first() {
-    let (mut world, sources) =
-        loaded(&[load(Some(50), None, None), load(Some(10), None, None), load(Some(90), None, None)]);
+    let (mut world, sources) = loaded(&[
+        load(Some(50), None, None),
+        load(Some(10), None, None),
+        load(Some(90), None, None),
+    ]);
     open_many(&mut world, 3);
     assert_eq!(requests(&mut world, &sources), [0, 3, 0]);
 }
@@ -105,7 +108,8 @@ fn a_window_that_opens_lets_requests_through() {
 
 #[test]
 fn the_open_limit_sends_items_elsewhere_and_then_has_them_wait() {
-    let (mut world, sources) = loaded(&[load(Some(1), Some(2), None), load(Some(2), Some(1), None)]);
+    let (mut world, sources) =
+        loaded(&[load(Some(1), Some(2), None), load(Some(2), Some(1), None)]);
     open_many(&mut world, 4);
     assert_eq!(requests(&mut world, &sources), [2, 1]);
     assert_eq!(
@@ -189,7 +193,11 @@ fn only_filters_that_changed_are_told() {
     world.says(sources[0], &provider::change(FilterContent::Load(load(Some(1), None, None))));
     assert_eq!(world.frames(), [""; 0]);
     let both = vec![
-        tapeline_omm::directory::FilterEntry::update(FilterContent::Load(load(Some(5), None, None))),
+        tapeline_omm::directory::FilterEntry::update(FilterContent::Load(load(
+            Some(5),
+            None,
+            None,
+        ))),
         tapeline_omm::directory::FilterEntry::update(FilterContent::State(ServiceState::new(
             true, true,
         ))),
@@ -217,4 +225,35 @@ fn items_and_requests_above_the_limits_are_refused() {
             format!("A refuse 2 {refused}"),
         ]
     );
+}
+
+#[test]
+fn what_is_wanted_more_takes_the_place_of_what_is_wanted_least() {
+    let (mut world, sources) = loaded(&[load(None, Some(2), None)]);
+    let wanted = |class, name| RequestMsg {
+        priority: Some(Priority { class, count: 1 }),
+        ..item_request(1, name)
+    };
+    world.open_with(A, 0, &wanted(3, "MUCH"));
+    world.open_with(A, 1, &wanted(2, "LITTLE"));
+    for (stream_id, name) in [(3, "MUCH"), (4, "LITTLE")] {
+        world.says(sources[0], &provider::refresh(stream_id, name));
+    }
+    world.heard_by(sources[0]);
+    world.forget();
+    world.open_with(A, 2, &wanted(2, "SAME"));
+    assert_eq!(world.heard_by(sources[0]), [""; 0], "no more than itself");
+    world.forget();
+    world.open_with(A, 3, &wanted(9, "MOST"));
+    assert_eq!(world.heard_by(sources[0]), ["Close 4", "Request 5 1:MOST streaming"]);
+    assert_eq!(
+        world.frames(),
+        [
+            "A accept 3 as item 3",
+            "all #2 Status Open / Suspect / Preempted / 'Gave way to an item of higher priority.'",
+        ]
+    );
+    // The one that gave way is first in the row when there is room.
+    world.close(A, 0);
+    assert_eq!(world.heard_by(sources[0]), ["Close 3", "Request 6 1:LITTLE streaming"]);
 }

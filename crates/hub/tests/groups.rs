@@ -83,10 +83,8 @@ fn a_status_may_move_an_item_to_another_group() {
 #[test]
 fn a_state_of_the_service_is_for_all_items_that_had_an_answer() {
     let (mut world, source) = grouped();
-    let state = ServiceState {
-        status: Some(suspect("maintenance")),
-        ..ServiceState::new(true, true)
-    };
+    let state =
+        ServiceState { status: Some(suspect("maintenance")), ..ServiceState::new(true, true) };
     world.says(source, &provider::change(FilterContent::State(state)));
     assert_eq!(
         world.frames(),
@@ -101,8 +99,7 @@ fn a_state_of_the_service_is_for_all_items_that_had_an_answer() {
 #[test]
 fn a_service_that_closes_its_items_and_goes_down_is_asked_again_when_it_is_up() {
     let (mut world, source) = grouped();
-    let state =
-        ServiceState { status: Some(closed("restart")), ..ServiceState::new(false, true) };
+    let state = ServiceState { status: Some(closed("restart")), ..ServiceState::new(false, true) };
     world.says(source, &provider::change(FilterContent::State(state)));
     assert_eq!(
         world.frames(),

@@ -40,10 +40,7 @@ fn servers_that_wait_for_the_first_image_get_the_same_one() {
     world.says(sources[0], &provider::refresh(3, "TRI.N"));
     assert_eq!(world.frames(), [format!("all #1 image {IMAGE}")]);
     // The interest that grew meanwhile is told when the image is complete.
-    assert_eq!(
-        world.heard_by(sources[0]),
-        ["Request 3 1:TRI.N streaming no-refresh priority 1/2"]
-    );
+    assert_eq!(world.heard_by(sources[0]), ["Request 3 1:TRI.N streaming no-refresh priority 1/2"]);
 }
 
 #[test]
@@ -238,4 +235,42 @@ fn a_server_that_lost_frames_is_given_what_it_missed() {
     assert_eq!(world.frames().len(), 1, "the end of item 9");
     world.says(source, &provider::refresh(3, "TRI.N"));
     assert_eq!(world.frames(), [format!("all #3 image {IMAGE}")]);
+}
+
+#[test]
+fn a_private_stream_is_changed_by_its_requester_as_it_likes() {
+    let (mut world, source) = live(config(1));
+    let private = RequestMsg {
+        flags: RequestFlags::STREAMING | RequestFlags::PRIVATE_STREAM,
+        ..item_request(1, "TRI.N")
+    };
+    world.open_with(B, 2, &private);
+    let answer = provider::refresh_with(4, "TRI.N", |msg| {
+        msg.flags.insert(RefreshFlags::PRIVATE_STREAM);
+    });
+    world.says(source, &answer);
+    world.heard_by(source);
+    world.forget();
+    let flags = private.flags | RequestFlags::PAUSE;
+    world.reissue(B, 2, &RequestMsg { flags, ..private });
+    assert_eq!(world.heard_by(source), ["Request 4 1:TRI.N streaming no-refresh pause private"]);
+    world.reissue(B, 2, &private);
+    assert_eq!(world.heard_by(source), ["Request 4 1:TRI.N streaming private"]);
+    world.says(source, &answer);
+    assert_eq!(world.frames(), [format!("all #2 image private {IMAGE}")]);
+}
+
+#[test]
+fn who_has_seen_nothing_yet_may_have_lost_its_image() {
+    let (mut world, _) = World::with_sources(tapeline_hub::HubConfig::named("hub"));
+    let session = world.session();
+    world.event(tapeline_hub::Event::ProviderOpened { session });
+    world.says(session, &provider::provider_login());
+    world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
+    world.says(session, &provider::refresh(-1, "TRI.N"));
+    world.open(A, 0, "TRI.N");
+    world.forget();
+    let none = tapeline_backbone::FrameFlags::empty();
+    world.frame(A, tapeline_backbone::Kind::Resync, 0, none, &[0; 8]);
+    assert_eq!(world.frames().len(), 1);
 }

@@ -6,9 +6,7 @@ use support::{A, World, config, item_request, provider};
 use tapeline_channel::Sent;
 use tapeline_hub::Event;
 use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceState};
-use tapeline_rwf::{
-    DataState, RequestFlags, RequestMsg, State, StateCode, StreamState,
-};
+use tapeline_rwf::{DataState, RequestFlags, RequestMsg, State, StateCode, StreamState};
 
 const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' complete";
 
@@ -146,10 +144,7 @@ fn a_request_without_an_answer_is_closed_and_made_again() {
     world.forget();
     world.pass(15_000);
     assert_eq!(world.heard_by(sources[0]), ["Close 3", "Request 4 1:TRI.N streaming"]);
-    assert_eq!(
-        world.frames(),
-        ["all #1 Status Open / Suspect / Timeout / 'Request timeout'"]
-    );
+    assert_eq!(world.frames(), ["all #1 Status Open / Suspect / Timeout / 'Request timeout'"]);
     world.says(sources[0], &provider::refresh(4, "TRI.N"));
     assert_eq!(world.frames().len(), 1);
     world.pass(60_000);

@@ -68,11 +68,8 @@ fn a_post_on_the_login_stream_goes_to_a_source_of_its_service() {
     world.post(A, 3, OFF_STREAM, &msg);
     let id = world.posted_id();
     assert_eq!(world.heard_by(source), [format!("Post 1 1:ANY id Some({id})")]);
-    let nak = AckMsg {
-        nak_code: Some(NakCode::ACCESS_DENIED),
-        text: Some(b"not you"),
-        ..ack(1, id)
-    };
+    let nak =
+        AckMsg { nak_code: Some(NakCode::ACCESS_DENIED), text: Some(b"not you"), ..ack(1, id) };
     world.says(source, &encode(&nak.into()));
     assert_eq!(world.frames(), ["A ack of 3 Ack 1 ACCESS_DENIED not you"]);
 }
@@ -159,7 +156,11 @@ fn a_post_that_is_not_acked_in_time_or_whose_source_is_lost_is_refused() {
     );
     world.post(A, 1, 7, &post(2));
     world.closed(source);
-    assert!(world.frames().contains(&"A ack of 1 Ack 2 SOURCE_DOWN source of the post is lost".to_owned()));
+    assert!(
+        world
+            .frames()
+            .contains(&"A ack of 1 Ack 2 SOURCE_DOWN source of the post is lost".to_owned())
+    );
 }
 
 #[test]

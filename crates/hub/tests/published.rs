@@ -90,10 +90,7 @@ fn what_was_published_is_kept_and_given_to_whoever_asks() {
     assert_eq!(world.frames(), [""; 0], "nobody wants it yet");
     world.open(A, 7, "TRI.N");
     let (_, image) = world.out.frames[1].clone();
-    assert_eq!(
-        world.frames(),
-        ["A accept 7 as item 0".to_owned(), format!("A #0 image {IMAGE}")]
-    );
+    assert_eq!(world.frames(), ["A accept 7 as item 0".to_owned(), format!("A #0 image {IMAGE}")]);
     let updated = provider::update(-1, 4600);
     assert_eq!(image[image.len() - 6..], updated[updated.len() - 6..]);
     world.says(session, &provider::update(-1, 4601));
@@ -120,7 +117,10 @@ fn a_request_for_what_is_not_published_waits_or_is_refused_as_configured() {
     world.open(A, 7, "IBM.N");
     assert_eq!(
         world.frames(),
-        ["A accept 7 as item 1", "all #1 Status Open / Suspect / None / 'Item is not published yet.'"]
+        [
+            "A accept 7 as item 1",
+            "all #1 Status Open / Suspect / None / 'Item is not published yet.'"
+        ]
     );
     world.says(session, &publish(-2, "IBM.N"));
     assert_eq!(world.frames(), [format!("all #2 image {IMAGE}")]);
@@ -166,10 +166,7 @@ fn a_lost_provider_leaves_its_items_suspect_until_it_is_back() {
     world.closed(session);
     assert_eq!(
         world.frames(),
-        [
-            "all #1 Status Open / Suspect / None / 'channel down.'",
-            "all directory change: 1 down",
-        ]
+        ["all #1 Status Open / Suspect / None / 'channel down.'", "all directory change: 1 down",]
     );
     // Newcomers get what there is.
     world.open(B, 2, "TRI.N");
@@ -234,10 +231,7 @@ fn a_change_of_the_directory_comes_as_an_update() {
     world.says(session, &provider::written(|encoder| more.encode(encoder)));
     let gone = DirectoryUpdate::new(0, vec![ServiceEntry::delete(4)]);
     world.says(session, &provider::written(|encoder| gone.encode(encoder)));
-    assert_eq!(
-        world.frames(),
-        ["all directory change: 4 LATE up", "all directory change: 4 down"]
-    );
+    assert_eq!(world.frames(), ["all directory change: 4 LATE up", "all directory change: 4 down"]);
 }
 
 #[test]

@@ -14,8 +14,7 @@ use tapeline_channel::{
 };
 use tapeline_hub::{Hub, HubConfig, HubError, Route};
 
-const ANY_PORT: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Turns everything until a condition holds.
 struct Machine {
@@ -78,7 +77,12 @@ impl Machine {
         while !holds(self) {
             self.turn();
             let waited = self.clock.now().since(start);
-            assert!(waited < Duration::from_secs(20), "{what}: {:?}, {:?}", self.heard, self.frames);
+            assert!(
+                waited < Duration::from_secs(20),
+                "{what}: {:?}, {:?}",
+                self.heard,
+                self.frames
+            );
         }
     }
 
@@ -139,7 +143,8 @@ fn an_item_comes_from_an_interactive_provider_over_real_sockets() {
 fn a_provider_that_connects_publishes_over_real_sockets() {
     let mut config = HubConfig::named("hub");
     config.ni_listen = Some(ANY_PORT);
-    let mut machine = Machine::new(config, Reactor::new(ReactorConfig::default()).expect("sockets"));
+    let mut machine =
+        Machine::new(config, Reactor::new(ReactorConfig::default()).expect("sockets"));
     let port = machine.hub.listening()[0].port();
     machine.provider.connect("127.0.0.1", port, &ConnectConfig::default());
     machine.until("connection", |m| m.session.is_some() && m.hub_id.is_some());

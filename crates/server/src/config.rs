@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// The settings of a server. Names follow those of the P2PS where there is one.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct ServerConfig {
     /// Host name in the text of an accepted login. Default `localhost`.
     pub host_name: String,
@@ -50,6 +51,9 @@ pub struct ServerConfig {
     /// Compression that clients may choose (`allowCompMode`,
     /// `compressionType`). Default none.
     pub compression: Compression,
+    /// Most bytes of messages in one frame: longer messages go out in fragments
+    /// of this size (`maxFragmentSize`). Default 6,144.
+    pub fragment_bytes: u16,
     /// How long output may wait to be packed, in milliseconds
     /// (`flushInterval`). Default 0: it goes out at the end of each cycle.
     pub flush_interval_ms: u32,
@@ -80,6 +84,7 @@ impl Default for ServerConfig {
             min_ping_timeout_s: 20,
             max_ping_timeout_s: 60,
             compression: Compression::None,
+            fragment_bytes: 6_144,
             flush_interval_ms: 0,
             tcp_no_delay: true,
             tcp_send_buffer_bytes: None,

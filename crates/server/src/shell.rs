@@ -203,6 +203,7 @@ fn listen_config(config: &ServerConfig) -> ListenConfig {
     rssl.min_ping_timeout_s = config.min_ping_timeout_s;
     rssl.max_ping_timeout_s = config.max_ping_timeout_s;
     rssl.compression = config.compression;
+    rssl.limits.fragment_bytes = config.fragment_bytes;
     rssl.limits.message_bytes = config.limits.max_message_bytes;
     listen.session = SessionOptions {
         socket: SocketOptions {

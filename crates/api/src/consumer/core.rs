@@ -75,7 +75,10 @@ pub(super) enum Phase {
 pub(super) enum Fresh {
     One(Handle),
     /// The items behind the stream of the batch.
-    Batch { base: Handle, count: u32 },
+    Batch {
+        base: Handle,
+        count: u32,
+    },
 }
 
 /// The logic of a [`Consumer`](super::Consumer).
@@ -180,7 +183,9 @@ impl ConsumerCore {
             | Phase::Dictionary { until } => Some(until),
             Phase::Dialling | Phase::Ready | Phase::Over => None,
         };
-        let pending = (!self.fresh.is_empty() && self.phase == Phase::Ready).then_some(Time::ZERO);
+        let has_work = !self.fresh.is_empty() || self.queues.has_dirty();
+        let is_pending = self.broken.is_some() || (has_work && self.phase == Phase::Ready);
+        let pending = is_pending.then_some(Time::ZERO);
         let timers = [self.items.deadline_ms(), self.posts.deadline_ms()];
         let timers = timers.into_iter().flatten().map(time_of_ms).min();
         [phase, pending, timers].into_iter().flatten().min()
@@ -201,11 +206,7 @@ impl ConsumerCore {
     }
 
     /// What can be asked of the consumer now.
-    pub fn requests<'c>(
-        &'c mut self,
-        now: Time,
-        out: &'c mut dyn ConsumerOutputs,
-    ) -> Requests<'c> {
+    pub fn requests<'c>(&'c mut self, now: Time, out: &'c mut dyn ConsumerOutputs) -> Requests<'c> {
         Requests::new(self, now, out)
     }
 

@@ -53,6 +53,7 @@ pub(super) struct Item {
 
 /// What the user asked for, but the service.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "independent wishes")]
 pub(super) struct Wish {
     pub(super) name: Text,
     pub(super) name_type: Option<u8>,
@@ -119,12 +120,7 @@ pub(super) struct Items {
 
 impl Items {
     pub(super) const fn new() -> Self {
-        Self {
-            slab: Slab::new(),
-            next_order: 0,
-            timers: BTreeSet::new(),
-            resting: VecDeque::new(),
-        }
+        Self { slab: Slab::new(), next_order: 0, timers: BTreeSet::new(), resting: VecDeque::new() }
     }
 
     pub(super) const fn len(&self) -> usize {

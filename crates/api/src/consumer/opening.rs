@@ -2,13 +2,13 @@
 //! whole batch.
 
 use tapeline_channel::Sent;
+use tapeline_omm::batch::BATCH_DONE;
 use tapeline_omm::directory::Directory;
 use tapeline_omm::login::BatchSupport;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
 use tapeline_omm::state::{is_final, usual};
 use tapeline_omm::stream::{ConsumerStream, Deliver, ToProvider};
-use tapeline_omm::batch::BATCH_DONE;
 use tapeline_rwf::{CloseMsg, EncodeError, Qos, State, StatusMsg};
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, Run, ms};
@@ -29,7 +29,12 @@ enum Obstacle {
 
 impl ConsumerCore {
     /// The service and the quality to request an item with.
-    fn admit(&self, queue: usize, wish: &Wish, in_window: u64) -> Result<(u16, Option<Qos>), Obstacle> {
+    fn admit(
+        &self,
+        queue: usize,
+        wish: &Wish,
+        in_window: u64,
+    ) -> Result<(u16, Option<Qos>), Obstacle> {
         let service_id = self.queues.get(queue).service_id(&self.directory);
         let service_id = service_id.ok_or(Obstacle::Service(usual::SERVICE_NOT_AVAILABLE))?;
         let qos = match self.directory.admit(&wish.request(0, service_id)) {
@@ -37,9 +42,8 @@ impl ConsumerCore {
             Err(usual::SERVICE_NOT_UP) => return Err(Obstacle::Service(usual::SERVICE_NOT_UP)),
             Err(why) => return Err(Obstacle::Item(why)),
         };
-        let has_room = |directory: &Directory| {
-            in_window < ServiceQueue::open_window(directory, service_id)
-        };
+        let has_room =
+            |directory: &Directory| in_window < ServiceQueue::open_window(directory, service_id);
         let is_limited = self.config.obey_open_window && has_window(wish.domain);
         match is_limited && !has_room(&self.directory) {
             true => Err(Obstacle::Window),

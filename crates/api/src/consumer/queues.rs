@@ -32,7 +32,7 @@ pub(super) struct ServiceQueue {
 /// All services that items were asked of.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    queues: Vec<ServiceQueue>,
+    services: Vec<ServiceQueue>,
     by_name: BTreeMap<ServiceName, usize>,
     dirty: Vec<usize>,
 }
@@ -70,9 +70,9 @@ impl Queues {
         if let Some(index) = self.by_name.get(&name) {
             return *index;
         }
-        let index = self.queues.len();
+        let index = self.services.len();
         self.by_name.insert(name.clone(), index);
-        self.queues.push(ServiceQueue {
+        self.services.push(ServiceQueue {
             name,
             waiting: BTreeMap::new(),
             unserved: BTreeMap::new(),
@@ -83,24 +83,24 @@ impl Queues {
     }
 
     pub(super) fn get(&self, index: usize) -> &ServiceQueue {
-        &self.queues[index]
+        &self.services[index]
     }
 
     /// An item is to be requested.
     pub(super) fn push(&mut self, index: usize, order: u64, handle: Handle) {
-        self.queues[index].waiting.insert(order, handle);
+        self.services[index].waiting.insert(order, handle);
         self.touch(index);
     }
 
     /// An item is not to be requested any more, or not now.
     pub(super) fn remove(&mut self, index: usize, order: u64) {
-        self.queues[index].waiting.remove(&order);
-        self.queues[index].unserved.remove(&order);
+        self.services[index].waiting.remove(&order);
+        self.services[index].unserved.remove(&order);
     }
 
     /// An item cannot be requested until the service changes.
     pub(super) fn set_aside(&mut self, index: usize, order: u64) {
-        let queue = &mut self.queues[index];
+        let queue = &mut self.services[index];
         if let Some(handle) = queue.waiting.remove(&order) {
             queue.unserved.insert(order, handle);
         }
@@ -108,7 +108,7 @@ impl Queues {
 
     /// An image is on its way, or is there.
     pub(super) fn count(&mut self, index: usize, is_on_its_way: bool) {
-        let queue = &mut self.queues[index];
+        let queue = &mut self.services[index];
         queue.in_window = match is_on_its_way {
             true => queue.in_window + 1,
             false => queue.in_window.saturating_sub(1),
@@ -120,7 +120,7 @@ impl Queues {
 
     /// Something may have changed for the items of a service.
     pub(super) fn touch(&mut self, index: usize) {
-        let queue = &mut self.queues[index];
+        let queue = &mut self.services[index];
         if !queue.is_dirty && !queue.waiting.is_empty() {
             queue.is_dirty = true;
             self.dirty.push(index);
@@ -129,18 +129,23 @@ impl Queues {
 
     /// Services changed: all items are looked at again.
     pub(super) fn touch_all(&mut self) {
-        for index in 0..self.queues.len() {
-            let queue = &mut self.queues[index];
+        for index in 0..self.services.len() {
+            let queue = &mut self.services[index];
             let unserved = core::mem::take(&mut queue.unserved);
             queue.waiting.extend(unserved);
             self.touch(index);
         }
     }
 
+    /// Whether there is a service whose items are to be looked at.
+    pub(super) fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
     /// A service whose items are to be looked at.
     pub(super) fn next_dirty(&mut self) -> Option<usize> {
         let index = self.dirty.pop()?;
-        self.queues[index].is_dirty = false;
+        self.services[index].is_dirty = false;
         Some(index)
     }
 }

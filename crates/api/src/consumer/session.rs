@@ -1,8 +1,6 @@
 //! The connection of a consumer: dialling, login, directory, dictionary.
 
-use tapeline_omm::directory::{
-    DirectoryChange, DirectoryFilter, DirectoryMsg, DirectoryRequest,
-};
+use tapeline_omm::directory::{DirectoryChange, DirectoryFilter, DirectoryMsg, DirectoryRequest};
 use tapeline_omm::login::LoginMsg;
 use tapeline_omm::state::is_final;
 use tapeline_omm::{GroupId, ServiceGroup, StateBuf};
@@ -19,8 +17,7 @@ impl Run<'_> {
         if self.core.phase != Phase::Dialling {
             return;
         }
-        self.core.phase =
-            Phase::Login { until: self.now.after(self.core.config.login_timeout) };
+        self.core.phase = Phase::Login { until: self.now.after(self.core.config.login_timeout) };
         self.tell(ConsumerEvent::Up { server: self.core.server });
         let request = self.core.config.login.request(LOGIN_STREAM);
         self.send(|encoder| request.encode(encoder));

@@ -77,7 +77,8 @@ impl Consumer {
     ///
     /// Errors: no server is configured; the system gives no socket events.
     pub fn new(config: ConsumerConfig) -> Result<Self, ApiError> {
-        Self::with_channel(config, ReactorConfig::default(), ConnectConfig::default())
+        let reactor = ReactorConfig { seed: random_seed(), ..ReactorConfig::default() };
+        Self::with_channel(config, reactor, ConnectConfig::default())
     }
 
     /// The same with another configuration of its socket.
@@ -93,7 +94,7 @@ impl Consumer {
         }
         Ok(Self {
             core: ConsumerCore::new(config),
-            reactor: Reactor::new(ReactorConfig { seed: random_seed(), ..reactor })?,
+            reactor: Reactor::new(reactor)?,
             clock: MonotonicClock::start(),
             connect,
             link: Link::default(),
@@ -102,11 +103,7 @@ impl Consumer {
 
     /// Reads and writes what there is, and waits for up to `timeout` if there
     /// is nothing; `None`: for as long as it takes. Returns how much was done.
-    pub fn poll(
-        &mut self,
-        timeout: Option<Duration>,
-        handler: &mut impl ConsumerHandler,
-    ) -> usize {
+    pub fn poll(&mut self, timeout: Option<Duration>, handler: &mut impl ConsumerHandler) -> usize {
         let mut events = 0;
         let mut work = self.poll_once(timeout, handler, &mut events);
         if work > 0 && events == 0 {
@@ -146,7 +143,12 @@ impl Consumer {
                     tracing::warn!(%reason, "connection lost");
                     let reason = reason.to_string();
                     let out = &mut Connection { outbox, link };
-                    return core.handle(now, ConsumerInput::Closed { reason: &reason }, out, handler);
+                    return core.handle(
+                        now,
+                        ConsumerInput::Closed { reason: &reason },
+                        out,
+                        handler,
+                    );
                 }
                 _ => return,
             };

@@ -53,6 +53,7 @@ impl From<u16> for ServiceRef<'_> {
 /// # let _ = (book, quote);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent wishes")]
 pub struct ItemSpec<'a> {
     /// Service of the item.
     pub service: ServiceRef<'a>,

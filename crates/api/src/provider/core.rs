@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tapeline_channel::{Sent, SessionId};
-use tapeline_omm::{ItemKey, Text};
 use tapeline_omm::dictionary::Verbosity;
 use tapeline_omm::directory::{Directory, DirectoryRequest, DirectoryUpdate};
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::stream::ProviderStream;
 use tapeline_omm::view::View;
+use tapeline_omm::{ItemKey, Text};
 use tapeline_rwf::{EncodeError, Encoder, Msg};
 
 use super::config::ProviderConfig;
@@ -58,6 +58,8 @@ pub(super) struct Client {
 
 /// One stream of a client.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the stream")]
+#[allow(clippy::struct_field_names, reason = "as it is called on the wire")]
 pub(super) struct Stream {
     pub(super) client: SessionId,
     pub(super) stream_id: i32,

@@ -4,7 +4,7 @@ use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::dictionary::{
     DictionaryType, ENUM_PART_LEN, FIELD_PART_LEN, Part as DictionaryPart, Verbosity,
 };
-use tapeline_omm::{DictionaryRefresh, DictionaryRequest, Text};
+use tapeline_omm::{DictionaryRefresh, DictionaryRequest};
 use tapeline_rwf::{DataType, Encoded, Encoder, State, StreamState};
 
 use super::core::{ProviderCore, ProviderOutputs};
@@ -54,11 +54,10 @@ impl ProviderCore {
     /// The job of a request, if it is for a dictionary of the provider's own.
     pub(super) fn dictionary_job(&self, request: &DictionaryRequest) -> Option<DictionaryJob> {
         self.config.dictionary.as_ref()?;
-        let is = |name: &str| request.name == Text::from(name);
-        let dictionary_type = match () {
-            () if is(FIELDS_NAME) => DictionaryType::Fields,
-            () if is(ENUMS_NAME) => DictionaryType::Enums,
-            () => return None,
+        let dictionary_type = match request.name.to_str()? {
+            FIELDS_NAME => DictionaryType::Fields,
+            ENUMS_NAME => DictionaryType::Enums,
+            _ => return None,
         };
         Some(DictionaryJob { request: request.clone(), dictionary_type, next_part: 0 })
     }

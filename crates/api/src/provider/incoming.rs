@@ -2,7 +2,7 @@
 
 use tapeline_channel::SessionId;
 use tapeline_omm::batch::{BATCH_DONE, Batch, ItemNames, StreamIds};
-use tapeline_omm::directory::{Admission, DirectoryRequest};
+use tapeline_omm::directory::{Admission, DirectoryRequest, ServiceState};
 use tapeline_omm::login::{LoginFeatures, LoginRefresh, LoginRequest, LoginStatus};
 use tapeline_omm::market::{ItemRequest, status};
 use tapeline_omm::post::{Post, PostRefusal, PostStream};
@@ -205,9 +205,8 @@ impl Run<'_> {
         msg: &RequestMsg<'_>,
         names: ItemNames<'_>,
     ) -> Result<(), tapeline_omm::batch::BatchError> {
-        let is_in_use = |id| {
-            self.stream_of(client, id).is_some() || self.is_administrative_stream(client, id)
-        };
+        let is_in_use =
+            |id| self.stream_of(client, id).is_some() || self.is_administrative_stream(client, id);
         let streams = names.streams(msg.stream_id, is_in_use)?;
         let streams: Vec<_> = streams.collect();
         for (stream_id, name) in streams {
@@ -317,6 +316,15 @@ impl Run<'_> {
                 return self.reject(session, Domain::SOURCE, stream_id, &reject);
             }
         };
+        let limit = self.core.config.max_administrative_streams;
+        let Some(client) = self.core.client_mut(session) else { return };
+        client.directories.retain(|known| known.stream_id != stream_id);
+        if client.directories.len() >= limit {
+            return self.answer(session, Domain::SOURCE, stream_id, usual::TOO_MANY_ITEMS);
+        }
+        if request.streaming {
+            client.directories.push(request);
+        }
         if !request.no_refresh {
             let mut refresh = self
                 .core
@@ -326,15 +334,6 @@ impl Run<'_> {
                 refresh.state.stream = StreamState::NON_STREAMING;
             }
             self.core.send(self.out, session, |encoder| refresh.encode(encoder));
-        }
-        let limit = self.core.config.max_administrative_streams;
-        let Some(client) = self.core.client_mut(session) else { return };
-        client.directories.retain(|known| known.stream_id != stream_id);
-        if client.directories.len() >= limit {
-            return self.answer(session, Domain::SOURCE, stream_id, usual::TOO_MANY_ITEMS);
-        }
-        if request.streaming {
-            client.directories.push(request);
         }
     }
 
@@ -449,7 +448,7 @@ impl ProviderCore {
     fn admit(&self, request: &ItemRequest<'_>) -> Result<Option<Qos>, StateBuf> {
         let service_id = request.key.service_id.ok_or(usual::NO_SERVICE_NAMED)?;
         let service = self.directory.service(service_id).ok_or(usual::SERVICE_NOT_AVAILABLE)?;
-        let admission = service.state.as_ref().map_or(Admission::Refuse, |state| state.admission());
+        let admission = service.state.as_ref().map_or(Admission::Refuse, ServiceState::admission);
         if matches!(admission, Admission::ReissuesOnly | Admission::Refuse) {
             return Err(Reject::NotAccepting(service_id).state());
         }

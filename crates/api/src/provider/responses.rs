@@ -47,13 +47,10 @@ impl<'c> Responses<'c> {
         let allowed = known.rules.image(head.part, &head.state)?;
         let domain = known.key.as_ref().domain;
         let msg = known.fill_refresh(head.msg(domain, known.stream_id), &allowed);
-        let sent = write(
-            known,
-            &mut self.core.scratch,
-            &mut self.core.cut_down,
-            self.out,
-            |encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?),
-        );
+        let sent =
+            write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
+                payload.write(encoder.begin(&msg.into(), payload.data_type())?)
+            });
         self.settle(stream, sent)
     }
 
@@ -74,13 +71,10 @@ impl<'c> Responses<'c> {
         let domain = known.key.as_ref().domain;
         let mut msg = head.msg(domain, known.stream_id);
         msg.key = allowed.with_key.then(|| known.key.as_ref().msg_key());
-        let sent = write(
-            known,
-            &mut self.core.scratch,
-            &mut self.core.cut_down,
-            self.out,
-            |encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?),
-        );
+        let sent =
+            write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
+                payload.write(encoder.begin(&msg.into(), payload.data_type())?)
+            });
         self.settle(stream, sent)
     }
 
@@ -97,13 +91,10 @@ impl<'c> Responses<'c> {
         let allowed = known.rules.status(head.state.as_ref())?;
         let domain = known.key.as_ref().domain;
         let msg = known.fill_status(head.msg(domain, known.stream_id), &allowed);
-        let sent = write(
-            known,
-            &mut self.core.scratch,
-            &mut self.core.cut_down,
-            self.out,
-            |encoder| encoder.message(&msg.into()),
-        );
+        let sent =
+            write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
+                encoder.message(&msg.into())
+            });
         self.settle(stream, sent)
     }
 
@@ -131,9 +122,10 @@ impl<'c> Responses<'c> {
         let known = self.core.streams.get_mut(stream.0).ok_or(ApiError::Void)?;
         known.rules.other()?;
         let msg = head.msg(known.key.as_ref().domain, known.stream_id);
-        let message = self.core.scratch.encode(|encoder| {
-            payload.write(encoder.begin(&msg.into(), payload.data_type())?)
-        })?;
+        let message = self
+            .core
+            .scratch
+            .encode(|encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?))?;
         let sent = Flow::of(self.out.send(known.client, message), message.len());
         self.settle(stream, sent)
     }
@@ -209,13 +201,10 @@ impl<'c> Responses<'c> {
                 return Err(ApiError::Prepared("a provider sends no message of this class"));
             }
         };
-        let sent = write(
-            known,
-            &mut self.core.scratch,
-            &mut self.core.cut_down,
-            self.out,
-            |encoder| encoder.message(&rewritten),
-        );
+        let sent =
+            write(known, &mut self.core.scratch, &mut self.core.cut_down, self.out, |encoder| {
+                encoder.message(&rewritten)
+            });
         self.settle(stream, sent)
     }
 
@@ -391,8 +380,7 @@ impl Stream {
         let mut flags = msg.flags;
         flags.set(StatusFlags::PRIVATE_STREAM, allowed.private);
         let key = allowed.with_key.then(|| self.key.as_ref().msg_key());
-        let told =
-            |state: State<'m>| State { stream: allowed.stream, data: allowed.data, ..state };
+        let told = |state: State<'m>| State { stream: allowed.stream, data: allowed.data, ..state };
         StatusMsg { flags, state: msg.state.map(told), key: msg.key.or(key), ..msg }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tapeline_channel::{
     ListenConfig, ListenerId, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent, SessionEvent,
-    SessionId, Wakeup,
+    SessionId, Wakeup, random_seed,
 };
 use tapeline_rwf::patch_stream_id;
 
@@ -69,7 +69,8 @@ impl Provider {
     ///
     /// Errors: the system gives no socket events.
     pub fn new(config: ProviderConfig) -> Result<Self, ApiError> {
-        Self::with_reactor(config, ReactorConfig::default())
+        let reactor = ReactorConfig { seed: random_seed(), ..ReactorConfig::default() };
+        Self::with_reactor(config, reactor)
     }
 
     /// The same with another configuration of its sockets.
@@ -107,11 +108,7 @@ impl Provider {
 
     /// Reads and writes what there is, and waits for up to `timeout` if there
     /// is nothing; `None`: for as long as it takes. Returns how much was done.
-    pub fn poll(
-        &mut self,
-        timeout: Option<Duration>,
-        handler: &mut impl ProviderHandler,
-    ) -> usize {
+    pub fn poll(&mut self, timeout: Option<Duration>, handler: &mut impl ProviderHandler) -> usize {
         let mut events = 0;
         let mut work = self.poll_once(timeout, handler, &mut events);
         if work > 0 && events == 0 {
@@ -144,11 +141,7 @@ impl Provider {
                 }
                 SessionEvent::Closed { session, reason } => {
                     tracing::info!(?session, %reason, "client gone");
-                    core.handle(
-                        ProviderInput::Closed(session, &reason.to_string()),
-                        out,
-                        handler,
-                    );
+                    core.handle(ProviderInput::Closed(session, &reason.to_string()), out, handler);
                 }
                 SessionEvent::Rejected { peer, reason, .. } => {
                     tracing::warn!(%peer, %reason, "client rejected");

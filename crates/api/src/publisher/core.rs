@@ -57,9 +57,13 @@ pub enum PublisherInput<'a> {
 /// How far the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    Down { until: Time },
+    Down {
+        until: Time,
+    },
     Dialling,
-    Login { until: Time },
+    Login {
+        until: Time,
+    },
     /// The images that are known are being submitted.
     Submitting,
     Ready,
@@ -369,9 +373,8 @@ impl Run<'_> {
         }
         while let Some(item) = self.core.due.pop_front() {
             match self.submit(item) {
-                Sent::Slow => return,
+                Sent::Slow | Sent::Gone => return,
                 Sent::Full => return self.core.due.push_front(item),
-                Sent::Gone => return,
                 Sent::Queued | Sent::TooLarge => {}
             }
             if self.core.phase != Phase::Submitting {

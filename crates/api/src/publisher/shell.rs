@@ -97,7 +97,8 @@ impl Publisher {
     ///
     /// Errors: no server is configured; the system gives no socket events.
     pub fn new(config: PublisherConfig) -> Result<Self, ApiError> {
-        Self::with_channel(config, ReactorConfig::default(), ConnectConfig::default())
+        let reactor = ReactorConfig { seed: random_seed(), ..ReactorConfig::default() };
+        Self::with_channel(config, reactor, ConnectConfig::default())
     }
 
     /// The same with another configuration of its socket.
@@ -113,7 +114,7 @@ impl Publisher {
         }
         Ok(Self {
             core: PublisherCore::new(config),
-            reactor: Reactor::new(ReactorConfig { seed: random_seed(), ..reactor })?,
+            reactor: Reactor::new(reactor)?,
             clock: MonotonicClock::start(),
             connect,
             link: Link::default(),
@@ -167,7 +168,12 @@ impl Publisher {
                     tracing::warn!(%reason, "connection lost");
                     let reason = reason.to_string();
                     let out = &mut Connection { outbox, link };
-                    return core.handle(now, PublisherInput::Closed { reason: &reason }, out, handler);
+                    return core.handle(
+                        now,
+                        PublisherInput::Closed { reason: &reason },
+                        out,
+                        handler,
+                    );
                 }
                 _ => return,
             };

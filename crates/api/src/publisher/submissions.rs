@@ -5,12 +5,14 @@ use tapeline_omm::directory::{Directory, DirectoryUpdate, ServiceEntry};
 use tapeline_omm::state::is_final;
 use tapeline_omm::stream::Held;
 use tapeline_rwf::{
-    CloseMsg, Domain, MsgClass, MsgHeader, RefreshFlags, RefreshMsg, StateCode, StatusMsg,
+    CloseMsg, Domain, Msg, MsgClass, MsgHeader, RefreshFlags, RefreshMsg, StateCode, StatusMsg,
 };
 
 use super::core::{Item, Phase, PublisherCore, PublisherOutputs};
 use super::event::ItemHandle;
-use crate::{ApiError, Flow, GenericHead, Payload, RefreshHead, ServiceRef, StatusHead, UpdateHead};
+use crate::{
+    ApiError, Flow, GenericHead, Payload, RefreshHead, ServiceRef, StatusHead, UpdateHead,
+};
 
 /// An item to be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,18 +97,31 @@ impl<'c> Submissions<'c> {
         head: &RefreshHead<'_>,
         payload: &(impl Payload + ?Sized),
     ) -> Result<Flow, ApiError> {
+        let known = self.core.items.get(item.0).ok_or(ApiError::Void)?;
+        let msg = head.msg(known.domain, 0);
+        self.submit(item, &msg, payload)
+    }
+
+    fn submit(
+        &mut self,
+        item: ItemHandle,
+        msg: &RefreshMsg<'_>,
+        payload: &(impl Payload + ?Sized),
+    ) -> Result<Flow, ApiError> {
         let stream_id = self.core.stream_of(item);
         let is_up = self.core.is_up();
-        let known = self.core.items.get_mut(item.0).ok_or(ApiError::Void)?;
-        let is_first = head.part.is_first();
-        let mut msg = head.msg(known.domain, stream_id);
+        let known = self.core.items.get(item.0).ok_or(ApiError::Void)?;
+        let is_first = msg.part_num.is_none_or(|number| number == 0);
+        let is_last = msg.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        let mut msg = RefreshMsg { stream_id, key: Some(known.key()), ..*msg };
         msg.flags.set(RefreshFlags::CLEAR_CACHE, is_first);
-        let msg = RefreshMsg { key: Some(known.key()), ..msg };
-        let message = self.core.scratch.encode(|encoder| {
-            payload.write(encoder.begin(&msg.into(), payload.data_type())?)
-        })?;
+        msg.flags.remove(RefreshFlags::SOLICITED);
+        let message = self
+            .core
+            .scratch
+            .encode(|encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?))?;
         let known = self.core.items.get_mut(item.0).ok_or(ApiError::Void)?;
-        known.keep(message, is_first, head.part.is_last);
+        known.keep(message, is_first, is_last);
         if !is_up {
             return Ok(Flow::Free);
         }
@@ -132,28 +147,38 @@ impl<'c> Submissions<'c> {
         let stream_id = self.core.stream_of(item);
         let domain = self.may_update(item)?;
         let msg = head.msg(domain, stream_id);
-        let message = self.core.scratch.encode(|encoder| {
-            payload.write(encoder.begin(&msg.into(), payload.data_type())?)
-        })?;
+        let message = self
+            .core
+            .scratch
+            .encode(|encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?))?;
         Flow::of(self.out.send(message), message.len())
     }
 
-    /// Publishes an update that is encoded already, by
+    /// Publishes an update or an image that is encoded already, by
     /// [`encode_update`](crate::encode_update) or by whoever sent it. Its
-    /// stream id does not count; all else is sent as it is. This is the fastest
-    /// way to publish.
+    /// stream id does not count. An update is sent as it is otherwise: this is
+    /// the fastest way to publish. An image gets the key of the item, and is
+    /// not solicited.
     ///
-    /// Errors: as of [`update`](Self::update); [`ApiError::Prepared`] when it
-    /// is no update.
+    /// Errors: as of [`update`](Self::update) and [`refresh`](Self::refresh);
+    /// [`ApiError::Prepared`] when it is neither.
     #[inline]
     pub fn send(&mut self, item: ItemHandle, message: &[u8]) -> Result<Flow, ApiError> {
         let header = MsgHeader::decode(message).map_err(|_| ApiError::Prepared("it is no RWF"))?;
         if header.class != MsgClass::Update {
-            return Err(ApiError::Prepared("it is no update"));
+            return self.send_image(item, message);
         }
         self.may_update(item)?;
         let sent = self.out.send_on(self.core.stream_of(item), message);
         Flow::of(sent, message.len())
+    }
+
+    fn send_image(&mut self, item: ItemHandle, message: &[u8]) -> Result<Flow, ApiError> {
+        match Msg::decode(message) {
+            Ok(Msg::Refresh(refresh)) => self.submit(item, &refresh, &refresh.payload),
+            Ok(_) => Err(ApiError::Prepared("it is neither an update nor a refresh")),
+            Err(_) => Err(ApiError::Prepared("it is no RWF")),
+        }
     }
 
     #[inline]
@@ -198,7 +223,12 @@ impl<'c> Submissions<'c> {
     /// Ends an item: closed, suspect.
     ///
     /// Errors: as of [`status`](Self::status).
-    pub fn close(&mut self, item: ItemHandle, code: StateCode, text: &str) -> Result<Flow, ApiError> {
+    pub fn close(
+        &mut self,
+        item: ItemHandle,
+        code: StateCode,
+        text: &str,
+    ) -> Result<Flow, ApiError> {
         self.status(item, &StatusHead::closed(code, text))
     }
 
@@ -218,9 +248,10 @@ impl<'c> Submissions<'c> {
             return Err(ApiError::NotConnected);
         }
         let msg = head.msg(known.domain, stream_id);
-        let message = self.core.scratch.encode(|encoder| {
-            payload.write(encoder.begin(&msg.into(), payload.data_type())?)
-        })?;
+        let message = self
+            .core
+            .scratch
+            .encode(|encoder| payload.write(encoder.begin(&msg.into(), payload.data_type())?))?;
         Flow::of(self.out.send(message), message.len())
     }
 

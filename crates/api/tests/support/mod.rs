@@ -109,11 +109,9 @@ impl Log {
             ConsumerEvent::Generic { handle, msg } => {
                 Told::Generic { handle, payload: msg.payload.bytes().to_vec() }
             }
-            ConsumerEvent::Ack { handle, msg } => Told::Ack {
-                handle,
-                id: msg.ack_id,
-                nak: msg.nak_code.map(|code| code.to_string()),
-            },
+            ConsumerEvent::Ack { handle, msg } => {
+                Told::Ack { handle, id: msg.ack_id, nak: msg.nak_code.map(|code| code.to_string()) }
+            }
             ConsumerEvent::Login { state, .. } => Told::Login(state_text(state)),
             ConsumerEvent::Down { server, .. } => Told::Down { server },
             ConsumerEvent::Ready => Told::Ready,

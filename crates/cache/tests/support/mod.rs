@@ -144,7 +144,7 @@ fn field_type(field_id: i16) -> DataType {
 const TEXT: &[u8; 300] = &[b'x'; 300];
 
 fn value(field_id: i16, seed: u64) -> Primitive<'static> {
-    if seed % 11 == 0 {
+    if seed.is_multiple_of(11) {
         return Primitive::Blank(field_type(field_id));
     }
     match field_type(field_id) {

@@ -8,9 +8,7 @@
 use tapeline_backbone::FrameFlags;
 use tapeline_omm::stream::Reaction;
 use tapeline_rssl::Time;
-use tapeline_rwf::{
-    DataState, RefreshFlags, RefreshMsg, State, StateCode, StreamState,
-};
+use tapeline_rwf::{DataState, RefreshFlags, RefreshMsg, StateCode, StreamState};
 
 use super::Core;
 use super::downstream::accept;
@@ -140,6 +138,7 @@ impl Core {
             self.drop_interest(id, server, request);
         }
         self.admit_late(now, id, out);
+        self.end_if_unwanted(now, id, out);
     }
 
     /// Requests that came in the middle of an image are accepted, and an image
@@ -150,14 +149,16 @@ impl Core {
         for interest in &mut item.interests {
             if interest.stage == Stage::Late {
                 interest.stage = Stage::Waiting;
-                late.push(*interest);
+                late.push((interest.server, interest.request));
+                if let Some(target) = self.servers.target(interest.server)
+                    && !std::mem::replace(&mut interest.accepted, true)
+                {
+                    accept(target, id, interest.request, out);
+                }
             }
         }
-        for interest in late {
-            if let Some(target) = self.servers.target(interest.server) {
-                accept(target, id, interest.request, out);
-                self.want_image(now, id, interest.server, interest.request, out);
-            }
+        for (server, request) in late {
+            self.want_image(now, id, server, request, out);
         }
     }
 
@@ -174,17 +175,20 @@ impl Core {
         let Some(item) = self.items.get_mut(id) else { return };
         if item.can_serve() {
             self.serve_image(id, server, request, out);
+            self.end_if_unwanted(now, id, out);
             return;
         }
         let suspect = item.state.data == DataState::SUSPECT;
+        // The image that is coming is of no use to who has missed a part.
+        let stage = if item.in_parts { Stage::Late } else { Stage::Waiting };
         if let Some(interest) = item.interest_mut(server, request) {
-            interest.stage = Stage::Waiting;
+            interest.stage = stage;
         }
         if suspect {
             self.tell_one(id, server, out);
         }
         let Some(item) = self.items.get_mut(id) else { return };
-        if item.published || !item.live {
+        if item.published || !item.live || item.in_parts {
             return;
         }
         let Reaction { send, .. } = item.stream.reissue(ms(now), true);
@@ -198,14 +202,6 @@ impl Core {
         }
         if let Some(server) = self.servers.get_mut(server) {
             server.clear(request);
-        }
-    }
-
-    /// The state of an item whose kept image is given out.
-    pub(super) fn snapshot_state<'a>(state: State<'a>, is_snapshot: bool) -> State<'a> {
-        match is_snapshot {
-            true => State { stream: StreamState::NON_STREAMING, ..state },
-            false => state,
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Which source an item is asked for at.
 
+use std::cmp::Reverse;
+
+use tapeline_omm::directory::{Service, ServiceInfo};
 use tapeline_omm::is_administrative;
 use tapeline_omm::qos::is_same;
-use tapeline_rwf::Qos;
+use tapeline_rwf::{Priority, Qos};
 
 use super::Core;
 use super::item::Item;
@@ -34,6 +37,39 @@ impl Core {
         Some(best)
     }
 
+    /// The item that gives way to one that finds no source because all are
+    /// full: of those at sources that would take it, the least wanted, and of
+    /// these the newest. Nothing gives way to what is wanted no more than
+    /// usual, or no more than itself.
+    pub(super) fn least_wanted(&self, id: u32) -> Option<u32> {
+        let item = self.items.get(id)?;
+        let wanted = item.priority();
+        if wanted <= Priority::default() {
+            return None;
+        }
+        self.sources
+            .offering(item.service)
+            .filter(|(_, service_id, source)| {
+                would_take(source, *service_id, item) && source.open_window(*service_id) > 0
+            })
+            .flat_map(|(_, service_id, source)| {
+                let items = source.streams.items().into_iter();
+                items.filter(move |id| self.is_bound_at(*id, service_id))
+            })
+            .filter_map(|id| Some((self.items.get(id)?.priority(), Reverse(id))))
+            .min()
+            .filter(|(priority, _)| *priority < wanted)
+            .map(|(_, Reverse(id))| id)
+    }
+
+    fn is_bound_at(&self, id: u32, service_id: u16) -> bool {
+        self.items.get(id).is_some_and(|item| {
+            !item.private
+                && item.streaming
+                && item.binding.is_some_and(|binding| binding.service_id == service_id)
+        })
+    }
+
     /// Whether a source other than this one takes an item.
     pub(super) fn has_alternative(&self, item: &Item, to: u32) -> bool {
         self.sources
@@ -42,8 +78,14 @@ impl Core {
     }
 }
 
-/// Whether a source can be asked for an item.
+/// Whether a source can be asked for an item now.
 fn takes(source: &Source, service_id: u16, item: &Item) -> bool {
+    would_take(source, service_id, item)
+        && (is_administrative(item.key.as_ref().domain) || has_room(source, service_id, item))
+}
+
+/// Whether a source can be asked for an item if it has room.
+fn would_take(source: &Source, service_id: u16, item: &Item) -> bool {
     if !source.is_interactive() || !source.is_usable(service_id) {
         return false;
     }
@@ -52,12 +94,10 @@ fn takes(source: &Source, service_id: u16, item: &Item) -> bool {
     if !offers(service, domain) {
         return false;
     }
-    is_administrative(domain)
-        || item.key.as_ref().qos.is_none_or(|qos| has_quality(service, &qos))
-            && has_room(source, service_id, item)
+    is_administrative(domain) || item.key.as_ref().qos.is_none_or(|qos| has_quality(service, &qos))
 }
 
-fn has_quality(service: &tapeline_omm::directory::Service, wanted: &Qos) -> bool {
+fn has_quality(service: &Service, wanted: &Qos) -> bool {
     match super::service::offered_qos(service) {
         [] => is_same(wanted, &Qos::REALTIME_TICK_BY_TICK),
         offered => offered.iter().any(|qos| is_same(qos, wanted)),
@@ -68,7 +108,7 @@ fn has_quality(service: &tapeline_omm::directory::Service, wanted: &Qos) -> bool
 /// given out of band. A window of 0 means that no requests are taken at all.
 fn has_room(source: &Source, service_id: u16, item: &Item) -> bool {
     let info = source.service(service_id).and_then(|service| service.info.as_ref());
-    let is_free = !item.streaming && info.is_none_or(|info| info.gives_out_of_band_snapshots());
+    let is_free = !item.streaming && info.is_none_or(ServiceInfo::gives_out_of_band_snapshots);
     let open = source.offers.get(&service_id).map_or(0, |offer: &Offer| offer.open);
     source.open_window(service_id) > 0 && (is_free || open < source.open_limit(service_id))
 }

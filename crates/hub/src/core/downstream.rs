@@ -139,11 +139,11 @@ impl Core {
     pub(super) fn forget(&mut self, id: u32) {
         self.unbind(id);
         let Some(item) = self.items.remove(id) else { return };
-        if item.waiting && let Some(service) = self.services.get_mut(item.service) {
+        if let Some(service) = self.services.get_mut(item.service) {
             service.waiting.remove(&id);
         }
         let (late, done): (Vec<Interest>, Vec<Interest>) =
-            item.interests.iter().partition(|interest| interest.stage == Stage::Late);
+            item.interests.iter().partition(|interest| !interest.accepted);
         for interest in &done {
             if let Some(server) = self.servers.get_mut(interest.server) {
                 server.clear(interest.request);
@@ -163,18 +163,26 @@ impl Core {
             item.payload = before.payload;
             item.request_flags = before.request_flags;
             item.interests = late;
-            item.everyone_begins();
             let id = self.items.insert(item);
-            self.accept_all(id, out);
+            self.all_wait(id, out);
             self.seek(now, id, out);
         }
     }
 
-    /// Accepts all requests of an item.
-    fn accept_all(&mut self, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
-        for interest in &item.interests {
-            if let Some(server) = self.servers.get_mut(interest.server) {
+    /// All who have an image, or are getting one, need a new one; who is late
+    /// for the one that was coming is in time for that.
+    pub(super) fn all_wait(&mut self, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        for interest in &mut item.interests {
+            let is_for_snapshot = !item.streaming && !interest.snapshot;
+            if is_for_snapshot {
+                continue;
+            }
+            interest.stage = Stage::Waiting;
+            if let Some(server) = self.servers.get_mut(interest.server)
+                && !interest.accepted
+            {
+                interest.accepted = true;
                 server.set(interest.request, id);
                 accept(server.incarnation, id, interest.request, out);
             }

@@ -26,8 +26,7 @@ impl Core {
         let Some(session) = source.session.take() else { return };
         source.phase = Phase::Down;
         let kind = source.kind;
-        let offers: Vec<_> =
-            source.offers.iter().map(|(id, offer)| (*id, offer.service)).collect();
+        let offers: Vec<_> = source.offers.iter().map(|(id, offer)| (*id, offer.service)).collect();
         self.sources.detach(session);
         for (service_id, _) in &offers {
             self.items_lost(now, index, *service_id, &CHANNEL_DOWN, out);
@@ -103,13 +102,7 @@ impl Core {
         }
     }
 
-    fn item_lost(
-        &mut self,
-        now: Time,
-        id: u32,
-        why: &State<'static>,
-        out: &mut impl Outputs,
-    ) {
+    fn item_lost(&mut self, now: Time, id: u32, why: &State<'static>, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
         let reaction = item.stream.channel_down();
         if item.stream.is_over() {
@@ -123,7 +116,7 @@ impl Core {
         let Some(binding) = self.unbind(id) else { return };
         let Some(item) = self.items.get_mut(id) else { return };
         item.recovering = true;
-        item.everyone_waits();
+        self.all_wait(id, out);
         self.renew_stream(id);
         let moves =
             self.items.get(id).is_some_and(|item| self.has_alternative(item, binding.source));
@@ -206,8 +199,8 @@ impl Core {
         self.unbind(id);
         if let Some(item) = self.items.get_mut(id) {
             item.recovering = true;
-            item.everyone_waits();
         }
+        self.all_wait(id, out);
         self.renew_stream(id);
         self.seek(now, id, out);
     }

@@ -2,7 +2,7 @@
 
 use tapeline_backbone::FrameFlags;
 use tapeline_cache::{Image, Limits};
-use tapeline_rwf::{Encoded, RefreshFlags, RefreshMsg};
+use tapeline_rwf::{Encoded, RefreshFlags, RefreshMsg, StreamState};
 
 use super::Core;
 use super::item::{Interest, Item, Stage};
@@ -29,8 +29,8 @@ impl Core {
     /// Applies a part of an image to the kept one, if one is to be kept.
     pub(super) fn keep_image(&mut self, id: u32, part: &RefreshMsg<'_>) {
         let Some(item) = self.items.get_mut(id) else { return };
-        let is_kept = item.published
-            || (self.config.cache_interactive && item.streaming && !item.private);
+        let is_kept =
+            item.published || (self.config.cache_interactive && item.streaming && !item.private);
         if !is_kept {
             return;
         }
@@ -65,10 +65,14 @@ impl Core {
             head.set(RefreshFlags::CLEAR_CACHE, part.number == 0);
             head.set(RefreshFlags::REFRESH_COMPLETE, part.is_last);
             let is_only = part.number == 0 && part.is_last;
+            let mut state = item.state.as_state();
+            if is_snapshot {
+                state.stream = StreamState::NON_STREAMING;
+            }
             let msg = RefreshMsg {
                 flags: head,
                 seq_num: image.seq_num(),
-                state: Self::snapshot_state(item.state.as_state(), is_snapshot),
+                state,
                 group_id: image.group_id(),
                 perm_data: image.perm_data(),
                 qos: image.qos(),

@@ -12,6 +12,7 @@ use super::wire::Payload;
 
 /// One item: a stream of one source, and the servers that want it.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the item")]
 pub(crate) struct Item {
     /// What it is; the service id is the hub's.
     pub(crate) key: ItemKey,
@@ -49,8 +50,6 @@ pub(crate) struct Item {
     pub(crate) failing_over: bool,
     /// The source that closed it or did not answer: another is tried first.
     pub(crate) avoid: Option<u32>,
-    /// It is in its service's list of items without a source.
-    pub(crate) waiting: bool,
     /// It counts against the open window of its source.
     pub(crate) in_window: bool,
     /// What the provider was last told of the interest.
@@ -90,6 +89,8 @@ pub(crate) struct Interest {
     pub(crate) paused: bool,
     /// How much it is wanted.
     pub(crate) priority: Priority,
+    /// The server was told which item it is for.
+    pub(crate) accepted: bool,
     /// How far it is.
     pub(crate) stage: Stage,
 }
@@ -97,8 +98,8 @@ pub(crate) struct Interest {
 /// How far a server's wish for an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It came in the middle of an image, or of a snapshot for others: it is
-    /// not accepted before that is complete.
+    /// It came in the middle of an image, or while others wait for a snapshot:
+    /// its turn is when that is complete.
     Late,
     /// The next image that was asked for is for it.
     Waiting,
@@ -129,7 +130,6 @@ impl Item {
             recovering: false,
             failing_over: false,
             avoid: None,
-            waiting: false,
             in_window: false,
             told_priority: Priority::default(),
             request_flags: RequestFlags::empty(),
@@ -144,10 +144,7 @@ impl Item {
     pub(crate) fn priority(&self) -> Priority {
         let class = self.interests.iter().map(|interest| interest.priority.class).max();
         let counts = self.interests.iter().map(|interest| interest.priority.count);
-        Priority {
-            class: class.unwrap_or(1),
-            count: counts.fold(0, u16::saturating_add).max(1),
-        }
+        Priority { class: class.unwrap_or(1), count: counts.fold(0, u16::saturating_add).max(1) }
     }
 
     /// Whether a kept image can be given to whoever asks.
@@ -172,23 +169,6 @@ impl Item {
             != (state.stream, state.data, state.code, state.text);
         self.state.apply(state);
         is_news
-    }
-
-    /// All requests, also those that came too late for the item before, wait
-    /// for the first image.
-    pub(crate) fn everyone_begins(&mut self) {
-        for interest in &mut self.interests {
-            interest.stage = Stage::Waiting;
-        }
-    }
-
-    /// All who have an image, or are getting one, need a new one.
-    pub(crate) fn everyone_waits(&mut self) {
-        for interest in &mut self.interests {
-            if interest.stage != Stage::Late {
-                interest.stage = Stage::Waiting;
-            }
-        }
     }
 }
 

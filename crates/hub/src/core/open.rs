@@ -17,8 +17,9 @@ use crate::{Outputs, Unpublished};
 /// Flags of a request that go to the provider as they are.
 const PASSED: RequestFlags = RequestFlags::CONF_INFO_IN_UPDATES;
 /// Of a private stream, these too.
-const PASSED_PRIVATELY: RequestFlags = PASSED
+pub(super) const PASSED_PRIVATELY: RequestFlags = PASSED
     .union(RequestFlags::MSG_KEY_IN_UPDATES)
+    .union(RequestFlags::PAUSE)
     .union(RequestFlags::HAS_VIEW)
     .union(RequestFlags::QUALIFIED_STREAM);
 
@@ -47,16 +48,15 @@ impl Core {
                 return;
             }
         };
-        let key = ItemKeyRef {
-            service_id: Some(service),
-            ..ItemKeyRef::of(msg.domain, &msg.key, qos)
-        };
+        let key =
+            ItemKeyRef { service_id: Some(service), ..ItemKeyRef::of(msg.domain, &msg.key, qos) };
         let interest = Interest {
             server,
             request,
             snapshot: !msg.flags.contains(RequestFlags::STREAMING),
             paused: msg.flags.contains(RequestFlags::PAUSE),
             priority: priority_of(msg),
+            accepted: true,
             stage: Stage::Waiting,
         };
         let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
@@ -161,7 +161,7 @@ impl Core {
         // who wants updates cannot join a snapshot.
         let is_late = item.in_parts || (!item.streaming && !interest.snapshot);
         if is_late {
-            item.interests.push(Interest { stage: Stage::Late, ..interest });
+            item.interests.push(Interest { accepted: false, stage: Stage::Late, ..interest });
             if let Some(server) = self.servers.get_mut(server) {
                 server.set(request, id);
             }

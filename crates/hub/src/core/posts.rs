@@ -7,7 +7,7 @@ use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
 use tapeline_omm::ItemKeyRef;
 use tapeline_omm::post::{Post, PostRefusal, PostStream};
 use tapeline_rssl::Time;
-use tapeline_rwf::{AckFlags, AckMsg, Msg, NakCode, PostFlags, PostMsg};
+use tapeline_rwf::{AckFlags, AckMsg, Msg, NakCode, PostFlags, PostMsg, PostUserInfo};
 
 use super::Core;
 use super::item::Binding;
@@ -33,6 +33,17 @@ struct Outstanding {
     deadline_ms: u64,
 }
 
+/// What the parts of one post have in common: clients number their posts as
+/// they like, and several clients may post on one request of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Unfinished {
+    server: u32,
+    request: u32,
+    /// Address and id of the poster.
+    user: (u32, u32),
+    post_id: u32,
+}
+
 /// Posts on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Posts {
@@ -41,9 +52,8 @@ pub(crate) struct Posts {
     waiting: BTreeMap<(u32, Option<u32>), Outstanding>,
     /// In the order of their deadlines, since all wait equally long.
     deadlines: VecDeque<(u64, (u32, Option<u32>))>,
-    /// The hub's id of posts that are still to be completed, by server, request
-    /// and the client's id.
-    in_parts: BTreeMap<(u32, u32, u32), u32>,
+    /// The hub's id of posts that are still to be completed.
+    in_parts: BTreeMap<Unfinished, u32>,
 }
 
 impl Posts {
@@ -52,7 +62,7 @@ impl Posts {
     }
 
     /// The hub's id for a part of a post: the same for all parts of one.
-    fn id_for(&mut self, place: (u32, u32, u32), is_complete: bool) -> u32 {
+    fn id_for(&mut self, place: Unfinished, is_complete: bool) -> u32 {
         let known = match is_complete {
             true => self.in_parts.remove(&place),
             false => self.in_parts.get(&place).copied(),
@@ -87,6 +97,11 @@ impl Posts {
         }
     }
 
+    /// A server is gone, and the rest of its posts will not come.
+    pub(crate) fn forget_server(&mut self, server: u32) {
+        self.in_parts.retain(|place, _| place.server != server);
+    }
+
     fn take(&mut self, part: (u32, Option<u32>)) -> Option<Outstanding> {
         let found = self.waiting.remove(&part);
         self.forget_void();
@@ -115,16 +130,16 @@ impl Core {
             self.counters.bad_frames += 1;
             return;
         };
-        let is_off_stream =
-            header.flags.contains(FrameFlags::OFF_STREAM) || request == NO_REQUEST;
+        let is_off_stream = header.flags.contains(FrameFlags::OFF_STREAM) || request == NO_REQUEST;
         let stream = if is_off_stream { PostStream::Login } else { PostStream::Item };
         let way = Post::check(&post, stream).and_then(|_| match is_off_stream {
             true => self.way_by_key(&post),
             false => self.way_by_request(server, request),
         });
-        let way = way.and_then(|way| match self.posts.waiting.len() {
-            waiting if waiting >= self.config.limits.max_posts => Err(PostRefusal::NoResources),
-            _ => Ok(way),
+        let waiting = self.posts.waiting.len().max(self.posts.in_parts.len());
+        let way = way.and_then(|way| match waiting >= self.config.limits.max_posts {
+            true => Err(PostRefusal::NoResources),
+            false => Ok(way),
         });
         match way {
             Ok(way) => {
@@ -197,13 +212,16 @@ impl Core {
         let Some(incarnation) = self.servers.target(server) else { return };
         let is_complete = post.flags.contains(PostFlags::POST_COMPLETE);
         let own_id = post.post_id.map(|post_id| {
-            self.posts.id_for((server, request, post_id), is_complete)
+            let PostUserInfo { address, user_id } = post.post_user_info;
+            let place = Unfinished { server, request, user: (address, user_id), post_id };
+            self.posts.id_for(place, is_complete)
         });
         if let (Some(own_id), Some(post_id)) = (own_id, post.post_id)
             && post.flags.contains(PostFlags::ACK)
         {
             let item = self.servers.get(server).and_then(|server| server.item(request));
-            let is_private = item.and_then(|id| self.items.get(id)).is_some_and(|item| item.private);
+            let is_private =
+                item.and_then(|id| self.items.get(id)).is_some_and(|item| item.private);
             let mut flags = AckFlags::empty();
             flags.set(AckFlags::PRIVATE_STREAM, is_private);
             let deadline_ms = ms(now).saturating_add(self.config.post_timeout_ms);

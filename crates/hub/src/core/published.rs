@@ -4,9 +4,7 @@
 use tapeline_omm::ItemKeyRef;
 use tapeline_omm::state::{is_final, usual};
 use tapeline_rssl::Time;
-use tapeline_rwf::{
-    DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState,
-};
+use tapeline_rwf::{DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState};
 
 use super::Core;
 use super::downstream::CHANNEL_DOWN;
@@ -34,10 +32,8 @@ impl Core {
         let service = offer.service;
         let qos = refresh.qos.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
         let qos = (refresh.domain != Domain::DICTIONARY).then_some(Qos { dynamic: false, ..qos });
-        let key = ItemKeyRef {
-            service_id: Some(service),
-            ..ItemKeyRef::of(refresh.domain, &key, qos)
-        };
+        let key =
+            ItemKeyRef { service_id: Some(service), ..ItemKeyRef::of(refresh.domain, &key, qos) };
         let id = match self.items.find(&key) {
             Some(id) => id,
             None if self.items.len() >= self.config.limits.max_items => {
@@ -57,8 +53,12 @@ impl Core {
             return;
         }
         item.published = true;
-        item.waiting = false;
+        // Also if it was asked for as a snapshot before.
+        item.streaming = true;
         item.stale_at_ms = None;
+        if let Some(service) = self.services.get_mut(service) {
+            service.waiting.remove(&id);
+        }
         let stream_id = refresh.stream_id;
         item.binding = Some(Binding { source: index, service_id, stream_id: Some(stream_id) });
         if let Some(source) = self.sources.get_mut(index) {
@@ -67,6 +67,7 @@ impl Core {
                 offer.open += 1;
             }
         }
+        self.all_wait(id, out);
         self.published_refresh(now, id, refresh, out);
     }
 

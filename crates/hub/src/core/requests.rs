@@ -9,7 +9,8 @@ use tapeline_rwf::{GenericMsg, Msg, Priority, RequestFlags, RequestMsg};
 use super::Core;
 use super::downstream;
 use super::item::{Binding, Stage};
-use super::wire::{at_service, status};
+use super::open::PASSED_PRIVATELY;
+use super::wire::{Payload, at_service, ms, status};
 use crate::Outputs;
 
 impl Core {
@@ -48,16 +49,11 @@ impl Core {
         for (request, _) in requests.unwrap_or_default() {
             self.close(now, server, request, out);
         }
+        self.posts.forget_server(server);
         self.servers.remove(server);
     }
 
-    fn frame(
-        &mut self,
-        now: Time,
-        header: &FrameHeader,
-        body: &[u8],
-        out: &mut impl Outputs,
-    ) {
+    fn frame(&mut self, now: Time, header: &FrameHeader, body: &[u8], out: &mut impl Outputs) {
         let Some(server) = self.servers.find(header.sender) else {
             self.counters.bad_frames += 1;
             return;
@@ -73,7 +69,9 @@ impl Core {
                 (Kind::Reissue, Ok(Msg::Request(msg))) => {
                     self.reissue(now, server, request, &msg, out);
                 }
-                (Kind::Generic, Ok(Msg::Generic(msg))) => self.generic_up(server, request, &msg, out),
+                (Kind::Generic, Ok(Msg::Generic(msg))) => {
+                    self.generic_up(server, request, &msg, out);
+                }
                 _ => self.counters.bad_frames += 1,
             },
             _ => self.counters.bad_frames += 1,
@@ -94,7 +92,14 @@ impl Core {
             self.pause_changed(now, id, out);
             return;
         }
-        if item.published {
+        self.end_if_unwanted(now, id, out);
+    }
+
+    /// Closes an item that nobody wants any more at its source. One that was
+    /// published unasked stays.
+    pub(super) fn end_if_unwanted(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.published || !item.interests.is_empty() {
             return;
         }
         let binding = item.binding;
@@ -121,7 +126,10 @@ impl Core {
             return;
         };
         let id = found.unwrap_or_default();
-        let is_late = item.in_parts;
+        if item.private {
+            self.reissue_privately(now, id, msg, out);
+            return;
+        }
         let Some(interest) = item.interest_mut(server, request) else { return };
         interest.priority = msg.priority.unwrap_or(interest.priority);
         let pauses = msg.flags.contains(RequestFlags::PAUSE);
@@ -137,9 +145,30 @@ impl Core {
         match interest.stage {
             // Its image is due anyway.
             Stage::Late | Stage::Waiting | Stage::Receiving => {}
-            Stage::Live if is_late => interest.stage = Stage::Late,
             Stage::Live => self.want_image(now, id, server, request, out),
         }
+    }
+
+    /// What a private stream asks for is between its two ends.
+    fn reissue_privately(
+        &mut self,
+        now: Time,
+        id: u32,
+        msg: &RequestMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        let wants_image = !msg.flags.intersects(RequestFlags::PAUSE | RequestFlags::NO_REFRESH);
+        item.request_flags = msg.flags & PASSED_PRIVATELY;
+        item.payload = Payload::keep(&msg.payload).map(Box::new);
+        if let Some(interest) = item.interests.first_mut() {
+            interest.priority = priority_of(msg);
+            if wants_image && interest.stage == Stage::Live {
+                interest.stage = Stage::Waiting;
+            }
+        }
+        let Reaction { send, .. } = item.stream.reissue(ms(now), wants_image);
+        self.act(id, send, out);
     }
 
     /// A generic message goes to the provider on the stream of the item.
@@ -194,7 +223,7 @@ impl Core {
         let Some(target) = self.servers.target(server) else { return };
         let interest = self.items.get(id).and_then(|item| {
             let interest = item.interests.iter().find(|interest| interest.server == server)?;
-            Some((item.seq, interest.request, interest.stage))
+            Some((item.seq, interest.request))
         });
         match interest {
             // The end of the item was lost: this is the end.
@@ -208,7 +237,9 @@ impl Core {
                     out.publish(header, &super::wire::on_stream_zero(bytes));
                 }
             }
-            Some((seq, request, _)) if seq != last_seq => {
+            // Who has seen nothing yet may have lost an image of its own, which
+            // does not count.
+            Some((seq, request)) if seq != last_seq || last_seq == 0 => {
                 self.want_image(now, id, server, request, out);
             }
             Some(_) => {}

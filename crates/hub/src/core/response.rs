@@ -5,8 +5,8 @@ use tapeline_omm::ItemKey;
 use tapeline_omm::stream::Deliver;
 use tapeline_rssl::Time;
 use tapeline_rwf::{
-    GenericMsg, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags, RefreshMsg, StatusMsg,
-    StreamState, UpdateMsg,
+    GenericMsg, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags, RefreshMsg, StatusMsg, StreamState,
+    UpdateMsg,
 };
 
 use super::Core;

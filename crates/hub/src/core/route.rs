@@ -65,12 +65,9 @@ impl Core {
         bytes: &[u8],
         out: &mut impl Outputs,
     ) {
-        let msg = match Msg::decode(bytes) {
-            Ok(msg) => msg,
-            Err(_) => {
-                self.counters.malformed += 1;
-                return;
-            }
+        let Ok(msg) = Msg::decode(bytes) else {
+            self.counters.malformed += 1;
+            return;
         };
         match (header.stream_id, &msg) {
             (_, Msg::Ack(ack)) => self.ack(index, ack, out),

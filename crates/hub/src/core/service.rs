@@ -82,10 +82,8 @@ impl Services {
     pub(crate) fn merge(&mut self, id: u16, sources: &Sources) -> Option<DirectoryUpdate> {
         let name = &self.by_id.get(&id)?.name;
         let before = self.published.service(id);
-        let offered: Vec<&Service> = sources
-            .offering(id)
-            .filter_map(|(_, own_id, source)| source.service(own_id))
-            .collect();
+        let offered: Vec<&Service> =
+            sources.offering(id).filter_map(|(_, own_id, source)| source.service(own_id)).collect();
         let after = merged(name, before, &offered);
         let filters = differences(before, &after);
         if filters.is_empty() {
@@ -217,9 +215,7 @@ fn links(before: Option<&Service>, after: &Service) -> ServiceLinks {
         .flat_map(|before| before.links.keys())
         .filter(|name| !after.links.contains_key(*name))
         .collect();
-    let gone = gone
-        .into_iter()
-        .map(|name| LinkEntry { name: name.clone(), change: Link::Delete });
+    let gone = gone.into_iter().map(|name| LinkEntry { name: name.clone(), change: Link::Delete });
     let set = after.links.iter().map(|(name, info)| LinkEntry {
         name: name.clone(),
         change: Link::Set { action: MapAction::ADD, info: info.clone() },

@@ -92,13 +92,7 @@ impl Core {
             None => return,
         };
         for id in waiting {
-            if let Some(item) = self.items.get_mut(id)
-                && item.service == service
-                && item.waiting
-            {
-                item.waiting = false;
-                self.seek(now, id, out);
-            }
+            self.seek(now, id, out);
         }
         for (index, service_id, _) in offers {
             self.pump(now, index, service_id, out);
@@ -119,7 +113,6 @@ impl Core {
             if is_here {
                 item.binding = None;
                 offer.open = offer.open.saturating_sub(1);
-                item.waiting = true;
                 if let Some(service) = self.services.get_mut(service) {
                     service.waiting.insert(id);
                 }

@@ -26,6 +26,13 @@ const NO_ROOM: State<'static> = State::new(
     StateCode::NO_RESOURCES,
     "No source takes the request now.",
 );
+/// An item gave way to one that is wanted more.
+const PREEMPTED: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::SUSPECT,
+    StateCode::PREEMPTED,
+    "Gave way to an item of higher priority.",
+);
 /// The service of an item has non-interactive providers only, and none of them
 /// has published it.
 const NOT_PUBLISHED: State<'static> = State::new(
@@ -94,12 +101,22 @@ impl Core {
             self.arm(id);
             return;
         }
-        let Some((source, service_id)) = self.choose(id) else {
+        let mut choice = self.choose(id);
+        if choice.is_none()
+            && let Some(victim) = self.least_wanted(id)
+        {
+            self.preempt(victim, out);
+            choice = self.choose(id);
+        }
+        let Some((source, service_id)) = choice else {
             self.wait_for_service(id, out);
             return;
         };
         let Some(item) = self.items.get_mut(id) else { return };
         item.binding = Some(Binding { source, service_id, stream_id: None });
+        if let Some(service) = self.services.get_mut(item.service) {
+            service.waiting.remove(&id);
+        }
         self.renew_stream(id);
         let offer = self.sources.get_mut(source).and_then(|s| s.offers.get_mut(&service_id));
         if let Some(offer) = offer {
@@ -109,17 +126,30 @@ impl Core {
         self.pump(now, source, service_id, out);
     }
 
+    /// An item gives way to one that is wanted more, and waits for room.
+    fn preempt(&mut self, id: u32, out: &mut impl Outputs) {
+        self.counters.preempted += 1;
+        self.send_close(id, out);
+        self.unbind(id);
+        self.renew_stream(id);
+        if let Some(item) = self.items.get_mut(id) {
+            item.recovering = true;
+            if let Some(service) = self.services.get_mut(item.service) {
+                service.waiting.insert(id);
+            }
+        }
+        self.all_wait(id, out);
+        self.tell_all(id, &PREEMPTED, out);
+    }
+
     fn wait_for_service(&mut self, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
         if item.private {
             self.end_with(id, &usual::SERVICE_NOT_UP, out);
             return;
         }
-        if !item.waiting {
-            item.waiting = true;
-            if let Some(service) = self.services.get_mut(item.service) {
-                service.waiting.insert(id);
-            }
+        if let Some(service) = self.services.get_mut(item.service) {
+            service.waiting.insert(id);
         }
         if item.state.data == DataState::SUSPECT {
             return;
@@ -190,7 +220,8 @@ impl Core {
     ) {
         let mut scratch = std::mem::take(&mut self.scratch);
         if let Some(item) = self.items.get(id)
-            && let Some(bytes) = scratch.write(|encoder| write_request(item, pause, refresh, encoder))
+            && let Some(bytes) =
+                scratch.write(|encoder| write_request(item, pause, refresh, encoder))
         {
             self.send(index, bytes, out);
         }
@@ -281,10 +312,7 @@ impl Core {
             let Some(id) = waiting.and_then(|service| service.waiting.pop_first()) else {
                 continue;
             };
-            if let Some(item) = self.items.get_mut(id) {
-                item.waiting = false;
-                self.seek(now, id, out);
-            }
+            self.seek(now, id, out);
         }
     }
 
@@ -295,8 +323,8 @@ impl Core {
         if let Some(item) = self.items.get_mut(id) {
             item.avoid = Some(binding.source);
             item.recovering = true;
-            item.everyone_waits();
         }
+        self.all_wait(id, out);
         let moves = self.items.get(id).is_some_and(|item| {
             !item.stream.is_over() && self.has_alternative(item, binding.source)
         });
@@ -373,7 +401,9 @@ fn write_request(
     let mut flags = item.request_flags;
     flags.set(RequestFlags::STREAMING, item.streaming);
     flags.set(RequestFlags::PRIVATE_STREAM, item.private);
-    flags.set(RequestFlags::PAUSE, pause);
+    if pause {
+        flags |= RequestFlags::PAUSE;
+    }
     flags.set(RequestFlags::NO_REFRESH, !refresh);
     let mut msg = RequestMsg {
         flags,

@@ -1,11 +1,11 @@
 //! Messages on their way through: written again where they must differ, in
 //! pieces where only the stream id does.
 
-use tapeline_rwf::{
-    Encoded, Encoder, EncodeError, GenericFlags, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags,
-    State, StatusFlags, StatusMsg, UpdateFlags,
-};
 use tapeline_rssl::Time;
+use tapeline_rwf::{
+    Domain, EncodeError, Encoded, Encoder, GenericFlags, Msg, MsgClass, MsgHeader, MsgKey,
+    RefreshFlags, State, StatusFlags, StatusMsg, UpdateFlags,
+};
 
 /// Milliseconds of the clock, as the streams count.
 pub(crate) const fn ms(now: Time) -> u64 {
@@ -71,7 +71,7 @@ pub(crate) fn has_key(header: &MsgHeader) -> bool {
 }
 
 /// A status of an item for servers.
-pub(crate) fn status<'a>(domain: tapeline_rwf::Domain, state: State<'a>) -> StatusMsg<'a> {
+pub(crate) fn status(domain: Domain, state: State<'_>) -> StatusMsg<'_> {
     StatusMsg { state: Some(state), ..StatusMsg::new(domain, 0) }
 }
 
@@ -102,7 +102,7 @@ impl Payload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tapeline_rwf::{Domain, UpdateMsg};
+    use tapeline_rwf::UpdateMsg;
 
     #[test]
     fn the_pieces_of_a_message_are_the_message_on_stream_zero() {

@@ -41,10 +41,10 @@ pub(crate) fn message(bytes: &[u8]) -> String {
                     words += word;
                 }
             }
-            if let Some(priority) = request.priority.filter(|priority| priority.count != 1) {
-                words += &format!(" priority {}/{}", priority.class, priority.count);
-            }
-            format!("Request {id}{key}{words}")
+            let priority = request.priority.filter(|priority| priority.count != 1);
+            let priority = priority.map(|p| format!(" priority {}/{}", p.class, p.count));
+            let priority = priority.unwrap_or_default();
+            format!("Request {id}{key}{words}{priority}")
         }
         Msg::Refresh(refresh) => {
             let mut words = String::new();

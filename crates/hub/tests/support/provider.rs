@@ -12,9 +12,7 @@ use tapeline_rwf::{
 
 use super::encode;
 
-pub(crate) fn written(
-    write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
-) -> Vec<u8> {
+pub(crate) fn written(write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Vec<u8> {
     let mut buffer = vec![0; 8192];
     let mut encoder = Encoder::new(&mut buffer);
     write(&mut encoder).expect("it can be written");

@@ -49,7 +49,9 @@ impl Core {
     ) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
         let Some(stream) = mount.streams.remove(&stream_id) else { return };
-        mount.conflated.remove(&stream_id);
+        if let Some(conflated) = mount.conflated.get_mut(&stream_id) {
+            conflated.forget();
+        }
         match stream {
             Stream::Login => {}
             Stream::Directory(_) => {
@@ -79,14 +81,16 @@ impl Core {
         }
         item.watchers.swap_remove(place);
         let moved = item.watchers.get(place).copied();
-        let (is_empty, is_streaming) = (item.watchers.is_empty(), item.is_streaming);
+        let is_empty = item.watchers.is_empty();
         if let Some(moved) = moved
             && let Some(mount) = self.mounts.get_mut(moved.session)
             && let Some(Stream::Item(stream)) = mount.streams.get_mut(&moved.stream_id)
         {
             stream.place = place as u32;
         }
-        if is_streaming && let Some(mount) = self.mounts.get_mut(session) {
+        if stream.is_shared
+            && let Some(mount) = self.mounts.get_mut(session)
+        {
             mount.open.remove(&slot);
         }
         if is_empty {

@@ -18,12 +18,15 @@ use super::services::{ENUM_DICTIONARY, FIELD_DICTIONARY};
 use super::stream::{DictionaryStream, Stream};
 use crate::Outputs;
 
+/// The payloads of a dictionary's refresh parts.
+type Payloads = Arc<[Box<[u8]>]>;
+
 /// Both dictionaries, as payloads of the parts of their refreshes.
 #[derive(Debug)]
 pub(super) struct Dictionaries {
     source: Arc<FieldDictionary>,
     /// By dictionary and verbosity; made when first asked for.
-    parts: BTreeMap<(u8, Verbosity), Arc<[Box<[u8]>]>>,
+    parts: BTreeMap<(u8, Verbosity), Payloads>,
 }
 
 impl Dictionaries {
@@ -35,7 +38,7 @@ impl Dictionaries {
         &self.source
     }
 
-    fn parts(&mut self, dictionary: DictionaryType, verbosity: Verbosity) -> Arc<[Box<[u8]>]> {
+    fn parts(&mut self, dictionary: DictionaryType, verbosity: Verbosity) -> Payloads {
         let is_fields = dictionary == DictionaryType::Fields;
         let max_len = if is_fields { FIELD_PART_LEN } else { ENUM_PART_LEN };
         let source = &self.source;
@@ -61,7 +64,7 @@ impl Dictionaries {
 pub(super) struct Download {
     stream_id: i32,
     stream: DictionaryStream,
-    parts: Arc<[Box<[u8]>]>,
+    parts: Payloads,
     next: usize,
 }
 

@@ -93,6 +93,7 @@ impl Core {
         }
         for service_id in &changes.services {
             if self.services.is_usable(*service_id) {
+                self.move_items(*service_id, out);
                 self.retry_service(*service_id, out);
             }
         }

@@ -2,7 +2,10 @@
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::directory::DirectoryMsg;
-use tapeline_rwf::{DataState, Msg, MsgClass, MsgHeader, State, StateCode, StatusMsg, StreamState};
+use tapeline_rwf::{
+    DataState, Msg, MsgClass, MsgHeader, RefreshFlags, RefreshMsg, State, StateCode, StatusMsg,
+    StreamState,
+};
 
 use super::Core;
 use super::item::Upstream;
@@ -59,11 +62,16 @@ impl Core {
         if hub_item > self.config.limits.max_hub_item {
             return false;
         }
+        self.orphan(index, hub_item, slot, out);
         let (Some(item), Some(hub)) = (self.items.get_mut(slot), self.hubs.get_mut(index)) else {
             return false;
         };
         let was_asked = match item.upstream {
             Upstream::Asked { hub } if hub == index => true,
+            // Said again, as a hub does before an image that had to wait.
+            Upstream::Accepted { hub: at, hub_item: old } if at == index && old == hub_item => {
+                return true;
+            }
             // The answer to a request that was sent again.
             Upstream::Accepted { hub: at, hub_item: old } if at == index => {
                 hub.unbind(old);
@@ -85,6 +93,19 @@ impl Core {
             self.answered(index, out);
         }
         true
+    }
+
+    /// A hub uses the number of an item for another one: the end of the first
+    /// was lost on the way.
+    fn orphan<O: Outputs>(&mut self, index: usize, hub_item: u32, slot: u32, out: &mut O) {
+        let known = self.hubs.get(index).and_then(|hub| hub.slot(hub_item));
+        if let Some(orphan) = known.filter(|known| *known != slot) {
+            self.detach(orphan, out);
+            self.fan_state(orphan, &GAP, out);
+            if self.items.get(orphan).is_some() && !self.open_upstream(orphan, out) {
+                self.park(orphan);
+            }
+        }
     }
 
     /// A hub answered a request: it may have another one.
@@ -172,7 +193,15 @@ impl Core {
         let is_last = header.flags.contains(FrameFlags::LAST);
         let is_for_all = header.target == Incarnation::ALL;
         match msg {
+            // Of a snapshot that has become a stream since: its image comes.
+            Msg::Refresh(_)
+                if header.flags.contains(FrameFlags::SNAPSHOT)
+                    && self.items.get(slot).is_some_and(|item| item.is_streaming) => {}
             Msg::Refresh(refresh) => {
+                if !self.continues(slot, &refresh, is_missing) {
+                    self.on_hole(slot, out);
+                    return true;
+                }
                 self.on_image(slot, &refresh, is_for_all || is_missing, is_last, out);
             }
             Msg::Status(status) => {
@@ -192,11 +221,26 @@ impl Core {
         true
     }
 
+    /// Whether an image, or a part of one, begins an image or continues the one
+    /// that is coming.
+    fn continues(&mut self, slot: u32, refresh: &RefreshMsg<'_>, is_missing: bool) -> bool {
+        let in_parts = self.items.get(slot).is_some_and(|item| item.in_parts);
+        let begins = match refresh.part_num {
+            Some(number) => number == 0,
+            None => refresh.flags.contains(RefreshFlags::CLEAR_CACHE),
+        };
+        if in_parts && (begins || is_missing) {
+            self.abandon_image(slot);
+        }
+        begins || (refresh.part_num.is_none() || in_parts) && !(in_parts && is_missing)
+    }
+
     /// Messages of an item were lost on the way: it is suspect until there is
     /// another image.
     #[cold]
     fn on_hole<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         self.statistics.gaps += 1;
+        self.abandon_image(slot);
         if let Some(item) = self.items.get_mut(slot) {
             item.needs_repair = true;
             item.image_asked = false;
@@ -207,6 +251,7 @@ impl Core {
 
     /// Lets go of an item at its hub without telling it, as it knows.
     pub(super) fn let_go(&mut self, slot: u32) {
+        self.abandon_image(slot);
         let Some(item) = self.items.get_mut(slot) else { return };
         if let Upstream::Accepted { hub, hub_item } = item.upstream
             && let Some(hub) = self.hubs.get_mut(hub)

@@ -1,6 +1,6 @@
 //! Images: from a hub to those who need them, and from the cache to newcomers.
 
-use tapeline_cache::Image;
+use tapeline_cache::{Image, Limits};
 use tapeline_channel::SessionId;
 use tapeline_omm::market::Part;
 use tapeline_omm::state::{is_final, is_recoverable};
@@ -55,6 +55,23 @@ impl Core {
         self.after_image(slot, is_recoverable(stream), out);
     }
 
+    /// The image that is coming in parts will not be complete: those who have
+    /// some of it wait for another one.
+    pub(super) fn abandon_image(&mut self, slot: u32) {
+        let Self { items, mounts, .. } = self;
+        let Some(item) = items.get_mut(slot).filter(|item| item.in_parts) else { return };
+        item.in_parts = false;
+        for watcher in item.watchers.iter_mut().filter(|watcher| watcher.has(mode::IN_IMAGE)) {
+            watcher.set(mode::IN_IMAGE, false);
+            watcher.set(mode::WANTS, true);
+            let mount = mounts.get_mut(watcher.session);
+            let stream = mount.and_then(|mount| mount.streams.get_mut(&watcher.stream_id));
+            if let Some(Stream::Item(stream)) = stream {
+                stream.state.abandon_image();
+            }
+        }
+    }
+
     /// Sends an image, or a part, to those who get it. Returns the streams that
     /// are over with it.
     fn spread_image<O: Outputs>(
@@ -103,10 +120,12 @@ impl Core {
         };
         watcher.set(mode::IN_IMAGE | mode::LIVE, false);
         watcher.set(mode::WANTS, true);
-        mount.conflated.remove(&watcher.stream_id);
+        if let Some(conflated) = mount.conflated.get_mut(&watcher.stream_id) {
+            conflated.forget();
+        }
         if !watcher.has(mode::LATE) {
             watcher.set(mode::LATE, true);
-            mount.late_images.push_back(watcher.stream_id);
+            mount.put_image_off(watcher.stream_id);
         }
         true
     }
@@ -263,10 +282,10 @@ impl Core {
 
 /// Takes note of an image that begins, and of who gets it.
 fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with_cache: bool) {
-    let is_first = !item.in_parts || refresh.part_num == Some(0);
+    let is_first = !item.in_parts;
     let is_for_all = is_for_all || item.needs_repair || !item.has_image;
     if with_cache && item.is_streaming && !item.is_private {
-        let image = item.image.get_or_insert_with(|| Box::new(Image::new(Default::default())));
+        let image = item.image.get_or_insert_with(|| Box::new(Image::new(Limits::default())));
         if is_first && (item.needs_repair || !item.has_image) {
             // What was kept misses something, or is of another source.
             image.clear();

@@ -180,11 +180,30 @@ impl Item {
         if let Some(known) = self.forms.iter().position(|known| *known == form) {
             return known + 1;
         }
+        if self.forms.len() >= 2 * self.watchers.len() + 16 {
+            self.forget_unused_forms();
+        }
         if self.forms.len() >= Form::MAX {
             return 0;
         }
         self.forms.push(form);
         self.forms.len()
+    }
+
+    /// Renumbers the forms that watchers have, without those that none has any
+    /// more.
+    fn forget_unused_forms(&mut self) {
+        let mut numbers = vec![0; self.forms.len() + 1];
+        let mut kept = Vec::new();
+        for watcher in &mut self.watchers {
+            let form = watcher.form();
+            if form > 0 && numbers[form] == 0 {
+                kept.push(self.forms[form - 1].clone());
+                numbers[form] = kept.len();
+            }
+            watcher.set_form(numbers[form]);
+        }
+        self.forms = kept;
     }
 
     /// Whether any watcher waits for an image.
@@ -200,16 +219,13 @@ impl Item {
             && self.image.as_ref().is_some_and(|image| image.is_servable())
     }
 
-    /// What the hub had of the item does not count any more.
+    /// What the hub had of the item does not count any more. An image that was
+    /// coming in parts is to be given up before.
     pub(super) fn forget_upstream(&mut self) {
         self.upstream = Upstream::Nowhere;
         self.has_image = false;
-        self.in_parts = false;
         self.image_asked = false;
         self.needs_repair = true;
-        for watcher in &mut self.watchers {
-            watcher.set(mode::IN_IMAGE, false);
-        }
     }
 }
 
@@ -293,6 +309,16 @@ impl Items {
         }
         self.count += 1;
         slot
+    }
+
+    /// The snapshot of a key that is asked for as a stream now becomes one.
+    pub(super) fn upgrade(&mut self, key: &ItemKeyRef<'_>) -> Option<u32> {
+        let (key, slot) = self.snapshots.remove_entry(key as &dyn AsItemKey)?;
+        self.streaming.insert(key, slot);
+        if let Some(item) = self.get_mut(slot) {
+            item.is_streaming = true;
+        }
+        Some(slot)
     }
 
     /// Takes an item out. `unanswered_at`: the hub that has yet to answer its
@@ -379,6 +405,23 @@ mod tests {
         assert_eq!(items.find(&key, false), Some(streaming));
         items.remove(streaming, None);
         assert_eq!(items.find(&key, false), Some(snapshot));
+    }
+
+    #[test]
+    fn forms_that_nobody_has_any_more_are_forgotten() {
+        let mut item = item("A");
+        let session = SessionId { index: 1, generation: 1 };
+        let of_field = |field_id| Form { view: Some(View::of_fields([field_id])), ..Form::PLAIN };
+        item.watchers.push(Watcher { session, stream_id: 5, mode: mode::LIVE });
+        item.watchers.push(Watcher { session, stream_id: 6, mode: mode::LIVE });
+        for field_id in 0..1000 {
+            let form = item.form(of_field(field_id));
+            item.watchers[0].set_form(form);
+            assert!(item.forms.len() <= 20);
+        }
+        let form = item.watchers[0].form();
+        assert_eq!(item.forms[form - 1], of_field(999));
+        assert_eq!(item.watchers[1].mode, mode::LIVE);
     }
 
     #[test]

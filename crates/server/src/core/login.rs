@@ -2,7 +2,7 @@
 
 use tapeline_channel::SessionId;
 use tapeline_omm::StateBuf;
-use tapeline_omm::login::{LoginRefresh, LoginRequest, LoginStatus};
+use tapeline_omm::login::{BatchSupport, LoginRefresh, LoginRequest, LoginStatus, StandbyModes};
 use tapeline_omm::stream::Reject;
 use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
 
@@ -11,8 +11,9 @@ use super::mount::{Login, gate, user_of};
 use super::stream::Stream;
 use crate::{LoginContext, LoginVerdict, Outputs};
 
-/// All three kinds of batches.
-const ALL_BATCHES: u64 = 7;
+/// Requests, reissues and closes.
+const ALL_BATCHES: u64 =
+    BatchSupport::REQUESTS.union(BatchSupport::REISSUES).union(BatchSupport::CLOSES).bits();
 
 impl Core {
     pub(super) fn on_login_request<O: Outputs>(
@@ -109,6 +110,7 @@ impl Core {
         features.support_optimized_pause_resume = Some(true);
         features.support_post = Some(self.config.accept_posts);
         features.support_standby = Some(true);
+        features.support_standby_mode = Some(StandbyModes::LOGIN_BASED.bits());
         features.support_enhanced_symbol_list = Some(false);
         if let Some(bytes) = self.scratch.build(|encoder| refresh.encode(encoder)) {
             self.trouble.note(session, out.send(session, bytes));

@@ -56,6 +56,7 @@ impl Core {
     /// The hub of an item does not have it any more. A private stream is over;
     /// any other goes on elsewhere, now or when there is a hub for it.
     fn lose_upstream<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        self.abandon_image(slot);
         let Some(item) = self.items.get_mut(slot) else { return };
         item.forget_upstream();
         if item.is_private {
@@ -67,12 +68,59 @@ impl Core {
         }
     }
 
+    /// A service is down at the hubs of some items and up at another: they go
+    /// on there.
+    pub(super) fn move_items<O: Outputs>(&mut self, service_id: u16, out: &mut O) {
+        if self.hubs.len() < 2 {
+            return;
+        }
+        for slot in self.items.slots() {
+            let Some(item) = self.items.get(slot) else { continue };
+            if item.service_id() != service_id || item.is_private {
+                continue;
+            }
+            let chosen = self.services.choose(&self.hubs, &item.key.as_ref());
+            let (Some(at), Some((other, _))) = (item.upstream.hub(), chosen) else { continue };
+            if other != at && self.is_down_at(at, service_id) {
+                self.detach(slot, out);
+                self.fan_state(slot, &MOVING, out);
+                if self.items.get(slot).is_some() && !self.open_upstream(slot, out) {
+                    self.park(slot);
+                }
+            }
+        }
+    }
+
+    /// Whether a hub says that a service is down, or does not have it any more.
+    fn is_down_at(&self, index: usize, service_id: u16) -> bool {
+        let directory = self.hubs.directory(index);
+        let Some((name, directory)) = self.services.name(service_id).zip(directory) else {
+            return true;
+        };
+        let service = directory.service_id(name).and_then(|id| directory.service(id));
+        let state = service.and_then(|service| service.state.as_ref());
+        state.and_then(|state| state.is_up) != Some(true)
+    }
+
     /// Frames of a hub were lost. It is asked which items they were of, for
     /// its services, and again for everything that it has not answered.
     fn resync<O: Outputs>(&mut self, index: usize, out: &mut O) {
         let Some(hub) = self.hubs.get(index) else { return };
         let peer = hub.incarnation;
         out.publish(FrameHeader::new(Kind::DirectoryRequest, peer, 0), &[]);
+        let asked: Vec<_> = self
+            .items
+            .slots()
+            .filter(|slot| {
+                self.items.get(*slot).map(|it| it.upstream) == Some(Upstream::Asked { hub: index })
+            })
+            .collect();
+        for slot in asked {
+            self.ask_again(slot, index, out);
+        }
+        // After these, so that the hub does not take a number of the last
+        // meeting for one of its new items.
+        let Some(hub) = self.hubs.get(index) else { return };
         let seen: Vec<_> = hub
             .items()
             .filter_map(|(hub_item, slot)| Some((hub_item, self.items.get(slot)?.last_seq)))
@@ -85,20 +133,17 @@ impl Core {
                 .collect();
             out.publish(FrameHeader::new(Kind::Resync, peer, 0), &[&body]);
         }
-        let asked: Vec<_> = self
-            .items
-            .slots()
-            .filter(|slot| {
-                self.items.get(*slot).map(|it| it.upstream) == Some(Upstream::Asked { hub: index })
-            })
-            .collect();
-        for slot in asked {
-            self.ask_again(slot, index, out);
-        }
     }
 }
 
 const HUB_LOST: State<'static> =
     State::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, "Connection to hub lost");
+
+const MOVING: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::SUSPECT,
+    StateCode::FAILOVER_STARTED,
+    "Service is down at this hub, asking another one",
+);
 
 const HUB_LOST_PRIVATE: State<'static> = State { stream: StreamState::CLOSED_RECOVER, ..HUB_LOST };

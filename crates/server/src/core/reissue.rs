@@ -85,9 +85,10 @@ impl Core {
         if effect.flow_changed
             && request.pause
             && let Some(mount) = mounts.get_mut(session)
+            && let Some(conflated) = mount.conflated.get_mut(&msg.stream_id)
         {
             // The image that comes with the resumption has it all.
-            mount.conflated.remove(&msg.stream_id);
+            conflated.forget();
         }
         if is_private {
             return self.reissue_upstream(slot, effect.image, out);

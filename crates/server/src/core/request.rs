@@ -113,8 +113,10 @@ impl Core {
             watcher.set(mode::PAUSED, request.pause);
         }
         if let Some(mount) = self.mounts.get_mut(session) {
-            mount.streams.insert(stream_id, Stream::Item(ItemStream { slot, place, state }));
-            if request.streaming && !request.private {
+            let is_shared = request.streaming && !request.private;
+            let stream = ItemStream { slot, place, is_shared, state };
+            mount.streams.insert(stream_id, Stream::Item(stream));
+            if is_shared {
                 mount.open.insert(slot);
             }
         }
@@ -150,7 +152,18 @@ impl Core {
             self.refuse(session, msg, &TOO_MANY_ITEMS, out);
             return Opened::Refused;
         }
-        let with_perm_data = mount.login.as_ref().is_none_or(|login| login.with_perm_data);
+        let with_perm_data = mount.login.as_ref().is_none_or(|it| it.with_perm_data);
+        let upgraded = match found {
+            None if request.streaming && !request.private => self.items.upgrade(&key),
+            _ => None,
+        };
+        if let Some(slot) = upgraded {
+            self.detach(slot, out);
+            if !self.open_upstream(slot, out) {
+                self.park(slot);
+            }
+        }
+        let found = found.or(upgraded);
         let slot = found.unwrap_or_else(|| {
             self.items.insert(Item::new(key.to_owned(), request.streaming, request.private))
         });

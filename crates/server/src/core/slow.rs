@@ -8,6 +8,7 @@ use tapeline_rwf::{DataState, Msg, State, StateCode, StatusMsg, StreamState, Upd
 
 use super::Core;
 use super::item::{Watcher, mode};
+use super::map::Set;
 use super::mount::{Mount, gate};
 use super::stream::Stream;
 use super::variant::write_form;
@@ -30,7 +31,39 @@ impl Default for Conflated {
     }
 }
 
+impl Conflated {
+    /// The stream is closed, or gets a new image. The entry stays until the
+    /// mount has caught up, so that it is in the order once.
+    pub(super) fn forget(&mut self) {
+        self.conflation.clear();
+        self.is_announced = false;
+    }
+}
+
+/// How many entries for streams that are closed meanwhile are let be.
+const SPARE: usize = 64;
+
 impl Mount {
+    /// Puts a stream among those whose updates are merged.
+    fn conflated_on(&mut self, stream_id: i32) -> &mut Conflated {
+        if self.conflated.len() > 2 * self.streams.len() + SPARE {
+            let Self { conflated, conflated_order, streams, .. } = self;
+            conflated.retain(|stream_id, _| streams.contains_key(stream_id));
+            conflated_order.retain(|stream_id| conflated.contains_key(stream_id));
+        }
+        self.conflated.entry(stream_id).or_default()
+    }
+
+    /// Has the image of a stream wait until the output has drained.
+    pub(super) fn put_image_off(&mut self, stream_id: i32) {
+        if self.late_images.len() > 2 * self.streams.len() + SPARE {
+            let mut seen = Set::default();
+            let Self { late_images, streams, .. } = self;
+            late_images.retain(|late| streams.contains_key(late) && seen.insert(*late));
+        }
+        self.late_images.push_back(stream_id);
+    }
+
     pub(super) fn cancel_download(&mut self, stream_id: i32) {
         self.downloads.retain(|download| download.stream_id() != stream_id);
     }
@@ -48,16 +81,16 @@ impl Core {
         let now_ms = self.now.as_nanos() / 1_000_000;
         let announces = self.config.announce_conflation;
         let Some(mount) = self.mounts.get_mut(watcher.session) else { return };
-        let conflated = mount.conflated.entry(watcher.stream_id).or_default();
+        let conflated = mount.conflated_on(watcher.stream_id);
         match conflated.conflation.merge(now_ms, update) {
             Merged::Yes => {
                 self.statistics.updates_merged += 1;
+                let is_news = conflated.conflation.count() == 2 && !conflated.is_announced;
+                conflated.is_announced |= is_news && announces;
                 if !core::mem::replace(&mut conflated.is_queued, true) {
                     mount.conflated_order.push_back(watcher.stream_id);
                 }
-                let is_news = conflated.conflation.count() == 2 && !conflated.is_announced;
                 if is_news && announces {
-                    conflated.is_announced = true;
                     self.announce(slot, watcher, StateCode::JIT_CONFLATION_STARTED, out);
                 }
             }

@@ -57,9 +57,6 @@ impl Core {
         if let Some(image) = &mut item.image {
             image.status(status);
         }
-        if status.flags.contains(StatusFlags::CLEAR_CACHE) && item.image.is_none() {
-            item.has_image &= item.watchers.iter().any(|watcher| watcher.has(mode::LIVE));
-        }
         self.variants.begin();
         let mut over = Vec::new();
         let mut place = 0;

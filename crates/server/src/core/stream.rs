@@ -35,6 +35,8 @@ pub(super) struct ItemStream {
     pub(super) slot: u32,
     /// The place among the item's watchers.
     pub(super) place: u32,
+    /// Whether it is the one stream of its mount on the item, with updates.
+    pub(super) is_shared: bool,
     /// What may be sent.
     pub(super) state: ProviderStream,
 }

@@ -12,13 +12,15 @@ use super::scratch::Scratch;
 use super::{Core, millis};
 use crate::Outputs;
 
-/// Something to look at again when its time has come, unless the item went on
-/// to another attempt.
+/// An item to look at again when its time has come, unless it went on to
+/// another attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) at: Time,
     slot: u32,
     attempt: u32,
+    /// Whether it is an image that was asked for, rather than the item.
+    is_image: bool,
 }
 
 impl Core {
@@ -72,9 +74,14 @@ impl Core {
         if let Some(request) = request(item, service_id, true, &mut self.scratch) {
             out.publish(header, &[request]);
         }
-        let timeout = millis(self.config.limits.open_timeout_ms);
-        let (at, attempt) = (self.now.after(timeout), item.attempt);
-        self.due.push_back(Due { at, slot, attempt });
+        self.look_again(slot, false);
+    }
+
+    /// Has an item looked at again, when its hub has had the time to answer.
+    fn look_again(&mut self, slot: u32, is_image: bool) {
+        let Some(item) = self.items.get(slot) else { return };
+        let at = self.now.after(millis(self.config.limits.open_timeout_ms));
+        self.due.push_back(Due { at, slot, attempt: item.attempt, is_image });
     }
 
     /// Asks the hub of an item for another image, or only tells it the priority.
@@ -93,6 +100,9 @@ impl Core {
         let header = FrameHeader::new(Kind::Reissue, hub.incarnation, slot);
         if let Some(request) = request(item, service_id, with_image, &mut self.scratch) {
             out.publish(header, &[request]);
+        }
+        if with_image {
+            self.look_again(slot, true);
         }
     }
 
@@ -137,8 +147,7 @@ impl Core {
         let Some(item) = self.items.get_mut(slot) else { return };
         item.forget_upstream();
         item.attempt = item.attempt.wrapping_add(1);
-        let at = self.now.after(millis(self.config.limits.open_timeout_ms));
-        self.due.push_back(Due { at, slot, attempt: item.attempt });
+        self.look_again(slot, false);
     }
 
     /// Looks at items whose hub had time to answer.
@@ -150,6 +159,9 @@ impl Core {
                 continue;
             }
             match item.upstream {
+                Upstream::Accepted { .. } if due.is_image && item.image_asked => {
+                    self.ask_image_again(due.slot, out);
+                }
                 Upstream::Accepted { .. } | Upstream::Queued { .. } => {}
                 Upstream::Nowhere => {
                     self.open_upstream(due.slot, out);
@@ -158,6 +170,16 @@ impl Core {
                     self.ask_again(due.slot, hub, out);
                 }
             }
+        }
+    }
+
+    /// An image that was asked for did not come: the request or the image was
+    /// lost.
+    fn ask_image_again<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let Some(item) = self.items.get_mut(slot) else { return };
+        item.image_asked = false;
+        if item.needs_repair || item.is_wanted() {
+            self.ask_image(slot, out);
         }
     }
 

@@ -51,9 +51,9 @@ fn a_hole_in_the_stream_of_a_hub_has_the_server_ask_what_was_hit() {
         world.published(),
         [
             "DirectoryRequest 100 0".to_owned(),
-            "Resync 100 0 [17, 1, 18, 2]".to_owned(),
             "Close 100 2".to_owned(),
             open[0].clone(),
+            "Resync 100 0 [17, 1, 18, 2]".to_owned(),
         ]
     );
     // The hub sends the one that was hit, which reaches everybody.
@@ -94,4 +94,107 @@ fn requests_are_shared_among_hubs_that_have_the_service() {
         .map(|it| it.split(' ').nth(1).expect("a target").to_owned())
         .collect();
     assert_eq!(targets, ["100", "200", "100", "200"]);
+}
+
+#[test]
+fn an_item_whose_end_was_lost_is_asked_for_anew_when_its_number_is_used_again() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &request(6, "IBM.N"));
+    world.published();
+    world.accept(HUB, 17, 1);
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE Open / Suspect / GapDetected / 'Messages were lost between \
+             hub and server'"]
+    );
+    assert_eq!(
+        world.published(),
+        [
+            "Close 100 0",
+            "Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK",
+        ]
+    );
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 6 MARKET_PRICE IBM.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=1}"]
+    );
+}
+
+#[test]
+fn items_go_on_at_a_hub_where_their_service_is_up() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.hub_up(HUB_2);
+    world.hub_directory(HUB_2, vec![service(1, "FEED", true)]);
+    world.published();
+    assert_eq!(world.heard(consumer), [""; 0], "no need to move");
+    world.hub_update(HUB, vec![service_state(1, false)]);
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE Open / Suspect / FailoverStarted / 'Service is down at this \
+             hub, asking another one'"]
+    );
+    assert_eq!(
+        world.published(),
+        [
+            "Close 100 0",
+            "Open 200 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK",
+        ]
+    );
+    world.accept(HUB_2, 3, 0);
+    world.item(HUB_2, 3, 1, &image(&[(22, 7)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=7}"]
+    );
+}
+
+#[test]
+fn an_image_that_is_cut_off_in_the_middle_is_followed_by_a_whole_one() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.published();
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image_part(0, false, &[(22, 1)]));
+    world.heard(consumer);
+    // Part 1 is lost.
+    world.item(HUB, 17, 3, &image_part(2, true, &[(25, 3)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE Open / Suspect / GapDetected / 'Messages were lost between \
+             hub and server'"]
+    );
+    assert_eq!(world.published().len(), 1);
+    world.item_to_us(HUB, 17, 3, &image(&[(22, 1), (25, 3)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=1 25=3}"]
+    );
+}
+
+#[test]
+fn a_hub_that_dies_in_the_middle_of_an_image_is_followed_by_another() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image_part(0, false, &[(22, 1)]));
+    world.hub_down(HUB);
+    world.heard(consumer);
+    world.hub_up(HUB_2);
+    world.hub_directory(HUB_2, vec![service(1, "FEED", true)]);
+    world.accept(HUB_2, 3, 0);
+    world.item(HUB_2, 3, 1, &image(&[(22, 7)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=7}"]
+    );
 }

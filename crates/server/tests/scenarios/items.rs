@@ -12,7 +12,9 @@ use tapeline_server::ServerConfig;
 
 use crate::support::*;
 
-const SNAPSHOT: fn(&mut tapeline_omm::market::ItemRequest<'_>) = |it| it.streaming = false;
+type Change = fn(&mut tapeline_omm::market::ItemRequest<'_>);
+
+const SNAPSHOT: Change = |it| it.streaming = false;
 
 #[test]
 fn a_request_without_a_service_is_closed() {
@@ -30,7 +32,7 @@ fn a_request_without_a_service_is_closed() {
 fn requests_that_cannot_be_served_now_wait_if_the_server_recovers() {
     let mut world = World::with_feed();
     let consumer = world.mount();
-    let cases: [(&str, fn(&mut tapeline_omm::market::ItemRequest<'_>)); 3] = [
+    let cases: [(&str, Change); 3] = [
         ("Service not available", |it| it.key.service_id = Some(99)),
         ("Capability not supported", |it| it.domain = Domain::HISTORY),
         ("Service does not provide a matching QoS", |it| {
@@ -144,6 +146,43 @@ fn a_snapshot_is_one_image_and_over() {
     );
     assert_eq!(world.core.statistics().items, 0);
     world.open_item(consumer, 5, "TRI.N", 18);
+}
+
+#[test]
+fn a_snapshot_that_is_asked_for_as_a_stream_becomes_one() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.say(first, &item_request(5, "TRI.N", SNAPSHOT));
+    world.published();
+    world.say(second, &request(6, "TRI.N"));
+    assert_eq!(
+        world.published(),
+        [
+            "Close 100 0",
+            "Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK",
+        ]
+    );
+    // The hub has answered the snapshot already.
+    world.accept(HUB, 17, 0);
+    let state = State::new(StreamState::NON_STREAMING, DataState::OK, StateCode::NONE, "");
+    let mut header = tapeline_backbone::FrameHeader::new(tapeline_backbone::Kind::Item, SERVER, 17);
+    (header.sender, header.flags) = (HUB, FrameFlags::IMAGE | FrameFlags::SNAPSHOT);
+    world.frame(header, &image_of(state, &[(22, 1)]));
+    world.accept(HUB, 18, 0);
+    world.item(HUB, 18, 1, &image(&[(22, 2)]));
+    assert_eq!(
+        world.heard(first),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear NonStreaming / Ok / None / \
+             'All is well' {22=2}"]
+    );
+    assert_eq!(
+        world.heard(second),
+        ["REFRESH 6 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=2}"]
+    );
+    world.item(HUB, 18, 2, &update(&[(22, 3)]));
+    assert_eq!(world.heard(first), [""; 0]);
+    assert_eq!(world.heard(second).len(), 1);
 }
 
 #[test]

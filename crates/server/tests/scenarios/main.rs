@@ -10,6 +10,7 @@ mod hubs;
 mod items;
 mod limits;
 mod logins;
+mod model;
 mod posts;
 mod private_streams;
 mod recovery;

@@ -54,7 +54,7 @@ fn posts_that_cannot_go_anywhere_are_refused() {
     let poster = world.mount();
     world.open_item(poster, 5, "TRI.N", 17);
     let item = |service_id| Some(MsgKey::item(service_id, "IBM.N"));
-    let mut refused = |world: &mut World, bytes: &[u8]| {
+    let refused = |world: &mut World, bytes: &[u8]| {
         world.say(poster, bytes);
         assert_eq!(world.published(), [""; 0]);
         world.heard(poster).pop().expect("a nak")

@@ -52,7 +52,7 @@ fn a_view_is_replaced_kept_and_dropped_by_reissues() {
     world.say(consumer, &viewed(5, "TRI.N", &[22]));
     world.accept(HUB, 17, 0);
     world.item(HUB, 17, 1, &image(&[(22, 1), (25, 2)]));
-    let mut seen = |world: &mut World, reissue: &[u8]| {
+    let seen = |world: &mut World, reissue: &[u8]| {
         world.heard(consumer);
         world.say(consumer, reissue);
         let heard = world.heard(consumer);
