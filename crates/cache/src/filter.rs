@@ -1,7 +1,7 @@
 //! Filter lists as they are kept.
 
 use tapeline_rwf::{
-    DataType, FilterAction, FilterEntryFlags, FilterList, FilterListFlags, MapAction,
+    DataType, FilterAction, FilterEntryFlags, FilterList, FilterListFlags, MapAction, SetDefs,
 };
 
 use crate::CacheError;
@@ -44,7 +44,7 @@ impl FilterContent {
                 perm_data: entry.perm_data,
                 data: entry.data,
             };
-            let defs = tapeline_rwf::SetDefs::NONE;
+            let defs = SetDefs::NONE;
             keyed::apply(&mut self.rows, &entry, &defs, change)?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Vectors as they are kept.
 
-use tapeline_rwf::{DataType, EntryFlags, Vector, VectorAction, VectorEntry, VectorFlags};
+use tapeline_rwf::{DataType, EntryFlags, SetDefs, Vector, VectorAction, VectorEntry, VectorFlags};
 
 use crate::CacheError;
 use crate::cell::Cell;
@@ -59,7 +59,7 @@ impl VectorContent {
     fn entry(
         &mut self,
         entry: &VectorEntry<'_>,
-        defs: &tapeline_rwf::SetDefs<'_>,
+        defs: &SetDefs<'_>,
         change: &Change<'_>,
     ) -> Result<(), CacheError> {
         let is_other = entry.data.data_type() != self.container_type;
@@ -115,7 +115,7 @@ impl VectorContent {
         &mut self,
         at: usize,
         entry: &VectorEntry<'_>,
-        defs: &tapeline_rwf::SetDefs<'_>,
+        defs: &SetDefs<'_>,
         change: &Change<'_>,
     ) -> Result<(), CacheError> {
         self.change(at, |cell| {
@@ -131,7 +131,7 @@ impl VectorContent {
         &mut self,
         at: usize,
         entry: &VectorEntry<'_>,
-        defs: &tapeline_rwf::SetDefs<'_>,
+        defs: &SetDefs<'_>,
         change: &Change<'_>,
     ) -> Result<(), CacheError> {
         let limit = change.limits.max_entries;

@@ -2,8 +2,9 @@
 
 use tapeline_cache::{Applied, CacheError, Image, Limits};
 use tapeline_rwf::{
-    DataType, Domain, Encoded, Encoder, FieldListHead, FilterAction, FilterListHead, Map,
-    MapAction, MapHead, Primitive, RefreshFlags, RefreshMsg, Slot, UpdateMsg,
+    DataType, Domain, Encoded, Encoder, FieldListHead, FilterAction, FilterListHead,
+    LocalSetDefsBuf, Map, MapAction, MapHead, Primitive, Real, RefreshFlags, RefreshMsg, Slot,
+    UpdateMsg,
 };
 
 const ADD: MapAction = MapAction::ADD;
@@ -227,4 +228,27 @@ fn more_rows_than_the_limit_are_an_error() {
     refresh.payload = Encoded::new(DataType::MAP, &payload);
     assert_eq!(image.refresh(&refresh), Err(CacheError::TooManyEntries { limit: 2 }));
     assert!(!image.is_complete());
+}
+
+#[test]
+fn set_defined_data_becomes_standard_data_in_its_shortest_form() {
+    let set = [(1, DataType::UINT_4), (22, DataType::REAL_4RB)];
+    let definitions = LocalSetDefsBuf::fields(&[(0, &set)]).expect("valid definitions");
+    let payload = encode(DataType::MAP, |slot| {
+        let head = MapHead { set_defs: Some(definitions.defs()), ..HEAD };
+        let mut map = slot.map(&head).expect("begins");
+        let row = map.entry(ADD, Primitive::ascii("a"), None).expect("a row");
+        let set = definitions.defs().field_set(0).expect("defined");
+        let mut list = row.field_list(&FieldListHead::set_defined(set)).expect("begins");
+        list.put(1, 7_u64).expect("the first of the set");
+        list.put(22, Real::decimal(4512, 2)).expect("the second of the set");
+        list.finish().expect("ends");
+        map.finish().expect("ends");
+    });
+    let expected = [
+        &[0, 17, 4, 0, 1][..],
+        &[2, 1, b'a', 13],
+        &[8, 0, 2, 0, 1, 1, 7, 0, 22, 3, 0x0C, 0x11, 0xA0],
+    ];
+    assert_eq!(payload_of(&image_of(DataType::MAP, &payload)), expected.concat());
 }

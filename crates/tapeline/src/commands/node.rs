@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::failure::{Failure, Verdict};
-use crate::node::{Common, HubFlags, Node, Roles, ServerFlags};
+use crate::node::{Common, HubFlags, Node, Roles, ServerFlags, Shards};
 use crate::stop::Stop;
 
 /// Run a hub and a server in one process
@@ -79,7 +79,16 @@ fn start(
     // Before anything listens: who sees the ready file may end it at once.
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;
     let mut node = Node::start(&settings, roles)?;
+    let shards = Shards::start(&settings, &node, &stop)?;
+    shards.await_start(&mut node)?;
     node.announce(common.ready_file.as_deref())?;
-    node.run(&stop)?;
+    let mut ended = node.run_while(|| !stop.is_asked());
+    stop.ask();
+    if ended.is_ok() {
+        ended = shards.await_end(&mut node);
+    }
+    node.leave();
+    // A shard that failed is why all ended.
+    shards.join().and(ended)?;
     Ok(Verdict::Good)
 }

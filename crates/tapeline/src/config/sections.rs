@@ -243,6 +243,9 @@ section! {
         "listen" => listen: String = "0.0.0.0".to_owned();
         /// The port on which consumers are accepted.
         "rssl-port" => rssl_port: Port = Port::At(14002);
+        /// Threads that share the port and the mounts; each is a server of its own
+        /// towards the hub, and wants a core of its own.
+        "shards" => shards: usize = 1, in 1..=64;
         /// The name of the host that an accepted login tells the consumer.
         "host-name" => host_name: String = "localhost".to_owned();
         /// Whether the last value of each open item is kept, so that who joins
@@ -281,9 +284,6 @@ section! {
         /// How long a post waits for its ack. The vendor's clients give up
         /// after 15 s.
         "post-timeout-ms" => post_timeout_ms: u32 = 14_000, in 100..=600_000;
-        /// Most bytes of messages in one frame to a consumer; longer messages
-        /// go out in fragments of this size.
-        "fragment-bytes" => fragment_bytes: u16 = 6144, in 256..=65_000;
         /// How long output may wait to be gathered; 0 sends it at the end of
         /// each turn.
         "flush-interval-ms" => flush_interval_ms: u32 = 0, in 0..=10_000;
@@ -300,6 +300,9 @@ section! {
         "output-threshold-ok" => output_threshold_ok: u8 = 10, in 0..=99;
         /// Whether consumers may choose to compress, zlib or LZ4.
         "compression" => compression: bool = true;
+        /// Most bytes of messages in one frame; longer messages go out in
+        /// fragments of this size.
+        "fragment-bytes" => fragment_bytes: u16 = 6144, in 16..=65_532;
         /// The shortest ping time-out granted to a consumer.
         "min-ping-timeout-s" => min_ping_timeout_s: u8 = 20, in 1..=255;
         /// The longest ping time-out granted to a consumer.

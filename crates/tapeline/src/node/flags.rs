@@ -13,19 +13,19 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where hubs and servers meet, as `aeron:ipc` [backbone] channel
+    /// Where hubs and servers meet, as `aeron:ipc` (backbone.channel)
     #[arg(long, value_name = "CHANNEL")]
     backbone: Option<String>,
 
-    /// Where the media driver runs: `embedded` or `external` [backbone] driver
+    /// Where the media driver runs: `embedded` or `external` (backbone.driver)
     #[arg(long, value_name = "WHERE")]
     backbone_driver: Option<Driver>,
 
-    /// The folder of the media driver [backbone] dir
+    /// The folder of the media driver (backbone.dir)
     #[arg(long, value_name = "FOLDER")]
     backbone_dir: Option<PathBuf>,
 
-    /// What to log: `debug`, `hub=debug,server=warn` [log]
+    /// What to log: `debug`, `hub=debug,server=warn`
     #[arg(long, value_name = "LEVELS")]
     log: Option<String>,
 
@@ -41,11 +41,11 @@ pub(crate) struct Common {
 /// Flags of a hub.
 #[derive(clap::Args)]
 pub(crate) struct HubFlags {
-    /// An interactive provider to connect to; repeatable, replaces [[hub.source]]
+    /// An interactive provider to connect to; repeatable, replaces those of the file
     #[arg(long, value_name = "HOST:PORT")]
     source: Vec<String>,
 
-    /// Where non-interactive providers connect; 0 for any port, or `off` [hub] ni-port
+    /// Where non-interactive providers connect; 0 for any port, or `off` (hub.ni-port)
     #[arg(long, value_name = "PORT")]
     ni_port: Option<Port>,
 }
@@ -53,15 +53,15 @@ pub(crate) struct HubFlags {
 /// Flags of a server.
 #[derive(clap::Args)]
 pub(crate) struct ServerFlags {
-    /// Where consumers connect; 0 for any port [server] rssl-port
+    /// Where consumers connect; 0 for any port (server.rssl-port)
     #[arg(long, value_name = "PORT")]
     rssl_port: Option<Port>,
 
-    /// The field dictionary for consumers [server] dictionary
+    /// The field dictionary for consumers (server.dictionary)
     #[arg(long, value_name = "FILE", requires = "enums")]
     dictionary: Option<PathBuf>,
 
-    /// The enumeration tables for consumers [server] enums
+    /// The enumeration tables for consumers (server.enums)
     #[arg(long, value_name = "FILE", requires = "dictionary")]
     enums: Option<PathBuf>,
 }

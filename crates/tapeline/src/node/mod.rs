@@ -2,8 +2,10 @@
 
 mod flags;
 mod settings;
+mod shards;
 
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
+pub(crate) use shards::Shards;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -104,6 +106,11 @@ impl Node {
         self.hub.as_ref().and_then(|hub| hub.listening().first().copied())
     }
 
+    /// The folder of the media driver.
+    pub(crate) fn driver_directory(&self) -> &Path {
+        self.engine.directory()
+    }
+
     /// Says what listens where, also in the ready file.
     pub(crate) fn announce(&self, ready_file: Option<&Path>) -> Result<(), Failure> {
         let mut all = Addresses::default();
@@ -122,15 +129,27 @@ impl Node {
 
     /// Works until it is time to stop.
     pub(crate) fn run(&mut self, stop: &Stop) -> Result<(), Failure> {
-        while !stop.is_asked() {
-            let now = self.clock.now();
-            let work = self.turn(now);
-            if let Some(failure) = self.engine.failure() {
-                return Err(Failure::Backbone(failure.to_owned()));
-            }
-            self.rest(now, work);
-        }
+        self.run_while(|| !stop.is_asked())?;
         self.leave();
+        Ok(())
+    }
+
+    /// Works while `go_on` says so.
+    pub(crate) fn run_while(&mut self, mut go_on: impl FnMut() -> bool) -> Result<(), Failure> {
+        while go_on() {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// One turn, and the rest after it.
+    fn step(&mut self) -> Result<(), Failure> {
+        let now = self.clock.now();
+        let work = self.turn(now);
+        if let Some(failure) = self.engine.failure() {
+            return Err(Failure::Backbone(failure.to_owned()));
+        }
+        self.rest(now, work);
         Ok(())
     }
 
@@ -157,7 +176,7 @@ impl Node {
     }
 
     /// Says goodbye to everybody.
-    fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         let now = self.clock.now();
         if let Some(hub) = &mut self.hub {
             hub.shutdown(now);

@@ -175,9 +175,10 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         min_ping_timeout_s: server.min_ping_timeout_s.min(server.max_ping_timeout_s),
         max_ping_timeout_s: server.max_ping_timeout_s,
         compression: if server.compression { Compression::Zlib } else { Compression::None },
-        fragment_bytes: server.fragment_bytes,
         flush_interval_ms: server.flush_interval_ms,
+        fragment_bytes: server.fragment_bytes,
         tcp_no_delay: server.tcp_no_delay,
+        reuse_port: server.shards > 1,
         tcp_send_buffer_bytes: server.tcp_send_buffer_bytes,
         seed: random_seed(),
         ..ServerConfig::default()

@@ -195,6 +195,21 @@ fn a_hub_and_a_server_of_their_own_meet_over_a_shared_driver() {
 }
 
 #[test]
+fn shards_share_a_port_and_serve_alike() {
+    let source = Running::start(&["source", "--listen", "127.0.0.1:0", "-I", "0", "-U", "200"]);
+    let folder = folder();
+    let path = file(&folder, "shards.toml", "[server]\nshards = 3\n");
+    let address = source.address("rssl").to_string();
+    let node = node(&["--source", &address, "--config", arg(&path)]);
+    for _ in 0..6 {
+        let done = client(&node, &["TAPE1.X", "--updates", "5", "--json"]);
+        assert_eq!(done.status, Some(0), "{}", done.err);
+    }
+    let (status, log) = node.terminate();
+    assert_eq!(status, Some(0), "{log}");
+}
+
+#[test]
 fn a_data_file_is_what_every_item_gets() {
     let folder = folder();
     let text = "[image]\nDSPLY_NAME = \"OWN\"\nBID = \"45.10\"\n\n\

@@ -29,15 +29,9 @@ fn free_port() -> u16 {
 }
 
 fn run(source: SocketAddr) -> Program {
-    Program::start(&[
-        "run",
-        "--source",
-        &source.to_string(),
-        "--rssl-port",
-        "0",
-        "--backbone",
-        "aeron:ipc",
-    ])
+    let source = source.to_string();
+    let any = ["--rssl-port", "0", "--ni-port", "0", "--backbone", "aeron:ipc"];
+    Program::start(&[&["run", "--source", &source], &any[..]].concat())
 }
 
 fn hub(backbone: &str, source: SocketAddr) -> Program {

@@ -1,0 +1,78 @@
+//! Further servers of this process that share its port, a thread each.
+
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::thread::{self, JoinHandle};
+
+use super::{Node, Roles};
+use crate::config::{Driver, Port, Settings};
+use crate::failure::Failure;
+use crate::stop::Stop;
+
+/// The shards beside the one of the main thread. They use its media driver, so
+/// that what comes from the hubs is in memory once.
+pub(crate) struct Shards {
+    threads: Vec<JoinHandle<Result<(), Failure>>>,
+    started: Receiver<()>,
+}
+
+impl Shards {
+    /// Starts those that the settings want beside the server of `node`.
+    pub(crate) fn start(settings: &Settings, node: &Node, stop: &Stop) -> Result<Self, Failure> {
+        let (sender, started) = mpsc::channel();
+        let mut threads = Vec::new();
+        let address = node.rssl_address();
+        for number in (1..settings.server.shards).take_while(|_| address.is_some()) {
+            let mut own = settings.clone();
+            own.server.name = format!("{}.{number}", settings.server.name);
+            own.server.rssl_port = Port::At(address.map_or(0, |address| address.port()));
+            own.backbone.driver = Driver::External;
+            own.backbone.dir = Some(node.driver_directory().to_owned());
+            let (stop, sender) = (stop.clone(), sender.clone());
+            let thread = thread::Builder::new().name(format!("shard-{number}"));
+            let run = move || {
+                let mut node = Node::start(&own, Roles { is_hub: false, is_server: true })?;
+                let _ = sender.send(());
+                let ended = node.run(&stop);
+                // One that fails takes the others with it.
+                stop.ask();
+                ended
+            };
+            threads.push(thread.spawn(run).map_err(Failure::Thread)?);
+        }
+        Ok(Self { threads, started })
+    }
+
+    /// Works the main thread's node, whose driver they need, until all listen
+    /// or one of them cannot.
+    pub(crate) fn await_start(&self, node: &mut Node) -> Result<(), Failure> {
+        let mut missing = self.threads.len();
+        node.run_while(|| {
+            match self.started.try_recv() {
+                Ok(()) => missing -= 1,
+                // All threads have ended, and say why when they are joined.
+                Err(TryRecvError::Disconnected) => missing = 0,
+                Err(TryRecvError::Empty) => {}
+            }
+            missing > 0 && !self.threads.iter().any(JoinHandle::is_finished)
+        })
+    }
+
+    /// Works the main thread's node until all have ended, so that their last
+    /// words leave.
+    pub(crate) fn await_end(&self, node: &mut Node) -> Result<(), Failure> {
+        node.run_while(|| !self.threads.iter().all(JoinHandle::is_finished))
+    }
+
+    /// Waits for all to end; the first failure is that of all.
+    pub(crate) fn join(self) -> Result<(), Failure> {
+        let mut result = Ok(());
+        for thread in self.threads {
+            let ended = match thread.join() {
+                Ok(ended) => ended,
+                Err(_) => Err(Failure::Backbone("a shard's thread panicked".to_owned())),
+            };
+            result = result.and(ended);
+        }
+        result
+    }
+}
