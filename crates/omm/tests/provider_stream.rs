@@ -231,6 +231,18 @@ fn an_image_that_is_cut_off_is_still_owed() {
 }
 
 #[test]
+fn an_image_that_is_given_up_is_owed_again_and_another_may_follow() {
+    let mut stream = stream();
+    assert!(stream.image(Part::numbered(0, false), &OK).is_ok());
+    assert_eq!(stream.image(Part::ONLY, &OK), Err(Held::InParts));
+    stream.abandon_image();
+    assert!(stream.owes_image());
+    assert!(stream.image(Part::ONLY, &OK).is_ok_and(|allowed| allowed.solicited));
+    stream.abandon_image();
+    assert!(!stream.owes_image(), "there is nothing to give up");
+}
+
+#[test]
 fn the_key_goes_with_what_answers_and_with_all_that_was_asked_to_have_it() {
     let with_key = |request: &ItemRequest<'_>| {
         let mut stream = ProviderStream::new(request, None);

@@ -234,6 +234,14 @@ impl ProviderStream {
         }
     }
 
+    /// The image that is being sent in parts will not be completed, as when its
+    /// source is lost. A request that it answers waits for the next one.
+    pub fn abandon_image(&mut self) {
+        if let Some(image) = self.in_parts.take() {
+            self.owes_image |= image.solicited;
+        }
+    }
+
     /// An update is to be sent. One that may not goes to nobody: the image
     /// that comes has its content.
     pub fn update(&mut self) -> Result<Allowed, Held> {
