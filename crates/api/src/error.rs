@@ -1,6 +1,7 @@
 //! What can go wrong, and what to do.
 
 use tapeline_channel::ChannelError;
+use tapeline_omm::ModelError;
 use tapeline_omm::post::TooManyPosts;
 use tapeline_omm::stream::Held;
 use tapeline_rwf::EncodeError;
@@ -34,6 +35,9 @@ pub enum ApiError {
     /// The server takes no posts, by its login.
     #[error("Posting not supported by provider")]
     PostsNotSupported,
+    /// A login may not be changed like this.
+    #[error(transparent)]
+    Login(#[from] ModelError),
     /// No such service is in the directory.
     #[error("Message submitted with unknown service name {0}")]
     UnknownService(String),

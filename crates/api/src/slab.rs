@@ -40,59 +40,18 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn insert(&mut self, content: T) -> Key {
-        match self.free.pop_front() {
-            Some(index) => self.fill(index, content),
-            None => self.push(content),
-        }
-    }
-
-    fn push(&mut self, content: T) -> Key {
-        let index = self.reserve();
-        self.fill(index, content)
-    }
-
-    fn reserve(&mut self) -> u32 {
-        let index = self.bound();
-        self.places.push(Place { generation: 0, content: None });
-        index
-    }
-
-    /// Reserves places in a row, free ones if there are so many in a row;
-    /// returns the first. Each is to be [filled](Self::fill).
-    pub(crate) fn reserve_run(&mut self, len: u32) -> u32 {
-        if let Some(first) = self.free_run(len) {
-            self.free.retain(|index| !(first..first + len).contains(index));
-            return first;
-        }
-        let first = self.bound();
-        for _ in 0..len {
-            self.reserve();
-        }
-        first
-    }
-
-    fn free_run(&self, len: u32) -> Option<u32> {
-        if len == 0 || self.free.len() < len as usize {
-            return None;
-        }
-        let mut free: Vec<u32> = self.free.iter().copied().collect();
-        free.sort_unstable();
-        let is_run = |run: &&[u32]| run[run.len() - 1] - run[0] == len - 1;
-        free.windows(len as usize).find(is_run).map(|run| run[0])
-    }
-
-    /// Puts something into a place that was reserved.
-    pub(crate) fn fill(&mut self, index: u32, content: T) -> Key {
+        let index = self.free.pop_front().unwrap_or_else(|| {
+            self.places.push(Place { generation: 0, content: None });
+            self.bound() - 1
+        });
         let place = &mut self.places[index as usize];
         place.content = Some(content);
         self.len += 1;
         Key { index, generation: place.generation }
     }
 
-    /// Takes a thing out. Its place is used again after
-    /// [`release`](Self::release) only: the peer may still mean the old user
-    /// by its number.
-    pub(crate) fn take(&mut self, key: Key) -> Option<T> {
+    /// Takes a thing out. Its place is used again, its key is not.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
         let place = self.places.get_mut(key.index as usize)?;
         if place.generation != key.generation {
             return None;
@@ -100,18 +59,7 @@ impl<T> Slab<T> {
         let content = place.content.take()?;
         place.generation = place.generation.wrapping_add(1);
         self.len -= 1;
-        Some(content)
-    }
-
-    /// Lets a place that was [taken](Self::take) be used again.
-    pub(crate) fn release(&mut self, index: u32) {
-        self.free.push_back(index);
-    }
-
-    /// Takes a thing out, its place free at once.
-    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
-        let content = self.take(key)?;
-        self.release(key.index);
+        self.free.push_back(key.index);
         Some(content)
     }
 
@@ -158,27 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn places_in_a_row_are_used_again() {
+    fn keys_are_listed_by_place() {
         let mut slab = Slab::new();
-        let keys: Vec<_> = ('a'..'f').map(|content| slab.insert(content)).collect();
-        for at in [4, 1, 2] {
-            slab.remove(keys[at]);
-        }
-        assert_eq!(slab.reserve_run(2), 1);
-        assert_eq!(slab.reserve_run(2), 5, "only place 4 is free");
-        assert_eq!(slab.insert('g').index, 4);
-        assert_eq!(slab.fill(1, 'h'), Key { index: 1, generation: 1 });
-    }
-
-    #[test]
-    fn a_place_that_was_not_released_is_left_alone() {
-        let mut slab = Slab::new();
-        let first = slab.insert('a');
-        slab.take(first);
-        let second = slab.insert('b');
-        assert_ne!(second.index, first.index);
-        slab.release(first.index);
-        assert_eq!(slab.insert('c').index, first.index);
-        assert_eq!(slab.keys().count(), 2);
+        let keys: Vec<_> = ('a'..'d').map(|content| slab.insert(content)).collect();
+        slab.remove(keys[1]);
+        assert_eq!(slab.keys().collect::<Vec<_>>(), [keys[0], keys[2]]);
+        assert_eq!(slab.key_at(1), None);
     }
 }

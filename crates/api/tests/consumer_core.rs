@@ -333,7 +333,7 @@ fn a_service_that_is_deleted_takes_its_items_along_until_it_comes_back() {
     let back = DirectoryUpdate::new(2, vec![ServiceSpec::new(9, "FEED").entry()]);
     let bytes = encoded(|encoder| back.encode(encoder));
     sim.message(&bytes);
-    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+    assert_eq!(sim.sent(), ["REQUEST 6 A"], "what still comes on stream 5 is of the past");
 }
 
 #[test]
@@ -345,18 +345,20 @@ fn an_item_that_is_closed_with_recovery_again_and_again_is_asked_for_ever_slower
     let state =
         State::new(StreamState::CLOSED_RECOVER, DataState::SUSPECT, StateCode::NONE, "later");
     sim.msg(status(Domain::MARKET_PRICE, 5, state));
-    assert_eq!(sim.sent(), ["REQUEST 5 A"], "at once");
-    sim.msg(status(Domain::MARKET_PRICE, 5, state));
+    assert_eq!(sim.sent(), ["REQUEST 6 A"], "at once");
+    sim.msg(status(Domain::MARKET_PRICE, 6, state));
     assert!(sim.sent().is_empty(), "not at once");
     sim.after(Duration::from_millis(999));
     assert!(sim.sent().is_empty());
     sim.after(Duration::from_millis(1));
-    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
-    sim.image(5);
-    sim.msg(status(Domain::MARKET_PRICE, 5, state));
+    assert_eq!(sim.sent(), ["REQUEST 7 A"]);
+    sim.image(7);
+    sim.msg(status(Domain::MARKET_PRICE, 7, state));
     sim.after(Duration::from_secs(1));
-    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
-    sim.image(5);
+    assert_eq!(sim.sent(), ["REQUEST 8 A"]);
+    sim.image(8);
+    sim.msg(status(Domain::MARKET_PRICE, 8, state));
+    assert_eq!(sim.sent(), ["REQUEST 9 A"], "the last request had its image");
 }
 
 #[test]
@@ -370,7 +372,7 @@ fn a_request_without_an_answer_is_closed_and_made_again() {
     assert!(sim.told().is_empty());
     sim.after(Duration::from_millis(1));
     assert_eq!(sim.told(), ["0: Open / Suspect / Timeout / 'Request timeout'"]);
-    assert_eq!(sim.sent(), ["CLOSE 5", "REQUEST 5 A"]);
+    assert_eq!(sim.sent(), ["CLOSE 5", "REQUEST 6 A"]);
 }
 
 #[test]
@@ -381,7 +383,7 @@ fn the_stream_of_a_closed_item_rests_before_it_is_used_again() {
     sim.ask(|requests| requests.close(first));
     sim.open("B");
     sim.image(5);
-    assert_eq!(sim.sent(), ["REQUEST 5 A", "CLOSE 5", "REQUEST 6 B"]);
+    assert_eq!(sim.sent(), ["REQUEST 5 A", "CLOSE 5", "REQUEST 6 B", "CLOSE 5"]);
     assert!(!sim.told().iter().any(|told| told.contains("refresh")), "the image was for A");
     sim.now = sim.now.after(Duration::from_secs(10));
     sim.image(6);
@@ -396,7 +398,7 @@ fn a_batch_is_one_message_and_its_items_have_the_streams_behind_it() {
     sim.ready_with(|refresh| refresh.features.support_batch_requests = Some(1));
     let spec = ItemSpec::new("FEED", "");
     let items = sim.ask(|requests| requests.open_batch(&spec, &["A", "B"])).expect("room");
-    assert_eq!(items.iter().map(|item| item.index()).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(items.iter().map(|item| item.index()).collect::<Vec<_>>(), [0, 1]);
     let bytes = sim.wire.sent.pop().expect("a request");
     assert!(sim.wire.sent.is_empty());
     let Ok(Msg::Request(request)) = Msg::decode(&bytes) else { panic!("a request") };
@@ -409,7 +411,7 @@ fn a_batch_is_one_message_and_its_items_have_the_streams_behind_it() {
     sim.image(7);
     assert_eq!(
         sim.told(),
-        ["1: refresh Open / Ok / None / ''", "2: refresh Open / Ok / None / ''"]
+        ["0: refresh Open / Ok / None / ''", "1: refresh Open / Ok / None / ''"]
     );
     assert_eq!(sim.ask(|requests| requests.open_items()), 2);
 }
@@ -424,13 +426,13 @@ fn a_batch_that_is_refused_is_asked_for_one_by_one_and_so_is_one_after_a_loss() 
     assert_eq!(sim.sent(), ["REQUEST 5 batch"]);
     let refused = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::USAGE_ERROR, "no");
     sim.msg(status(Domain::MARKET_PRICE, 5, refused));
-    assert_eq!(sim.sent(), ["REQUEST 6 A", "REQUEST 7 B"]);
+    assert_eq!(sim.sent(), ["REQUEST 8 A", "REQUEST 9 B"]);
     sim.ask(|requests| requests.open_batch(&spec, &["C", "D"])).expect("room");
-    assert_eq!(sim.sent(), ["REQUEST 8 batch"]);
+    assert_eq!(sim.sent(), ["REQUEST 10 batch"]);
     sim.input(ConsumerInput::Closed { reason: "gone" });
     sim.sent();
     sim.ready_with(batches);
-    assert_eq!(sim.sent(), ["REQUEST 6 A", "REQUEST 7 B", "REQUEST 9 C", "REQUEST 10 D"]);
+    assert_eq!(sim.sent(), ["REQUEST 5 A", "REQUEST 6 B", "REQUEST 7 C", "REQUEST 8 D"]);
     assert_eq!(sim.ask(|requests| requests.open_items()), 4);
 }
 
@@ -499,6 +501,24 @@ fn a_post_without_an_ack_is_refused_here_in_the_end() {
     assert!(sim.sent().is_empty());
     sim.after(Duration::from_secs(15));
     assert_eq!(sim.told(), ["ack 1 No Ack received for PostMsg with postId = 1"]);
+}
+
+#[test]
+fn a_token_is_renewed_on_the_open_login_and_for_later_ones() {
+    let token = |name: &str| Login {
+        name_type: Some(tapeline_omm::login::user_name_type::TOKEN),
+        ..Login::new(name)
+    };
+    let mut sim = Sim::with(|config| config.login = token("t1"));
+    sim.ready();
+    sim.ask(|requests| requests.change_login(token("t2"))).expect("a token may change");
+    assert_eq!(sim.sent(), ["REQUEST 1 t2"]);
+    let named = sim.ask(|requests| requests.change_login(Login::new("user")));
+    assert!(matches!(named, Err(ApiError::Login(_))));
+    sim.input(ConsumerInput::Closed { reason: "gone" });
+    sim.time();
+    sim.input(ConsumerInput::Opened);
+    assert_eq!(sim.sent(), ["REQUEST 1 t2"]);
 }
 
 #[test]
@@ -581,7 +601,7 @@ fn items_can_be_opened_and_closed_while_events_are_told() {
         }
     };
     sim.core.handle(sim.now, ConsumerInput::Message(&bytes), &mut sim.wire, &mut chain);
-    assert_eq!(opened.map(Handle::index), Some(1));
+    assert!(opened.is_some());
     assert_eq!(sim.sent(), ["REQUEST 5 A", "CLOSE 5", "REQUEST 6 B"]);
 }
 

@@ -1,7 +1,7 @@
 //! A consumer without sockets and clocks: what happens goes in; messages,
 //! connections and events come out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +13,18 @@ use tapeline_omm::post::PostTracker;
 use tapeline_omm::state::usual;
 use tapeline_omm::stream::{Deliver, Reaction, RecoveryPolicy, StreamOptions};
 use tapeline_rssl::Time;
-use tapeline_rwf::{AckMsg, EncodeError, Encoder, Msg, RefreshMsg, State, StatusMsg};
+use tapeline_rwf::{
+    AckMsg, CloseMsg, EncodeError, Encoder, Msg, RefreshFlags, RefreshMsg, State, StatusMsg,
+};
 
 use super::config::{ConsumerConfig, DictionarySource};
 use super::download::Download;
 use super::event::{ConsumerEvent, ConsumerHandler};
-use super::items::{DIRECTORY_STREAM, ENUMS_STREAM, FIELDS_STREAM, Items, LOGIN_STREAM};
+use super::items::Items;
 use super::queues::Queues;
 use super::requests::Requests;
 use super::spec::Handle;
+use super::streams::{DIRECTORY_STREAM, ENUMS_STREAM, FIELDS_STREAM, LOGIN_STREAM};
 use crate::Server;
 use crate::reconnect::Reconnect;
 use crate::scratch::Scratch;
@@ -71,14 +74,19 @@ pub(super) enum Phase {
 }
 
 /// An item, or a batch of them, that was opened and not looked at yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Fresh {
     One(Handle),
-    /// The items behind the stream of the batch.
-    Batch {
-        base: Handle,
-        count: u32,
-    },
+    Batch(Vec<Handle>),
+}
+
+/// A batch that was requested.
+#[derive(Clone, Debug)]
+pub(super) struct SentBatch {
+    /// The stream that is answered for the batch as a whole.
+    pub(super) stream_id: i32,
+    /// Its items.
+    pub(super) items: Vec<Handle>,
 }
 
 /// The logic of a [`Consumer`](super::Consumer).
@@ -105,9 +113,12 @@ pub struct ConsumerCore {
     pub(super) items: Items,
     pub(super) queues: Queues,
     pub(super) fresh: VecDeque<Fresh>,
-    /// Streams of batches that were requested, with their size.
-    pub(super) batches: Vec<(Handle, u32)>,
+    /// Batches that were not answered yet.
+    pub(super) batches: Vec<SentBatch>,
     pub(super) posts: PostTracker,
+    /// The items of posts that wait for an ack, by post id and sequence number;
+    /// none for a post on the login stream.
+    pub(super) posted: BTreeMap<(u32, Option<u32>), Option<Handle>>,
     pub(super) last_post_id: u32,
     pub(super) scratch: Scratch,
     /// Messages that could not be read.
@@ -138,6 +149,7 @@ impl ConsumerCore {
             fresh: VecDeque::new(),
             batches: Vec::new(),
             posts: PostTracker::new(post_ack_timeout_ms, config.max_outstanding_posts),
+            posted: BTreeMap::new(),
             last_post_id: 0,
             scratch: Scratch::default(),
             malformed: 0,
@@ -230,16 +242,21 @@ impl ConsumerCore {
         }
     }
 
-    /// Brings the open window, the queue and the timer of an item in line with
+    /// Brings stream id, open window, queue and timer of an item in line with
     /// its stream.
-    pub(super) fn sync(&mut self, handle: Handle) {
+    pub(super) fn sync(&mut self, now: Time, handle: Handle) {
         let Some(item) = self.items.get_mut(handle) else { return };
         let is_in_window = item.stream.is_in_window();
         let is_counted = core::mem::replace(&mut item.is_counted, is_in_window);
         let (service, order) = (item.service, item.order);
-        let wants_request = item.stream.wants_request();
+        let (is_on_wire, wants_request) = (item.stream.is_on_wire(), item.stream.wants_request());
+        // After the last part of a snapshot nothing follows.
+        let rests = item.wish.streaming || item.attempts > 0;
         if is_counted != is_in_window {
             self.queues.count(service, is_in_window);
+        }
+        if !is_on_wire {
+            self.items.leave_wire(ms(now), handle, rests);
         }
         if wants_request {
             self.queues.push(service, order, handle);
@@ -247,17 +264,15 @@ impl ConsumerCore {
         self.items.sync_timer(handle);
     }
 
-    /// Forgets an item that is over. `may_follow`: the provider may still send
-    /// messages for its stream.
-    pub(super) fn forget(&mut self, now: Time, handle: Handle, may_follow: bool) {
+    /// Forgets an item that is over.
+    pub(super) fn forget(&mut self, now: Time, handle: Handle) {
         let Some(item) = self.items.get(handle) else { return };
         let (service, order, is_counted) = (item.service, item.order, item.is_counted);
         self.queues.remove(service, order);
         if is_counted {
             self.queues.count(service, false);
         }
-        self.posts.stream_closed(Items::stream_of(handle));
-        self.items.remove(ms(now), handle, may_follow);
+        self.items.remove(ms(now), handle);
     }
 
     /// A message that cannot be sent makes the peer wait for it forever: the
@@ -342,11 +357,27 @@ impl Run<'_> {
             LOGIN_STREAM => self.login_message(&msg),
             DIRECTORY_STREAM => self.directory_message(&msg),
             FIELDS_STREAM | ENUMS_STREAM => self.dictionary_message(&msg),
-            stream_id => {
-                if let Some(handle) = self.core.items.of_stream(stream_id) {
-                    self.item_message(handle, &msg);
-                }
+            stream_id => match self.core.items.streams.owner(stream_id) {
+                Some(handle) => self.item_message(handle, &msg),
+                None => self.stray(&msg),
+            },
+        }
+    }
+
+    /// A message for a stream that no item has: of a batch, or for an item that
+    /// was closed. An image may also be the answer to a change that crossed the
+    /// end of its stream; it opened the stream again, and nobody wants it.
+    fn stray(&mut self, msg: &Msg<'_>) {
+        match msg {
+            Msg::Status(status) => self.batch_status(status),
+            Msg::Refresh(refresh)
+                if refresh.stream_id > ENUMS_STREAM
+                    && refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE) =>
+            {
+                let close = CloseMsg::new(refresh.domain, refresh.stream_id);
+                self.send(|encoder| encoder.message(&close.into()));
             }
+            _ => {}
         }
     }
 
@@ -363,13 +394,19 @@ impl Run<'_> {
                 }
             }
             Msg::Ack(ack) => self.ack(Some(handle), ack),
-            Msg::Status(status) if self.batch_status(handle, status) => {}
+            Msg::Refresh(refresh) => {
+                if refresh.flags.contains(RefreshFlags::SOLICITED) {
+                    self.core.items.answered(handle);
+                }
+                self.react(handle, reaction, Some(msg));
+            }
             _ => self.react(handle, reaction, Some(msg)),
         }
     }
 
     pub(super) fn ack(&mut self, handle: Option<Handle>, ack: &AckMsg<'_>) {
         if self.core.posts.acked(ack) {
+            self.core.posted.remove(&(ack.ack_id, ack.seq_num));
             self.tell(ConsumerEvent::Ack { handle, msg: ack });
         }
     }
@@ -379,13 +416,11 @@ impl Run<'_> {
         if let Some(to_provider) = reaction.send {
             self.core.send_item(self.out, handle, to_provider);
         }
-        self.core.sync(handle);
+        self.core.sync(self.now, handle);
         self.deliver(handle, reaction.deliver, msg);
         let is_over = self.core.items.get(handle).is_some_and(|item| item.stream.is_over());
         if is_over {
-            // What the provider ended gets no more messages; what was ended
-            // here may.
-            self.core.forget(self.now, handle, reaction.send.is_some());
+            self.core.forget(self.now, handle);
         }
     }
 
@@ -418,9 +453,8 @@ impl Run<'_> {
     /// A status that is made here.
     pub(super) fn tell_status(&mut self, handle: Handle, state: State<'_>) {
         let Some(item) = self.core.items.get(handle) else { return };
-        let domain = item.wish.domain;
-        let stream_id = Items::stream_of(handle);
-        let msg = StatusMsg { state: Some(state), ..StatusMsg::new(domain, stream_id) };
+        let stream_id = item.on_wire.map_or(0, |on_wire| on_wire.stream_id);
+        let msg = StatusMsg { state: Some(state), ..StatusMsg::new(item.wish.domain, stream_id) };
         self.tell(ConsumerEvent::Status { handle, msg: &msg });
     }
 
@@ -452,7 +486,7 @@ impl Run<'_> {
 
     fn post_timeouts(&mut self) {
         while let Some((stream_id, post_id, seq_num)) = self.core.posts.expired(ms(self.now)) {
-            let handle = self.core.items.of_stream(stream_id);
+            let handle = self.core.posted.remove(&(post_id, seq_num)).flatten();
             let domain = handle.and_then(|handle| self.core.items.get(handle));
             let domain = domain.map_or(tapeline_rwf::Domain::LOGIN, |item| item.wish.domain);
             let refusal = tapeline_omm::post::PostRefusal::NoResponse(post_id);
@@ -472,10 +506,6 @@ impl Run<'_> {
     pub(super) fn end_all_items(&mut self) {
         for handle in self.core.items.in_order() {
             let Some(item) = self.core.items.get_mut(handle) else { continue };
-            if item.is_batch {
-                self.core.forget(self.now, handle, false);
-                continue;
-            }
             let reaction = item.stream.login_closed();
             self.react(handle, reaction, None);
         }
@@ -483,12 +513,12 @@ impl Run<'_> {
 
     /// Every item loses its stream.
     pub(super) fn lose_all_items(&mut self) {
+        self.core.items.connection_lost();
         for handle in self.core.items.in_order() {
             let Some(item) = self.core.items.get_mut(handle) else { continue };
             if !item.stream.is_on_wire() {
                 continue;
             }
-            item.service_id = None;
             item.told = Some(usual::CHANNEL_DOWN);
             let reaction = item.stream.channel_down();
             self.react(handle, reaction, None);

@@ -10,7 +10,7 @@ use tapeline_rwf::{Domain, Msg};
 
 use super::core::{Phase, Run};
 use super::event::ConsumerEvent;
-use super::items::{ENUMS_STREAM, FIELDS_STREAM};
+use super::streams::{ENUMS_STREAM, FIELDS_STREAM};
 
 /// The names that dictionaries have by custom.
 pub(crate) const FIELDS_NAME: &str = "RWFFld";

@@ -1,6 +1,6 @@
 //! The items of a consumer: what each is, and when each has something to do.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use tapeline_omm::market::ItemRequest;
 use tapeline_omm::qos::QosWish;
@@ -10,18 +10,8 @@ use tapeline_omm::{GroupId, Text};
 use tapeline_rwf::{Domain, KeyFlags, MsgKey, Priority, Qos, State};
 
 use super::spec::{Handle, ItemSpec};
+use super::streams::Streams;
 use crate::slab::{Key, Slab};
-
-/// Stream ids of what is not an item; items follow.
-pub(super) const LOGIN_STREAM: i32 = 1;
-pub(super) const DIRECTORY_STREAM: i32 = 2;
-pub(super) const FIELDS_STREAM: i32 = 3;
-pub(super) const ENUMS_STREAM: i32 = 4;
-const FIRST_ITEM_STREAM: i32 = 5;
-
-/// How long the stream id of an item that was closed from here is not used for
-/// another one, in milliseconds: messages for the old one may be on their way.
-const STREAM_ID_REST_MS: u64 = 10_000;
 
 /// One item.
 #[derive(Debug)]
@@ -32,10 +22,8 @@ pub(super) struct Item {
     pub(super) order: u64,
     /// The queue of its service.
     pub(super) service: usize,
-    /// The service on this connection, while the item is on the wire.
-    pub(super) service_id: Option<u16>,
-    /// It is the stream of a batch, and no item.
-    pub(super) is_batch: bool,
+    /// Where it is requested, while it is.
+    pub(super) on_wire: Option<OnWire>,
     /// The quality it was requested with.
     pub(super) matched: Option<Qos>,
     /// Counts against the open window of its service.
@@ -49,6 +37,15 @@ pub(super) struct Item {
     pub(super) attempts: u32,
     /// The deadline that is in the table of deadlines.
     timer_ms: Option<u64>,
+}
+
+/// Where an item is requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OnWire {
+    pub(super) stream_id: i32,
+    pub(super) service_id: u16,
+    /// Which of all requests of the connection it is.
+    pub(super) request: u64,
 }
 
 /// What the user asked for, but the service.
@@ -114,13 +111,18 @@ pub(super) struct Items {
     next_order: u64,
     /// Deadlines in milliseconds, each with the place of its item.
     timers: BTreeSet<(u64, u32)>,
-    /// Places whose stream ids rest, with the time of their release.
-    resting: VecDeque<(u64, u32)>,
+    /// The stream ids of the connection.
+    pub(super) streams: Streams,
 }
 
 impl Items {
-    pub(super) const fn new() -> Self {
-        Self { slab: Slab::new(), next_order: 0, timers: BTreeSet::new(), resting: VecDeque::new() }
+    pub(super) fn new() -> Self {
+        Self {
+            slab: Slab::new(),
+            next_order: 0,
+            timers: BTreeSet::new(),
+            streams: Streams::default(),
+        }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -128,76 +130,58 @@ impl Items {
     }
 
     /// Adds an item.
-    pub(super) fn add(
-        &mut self,
-        now_ms: u64,
-        wish: Wish,
-        service: usize,
-        options: StreamOptions,
-    ) -> Handle {
-        self.release_rested(now_ms);
-        let item = self.item(wish, service, options);
-        Handle(self.slab.insert(item))
-    }
-
-    /// Adds the stream of a batch and its items, on stream ids in a row.
-    pub(super) fn add_batch(
-        &mut self,
-        now_ms: u64,
-        wishes: Vec<Wish>,
-        service: usize,
-        options: StreamOptions,
-    ) -> Vec<Handle> {
-        self.release_rested(now_ms);
-        let first = self.slab.reserve_run(wishes.len() as u32);
-        let mut handles = Vec::with_capacity(wishes.len());
-        for (index, wish) in (first..).zip(wishes) {
-            let mut item = self.item(wish, service, options);
-            item.is_batch = handles.is_empty();
-            handles.push(Handle(self.slab.fill(index, item)));
-        }
-        handles
-    }
-
-    fn release_rested(&mut self, now_ms: u64) {
-        while self.resting.front().is_some_and(|(release_ms, _)| *release_ms <= now_ms) {
-            if let Some((_, index)) = self.resting.pop_front() {
-                self.slab.release(index);
-            }
-        }
-    }
-
-    fn item(&mut self, wish: Wish, service: usize, options: StreamOptions) -> Item {
+    pub(super) fn add(&mut self, wish: Wish, service: usize, options: StreamOptions) -> Handle {
         let order = self.next_order;
         self.next_order += 1;
-        Item {
+        Handle(self.slab.insert(Item {
             is_view_new: wish.view.is_some(),
             wish,
             stream: ConsumerStream::new(options),
             order,
             service,
-            service_id: None,
-            is_batch: false,
+            on_wire: None,
             matched: None,
             is_counted: false,
             told: None,
             group: None,
             attempts: 0,
             timer_ms: None,
-        }
+        }))
     }
 
-    /// Takes an item out. `may_follow`: messages of the provider may still be
-    /// on their way.
-    pub(super) fn remove(&mut self, now_ms: u64, handle: Handle, may_follow: bool) {
-        let Some(item) = self.slab.take(handle.0) else { return };
+    /// Takes an item out.
+    pub(super) fn remove(&mut self, now_ms: u64, handle: Handle) {
+        self.leave_wire(now_ms, handle, true);
+        let Some(item) = self.slab.remove(handle.0) else { return };
         if let Some(timer_ms) = item.timer_ms {
             self.timers.remove(&(timer_ms, handle.0.index));
         }
-        match may_follow {
-            true => self.resting.push_back((now_ms + STREAM_ID_REST_MS, handle.0.index)),
-            false => self.slab.release(handle.0.index),
+    }
+
+    /// The request of an item is over; `rests`: messages for it may follow.
+    pub(super) fn leave_wire(&mut self, now_ms: u64, handle: Handle, rests: bool) {
+        let on_wire = self.get_mut(handle).and_then(|item| item.on_wire.take());
+        if let Some(on_wire) = on_wire {
+            self.streams.give_back(now_ms, on_wire.stream_id, rests);
         }
+    }
+
+    /// The request of an item got its image.
+    pub(super) fn answered(&mut self, handle: Handle) {
+        if let Some(on_wire) = self.get(handle).and_then(|item| item.on_wire) {
+            self.streams.answered(on_wire.request);
+        }
+    }
+
+    /// The connection is lost, and with it all streams.
+    pub(super) fn connection_lost(&mut self) {
+        let keys: Vec<_> = self.slab.keys().collect();
+        for key in keys {
+            if let Some(item) = self.slab.get_mut(key) {
+                item.on_wire = None;
+            }
+        }
+        self.streams.clear();
     }
 
     #[inline]
@@ -208,18 +192,6 @@ impl Items {
     #[inline]
     pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut Item> {
         self.slab.get_mut(handle.0)
-    }
-
-    /// The item of a stream.
-    #[inline]
-    pub(super) fn of_stream(&self, stream_id: i32) -> Option<Handle> {
-        let index = u32::try_from(stream_id.checked_sub(FIRST_ITEM_STREAM)?).ok()?;
-        self.slab.key_at(index).map(Handle)
-    }
-
-    #[inline]
-    pub(super) const fn stream_of(handle: Handle) -> i32 {
-        handle.0.index as i32 + FIRST_ITEM_STREAM
     }
 
     /// All items, in the order they were opened in.

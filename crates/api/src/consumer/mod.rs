@@ -11,6 +11,7 @@ mod requests;
 mod session;
 mod shell;
 mod spec;
+mod streams;
 
 pub use config::{ConsumerConfig, DictionarySource};
 pub use core::{ConsumerCore, ConsumerInput, ConsumerOutputs};

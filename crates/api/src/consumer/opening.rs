@@ -3,7 +3,6 @@
 
 use tapeline_channel::Sent;
 use tapeline_omm::batch::BATCH_DONE;
-use tapeline_omm::directory::Directory;
 use tapeline_omm::login::BatchSupport;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
@@ -11,9 +10,8 @@ use tapeline_omm::state::{is_final, usual};
 use tapeline_omm::stream::{ConsumerStream, Deliver, ToProvider};
 use tapeline_rwf::{CloseMsg, EncodeError, Qos, State, StatusMsg};
 
-use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, Run, ms};
-use super::items::{Item, Items, Wish};
-use super::queues::ServiceQueue;
+use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, Run, SentBatch, ms};
+use super::items::{Item, OnWire, Wish};
 use super::session::has_window;
 use super::spec::Handle;
 
@@ -42,13 +40,17 @@ impl ConsumerCore {
             Err(usual::SERVICE_NOT_UP) => return Err(Obstacle::Service(usual::SERVICE_NOT_UP)),
             Err(why) => return Err(Obstacle::Item(why)),
         };
-        let has_room =
-            |directory: &Directory| in_window < ServiceQueue::open_window(directory, service_id);
         let is_limited = self.config.obey_open_window && has_window(wish.domain);
-        match is_limited && !has_room(&self.directory) {
+        match is_limited && in_window >= self.open_window(service_id) {
             true => Err(Obstacle::Window),
             false => Ok((service_id, qos)),
         }
+    }
+
+    /// How many images of a service may be on their way.
+    fn open_window(&self, service_id: u16) -> u64 {
+        let load = self.directory.service(service_id).and_then(|service| service.load.as_ref());
+        load.and_then(|load| load.open_window).unwrap_or(u64::MAX)
     }
 }
 
@@ -61,8 +63,8 @@ impl Run<'_> {
         }
         while let Some(fresh) = self.core.fresh.pop_front() {
             match fresh {
-                Fresh::One(handle) => self.core.sync(handle),
-                Fresh::Batch { base, count } => self.open_batch(base, count),
+                Fresh::One(handle) => self.core.sync(self.now, handle),
+                Fresh::Batch(handles) => self.open_batch(handles),
             }
         }
         while let Some(queue) = self.core.queues.next_dirty() {
@@ -116,59 +118,59 @@ impl Run<'_> {
                 self.tell_status(handle, state);
             }
             if is_over {
-                self.core.forget(self.now, handle, false);
+                self.core.forget(self.now, handle);
             }
         }
     }
 
     fn request(&mut self, handle: Handle, service_id: u16, qos: Option<Qos>) {
-        if let Some(to_provider) = self.core.start(ms(self.now), handle, service_id, qos) {
+        let (stream_id, request) = self.core.items.streams.take(ms(self.now), handle);
+        let on_wire = OnWire { stream_id, service_id, request };
+        if let Some(to_provider) = self.core.start(ms(self.now), handle, on_wire, qos) {
             self.core.send_item(self.out, handle, to_provider);
-            self.core.sync(handle);
+            self.core.sync(self.now, handle);
         }
     }
 
     /// Requests a batch as one, if the server takes batches and all of it can
     /// be requested now; otherwise one by one.
-    fn open_batch(&mut self, base: Handle, count: u32) {
-        let streams: Vec<_> = (1..=count).filter_map(|at| self.core.behind(base, at)).collect();
-        let Some(admitted) = self.core.admit_batch(&streams, count) else {
-            self.core.forget(self.now, base, false);
-            for handle in streams {
-                self.core.sync(handle);
+    fn open_batch(&mut self, mut handles: Vec<Handle>) {
+        handles.retain(|handle| self.core.items.get(*handle).is_some());
+        let Some((service_id, qos)) = self.core.admit_batch(&handles) else {
+            for handle in handles {
+                self.core.sync(self.now, handle);
             }
             return;
         };
-        let (service_id, qos) = admitted;
-        for handle in &streams {
-            let _ = self.core.start(ms(self.now), *handle, service_id, qos);
+        let base = self.core.items.streams.take_run(ms(self.now), handles.len() as u32);
+        for (stream_id, handle) in (base + 1..).zip(&handles) {
+            let (stream_id, request) = self.core.items.streams.assign(stream_id, *handle);
+            let on_wire = OnWire { stream_id, service_id, request };
+            // The batch is the request.
+            let _ = self.core.start(ms(self.now), *handle, on_wire, qos);
         }
-        self.core.batches.push((base, count));
-        match self.core.send_batch(self.out, base, &streams, service_id, qos) {
+        match self.core.send_batch(self.out, base, &handles, service_id, qos) {
             Ok(sent) => self.core.note_sent(sent),
             Err(error) => self.core.note_error(&error),
         }
-        for handle in streams {
-            self.core.sync(handle);
+        for handle in &handles {
+            self.core.sync(self.now, *handle);
         }
+        self.core.batches.push(SentBatch { stream_id: base, items: handles });
     }
 
-    /// Whether a status is the answer to a batch. One that was refused is asked
-    /// for again, one by one.
-    pub(super) fn batch_status(&mut self, base: Handle, status: &StatusMsg<'_>) -> bool {
-        let Some(at) = self.core.batches.iter().position(|(handle, _)| *handle == base) else {
-            return false;
-        };
-        let Some(state) = status.state.filter(|state| is_final(state.stream)) else {
-            return true;
-        };
-        let (_, count) = self.core.batches.swap_remove(at);
-        self.core.forget(self.now, base, false);
+    /// The answer to a batch, if it is one. The items of a batch that was
+    /// refused are asked for again, one by one.
+    pub(super) fn batch_status(&mut self, status: &StatusMsg<'_>) {
+        let is_it = |batch: &SentBatch| batch.stream_id == status.stream_id;
+        let Some(at) = self.core.batches.iter().position(is_it) else { return };
+        let Some(state) = status.state.filter(|state| is_final(state.stream)) else { return };
+        let batch = self.core.batches.swap_remove(at);
+        self.core.items.streams.give_back(ms(self.now), batch.stream_id, true);
         if state.data == BATCH_DONE.data && state.code == BATCH_DONE.code {
-            return true;
+            return;
         }
-        for at in 1..=count {
-            let Some(handle) = self.core.behind(base, at) else { continue };
+        for handle in batch.items {
             let Some(item) = self.core.items.get(handle) else { continue };
             let (streaming, private) = (item.wish.streaming, item.wish.private);
             let options = self.core.stream_options(streaming, private);
@@ -176,10 +178,9 @@ impl Run<'_> {
                 && item.stream.awaits_image()
             {
                 item.stream = ConsumerStream::new(options);
-                self.core.sync(handle);
+                self.core.sync(self.now, handle);
             }
         }
-        true
     }
 }
 
@@ -189,7 +190,7 @@ impl ConsumerCore {
         &mut self,
         now_ms: u64,
         handle: Handle,
-        service_id: u16,
+        on_wire: OnWire,
         qos: Option<Qos>,
     ) -> Option<ToProvider> {
         let item = self.items.get(handle)?;
@@ -205,15 +206,10 @@ impl ConsumerCore {
         if is_paused {
             let _ = item.stream.pause(now_ms);
         }
-        item.service_id = Some(service_id);
+        item.on_wire = Some(on_wire);
         item.matched = qos;
         item.told = None;
         item.stream.request(now_ms).send
-    }
-
-    /// The item so many places behind another.
-    fn behind(&self, base: Handle, at: u32) -> Option<Handle> {
-        self.items.of_stream(Items::stream_of(base).checked_add(i32::try_from(at).ok()?)?)
     }
 
     /// Sends what the stream of an item wants to be sent; nothing for an item
@@ -226,8 +222,7 @@ impl ConsumerCore {
     ) {
         let honours_views = self.features.honours_views();
         let Some(item) = self.items.get_mut(handle) else { return };
-        let Some(service_id) = item.service_id else { return };
-        let stream_id = Items::stream_of(handle);
+        let Some(OnWire { stream_id, service_id, .. }) = item.on_wire else { return };
         let encoded = match to_provider {
             ToProvider::Close => {
                 let msg = CloseMsg::new(item.wish.domain, stream_id);
@@ -263,17 +258,17 @@ impl ConsumerCore {
     }
 
     /// The service and the quality of a batch, if it can be requested as one.
-    fn admit_batch(&self, streams: &[Handle], count: u32) -> Option<(u16, Option<Qos>)> {
-        let is_whole = streams.len() == count as usize;
+    fn admit_batch(&self, handles: &[Handle]) -> Option<(u16, Option<Qos>)> {
         let takes_batches = self.features.batches().contains(BatchSupport::REQUESTS);
-        let first: &Item = self.items.get(*streams.first()?)?;
-        let is_paused = first.stream.is_paused();
-        if !is_whole || !takes_batches || is_paused {
+        let are_paused =
+            |handle: &Handle| self.items.get(*handle).is_some_and(|item| item.stream.is_paused());
+        if !takes_batches || handles.iter().any(are_paused) {
             return None;
         }
+        let first = self.items.get(*handles.first()?)?;
         let queue = first.service;
         // The last of them needs room in the window too.
-        let in_window = self.queues.get(queue).in_window.saturating_add(u64::from(count) - 1);
+        let in_window = self.queues.get(queue).in_window.saturating_add(handles.len() as u64 - 1);
         if !self.queues.get(queue).waiting.is_empty() {
             return None;
         }
@@ -283,23 +278,23 @@ impl ConsumerCore {
     fn send_batch(
         &mut self,
         out: &mut dyn ConsumerOutputs,
-        base: Handle,
-        streams: &[Handle],
+        base: i32,
+        handles: &[Handle],
         service_id: u16,
         qos: Option<Qos>,
     ) -> Result<Sent, EncodeError> {
         let honours_views = self.features.honours_views();
-        let names: Vec<&[u8]> = streams
+        let names: Vec<&[u8]> = handles
             .iter()
             .filter_map(|handle| self.items.get(*handle))
             .map(|item| item.wish.name.as_bytes())
             .collect();
-        let Some(item) = streams.first().and_then(|handle| self.items.get(*handle)) else {
+        let Some(item) = handles.first().and_then(|handle| self.items.get(*handle)) else {
             return Ok(Sent::Queued);
         };
         let mut request = ItemRequest {
             qos: qos.map_or(QosWish::Best, QosWish::Exact),
-            ..item.wish.request(Items::stream_of(base), service_id)
+            ..item.wish.request(base, service_id)
         };
         request.key.name = None;
         request.key.name_type = None;

@@ -52,12 +52,6 @@ impl ServiceQueue {
             ServiceName::Id(_) => None,
         }
     }
-
-    /// How many images may be on their way.
-    pub(super) fn open_window(directory: &Directory, service_id: u16) -> u64 {
-        let load = directory.service(service_id).and_then(|service| service.load.as_ref());
-        load.and_then(|load| load.open_window).unwrap_or(u64::MAX)
-    }
 }
 
 impl Queues {

@@ -7,12 +7,13 @@ use tapeline_omm::directory::Directory;
 use tapeline_omm::login::LoginFeatures;
 use tapeline_omm::stream::ToProvider;
 use tapeline_rssl::Time;
-use tapeline_rwf::{AckMsg, CloseMsg, Domain, MsgKey, PostMsg};
+use tapeline_rwf::{AckMsg, CloseMsg, Domain, MsgKey, PostFlags, PostMsg};
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, ms};
-use super::items::{Items, LOGIN_STREAM, Wish};
+use super::items::Wish;
 use super::spec::{Handle, ItemChange, ItemInfo, ItemSpec, ServiceRef};
-use crate::{ApiError, Flow, GenericHead, Payload, PostHead};
+use super::streams::LOGIN_STREAM;
+use crate::{ApiError, Flow, GenericHead, Login, Payload, PostHead};
 
 /// The longest batch that goes into one request, in bytes of names.
 const MAX_BATCH_BYTES: usize = 32_000;
@@ -76,16 +77,9 @@ impl<'c> Requests<'c> {
             }
             return;
         }
-        // The batch has a stream of its own, and its items those behind it.
-        let options = self.core.stream_options(spec.streaming, spec.private);
-        let service = self.core.queues.of(spec.service);
-        let wishes = core::iter::once("").chain(names.iter().copied());
-        let wishes = wishes.map(|name| Wish::of(spec, name)).collect();
-        let streams = self.core.items.add_batch(ms(self.now), wishes, service, options);
-        if let [base, items @ ..] = &streams[..] {
-            self.core.fresh.push_back(Fresh::Batch { base: *base, count: names.len() as u32 });
-            handles.extend_from_slice(items);
-        }
+        let batch: Vec<_> = names.iter().map(|name| self.add(spec, name)).collect();
+        handles.extend_from_slice(&batch);
+        self.core.fresh.push_back(Fresh::Batch(batch));
     }
 
     fn check_limit(&self, more: usize) -> Result<(), ApiError> {
@@ -101,7 +95,7 @@ impl<'c> Requests<'c> {
         let service = self.core.queues.of(spec.service);
         let wish = Wish::of(spec, name);
         let now_ms = ms(self.now);
-        let handle = self.core.items.add(now_ms, wish, service, options);
+        let handle = self.core.items.add(wish, service, options);
         if spec.paused
             && let Some(item) = self.core.items.get_mut(handle)
         {
@@ -115,11 +109,10 @@ impl<'c> Requests<'c> {
     pub fn close(&mut self, handle: Handle) {
         let Some(item) = self.core.items.get_mut(handle) else { return };
         let reaction = item.stream.close();
-        let is_on_wire = reaction.send.is_some();
         if let Some(to_provider) = reaction.send {
             self.send_item(handle, to_provider);
         }
-        self.core.forget(self.now, handle, is_on_wire);
+        self.core.forget(self.now, handle);
     }
 
     /// Changes view or priority of an item, or asks for an image. While an
@@ -166,7 +159,7 @@ impl<'c> Requests<'c> {
         if let Some(to_provider) = to_provider {
             self.send_item(handle, to_provider);
         }
-        self.core.sync(handle);
+        self.core.sync(self.now, handle);
     }
 
     fn send_item(&mut self, handle: Handle, to_provider: ToProvider) {
@@ -184,13 +177,11 @@ impl<'c> Requests<'c> {
         payload: &(impl Payload + ?Sized),
     ) -> Result<u32, ApiError> {
         let item = self.core.items.get(handle).ok_or(ApiError::Void)?;
-        if !item.stream.is_on_wire() {
-            return Err(ApiError::NotConnected);
-        }
-        let (domain, stream_id) = (item.wish.domain, Items::stream_of(handle));
+        let stream_id = item.on_wire.ok_or(ApiError::NotConnected)?.stream_id;
+        let domain = item.wish.domain;
         let post_id = self.post_id(head)?;
         let msg = head.msg(domain, stream_id, post_id, self.core.config.post_user_info);
-        self.send_post(&msg, payload)?;
+        self.send_post(Some(handle), &msg, payload)?;
         Ok(post_id)
     }
 
@@ -219,7 +210,7 @@ impl<'c> Requests<'c> {
             key: Some(MsgKey::item(service_id, name)),
             ..head.msg(domain, LOGIN_STREAM, post_id, user_info)
         };
-        self.send_post(&msg, payload)?;
+        self.send_post(None, &msg, payload)?;
         Ok(post_id)
     }
 
@@ -238,6 +229,7 @@ impl<'c> Requests<'c> {
 
     fn send_post(
         &mut self,
+        handle: Option<Handle>,
         msg: &PostMsg<'_>,
         payload: &(impl Payload + ?Sized),
     ) -> Result<(), ApiError> {
@@ -246,9 +238,12 @@ impl<'c> Requests<'c> {
             payload.write(encoder.begin(&(*msg).into(), payload.data_type())?)
         });
         let sent = encoded.map_err(ApiError::from).and_then(|(sent, len)| Flow::of(sent, len));
+        let ack_id = msg.post_id.unwrap_or_default();
+        if sent.is_ok() && msg.flags.contains(PostFlags::ACK) {
+            self.core.posted.insert((ack_id, msg.seq_num), handle);
+        }
         if sent.is_err() {
             // Nothing waits for the ack of what was not sent.
-            let ack_id = msg.post_id.unwrap_or_default();
             let ack = AckMsg::new(msg.domain, msg.stream_id);
             self.core.posts.acked(&AckMsg { ack_id, seq_num: msg.seq_num, ..ack });
         }
@@ -265,14 +260,34 @@ impl<'c> Requests<'c> {
         payload: &(impl Payload + ?Sized),
     ) -> Result<(), ApiError> {
         let item = self.core.items.get(handle).ok_or(ApiError::Void)?;
-        if !item.stream.is_on_wire() {
-            return Err(ApiError::NotConnected);
-        }
-        let msg = head.msg(item.wish.domain, Items::stream_of(handle));
+        let stream_id = item.on_wire.ok_or(ApiError::NotConnected)?.stream_id;
+        let msg = head.msg(item.wish.domain, stream_id);
         let (sent, len) = self.core.send(self.out, |encoder| {
             payload.write(encoder.begin(&msg.into(), payload.data_type())?)
         })?;
         Flow::of(sent, len).map(drop)
+    }
+
+    /// Changes the login, as when a token is about to expire: on the open login
+    /// stream if there is one, and for every later connection.
+    ///
+    /// Errors: the login changes more than a reissue may
+    /// ([`ApiError::Login`]).
+    pub fn change_login(&mut self, login: Login) -> Result<(), ApiError> {
+        let request = login.request(LOGIN_STREAM);
+        self.core.config.login.request(LOGIN_STREAM).check_reissue(&request)?;
+        self.core.config.login = login;
+        let is_logged_in = matches!(
+            self.core.phase,
+            Phase::Directory { .. } | Phase::Dictionary { .. } | Phase::Ready
+        );
+        if is_logged_in {
+            match self.core.send(self.out, |encoder| request.encode(encoder)) {
+                Ok((sent, _)) => self.core.note_sent(sent),
+                Err(error) => self.core.note_error(&error),
+            }
+        }
+        Ok(())
     }
 
     /// Logs out and closes the connection; nothing is tried again. Items are
@@ -285,7 +300,7 @@ impl<'c> Requests<'c> {
             self.core.phase = Phase::Over;
         }
         for handle in self.core.items.in_order() {
-            self.core.forget(self.now, handle, false);
+            self.core.forget(self.now, handle);
         }
         self.core.fresh.clear();
     }
@@ -320,10 +335,10 @@ impl<'c> Requests<'c> {
         let item = self.core.items.get(handle)?;
         Some(ItemInfo {
             service_name: self.core.queues.get(item.service).name(),
-            service_id: item.service_id,
+            service_id: item.on_wire.map(|on_wire| on_wire.service_id),
             name: &item.wish.name,
             domain: item.wish.domain,
-            stream_id: Items::stream_of(handle),
+            stream_id: item.on_wire.map_or(0, |on_wire| on_wire.stream_id),
         })
     }
 }

@@ -9,8 +9,9 @@ use tapeline_rwf::{Domain, Msg, RefreshFlags, State, StreamState};
 use super::config::DictionarySource;
 use super::core::{Phase, Run, ms};
 use super::event::ConsumerEvent;
-use super::items::{DIRECTORY_STREAM, Item, LOGIN_STREAM};
+use super::items::Item;
 use super::spec::Handle;
+use super::streams::{DIRECTORY_STREAM, LOGIN_STREAM};
 
 impl Run<'_> {
     pub(super) fn opened(&mut self) {
@@ -42,9 +43,7 @@ impl Run<'_> {
         self.tell(ConsumerEvent::Down { server, reason, recovers: next.is_some() });
         self.core.download.restart();
         self.core.broken = None;
-        for (base, _) in core::mem::take(&mut self.core.batches) {
-            self.core.forget(self.now, base, false);
-        }
+        self.core.batches.clear();
         let changes = self.core.directory.clear();
         if !changes.is_empty() {
             self.tell(ConsumerEvent::Directory { changes: &changes });
@@ -179,7 +178,7 @@ impl Run<'_> {
             match change {
                 DirectoryChange::Deleted { service_id, .. } => self.service_lost(*service_id),
                 DirectoryChange::ServiceStatus { service_id, state } => {
-                    self.fan_state(state, |item| item.service_id == Some(*service_id));
+                    self.fan_state(state, |item| item.is_of_service(*service_id));
                 }
                 DirectoryChange::GroupStatus { group, state } => {
                     self.fan_state(state, |item| item.is_of_group(group));
@@ -200,7 +199,7 @@ impl Run<'_> {
     }
 
     fn service_lost(&mut self, service_id: u16) {
-        for handle in self.items_where(|item| item.service_id == Some(service_id)) {
+        for handle in self.items_where(|item| item.is_of_service(service_id)) {
             let Some(item) = self.core.items.get_mut(handle) else { continue };
             let reaction = item.stream.service_lost();
             self.react(handle, reaction, None);
@@ -225,8 +224,12 @@ impl Run<'_> {
 }
 
 impl Item {
+    fn is_of_service(&self, service_id: u16) -> bool {
+        self.on_wire.is_some_and(|on_wire| on_wire.service_id == service_id)
+    }
+
     fn is_of_group(&self, group: &ServiceGroup) -> bool {
-        self.service_id == Some(group.service_id) && self.group.as_ref() == Some(&group.group)
+        self.is_of_service(group.service_id) && self.group.as_ref() == Some(&group.group)
     }
 
     /// Keeps the group that a message puts the item in: an image when it is

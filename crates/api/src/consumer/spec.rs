@@ -156,6 +156,6 @@ pub struct ItemInfo<'a> {
     pub name: &'a Text,
     /// Domain.
     pub domain: Domain,
-    /// Its stream on this connection.
+    /// Its stream on this connection; 0 while it is not requested.
     pub stream_id: i32,
 }
