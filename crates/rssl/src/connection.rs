@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::compression::Compressor;
@@ -146,7 +147,28 @@ impl Connection {
     ///
     /// After [`Event::Closed`] there are no more events; the shell sends what
     /// is left until [`is_finished`](Self::is_finished) and closes the socket.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event<'_>> {
+        match self.next_packed() {
+            Some(message) => Some(Event::Message(self.input.slice(message))),
+            None => self.poll_any_event(),
+        }
+    }
+
+    /// The next message of a packed frame that is being taken apart, which is
+    /// how nearly all messages come. `None` leaves everything as it was.
+    #[inline]
+    fn next_packed(&mut self) -> Option<Range<usize>> {
+        let State::Active(receiver) = &mut self.state else { return None };
+        if self.closing.is_some() || self.sender.has_failed() {
+            return None;
+        }
+        let message = receiver.next_packed(&mut self.input)?;
+        self.counters.messages_received += 1;
+        Some(message)
+    }
+
+    fn poll_any_event(&mut self) -> Option<Event<'_>> {
         match self.advance() {
             Ok(None) => None,
             Ok(Some(Found::Connected)) => self.negotiated.as_deref().map(Event::Connected),
@@ -352,6 +374,7 @@ impl Connection {
     /// The frame goes out when it is full, or at [`flush`](Self::flush). A
     /// message beyond [`pack_limit`](Self::pack_limit) is for
     /// [`send_parts`](Self::send_parts), which takes the patch as a part.
+    #[inline]
     pub fn pack(&mut self, priority: Priority, message: &[u8]) -> Result<&mut [u8], SendError> {
         let copy = self.sender.pack(priority, message.len())?;
         copy.copy_from_slice(message);

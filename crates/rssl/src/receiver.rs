@@ -131,6 +131,23 @@ impl Receiver {
         }
     }
 
+    /// The next message of the packed body at the head of the receive buffer.
+    /// `None` when there is no such body, when it ends, and when it is broken,
+    /// which is for [`Self::next`] to tell.
+    #[inline]
+    pub(crate) fn next_packed(&mut self, input: &mut Input) -> Option<Range<usize>> {
+        let Unpacking::Input { left } = self.unpacking else { return None };
+        let [high, low, rest @ ..] = input.ready().get(..left)? else { return None };
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        if length == 0 || length > rest.len() {
+            return None;
+        }
+        self.reassembly.release();
+        self.unpacking = Unpacking::Input { left: left - 2 - length };
+        let packed = input.take(2 + length);
+        Some(packed.start + 2..packed.end)
+    }
+
     fn frame(&mut self, input: &mut Input, length: usize) -> Result<Received, CloseReason> {
         let header = FrameHeader::parse(&input.ready()[..length], self.version)?;
         let is_ping = header.is_ping(length);

@@ -112,6 +112,11 @@ impl Sender {
         if self.failed { Some(CloseReason::Compressor) } else { None }
     }
 
+    /// Whether there is a [`Self::failure`].
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
     /// The longest message that can be packed.
     pub(crate) const fn pack_limit(&self) -> usize {
         self.pack_limit.saturating_sub(2)
@@ -165,6 +170,7 @@ impl Sender {
     }
 
     /// Room for a message of exactly `length` bytes in a packed frame.
+    #[inline]
     pub(crate) fn pack(
         &mut self,
         priority: Priority,
@@ -192,6 +198,7 @@ impl Sender {
     ///
     /// A frame is admitted with all that it may hold, so that the messages
     /// packed into it cost no more than their copy.
+    #[inline]
     fn make_room(&mut self, priority: Priority, length: usize) -> Result<(), SendError> {
         if self.packing[priority.index()] {
             let used = self.output.queue(priority).open_bytes() - self.packed_start();
@@ -199,6 +206,11 @@ impl Sender {
                 return Ok(());
             }
         }
+        self.begin_packed(priority, length)
+    }
+
+    #[cold]
+    fn begin_packed(&mut self, priority: Priority, length: usize) -> Result<(), SendError> {
         self.check_length(length, self.pack_limit())?;
         self.seal_packed(priority);
         self.check_room(self.pack_limit + FRAME_OVERHEAD_BYTES)?;
