@@ -50,6 +50,7 @@ if [ ${#tests[@]} -gt 0 ]; then
 fi
 
 cd "$here"
+mkdir -p target
 rm -rf target/surefire-reports
 # Maven asks its repository even for what it has: offline first. What offline cannot be had shows
 # by the absence of reports.
@@ -63,5 +64,9 @@ if ! compgen -G 'target/surefire-reports/TEST-*.xml' >/dev/null; then
     cat target/maven.log >&2
     exit 1
 fi
-python3 "$here/summary.py" target/surefire-reports || status=1
+if ! python3 "$here/summary.py" target/surefire-reports; then
+    status=1
+elif [ $status -ne 0 ]; then
+    grep '^\[ERROR\]' target/maven.log >&2
+fi
 exit $status

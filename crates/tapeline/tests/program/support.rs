@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// `tapeline` with arguments.
@@ -48,7 +49,7 @@ pub(crate) fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A process that goes on until it is ended; killed if the test forgets.
+/// A process that goes on until it is ended, at the latest when it is dropped.
 pub(crate) struct Running {
     child: Child,
     stderr: BufReader<std::process::ChildStderr>,
@@ -105,9 +106,7 @@ impl Running {
 
     /// Sends SIGTERM and waits for the end: its exit status, the rest of the log.
     pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
-        assert!(killed.success());
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
         let status = self.child.wait().expect("the program ends");
         let mut log = String::new();
         let _ = std::io::Read::read_to_string(&mut self.stderr, &mut log);
@@ -117,7 +116,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        // A process that is killed leaves its shared memory behind.
+        let signal = if std::thread::panicking() { Signal::KILL } else { Signal::TERM };
+        let _ = kill_process(Pid::from_child(&self.child), signal);
         let _ = self.child.wait();
     }
 }

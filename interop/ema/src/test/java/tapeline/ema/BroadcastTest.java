@@ -15,27 +15,28 @@ import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** An EMA non-interactive provider publishes into the hub, EMA consumers read at the server. */
 @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
 class BroadcastTest {
+    @RegisterExtension
+    final Logs logs = new Logs();
+
     private Tapeline tapeline;
     private Broadcaster broadcaster;
     private Consumer consumer;
 
     @BeforeEach
     void start() {
-        tapeline = Tapeline.run();
+        tapeline = logs.of(Tapeline.run());
     }
 
     @AfterEach
-    void stop(TestInfo test) {
-        // Shown by the report only when the test failed.
-        System.out.println(test.getDisplayName() + ": " + tapeline.log());
+    void stop() {
         if (consumer != null) {
             consumer.close();
         }

@@ -30,7 +30,7 @@ final class Broadcaster implements AutoCloseable {
         ElementList provider = Settings.elements(
                 "Channel", "Channel", "Directory", "Directory", "ReconnectAttemptLimit", -1, "ReconnectMinDelay", 100,
                 "ReconnectMaxDelay", 300, "LoginRequestTimeOut", 15_000);
-        Settings.trace(provider);
+        Settings.common(provider);
         ElementList channel = Settings.elements(
                 "ChannelType", "ChannelType::RSSL_SOCKET",
                 "CompressionType", compression.ema(),

@@ -7,6 +7,7 @@ import com.refinitiv.ema.access.EmaFactory;
 import com.refinitiv.ema.rdm.EmaRdm;
 import java.util.List;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -14,6 +15,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(60)
 class CompressionTest {
     private static final int FRAGMENT_BYTES = 600;
+
+    @RegisterExtension
+    final Logs logs = new Logs();
 
     @ParameterizedTest
     @EnumSource(Settings.Compression.class)
@@ -24,25 +28,18 @@ class CompressionTest {
                 Tapeline tapeline = Market.DIRECT ? null : start(compression, upstream.port());
                 Tap downstream = new Tap(Market.DIRECT ? port : tapeline.consumerPort());
                 Consumer consumer = new Consumer(compression, downstream.port())) {
-            try {
-                read(source, consumer);
-                expect(compression, downstream);
-                if (!Market.DIRECT) {
-                    expect(compression, upstream);
-                }
-            } catch (AssertionError e) {
-                if (!Market.DIRECT) {
-                    System.out.println(tapeline.log());
-                }
-                throw e;
+            read(source, consumer);
+            expect("server", compression, downstream);
+            if (!Market.DIRECT) {
+                expect("source", compression, upstream);
             }
         }
     }
 
     /** The hub asks its provider for compression only if its configuration says so. */
-    private static Tapeline start(Settings.Compression compression, int source) {
+    private Tapeline start(Settings.Compression compression, int source) {
         String name = compression.name().toLowerCase(java.util.Locale.ROOT);
-        return Tapeline.run(
+        return logs.of(Tapeline.run(
                 """
                 [server]
                 fragment-bytes = %d
@@ -50,7 +47,7 @@ class CompressionTest {
                 hosts = ["127.0.0.1:%d"]
                 compression = "%s"
                 """
-                        .formatted(FRAGMENT_BYTES, source, name));
+                        .formatted(FRAGMENT_BYTES, source, name)));
     }
 
     private static void read(Source source, Consumer consumer) {
@@ -72,9 +69,9 @@ class CompressionTest {
         }
     }
 
-    private static void expect(Settings.Compression compression, Tap wire) {
-        assertEquals(compression.ordinal(), wire.compression());
-        assertEquals(FRAGMENT_BYTES, wire.fragmentBytes());
+    private static void expect(String side, Settings.Compression compression, Tap wire) {
+        assertEquals(compression.ordinal(), wire.compression(), side);
+        assertEquals(FRAGMENT_BYTES, wire.fragmentBytes(), side);
         List<Tap.Frame> frames = wire.frames();
         assertTrue(frames.size() > 100, frames.size() + " frames");
         boolean compressed = frames.stream().anyMatch(Tap.Frame::compressed);

@@ -17,42 +17,56 @@ final class Consumer implements AutoCloseable {
     static final String POSITION = "127.0.0.1/net";
 
     private static final int REQUEST_TIMEOUT_MS = 15_000;
+    private static final String SOCKET = "RSSL_SOCKET";
+    private static final String WEB_SOCKET = "RSSL_WEBSOCKET";
 
     final OmmConsumer ema;
 
     /** With several ports EMA takes them in turns when a connection fails. */
     Consumer(Settings.Compression compression, int... ports) {
-        this(compression, REQUEST_TIMEOUT_MS, ports);
+        this(SOCKET, compression, REQUEST_TIMEOUT_MS, ports);
     }
 
     /** Without a time-out of requests: EMA's cost of the timers of very many grows with their square. */
     static Consumer ofManyItems(int port) {
-        return new Consumer(Settings.Compression.NONE, 0, new int[] {port});
+        return new Consumer(SOCKET, Settings.Compression.NONE, 0, port);
     }
 
-    private Consumer(Settings.Compression compression, int requestTimeoutMs, int[] ports) {
+    /** RWF in WebSocket frames. */
+    static Consumer overWebSocket(Settings.Compression compression, int port) {
+        return new Consumer(WEB_SOCKET, compression, REQUEST_TIMEOUT_MS, port);
+    }
+
+    private Consumer(String type, Settings.Compression compression, int requestTimeoutMs, int... ports) {
+        Map<String, ElementList> channels = new LinkedHashMap<>();
+        for (int port : ports) {
+            channels.put("Channel" + port, channel(type, compression, port));
+        }
         ema = EmaFactory.createOmmConsumer(EmaFactory.createOmmConsumerConfig()
                 .username(USER)
                 .applicationId("256")
                 .applicationName("interop")
                 .position(POSITION)
                 .consumerName("Consumer")
-                .config(settings(compression, requestTimeoutMs, ports)));
+                .config(settings(channels, requestTimeoutMs)));
     }
 
-    private static com.refinitiv.ema.access.Map settings(
-            Settings.Compression compression, int requestTimeoutMs, int... ports) {
-        Map<String, ElementList> channels = new LinkedHashMap<>();
-        for (int port : ports) {
-            channels.put("Channel" + port, Settings.elements(
-                    "ChannelType", "ChannelType::RSSL_SOCKET",
-                    "CompressionType", compression.ema(),
-                    "CompressionThreshold", 300,
-                    "Host", "127.0.0.1",
-                    "Port", String.valueOf(port),
-                    "ConnectionPingTimeout", 30_000,
-                    "TcpNodelay", 1));
+    private static ElementList channel(String type, Settings.Compression compression, int port) {
+        ElementList channel = Settings.elements(
+                "ChannelType", "ChannelType::" + type,
+                "CompressionType", compression.ema(),
+                "CompressionThreshold", 300,
+                "Host", "127.0.0.1",
+                "Port", String.valueOf(port),
+                "ConnectionPingTimeout", 30_000,
+                "TcpNodelay", 1);
+        if (type.equals(WEB_SOCKET)) {
+            Settings.add(channel, "WsProtocols", "rssl.rwf");
         }
+        return channel;
+    }
+
+    private static com.refinitiv.ema.access.Map settings(Map<String, ElementList> channels, int requestTimeoutMs) {
         ElementList consumer = Settings.elements(
                 "ChannelSet", String.join(",", channels.keySet()),
                 "Dictionary", "Download",
@@ -63,7 +77,7 @@ final class Consumer implements AutoCloseable {
                 "DirectoryRequestTimeOut", 15_000,
                 "DictionaryRequestTimeOut", 15_000,
                 "RequestTimeout", requestTimeoutMs);
-        Settings.trace(consumer);
+        Settings.common(consumer);
         return new Settings()
                 .one("Consumer", "Consumer", consumer)
                 .group("Channel", channels.keySet().iterator().next(), channels)

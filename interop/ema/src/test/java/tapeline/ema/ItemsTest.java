@@ -284,4 +284,63 @@ class ItemsTest {
         assertEquals(Samples.quote("JOIN.N").get(Samples.CURRENCY), image.fields().get(Samples.CURRENCY));
         assertEquals(2, first.events.size(), "the first reader was disturbed: " + first.events.all());
     }
+
+    @Test
+    @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
+    void privateStreamsAreNotShared() {
+        ReqMsg request = Consumer.request(Source.SERVICE, "PRIVATE.N").privateStream(true);
+        Stream first = market.consumer().open(request, "PRIVATE.N, first");
+        Stream second = market.consumer().open(request, "PRIVATE.N, second");
+        assertEquals(Samples.quote("PRIVATE.N"), first.image().payload());
+        assertEquals(Samples.quote("PRIVATE.N"), second.image().payload());
+        assertEquals(2, market.source().openStreams("PRIVATE.N"));
+        market.source().update("PRIVATE.N", 1, Samples.tick(1));
+        assertEquals(Samples.tick(1), first.updateFrom(0).payload());
+        assertEquals(Samples.tick(1), second.updateFrom(0).payload());
+        assertEquals(1, first.events.all(Event::isUpdate).size());
+    }
+
+    @Test
+    void aPausedLoginPausesEverything() {
+        Consumer consumer = market.consumer();
+        Stream login = consumer.login();
+        Stream stream = consumer.open(Source.SERVICE, "PAUSEALL.N");
+        Stream witness = market.consumer().open(Source.SERVICE, "PAUSEALL.N");
+        login.image();
+        stream.image();
+        witness.image();
+        int mark = login.events.size();
+        consumer.ema.reissue(loginAgain().pause(true), login.handle);
+        login.imageFrom(mark);
+        int before = stream.events.size();
+        market.source().update("PAUSEALL.N", 1, Samples.tick(1));
+        witness.updateFrom(0);
+        if (!Market.DIRECT) {
+            // An answer on the same connection: what went before it has arrived.
+            consumer.open(Consumer.request(Source.SERVICE, "BEHIND.N").interestAfterRefresh(false), "BEHIND.N").image();
+            assertEquals(before, stream.events.size(), stream.events.all().toString());
+        }
+        mark = login.events.size();
+        consumer.ema.reissue(loginAgain(), login.handle);
+        login.imageFrom(mark);
+        market.source().update("PAUSEALL.N", 2, Samples.tick(2));
+        stream.events.awaitFrom(before, "the second update", e -> e.isUpdate() && Samples.tick(2).equals(e.payload()));
+        if (!Market.DIRECT) {
+            Event image = stream.imageFrom(before);
+            assertEquals(Samples.tick(1).get(Samples.BID), image.fields().get(Samples.BID));
+        }
+    }
+
+    /** Anew each time: the SDK does not take a pause back. */
+    private static ReqMsg loginAgain() {
+        return EmaFactory.createReqMsg().domainType(EmaRdm.MMT_LOGIN).name(Consumer.USER);
+    }
+
+    @Test
+    void aListOfSymbolsIsAMapOfNames() {
+        ReqMsg request = EmaFactory.createReqMsg().domainType(EmaRdm.MMT_SYMBOL_LIST)
+                .serviceName(Source.SERVICE).name("_ITEMS");
+        Stream stream = market.consumer().open(request, "_ITEMS");
+        assertEquals(Samples.symbols(200), stream.image().payload());
+    }
 }

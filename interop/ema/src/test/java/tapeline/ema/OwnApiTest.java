@@ -14,11 +14,15 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** This project's own consumer and provider, each straight at one of EMA's. */
 @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
 class OwnApiTest {
     private static final ObjectMapper JSON = new ObjectMapper();
+
+    @RegisterExtension
+    final Logs logs = new Logs();
 
     private static JsonNode parse(String line) {
         try {
@@ -37,8 +41,8 @@ class OwnApiTest {
     void ourConsumerReadsAnEmaProvider() {
         int port = Ports.free();
         try (Source source = new Source(port);
-                Tapeline client = Tapeline.printing(
-                        "client", "--server", "127.0.0.1:" + port, "-S", Source.SERVICE, "--json", "OWN.N", "EVERY.OWN")) {
+                Tapeline client = logs.of(Tapeline.printing(
+                        "client", "--server", "127.0.0.1:" + port, "-S", Source.SERVICE, "--json", "OWN.N", "EVERY.OWN"))) {
             JsonNode quote = parse(client.output().await("an image", line -> is(line, "refresh", "OWN.N")));
             assertEquals(Source.SERVICE, quote.path("service").asText());
             assertEquals("OPEN", quote.path("state").path("stream").asText());
@@ -77,8 +81,8 @@ class OwnApiTest {
     void ourConsumerOutlivesAnEmaProvider() {
         int port = Ports.free();
         Source first = new Source(port);
-        try (Tapeline client = Tapeline.printing(
-                "client", "--server", "127.0.0.1:" + port, "-S", Source.SERVICE, "--json", "LIVE.N")) {
+        try (Tapeline client = logs.of(Tapeline.printing(
+                "client", "--server", "127.0.0.1:" + port, "-S", Source.SERVICE, "--json", "LIVE.N"))) {
             client.output().await("an image", line -> is(line, "refresh", "LIVE.N"));
             Watch watch = Watch.start();
             first.close();
@@ -103,9 +107,9 @@ class OwnApiTest {
     void anItemThatIsNotThereEndsOurConsumerWithStatusOne() {
         int port = Ports.free();
         try (Source source = new Source(port);
-                Tapeline client = Tapeline.printing(
+                Tapeline client = logs.of(Tapeline.printing(
                         "client", "--server", "127.0.0.1:" + port, "-S", Source.SERVICE, "--json", "--exit-after-image",
-                        "MISSING.N", "THERE.N")) {
+                        "MISSING.N", "THERE.N"))) {
             assertEquals(1, client.exit());
             JsonNode status = parse(client.output().await("a status", line -> is(line, "status", "MISSING.N")));
             assertEquals(Source.NOT_FOUND, status.path("state").path("text").asText());
@@ -116,7 +120,7 @@ class OwnApiTest {
 
     @Test
     void anEmaConsumerReadsOurProvider() {
-        try (Tapeline source = Tapeline.serving("source", "--listen", "127.0.0.1:0", "-U", "500");
+        try (Tapeline source = logs.of(Tapeline.serving("source", "--listen", "127.0.0.1:0", "-U", "500"));
                 Consumer consumer = new Consumer(Settings.Compression.NONE, source.consumerPort())) {
             Stream stream = consumer.open("SAMPLE", "TAPE1.X");
             Event image = stream.image();
@@ -141,14 +145,14 @@ class OwnApiTest {
     @Test
     void anEmaConsumerFindsOurProviderAgain() {
         int port = Ports.free();
-        Tapeline first = Tapeline.serving("source", "--listen", "127.0.0.1:" + port);
+        Tapeline first = logs.of(Tapeline.serving("source", "--listen", "127.0.0.1:" + port));
         try (Consumer consumer = new Consumer(Settings.Compression.LZ4, port)) {
             Stream stream = consumer.open("SAMPLE", "TAPE1.X");
             stream.image();
             int mark = stream.events.size();
             first.kill();
             stream.stale(mark);
-            try (Tapeline second = Tapeline.serving("source", "--listen", "127.0.0.1:" + port)) {
+            try (Tapeline second = logs.of(Tapeline.serving("source", "--listen", "127.0.0.1:" + port))) {
                 stream.fresh(mark);
                 assertEquals(port, second.consumerPort());
             }

@@ -1,18 +1,17 @@
 package tapeline.ema;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.refinitiv.ema.access.EmaFactory;
 import com.refinitiv.ema.access.OmmState.DataState;
 import com.refinitiv.ema.access.OmmState.StatusCode;
 import com.refinitiv.ema.access.OmmState.StreamState;
 import com.refinitiv.ema.rdm.EmaRdm;
+import com.refinitiv.eta.codec.MsgClasses;
+import com.refinitiv.eta.transport.CompressionTypes;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.function.Predicate;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Trouble at the source: streams go stale and come back on the same handles. */
@@ -22,61 +21,35 @@ class RecoveryTest {
     @RegisterExtension
     final Market market = new Market();
 
-    private static List<Stream> open(Consumer consumer, String prefix, int count) {
-        List<Stream> streams = IntStream.range(0, count)
-                .mapToObj(i -> consumer.open(Source.SERVICE, prefix + i + ".N"))
-                .toList();
-        streams.forEach(Stream::image);
-        return streams;
-    }
-
-    private static List<Integer> marks(List<Stream> streams) {
-        return streams.stream().map(stream -> stream.events.size()).toList();
-    }
-
-    private static List<Event> awaitAll(
-            List<Stream> streams, List<Integer> marks, String what, Predicate<Event> which) {
-        List<Event> events = new ArrayList<>();
-        for (int i = 0; i < streams.size(); i++) {
-            events.add(streams.get(i).events.awaitFrom(marks.get(i), what, which, RETURN));
-        }
-        return events;
-    }
-
     @Test
     void aGroupStatusReachesEveryItemOfTheGroup() {
-        List<Stream> streams = open(market.consumer(), "GROUP", 50);
-        List<Integer> marks = marks(streams);
+        Watchlist items = Watchlist.open(market.consumer(), "GROUP", 50);
         market.source().groupStatus(
                 new Value.State(StreamState.OPEN, DataState.SUSPECT, StatusCode.NONE, "group down"));
-        for (Event event : awaitAll(streams, marks, "OPEN/SUSPECT", e -> e.says(StreamState.OPEN, DataState.SUSPECT))) {
-            assertEquals("group down", event.state().text());
-        }
-        marks = marks(streams);
+        items.awaitStale().forEach(event -> assertEquals("group down", event.state().text()));
+        items.mark();
         market.source().groupStatus(new Value.State(StreamState.OPEN, DataState.OK, StatusCode.NONE, "group up"));
-        awaitAll(streams, marks, "OPEN/OK", e -> e.says(StreamState.OPEN, DataState.OK));
+        items.await("OPEN/OK", e -> e.says(StreamState.OPEN, DataState.OK));
     }
 
     @Test
     void aServiceThatGoesDownIsSeenInDirectoryAndItems() {
         Consumer consumer = market.consumer();
         Stream directory = consumer.directory(EmaRdm.SERVICE_INFO_FILTER | EmaRdm.SERVICE_STATE_FILTER);
-        List<Stream> streams = open(consumer, "SERVICE", 50);
-        List<Integer> marks = marks(streams);
+        Watchlist items = Watchlist.open(consumer, "SERVICE", 50);
         int before = directory.events.size();
         market.source().serviceState(
                 false, new Value.State(StreamState.OPEN, DataState.SUSPECT, StatusCode.NONE, "feed down"));
-        awaitAll(streams, marks, "OPEN/SUSPECT", e -> e.says(StreamState.OPEN, DataState.SUSPECT));
+        items.awaitStale();
         directory.events.awaitFrom(before, "service state 0", e -> serviceState(e) == 0);
-        marks = marks(streams);
+        items.mark();
         int down = directory.events.size();
         market.source().serviceState(
                 true, new Value.State(StreamState.OPEN, DataState.OK, StatusCode.NONE, "feed up"));
-        awaitAll(streams, marks, "OPEN/OK", e -> e.says(StreamState.OPEN, DataState.OK));
+        items.await("OPEN/OK", e -> e.says(StreamState.OPEN, DataState.OK));
         directory.events.awaitFrom(down, "service state 1", e -> serviceState(e) == 1);
-        marks = marks(streams);
         market.source().update("SERVICE0.N", 1, Samples.tick(1));
-        assertEquals(Samples.tick(1), streams.get(0).updateFrom(marks.get(0)).payload());
+        assertEquals(Samples.tick(1), items.awaitUpdate(0).payload());
     }
 
     /** The state that a directory message gives the only service, -1 if it gives none. */
@@ -93,37 +66,31 @@ class RecoveryTest {
 
     @Test
     void aKilledSourceComesBackOnTheSameHandles() {
+        int count = 200;
         Consumer consumer = market.consumer();
-        List<Stream> streams = open(consumer, "KILL", 200);
-        List<Integer> marks = marks(streams);
+        Watchlist items = Watchlist.open(consumer, "KILL", count);
         Watch watch = Watch.start();
         market.killSource();
-        awaitAll(streams, marks, "OPEN/SUSPECT", e -> e.says(StreamState.OPEN, DataState.SUSPECT));
+        items.awaitStale();
         watch.print("source killed: all items stale at the consumer");
         Stream pending = consumer.open(Source.SERVICE, "WAITING.N");
         if (!Market.DIRECT) {
             pending.stale(0);
         }
-        marks = marks(streams);
+        items.mark();
         market.startSource();
         Watch back = Watch.start();
-        List<Event> images =
-                awaitAll(streams, marks, "an image OPEN/OK", e -> e.isImage() && e.says(StreamState.OPEN, DataState.OK));
+        items.awaitImages();
         back.print("source back: all items live at the consumer");
-        for (Event image : images) {
-            assertEquals(Samples.quote(image.name()), image.payload());
-        }
         assertEquals(Samples.quote("WAITING.N"), pending.fresh(0).payload());
-        marks = marks(streams);
-        for (int i = 0; i < streams.size(); i++) {
-            market.source().update("KILL" + i + ".N", i, Samples.tick(i));
+        items.mark();
+        for (int i = 0; i < count; i++) {
+            market.source().update(Watchlist.name("KILL", i), i, Samples.tick(i));
         }
-        for (int i = 0; i < streams.size(); i++) {
-            assertEquals(Samples.tick(i), streams.get(i).updateFrom(marks.get(i)).payload());
-            assertTrue(
-                    streams.get(i).events.all(e -> e.state() != null && e.state().stream() != StreamState.OPEN).isEmpty(),
-                    "the stream was not open all the time");
+        for (int i = 0; i < count; i++) {
+            assertEquals(Samples.tick(i), items.awaitUpdate(i).payload());
         }
+        items.assertAlwaysOpen();
     }
 
     @Test
@@ -142,5 +109,39 @@ class RecoveryTest {
         int live = stream.events.size();
         market.source().update("GIVEUP.N", 1, Samples.tick(1));
         assertEquals(Samples.tick(1), stream.updateFrom(live).payload());
+    }
+
+    @Test
+    @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
+    void aClientThatRecoversByItselfIsToldTo() {
+        market.consumer();
+        try (EtaConsumer consumer = new EtaConsumer(market.port(), CompressionTypes.NONE)) {
+            consumer.login(0, 0);
+            consumer.open(10, EmaRdm.MMT_MARKET_PRICE, consumer.service(Source.SERVICE), "STRICT.N");
+            consumer.await("an image", each -> each.stream() == 10 && each.isRefresh());
+            market.killSource();
+            EtaConsumer.Received status =
+                    consumer.await("a status", each -> each.stream() == 10 && each.msgClass() == MsgClasses.STATUS);
+            assertEquals(StreamState.CLOSED_RECOVER, status.state().stream());
+            assertEquals(DataState.SUSPECT, status.state().data());
+        }
+    }
+
+    @Test
+    @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
+    void aPostToALostSourceIsRefused() {
+        Consumer consumer = market.consumer();
+        Stream stream = consumer.open(Source.SERVICE, "NOBODY.N");
+        stream.image();
+        market.killSource();
+        stream.stale(0);
+        consumer.ema.submit(
+                EmaFactory.createPostMsg().domainType(EmaRdm.MMT_MARKET_PRICE).postId(5).solicitAck(true).complete(true)
+                        .payload(Encode.fieldList(Samples.tick(1))),
+                stream.handle);
+        Event ack = stream.events.await("an ack", e -> e.is(Event.Kind.ACK));
+        assertEquals(5, ack.ack().id());
+        int sourceDown = 3;
+        assertEquals(sourceDown, ack.ack().nak(), ack.toString());
     }
 }

@@ -30,6 +30,7 @@ final class Samples {
     static final int ASK = 25;
     static final int BIDSIZE = 30;
     static final int ASKSIZE = 31;
+    static final int PROV_SYMB = 3422;
     static final int ORDER_PRC = 3427;
     static final int ORDER_SIDE = 3428;
     static final int ORDER_SIZE = 3429;
@@ -119,6 +120,16 @@ final class Samples {
         }
         Value.Fields summary = fields(field(CURRENCY, new Value.Enum(978)));
         return new Value.Rows(DataTypes.MAP, summary, rows);
+    }
+
+    /** A list of names. */
+    static Value.Rows symbols(int count) {
+        List<Value.Row> rows = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            Value.Fields entry = fields(field(PROV_SYMB, new Value.Rmtes("SYM" + i)));
+            rows.add(new Value.Row(new Value.Ascii("SYMBOL" + i + ".N"), MapAction.ADD, entry));
+        }
+        return new Value.Rows(DataTypes.MAP, new Value.None(), rows);
     }
 
     /** Changes of single orders: one changed, one gone, one new. */

@@ -97,8 +97,16 @@ final class Settings {
         }
     }
 
-    /** Puts the SDK's own trace of every message into the test's output: set EMA_TRACE. */
-    static void trace(ElementList list) {
+    /**
+     * What consumers and providers have in common.
+     *
+     * <p>A turn of EMA's dispatcher ends after so many messages, 100 by default, and the next one begins
+     * when the socket has bytes: what was read with the last ones stays where it is until the peer
+     * happens to send more. The environment variable EMA_TRACE puts the SDK's own trace of every message
+     * into the test's output.
+     */
+    static void common(ElementList list) {
+        add(list, "MaxDispatchCountApiThread", 1_000_000);
         if (System.getenv("EMA_TRACE") != null) {
             add(list, "XmlTraceToStdout", 1);
         }

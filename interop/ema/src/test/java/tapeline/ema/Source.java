@@ -88,8 +88,10 @@ final class Source implements OmmProviderClient, AutoCloseable {
 
     private static com.refinitiv.ema.access.Map settings(
             int port, Settings.Compression compression, int fragmentBytes) {
-        ElementList provider = Settings.elements("Server", "Server", "Directory", "Directory");
-        Settings.trace(provider);
+        // A private stream has the key of another stream; EMA refuses it unless it is told to accept it.
+        ElementList provider = Settings.elements(
+                "Server", "Server", "Directory", "Directory", "AcceptMessageSameKeyButDiffStream", 1);
+        Settings.common(provider);
         ElementList server = Settings.elements(
                 "ServerType", "ServerType::RSSL_SOCKET",
                 "CompressionType", compression.ema(),
@@ -259,6 +261,9 @@ final class Source implements OmmProviderClient, AutoCloseable {
     static Value content(String name, int domain) {
         if (domain == EmaRdm.MMT_MARKET_BY_ORDER) {
             return Samples.book(BOOK_ORDERS);
+        }
+        if (domain == EmaRdm.MMT_SYMBOL_LIST) {
+            return Samples.symbols(200);
         }
         return name.startsWith("EVERY") ? Samples.everyType() : Samples.quote(name);
     }
