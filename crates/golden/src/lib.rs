@@ -63,6 +63,19 @@ pub fn transport_captures() -> Vec<String> {
     names
 }
 
+/// The texts of the field dictionary and the enumeration file that the vectors
+/// of the JSON form (`json-*`) were made with.
+///
+/// # Panics
+/// When a file is missing or is not UTF-8.
+pub fn json_dictionary() -> (String, String) {
+    let text = |name: &str| {
+        let path = directory().join(name);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    (text("json-fields.dict"), text("json-enums.def"))
+}
+
 /// The data type of each field that the vectors use, by field id, as written
 /// in `fields.json`.
 ///

@@ -1,0 +1,114 @@
+//! Field lists and element lists.
+
+use tapeline_rwf::{
+    DataType, ElementListHead, ElementListWriter, FieldListHead, FieldListWriter, Primitive, Slot,
+};
+
+use super::code::{object, wrong_kind};
+use super::primitive::Place;
+use super::text::string;
+use super::{Outcome, Reader, Refusal, shortened};
+use crate::error::{Fault, TokenKind};
+use crate::names;
+use crate::tape::{Kind, Value};
+
+impl Reader<'_> {
+    /// Values by field name or number; null is a list without fields.
+    pub(super) fn field_list(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
+        if !value.is_null() {
+            object(value, "Fields")?;
+        }
+        let mut list = slot.field_list(&FieldListHead::STANDARD)?;
+        for (key, value) in value.members() {
+            self.field(key, value, &mut list)?;
+        }
+        Ok(list.finish()?)
+    }
+
+    fn field(
+        &self,
+        key: Value<'_>,
+        value: Value<'_>,
+        list: &mut FieldListWriter<'_, '_>,
+    ) -> Outcome {
+        let name = string(key, "Fields")?;
+        let known = self
+            .field_id(&name)
+            .and_then(|field_id| Some((field_id, self.vocabulary.data_type(field_id)?)));
+        let Some((field_id, data_type)) = known else {
+            if self.options.catch_unknown_fields {
+                let field = shortened(&name);
+                return Err(Refusal::at(&key, Fault::UnexpectedField { field }));
+            }
+            return Ok(());
+        };
+        if data_type == DataType::ARRAY {
+            return self.array(value, &name, list.slot(field_id, data_type)?);
+        }
+        if data_type.is_container() {
+            return self.container(value, list.slot(field_id, data_type)?);
+        }
+        let place = Place { key: &name, field_id: Some(field_id) };
+        self.primitive(value, data_type, place, &mut |value| Ok(list.put(field_id, value)?))
+    }
+
+    /// The field of a name, or of a number in quotes.
+    pub(super) fn field_id(&self, name: &str) -> Option<i16> {
+        self.vocabulary.fid(name).or_else(|| {
+            let is_number = name.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+            is_number.then(|| name.parse().ok())?
+        })
+    }
+
+    /// Values by name, each with its type or of one that can be told by its
+    /// look; null is a list without elements.
+    pub(super) fn element_list(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
+        if !value.is_null() {
+            object(value, "Elements")?;
+        }
+        let mut list = slot.element_list(&ElementListHead::STANDARD)?;
+        for (key, value) in value.members() {
+            self.element(&string(key, "Elements")?, value, &mut list)?;
+        }
+        Ok(list.finish()?)
+    }
+
+    fn element(
+        &self,
+        name: &str,
+        value: Value<'_>,
+        list: &mut ElementListWriter<'_, '_>,
+    ) -> Outcome {
+        let (data_type, data) = match value.kind() {
+            Kind::Number => (DataType::UINT, value),
+            Kind::String | Kind::Null => (DataType::ASCII_STRING, value),
+            Kind::Object => self.typed(value)?,
+            _ => return Err(wrong_kind(&value, name, TokenKind::Object)),
+        };
+        match data_type {
+            DataType::NO_DATA => Ok(list.put(name, Primitive::Blank(data_type))?),
+            DataType::ARRAY => self.array(data, name, list.slot(name, data_type)?),
+            container if container.is_container() => {
+                self.container(data, list.slot(name, data_type)?)
+            }
+            _ => {
+                let place = Place { key: name, field_id: None };
+                self.primitive(data, data_type, place, &mut |value| Ok(list.put(name, value)?))
+            }
+        }
+    }
+
+    /// `{"Type":..,"Data":..}`.
+    fn typed<'t>(&self, value: Value<'t>) -> Result<(DataType, Value<'t>), Refusal> {
+        const PARENT: Option<&str> = Some("Elements");
+        self.check_keys(value, &["Type", "Data"])?;
+        let name = value.get("Type").ok_or(Refusal::missing("Type", PARENT))?;
+        let code = name.string().and_then(|name| names::data_type::code(&name));
+        let Some(code) = code else {
+            let name_text = shortened(name.raw());
+            return Err(Refusal::at(&name, Fault::InvalidContainer { name: name_text }));
+        };
+        let data = value.get("Data").ok_or(Refusal::missing("Data", PARENT))?;
+        Ok((DataType(code), data))
+    }
+}

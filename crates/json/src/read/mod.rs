@@ -1,0 +1,230 @@
+//! JSON to RWF.
+
+mod code;
+mod container;
+mod list;
+mod msg;
+mod number;
+mod parts;
+mod primitive;
+mod text;
+mod time;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tapeline_rwf::{EncodeError, Encoder};
+
+use crate::error::{Fault, JsonError};
+use crate::tape::{Kind, Tape, Value};
+use crate::{Options, Services, Vocabulary};
+
+/// One message of a frame.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// The other side asks for a pong.
+    Ping,
+    /// The answer to a ping.
+    Pong,
+    /// The other side could not do something with what it was sent.
+    Error {
+        /// The message's `ID`.
+        id: i32,
+        /// What it says.
+        text: Cow<'a, str>,
+    },
+    /// A message, in RWF.
+    Message(&'a [u8]),
+    /// A message that cannot be converted; the rest of the frame goes on.
+    Failed {
+        /// What is wrong with it.
+        error: JsonError,
+        /// The message as it came; the whole frame if that is no JSON.
+        text: &'a str,
+    },
+}
+
+/// Converts JSON frames to RWF messages.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tapeline_json::{FromJson, Incoming, NoServices, Options, Vocabulary};
+/// use tapeline_omm::dictionary::FieldDictionary;
+/// use tapeline_rwf::Msg;
+///
+/// let vocabulary = Arc::new(Vocabulary::new(FieldDictionary::builtin()));
+/// let mut from_json = FromJson::new(vocabulary, Options::default());
+/// let frame = r#"[{"ID":5,"Key":{"Name":"TRI.N"}},{"Type":"Ping"}]"#;
+/// let mut seen = Vec::new();
+/// from_json.frame(frame, &NoServices, |incoming| match incoming {
+///     Incoming::Message(rwf) => {
+///         let msg = Msg::decode(rwf).expect("what is converted is well-formed");
+///         assert_eq!(msg.key().and_then(|key| key.name), Some(&b"TRI.N"[..]));
+///         seen.push(msg.stream_id());
+///     }
+///     Incoming::Ping => seen.push(0),
+///     other => panic!("not sent: {other:?}"),
+/// });
+/// assert_eq!(seen, [5, 0]);
+/// ```
+#[derive(Debug)]
+pub struct FromJson {
+    vocabulary: Arc<Vocabulary>,
+    options: Options,
+    tape: Tape,
+    buffer: Vec<u8>,
+}
+
+impl FromJson {
+    /// A converter with the fields of a vocabulary.
+    pub fn new(vocabulary: Arc<Vocabulary>, options: Options) -> Self {
+        Self { vocabulary, options, tape: Tape::default(), buffer: Vec::new() }
+    }
+
+    /// Gives each message of a frame in order: an object, or an array of them,
+    /// which may itself hold arrays.
+    pub fn frame(
+        &mut self,
+        text: &str,
+        services: &dyn Services,
+        mut each: impl FnMut(Incoming<'_>),
+    ) {
+        let limits = self.options.limits;
+        let json = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        if json.len() > limits.text_bytes {
+            let fault = Fault::TooLong { len: json.len(), max: limits.text_bytes };
+            let error = JsonError { id: 0, fault, offset: None };
+            return each(Incoming::Failed { error, text });
+        }
+        if let Err(fault) = self.tape.parse(json, limits.depth) {
+            return each(Incoming::Failed { error: JsonError::syntax(fault), text });
+        }
+        let reader = Reader {
+            vocabulary: &self.vocabulary,
+            options: &self.options,
+            services,
+            is_in_attributes: false,
+        };
+        if let Some(root) = self.tape.root(json) {
+            reader.messages(root, &mut self.buffer, &mut each);
+        }
+    }
+}
+
+/// A fault and where it is.
+#[derive(Debug)]
+struct Refusal {
+    fault: Fault,
+    offset: Option<u32>,
+}
+
+impl From<EncodeError> for Refusal {
+    fn from(error: EncodeError) -> Self {
+        Self { fault: error.into(), offset: None }
+    }
+}
+
+impl Refusal {
+    fn at(value: &Value<'_>, fault: Fault) -> Self {
+        Self { fault, offset: Some(value.offset()) }
+    }
+
+    fn unexpected(value: &Value<'_>, key: &str) -> Self {
+        let text = shortened(value.raw());
+        Self::at(value, Fault::UnexpectedValue { value: text, key: key.to_owned() })
+    }
+
+    fn missing(key: &'static str, parent: Option<&'static str>) -> Self {
+        Self { fault: Fault::MissingKey { key, parent }, offset: None }
+    }
+}
+
+/// A text of the sender's for an error, not longer than an error should be.
+fn shortened(text: &str) -> String {
+    const MAX_CHARS: usize = 100;
+    text.chars().take(MAX_CHARS).collect()
+}
+
+type Outcome = Result<(), Refusal>;
+
+/// What a conversion looks things up in.
+#[derive(Clone, Copy)]
+struct Reader<'r> {
+    vocabulary: &'r Vocabulary,
+    options: &'r Options,
+    services: &'r dyn Services,
+    is_in_attributes: bool,
+}
+
+impl Reader<'_> {
+    /// The depth of arrays of arrays is that of the tape, which is bounded.
+    fn messages(&self, value: Value<'_>, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Incoming<'_>)) {
+        match value.kind() {
+            Kind::Array => value.items().for_each(|item| self.messages(item, buffer, each)),
+            Kind::Object => match self.incoming(value, buffer) {
+                Ok(incoming) => each(incoming),
+                Err(Refusal { fault, offset }) => {
+                    let id = value.get("ID").and_then(|id| id.number()?.parse().ok()).unwrap_or(0);
+                    let error = JsonError { id, fault, offset };
+                    each(Incoming::Failed { error, text: value.raw() });
+                }
+            },
+            _ => {
+                let fault = Fault::Syntax { code: -2 };
+                let error = JsonError { id: 0, fault, offset: Some(value.offset()) };
+                each(Incoming::Failed { error, text: value.raw() });
+            }
+        }
+    }
+
+    fn incoming<'a>(
+        &self,
+        object: Value<'a>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Incoming<'a>, Refusal> {
+        if let Some(name) = object.get("Type") {
+            if name.is("Ping") {
+                return Ok(Incoming::Ping);
+            }
+            if name.is("Pong") {
+                return Ok(Incoming::Pong);
+            }
+            if name.is("Error") {
+                let id = object.get("ID").and_then(|id| id.number()?.parse().ok()).unwrap_or(0);
+                let text = object.get("Text").and_then(|text| text.string()).unwrap_or_default();
+                return Ok(Incoming::Error { id, text });
+            }
+        }
+        let max = self.options.limits.rwf_bytes;
+        let len = encode(buffer, max, |encoder| self.message(object, encoder))?;
+        Ok(Incoming::Message(buffer.get(..len).unwrap_or_default()))
+    }
+}
+
+/// Encodes into a buffer that grows as needed up to `max` bytes; returns the
+/// length.
+fn encode(
+    buffer: &mut Vec<u8>,
+    max: usize,
+    mut write: impl FnMut(&mut Encoder<'_>) -> Outcome,
+) -> Result<usize, Refusal> {
+    const START_LEN: usize = 1024;
+    if buffer.len() < START_LEN {
+        buffer.resize(START_LEN.min(max), 0);
+    }
+    loop {
+        let mut encoder = Encoder::new(buffer);
+        write(&mut encoder)?;
+        match encoder.finish() {
+            Ok(len) => return Ok(len),
+            Err(EncodeError::BufferTooSmall { missing }) => {
+                let needed = buffer.len() + missing;
+                if needed > max {
+                    return Err(Refusal { fault: Fault::RwfTooLong { max }, offset: None });
+                }
+                buffer.resize(needed, 0);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

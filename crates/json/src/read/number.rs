@@ -1,0 +1,95 @@
+//! Decimal numbers.
+
+use tapeline_rwf::{Real, RealHint};
+
+/// Most decimals that RWF can say.
+const MAX_DECIMALS: i32 = 14;
+/// Largest exponent that RWF can say.
+const MAX_EXPONENT: i32 = 7;
+
+/// A decimal number in JSON's digits, with all of them kept: `45.50` is 4550
+/// with two decimals. What RWF cannot say is none: more decimals or a larger
+/// exponent than it has (zeros do not count), a mantissa beyond 64 bits.
+pub(super) fn real(text: &str) -> Option<Real> {
+    let (is_negative, magnitude) = match text.strip_prefix('-') {
+        Some(magnitude) => (true, magnitude),
+        None => (false, text),
+    };
+    let (digits, exponent) = match magnitude.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        None => (magnitude, 0),
+    };
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut exponent = exponent.checked_sub(i32::try_from(decimals.len()).ok()?)?;
+    let mut mantissa = 0_i128;
+    let significant = whole.len() + decimals.len()
+        - whole.bytes().chain(decimals.bytes()).take_while(|digit| *digit == b'0').count();
+    if significant > 38 {
+        return None;
+    }
+    for digit in whole.bytes().chain(decimals.bytes()) {
+        mantissa = mantissa * 10 + i128::from(digit.checked_sub(b'0').filter(|d| *d < 10)?);
+    }
+    if mantissa == 0 {
+        exponent = exponent.clamp(-MAX_DECIMALS, 0);
+    }
+    let is_too_wide = |mantissa: i128| mantissa > i128::from(i64::MAX) + i128::from(is_negative);
+    while (exponent < -MAX_DECIMALS || is_too_wide(mantissa)) && mantissa % 10 == 0 && mantissa > 0
+    {
+        mantissa /= 10;
+        exponent += 1;
+    }
+    while exponent > MAX_EXPONENT && !is_too_wide(mantissa) {
+        mantissa *= 10;
+        exponent -= 1;
+    }
+    if is_too_wide(mantissa) || !(-MAX_DECIMALS..=MAX_EXPONENT).contains(&exponent) {
+        return None;
+    }
+    let signed = i64::try_from(if is_negative { -mantissa } else { mantissa }).ok()?;
+    let hint = RealHint::new(u8::try_from(MAX_DECIMALS + exponent).ok()?)?;
+    Some(Real::new(signed, hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_kept_as_they_are_written() {
+        for (text, mantissa, hint) in [
+            ("45.50", 4550, 12),
+            ("-0.5", -5, 13),
+            ("5000", 5000, 14),
+            ("1.5e3", 15, 16),
+            ("1E-14", 1, 0),
+            ("1.50e-13", 15, 0),
+            ("1e9", 100, 21),
+            ("0.00", 0, 12),
+            ("0e99", 0, 14),
+            ("007", 7, 14),
+            ("9223372036854775807", i64::MAX, 14),
+            ("-9223372036854775808", i64::MIN, 14),
+            ("92233720368547758070000000", i64::MAX, 21),
+            ("0.1000000000000000000", 10_000_000_000_000, 0),
+        ] {
+            let hint = RealHint::new(hint).expect("a hint");
+            assert_eq!(real(text), Some(Real::new(mantissa, hint)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_none() {
+        for text in [
+            "1.5e-20",
+            "9223372036854775808",
+            "1e30",
+            "1e99999999999",
+            "0.123456789012345",
+            "1e-2147483648",
+            "123456789012345678901234567890123456789012345678",
+        ] {
+            assert_eq!(real(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Parts that messages share: states, qualities, users.
+
+use std::borrow::Cow;
+use std::net::Ipv4Addr;
+
+use tapeline_rwf::{DataState, PostUserInfo, Qos, Rate, StateCode, StreamState, Timeliness};
+
+use super::code::{code_member, int, int_member, object, switch, wrong_kind};
+use super::text::string;
+use super::{Reader, Refusal};
+use crate::error::{Fault, TokenKind};
+use crate::names;
+use crate::tape::{Kind, Value};
+
+/// A state whose text may be the JSON text's or its own.
+pub(super) struct ReadState<'t> {
+    pub(super) stream: StreamState,
+    pub(super) data: DataState,
+    pub(super) code: StateCode,
+    pub(super) text: Cow<'t, str>,
+}
+
+impl ReadState<'_> {
+    /// What a refresh without a state has.
+    pub(super) const OPEN_OK: Self = Self {
+        stream: StreamState::OPEN,
+        data: DataState::OK,
+        code: StateCode::NONE,
+        text: Cow::Borrowed(""),
+    };
+
+    pub(super) fn as_state(&self) -> tapeline_rwf::State<'_> {
+        tapeline_rwf::State {
+            stream: self.stream,
+            data: self.data,
+            code: self.code,
+            text: self.text.as_bytes(),
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// With unknown keys caught, every key has to be one of these.
+    pub(super) fn check_keys(&self, object: Value<'_>, known: &[&str]) -> Result<(), Refusal> {
+        if !self.options.catch_unknown_keys {
+            return Ok(());
+        }
+        for (key, _) in object.members() {
+            if !known.iter().any(|known| key.is(known)) {
+                return Err(Refusal::at(&key, Fault::UnexpectedKey { key: key.raw().to_owned() }));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn state<'t>(&self, value: Value<'t>, key: &str) -> Result<ReadState<'t>, Refusal> {
+        let state = object(value, key)?;
+        self.check_keys(state, &["Stream", "Data", "Code", "Text"])?;
+        let text = match state.get("Text").filter(|text| !text.is_null()) {
+            Some(text) => string(text, "Text")?,
+            None => Cow::Borrowed(""),
+        };
+        let stream = code_member(state, "Stream", StreamState::OPEN.0, names::stream_state::code)?;
+        let data = code_member(state, "Data", DataState::OK.0, names::data_state::code)?;
+        let code = code_member(state, "Code", 0, names::state_code::code)?;
+        let [stream, data] =
+            [("Stream", stream, 0x1F), ("Data", data, 0x07)].map(|(key, code, max)| match code {
+                code if code <= max => Ok(code),
+                _ => Err(Refusal::unexpected(&state.get(key).unwrap_or(state), key)),
+            });
+        Ok(ReadState {
+            stream: StreamState(stream?),
+            data: DataState(data?),
+            code: StateCode(code),
+            text,
+        })
+    }
+
+    pub(super) fn qos(&self, value: Value<'_>, key: &str) -> Result<Qos, Refusal> {
+        let qos = object(value, key)?;
+        self.check_keys(qos, &["Timeliness", "Rate", "Dynamic", "TimeInfo", "RateInfo"])?;
+        let timeliness = code_member(qos, "Timeliness", 0, names::timeliness::code)?;
+        let rate = code_member(qos, "Rate", 0, names::rate::code)?;
+        if timeliness > 7 || rate > 15 {
+            return Err(Refusal::unexpected(&value, key));
+        }
+        let info = |key, is_there: bool| {
+            let info = int_member(qos, key)?;
+            Ok::<_, Refusal>(info.filter(|_| is_there).unwrap_or(0))
+        };
+        Ok(Qos {
+            timeliness: Timeliness(timeliness),
+            rate: Rate(rate),
+            dynamic: switch(qos, "Dynamic", false)?,
+            time_info_s: info("TimeInfo", timeliness > 2)?,
+            rate_info_ms: info("RateInfo", rate > 2)?,
+        })
+    }
+}
+
+/// Who posted: `{"Address":"10.1.2.3","UserID":1234}`; the address may be a
+/// number.
+pub(super) fn post_user_info(message: Value<'_>) -> Result<Option<PostUserInfo>, Refusal> {
+    const KEY: &str = "PostUserInfo";
+    let Some(value) = message.get(KEY) else { return Ok(None) };
+    let info = object(value, KEY)?;
+    let address = info.get("Address").ok_or(Refusal::missing("Address", Some(KEY)))?;
+    let user_id = info.get("UserID").ok_or(Refusal::missing("UserID", Some(KEY)))?;
+    let address = match address.kind() {
+        Kind::Number => int(address, "Address")?,
+        Kind::String => match address.raw().parse::<Ipv4Addr>() {
+            Ok(address) => address.to_bits(),
+            Err(_) => return Err(Refusal::unexpected(&address, "Address")),
+        },
+        _ => return Err(wrong_kind(&address, "Address", TokenKind::String)),
+    };
+    // Some clients put the number in quotes.
+    let quoted = (user_id.kind() == Kind::String).then(|| user_id.raw().parse().ok()).flatten();
+    let user_id = quoted.map_or_else(|| int(user_id, "UserID"), Ok)?;
+    Ok(Some(PostUserInfo { address, user_id }))
+}

@@ -1,0 +1,152 @@
+//! Values of fields, elements, arrays and map keys.
+
+use tapeline_rwf::{DataType, Primitive, Real, Slot};
+
+use super::code::{int, int_member, object, wrong_kind};
+use super::text::{ascii_bytes, base64, rmtes_bytes, string};
+use super::{Outcome, Reader, Refusal, number, shortened, time};
+use crate::error::{Fault, TokenKind};
+use crate::names;
+use crate::tape::{Kind, Value};
+
+/// What a value belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'k> {
+    /// The key, for errors.
+    pub(super) key: &'k str,
+    /// The field, for enumerations.
+    pub(super) field_id: Option<i16>,
+}
+
+impl Reader<'_> {
+    /// Gives a value of a primitive type, which may be blank, to `put`.
+    pub(super) fn primitive(
+        &self,
+        value: Value<'_>,
+        data_type: DataType,
+        place: Place<'_>,
+        put: &mut dyn FnMut(Primitive<'_>) -> Outcome,
+    ) -> Outcome {
+        let key = place.key;
+        let is_empty_string = value.kind() == Kind::String && value.raw().is_empty();
+        if value.is_null() || is_empty_string {
+            return put(Primitive::Blank(data_type));
+        }
+        match data_type {
+            DataType::INT => put(Primitive::Int(int(value, key)?)),
+            DataType::UINT => put(Primitive::Uint(int(value, key)?)),
+            DataType::REAL => put(Primitive::Real(real(value, key)?)),
+            DataType::FLOAT => put(Primitive::Float(float(value, key)? as f32)),
+            DataType::DOUBLE => put(Primitive::Double(float(value, key)?)),
+            DataType::ENUM => put(self.enumeration(value, place)?),
+            DataType::DATE => put(Primitive::Date(from_string(value, key, time::date)?)),
+            DataType::TIME => put(Primitive::Time(from_string(value, key, time::time)?)),
+            DataType::DATETIME => {
+                put(Primitive::DateTime(from_string(value, key, time::date_time)?))
+            }
+            DataType::QOS => put(Primitive::Qos(self.qos(value, key)?)),
+            DataType::STATE => put(Primitive::State(self.state(value, key)?.as_state())),
+            DataType::BUFFER => put(Primitive::Buffer(&base64(value, key)?)),
+            DataType::ASCII_STRING => put(Primitive::Ascii(&ascii_bytes(&string(value, key)?))),
+            DataType::UTF8_STRING => put(Primitive::Utf8(string(value, key)?.as_bytes())),
+            DataType::RMTES_STRING => put(Primitive::Rmtes(&rmtes_bytes(&string(value, key)?))),
+            _ => Err(Refusal::at(&value, Fault::InvalidPrimitive { name: key.to_owned() })),
+        }
+    }
+
+    fn enumeration<'p>(
+        &self,
+        value: Value<'_>,
+        place: Place<'_>,
+    ) -> Result<Primitive<'p>, Refusal> {
+        let Some(display) = value.string() else {
+            return Ok(Primitive::Enum(int(value, place.key)?));
+        };
+        let number = match place.field_id {
+            Some(fid) if self.options.allow_enum_displays => self.vocabulary.number(fid, &display),
+            _ => None,
+        };
+        Ok(number.map_or(Primitive::Blank(DataType::ENUM), Primitive::Enum))
+    }
+
+    /// `{"Type":..,"Length":..,"Data":[..]}`, or null for a blank one.
+    pub(super) fn array(&self, value: Value<'_>, key: &str, slot: Slot<'_, '_>) -> Outcome {
+        if value.is_null() {
+            return Ok(slot.empty()?);
+        }
+        let array = object(value, key)?;
+        self.check_keys(array, &["Type", "Length", "Data"])?;
+        let name = array.get("Type").ok_or(Refusal::missing("Type", Some("Array")))?;
+        let item_type = primitive_type(name)?;
+        if item_type == DataType::ARRAY {
+            return Err(invalid_primitive(name));
+        }
+        let data = array.get("Data").ok_or(Refusal::missing("Data", Some("Array")))?;
+        if data.kind() != Kind::Array {
+            return Err(wrong_kind(&data, "Data", TokenKind::Array));
+        }
+        check_one_kind(data)?;
+        let item_len = int_member(array, "Length")?.unwrap_or(0);
+        let mut items = slot.array(item_type, item_len)?;
+        for item in data.items() {
+            let place = Place { key: "Data", field_id: None };
+            self.primitive(item, item_type, place, &mut |value| Ok(items.put(value)?))?;
+        }
+        Ok(items.finish()?)
+    }
+}
+
+/// Items are of one kind in JSON, apart from those that are blank.
+fn check_one_kind(items: Value<'_>) -> Outcome {
+    let mut kinds = items.items().filter(|item| !item.is_null());
+    let Some(first) = kinds.next().map(|item| TokenKind::from(item.kind())) else { return Ok(()) };
+    match kinds.find(|item| TokenKind::from(item.kind()) != first) {
+        None => Ok(()),
+        Some(item) => {
+            let other = item.kind().into();
+            Err(Refusal::at(&item, Fault::MixedArray { first, other }))
+        }
+    }
+}
+
+fn invalid_primitive(name: Value<'_>) -> Refusal {
+    Refusal::at(&name, Fault::InvalidPrimitive { name: shortened(name.raw()) })
+}
+
+/// The primitive type of a name.
+pub(super) fn primitive_type(name: Value<'_>) -> Result<DataType, Refusal> {
+    let code = name.string().and_then(|name| names::data_type::code(&name)).map(DataType);
+    code.filter(|code| code.is_primitive()).ok_or_else(|| invalid_primitive(name))
+}
+
+fn from_string<T>(
+    value: Value<'_>,
+    key: &str,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, Refusal> {
+    read(&string(value, key)?).ok_or_else(|| Refusal::unexpected(&value, key))
+}
+
+fn real(value: Value<'_>, key: &str) -> Result<Real, Refusal> {
+    let real = match (value.kind(), value.raw()) {
+        (Kind::Number, digits) => number::real(digits),
+        (Kind::String, "Inf") => Some(Real::INFINITY),
+        (Kind::String, "-Inf") => Some(Real::NEG_INFINITY),
+        (Kind::String, "NaN") => Some(Real::NAN),
+        (Kind::String, _) => None,
+        _ => return Err(wrong_kind(&value, key, TokenKind::Primitive)),
+    };
+    real.ok_or_else(|| Refusal::unexpected(&value, key))
+}
+
+fn float(value: Value<'_>, key: &str) -> Result<f64, Refusal> {
+    let float = match (value.kind(), value.raw()) {
+        (Kind::Number, digits) => digits.parse().ok(),
+        (Kind::String, "Inf") => Some(f64::INFINITY),
+        (Kind::String, "-Inf") => Some(f64::NEG_INFINITY),
+        (Kind::String, "NaN") => Some(f64::NAN),
+        (Kind::String, _) => None,
+        _ => return Err(wrong_kind(&value, key, TokenKind::Primitive)),
+    };
+    float.ok_or_else(|| Refusal::unexpected(&value, key))
+}

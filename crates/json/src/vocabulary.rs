@@ -1,0 +1,171 @@
+//! The field dictionary in the words of JSON.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_rwf::{DataType, rmtes};
+
+use crate::write::text::push_str;
+
+/// Stands for "none" in the dense index.
+const NONE: u16 = u16::MAX;
+
+/// Field names, types and enumerations, made ready for writing and reading.
+///
+/// A field's name and an enumeration's display text are kept as the JSON text
+/// that is written for them, quotes and escapes included, so that writing is
+/// copying. Built once from a dictionary, then shared.
+#[derive(Debug)]
+pub struct Vocabulary {
+    /// Index into `fields` by field id, as unsigned number.
+    by_fid: Box<[u16]>,
+    fields: Vec<Field>,
+    fid_by_acronym: HashMap<Box<str>, i16>,
+    /// All written texts, one after the other.
+    texts: Vec<u8>,
+    tables: Vec<Table>,
+}
+
+#[derive(Debug)]
+struct Field {
+    data_type: DataType,
+    /// Where in `texts` the `"NAME":` is.
+    name: Range<u32>,
+    /// Index into `tables`.
+    table: Option<u16>,
+}
+
+#[derive(Debug)]
+struct Table {
+    /// Ascending by number, with where in the texts the quoted display is.
+    displays: Vec<(u16, Range<u32>)>,
+    /// The lowest number of each display text.
+    numbers: HashMap<Box<str>, u16>,
+}
+
+impl Vocabulary {
+    /// The words of a dictionary.
+    pub fn new(dictionary: &FieldDictionary) -> Self {
+        let mut texts = Vec::new();
+        let mut tables = Vec::new();
+        let mut table_by_fid = HashMap::new();
+        for table in dictionary.enum_tables() {
+            let index = tables.len() as u16;
+            table_by_fid.extend(table.fids().iter().map(|fid| (*fid, index)));
+            let mut displays = Vec::new();
+            let mut numbers = HashMap::new();
+            for value in table.values() {
+                let mut display = String::new();
+                // What came before a fault is the display.
+                let _ = rmtes::decode_into(&value.display, &mut display);
+                displays.push((value.value, write(&mut texts, &display, b"")));
+                numbers.entry(display.into_boxed_str()).or_insert(value.value);
+            }
+            tables.push(Table { displays, numbers });
+        }
+        let mut by_fid = vec![NONE; 1 << 16].into_boxed_slice();
+        let mut fields = Vec::new();
+        let mut fid_by_acronym = HashMap::new();
+        for def in dictionary.fields() {
+            by_fid[usize::from(def.fid as u16)] = fields.len() as u16;
+            let name = write(&mut texts, &def.acronym, b":");
+            let table = table_by_fid.get(&def.fid).copied();
+            fields.push(Field { data_type: def.rwf_type, name, table });
+            fid_by_acronym.insert(def.acronym.clone(), def.fid);
+        }
+        Self { by_fid, fields, fid_by_acronym, texts, tables }
+    }
+
+    #[inline]
+    fn field(&self, fid: i16) -> Option<&Field> {
+        self.fields.get(usize::from(self.by_fid[usize::from(fid as u16)]))
+    }
+
+    /// The type of a field and the `"NAME":` to write for it.
+    #[inline]
+    pub(crate) fn written(&self, fid: i16) -> Option<(DataType, &[u8])> {
+        let field = self.field(fid)?;
+        Some((field.data_type, self.text(&field.name)))
+    }
+
+    /// The type of a field.
+    pub(crate) fn data_type(&self, fid: i16) -> Option<DataType> {
+        Some(self.field(fid)?.data_type)
+    }
+
+    /// The field of an acronym.
+    pub(crate) fn fid(&self, acronym: &str) -> Option<i16> {
+        self.fid_by_acronym.get(acronym).copied()
+    }
+
+    /// The quoted display text of a value of an enumerated field.
+    #[inline]
+    pub(crate) fn display(&self, fid: i16, number: u16) -> Option<&[u8]> {
+        let displays = &self.table(fid)?.displays;
+        // Most tables count from 0 without a gap, at least at their start.
+        let found = match displays.get(usize::from(number)) {
+            Some(found) if found.0 == number => found,
+            _ => &displays[displays.binary_search_by_key(&number, |value| value.0).ok()?],
+        };
+        Some(self.text(&found.1))
+    }
+
+    /// The number of a display text of an enumerated field.
+    pub(crate) fn number(&self, fid: i16, display: &str) -> Option<u16> {
+        self.table(fid)?.numbers.get(display).copied()
+    }
+
+    #[inline]
+    fn table(&self, fid: i16) -> Option<&Table> {
+        self.tables.get(usize::from(self.field(fid)?.table?))
+    }
+
+    #[inline]
+    fn text(&self, range: &Range<u32>) -> &[u8] {
+        &self.texts[range.start as usize..range.end as usize]
+    }
+}
+
+/// Writes a string in JSON and something behind it; returns where.
+fn write(texts: &mut Vec<u8>, text: &str, behind: &[u8]) -> Range<u32> {
+    let start = texts.len() as u32;
+    texts.push(b'"');
+    push_str(texts, text);
+    texts.push(b'"');
+    texts.extend_from_slice(behind);
+    start..texts.len() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vocabulary() -> Vocabulary {
+        let fields = b"TICK \"Tick\" 14 NULL ENUMERATED 1 ( 1 ) ENUM 1\n\
+                       BID \"Bid\" 22 NULL PRICE 17 REAL 7";
+        let enums = b"TICK 14\n 0 \" \" none\n 1 #DE# up\n 3 \" \" same";
+        let dictionary = FieldDictionary::parse(fields, enums).expect("a dictionary");
+        Vocabulary::new(&dictionary)
+    }
+
+    #[test]
+    fn names_and_displays_are_ready_to_be_written() {
+        let vocabulary = vocabulary();
+        assert_eq!(vocabulary.written(22), Some((DataType::REAL, &b"\"BID\":"[..])));
+        assert_eq!(vocabulary.written(23), None);
+        assert_eq!(vocabulary.display(14, 1), Some("\"⇧\"".as_bytes()));
+        assert_eq!(vocabulary.display(14, 3), Some(&b"\" \""[..]));
+        assert_eq!(vocabulary.display(14, 2), None);
+        assert_eq!(vocabulary.display(22, 0), None);
+    }
+
+    #[test]
+    fn the_lowest_number_has_a_display_that_repeats() {
+        let vocabulary = vocabulary();
+        assert_eq!(vocabulary.number(14, " "), Some(0));
+        assert_eq!(vocabulary.number(14, "⇧"), Some(1));
+        assert_eq!(vocabulary.number(14, "x"), None);
+        assert_eq!(vocabulary.fid("BID"), Some(22));
+    }
+}

@@ -1,0 +1,253 @@
+//! RWF to JSON.
+
+mod container;
+mod list;
+mod msg;
+pub(crate) mod number;
+mod primitive;
+pub(crate) mod text;
+
+use std::sync::Arc;
+
+use tapeline_rwf::Msg;
+
+use crate::error::WriteError;
+use crate::tape::Tape;
+use crate::{Options, Services, Vocabulary};
+use number::{push_int, push_uint};
+
+/// Converts RWF messages to JSON.
+///
+/// The text is written straight from the bytes into the buffer of the caller;
+/// once that has grown, nothing is allocated.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tapeline_json::{NoServices, Options, ToJson, Vocabulary};
+/// use tapeline_omm::dictionary::FieldDictionary;
+///
+/// let vocabulary = Arc::new(Vocabulary::new(FieldDictionary::builtin()));
+/// let mut to_json = ToJson::new(vocabulary, Options::default());
+/// // An update of field 22, BID, to 15.00.
+/// let rwf = [0, 9, 4, 6, 0, 0, 0, 5, 0, 4, 0, 8, 0, 1, 0, 22, 3, 12, 5, 0xDC];
+/// let mut text = Vec::new();
+/// to_json.message(&rwf, &NoServices, &mut text)?;
+/// assert_eq!(
+///     String::from_utf8_lossy(&text),
+///     r#"{"ID":5,"Type":"Update","UpdateType":"Unspecified","Fields":{"BID":15.00}}"#,
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ToJson {
+    vocabulary: Arc<Vocabulary>,
+    options: Options,
+    scratch: Scratch,
+    left_out: u64,
+}
+
+/// What is used again for each message.
+#[derive(Debug)]
+struct Scratch {
+    /// One bit for each field id, to find those that come twice. All clear
+    /// between two lists.
+    seen: Box<[u64; 1024]>,
+    /// For payloads that are JSON.
+    tape: Tape,
+}
+
+impl ToJson {
+    /// A converter with the fields of a vocabulary.
+    pub fn new(vocabulary: Arc<Vocabulary>, options: Options) -> Self {
+        let scratch = Scratch { seen: Box::new([0; 1024]), tape: Tape::default() };
+        Self { vocabulary, options, scratch, left_out: 0 }
+    }
+
+    /// Appends a message as one JSON object.
+    ///
+    /// Errors: the message is malformed, or too long in JSON; `out` is then as before. A field or an
+    /// element whose value alone is malformed is left out instead, as is a
+    /// field that the vocabulary lacks: see [`left_out`](Self::left_out).
+    pub fn message(
+        &mut self,
+        rwf: &[u8],
+        services: &dyn Services,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WriteError> {
+        let msg = Msg::decode(rwf)?;
+        self.attempt(services, out, |writer| writer.msg(&msg))
+    }
+
+    /// Appends what comes behind the `ID` of a message: the same for all
+    /// streams, so that an update is converted once for all who get it. With
+    /// [`push_prefix`] before it, it is the message.
+    ///
+    /// Errors: as of [`message`](Self::message).
+    pub fn message_tail(
+        &mut self,
+        rwf: &[u8],
+        services: &dyn Services,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WriteError> {
+        let msg = Msg::decode(rwf)?;
+        self.attempt(services, out, |writer| writer.msg_tail(&msg))
+    }
+
+    fn attempt(
+        &mut self,
+        services: &dyn Services,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Writer<'_>) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let before = out.len();
+        let mut writer = Writer {
+            vocabulary: &self.vocabulary,
+            options: &self.options,
+            services,
+            scratch: &mut self.scratch,
+            left_out: &mut self.left_out,
+            start: before,
+            out,
+        };
+        let written = write(&mut writer);
+        if written.is_err() {
+            out.truncate(before);
+        }
+        written
+    }
+
+    /// How many fields, elements and payloads were left out so far, since the
+    /// vocabulary lacks them or their value is malformed.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+/// Appends the start of a message that [`ToJson::message_tail`] goes on with:
+/// `{"ID":5,`.
+pub fn push_prefix(out: &mut Vec<u8>, stream_id: i32) {
+    out.extend_from_slice(b"{\"ID\":");
+    push_int(out, stream_id.into());
+    out.push(b',');
+}
+
+/// One conversion under way.
+///
+/// A comma is written behind each value, and [`close`](Self::close) takes the
+/// last one back: no state says whether an object has begun.
+struct Writer<'w> {
+    vocabulary: &'w Vocabulary,
+    options: &'w Options,
+    services: &'w dyn Services,
+    scratch: &'w mut Scratch,
+    left_out: &'w mut u64,
+    /// Where in `out` the message begins.
+    start: usize,
+    out: &'w mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    #[inline]
+    fn raw(&mut self, text: &[u8]) {
+        self.out.extend_from_slice(text);
+    }
+
+    /// Ends an object or an array and goes on behind it.
+    #[inline]
+    fn close(&mut self, bracket: u8) {
+        match self.out.last_mut() {
+            Some(last) if *last == b',' => *last = bracket,
+            _ => self.out.push(bracket),
+        }
+        self.comma();
+    }
+
+    #[inline]
+    fn comma(&mut self) {
+        self.out.push(b',');
+    }
+
+    /// A member whose value is a number; `key` has its quotes and colon.
+    fn uint(&mut self, key: &[u8], value: impl Into<u64>) {
+        self.raw(key);
+        push_uint(self.out, value.into());
+        self.comma();
+    }
+
+    /// A member whose value is a name, or the number if it has none.
+    fn named(&mut self, key: &[u8], name: Option<&str>, code: u8) {
+        self.raw(key);
+        self.name(name, code);
+    }
+
+    fn name(&mut self, name: Option<&str>, code: u8) {
+        match name {
+            Some(name) => {
+                self.out.push(b'"');
+                self.raw(name.as_bytes());
+                self.out.push(b'"');
+            }
+            None => push_uint(self.out, code.into()),
+        }
+        self.comma();
+    }
+
+    /// A member that is there if `condition` holds; `text` is all of it.
+    fn flag(&mut self, condition: bool, text: &[u8]) {
+        if condition {
+            self.raw(text);
+            self.comma();
+        }
+    }
+
+    /// A member whose value is bytes in base64, if there are any.
+    fn base64(&mut self, key: &[u8], bytes: Option<&[u8]>) {
+        if let Some(bytes) = bytes {
+            self.raw(key);
+            text::push_base64(self.out, bytes);
+            self.comma();
+        }
+    }
+
+    /// A string; `push` writes its inside.
+    #[inline]
+    fn quoted(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.out.push(b'"');
+        push(self.out);
+        self.out.push(b'"');
+    }
+
+    /// A string and the comma behind it.
+    fn string(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.quoted(push);
+        self.comma();
+    }
+
+    /// Writes something that may be left out alone: if it is malformed, what
+    /// was written of it is taken back, and it is counted.
+    #[inline]
+    fn or_leave_out(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let before = self.out.len();
+        match write(self) {
+            Err(WriteError::Malformed(_)) => {
+                self.out.truncate(before);
+                *self.left_out += 1;
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    /// Called for each entry that takes no bytes in RWF: without a bound a
+    /// small message would become a text of any length.
+    fn check_len(&self) -> Result<(), WriteError> {
+        let max = self.options.limits.json_bytes;
+        if self.out.len() - self.start > max {
+            return Err(WriteError::TooLong { max });
+        }
+        Ok(())
+    }
+}
