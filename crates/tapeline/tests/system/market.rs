@@ -94,7 +94,7 @@ pub(crate) struct Source {
 impl Source {
     /// Starts one; port 0 for one that is free.
     pub(crate) fn start(tape: &Arc<Tape>, address: SocketAddr) -> Self {
-        Self::start_on(tape, address, |work| thread::spawn(work))
+        Self::start_on(tape, address, thread::spawn)
     }
 
     /// The same on a host, at a port.
@@ -293,7 +293,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// One that connects to these servers in turn.
     pub(crate) fn start(tape: &Tape, servers: &[SocketAddr]) -> Self {
-        Self::start_on(tape, servers, |work| thread::spawn(work))
+        Self::start_on(tape, servers, thread::spawn)
     }
 
     /// The same on a host.

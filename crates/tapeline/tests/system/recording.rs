@@ -1,7 +1,7 @@
 //! A recorded market goes through the whole path: what the consumer ends with
 //! is what the file says, computed without any of our code for books.
 //!
-//! With TAPELINE_DATA naming a folder of recordings, those too are played.
+//! With `TAPELINE_DATA` naming a folder of recordings, those too are played.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

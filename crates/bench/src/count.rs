@@ -1,0 +1,89 @@
+//! A set number of updates with everything in one thread: for instruction
+//! counts, which do not depend on what else the machine does.
+
+use std::time::Instant;
+
+use crate::clients::Clients;
+use crate::clock::now_ns;
+use crate::node::Node;
+use crate::source::Source;
+use crate::system::Plan;
+use crate::{BenchError, Options};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// One client, one update in a turn: the latency path.
+    Single,
+    /// One client, 64 updates in a turn: the throughput path.
+    Batch,
+    /// Producer 50/50, 64 updates in a turn.
+    Fanout,
+}
+
+impl Workload {
+    const fn per_turn(self) -> u64 {
+        match self {
+            Self::Single => 1,
+            Self::Batch | Self::Fanout => 64,
+        }
+    }
+
+    fn plan(self, options: &Options) -> Plan {
+        let Options { mounts, common_items, own_items, cache, idle, .. } = *options;
+        match self {
+            Self::Single | Self::Batch => {
+                let reading = crate::clients::Reading::Fields;
+                Plan::one_client(options.latency_items, reading, cache, idle)
+            }
+            Self::Fanout => Plan::fifty_fifty(mounts, common_items, own_items, cache, idle),
+        }
+    }
+}
+
+/// Sends `updates` through hub and server, all on the calling thread. Returns
+/// how many came out at clients.
+///
+/// For the cost of one: run it twice under callgrind, with `updates` and twice
+/// as many, and divide the difference.
+///
+/// Errors: the system cannot be started, or the updates do not come.
+pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64, BenchError> {
+    let plan = workload.plan(options);
+    let (mut source, address) = Source::start(plan.items, plan.order.clone())?;
+    let mut node = Node::start(address, plan.cache)?;
+    let server = node.address().ok_or_else(|| BenchError::Node("it does not listen".to_owned()))?;
+    let mut clients = Clients::connect(server, &plan.watchlists, plan.reading)?;
+    let began = Instant::now();
+    while !clients.is_ready() {
+        source.poll();
+        node.turn();
+        clients.poll();
+        if began.elapsed() > options.patience {
+            let (images, items) = (clients.tally().images, clients.wanted());
+            let seconds = options.patience.as_secs();
+            return Err(BenchError::NotReady { seconds, images, items });
+        }
+    }
+    let watchers = plan.watchers();
+    let mut expected = 0;
+    let mut left = updates;
+    while left > 0 {
+        let now = left.min(workload.per_turn());
+        for _ in 0..now {
+            let item = source.send(now_ns());
+            expected += u64::from(watchers[item as usize]);
+        }
+        source.flush();
+        left -= now;
+        let began = Instant::now();
+        while clients.tally().updates < expected {
+            node.turn();
+            clients.poll();
+            if began.elapsed() > options.patience {
+                return Err(BenchError::Node("updates did not come out".to_owned()));
+            }
+        }
+    }
+    Ok(clients.tally().updates)
+}

@@ -1,0 +1,131 @@
+//! What this machine does without us.
+
+use std::hint::black_box;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::clock::now_ns;
+use crate::latency_stats::{Latencies, Summary};
+
+/// Bytes of a message of the ping-pong.
+pub(crate) const MESSAGE_BYTES: usize = 120;
+
+/// Bytes of a write of the fan-out.
+const WRITE_BYTES: usize = 64 << 10;
+
+/// Bytes of a read of the fan-out.
+const READ_BYTES: usize = 64 << 10;
+
+fn pair() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let client = TcpStream::connect(listener.local_addr()?)?;
+    let (server, _) = listener.accept()?;
+    for socket in [&client, &server] {
+        socket.set_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+    }
+    Ok((client, server))
+}
+
+/// Half round trips of small messages between two spinning threads, as fast
+/// as it goes, for `time`.
+pub(crate) fn ping_pong(time: Duration) -> io::Result<Summary> {
+    let (mut client, mut server) = pair()?;
+    let echo = thread::spawn(move || {
+        let mut message = [0; MESSAGE_BYTES];
+        while read_whole(&mut server, &mut message)? {
+            server.write_all(&message)?;
+        }
+        io::Result::Ok(())
+    });
+    let mut latencies = Latencies::new();
+    let mut message = [7; MESSAGE_BYTES];
+    let (mut began, mut is_warm) = (Instant::now(), false);
+    while began.elapsed() < time {
+        let sent = now_ns();
+        client.write_all(&message)?;
+        read_whole(&mut client, &mut message)?;
+        latencies.record((now_ns() - sent) / 2);
+        if !is_warm && began.elapsed() > time / 10 {
+            (is_warm, began) = (true, Instant::now());
+            latencies.clear();
+        }
+    }
+    drop(client);
+    let _ = echo.join();
+    Ok(latencies.summary())
+}
+
+/// False at the end of the stream.
+fn read_whole(socket: &mut TcpStream, message: &mut [u8]) -> io::Result<bool> {
+    let mut filled = 0;
+    while filled < message.len() {
+        match socket.read(&mut message[filled..]) {
+            Ok(0) => return Ok(false),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Bytes a second that one thread writes to `sockets` sockets in large writes,
+/// one after the other, and another thread reads.
+pub(crate) fn fan_out(sockets: usize, time: Duration) -> io::Result<f64> {
+    let (mut readers, mut writers) = (Vec::new(), Vec::new());
+    for _ in 0..sockets {
+        let (reader, writer) = pair()?;
+        readers.push(reader);
+        writers.push(writer);
+    }
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let writing = thread::spawn(move || {
+        let data = vec![7; WRITE_BYTES];
+        while !over.load(Ordering::Relaxed) {
+            for writer in &mut writers {
+                match writer.write(&data) {
+                    Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        io::Result::Ok(())
+    });
+    let mut room = vec![0; READ_BYTES];
+    let (mut bytes, mut began, mut is_warm) = (0_u64, Instant::now(), false);
+    while began.elapsed() < time {
+        for reader in &mut readers {
+            match reader.read(&mut room) {
+                Ok(count) => bytes += black_box(&room[..count]).len() as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if !is_warm && began.elapsed() > time / 10 {
+            (is_warm, began, bytes) = (true, Instant::now(), 0);
+        }
+    }
+    let rate = bytes as f64 / began.elapsed().as_secs_f64();
+    is_over.store(true, Ordering::Relaxed);
+    let _ = writing.join();
+    Ok(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_measured() {
+        let time = Duration::from_millis(50);
+        let summary = ping_pong(time).unwrap();
+        assert!(summary.count > 10 && summary.min_us > 0.0, "{summary:?}");
+        assert!(fan_out(3, time).unwrap() > 0.0);
+    }
+}
