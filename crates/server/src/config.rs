@@ -59,6 +59,9 @@ pub struct ServerConfig {
     pub flush_interval_ms: u32,
     /// Whether small segments go out at once (`tcpNoDelay`). Default true.
     pub tcp_no_delay: bool,
+    /// Whether several servers may listen on the same port, the kernel sharing
+    /// out the clients: for the shards of a process. Default false.
+    pub reuse_port: bool,
     /// Size of the socket's send buffer in bytes (`tcpSendBufSize`). Default:
     /// the system's.
     pub tcp_send_buffer_bytes: Option<u32>,
@@ -87,6 +90,7 @@ impl Default for ServerConfig {
             fragment_bytes: 6_144,
             flush_interval_ms: 0,
             tcp_no_delay: true,
+            reuse_port: false,
             tcp_send_buffer_bytes: None,
             seed: 0,
         }
@@ -122,6 +126,9 @@ pub struct Limits {
     /// How long a hub may take to accept or refuse a request before it is asked
     /// again, in milliseconds. Default 15,000.
     pub open_timeout_ms: u32,
+    /// How long a hub of which frames were lost is not asked again what they
+    /// were of, in milliseconds. Default 100.
+    pub resync_interval_ms: u32,
     /// How long a mount may be without a login, in milliseconds. Default
     /// 30,000.
     pub login_timeout_ms: u32,
@@ -149,6 +156,7 @@ impl Default for Limits {
             max_message_bytes: 6 << 20,
             open_window: 5_000,
             open_timeout_ms: 15_000,
+            resync_interval_ms: 100,
             login_timeout_ms: 30_000,
             max_posts: 100_000,
             post_timeout_ms: 14_000,

@@ -7,6 +7,54 @@
 //! [`Core`] is the whole of it without sockets and clocks: events in,
 //! [`Outputs`] out. [`Server`] is the core with RSSL listeners and a place on
 //! the backbone.
+//!
+//! What happens to an update:
+//!
+//! ```text
+//! frame → hub's item id → slot → item ┬→ image, if there is a cache
+//!                         (two tables) └→ watchers, 16 bytes each:
+//!     as it is       the bytes are copied, the stream id patched
+//!     in a form      view, key, without permission data: written once per form
+//!     paused         nothing; the image that follows has it
+//!     slow mount     merged with what waits on that stream
+//! ```
+//!
+//! Nothing on this way is hashed or allocated, but for slow mounts, whose
+//! merged updates are found by stream.
+//!
+//! A consumer connects and says something that is no message:
+//!
+//! ```
+//! use tapeline_backbone::FrameHeader;
+//! use tapeline_channel::{Sent, SessionId};
+//! use tapeline_rssl::Time;
+//! use tapeline_server::{AcceptAll, Core, Event, Outputs, ServerConfig};
+//!
+//! #[derive(Default)]
+//! struct Closed(Vec<String>);
+//!
+//! impl Outputs for Closed {
+//!     fn send(&mut self, _: SessionId, _: &[u8]) -> Sent {
+//!         Sent::Queued
+//!     }
+//!     fn send_on(&mut self, _: SessionId, _: i32, _: &[u8]) -> Sent {
+//!         Sent::Queued
+//!     }
+//!     fn close(&mut self, _: SessionId, reason: &str) {
+//!         self.0.push(reason.to_owned());
+//!     }
+//!     fn publish(&mut self, _: FrameHeader, _: &[&[u8]]) {}
+//! }
+//!
+//! let mut core = Core::new(ServerConfig::default(), Box::new(AcceptAll));
+//! let mut out = Closed::default();
+//! let session = SessionId { index: 0, generation: 1 };
+//! let peer = ([127, 0, 0, 1], 1234).into();
+//! core.handle(Time::ZERO, Event::Opened { session, peer }, &mut out);
+//! core.handle(Time::ZERO, Event::Message { session, bytes: b"?" }, &mut out);
+//! assert!(out.0[0].starts_with("a message cannot be read"));
+//! assert_eq!(core.statistics().mounts, 0);
+//! ```
 
 mod config;
 mod core;

@@ -48,6 +48,8 @@ pub struct Server<B> {
     bus: B,
     reactor: Reactor,
     listeners: Vec<ListenerId>,
+    /// Output does not wait to be packed.
+    is_eager: bool,
 }
 
 /// The outputs of the core, inside of one turn.
@@ -104,7 +106,8 @@ impl<B: Bus> Server<B> {
             .iter()
             .map(|address| reactor.listen(*address, &listen))
             .collect::<Result<_, _>>()?;
-        Ok(Self { core: Core::new(config, policy), bus, reactor, listeners })
+        let is_eager = config.flush_interval_ms == 0;
+        Ok(Self { core: Core::new(config, policy), bus, reactor, listeners, is_eager })
     }
 
     /// Where clients mount, with the ports that the system chose where the
@@ -134,6 +137,10 @@ impl<B: Bus> Server<B> {
             core.handle_timeout(now, &mut out);
             work += 1;
         }
+        if work > 0 && self.is_eager {
+            // What came is on its way before the kernel is asked for more.
+            reactor.flush(now);
+        }
         work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             if let Some(event) = core_event(&event) {
                 let mut out = Shell { outbox, port: bus.outbound() };
@@ -151,7 +158,7 @@ impl<B: Bus> Server<B> {
     /// Ends all mounts and leaves the backbone. Some more turns send what is
     /// queued.
     pub fn shutdown(&mut self, now: Time) {
-        let Self { core, bus, reactor, listeners } = self;
+        let Self { core, bus, reactor, listeners, .. } = self;
         for listener in listeners.drain(..) {
             reactor.stop_listening(listener);
         }
@@ -198,12 +205,16 @@ fn core_event<'a>(event: &SessionEvent<'a>) -> Option<Event<'a>> {
 }
 
 fn listen_config(config: &ServerConfig) -> ListenConfig {
-    let mut listen = ListenConfig { max_sessions: config.limits.max_mounts, ..Default::default() };
+    let mut listen = ListenConfig {
+        max_sessions: config.limits.max_mounts,
+        reuse_port: config.reuse_port,
+        ..Default::default()
+    };
     let rssl = &mut listen.rssl;
     rssl.min_ping_timeout_s = config.min_ping_timeout_s;
     rssl.max_ping_timeout_s = config.max_ping_timeout_s;
     rssl.compression = config.compression;
-    rssl.limits.fragment_bytes = config.fragment_bytes;
+    rssl.fragment_bytes = config.fragment_bytes;
     rssl.limits.message_bytes = config.limits.max_message_bytes;
     listen.session = SessionOptions {
         socket: SocketOptions {

@@ -84,11 +84,17 @@ impl Core {
             }
         };
         hub.bind(hub_item, slot);
+        self.abandon_image(slot);
+        let Some(item) = self.items.get_mut(slot) else { return false };
         item.upstream = Upstream::Accepted { hub: index, hub_item };
         item.has_image = false;
-        item.in_parts = false;
         item.image_asked = true;
         item.last_seq = 0;
+        // A private stream has its image from the provider, which may take its
+        // time.
+        if !item.is_private {
+            self.look_again(slot, true);
+        }
         if was_asked {
             self.answered(index, out);
         }
@@ -109,7 +115,7 @@ impl Core {
     }
 
     /// A hub answered a request: it may have another one.
-    fn answered<O: Outputs>(&mut self, index: usize, out: &mut O) {
+    pub(super) fn answered<O: Outputs>(&mut self, index: usize, out: &mut O) {
         if let Some(hub) = self.hubs.get_mut(index) {
             hub.unanswered = hub.unanswered.saturating_sub(1);
         }
@@ -166,7 +172,7 @@ impl Core {
         if is_for_all {
             is_missing = header.item_seq != item.last_seq.wrapping_add(1);
             item.last_seq = header.item_seq;
-        } else if head.class == MsgClass::Refresh {
+        } else if matches!(head.class, MsgClass::Refresh | MsgClass::Status) {
             is_missing = header.item_seq != item.last_seq;
             item.last_seq = header.item_seq;
         }
@@ -202,19 +208,26 @@ impl Core {
                     self.on_hole(slot, out);
                     return true;
                 }
+                if let Some(item) = self.items.get_mut(slot) {
+                    // What was missed is not to be merged with.
+                    item.needs_repair |= is_missing && item.has_image;
+                }
                 self.on_image(slot, &refresh, is_for_all || is_missing, is_last, out);
             }
             Msg::Status(status) => {
                 if is_missing && self.items.get(slot).is_some_and(|item| item.has_image) {
-                    self.on_hole(slot, out);
+                    match is_for_all {
+                        true => self.on_hole(slot, out),
+                        false => self.await_repair(slot),
+                    }
                 }
                 self.on_status(slot, &status, is_last, out);
             }
-            Msg::Generic(_) => {
+            Msg::Generic(generic) => {
                 if is_missing && self.items.get(slot).is_some_and(|item| item.has_image) {
                     self.on_hole(slot, out);
                 }
-                self.on_provider_generic(slot, body, out);
+                self.on_provider_generic(slot, &generic, body, out);
             }
             _ => return false,
         }
@@ -247,6 +260,17 @@ impl Core {
         }
         self.fan_state(slot, &GAP, out);
         self.ask_image(slot, out);
+    }
+
+    /// Messages of an item were lost, and its hub, which was asked, has no
+    /// image now: it sends one when it has.
+    fn await_repair(&mut self, slot: u32) {
+        self.statistics.gaps += 1;
+        self.abandon_image(slot);
+        if let Some(item) = self.items.get_mut(slot) {
+            item.needs_repair = true;
+            self.look_again(slot, true);
+        }
     }
 
     /// Lets go of an item at its hub without telling it, as it knows.

@@ -3,10 +3,10 @@
 use tapeline_backbone::{FrameHeader, Kind};
 use tapeline_channel::SessionId;
 use tapeline_omm::login::{LoginMsg, WarmStandbyMode};
-use tapeline_rwf::{Domain, GenericMsg, MapAction, MsgKey};
+use tapeline_rwf::{Domain, GenericMsg, MapAction, Msg, MsgKey};
 
 use super::Core;
-use super::item::Upstream;
+use super::item::{Item, Upstream};
 use super::mount::gate;
 use super::stream::Stream;
 use crate::Outputs;
@@ -51,13 +51,31 @@ impl Core {
     }
 
     /// The provider of an item sent one, for everybody who watches.
-    pub(super) fn on_provider_generic<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
+    pub(super) fn on_provider_generic<O: Outputs>(
+        &mut self,
+        slot: u32,
+        generic: &GenericMsg<'_>,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        // In the key is the hub's number of the service.
+        let service_id = self.items.get(slot).map(Item::service_id);
+        let key = generic.key.filter(|key| key.service_id.is_some());
+        let told = key.map(|key| {
+            let key = Some(MsgKey { service_id, ..key });
+            Msg::from(GenericMsg { stream_id: 0, key, ..*generic })
+        });
         let mut place = 0;
         while let Some(watcher) =
             self.items.get(slot).and_then(|item| item.watchers.get(place).copied())
         {
             self.flush_before(watcher.session, watcher.stream_id, out);
-            let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+            let told = match &told {
+                Some(told) => self.scratch.message(told),
+                None => Some(bytes),
+            };
+            let Some(told) = told else { return };
+            let sent = out.send_on(watcher.session, watcher.stream_id, told);
             self.trouble.note(watcher.session, sent);
             place += 1;
         }

@@ -6,6 +6,7 @@ use tapeline_backbone::Incarnation;
 use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service, ServiceInfo};
 use tapeline_omm::qos::is_same;
+use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Qos};
 
 /// No item.
@@ -25,6 +26,10 @@ pub(super) struct Hub {
     pub(super) unanswered: usize,
     /// Items that it has accepted.
     pub(super) item_count: usize,
+    /// When it was last asked what was lost.
+    pub(super) resynced_at: Option<Time>,
+    /// When it is to be asked again, if frames were lost since.
+    pub(super) resync_due: Option<Time>,
 }
 
 impl Hub {
@@ -36,6 +41,8 @@ impl Hub {
             queue: VecDeque::new(),
             unanswered: 0,
             item_count: 0,
+            resynced_at: None,
+            resync_due: None,
         }
     }
 
@@ -136,6 +143,18 @@ impl Hubs {
 
     pub(super) fn remove(&mut self, index: usize) -> Option<Hub> {
         self.table.get_mut(index)?.take()
+    }
+
+    /// When a hub is to be asked what was lost.
+    pub(super) fn next_resync(&self) -> Option<Time> {
+        self.table.iter().flatten().filter_map(|hub| hub.resync_due).min()
+    }
+
+    /// The hubs that are to be asked now what was lost.
+    pub(super) fn to_resync(&self, now: Time) -> Vec<usize> {
+        let is_due = |hub: &Hub| hub.resync_due.is_some_and(|due| due <= now);
+        let hubs = self.table.iter().enumerate();
+        hubs.filter(|(_, hub)| hub.as_ref().is_some_and(is_due)).map(|(index, _)| index).collect()
     }
 
     fn providers<'h>(&'h self, name: &'h Text) -> impl Iterator<Item = (usize, &'h Hub, u16)> + 'h {

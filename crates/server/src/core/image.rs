@@ -35,8 +35,9 @@ impl Core {
         let is_end =
             is_last || is_final(stream) && (is_complete || stream != StreamState::NON_STREAMING);
         let is_for_all = is_for_all || is_end && item.is_streaming;
+        let is_first = !item.in_parts;
         begin_image(item, refresh, is_for_all, self.config.cache);
-        let over = self.spread_image(slot, refresh, is_complete, out);
+        let over = self.spread_image(slot, refresh, is_first, out);
         let Some(item) = self.items.get_mut(slot) else { return };
         item.in_parts = !is_complete && !is_end;
         if !item.in_parts {
@@ -78,9 +79,10 @@ impl Core {
         &mut self,
         slot: u32,
         refresh: &RefreshMsg<'_>,
-        is_complete: bool,
+        is_first: bool,
         out: &mut O,
     ) -> Vec<(SessionId, i32)> {
+        let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let part = Part { number: refresh.part_num, is_last: is_complete };
         let mut over = Vec::new();
         self.variants.begin();
@@ -93,7 +95,8 @@ impl Core {
             if !watcher.has(mode::IN_IMAGE) {
                 continue;
             }
-            if self.comes_later(slot, index) {
+            // One that has begun goes on, however slow the mount is.
+            if is_first && self.comes_later(slot, index) {
                 continue;
             }
             self.flush_before(watcher.session, watcher.stream_id, out);

@@ -62,14 +62,11 @@ pub(super) mod mode {
     pub(in crate::core) const CONFLATION_INFO: u32 = 0x08;
     /// Its image waits for the mount's output to drain.
     pub(in crate::core) const LATE: u32 = 0x10;
-    /// It is paused.
-    pub(in crate::core) const PAUSED: u32 = 0x20;
     /// The form is in the high half, 0 for the plain one.
     pub(in crate::core) const FORM_SHIFT: u32 = 16;
 }
 
-/// One stream of one mount on an item: the hot half, 16 bytes. A watcher whose
-/// mode is exactly [`mode::LIVE`] takes every update as it is.
+/// One stream of one mount on an item: the hot half, 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Watcher {
     pub(super) session: SessionId,
@@ -80,6 +77,12 @@ pub(super) struct Watcher {
 impl Watcher {
     pub(super) const fn has(&self, bit: u32) -> bool {
         self.mode & bit != 0
+    }
+
+    /// Whether it takes every update as it is.
+    #[inline]
+    pub(super) const fn is_plain(&self) -> bool {
+        self.mode & !mode::CONFLATION_INFO == mode::LIVE
     }
 
     pub(super) const fn set(&mut self, bit: u32, is_set: bool) {
@@ -219,6 +222,15 @@ impl Item {
             && self.image.as_ref().is_some_and(|image| image.is_servable())
     }
 
+    /// The place in the hub's messages up to which the item is known: none if
+    /// an image is due, as one for this server alone is not counted there.
+    pub(super) const fn seen_seq(&self) -> u32 {
+        match self.has_image && !self.image_asked && !self.in_parts {
+            true => self.last_seq,
+            false => 0,
+        }
+    }
+
     /// What the hub had of the item does not count any more. An image that was
     /// coming in parts is to be given up before.
     pub(super) fn forget_upstream(&mut self) {
@@ -237,6 +249,7 @@ enum Slot {
     /// does, the number must not stand for another request.
     Unanswered {
         hub: usize,
+        attempt: u32,
     },
     Taken(Box<Item>),
 }
@@ -324,10 +337,10 @@ impl Items {
     /// Takes an item out. `unanswered_at`: the hub that has yet to answer its
     /// request.
     pub(super) fn remove(&mut self, slot: u32, unanswered_at: Option<usize>) -> Option<Box<Item>> {
-        self.get(slot)?;
+        let attempt = self.get(slot)?.attempt;
         let place = self.slots.get_mut(slot as usize)?;
         let left = match unanswered_at {
-            Some(hub) => Slot::Unanswered { hub },
+            Some(hub) => Slot::Unanswered { hub, attempt },
             None => Slot::Free,
         };
         let Slot::Taken(item) = core::mem::replace(place, left) else { return None };
@@ -346,7 +359,7 @@ impl Items {
     pub(super) fn answered(&mut self, slot: u32, hub: usize) -> bool {
         match self.slots.get_mut(slot as usize) {
             Some(place @ Slot::Unanswered { .. }) => {
-                let Slot::Unanswered { hub: asked } = *place else { return false };
+                let Slot::Unanswered { hub: asked, .. } = *place else { return false };
                 if asked != hub {
                     return false;
                 }
@@ -356,6 +369,16 @@ impl Items {
             }
             _ => false,
         }
+    }
+
+    /// The hub that has had the time to answer a request whose item is closed:
+    /// as it need not answer, the slot is free.
+    pub(super) fn expire(&mut self, slot: u32, attempt: u32) -> Option<usize> {
+        let hub = match self.slots.get(slot as usize) {
+            Some(Slot::Unanswered { hub, attempt: last }) if *last == attempt => *hub,
+            _ => return None,
+        };
+        self.answered(slot, hub).then_some(hub)
     }
 
     /// A hub is gone: it will answer nothing.

@@ -241,7 +241,7 @@ impl Core {
             .front()
             .map(|(opened_at, _)| opened_at.after(millis(self.config.limits.login_timeout_ms)));
         let due = self.due.front().map(|due| due.at);
-        [login, due, self.posts.deadline()].into_iter().flatten().min()
+        [login, due, self.posts.deadline(), self.hubs.next_resync()].into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -250,6 +250,7 @@ impl Core {
         self.check_logins(out);
         self.check_due(out);
         self.check_posts(out);
+        self.check_resyncs(out);
         self.settle(out);
     }
 

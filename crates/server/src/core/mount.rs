@@ -22,8 +22,6 @@ pub(super) mod gate {
     pub(in crate::core) const PAUSED: u8 = 2;
     /// Its login wants some types of updates only.
     pub(in crate::core) const FILTERED: u8 = 4;
-    /// It is about to be cut.
-    pub(in crate::core) const DOOMED: u8 = 8;
 }
 
 /// The connection of a consumer.

@@ -3,8 +3,8 @@
 use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
-use super::Core;
 use super::item::Upstream;
+use super::{Core, millis};
 use crate::Outputs;
 
 /// How many items one frame asks about.
@@ -22,7 +22,7 @@ impl Core {
             }
             BusEvent::Gap { peer } => {
                 if let Some(hub) = self.hubs.find(peer) {
-                    self.resync(hub, out);
+                    self.on_gap(hub, out);
                 }
             }
         }
@@ -102,10 +102,30 @@ impl Core {
         state.and_then(|state| state.is_up) != Some(true)
     }
 
+    /// Frames of a hub were lost. Where they are lost all the time, asking what
+    /// they were of must not make it worse: it is asked every now and then.
+    fn on_gap<O: Outputs>(&mut self, index: usize, out: &mut O) {
+        let interval = millis(self.config.limits.resync_interval_ms);
+        let Some(hub) = self.hubs.get_mut(index) else { return };
+        match hub.resynced_at.map(|at| at.after(interval)) {
+            Some(due) if due > self.now => hub.resync_due = Some(due),
+            _ => self.resync(index, out),
+        }
+    }
+
+    /// Asks the hubs whose time has come.
+    pub(super) fn check_resyncs<O: Outputs>(&mut self, out: &mut O) {
+        for index in self.hubs.to_resync(self.now) {
+            self.resync(index, out);
+        }
+    }
+
     /// Frames of a hub were lost. It is asked which items they were of, for
     /// its services, and again for everything that it has not answered.
     fn resync<O: Outputs>(&mut self, index: usize, out: &mut O) {
-        let Some(hub) = self.hubs.get(index) else { return };
+        let Some(hub) = self.hubs.get_mut(index) else { return };
+        hub.resynced_at = Some(self.now);
+        hub.resync_due = None;
         let peer = hub.incarnation;
         out.publish(FrameHeader::new(Kind::DirectoryRequest, peer, 0), &[]);
         let asked: Vec<_> = self
@@ -123,7 +143,7 @@ impl Core {
         let Some(hub) = self.hubs.get(index) else { return };
         let seen: Vec<_> = hub
             .items()
-            .filter_map(|(hub_item, slot)| Some((hub_item, self.items.get(slot)?.last_seq)))
+            .filter_map(|(hub_item, slot)| Some((hub_item, self.items.get(slot)?.seen_seq())))
             .collect();
         for chunk in seen.chunks(RESYNC_ITEMS) {
             let body: Vec<u8> = chunk

@@ -143,7 +143,6 @@ fn change_watcher(
     if let Some(watcher) = item.watchers.get_mut(place as usize) {
         watcher.set_form(form);
         watcher.set(mode::LIVE, is_live);
-        watcher.set(mode::PAUSED, request.pause);
         watcher.set(mode::CONFLATION_INFO, request.conflation_info);
     }
 }

@@ -110,7 +110,6 @@ impl Core {
         {
             watcher.set(mode::LIVE, state.takes_updates());
             watcher.set(mode::WANTS, state.owes_image());
-            watcher.set(mode::PAUSED, request.pause);
         }
         if let Some(mount) = self.mounts.get_mut(session) {
             let is_shared = request.streaming && !request.private;
@@ -157,7 +156,10 @@ impl Core {
             None if request.streaming && !request.private => self.items.upgrade(&key),
             _ => None,
         };
-        if let Some(slot) = upgraded {
+        let upstream = upgraded.and_then(|slot| Some(self.items.get(slot)?.upstream));
+        if let (Some(slot), Some(Upstream::Asked { hub })) = (upgraded, upstream) {
+            self.ask_again(slot, hub, out);
+        } else if let Some(slot) = upgraded {
             self.detach(slot, out);
             if !self.open_upstream(slot, out) {
                 self.park(slot);

@@ -60,7 +60,7 @@ impl Core {
         let mut sent_count = 0;
         for (place, watcher) in item.watchers.iter().enumerate() {
             let is_open = gates.get(watcher.session.index as usize) == Some(&0);
-            if watcher.mode == mode::LIVE && is_open {
+            if watcher.is_plain() && is_open {
                 let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
                 sent_count += u64::from(trouble.note(watcher.session, sent));
             } else if watcher.has(mode::LIVE) {
@@ -86,7 +86,7 @@ impl Core {
                 continue;
             };
             let gates = self.mounts.gate(watcher.session);
-            if gates & (gate::PAUSED | gate::DOOMED) != 0
+            if gates & gate::PAUSED != 0
                 || gates & gate::FILTERED != 0 && !self.wants_type(watcher.session, &update)
             {
                 continue;

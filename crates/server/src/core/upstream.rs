@@ -78,7 +78,7 @@ impl Core {
     }
 
     /// Has an item looked at again, when its hub has had the time to answer.
-    fn look_again(&mut self, slot: u32, is_image: bool) {
+    pub(super) fn look_again(&mut self, slot: u32, is_image: bool) {
         let Some(item) = self.items.get(slot) else { return };
         let at = self.now.after(millis(self.config.limits.open_timeout_ms));
         self.due.push_back(Due { at, slot, attempt: item.attempt, is_image });
@@ -154,12 +154,20 @@ impl Core {
     pub(super) fn check_due<O: Outputs>(&mut self, out: &mut O) {
         while self.due.front().is_some_and(|due| due.at <= self.now) {
             let Some(due) = self.due.pop_front() else { return };
-            let Some(item) = self.items.get(due.slot) else { continue };
+            let Some(item) = self.items.get(due.slot) else {
+                let expired = self.items.expire(due.slot, due.attempt);
+                if let Some(hub) = expired {
+                    self.answered(hub, out);
+                }
+                continue;
+            };
             if item.attempt != due.attempt {
                 continue;
             }
             match item.upstream {
-                Upstream::Accepted { .. } if due.is_image && item.image_asked => {
+                Upstream::Accepted { .. }
+                    if due.is_image && (item.image_asked || item.needs_repair) =>
+                {
                     self.ask_image_again(due.slot, out);
                 }
                 Upstream::Accepted { .. } | Upstream::Queued { .. } => {}

@@ -1,5 +1,9 @@
 //! Several hubs, and frames that are lost on the way from them.
 
+use std::time::Duration;
+
+use tapeline_rwf::{DataState, StreamState};
+
 use crate::support::*;
 
 #[test]
@@ -64,6 +68,112 @@ fn a_hole_in_the_stream_of_a_hub_has_the_server_ask_what_was_hit() {
     );
     world.item(HUB, 17, 4, &update(&[(22, 4)]));
     assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=4}"]);
+}
+
+#[test]
+fn an_image_for_this_server_alone_that_is_lost_is_asked_for_again() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.accept(HUB, 17, 0);
+    // Another server has it too: updates come before the image, which is lost.
+    world.item(HUB, 17, 8, &update(&[(22, 8)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.published();
+    world.gap(HUB);
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 0]"]);
+    // So is what was asked or answered.
+    world.pass(Duration::from_secs(15));
+    assert_eq!(
+        world.published(),
+        ["Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
+    );
+    world.item_to_us(HUB, 17, 8, &image(&[(22, 8)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+    world.gap(HUB);
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 8]"]);
+}
+
+#[test]
+fn an_image_that_repairs_replaces_what_was_kept() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.gap(HUB);
+    world.item_to_us(HUB, 17, 3, &image_unclear(&[(22, 3)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=3}"]
+    );
+    let newcomer = world.mount();
+    world.say(newcomer, &request(6, "TRI.N"));
+    assert_eq!(
+        world.heard(newcomer),
+        ["REFRESH 6 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=3}"]
+    );
+}
+
+#[test]
+fn a_hub_that_has_no_image_to_repair_with_is_not_asked_at_every_gap() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.gap(HUB);
+    let stale = status(StreamState::OPEN, DataState::SUSPECT, "stale");
+    world.item_to_us(HUB, 17, 3, &stale);
+    assert_eq!(world.heard(consumer), ["STATUS 5 MARKET_PRICE Open / Suspect / None / 'stale'"]);
+    world.published();
+    world.pass(Duration::from_millis(100));
+    world.gap(HUB);
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 3]"]);
+    world.item(HUB, 17, 4, &update(&[(22, 4)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=4}"], "no hole again");
+    world.item_to_us(HUB, 17, 4, &image_unclear(&[(22, 4)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=4}"]
+    );
+    assert_eq!(world.core.statistics().gaps, 1);
+}
+
+#[test]
+fn half_an_image_is_given_up_when_its_item_gets_another_number() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.pass(Duration::from_secs(15));
+    // The answer to the first request was late.
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image_part(0, false, &[(22, 1)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+    world.accept(HUB, 18, 0);
+    world.item(HUB, 18, 1, &image(&[(22, 2)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' {22=2}"]
+    );
+    world.item(HUB, 18, 2, &update(&[(22, 3)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=3}"]);
+}
+
+#[test]
+fn a_hub_that_loses_frames_all_the_time_is_asked_every_now_and_then() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    for _ in 0..10 {
+        world.gap(HUB);
+    }
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 1]"]);
+    world.pass(Duration::from_millis(99));
+    assert_eq!(world.published(), [""; 0]);
+    world.pass(Duration::from_millis(1));
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 1]"]);
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.published(), [""; 0], "nothing was lost since");
+    world.gap(HUB);
+    assert_eq!(world.published().len(), 2);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tapeline_backbone::FrameFlags;
 use tapeline_omm::qos::QosWish;
 use tapeline_rwf::{
-    CloseFlags, CloseMsg, DataState, Domain, MsgKey, Qos, Rate, State, StateCode, StatusMsg,
-    StreamState, UpdateMsg,
+    CloseFlags, CloseMsg, DataState, Domain, GenericMsg, Msg, MsgKey, Qos, Rate, State, StateCode,
+    StatusMsg, StreamState, UpdateMsg,
 };
 use tapeline_server::ServerConfig;
 
@@ -465,6 +465,39 @@ fn a_reference_is_not_used_again_before_its_request_was_answered() {
 }
 
 #[test]
+fn a_closed_request_that_is_never_answered_does_not_hold_up_others() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.say(consumer, &close(5));
+    world.say(consumer, &request(6, "IBM.N"));
+    assert_eq!(world.published().len(), 2, "an open and its close");
+    world.pass(Duration::from_secs(15));
+    let published = world.published();
+    assert_eq!(published.len(), 1);
+    assert!(published[0].contains(" IBM.N@1 "), "{published:?}");
+}
+
+#[test]
+fn a_snapshot_that_becomes_a_stream_is_one_request() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    let (first, second) = (world.mount(), world.mount());
+    world.say(first, &item_request(5, "TRI.N", SNAPSHOT));
+    world.published();
+    world.say(second, &request(6, "TRI.N"));
+    let published = world.published();
+    assert_eq!(published[0], "Close 100 0");
+    assert!(published[1].contains(" TRI.N@1 streaming "), "{published:?}");
+    world.accept(HUB, 17, 0);
+    world.say(second, &request(7, "IBM.N"));
+    assert_eq!(world.published().len(), 1);
+}
+
+#[test]
 fn a_hub_is_asked_only_so_much_at_a_time() {
     let mut config = ServerConfig::default();
     config.limits.open_window = 2;
@@ -513,4 +546,19 @@ fn generic_messages_go_both_ways() {
     assert_eq!(world.heard(second), ["GENERIC 6 MARKET_PRICE answer"]);
     world.say(first, &generic(99, "to nobody"));
     assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
+fn a_generic_message_of_a_provider_names_the_service_as_consumers_know_it() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    let key = MsgKey { service_id: Some(40), name: Some(b"answer"), ..MsgKey::EMPTY };
+    let msg = GenericMsg { key: Some(key), ..GenericMsg::new(Domain::MARKET_PRICE, 0) };
+    world.item(HUB, 17, 2, &encoded(&msg.into()));
+    let sent = world.heard_bytes(consumer);
+    let [Ok(Msg::Generic(told))] = [Msg::decode(&sent[0])] else { panic!("a generic message") };
+    let key = told.key.expect("a key");
+    let expected = (5, Some(1), Some(b"answer".as_slice()));
+    assert_eq!((told.stream_id, key.service_id, key.name), expected);
 }

@@ -159,3 +159,16 @@ fn where_nothing_is_conflated_updates_go_on() {
     world.item(HUB, 17, 4, &update(&[(22, 3)]));
     assert_eq!(world.heard(consumer).len(), 2);
 }
+
+#[test]
+fn an_image_in_parts_that_has_begun_goes_on_when_the_mount_becomes_slow() {
+    let (mut world, consumer) = slow();
+    world.drain(consumer);
+    world.heard(consumer);
+    world.answer(consumer, Sent::Slow);
+    world.item(HUB, 17, 3, &image_part(0, false, &[(22, 1)]));
+    world.item(HUB, 17, 4, &image_part(1, true, &[(25, 2)]));
+    let heard = world.heard(consumer);
+    assert_eq!(heard.len(), 2);
+    assert!(heard[1].ends_with("{25=2}"));
+}

@@ -121,6 +121,13 @@ pub fn image_of(state: State<'_>, fields: &[(i16, i64)]) -> Vec<u8> {
     with_fields(&head.into(), fields)
 }
 
+/// An image that does not say that what was before it is void.
+pub fn image_unclear(fields: &[(i16, i64)]) -> Vec<u8> {
+    let (flags, state) = (RefreshFlags::REFRESH_COMPLETE, State::open_ok("All is well"));
+    let head = RefreshMsg { flags, state, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
+    with_fields(&head.into(), fields)
+}
+
 /// A part of an image.
 pub fn image_part(number: u16, is_last: bool, fields: &[(i16, i64)]) -> Vec<u8> {
     let mut flags = RefreshFlags::empty();
