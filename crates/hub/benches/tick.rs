@@ -37,14 +37,16 @@ fn updates(criterion: &mut Criterion, name: &str, config: HubConfig, items: u32)
         world.says(sources[0], &provider::refresh(stream_id, &name));
         updates.push(provider::update(stream_id, 4513));
     }
-    // Not in the order of the table.
+    // Not in the order of the table, but one behind the other, as in a buffer.
     updates.sort_by_key(|bytes| (bytes[7] ^ 0x5A, bytes[6]));
+    let len = updates[0].len();
+    let buffer = updates.concat();
     let mut group = criterion.benchmark_group("update to frame");
     group.throughput(Throughput::Elements(u64::from(items)));
     group.bench_function(name, |bencher| {
         let mut sink = Sink(0);
         bencher.iter(|| {
-            for bytes in &updates {
+            for bytes in buffer.chunks_exact(len) {
                 let event = Event::Message { session: sources[0], bytes };
                 world.core.handle(world.now, event, &mut sink);
             }

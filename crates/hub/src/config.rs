@@ -183,6 +183,12 @@ pub struct HubLimits {
     pub max_servers: usize,
     /// Requests of one server at a time. Default 1 000 000.
     pub max_requests_per_server: usize,
+    /// Requests to one service of one provider that may be without an image at
+    /// a time; fewer, if the provider gives a smaller open window. A provider
+    /// that is asked for everything at once has no time to answer the last one
+    /// within [`request_timeout_ms`](HubConfig::request_timeout_ms). Default
+    /// 10 000.
+    pub max_window: u64,
     /// Posts that wait for an ack at a time, and posts of several parts that
     /// are not complete. More are refused with `NO_RESOURCES`. Default 100 000.
     pub max_posts: usize,
@@ -200,6 +206,7 @@ impl Default for HubLimits {
             max_services: 4096,
             max_servers: 256,
             max_requests_per_server: 1_000_000,
+            max_window: 10_000,
             max_posts: 100_000,
             max_providers: 64,
             max_image_bytes: 16 << 20,

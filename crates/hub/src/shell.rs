@@ -10,7 +10,7 @@ use tapeline_channel::{
     ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent, SessionEvent,
     SessionId, Via,
 };
-use tapeline_rssl::{ClientConfig, Time};
+use tapeline_rssl::{ClientConfig, Limits, Time};
 use thiserror::Error;
 
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
@@ -18,10 +18,18 @@ use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
 /// Frames of the backbone that are read in one turn.
 const FRAMES_PER_TURN: usize = 256;
 
+/// Most bytes of one read from an interactive provider. They are few, and
+/// each has much to say.
+const READ_BYTES: usize = 64 * 1024;
+
 /// How long sources are left unread while the backbone takes no more. After
 /// that they are read, and what does not fit is lost: servers see the hole and
 /// recover from images.
 const MAX_HOLD: Duration = Duration::from_millis(20);
+
+/// A turn counts as no more of that time: while this thread stood still, a
+/// server on the same thread could not read either.
+const MAX_HOLD_STEP: Duration = Duration::from_millis(1);
 
 /// Why a hub could not be started.
 #[derive(Debug, Error)]
@@ -59,8 +67,9 @@ pub struct Hub<B> {
     listener: Option<ListenerId>,
     /// Routes that the core wants connected.
     wanted: Vec<usize>,
-    /// Since when the backbone has taken no more.
-    held_since: Option<Time>,
+    /// For how long the backbone has taken no more.
+    held: Duration,
+    last_turn: Time,
     is_leaving: bool,
 }
 
@@ -134,7 +143,8 @@ impl<B: Bus> Hub<B> {
             routes,
             listener,
             wanted: Vec::new(),
-            held_since: None,
+            held: Duration::ZERO,
+            last_turn: Time::ZERO,
             is_leaving: false,
         })
     }
@@ -175,7 +185,7 @@ impl<B: Bus> Hub<B> {
         if !self.is_held(now) {
             work += self.read_providers(now);
         }
-        work += self.dial(now);
+        work += self.dial();
         work + self.bus.work(now)
     }
 
@@ -198,12 +208,11 @@ impl<B: Bus> Hub<B> {
 
     /// Whether sources are not read for now, so that the backbone can catch up.
     fn is_held(&mut self, now: Time) -> bool {
-        if !self.bus.is_congested() {
-            self.held_since = None;
-            return false;
-        }
-        let since = *self.held_since.get_or_insert(now);
-        now.since(since) < MAX_HOLD
+        let step = now.since(self.last_turn).min(MAX_HOLD_STEP);
+        self.last_turn = now;
+        let is_congested = self.bus.is_congested();
+        self.held = if is_congested { self.held + step } else { Duration::ZERO };
+        is_congested && self.held < MAX_HOLD
     }
 
     fn serve_timers(&mut self, now: Time) -> usize {
@@ -233,7 +242,7 @@ impl<B: Bus> Hub<B> {
         })
     }
 
-    fn dial(&mut self, now: Time) -> usize {
+    fn dial(&mut self) -> usize {
         if self.is_leaving {
             self.wanted.clear();
         }
@@ -246,7 +255,6 @@ impl<B: Bus> Hub<B> {
             route.session = Some(self.reactor.connect(host, *port, &route.connect));
             route.next = (route.next + 1) % route.endpoints.len();
         }
-        let _ = now;
         count
     }
 }
@@ -297,6 +305,7 @@ impl Dialled {
             rssl: ClientConfig {
                 compression: route.compression,
                 ping_timeout_s: route.ping_timeout_s,
+                limits: Limits { receive_buffer_bytes: READ_BYTES, ..Limits::default() },
                 ..ClientConfig::default()
             },
             session: config.sessions,

@@ -5,8 +5,12 @@ mod support;
 use support::{A, World, config, item_request, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;
-use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceLoad, ServiceState};
-use tapeline_rwf::{DataState, Priority, Qos, Rate, RequestMsg, State, StateCode, StreamState};
+use tapeline_omm::directory::{
+    FilterContent, FilterEntry, ServiceEntry, ServiceInfo, ServiceLoad, ServiceState,
+};
+use tapeline_rwf::{
+    DataState, Domain, Priority, Qos, Rate, RequestFlags, RequestMsg, State, StateCode, StreamState,
+};
 
 fn load(factor: Option<u64>, limit: Option<u64>, window: Option<u64>) -> ServiceLoad {
     ServiceLoad { open_limit: limit, open_window: window, load_factor: factor }
@@ -193,14 +197,8 @@ fn only_filters_that_changed_are_told() {
     world.says(sources[0], &provider::change(FilterContent::Load(load(Some(1), None, None))));
     assert_eq!(world.frames(), [""; 0]);
     let both = vec![
-        tapeline_omm::directory::FilterEntry::update(FilterContent::Load(load(
-            Some(5),
-            None,
-            None,
-        ))),
-        tapeline_omm::directory::FilterEntry::update(FilterContent::State(ServiceState::new(
-            true, true,
-        ))),
+        FilterEntry::update(FilterContent::Load(load(Some(5), None, None))),
+        FilterEntry::update(FilterContent::State(ServiceState::new(true, true))),
     ];
     world.says(sources[0], &provider::directory_update(&[ServiceEntry::update(1, both)]));
     assert_eq!(world.frames(), ["all directory change: 1 load Some(5)/None"]);
@@ -256,4 +254,51 @@ fn what_is_wanted_more_takes_the_place_of_what_is_wanted_least() {
     // The one that gave way is first in the row when there is room.
     world.close(A, 0);
     assert_eq!(world.heard_by(sources[0]), ["Close 3", "Request 6 1:LITTLE streaming"]);
+}
+
+#[test]
+fn a_provider_without_a_window_is_not_asked_for_everything_at_once() {
+    let mut config = config(1);
+    config.limits.max_window = 3;
+    let (mut world, sources) = World::with_sources(config);
+    open_many(&mut world, 5);
+    assert_eq!(requests(&mut world, &sources), [3]);
+    world.says(sources[0], &provider::refresh(3, "ITEM0"));
+    assert_eq!(requests(&mut world, &sources), [1]);
+}
+
+#[test]
+fn room_that_requests_without_answer_leave_is_used_by_those_that_wait() {
+    let (mut world, sources) = loaded(&[load(None, None, Some(2))]);
+    for (request, name) in [(0, "P0"), (1, "P1")] {
+        let flags = RequestFlags::STREAMING | RequestFlags::PRIVATE_STREAM;
+        world.open_with(A, request, &RequestMsg { flags, ..item_request(1, name) });
+    }
+    world.open(A, 2, "X");
+    world.open(A, 3, "Y");
+    assert_eq!(requests(&mut world, &sources), [2]);
+    world.pass(15_000);
+    let heard = world.heard_by(sources[0]);
+    let asked: Vec<_> = heard.iter().filter(|line| line.starts_with("Request")).collect();
+    assert_eq!(asked.len(), 2, "{heard:?}");
+}
+
+#[test]
+fn an_item_that_no_room_is_for_does_not_block_those_that_wait_for_it() {
+    let (mut world, sources) = loaded(&[load(None, Some(1), None), load(None, Some(1), None)]);
+    let mut feed = provider::loaded_feed(load(None, Some(1), None));
+    feed.filters[0] = FilterEntry::set(FilterContent::Info(ServiceInfo {
+        capabilities: Some(vec![Domain::MARKET_BY_ORDER]),
+        ..provider::info("FEED")
+    }));
+    world.says(sources[1], &provider::directory(&[feed]));
+    let order = |name| RequestMsg { domain: Domain::MARKET_BY_ORDER, ..item_request(1, name) };
+    world.open(A, 0, "PRICE");
+    world.open_with(A, 1, &order("ORDER"));
+    world.open_with(A, 2, &order("STUCK"));
+    world.open(A, 3, "NEXT");
+    assert_eq!(requests(&mut world, &sources), [1, 1]);
+    world.close(A, 0);
+    let heard = world.heard_by(sources[0]);
+    assert!(heard.iter().any(|line| line.contains("1:NEXT")), "{heard:?}");
 }

@@ -3,7 +3,8 @@
 mod support;
 
 use support::{A, B, World, config, item_request, provider};
-use tapeline_channel::SessionId;
+use tapeline_channel::{Sent, SessionId};
+use tapeline_hub::Event;
 use tapeline_rwf::{Priority, RefreshFlags, RequestFlags, RequestMsg};
 
 const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' complete";
@@ -264,7 +265,7 @@ fn a_private_stream_is_changed_by_its_requester_as_it_likes() {
 fn who_has_seen_nothing_yet_may_have_lost_its_image() {
     let (mut world, _) = World::with_sources(tapeline_hub::HubConfig::named("hub"));
     let session = world.session();
-    world.event(tapeline_hub::Event::ProviderOpened { session });
+    world.event(Event::ProviderOpened { session });
     world.says(session, &provider::provider_login());
     world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
     world.says(session, &provider::refresh(-1, "TRI.N"));
@@ -273,4 +274,48 @@ fn who_has_seen_nothing_yet_may_have_lost_its_image() {
     let none = tapeline_backbone::FrameFlags::empty();
     world.frame(A, tapeline_backbone::Kind::Resync, 0, none, &[0; 8]);
     assert_eq!(world.frames().len(), 1);
+}
+
+#[test]
+fn an_image_that_is_given_up_in_the_middle_does_not_take_the_next_one_along() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.server_up(B);
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    let unasked = |number| {
+        provider::refresh_with(3, "TRI.N", |msg| {
+            msg.part_num = Some(number);
+            msg.flags = RefreshFlags::empty();
+        })
+    };
+    world.open(B, 1, "TRI.N");
+    world.forget();
+    // An image for all begins, and the answer to B comes in place of its rest.
+    world.says(sources[0], &unasked(0));
+    assert!(world.frames()[0].starts_with("all #"));
+    world.says(sources[0], &provider::part(3, 0, false));
+    world.says(sources[0], &provider::part(3, 1, true));
+    let frames = world.frames();
+    assert_eq!(frames.len(), 2);
+    assert!(frames.iter().all(|line| line.starts_with("B #")), "{frames:?}");
+}
+
+#[test]
+fn a_change_of_priority_waits_while_the_provider_does_not_keep_up() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.server_up(B);
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    world.open(B, 1, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    world.out.answer = Some(Sent::Slow);
+    world.open(A, 8, "OTHER");
+    world.heard_by(sources[0]);
+    world.server_down(B);
+    assert_eq!(world.heard_by(sources[0]), [""; 0]);
+    world.out.answer = None;
+    world.event(Event::Drained { session: sources[0] });
+    assert_eq!(world.heard_by(sources[0]), ["Request 3 1:TRI.N streaming no-refresh"]);
+    world.event(Event::Drained { session: sources[0] });
+    assert_eq!(world.heard_by(sources[0]), [""; 0], "once");
 }

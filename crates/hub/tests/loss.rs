@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{A, World, config, item_request, provider};
+use support::{A, B, World, config, item_request, provider};
+use tapeline_backbone::BusEvent;
 use tapeline_channel::Sent;
 use tapeline_hub::Event;
 use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceState};
@@ -228,4 +229,13 @@ fn a_provider_that_does_not_read_gets_no_more_requests_until_it_does() {
     world.open(A, 2, "MSFT.O");
     assert_eq!(world.out.closed.len(), 1);
     assert_eq!(world.core.counters().sources_up, 0);
+}
+
+#[test]
+fn a_server_that_lost_frames_of_its_own_to_the_hub_gets_the_directory() {
+    let (mut world, _) = World::with_sources(config(1));
+    world.event(Event::Bus(BusEvent::Gap { peer: A }));
+    assert_eq!(world.frames(), ["A directory all: 1 FEED up"]);
+    world.event(Event::Bus(BusEvent::Gap { peer: B }));
+    assert_eq!(world.frames(), [""; 0], "it is not known");
 }

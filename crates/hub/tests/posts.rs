@@ -186,3 +186,49 @@ fn generic_messages_go_both_ways_with_their_key() {
     world.says(source, &encode(&msg.into()));
     assert_eq!(world.frames(), ["all #2 Generic 0 Tune"]);
 }
+
+#[test]
+fn an_ack_counts_only_from_the_source_that_was_posted_to() {
+    let (mut world, sources) = World::with_sources(config(2));
+    world.open(A, 7, "TRI.N");
+    let place = usize::from(world.heard_by(sources[0]).is_empty());
+    let (source, other) = (sources[place], sources[1 - place]);
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    world.post(A, 0, 7, &post(1));
+    let id = world.posted_id();
+    world.forget();
+    world.says(other, &encode(&ack(1, id).into()));
+    assert_eq!(world.frames(), [""; 0]);
+    world.says(source, &encode(&ack(3, id).into()));
+    assert_eq!(world.frames(), ["A ack of 0 Ack 1"]);
+}
+
+#[test]
+fn posts_that_are_never_completed_make_room_when_their_next_part_is_overdue() {
+    let mut config = config(1);
+    config.limits.max_posts = 1;
+    let (mut world, source) = live(config);
+    let part = |id, is_last| {
+        let mut part = PostMsg { flags: PostFlags::empty(), seq_num: Some(1), ..post(id) };
+        part.flags.set(PostFlags::POST_COMPLETE, is_last);
+        part
+    };
+    world.post(A, 0, 7, &part(1, false));
+    let first = world.posted_id();
+    // Full: no other post of parts begins, but the one goes on, and so do posts
+    // of one part.
+    world.heard_by(source);
+    world.post(A, 1, 7, &part(2, false));
+    assert_eq!(world.heard_by(source), [""; 0]);
+    world.post(A, 2, 7, &part(3, true));
+    assert_eq!(world.heard_by(source).len(), 1);
+    world.pass(14_999);
+    world.post(A, 3, 7, &part(1, false));
+    assert_eq!(world.posted_id(), first);
+    world.pass(14_999);
+    world.post(A, 4, 7, &part(2, false));
+    assert_eq!(world.heard_by(source).len(), 1, "the first got more time");
+    world.pass(1);
+    world.post(A, 5, 7, &part(2, false));
+    assert_eq!(world.heard_by(source).len(), 1);
+}

@@ -8,7 +8,8 @@ use tapeline_hub::{Event, HubConfig, Unpublished};
 use tapeline_omm::directory::{DirectoryUpdate, ServiceEntry};
 use tapeline_omm::login::LoginRequest;
 use tapeline_rwf::{
-    DataState, RefreshFlags, RequestFlags, RequestMsg, State, StateCode, StreamState,
+    DataState, DataType, Domain, Encoded, RefreshFlags, RequestFlags, RequestMsg, State, StateCode,
+    StreamState, UpdateMsg,
 };
 
 const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' clear complete";
@@ -258,4 +259,48 @@ fn a_request_of_a_provider_is_answered_with_a_refusal() {
         lines::message(&answer),
         "Status Closed / Suspect / UsageError / 'Requests of providers are not answered.'"
     );
+}
+
+/// An update whose content is of this type.
+fn update_of(container_type: DataType, content: &[u8]) -> Vec<u8> {
+    let payload = Encoded::new(container_type, content);
+    let msg = UpdateMsg { payload, ..UpdateMsg::new(Domain::MARKET_PRICE, -1) };
+    support::encode(&msg.into())
+}
+
+#[test]
+fn an_update_that_cannot_be_applied_is_dropped_and_the_image_stays() {
+    let (mut world, session) = publishing(config(0));
+    world.open(A, 7, "TRI.N");
+    let (_, image) = world.out.frames[1].clone();
+    world.forget();
+    world.says(session, &update_of(DataType::ELEMENT_LIST, &[0x08, 0, 0]));
+    // One field that is right, and one that is cut off.
+    let cut_off = [0x08, 0, 2, 0, 22, 3, 12, 0x11, 0xFF, 0, 25, 9, 12];
+    world.says(session, &update_of(DataType::FIELD_LIST, &cut_off));
+    assert_eq!(world.frames(), [""; 0]);
+    assert_eq!(world.core.counters().uncached, 2);
+    world.open(B, 1, "TRI.N");
+    let (_, same) = world.out.frames[1].clone();
+    assert_eq!(same, image);
+}
+
+#[test]
+fn who_asks_for_an_item_without_an_image_is_told() {
+    let (mut world, session) = publishing(config(0));
+    let too_much = provider::refresh_with(-1, "TRI.N", |msg| {
+        msg.flags =
+            RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE | RefreshFlags::DO_NOT_CACHE;
+    });
+    world.says(session, &too_much);
+    world.open(A, 7, "TRI.N");
+    assert_eq!(
+        world.frames(),
+        [
+            "A accept 7 as item 0",
+            "A #0 Status Open / Suspect / None / 'No image is kept until the next is published.'",
+        ]
+    );
+    world.says(session, &publish(-1, "TRI.N"));
+    assert_eq!(world.frames(), [format!("all #1 image {IMAGE}")]);
 }

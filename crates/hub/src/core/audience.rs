@@ -8,13 +8,21 @@
 use tapeline_backbone::FrameFlags;
 use tapeline_omm::stream::Reaction;
 use tapeline_rssl::Time;
-use tapeline_rwf::{DataState, RefreshFlags, RefreshMsg, StateCode, StreamState};
+use tapeline_rwf::{DataState, RefreshFlags, RefreshMsg, State, StateCode, StreamState};
 
 use super::Core;
 use super::downstream::accept;
 use super::item::{Interest, Item, Stage};
 use super::wire::ms;
 use crate::Outputs;
+
+/// An item that was published has no image that can be given out.
+const NO_IMAGE: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::SUSPECT,
+    StateCode::NONE,
+    "No image is kept until the next is published.",
+);
 
 impl Item {
     /// The first part of an image is here: who is it for?
@@ -50,7 +58,8 @@ impl Core {
     ) {
         let Some(item) = self.items.get_mut(id) else { return };
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
-        let is_first = !item.in_parts;
+        // A provider that gave up an image in the middle may begin another.
+        let is_first = !item.in_parts || refresh.part_num == Some(0);
         let mut part = RefreshMsg { stream_id: 0, key: None, ..*refresh };
         if is_first {
             item.begin_image(refresh.flags.contains(RefreshFlags::SOLICITED));
@@ -179,6 +188,7 @@ impl Core {
             return;
         }
         let suspect = item.state.data == DataState::SUSPECT;
+        let is_unkept = item.published && item.live && !item.in_parts;
         // The image that is coming is of no use to who has missed a part.
         let stage = if item.in_parts { Stage::Late } else { Stage::Waiting };
         if let Some(interest) = item.interest_mut(server, request) {
@@ -186,6 +196,9 @@ impl Core {
         }
         if suspect {
             self.tell_one(id, server, out);
+        } else if is_unkept {
+            // Nothing was kept, and the provider cannot be asked.
+            self.tell_one_state(id, server, NO_IMAGE, out);
         }
         let Some(item) = self.items.get_mut(id) else { return };
         if item.published || !item.live || item.in_parts {

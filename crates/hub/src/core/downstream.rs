@@ -109,8 +109,21 @@ impl Core {
     /// The present state of the item for one server.
     pub(super) fn tell_one(&mut self, id: u32, server: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.get(id) else { return };
+        let state = item.state.clone();
+        self.tell_one_state(id, server, state.as_state(), out);
+    }
+
+    /// A state for one server, that the others are not told.
+    pub(super) fn tell_one_state(
+        &mut self,
+        id: u32,
+        server: u32,
+        state: State<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(item) = self.items.get_mut(id) else { return };
         let Some(target) = self.servers.target(server) else { return };
-        let msg = status(item.key.as_ref().domain, item.state.as_state());
+        let msg = status(item.key.as_ref().domain, state);
         if let Some(bytes) = self.scratch.message(&Msg::from(msg)) {
             self.counters.statuses += 1;
             item.publish_to(id, target, FrameFlags::empty(), bytes, out);

@@ -179,7 +179,7 @@ impl Core {
         let state = state.as_state();
         let msg = status(item.key.as_ref().domain, state);
         if item.published {
-            self.published_status(now, id, &msg, out);
+            self.published_status(id, &msg, out);
             return;
         }
         let reaction = item.stream.fanned_state(ms(now), &state);

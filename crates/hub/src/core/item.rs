@@ -1,57 +1,54 @@
 //! Items: who wants them, where they come from, how they are.
 
-use std::collections::{HashMap, VecDeque};
-
 use tapeline_cache::Image;
 use tapeline_omm::stream::{ConsumerStream, StreamOptions};
-use tapeline_omm::{AsItemKey, GroupId, ItemKey, ItemKeyRef, StateBuf};
+use tapeline_omm::{GroupId, ItemKey, StateBuf};
 use tapeline_rwf::{DataState, Priority, RequestFlags, State, StateCode, StreamState};
 
-use super::streams::FixedState;
 use super::wire::Payload;
 
 /// One item: a stream of one source, and the servers that want it.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about the item")]
 pub(crate) struct Item {
-    /// What it is; the service id is the hub's.
-    pub(crate) key: ItemKey,
-    /// The service, by the hub's id.
-    pub(crate) service: u16,
+    /// Who wants it.
+    pub(crate) interests: Vec<Interest>,
+    /// Its last value, if it is kept.
+    pub(crate) image: Option<Box<Image>>,
+    /// How many frames went to all servers.
+    pub(crate) seq: u32,
+    /// A part of an image has come on the present binding: updates make sense.
+    pub(crate) live: bool,
     /// One requester's alone.
     pub(crate) private: bool,
     /// Updates are wanted, not only an image.
     pub(crate) streaming: bool,
     /// A non-interactive provider published it: no requests are made for it.
     pub(crate) published: bool,
-    /// Where it comes from.
-    pub(crate) binding: Option<Binding>,
-    /// Its stream at an interactive provider.
-    pub(crate) stream: ConsumerStream,
-    /// A part of an image has come on the present binding: updates make sense.
-    pub(crate) live: bool,
     /// The image that is coming lacks parts.
     pub(crate) in_parts: bool,
     /// The image that is coming goes to all, not only to those who wait.
     pub(crate) to_all: bool,
-    /// Who wants it.
-    pub(crate) interests: Vec<Interest>,
-    /// How it is, as servers were told.
-    pub(crate) state: StateBuf,
-    /// Its group at its source.
-    pub(crate) group: GroupId,
-    /// How many frames went to all servers.
-    pub(crate) seq: u32,
-    /// Its last value, if it is kept.
-    pub(crate) image: Option<Box<Image>>,
     /// It was lost: the next image replaces what servers have.
     pub(crate) recovering: bool,
     /// It moved to another source, and the image of that is due.
     pub(crate) failing_over: bool,
-    /// The source that closed it or did not answer: another is tried first.
-    pub(crate) avoid: Option<u32>,
     /// It counts against the open window of its source.
     pub(crate) in_window: bool,
+    /// The service, by the hub's id.
+    pub(crate) service: u16,
+    /// Where it comes from.
+    pub(crate) binding: Option<Binding>,
+    /// Its stream at an interactive provider.
+    pub(crate) stream: ConsumerStream,
+    /// What it is; the service id is the hub's.
+    pub(crate) key: ItemKey,
+    /// How it is, as servers were told.
+    pub(crate) state: StateBuf,
+    /// Its group at its source.
+    pub(crate) group: GroupId,
+    /// The source that closed it or did not answer: another is tried first.
+    pub(crate) avoid: Option<u32>,
     /// What the provider was last told of the interest.
     pub(crate) told_priority: Priority,
     /// Flags of the request beside those of the stream.
@@ -162,75 +159,8 @@ impl Item {
         [stream, self.stale_at_ms].into_iter().flatten().min()
     }
 
-    /// Remembers how the item is; whether that is news to those who know it.
-    pub(crate) fn set_state(&mut self, state: &State<'_>) -> bool {
-        let before = self.state.as_state();
-        let is_news = (before.stream, before.data, before.code, before.text)
-            != (state.stream, state.data, state.code, state.text);
+    /// Remembers how the item is.
+    pub(crate) fn set_state(&mut self, state: &State<'_>) {
         self.state.apply(state);
-        is_news
-    }
-}
-
-/// How many ids of items that are over rest before the first is used again.
-const RESTING_IDS: usize = 4096;
-
-/// All items: by id, and the shared ones by key.
-#[derive(Debug, Default)]
-pub(crate) struct Items {
-    slots: Vec<Option<Item>>,
-    /// First in, first out, and not before there are many: an id rests before
-    /// it is another item's, so that a server that has lost the end of the one
-    /// does not take the other for it.
-    free: VecDeque<u32>,
-    by_key: HashMap<ItemKey, u32, FixedState>,
-}
-
-impl Items {
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, id: u32) -> Option<&Item> {
-        self.slots.get(id as usize)?.as_ref()
-    }
-
-    #[inline]
-    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Item> {
-        self.slots.get_mut(id as usize)?.as_mut()
-    }
-
-    /// The shared item of a key.
-    pub(crate) fn find(&self, key: &ItemKeyRef<'_>) -> Option<u32> {
-        self.by_key.get(key as &dyn AsItemKey).copied()
-    }
-
-    pub(crate) fn insert(&mut self, item: Item) -> u32 {
-        let key = (!item.private).then(|| item.key.clone());
-        let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
-        let id = match rested {
-            Some(id) => {
-                self.slots[id as usize] = Some(item);
-                id
-            }
-            None => {
-                self.slots.push(Some(item));
-                self.slots.len() as u32 - 1
-            }
-        };
-        if let Some(key) = key {
-            self.by_key.insert(key, id);
-        }
-        id
-    }
-
-    pub(crate) fn remove(&mut self, id: u32) -> Option<Item> {
-        let item = self.slots.get_mut(id as usize)?.take()?;
-        self.free.push_back(id);
-        if !item.private {
-            self.by_key.remove(&item.key);
-        }
-        Some(item)
     }
 }

@@ -13,6 +13,7 @@ mod downstream;
 mod fate;
 mod image;
 mod item;
+mod items;
 mod open;
 mod posts;
 mod provider;
@@ -38,7 +39,8 @@ use tapeline_rssl::Time;
 use tapeline_rwf::MsgHeader;
 
 use crate::{Counters, Event, HubConfig, Outputs};
-use item::{Interest, Item, Items};
+use item::{Interest, Item};
+use items::Items;
 use posts::Posts;
 use servers::Servers;
 use service::Services;
@@ -71,6 +73,8 @@ pub struct Core {
     reborn: Vec<(Item, Vec<Interest>)>,
     /// Services of which a source that was full has room, once for each place.
     room: Vec<u16>,
+    /// Sources and their services whose window has room again.
+    window_room: Vec<(u32, u16)>,
 }
 
 impl Core {
@@ -91,6 +95,7 @@ impl Core {
             lost: Vec::new(),
             reborn: Vec::new(),
             room: Vec::new(),
+            window_room: Vec::new(),
             config,
         }
     }
@@ -229,6 +234,10 @@ impl Core {
         }
         self.begin_reborn(now, out);
         self.use_room(now, out);
+        while let Some((source, service_id)) = self.window_room.pop() {
+            self.pump(now, source, service_id, out);
+        }
+        self.items.settle();
     }
 }
 

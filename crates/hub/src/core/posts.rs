@@ -1,7 +1,7 @@
 //! Posts: to the source of the item, and the acks back to the server that
 //! posted.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
 use tapeline_omm::ItemKeyRef;
@@ -44,6 +44,15 @@ struct Unfinished {
     post_id: u32,
 }
 
+impl Unfinished {
+    /// Which post a message is a part of. One without an id is of one part.
+    fn of(server: u32, request: u32, post: &PostMsg<'_>) -> Option<Self> {
+        let PostUserInfo { address, user_id } = post.post_user_info;
+        let post_id = post.post_id?;
+        Some(Self { server, request, user: (address, user_id), post_id })
+    }
+}
+
 /// Posts on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Posts {
@@ -52,28 +61,56 @@ pub(crate) struct Posts {
     waiting: BTreeMap<(u32, Option<u32>), Outstanding>,
     /// In the order of their deadlines, since all wait equally long.
     deadlines: VecDeque<(u64, (u32, Option<u32>))>,
-    /// The hub's id of posts that are still to be completed.
-    in_parts: BTreeMap<Unfinished, u32>,
+    /// The hub's id of posts that are still to be completed, and by when their
+    /// next part is due.
+    in_parts: BTreeMap<Unfinished, (u32, u64)>,
+    /// The same in the order of time. The next part renews the time, so they
+    /// are not in the order in which they came.
+    parts_due: BTreeSet<(u64, Unfinished)>,
 }
 
 impl Posts {
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.deadlines.front().map(|(at, _)| *at)
+        let ack = self.deadlines.front().map(|(at, _)| *at);
+        let part = self.parts_due.first().map(|(at, _)| *at);
+        ack.into_iter().chain(part).min()
     }
 
-    /// The hub's id for a part of a post: the same for all parts of one.
-    fn id_for(&mut self, place: Unfinished, is_complete: bool) -> u32 {
-        let known = match is_complete {
-            true => self.in_parts.remove(&place),
-            false => self.in_parts.get(&place).copied(),
-        };
-        known.unwrap_or_else(|| {
+    /// The hub's id for a part of a post: the same for all parts of one. The
+    /// next part is due by the given time.
+    fn id_for(&mut self, place: Unfinished, is_complete: bool, due_ms: u64) -> u32 {
+        let id = self.forget_parts(place).unwrap_or_else(|| {
             self.last_id = self.last_id.wrapping_add(1);
-            if !is_complete {
-                self.in_parts.insert(place, self.last_id);
-            }
             self.last_id
-        })
+        });
+        if !is_complete {
+            self.in_parts.insert(place, (id, due_ms));
+            self.parts_due.insert((due_ms, place));
+        }
+        id
+    }
+
+    fn forget_parts(&mut self, place: Unfinished) -> Option<u32> {
+        let (id, due_ms) = self.in_parts.remove(&place)?;
+        self.parts_due.remove(&(due_ms, place));
+        Some(id)
+    }
+
+    /// Forgets posts whose next part did not come in time. A part that comes
+    /// all the same is that of another post.
+    fn expire_parts(&mut self, now_ms: u64) {
+        while let Some((due_ms, place)) = self.parts_due.first().copied()
+            && due_ms <= now_ms
+        {
+            self.forget_parts(place);
+        }
+    }
+
+    /// Whether there is room for a post. Parts of one that has begun have
+    /// theirs.
+    fn has_room(&self, place: Option<Unfinished>, is_complete: bool, max: usize) -> bool {
+        let begins = place.is_some_and(|place| !is_complete && !self.in_parts.contains_key(&place));
+        self.waiting.len() < max && !(begins && self.in_parts.len() >= max)
     }
 
     fn wait(&mut self, part: (u32, Option<u32>), outstanding: Outstanding) {
@@ -100,6 +137,7 @@ impl Posts {
     /// A server is gone, and the rest of its posts will not come.
     pub(crate) fn forget_server(&mut self, server: u32) {
         self.in_parts.retain(|place, _| place.server != server);
+        self.parts_due.retain(|(_, place)| place.server != server);
     }
 
     fn take(&mut self, part: (u32, Option<u32>)) -> Option<Outstanding> {
@@ -136,14 +174,16 @@ impl Core {
             true => self.way_by_key(&post),
             false => self.way_by_request(server, request),
         });
-        let waiting = self.posts.waiting.len().max(self.posts.in_parts.len());
-        let way = way.and_then(|way| match waiting >= self.config.limits.max_posts {
-            true => Err(PostRefusal::NoResources),
-            false => Ok(way),
+        let request = if is_off_stream { NO_REQUEST } else { request };
+        let place = Unfinished::of(server, request, &post);
+        let is_complete = post.flags.contains(PostFlags::POST_COMPLETE);
+        let max = self.config.limits.max_posts;
+        let way = way.and_then(|way| match self.posts.has_room(place, is_complete, max) {
+            true => Ok(way),
+            false => Err(PostRefusal::NoResources),
         });
         match way {
             Ok(way) => {
-                let request = if is_off_stream { NO_REQUEST } else { request };
                 self.pass_post(now, (server, request, header.item), way, &post, out);
             }
             Err(refusal) => self.nak(server, header.item, &post, &refusal, out),
@@ -211,11 +251,9 @@ impl Core {
     ) {
         let Some(incarnation) = self.servers.target(server) else { return };
         let is_complete = post.flags.contains(PostFlags::POST_COMPLETE);
-        let own_id = post.post_id.map(|post_id| {
-            let PostUserInfo { address, user_id } = post.post_user_info;
-            let place = Unfinished { server, request, user: (address, user_id), post_id };
-            self.posts.id_for(place, is_complete)
-        });
+        let deadline_ms = ms(now).saturating_add(self.config.post_timeout_ms);
+        let own_id = Unfinished::of(server, request, post)
+            .map(|place| self.posts.id_for(place, is_complete, deadline_ms));
         if let (Some(own_id), Some(post_id)) = (own_id, post.post_id)
             && post.flags.contains(PostFlags::ACK)
         {
@@ -224,7 +262,6 @@ impl Core {
                 item.and_then(|id| self.items.get(id)).is_some_and(|item| item.private);
             let mut flags = AckFlags::empty();
             flags.set(AckFlags::PRIVATE_STREAM, is_private);
-            let deadline_ms = ms(now).saturating_add(self.config.post_timeout_ms);
             let outstanding = Outstanding {
                 server,
                 incarnation,
@@ -247,7 +284,7 @@ impl Core {
     pub(super) fn ack(&mut self, index: u32, ack: &AckMsg<'_>, out: &mut impl Outputs) {
         let part = (ack.ack_id, ack.seq_num);
         let is_from_there = self.posts.waiting.get(&part).is_some_and(|post| post.source == index);
-        let Some(post) = self.posts.take(part).filter(|_| is_from_there) else {
+        let Some(post) = is_from_there.then(|| self.posts.take(part)).flatten() else {
             self.counters.stray += 1;
             return;
         };
@@ -308,6 +345,7 @@ impl Core {
 
     /// Posts whose source left them without an ack for too long.
     pub(super) fn post_timeouts(&mut self, now: Time, out: &mut impl Outputs) {
+        self.posts.expire_parts(ms(now));
         while let Some((at, part)) = self.posts.deadlines.front().copied()
             && at <= ms(now)
         {

@@ -7,8 +7,7 @@ use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginRequest, LoginStatus};
 use tapeline_omm::state::is_final;
 use tapeline_rssl::Time;
 use tapeline_rwf::{
-    CloseMsg, DataState, Domain, MapAction, Msg, MsgHeader, State, StateCode, StatusMsg,
-    StreamState,
+    DataState, Domain, MapAction, Msg, MsgHeader, State, StateCode, StatusMsg, StreamState,
 };
 
 use super::Core;
@@ -61,7 +60,7 @@ impl Core {
         };
         let phase = self.sources.get(index).map(|source| source.phase);
         match (header.domain, phase) {
-            (Domain::LOGIN, _) => self.provider_login(now, index, &msg, out),
+            (Domain::LOGIN, _) => self.provider_login(index, &msg, out),
             (_, None | Some(Phase::Down | Phase::Connecting | Phase::Login)) => {
                 self.counters.stray += 1;
             }
@@ -80,9 +79,9 @@ impl Core {
         }
     }
 
-    fn provider_login(&mut self, now: Time, index: u32, msg: &Msg<'_>, out: &mut impl Outputs) {
+    fn provider_login(&mut self, index: u32, msg: &Msg<'_>, out: &mut impl Outputs) {
         match LoginMsg::decode(msg) {
-            Ok(LoginMsg::Request(request)) => self.provider_logs_in(now, index, &request, out),
+            Ok(LoginMsg::Request(request)) => self.provider_logs_in(index, &request, out),
             Ok(LoginMsg::Close { .. }) => self.give_up(index, "provider logged out", out),
             Ok(_) => {}
             Err(_) => {
@@ -92,13 +91,7 @@ impl Core {
         }
     }
 
-    fn provider_logs_in(
-        &mut self,
-        now: Time,
-        index: u32,
-        request: &LoginRequest,
-        out: &mut impl Outputs,
-    ) {
+    fn provider_logs_in(&mut self, index: u32, request: &LoginRequest, out: &mut impl Outputs) {
         let Some(source) = self.sources.get_mut(index) else { return };
         if !request.attributes.is_provider() && source.phase == Phase::Login {
             let status = LoginStatus {
@@ -115,7 +108,6 @@ impl Core {
             source.phase = Phase::Directory;
             source.deadline_ms = None;
         }
-        let _ = now;
         if request.no_refresh {
             return;
         }
@@ -152,10 +144,9 @@ impl Core {
                 }
             }
             DirectoryMsg::Request(request) => {
-                let close = CloseMsg::new(Domain::SOURCE, request.stream_id);
                 let status = StatusMsg {
                     state: Some(NO_REQUESTS),
-                    ..StatusMsg::new(close.domain, close.stream_id)
+                    ..StatusMsg::new(Domain::SOURCE, request.stream_id)
                 };
                 self.send_written(index, |encoder| encoder.message(&status.into()), out);
                 return;

@@ -91,12 +91,10 @@ impl Core {
 
     pub(super) fn published_status(
         &mut self,
-        now: Time,
         id: u32,
         status: &StatusMsg<'_>,
         out: &mut impl Outputs,
     ) {
-        let _ = now;
         let told = StatusMsg { stream_id: 0, key: None, ..*status };
         if status.state.is_some_and(|state| is_final(state.stream)) {
             self.end_with_status(id, &told, out);

@@ -18,7 +18,7 @@ impl Core {
         match event {
             BusEvent::PeerUp { peer, .. } => self.server_up(peer, out),
             BusEvent::PeerDown { peer } => self.server_down(now, peer, out),
-            BusEvent::Gap { .. } => self.counters.gaps += 1,
+            BusEvent::Gap { peer } => self.server_gap(peer, out),
             BusEvent::Frame { header, body } => self.frame(now, &header, body, out),
         }
     }
@@ -33,6 +33,18 @@ impl Core {
         }
         self.servers.insert(peer);
         self.whole_directory(peer, out);
+    }
+
+    /// Frames of a server were lost. A `DirectoryRequest` among them is answered
+    /// without having been seen. What the server does not ask for again is
+    /// lost with the frame: after a lost `Close` the hub keeps the item open
+    /// at its source for a request that is no more, until the server uses the
+    /// number anew or is gone.
+    fn server_gap(&mut self, peer: Incarnation, out: &mut impl Outputs) {
+        self.counters.gaps += 1;
+        if self.servers.find(peer).is_some() {
+            self.whole_directory(peer, out);
+        }
     }
 
     fn whole_directory(&mut self, target: Incarnation, out: &mut impl Outputs) {
@@ -221,7 +233,7 @@ impl Core {
         out: &mut impl Outputs,
     ) {
         let Some(target) = self.servers.target(server) else { return };
-        let interest = self.items.get(id).and_then(|item| {
+        let interest = self.items.get_mut(id).and_then(|item| {
             let interest = item.interests.iter().find(|interest| interest.server == server)?;
             Some((item.seq, interest.request))
         });

@@ -1,16 +1,17 @@
 //! Messages on the streams of items.
 
 use tapeline_backbone::FrameFlags;
+use tapeline_cache::Image;
 use tapeline_omm::ItemKey;
 use tapeline_omm::stream::Deliver;
 use tapeline_rssl::Time;
 use tapeline_rwf::{
-    GenericMsg, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags, RefreshMsg, StatusMsg, StreamState,
-    UpdateMsg,
+    DataType, GenericMsg, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags, RefreshMsg, StatusMsg,
+    StreamState, UpdateMsg, check,
 };
 
 use super::Core;
-use super::wire::{at_service, has_key, ms, status};
+use super::wire::{at_service, has_key, ms, on_stream_zero, status};
 use crate::Outputs;
 
 impl Core {
@@ -34,26 +35,33 @@ impl Core {
     /// The tick path: from the header of an update to its frame.
     #[inline]
     fn update(&mut self, id: u32, header: &MsgHeader, bytes: &[u8], out: &mut impl Outputs) {
+        if !has_key(header)
+            && let Some(header) = self.items.plain_header(id)
+        {
+            self.counters.updates += 1;
+            out.publish(header, &on_stream_zero(bytes));
+            return;
+        }
+        self.update_with_care(id, bytes, out);
+    }
+
+    /// An update that is applied to a kept image, that has a key to lose, that
+    /// nobody wants, or that comes too early.
+    fn update_with_care(&mut self, id: u32, bytes: &[u8], out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
         if !item.live {
             self.counters.stray += 1;
             return;
         }
         self.counters.updates += 1;
-        if item.image.is_some() || has_key(header) {
-            self.update_with_care(id, bytes, out);
-        } else {
-            item.publish_all(id, FrameFlags::empty(), bytes, out);
-        }
-    }
-
-    /// An update that is applied to a kept image, or that has a key to lose.
-    fn update_with_care(&mut self, id: u32, bytes: &[u8], out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
         let Ok(Msg::Update(update)) = Msg::decode(bytes) else {
             self.counters.malformed += 1;
             return;
         };
+        if item.published && item.image.as_ref().is_some_and(|image| !suits(image, &update)) {
+            self.counters.uncached += 1;
+            return;
+        }
         if let Some(image) = &mut item.image {
             let rules = self.rules.as_deref().map(|rules| rules as &dyn tapeline_cache::FieldRules);
             if image.update(&update, rules).is_err() {
@@ -84,7 +92,7 @@ impl Core {
                 self.published_refresh(now, id, refresh, out);
             }
             Msg::Refresh(refresh) => self.refresh(now, id, refresh, out),
-            Msg::Status(status) if item.published => self.published_status(now, id, status, out),
+            Msg::Status(status) if item.published => self.published_status(id, status, out),
             Msg::Status(status) => self.status(now, id, status, out),
             Msg::Generic(generic) => self.generic_down(id, generic, out),
             Msg::Ack(ack) => {
@@ -201,6 +209,15 @@ impl Core {
             item.publish_all(id, FrameFlags::empty(), bytes, out);
         }
     }
+}
+
+/// Whether an update can be applied to an image. One that cannot would take the
+/// image along, and where it was published unasked there is no other.
+fn suits(image: &Image, update: &UpdateMsg<'_>) -> bool {
+    let payload = &update.payload;
+    let is_content = payload.data_type() != DataType::NO_DATA && image.is_complete();
+    let is_same = image.container_type() == payload.data_type();
+    !is_content || (is_same && check(payload, |_| DataType::UNKNOWN).is_ok())
 }
 
 /// Whether a key names another item: what comes for a stream that was closed

@@ -20,8 +20,21 @@ pub(crate) struct HubService {
     pub(crate) name: Text,
     /// Items that wait for a source.
     pub(crate) waiting: BTreeSet<u32>,
+    /// Of those, the one to be tried first when there is room.
+    pub(crate) waiting_turn: u32,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
+}
+
+impl HubService {
+    /// The next of the items that wait, round and round.
+    pub(crate) fn next_waiting(&mut self) -> Option<u32> {
+        let from_turn = self.waiting.range(self.waiting_turn..).next();
+        let id = *from_turn.or_else(|| self.waiting.first())?;
+        self.waiting.remove(&id);
+        self.waiting_turn = id.wrapping_add(1);
+        Some(id)
+    }
 }
 
 /// All services of the hub.

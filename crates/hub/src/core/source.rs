@@ -1,6 +1,6 @@
 //! Sources: the providers that a hub is connected to, or wants to be.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
@@ -35,6 +35,8 @@ pub(crate) struct Source {
     pub(crate) obeys_pause: bool,
     /// Its output is full: no requests until it has drained.
     pub(crate) is_slow: bool,
+    /// Items whose priority has changed while it was full.
+    pub(crate) untold: BTreeSet<u32>,
     /// When the present phase has lasted too long, in milliseconds.
     pub(crate) deadline_ms: Option<u64>,
     /// How long to wait before the next attempt to connect, in milliseconds.
@@ -95,6 +97,7 @@ impl Source {
             takes_posts: false,
             obeys_pause: false,
             is_slow: false,
+            untold: BTreeSet::new(),
             deadline_ms: Some(0),
             delay_ms: 0,
         }
@@ -144,6 +147,7 @@ impl Source {
         self.takes_posts = false;
         self.obeys_pause = false;
         self.is_slow = false;
+        self.untold.clear();
         self.deadline_ms = None;
     }
 }

@@ -14,6 +14,7 @@ use tapeline_rwf::{
 use super::Core;
 use super::downstream::kept_open;
 use super::item::{Binding, Item};
+use super::service::HubService;
 use super::wire::ms;
 use crate::Outputs;
 
@@ -41,6 +42,9 @@ const NOT_PUBLISHED: State<'static> = State::new(
     StateCode::NONE,
     "Item is not published yet.",
 );
+
+/// How many items that wait are tried for one place that is free.
+const MAX_TRIES: usize = 64;
 
 impl Core {
     /// Writes a message and sends it to a source.
@@ -166,9 +170,10 @@ impl Core {
 
     /// Sends requests that wait at a source, as far as its window has room.
     pub(super) fn pump(&mut self, now: Time, index: u32, service_id: u16, out: &mut impl Outputs) {
+        let max_window = self.config.limits.max_window;
         loop {
             let Some(source) = self.sources.get_mut(index) else { return };
-            let window = source.open_window(service_id);
+            let window = source.open_window(service_id).min(max_window);
             if source.is_slow || !source.is_usable(service_id) {
                 return;
             }
@@ -272,7 +277,10 @@ impl Core {
         if let Some(offer) = offer.and_then(|s| s.offers.get_mut(&binding.service_id)) {
             match is_counted {
                 true => offer.in_window += 1,
-                false => offer.in_window = offer.in_window.saturating_sub(1),
+                false => {
+                    offer.in_window = offer.in_window.saturating_sub(1);
+                    self.window_room.push((binding.source, binding.service_id));
+                }
             }
         }
     }
@@ -299,20 +307,28 @@ impl Core {
                 self.room.push(service);
             }
             offer.open = offer.open.saturating_sub(1);
-            offer.in_window = offer.in_window.saturating_sub(u64::from(was_in_window));
+            if was_in_window {
+                offer.in_window = offer.in_window.saturating_sub(1);
+                self.window_room.push((binding.source, binding.service_id));
+            }
         }
         Some(binding)
     }
 
     /// Sources that were full have room: as many items that found none try
-    /// again.
+    /// again. The room may not be for each of them, so for each place several
+    /// are tried, and next time those after them.
     pub(super) fn use_room(&mut self, now: Time, out: &mut impl Outputs) {
         while let Some(service) = self.room.pop() {
-            let waiting = self.services.get_mut(service);
-            let Some(id) = waiting.and_then(|service| service.waiting.pop_first()) else {
-                continue;
-            };
-            self.seek(now, id, out);
+            let waiting = self.services.get_mut(service).map_or(0, |service| service.waiting.len());
+            for _ in 0..waiting.min(MAX_TRIES) {
+                let waiting = self.services.get_mut(service);
+                let Some(id) = waiting.and_then(HubService::next_waiting) else { break };
+                self.seek(now, id, out);
+                if self.items.get(id).is_some_and(|item| item.binding.is_some()) {
+                    break;
+                }
+            }
         }
     }
 
@@ -346,6 +362,13 @@ impl Core {
         if item.published || item.interests.is_empty() || item.priority() == item.told_priority {
             return;
         }
+        // One of many that can wait: a provider that does not keep up is told
+        // when it has.
+        let source = item.binding.and_then(|binding| self.sources.get_mut(binding.source));
+        if let Some(source) = source.filter(|source| source.is_slow) {
+            source.untold.insert(id);
+            return;
+        }
         let reaction = item.stream.reissue(ms(now), false);
         self.act(id, reaction.send, out);
     }
@@ -373,6 +396,12 @@ impl Core {
         let offers: Vec<_> = source.offers.keys().copied().collect();
         for service_id in offers {
             self.pump(now, index, service_id, out);
+        }
+        while let Some(source) = self.sources.get_mut(index)
+            && !source.is_slow
+            && let Some(id) = source.untold.pop_first()
+        {
+            self.priority_changed(now, id, out);
         }
     }
 
