@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use tapeline_rssl::{ClientConfig, Connection, Event, Priority, Time};
 
 use crate::market::{Source, Tape, Watcher, loopback};
-use crate::program::{Program, wait_until};
+use crate::program::{Program, report, wait_until};
 
 /// A multicast channel on loopback that no other test uses.
 fn backbone() -> String {
@@ -67,11 +67,11 @@ fn a_source_that_dies_makes_items_stale_and_its_return_heals_them() {
     let healed = watcher.wait_fresh();
     tape.publish(5_000, 10_000);
     watcher.wait_all_of(&tape);
-    println!(
+    report(format_args!(
         "source killed: stale after {} ms, fresh {} ms after its return",
         noticed.as_millis(),
         healed.as_millis()
-    );
+    ));
     assert_eq!(watcher.holes(), 0);
     assert_eq!(watcher.seen.closed.load(Ordering::Relaxed), 0, "consumers keep their streams");
     assert_eq!(watcher.seen.downs.load(Ordering::Relaxed), 0, "consumers keep their connection");
@@ -100,7 +100,10 @@ fn one_of_two_sources_takes_over_from_the_other() {
     drop(first);
     let taken = wait_until("the other source to have every item", || two.streams() == 20);
     watcher.wait_fresh();
-    println!("one of two sources killed: all at the other after {} ms", taken.as_millis());
+    report(format_args!(
+        "one of two sources killed: all at the other after {} ms",
+        taken.as_millis()
+    ));
     assert_eq!(watcher.seen.closed.load(Ordering::Relaxed), 0);
 }
 
@@ -122,11 +125,11 @@ fn a_hub_that_dies_makes_items_stale_and_its_successor_heals_them() {
     let healed = watcher.wait_fresh();
     tape.publish(5_000, 10_000);
     watcher.wait_all_of(&tape);
-    println!(
+    report(format_args!(
         "hub killed: stale after {} ms, fresh {} ms after the next one was up",
         noticed.as_millis(),
         healed.as_millis()
-    );
+    ));
     assert_eq!(watcher.holes(), 0);
     assert_eq!(watcher.seen.downs.load(Ordering::Relaxed), 0);
 }
@@ -148,11 +151,11 @@ fn consumers_of_a_server_that_dies_go_to_the_next_one() {
     let healed = watcher.wait_fresh();
     tape.set_rate(0);
     watcher.wait_all_of(&tape);
-    println!(
+    report(format_args!(
         "server killed: noticed after {} ms, fresh from the next after {} ms",
         noticed.as_millis(),
         healed.as_millis()
-    );
+    ));
     assert_eq!(watcher.seen.closed.load(Ordering::Relaxed), 0, "the handles stay");
 }
 
@@ -172,7 +175,7 @@ fn a_server_that_comes_back_on_its_port_gets_its_consumers_back() {
     let healed = watcher.wait_fresh();
     tape.publish(1_000, 10_000);
     watcher.wait_all_of(&tape);
-    println!("server back: fresh after {} ms", healed.as_millis());
+    report(format_args!("server back: fresh after {} ms", healed.as_millis()));
 }
 
 #[test]
@@ -207,7 +210,7 @@ fn a_consumer_that_stops_reading_delays_nobody() {
     sleeper.seen.asleep.store(true, Ordering::Relaxed);
     tape.publish(400_000, 100_000);
     let lag = reader.wait_all_of(&tape);
-    println!("a reader beside a sleeper: {} ms behind at the end", lag.as_millis());
+    report(format_args!("a reader beside a sleeper: {} ms behind at the end", lag.as_millis()));
     assert_eq!(reader.holes(), 0);
     assert_eq!(reader.updates(), tape.published());
 
@@ -217,10 +220,10 @@ fn a_consumer_that_stops_reading_delays_nobody() {
     sleeper.wait_all_of(&tape);
     let merged = sleeper.seen.merged.load(Ordering::Relaxed);
     let cut = sleeper.seen.downs.load(Ordering::Relaxed);
-    println!(
+    report(format_args!(
         "the sleeper: {} updates, {merged} of them merged, cut {cut} times",
         sleeper.updates()
-    );
+    ));
     assert!(sleeper.updates() < tape.published(), "it did not get everything");
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::lan::{Host, Lan};
 use crate::market::{Source, Tape, Watcher};
-use crate::program::Program;
+use crate::program::{Program, report};
 
 const DATA_PORT: u16 = 40_456;
 const RSSL_PORT: u16 = 14_002;
@@ -73,11 +73,11 @@ fn nothing_is_lost(percent: u8, updates: u64, updates_per_second: u64) {
     site.tape.publish(updates, updates_per_second);
     for watcher in &watchers {
         let lag = watcher.wait_all_of(&site.tape);
-        println!(
+        report(format_args!(
             "{percent} % loss: {} updates, the last {} ms after the end",
             watcher.updates(),
             lag.as_millis()
-        );
+        ));
         assert_eq!(watcher.holes(), 0, "lost or out of order");
         assert_eq!(watcher.images(), 100, "nothing was recovered from images");
         assert_eq!(watcher.updates(), site.tape.published());
@@ -125,11 +125,11 @@ fn a_cut_of_ten_seconds_makes_items_stale_and_heals() {
     other.wait_all_of(&site.tape);
     assert_eq!(other.holes(), 0);
     assert_eq!(cut_off.seen.downs.load(Ordering::Relaxed), 0);
-    println!(
+    report(format_args!(
         "backbone cut: stale after {} ms, fresh {} ms after the cable was back",
         noticed.as_millis(),
         healed.as_millis()
-    );
+    ));
     assert!(site.servers.iter().all(|server| !server.log().contains("panicked")));
     assert!(!site.hub.log().contains("panicked"));
 }

@@ -1,7 +1,7 @@
 //! The program under test, as a process.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -121,6 +121,12 @@ impl Drop for Program {
             eprintln!("---- {} ----\n{}", self.name, self.log());
         }
     }
+}
+
+/// Says what a test measured. Past the capture of the test harness, so that a
+/// run of all tests shows how long things took.
+pub(crate) fn report(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "  {line}");
 }
 
 /// Waits for a state. Returns how long it took.

@@ -19,7 +19,7 @@ use tapeline_api::{
 use tapeline_omm::market::fid;
 use tapeline_rwf::{DataType, Domain, Encoded, FieldEntry, MapAction, Primitive, Real};
 
-use crate::program::{PATIENCE, Program};
+use crate::program::{PATIENCE, Program, report};
 
 const SERVICE: &str = "CME";
 
@@ -251,13 +251,13 @@ fn the_book_arrives(path: &Path, name: &str) {
             market.updates
         );
     }
-    println!(
+    report(format_args!(
         "{name}: {} orders at {} prices, after {} updates in {:.1} s",
         expected.len(),
         levels.len(),
         market.updates,
         start.elapsed().as_secs_f64()
-    );
+    ));
 }
 
 /// A made-up market: orders come, change, are partly and wholly cancelled.
