@@ -88,20 +88,22 @@ impl fmt::Debug for Path {
 /// `field value needs 7 bytes, 3 are left (byte 37, in MSG/MAP/FIELD_LIST)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{kind} (byte {offset}, in {path})")]
+// The order of data: a result is then either of both without taking it apart.
+#[repr(C)]
 pub struct DecodeError {
     /// What is wrong.
     pub kind: DecodeErrorKind,
-    /// Byte at which it is wrong, from the start of the outermost data.
-    pub offset: u32,
     /// The containers around it.
     pub path: Path,
+    /// Byte at which it is wrong, from the start of the outermost data.
+    pub offset: u32,
 }
 
 impl DecodeError {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(kind: DecodeErrorKind, offset: u32, path: Path) -> Self {
-        Self { kind, offset, path }
+        Self { kind, path, offset }
     }
 }
 

@@ -9,6 +9,9 @@
 use crate::error::{DecodeError, DecodeErrorKind, Level, Path};
 use crate::{DataType, Encoded};
 
+/// Bytes in front of a value whose length has the long form: id, `FE`, length.
+const LONG_FIELD_HEAD: usize = 5;
+
 /// Reads big-endian values and length-coded integers from a slice.
 ///
 /// It remembers where its slice *ends* in the outermost data: the position of
@@ -199,7 +202,32 @@ impl<'a> Reader<'a> {
     ) -> Result<Encoded<'a>, DecodeError> {
         let offset = self.offset();
         let bytes = self.bytes(len, what)?;
-        Ok(Encoded { bytes, offset, data_type, path: self.path })
+        Ok(Encoded::inside(bytes, data_type, offset, self.path))
+    }
+
+    /// A field: its id, and its value behind a [`u16_ob`](Self::u16_ob) length.
+    /// Id and a length of one byte are looked at once.
+    #[inline(always)]
+    pub(crate) fn field(&mut self) -> Result<(i16, &'a [u8]), DecodeError> {
+        let (field_id, len) = match self.rest.split_first_chunk::<3>() {
+            Some((&[high, low, len], rest)) if len < 0xFE => {
+                self.rest = rest;
+                (u16::from_be_bytes([high, low]), len as usize)
+            }
+            _ => {
+                let head = unusual_field_head(self.rest, self.end, self.path)?;
+                self.rest = self.rest.get(LONG_FIELD_HEAD..).unwrap_or(&[]);
+                head
+            }
+        };
+        Ok((field_id as i16, self.bytes(len, "field value")?))
+    }
+
+    /// Bytes that were read last, as data of a type.
+    #[inline(always)]
+    pub(crate) fn just_read(&self, bytes: &'a [u8], data_type: DataType) -> Encoded<'a> {
+        let offset = self.offset().wrapping_sub(bytes.len() as u32);
+        Encoded::inside(bytes, data_type, offset, self.path)
     }
 
     /// Data behind a [`u15_rb`](Self::u15_rb) length.
@@ -227,7 +255,7 @@ impl<'a> Reader<'a> {
     /// All that is left, as data of a type.
     #[inline(always)]
     pub(crate) fn rest(&mut self, data_type: DataType) -> Encoded<'a> {
-        let data = Encoded { bytes: self.rest, offset: self.offset(), data_type, path: self.path };
+        let data = Encoded::inside(self.rest, data_type, self.offset(), self.path);
         self.rest = &[];
         data
     }
@@ -238,6 +266,15 @@ impl<'a> Reader<'a> {
         let offset = self.offset();
         Ok(Self::new(self.bytes(len, what)?, offset, self.path))
     }
+}
+
+/// Id and length of a field whose length has the long form, or that is damaged.
+#[cold]
+#[inline(never)]
+fn unusual_field_head(rest: &[u8], end: u32, path: Path) -> Result<(u16, usize), DecodeError> {
+    let mut reader = Reader { rest, end, path };
+    let field_id = reader.u16("field id")?;
+    Ok((field_id, reader.u16_ob("field value")?.into()))
 }
 
 #[cold]

@@ -76,12 +76,17 @@ impl<'e, 'b> FieldListWriter<'e, 'b> {
         field_id: i16,
         value: impl Into<Primitive<'v>>,
     ) -> Result<(), EncodeError> {
-        let value = value.into();
+        self.put_value(field_id, &value.into())
+    }
+
+    /// By reference: the conversion of a primitive into itself is a copy.
+    #[inline]
+    fn put_value(&mut self, field_id: i16, value: &Primitive<'_>) -> Result<(), EncodeError> {
         if self.list.in_set()? {
             let data_type = self.next_of_set(field_id)?;
-            return self.list.put_set(data_type, &value);
+            return self.list.put_set(data_type, value);
         }
-        self.list.standard(|encoder| encoder.field(field_id, &value))
+        self.list.standard(|encoder| encoder.field(field_id, value))
     }
 
     /// Writes a blank field.

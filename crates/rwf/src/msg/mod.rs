@@ -36,6 +36,9 @@ use crate::{DataType, Domain, Encoded, NakCode, Qos, State, UpdateType};
 /// ```
 ///
 /// Header fields that a later minor version appends are skipped.
+// What most classes have is in the same place in all of them (`repr(C)`): asking
+// for it is one load, and the payload is copied in pieces that fit it. Domain,
+// flags and stream id fill eight bytes, so that the payload follows without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Msg<'a> {
     /// Opens or changes a stream.
@@ -191,26 +194,27 @@ pub(crate) const NO_PAYLOAD: Encoded<'static> = Encoded::new(DataType::NO_DATA, 
 /// Parts in wire order: priority (u8 class, `u16_ob` count), qos, worst qos,
 /// key, extended header (buf8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct RequestMsg<'a> {
     /// Domain of the item.
     pub domain: Domain,
-    /// Stream, chosen by the requester: above 0 from consumers.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: RequestFlags,
+    /// Stream, chosen by the requester: above 0 from consumers.
+    pub stream_id: i32,
+    /// Payload: views and batches.
+    pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
+    /// What is asked for.
+    pub key: MsgKey<'a>,
     /// Class and count of the interest; 1 and 1 when absent.
     pub priority: Option<Priority>,
     /// Quality of service that is asked for, or the best end of a range.
     pub qos: Option<Qos>,
     /// The worst end of the range.
     pub worst_qos: Option<Qos>,
-    /// What is asked for.
-    pub key: MsgKey<'a>,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
-    /// Payload: views and batches.
-    pub payload: Encoded<'a>,
 }
 
 /// An image, or a part of one.
@@ -219,14 +223,21 @@ pub struct RequestMsg<'a> {
 /// permission data (buf15), qos, key, extended header (buf8), post user info,
 /// part number (`u15_rb`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct RefreshMsg<'a> {
     /// Domain of the item.
     pub domain: Domain,
-    /// Stream: above 0 as requested, at most 0 from non-interactive providers.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: RefreshFlags,
+    /// Stream: above 0 as requested, at most 0 from non-interactive providers.
+    pub stream_id: i32,
+    /// Payload: the content.
+    pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
+    /// What the image is of.
+    pub key: Option<MsgKey<'a>>,
     /// Sequence number, counted by the provider.
     pub seq_num: Option<u32>,
     /// State of the stream with this image.
@@ -237,16 +248,10 @@ pub struct RefreshMsg<'a> {
     pub perm_data: Option<&'a [u8]>,
     /// Quality of service that is given.
     pub qos: Option<Qos>,
-    /// What the image is of.
-    pub key: Option<MsgKey<'a>>,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
     /// Who posted the content.
     pub post_user_info: Option<PostUserInfo>,
     /// Number of this part, from 0 to 32767.
     pub part_num: Option<u16>,
-    /// Payload: the content.
-    pub payload: Encoded<'a>,
 }
 
 /// A change of the state of a stream, its group or its permission data.
@@ -254,28 +259,29 @@ pub struct RefreshMsg<'a> {
 /// Parts in wire order: state, group id (buf8), permission data (buf15), key,
 /// extended header (buf8), post user info.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct StatusMsg<'a> {
     /// Domain of the item.
     pub domain: Domain,
-    /// Stream.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: StatusFlags,
+    /// Stream.
+    pub stream_id: i32,
+    /// Payload, rarely any.
+    pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
+    /// Which item this is about, or is redirected to.
+    pub key: Option<MsgKey<'a>>,
     /// New state; the stream's state stays when absent.
     pub state: Option<State<'a>>,
     /// New group, at most 255 bytes.
     pub group_id: Option<&'a [u8]>,
     /// New permission data, at most 32767 bytes.
     pub perm_data: Option<&'a [u8]>,
-    /// Which item this is about, or is redirected to.
-    pub key: Option<MsgKey<'a>>,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
     /// Who posted the status.
     pub post_user_info: Option<PostUserInfo>,
-    /// Payload, rarely any.
-    pub payload: Encoded<'a>,
 }
 
 /// A change of the data of a stream.
@@ -284,14 +290,21 @@ pub struct StatusMsg<'a> {
 /// (`u15_rb` count, u16 time), permission data (buf15), key, extended header
 /// (buf8), post user info.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct UpdateMsg<'a> {
     /// Domain of the item.
     pub domain: Domain,
-    /// Stream.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: UpdateFlags,
+    /// Stream.
+    pub stream_id: i32,
+    /// Payload: the content.
+    pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
+    /// What the update is of, where the requester asked for it.
+    pub key: Option<MsgKey<'a>>,
     /// What caused the update.
     pub update_type: UpdateType,
     /// Sequence number, counted by the provider.
@@ -300,30 +313,25 @@ pub struct UpdateMsg<'a> {
     pub conflation: Option<Conflation>,
     /// Permission data of this content alone, at most 32767 bytes.
     pub perm_data: Option<&'a [u8]>,
-    /// What the update is of, where the requester asked for it.
-    pub key: Option<MsgKey<'a>>,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
     /// Who posted the content.
     pub post_user_info: Option<PostUserInfo>,
-    /// Payload: the content.
-    pub payload: Encoded<'a>,
 }
 
 /// Ends a stream. Its one part is the extended header (buf8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct CloseMsg<'a> {
     /// Domain of the item.
     pub domain: Domain,
-    /// Stream.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: CloseFlags,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
+    /// Stream.
+    pub stream_id: i32,
     /// Payload: the stream ids of a batch.
     pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
 }
 
 /// Answers a post or a close that asked for it.
@@ -331,14 +339,21 @@ pub struct CloseMsg<'a> {
 /// Parts in wire order: u32 ack id, nak code (u8), text (`u16_ob` length),
 /// sequence number (u32), key, extended header (buf8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct AckMsg<'a> {
     /// Domain of the item.
     pub domain: Domain,
-    /// Stream of the post or close.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: AckFlags,
+    /// Stream of the post or close.
+    pub stream_id: i32,
+    /// Payload, rarely any.
+    pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
+    /// What was posted to.
+    pub key: Option<MsgKey<'a>>,
     /// Post id that is answered, or the stream id of a close.
     pub ack_id: u32,
     /// Why it was not accepted; accepted when absent.
@@ -347,12 +362,6 @@ pub struct AckMsg<'a> {
     pub text: Option<&'a [u8]>,
     /// Sequence number of the post part that is answered.
     pub seq_num: Option<u32>,
-    /// What was posted to.
-    pub key: Option<MsgKey<'a>>,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
-    /// Payload, rarely any.
-    pub payload: Encoded<'a>,
 }
 
 /// A message without rules, in both directions on any open stream.
@@ -361,28 +370,29 @@ pub struct AckMsg<'a> {
 /// (u32), permission data (buf15), key, extended header (buf8), part number
 /// (`u15_rb`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct GenericMsg<'a> {
     /// Domain of the stream.
     pub domain: Domain,
-    /// Stream.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: GenericFlags,
+    /// Stream.
+    pub stream_id: i32,
+    /// Payload.
+    pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
+    /// What the message is about.
+    pub key: Option<MsgKey<'a>>,
     /// Sequence number.
     pub seq_num: Option<u32>,
     /// Sequence number of what is answered.
     pub secondary_seq_num: Option<u32>,
     /// Permission data, at most 32767 bytes.
     pub perm_data: Option<&'a [u8]>,
-    /// What the message is about.
-    pub key: Option<MsgKey<'a>>,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
     /// Number of this part, from 0 to 32767.
     pub part_num: Option<u16>,
-    /// Payload.
-    pub payload: Encoded<'a>,
 }
 
 /// Content from a consumer: for an open item stream, or, on the login stream
@@ -392,14 +402,21 @@ pub struct GenericMsg<'a> {
 /// (u32), permission data (buf15), key, extended header (buf8), part number
 /// (`u15_rb`), user rights (`u15_rb`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct PostMsg<'a> {
     /// Domain of the item that is posted to.
     pub domain: Domain,
-    /// Stream that carries the post.
-    pub stream_id: i32,
     /// Flags. Those that say that a part is there follow from the parts when
     /// encoding.
     pub flags: PostFlags,
+    /// Stream that carries the post.
+    pub stream_id: i32,
+    /// Payload: content, or a message.
+    pub payload: Encoded<'a>,
+    /// Extended header, at most 255 bytes.
+    pub extended_header: Option<&'a [u8]>,
+    /// What is posted to; needed on the login stream.
+    pub key: Option<MsgKey<'a>>,
     /// Who posts.
     pub post_user_info: PostUserInfo,
     /// Sequence number, needed in every part of a post of several.
@@ -408,16 +425,10 @@ pub struct PostMsg<'a> {
     pub post_id: Option<u32>,
     /// Permission data, at most 32767 bytes.
     pub perm_data: Option<&'a [u8]>,
-    /// What is posted to; needed on the login stream.
-    pub key: Option<MsgKey<'a>>,
-    /// Extended header, at most 255 bytes.
-    pub extended_header: Option<&'a [u8]>,
     /// Number of this part, from 0 to 32767.
     pub part_num: Option<u16>,
     /// What the post may do to the item.
     pub user_rights: Option<PostUserRights>,
-    /// Payload: content, or a message.
-    pub payload: Encoded<'a>,
 }
 
 macro_rules! constructors {

@@ -38,6 +38,9 @@ macro_rules! optional_trailing {
 #[inline(always)]
 pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
     if let Some((header, update_type, parts, payload)) = usual_update(reader) {
+        if let Some(update) = plain_update(header, update_type, parts, payload) {
+            return Ok(Msg::Update(update));
+        }
         return Ok(Msg::Update(update_parts(header, update_type, parts, payload)?));
     }
     let (header, reader, mut rest) = MsgHeader::read(reader)?;
@@ -241,6 +244,43 @@ fn usual_update(
         payload_start,
     };
     Some((header, UpdateType(update_type), parts, reader.rest(container_type)))
+}
+
+/// An update with no optional part but a sequence number.
+#[inline(always)]
+fn plain_update<'a>(
+    header: MsgHeader,
+    update_type: UpdateType,
+    mut parts: Reader<'a>,
+    payload: Encoded<'a>,
+) -> Option<UpdateMsg<'a>> {
+    const OPTIONAL: UpdateFlags = UpdateFlags::HAS_CONF_INFO
+        .union(UpdateFlags::HAS_PERM_DATA)
+        .union(UpdateFlags::HAS_MSG_KEY)
+        .union(UpdateFlags::HAS_EXTENDED_HEADER)
+        .union(UpdateFlags::HAS_POST_USER_INFO);
+    let flags = UpdateFlags::from_bits_retain(header.flags);
+    if flags.intersects(OPTIONAL) {
+        return None;
+    }
+    let seq_num = if flags.contains(UpdateFlags::HAS_SEQ_NUM) {
+        Some(seq_num(&mut parts).ok()?)
+    } else {
+        None
+    };
+    Some(UpdateMsg {
+        domain: header.domain,
+        stream_id: header.stream_id,
+        flags,
+        update_type,
+        seq_num,
+        conflation: None,
+        perm_data: None,
+        key: None,
+        extended_header: None,
+        post_user_info: None,
+        payload,
+    })
 }
 
 #[inline(always)]

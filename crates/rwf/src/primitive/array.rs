@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::decode::Reader;
-use crate::error::DecodeError;
+use crate::error::{DecodeError, Path};
 use crate::{DataType, Encoded};
 
 /// Items of one primitive type. Arrays hold no arrays and no containers.
@@ -32,17 +32,18 @@ impl<'a> Array<'a> {
         if data.bytes.is_empty() {
             return Ok(None);
         }
-        Self::read(*data).map(Some)
+        Self::read(data.bytes, data.offset, data.path).map(Some)
     }
 
     #[inline(never)]
-    fn read(data: Encoded<'a>) -> Result<Self, DecodeError> {
-        let mut reader = data.reader();
+    fn read(bytes: &'a [u8], offset: u32, path: Path) -> Result<Self, DecodeError> {
+        let encoded = Encoded::inside(bytes, DataType::ARRAY, offset, path);
+        let mut reader = encoded.reader();
         let item_type = DataType(reader.u8("array item type")?);
         let item_len = reader.u16_ob("array item length")?;
         let count = reader.u16("array count")?;
-        let items_at = (data.bytes.len() - reader.len()) as u8;
-        Ok(Self { encoded: data.typed(DataType::ARRAY), items_at, item_type, item_len, count })
+        let items_at = (bytes.len() - reader.len()) as u8;
+        Ok(Self { encoded, items_at, item_type, item_len, count })
     }
 
     /// The type of all items.

@@ -105,12 +105,12 @@ impl<'a> Primitive<'a> {
             ($decode:expr, $variant:expr) => {
                 match $decode? {
                     Some(value) => $variant(value),
-                    None => Self::Blank(data.data_type.base()),
+                    None => Self::Blank(data.data_type().base()),
                 }
             };
         }
         // One match over all codes, the set-only ones included, is one jump.
-        Ok(match data.data_type {
+        Ok(match data.data_type() {
             DataType::REAL | DataType::REAL_4RB | DataType::REAL_8RB => {
                 or_blank!(Real::decode(data), Self::Real)
             }

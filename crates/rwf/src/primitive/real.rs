@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::int;
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeError, DecodeErrorKind, Path};
 use crate::{DataType, Encoded};
 
 /// How the integer of a [`Real`] is scaled.
@@ -157,18 +157,22 @@ impl Real {
         {
             return Ok(Some(Self { mantissa, hint: RealHint(code) }));
         }
-        Self::decode_unusual(*data, code, value)
+        Self::decode_unusual(data.bytes, data.data_type(), data.offset, data.path)
     }
 
     #[cold]
     #[inline(never)]
     fn decode_unusual(
-        data: Encoded<'_>,
-        code: u8,
-        value: &[u8],
+        bytes: &[u8],
+        data_type: DataType,
+        offset: u32,
+        path: Path,
     ) -> Result<Option<Self>, DecodeError> {
+        let data = Encoded::inside(bytes, data_type, offset, path);
+        let Some((&first, value)) = bytes.split_first() else { return Ok(None) };
+        let code = first & 0x3F;
         // Behind a format byte bit 5 means blank, with no specials.
-        if matches!(data.data_type, DataType::REAL_4RB | DataType::REAL_8RB) && code & 0x20 != 0 {
+        if matches!(data_type, DataType::REAL_4RB | DataType::REAL_8RB) && code & 0x20 != 0 {
             return Ok(None);
         }
         match code {
