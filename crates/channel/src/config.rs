@@ -1,10 +1,11 @@
 //! What a reactor, a listener and an outgoing connection are told.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 
 use tapeline_rssl::{ClientConfig, ServerConfig};
 
-use crate::ChannelError;
+use crate::{ChannelError, Pages, TextConfig, Tls};
 
 /// Bytes in one output buffer of the vendor's servers.
 const BUFFER_BYTES: usize = 6144;
@@ -22,6 +23,10 @@ pub struct ReactorConfig {
     /// Connections accepted per listener in one poll; the rest wait for the
     /// next. Default 64.
     pub accepts_per_poll: usize,
+    /// Up to so many sessions are read in a busy loop without asking the kernel
+    /// first whether they have anything: one system call less on the way of a
+    /// message. Default 4; 0: the kernel is always asked.
+    pub max_direct_reads: usize,
     /// Host names that may be resolved at one time, each by a thread of its
     /// own. A `connect` beyond it fails. Default 32.
     pub max_lookups: usize,
@@ -37,6 +42,7 @@ impl Default for ReactorConfig {
             flush_interval_ms: 0,
             flush_bytes: 64 * 1024,
             accepts_per_poll: 64,
+            max_direct_reads: 4,
             max_lookups: 32,
             seed: 0,
         }
@@ -164,6 +170,13 @@ pub struct ListenConfig {
     /// What its RSSL connections agree to. `limits.output_bytes` is set by
     /// the reactor, so that [`OutputLimits::max_bytes`] is what counts.
     pub rssl: ServerConfig,
+    /// WebSocket clients may choose text sessions instead. Default `None`: they
+    /// may not. Their subprotocols go into `rssl.other_subprotocols`.
+    pub text: Option<TextConfig>,
+    /// All of it goes through TLS. Default `None`: nothing does.
+    pub tls: Option<Tls>,
+    /// What a plain `GET` gets; without pages it is answered 400.
+    pub pages: Option<Arc<Pages>>,
     /// Its sessions.
     pub session: SessionOptions,
     /// Sessions at one time, handshakes included. A client beyond it is
@@ -184,6 +197,9 @@ impl Default for ListenConfig {
     fn default() -> Self {
         Self {
             rssl: ServerConfig::default(),
+            text: None,
+            tls: None,
+            pages: None,
             session: SessionOptions::default(),
             max_sessions: 1024,
             max_refusals: 64,

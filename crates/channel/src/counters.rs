@@ -62,6 +62,8 @@ pub struct ReactorCounters {
     pub opened: u64,
     /// Sessions and attempts to connect that were closed.
     pub closed: u64,
+    /// Plain HTTP requests answered.
+    pub pages: u64,
     /// Failed accepts; the usual one is too many open files.
     pub accept_errors: u64,
     /// Failed waits for readiness.

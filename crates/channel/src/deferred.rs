@@ -4,6 +4,7 @@
 //! to at that moment. Its sends are kept here, in order, and take place when
 //! the callback returns.
 
+use crate::link::Link;
 use crate::live::{Live, Stage};
 use crate::{OutputLimits, Sent, SessionId};
 
@@ -12,6 +13,8 @@ pub(crate) struct Deferred {
     /// The session that is out of the table.
     session: Option<SessionId>,
     is_open: bool,
+    /// Its messages are texts.
+    is_text: bool,
     is_slow: bool,
     message_limit: usize,
     output: OutputLimits,
@@ -19,30 +22,46 @@ pub(crate) struct Deferred {
     backlog_bytes: usize,
     pub(crate) full_count: u64,
     pub(crate) messages: Messages,
-    pub(crate) close: Option<String>,
+    /// The close code of a text session, and the words.
+    pub(crate) close: Option<(u16, String)>,
 }
 
 /// Messages, one behind the other in one buffer that is used again.
 #[derive(Default)]
 pub(crate) struct Messages {
     bytes: Vec<u8>,
-    ends: Vec<usize>,
+    ends: Vec<End>,
+}
+
+#[derive(Clone, Copy)]
+struct End {
+    at: usize,
+    alone: bool,
+}
+
+/// A message that waits.
+pub(crate) struct Message<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Of a text session: whether it has a frame for itself.
+    pub(crate) alone: bool,
 }
 
 impl Messages {
-    fn push(&mut self, message: &[u8]) -> &mut [u8] {
+    fn push(&mut self, pieces: &[&[u8]], alone: bool) -> &mut [u8] {
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(message);
-        self.ends.push(self.bytes.len());
+        for piece in pieces {
+            self.bytes.extend_from_slice(piece);
+        }
+        self.ends.push(End { at: self.bytes.len(), alone });
         &mut self.bytes[start..]
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Message<'_>> {
         let mut start = 0;
         self.ends.iter().map(move |end| {
-            let message = &self.bytes[start..*end];
-            start = *end;
-            message
+            let bytes = &self.bytes[start..end.at];
+            start = end.at;
+            Message { bytes, alone: end.alone }
         })
     }
 
@@ -59,6 +78,7 @@ impl Deferred {
     pub(crate) fn begin(&mut self, live: &Live) {
         self.session = Some(live.id);
         self.is_open = live.stage == Stage::Open;
+        self.is_text = matches!(live.connection, Link::Text(_));
         self.is_slow = live.is_slow;
         self.message_limit = live.message_limit;
         self.output = live.options.output;
@@ -96,26 +116,41 @@ impl Deferred {
     }
 
     pub(crate) fn send(&mut self, message: &[u8], patch: impl FnOnce(&mut [u8])) -> Sent {
+        match self.is_text {
+            false => self.keep(&[message], false, patch),
+            true => Sent::Gone,
+        }
+    }
+
+    pub(crate) fn send_text(&mut self, pieces: &[&[u8]], alone: bool) -> Sent {
+        match self.is_text {
+            true => self.keep(pieces, alone, |_| {}),
+            false => Sent::Gone,
+        }
+    }
+
+    fn keep(&mut self, pieces: &[&[u8]], alone: bool, patch: impl FnOnce(&mut [u8])) -> Sent {
         if !self.is_open() {
             return Sent::Gone;
         }
-        if message.is_empty() || message.len() > self.message_limit {
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if length == 0 || length > self.message_limit {
             return Sent::TooLarge;
         }
-        if self.backlog_bytes + message.len() > self.output.max_bytes {
+        if self.backlog_bytes + length > self.output.max_bytes {
             self.full_count += 1;
             self.is_slow = true;
             return Sent::Full;
         }
-        patch(self.messages.push(message));
-        self.backlog_bytes += message.len();
+        patch(self.messages.push(pieces, alone));
+        self.backlog_bytes += length;
         self.is_slow |= self.backlog_bytes >= self.output.breach_bytes;
         if self.is_slow { Sent::Slow } else { Sent::Queued }
     }
 
-    pub(crate) fn close(&mut self, reason: &str) {
+    pub(crate) fn close(&mut self, code: u16, reason: &str) {
         if self.is_open() {
-            self.close = Some(reason.to_owned());
+            self.close = Some((code, reason.to_owned()));
         }
     }
 }

@@ -1,10 +1,15 @@
 //! From a session's bytes and deadlines to the program's events.
 
 use tapeline_rssl::Event;
+use tapeline_rssl::websocket::{PLAIN_HTTP, accept_opening};
 
+use crate::link::Link;
+use crate::listener::REFUSAL;
 use crate::live::{Live, Origin, Read, Stage};
+use crate::pages;
 use crate::table::{Notice, Table};
-use crate::{CloseReason, Outbox, SessionEvent};
+use crate::text::{TextConnection, TextInput};
+use crate::{CloseReason, Outbox, SessionEvent, TextEvent};
 
 /// What the program does with an event.
 pub(crate) trait Handler: FnMut(SessionEvent<'_>, &mut Outbox<'_>) {}
@@ -12,14 +17,19 @@ pub(crate) trait Handler: FnMut(SessionEvent<'_>, &mut Outbox<'_>) {}
 impl<F: FnMut(SessionEvent<'_>, &mut Outbox<'_>)> Handler for F {}
 
 /// Reads a session that is out of the table, up to its share of this poll.
-pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
+/// Whether anything came of it.
+pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handler) -> bool {
+    let mut has_come = false;
     let mut left = live.options.read_bytes_per_poll;
     while live.is_readable && left > 0 {
         if live.stage == Stage::Closing {
             left = left.saturating_sub(read_away(live));
+            has_come = true;
             continue;
         }
-        match live.read(table.now) {
+        let read = live.read(table.now);
+        has_come |= !matches!(read, Read::Blocked) || live.broken.is_some();
+        match read {
             Read::Bytes(count) => {
                 left = left.saturating_sub(count.max(1));
                 events(table, live, handler);
@@ -32,6 +42,7 @@ pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handle
             Read::Failed(error) => failed(table, live, &error, handler),
         }
     }
+    has_come
 }
 
 /// What a closed session's peer still sends is read, lest the kernel answers
@@ -53,7 +64,8 @@ fn blocked(table: &mut Table, live: &mut Live) {
 }
 
 fn failed(table: &mut Table, live: &mut Live, error: &std::io::Error, handler: &mut impl Handler) {
-    if live.stage == Stage::Handshake {
+    let is_nonsense = error.kind() == std::io::ErrorKind::InvalidData;
+    if live.stage == Stage::Handshake && !is_nonsense {
         // An old server may refuse a new generation with a reset.
         live.connection.peer_closed();
         events(table, live, handler);
@@ -73,9 +85,16 @@ pub(crate) fn timeout(table: &mut Table, live: &mut Live, handler: &mut impl Han
 /// Delivers the events of a session that is out of the table.
 fn events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     table.deferred.begin(live);
+    rssl_events(table, live, handler);
+    text_events(table, live, handler);
+    table.deferred.end();
+}
+
+fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     let session = live.id;
     while live.stage != Stage::Closing {
-        let Some(event) = live.connection.poll_event() else { break };
+        let Link::Rssl(connection) = &mut live.connection else { return };
+        let Some(event) = connection.poll_event() else { return };
         match event {
             Event::Message(bytes) => {
                 handler(SessionEvent::Message { session, bytes }, &mut Outbox::new(table));
@@ -89,8 +108,8 @@ fn events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
                 handler(opened, &mut Outbox::new(table));
             }
             Event::OtherSubprotocol(name) => {
-                let reason = CloseReason::Subprotocol(name.to_owned());
-                table.end(live, reason);
+                let name = name.to_owned();
+                hand_over(table, live, &name, handler);
             }
             Event::Closed(reason) => closed(table, live, CloseReason::Rssl(reason)),
         }
@@ -99,7 +118,61 @@ fn events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
             table.deferred.begin(live);
         }
     }
-    table.deferred.end();
+}
+
+fn text_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
+    let session = live.id;
+    while live.stage == Stage::Open {
+        let Link::Text(connection) = &mut live.connection else { return };
+        let Some(input) = connection.poll() else { return };
+        match input {
+            TextInput::Text(text) => {
+                let frame = TextEvent::Frame { session, text };
+                handler(SessionEvent::Text(frame), &mut Outbox::new(table));
+            }
+            TextInput::Closed(reason) => table.end(live, CloseReason::Rssl(reason)),
+        }
+        if table.deferred.has_work() {
+            table.apply_deferred(live);
+            table.deferred.begin(live);
+        }
+    }
+}
+
+/// A client chose something else than RSSL: a text session, or a page.
+fn hand_over(table: &mut Table, live: &mut Live, name: &str, handler: &mut impl Handler) {
+    let Link::Rssl(connection) = &live.connection else { return };
+    let unread = connection.unread();
+    let now = table.now;
+    let only = |answer: &[u8]| Link::Text(TextConnection::answer_only(answer, now));
+    let door = live.origin.listener().and_then(|listener| table.doors.get(listener.index()));
+    if let Origin::Refused(_) = live.origin {
+        live.connection = only(&pages::unavailable(REFUSAL));
+        let text = REFUSAL.to_owned();
+        return table.end(live, tapeline_rssl::CloseReason::RefusedClient { text }.into());
+    }
+    if let Some(pages) = door.and_then(|door| door.pages.as_deref())
+        && name == PLAIN_HTTP
+    {
+        live.connection = only(&pages.answer(unread));
+        table.counters.pages += 1;
+        return table.end(live, CloseReason::Page);
+    }
+    let opening = accept_opening(unread, name);
+    let (Some(config), Some((answer, length))) =
+        (door.and_then(|door| door.text.as_ref()), opening)
+    else {
+        return table.end(live, CloseReason::Subprotocol(name.to_owned()));
+    };
+    let session = TextConnection::new(config, &answer, &unread[length..], now);
+    live.connection = Link::Text(session);
+    live.message_limit = live.options.output.max_bytes;
+    live.stage = Stage::Open;
+    table.counters.opened += 1;
+    table.deferred.begin(live);
+    let (session, via, peer) = (live.id, live.origin.via(), live.peer);
+    let opened = TextEvent::Opened { session, via, peer, subprotocol: name };
+    handler(SessionEvent::Text(opened), &mut Outbox::new(table));
 }
 
 fn closed(table: &mut Table, live: &mut Live, reason: CloseReason) {
@@ -109,7 +182,7 @@ fn closed(table: &mut Table, live: &mut Live, reason: CloseReason) {
         && let Some(version) = reason.fallback()
     {
         live.redial = Some(version);
-        live.start_closing(table.now);
+        live.start_closing(table.now, &reason);
         return;
     }
     table.end(live, reason);

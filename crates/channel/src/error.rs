@@ -21,6 +21,14 @@ pub enum ChannelError {
         #[source]
         error: io::Error,
     },
+    /// What TLS is to show is no good.
+    #[error("TLS: {what}: {text}; give PEM files of a certificate chain and its private key")]
+    Tls {
+        /// The file, or what it is for.
+        what: String,
+        /// What is wrong with it.
+        text: String,
+    },
     /// The RSSL part of a configuration.
     #[error(transparent)]
     Rssl(#[from] ConfigError),
@@ -108,6 +116,10 @@ pub enum CloseReason {
     /// speaks.
     #[error("no session for WebSocket subprotocol {0:?}; remove it from other_subprotocols")]
     Subprotocol(String),
+    /// It was a request for one of [`ListenConfig::pages`](crate::ListenConfig),
+    /// which is answered.
+    #[error("answered a plain HTTP request")]
+    Page,
 }
 
 impl CloseReason {

@@ -60,6 +60,9 @@ pub enum SessionEvent<'a> {
         /// The session.
         session: SessionId,
     },
+    /// Something of a text session, which a listener has only with
+    /// [`ListenConfig::text`](crate::ListenConfig).
+    Text(TextEvent<'a>),
     /// The session is over.
     Closed {
         /// The session; sending to it gives `Gone` from here on.
@@ -75,5 +78,30 @@ pub enum SessionEvent<'a> {
         peer: SocketAddr,
         /// Why.
         reason: &'a CloseReason,
+    },
+}
+
+/// What happened to a text session, other than `Drained` and `Closed`, which
+/// all sessions have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextEvent<'a> {
+    /// A client has opened a WebSocket with one of the subprotocols: messages
+    /// may be sent, and will come.
+    Opened {
+        /// The new session.
+        session: SessionId,
+        /// Where it came in.
+        via: Via,
+        /// The other end of its socket.
+        peer: SocketAddr,
+        /// The subprotocol.
+        subprotocol: &'a str,
+    },
+    /// A frame with one or more messages, as the client sent it.
+    Frame {
+        /// The session.
+        session: SessionId,
+        /// The frame.
+        text: &'a str,
     },
 }

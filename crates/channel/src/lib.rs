@@ -71,10 +71,26 @@
 //! peer. A program ends with [`Reactor::close_all`] and polls until
 //! [`Reactor::session_count`] is 0.
 //!
+//! # Beside RSSL
+//!
+//! A listener may take *text sessions*: WebSocket subprotocols whose messages
+//! are texts ([`ListenConfig::text`]). Their messages are sent in pieces, so
+//! that what many sessions share is copied once to each, and are packed into
+//! frames that are arrays. A plain `GET` may be answered with a page
+//! ([`ListenConfig::pages`]). All of a listener may go through TLS
+//! ([`ListenConfig::tls`]).
+//!
+//! ```text
+//!  bytes ─ [ TLS ] ─┬─ RSSL ────────────────────────────▶ Message
+//!                   └─ GET ─┬─ rssl.rwf ── RSSL ────────▶ Message
+//!                           ├─ tr_json2, rssl.json.v2 ──▶ Text
+//!                           ├─ another ─────────────────▶ 400
+//!                           └─ no upgrade ──────────────▶ a page, or 400
+//! ```
+//!
 //! # Not here
 //!
-//! TLS and the JSON subprotocols of WebSocket. Name resolution is the
-//! system's, which blocks; each lookup has a thread for itself
+//! TLS towards others. Name resolution is the system's, which blocks; each lookup has a thread for itself
 //! ([`ReactorConfig::max_lookups`]).
 
 mod clock;
@@ -86,16 +102,20 @@ mod dial;
 mod error;
 mod event;
 mod idle;
+mod link;
 mod listener;
 mod live;
 mod lookup;
 mod outbox;
+mod pages;
 mod reactor;
 mod session;
 mod socket;
 mod stream;
 mod table;
+mod text;
 mod timers;
+mod tls;
 
 pub use clock::MonotonicClock;
 pub use config::{
@@ -104,9 +124,12 @@ pub use config::{
 };
 pub use counters::{ReactorCounters, SessionCounters, Traffic};
 pub use error::{ChannelError, CloseReason};
-pub use event::{ListenerId, SessionEvent, Via};
+pub use event::{ListenerId, SessionEvent, TextEvent, Via};
 pub use idle::Idle;
 pub use outbox::Outbox;
+pub use pages::{Page, Pages};
 pub use reactor::{Reactor, Wakeup};
 pub use session::{Sent, SessionId};
 pub use tapeline_rssl::Time;
+pub use text::TextConfig;
+pub use tls::Tls;

@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use mio::net::TcpListener;
 use mio::{Registry, Token};
+use tapeline_rssl::websocket::PLAIN_HTTP;
 use tapeline_rssl::{Connection, ServerConfig, Time};
 
 use crate::live::{Live, Origin};
 use crate::stream::Stream;
 use crate::table::{Notice, Place, Table};
+use crate::tls::TlsStream;
 use crate::{ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, socket};
 
 /// How long accepting rests after it failed for want of something.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// The words of the connect nak.
-const REFUSAL: &str = "Too many connections. Try again later, or another server.";
+pub(crate) const REFUSAL: &str = "Too many connections. Try again later, or another server.";
 
 pub(crate) struct Listener {
     id: ListenerId,
@@ -40,6 +42,10 @@ impl Listener {
         config.session.output.check()?;
         let mut config = config.clone();
         config.rssl.limits.output_bytes = config.session.output.connection_bytes();
+        let texts = config.text.iter().flat_map(|text| text.subprotocols.iter().cloned());
+        config.rssl.other_subprotocols.extend(texts);
+        let plain = config.pages.as_ref().map(|_| PLAIN_HTTP.to_owned());
+        config.rssl.other_subprotocols.extend(plain);
         Connection::server(&config.rssl, 0, Time::ZERO)?;
         let failed = |error| ChannelError::Listen { address, error };
         let socket = socket::listen(address, &config).map_err(failed)?;
@@ -151,7 +157,10 @@ impl Listener {
         let config = if is_refused { &self.refusal } else { &self.config.rssl };
         let connection = Connection::server(config, seed, table.now).map_err(io::Error::other)?;
         socket::set_accepted(&stream, &self.config.session.socket)?;
-        let mut stream = Stream::Tcp(stream);
+        let mut stream = match &self.config.tls {
+            Some(tls) => Stream::Tls(TlsStream::new(stream, tls)?),
+            None => Stream::Tcp(stream),
+        };
         let id = table.insert(|_| Place::Out);
         match stream.register(registry, Token(id.index as usize)) {
             Ok(()) => Ok((id, stream, connection)),

@@ -8,16 +8,20 @@ use tapeline_rssl::{Connection, Priority, SendError, Time, Version};
 
 use crate::deferred::Deferred;
 use crate::dial::Dial;
+use crate::link::Link;
 use crate::stream::Stream;
+use crate::text::close_code;
 use crate::timers::NEVER;
-use crate::{ListenerId, Sent, SessionCounters, SessionId, SessionOptions, Traffic, Via};
+use crate::{
+    CloseReason, ListenerId, Sent, SessionCounters, SessionId, SessionOptions, Traffic, Via,
+};
 
 /// One priority: messages stay in their order and leave as one slice.
 const PRIORITY: Priority = Priority::High;
 
-/// A read that left room took all there was, and the next byte is a new edge.
-/// Where readiness is not the kernel's own edge, only "would block" says so.
-const SHORT_READ_EMPTIES: bool = cfg!(any(target_os = "linux", target_os = "android"));
+/// What a packed message may add to the backlog beside itself: its length, and
+/// for the first of a frame the frame's header, in its largest form.
+const PACKED_OVERHEAD_BYTES: usize = 34;
 
 /// Who a session belongs to.
 pub(crate) enum Origin {
@@ -29,6 +33,14 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// The listener that it came in at.
+    pub(crate) const fn listener(&self) -> Option<ListenerId> {
+        match self {
+            Self::Listener(listener) | Self::Refused(listener) => Some(*listener),
+            Self::Connect(_) => None,
+        }
+    }
+
     pub(crate) const fn via(&self) -> Via {
         match self {
             Self::Listener(listener) | Self::Refused(listener) => Via::Listener(*listener),
@@ -56,7 +68,7 @@ pub(crate) enum Read {
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
 pub(crate) struct Live {
     pub(crate) id: SessionId,
-    pub(crate) connection: Connection,
+    pub(crate) connection: Link,
     pub(crate) stage: Stage,
     pub(crate) peer: SocketAddr,
     pub(crate) origin: Origin,
@@ -74,6 +86,9 @@ pub(crate) struct Live {
     /// In the list of sessions to be flushed.
     pub(crate) is_dirty: bool,
     pub(crate) is_slow: bool,
+    /// Bytes that may be packed with no need to look at thresholds, flags and
+    /// lists again: see [`grant_credit`](Self::grant_credit).
+    credit: usize,
     /// The generation to try again with, on a new socket.
     pub(crate) redial: Option<Version>,
     /// The socket takes no more output.
@@ -82,6 +97,8 @@ pub(crate) struct Live {
     ended: bool,
     /// Our end is sent.
     said_end: bool,
+    /// What a text session is closed with.
+    pub(crate) close_code: u16,
     /// When a closing session's socket is given up.
     close_at: Time,
     /// See [`Timers`](crate::timers::Timers).
@@ -103,7 +120,7 @@ impl Live {
     ) -> Self {
         Self {
             id,
-            connection,
+            connection: Link::Rssl(connection),
             stage: Stage::Handshake,
             peer,
             origin,
@@ -116,10 +133,12 @@ impl Live {
             is_listed: false,
             is_dirty: false,
             is_slow: false,
+            credit: 0,
             redial: None,
             broken: None,
             ended: false,
             said_end: false,
+            close_code: close_code::NORMAL,
             close_at: NEVER,
             armed: NEVER,
             reads: 0,
@@ -147,6 +166,10 @@ impl Live {
     }
 
     fn after_read(&mut self, read: io::Result<usize>, wanted: usize) -> Read {
+        if self.stream.is_pending() {
+            // An answer of the layer below met a full socket.
+            self.is_writable = false;
+        }
         match read {
             Ok(0) if wanted > 0 => {
                 self.is_readable = false;
@@ -155,7 +178,8 @@ impl Live {
             }
             Ok(count) => {
                 self.reads += 1;
-                self.is_readable = count == wanted || self.expects_end || !SHORT_READ_EMPTIES;
+                self.is_readable =
+                    count == wanted || self.expects_end || !self.stream.short_read_empties();
                 Read::Bytes(count)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -172,6 +196,8 @@ impl Live {
 
     /// Writes what is queued, as far as the socket takes it.
     pub(crate) fn flush(&mut self, now: Time) {
+        // The next message has to put the session on the list of the dirty.
+        self.credit = 0;
         if !self.is_writable || self.broken.is_some() {
             return;
         }
@@ -182,17 +208,54 @@ impl Live {
                     self.connection.sent(count, now);
                     self.writes += 1;
                 }
-                Err(error) => {
-                    self.is_writable = false;
-                    if error.kind() != io::ErrorKind::WouldBlock {
-                        // Read to the end: the peer's last words may be there.
-                        self.is_readable = true;
-                        self.broken = Some(error);
-                    }
-                    return;
-                }
+                Err(error) => return self.write_failed(error),
             }
         }
+        if let Err(error) = self.stream.flush() {
+            self.write_failed(error);
+        }
+    }
+
+    #[cold]
+    fn write_failed(&mut self, error: io::Error) {
+        self.is_writable = false;
+        if error.kind() != io::ErrorKind::WouldBlock {
+            // Read to the end: the peer's last words may be there.
+            self.is_readable = true;
+            self.broken = Some(error);
+        }
+    }
+
+    /// Takes `length` bytes of credit, if there are as many.
+    #[inline]
+    pub(crate) fn spend(&mut self, length: usize) -> bool {
+        let cost = length + PACKED_OVERHEAD_BYTES;
+        let is_granted = cost <= self.credit;
+        if is_granted {
+            self.credit -= cost;
+        }
+        is_granted
+    }
+
+    /// Packs a copy of a message that credit was spent on; `None` when it has
+    /// to go the long way.
+    #[inline]
+    pub(crate) fn pack(&mut self, message: &[u8]) -> Option<&mut [u8]> {
+        self.connection.pack(PRIORITY, message).ok()
+    }
+
+    /// Lets as much be packed without another look as keeps the backlog below
+    /// every threshold. The session is on the list of the dirty, or its socket
+    /// takes nothing.
+    pub(crate) fn grant_credit(&mut self, flush_bytes: usize) {
+        self.credit = match self.stage {
+            Stage::Open if self.options.packing && !self.is_slow && self.connection.packs() => {
+                let output = &self.options.output;
+                let most = flush_bytes.min(output.breach_bytes).min(output.max_bytes);
+                most.min(self.message_limit).saturating_sub(self.connection.queued_bytes())
+            }
+            _ => 0,
+        };
     }
 
     /// Queues a copy of `message`, patched, if it may.
@@ -204,6 +267,19 @@ impl Live {
     ) -> Result<(), Sent> {
         self.admit(message.len())?;
         self.put(message, patch, scratch)
+    }
+
+    /// Queues a text message that is in pieces, if it may.
+    pub(crate) fn queue_text(&mut self, pieces: &[&[u8]], alone: bool) -> Result<(), Sent> {
+        self.admit(pieces.iter().map(|piece| piece.len()).sum())?;
+        self.put_text(pieces, alone)
+    }
+
+    /// Queues an admitted text message.
+    pub(crate) fn put_text(&mut self, pieces: &[&[u8]], alone: bool) -> Result<(), Sent> {
+        let Link::Text(session) = &mut self.connection else { return Err(Sent::Gone) };
+        session.push(pieces, alone);
+        Ok(())
     }
 
     /// Queues a copy of an admitted `message`, patched.
@@ -247,6 +323,7 @@ impl Live {
 
     /// Has what was told about deferred messages hold.
     pub(crate) fn after_deferred(&mut self, deferred: &mut Deferred) {
+        self.credit = 0;
         self.full_count += std::mem::take(&mut deferred.full_count);
         if deferred.is_slow() {
             self.set_slow();
@@ -254,6 +331,7 @@ impl Live {
     }
 
     fn set_slow(&mut self) {
+        self.credit = 0;
         self.slow_count += u64::from(!self.is_slow);
         self.is_slow = true;
     }
@@ -281,23 +359,27 @@ impl Live {
     }
 
     /// Starts the end: from here on only what is queued goes out.
-    pub(crate) fn start_closing(&mut self, now: Time) {
+    pub(crate) fn start_closing(&mut self, now: Time, reason: &CloseReason) {
         self.stage = Stage::Closing;
+        self.credit = 0;
         self.close_at = now.after(Duration::from_millis(u64::from(self.options.close_ms)));
-        self.connection.close();
-        // The connection notes its own end when it is asked.
-        while self.connection.poll_event().is_some() {}
+        match reason {
+            CloseReason::Application(text) if self.is_slow && self.full_count > 0 => {
+                self.connection.close(close_code::TRY_AGAIN_LATER, text);
+            }
+            CloseReason::Application(text) => self.connection.close(self.close_code, text),
+            _ => self.connection.close(close_code::NORMAL, ""),
+        }
     }
 
     /// Whether a closing session's socket can go: all sent and the peer's end
     /// seen, or no hope. Closing a socket with unread bytes would take the
     /// last bytes sent from the peer.
     pub(crate) fn is_over(&mut self, now: Time) -> bool {
-        if self.broken.is_some() || now >= self.close_at || self.connection.close_reason().is_none()
-        {
+        if self.broken.is_some() || now >= self.close_at || !self.connection.is_closed() {
             return true;
         }
-        if self.connection.is_finished() && !self.said_end {
+        if self.connection.is_finished() && !self.stream.is_pending() && !self.said_end {
             self.said_end = true;
             self.stream.end();
         }

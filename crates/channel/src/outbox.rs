@@ -4,6 +4,7 @@ use tapeline_rssl::Negotiated;
 
 use crate::live::Stage;
 use crate::table::Table;
+use crate::text::close_code;
 use crate::{ConnectConfig, Sent, SessionCounters, SessionId};
 
 /// Sends to the sessions of a reactor.
@@ -38,6 +39,14 @@ impl<'a> Outbox<'a> {
         self.table.send(session, message, patch)
     }
 
+    /// Queues a copy of a message of a text session that is in one or more
+    /// pieces. It shares a frame with what is sent before the next flush;
+    /// `alone`: it does not.
+    #[inline]
+    pub fn send_text(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        self.table.send_text(session, pieces, alone)
+    }
+
     /// Connects to `host`, a name or an address, as
     /// [`Reactor::connect`](crate::Reactor::connect) does.
     pub fn connect(&mut self, host: &str, port: u16, config: &ConnectConfig) -> SessionId {
@@ -51,7 +60,14 @@ impl<'a> Outbox<'a> {
     /// `reason` comes in this poll or the next. Nothing happens when the
     /// session is closed already.
     pub fn close(&mut self, session: SessionId, reason: &str) {
-        self.table.close(session, reason);
+        self.table.close(session, close_code::NORMAL, reason);
+    }
+
+    /// Closes a text session as [`close`](Self::close) does, with this code in
+    /// the WebSocket's close frame, 1000 to 4999. A session that is closed for
+    /// its output being full has code 1013 whatever is said here.
+    pub fn close_text(&mut self, session: SessionId, code: u16, reason: &str) {
+        self.table.close(session, code, reason);
     }
 
     /// Whether messages can be sent to the session.

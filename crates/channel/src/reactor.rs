@@ -13,7 +13,8 @@ use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::lookup::Lookups;
 use crate::stream::Readiness;
-use crate::table::{Place, Table};
+use crate::table::{Door, Place, Table};
+use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
     ChannelError, CloseReason, ConnectConfig, ListenConfig, ListenerId, Outbox, ReactorConfig,
@@ -22,6 +23,10 @@ use crate::{
 
 /// Readiness taken from the kernel at one time; more comes with the next poll.
 const EVENTS: usize = 1024;
+
+/// A loop that polls more often than this reads few sessions directly between
+/// two looks at what else is ready.
+const ASK_INTERVAL: Duration = Duration::from_micros(20);
 
 const WAKER: Token = Token(usize::MAX);
 
@@ -43,6 +48,8 @@ pub struct Reactor {
     config: ReactorConfig,
     seeds: u64,
     is_reading: bool,
+    /// When the kernel was last asked what is ready.
+    asked_at: Time,
     /// When the flush interval ends.
     flush_at: Time,
 }
@@ -75,6 +82,7 @@ impl Reactor {
             seeds: config.seed,
             config,
             is_reading: true,
+            asked_at: Time::ZERO,
             flush_at: Time::ZERO,
         })
     }
@@ -92,6 +100,7 @@ impl Reactor {
             .map_err(|error| ChannelError::Listen { address, error })?;
         self.listeners.push(Some(listener));
         self.table.occupancy.push(crate::table::Occupancy::default());
+        self.table.doors.push(Door { text: config.text.clone(), pages: config.pages.clone() });
         Ok(id)
     }
 
@@ -133,8 +142,9 @@ impl Reactor {
         mut handler: impl FnMut(SessionEvent<'_>, &mut Outbox<'_>),
     ) -> usize {
         self.table.now = now;
-        if !std::mem::take(&mut self.woken) {
+        if !std::mem::take(&mut self.woken) && !self.expect_all() {
             self.wait(Some(Duration::ZERO));
+            self.asked_at = now;
         }
         let mut work = self.take_readiness();
         work += self.take_answers();
@@ -176,7 +186,7 @@ impl Reactor {
     pub fn close_all(&mut self, reason: &str) {
         let ids: Vec<_> = self.table.ids().collect();
         for id in ids {
-            self.table.close(id, reason);
+            self.table.close(id, close_code::GOING_AWAY, reason);
         }
     }
 
@@ -215,6 +225,14 @@ impl Reactor {
         let flush = table.has_output().then_some(self.flush_at);
         let accept = self.listeners.iter().flatten().filter_map(Listener::retry_at).min();
         [table.timers.next(), flush, accept].into_iter().flatten().min()
+    }
+
+    /// Has few sessions read without asking whether they have anything. False
+    /// when it is time to ask, as only that tells of connections and of room
+    /// to write.
+    fn expect_all(&mut self) -> bool {
+        self.table.now.since(self.asked_at) < ASK_INTERVAL
+            && self.table.expect_all(self.config.max_direct_reads)
     }
 
     fn longest_wait(&self, wait: Option<Duration>) -> Option<Duration> {
@@ -355,18 +373,24 @@ impl Reactor {
         accepted.map(|l| l.accept(table, registry, most, || next_seed(seeds))).sum()
     }
 
-    /// Reads every session that may have bytes, once around.
+    /// Reads every session that may have bytes, once around; the number of
+    /// those that had something.
     fn read(&mut self, handler: &mut impl Handler) -> usize {
-        let count = if self.is_reading { self.table.ready.len() } else { 0 };
-        for _ in 0..count {
+        let listed = if self.is_reading { self.table.ready.len() } else { 0 };
+        let mut count = 0;
+        for _ in 0..listed {
             let Some(index) = self.table.ready.pop_front() else { break };
             let Some(mut live) = self.table.take(index) else { continue };
             if !std::mem::take(&mut live.is_listed) {
                 self.table.put_back(live);
                 continue;
             }
-            deliver::read(&mut self.table, &mut live, handler);
-            self.settle(live);
+            if deliver::read(&mut self.table, &mut live, handler) {
+                count += 1;
+                self.settle(live);
+            } else {
+                self.table.put_back(live);
+            }
         }
         count
     }

@@ -7,6 +7,12 @@ use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
+use crate::tls::TlsStream;
+
+/// A read that left room took all there was, and the next byte is a new edge.
+/// Where readiness is not the kernel's own edge, only "would block" says so.
+const SHORT_READ_EMPTIES: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
 /// What began since readiness was last asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Readiness {
@@ -25,11 +31,12 @@ impl From<&Event> for Readiness {
     }
 }
 
-/// A connected, non-blocking byte stream. Other kinds (TLS) have their place
-/// here; nothing else in this crate knows what it reads from.
+/// A connected, non-blocking byte stream. Nothing else in this crate knows what
+/// it reads from.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
+    Tls(TlsStream),
 }
 
 impl Stream {
@@ -38,6 +45,7 @@ impl Stream {
         let both = Interest::READABLE | Interest::WRITABLE;
         match self {
             Self::Tcp(socket) => registry.register(socket, token, both),
+            Self::Tls(stream) => registry.register(&mut stream.socket, token, both),
         }
     }
 
@@ -45,32 +53,69 @@ impl Stream {
     pub(crate) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => retry(|| socket.read(room)),
+            Self::Tls(stream) => retry(|| stream.read(room)),
+        }
+    }
+
+    /// Whether a read that leaves room took all that the socket has.
+    pub(crate) const fn short_read_empties(&self) -> bool {
+        match self {
+            Self::Tcp(_) => SHORT_READ_EMPTIES,
+            Self::Tls(_) => false,
         }
     }
 
     /// Writes what fits of all slices.
     pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        let Self::Tcp(socket) = self;
-        let written = retry(|| match slices {
-            [one] => socket.write(one),
-            _ => socket.write_vectored(slices),
-        });
+        let written = match self {
+            Self::Tcp(socket) => retry(|| match slices {
+                [one] => socket.write(one),
+                _ => socket.write_vectored(slices),
+            }),
+            Self::Tls(stream) => retry(|| stream.write(slices)),
+        };
         match written {
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
             other => other,
         }
     }
 
+    /// Writes what was taken and not written yet. An error also says that some
+    /// of it is left.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Tcp(_) => Ok(()),
+            Self::Tls(stream) => stream.push(),
+        }
+    }
+
+    /// Whether something was taken that is not written yet.
+    #[inline]
+    pub(crate) fn is_pending(&self) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            Self::Tls(stream) => stream.is_pending(),
+        }
+    }
+
     /// Tells the peer that nothing more comes. One that is gone need not know.
     pub(crate) fn end(&mut self) {
-        let Self::Tcp(socket) = self;
-        let _ = socket.shutdown(Shutdown::Write);
+        match self {
+            Self::Tcp(socket) => {
+                let _ = socket.shutdown(Shutdown::Write);
+            }
+            Self::Tls(stream) => stream.end(),
+        }
     }
 
     /// Whether a connection in the making is made: the peer's address, `None`
     /// as long as it is not decided.
     pub(crate) fn connected(&mut self) -> io::Result<Option<SocketAddr>> {
-        let Self::Tcp(socket) = self;
+        let socket = match self {
+            Self::Tcp(socket) => socket,
+            Self::Tls(stream) => &mut stream.socket,
+        };
         if let Some(error) = socket.take_error()? {
             return Err(error);
         }

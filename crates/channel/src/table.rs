@@ -2,15 +2,19 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tapeline_rssl::Time;
 
 use crate::deferred::Deferred;
 use crate::dial::Dial;
+use crate::link::Link;
 use crate::live::{Live, Origin, Stage};
 use crate::stream::Readiness;
 use crate::timers::Timers;
-use crate::{CloseReason, ConnectConfig, ListenerId, ReactorCounters, Sent, SessionId};
+use crate::{
+    CloseReason, ConnectConfig, ListenerId, Pages, ReactorCounters, Sent, SessionId, TextConfig,
+};
 
 /// Room for a message on its way into fragments, kept when not in use.
 const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
@@ -43,6 +47,12 @@ pub(crate) struct Occupancy {
     pub(crate) refusals: usize,
 }
 
+/// What clients of a listener may choose beside RSSL.
+pub(crate) struct Door {
+    pub(crate) text: Option<TextConfig>,
+    pub(crate) pages: Option<Arc<Pages>>,
+}
+
 #[derive(Default)]
 pub(crate) struct Table {
     slots: Vec<Slot>,
@@ -58,6 +68,8 @@ pub(crate) struct Table {
     pub(crate) deferred: Deferred,
     /// By listener.
     pub(crate) occupancy: Vec<Occupancy>,
+    /// By listener.
+    pub(crate) doors: Vec<Door>,
     pub(crate) counters: ReactorCounters,
     flush_bytes: usize,
     pub(crate) now: Time,
@@ -177,6 +189,28 @@ impl Table {
         }
     }
 
+    /// Lists all open sessions to be read; false when they are more than
+    /// `most`, or there are none.
+    pub(crate) fn expect_all(&mut self, most: usize) -> bool {
+        if self.slots.len() > most {
+            return false;
+        }
+        let mut any = false;
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            let Place::Live(live) = &mut slot.place else { continue };
+            if live.stage != Stage::Open {
+                continue;
+            }
+            any = true;
+            live.is_readable = true;
+            if !live.is_listed {
+                live.is_listed = true;
+                self.ready.push_back(index as u32);
+            }
+        }
+        any
+    }
+
     fn flush_one(&mut self, index: u32) {
         let Some(mut live) = self.take(index) else { return };
         live.flush(self.now);
@@ -216,13 +250,14 @@ impl Table {
         if live.stage == Stage::Closing {
             return;
         }
-        self.notices.push_back(match (&live.origin, live.stage) {
+        let stage = live.stage;
+        live.start_closing(self.now, &reason);
+        self.notices.push_back(match (&live.origin, stage) {
             (Origin::Listener(listener), Stage::Handshake) | (Origin::Refused(listener), _) => {
                 Notice::Rejected(*listener, live.peer, reason)
             }
             _ => Notice::Closed(live.id, reason),
         });
-        live.start_closing(self.now);
     }
 
     /// Starts an attempt to connect.
@@ -254,7 +289,28 @@ impl Table {
     }
 
     /// Sends to a session, in the table or out of it.
+    #[inline]
     pub(crate) fn send(
+        &mut self,
+        id: SessionId,
+        message: &[u8],
+        patch: impl FnOnce(&mut [u8]),
+    ) -> Sent {
+        if let Some(Slot { generation, place: Place::Live(live) }) =
+            self.slots.get_mut(id.index as usize)
+            && *generation == id.generation
+            && live.spend(message.len())
+            && let Some(copy) = live.pack(message)
+        {
+            patch(copy);
+            return Sent::Queued;
+        }
+        self.send_carefully(id, message, patch)
+    }
+
+    /// Sends with all thresholds, flags and lists looked at.
+    #[inline(never)]
+    fn send_carefully(
         &mut self,
         id: SessionId,
         message: &[u8],
@@ -276,6 +332,29 @@ impl Table {
             live.is_dirty = true;
             self.dirty.push(id.index);
         }
+        live.grant_credit(self.flush_bytes);
+        sent
+    }
+
+    /// Sends a text message that is in pieces, to a session in the table or out
+    /// of it.
+    pub(crate) fn send_text(&mut self, id: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        let live = match self.slots.get_mut(id.index as usize) {
+            Some(Slot { generation, place: Place::Live(live) }) if *generation == id.generation => {
+                live
+            }
+            _ if self.deferred.is_for(id) => return self.deferred.send_text(pieces, alone),
+            _ => return Sent::Gone,
+        };
+        let sent = match live.queue_text(pieces, alone) {
+            Ok(()) => live.keep_pace(self.flush_bytes, self.now),
+            Err(refused @ Sent::Full) => refused,
+            Err(refused) => return refused,
+        };
+        if live.is_writable && !live.is_dirty {
+            live.is_dirty = true;
+            self.dirty.push(id.index);
+        }
         sent
     }
 
@@ -284,13 +363,18 @@ impl Table {
         let mut messages = std::mem::take(&mut self.deferred.messages);
         let mut lost = None;
         for message in messages.iter() {
-            lost = lost.or(live.put(message, |_| {}, &mut self.scratch).err());
+            let put = match &live.connection {
+                Link::Text(_) => live.put_text(&[message.bytes], message.alone),
+                Link::Rssl(_) => live.put(message.bytes, |_| {}, &mut self.scratch),
+            };
+            lost = lost.or(put.err());
         }
         messages.clear(RETAINED_SCRATCH_BYTES);
         self.deferred.messages = messages;
         live.after_deferred(&mut self.deferred);
         let _ = live.keep_pace(self.flush_bytes, self.now);
-        if let Some(text) = self.deferred.close.take() {
+        if let Some((code, text)) = self.deferred.close.take() {
+            live.close_code = code;
             self.end(live, CloseReason::Application(text));
         } else if let Some(sent) = lost {
             // It was told that the message is queued.
@@ -299,16 +383,17 @@ impl Table {
         }
     }
 
-    /// Closes a session from this side.
-    pub(crate) fn close(&mut self, id: SessionId, text: &str) {
+    /// Closes a session from this side; a text session with this code.
+    pub(crate) fn close(&mut self, id: SessionId, code: u16, text: &str) {
         if self.deferred.is_for(id) {
-            return self.deferred.close(text);
+            return self.deferred.close(code, text);
         }
         let reason = || CloseReason::Application(text.to_owned());
         match self.place(id) {
             Some(Place::Dialing(_)) => self.give_up(id, reason()),
             Some(Place::Live(live)) if live.stage != Stage::Closing => {
                 if let Some(mut live) = self.take(id.index) {
+                    live.close_code = code;
                     self.end(&mut live, reason());
                     self.settle(live);
                 }

@@ -293,6 +293,8 @@ fn translated<'a>(event: &SessionEvent<'a>, routes: &mut [Dialled]) -> Option<Ev
             tracing::warn!(%peer, %reason, "a provider was refused");
             return None;
         }
+        // Its listener has none.
+        SessionEvent::Text(_) => return None,
     })
 }
 

@@ -68,7 +68,7 @@ impl Machine {
             SessionEvent::Opened { session: opened, .. } => *session = Some(opened),
             SessionEvent::Message { bytes, .. } => heard.push(lines::message(bytes)),
             SessionEvent::Closed { .. } => *closed += 1,
-            SessionEvent::Drained { .. } | SessionEvent::Rejected { .. } => {}
+            _ => {}
         });
     }
 

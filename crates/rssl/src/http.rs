@@ -4,7 +4,7 @@ use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
 
 use crate::Limit;
 use crate::error::{CloseReason, ProtocolError};
-use crate::websocket::{RSSL_SUBPROTOCOL, accept_key};
+use crate::websocket::{PLAIN_HTTP, RSSL_SUBPROTOCOL, accept_key};
 
 /// Header lines in one head.
 const HEADER_LINES: usize = 64;
@@ -76,6 +76,11 @@ impl Upgrade {
         };
         let path = request.path.unwrap_or_default();
         let headers = &*request.headers;
+        let asks_for = |name| header(headers, name).is_some();
+        let is_websocket = asks_for("Upgrade") || asks_for("Sec-WebSocket-Key");
+        if request.method == Some("GET") && !is_websocket {
+            return Ok(Self::plain());
+        }
         if request.method != Some("GET") || !path.to_ascii_lowercase().contains("websocket") {
             return wrong("the request's path does not contain \"websocket\"");
         }
@@ -103,16 +108,30 @@ impl Upgrade {
         })
     }
 
+    /// A request for a page, by who wants no WebSocket.
+    fn plain() -> Self {
+        Self {
+            key: String::new(),
+            subprotocols: vec![PLAIN_HTTP.to_owned()],
+            offers_deflate: false,
+        }
+    }
+
     /// The answer that opens `rssl.rwf`.
     pub(crate) fn accept(&self, zlib_is_configured: bool) -> String {
-        let accept = accept_key(&self.key);
         let extension = extension_line(zlib_is_configured && self.offers_deflate);
+        self.accept_as(RSSL_SUBPROTOCOL, &extension)
+    }
+
+    /// The answer that opens a subprotocol.
+    pub(crate) fn accept_as(&self, subprotocol: &str, extension: &str) -> String {
+        let accept = accept_key(&self.key);
         format!(
             "HTTP/1.1 101 Switching Protocols\r\n\
              Connection: Upgrade\r\n\
              Upgrade: websocket\r\n\
              Sec-WebSocket-Accept: {accept}\r\n\
-             Sec-WebSocket-Protocol: {RSSL_SUBPROTOCOL}\r\n\
+             Sec-WebSocket-Protocol: {subprotocol}\r\n\
              {extension}\r\n"
         )
     }

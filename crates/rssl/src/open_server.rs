@@ -7,7 +7,7 @@ use crate::key_exchange::{GENERATOR, power, prime, secret};
 use crate::negotiated::{Carrier, Negotiated};
 use crate::opening::{Agreed, Context, Progress, bare};
 use crate::unwrap::Unwrap;
-use crate::websocket::RSSL_SUBPROTOCOL;
+use crate::websocket::{PLAIN_HTTP, RSSL_SUBPROTOCOL};
 use crate::wrap::Wrap;
 use crate::{Compression, ServerConfig, Version};
 
@@ -101,6 +101,9 @@ impl ServerOpening {
             .iter()
             .find(|name| *name == RSSL_SUBPROTOCOL || others.contains(name));
         match chosen {
+            None if upgrade.subprotocols == [PLAIN_HTTP] => {
+                return Err(ProtocolError::Http("the request asks for no upgrade to WebSocket"));
+            }
             None => {
                 return Err(ProtocolError::Subprotocol {
                     offered: upgrade.subprotocols.join(", "),

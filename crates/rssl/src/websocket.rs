@@ -16,9 +16,14 @@ use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
 use crate::error::ProtocolError;
+use crate::http::{Upgrade, head_length};
 
 /// The subprotocol of RSSL over WebSocket.
 pub const RSSL_SUBPROTOCOL: &str = "rssl.rwf";
+
+/// Stands for no WebSocket at all: what a plain `GET` offers, to those who list
+/// it in [`ServerConfig::other_subprotocols`](crate::ServerConfig).
+pub const PLAIN_HTTP: &str = "http/1.1";
 
 /// Opcode of a continuation frame.
 pub const CONTINUATION: u8 = 0;
@@ -157,6 +162,16 @@ pub fn apply_mask(payload: &mut [u8], mask: [u8; 4]) {
     }
 }
 
+/// The answer to a client's opening, which grants `subprotocol`, and the length
+/// of the opening's head: for the machine that goes on after
+/// [`Event::OtherSubprotocol`](crate::Event::OtherSubprotocol). `None` when
+/// `bytes` do not begin with such an opening.
+pub fn accept_opening(bytes: &[u8], subprotocol: &str) -> Option<(String, usize)> {
+    let length = head_length(bytes, bytes.len()).ok()??;
+    let upgrade = Upgrade::parse(&bytes[..length]).ok()?;
+    Some((upgrade.accept_as(subprotocol, ""), length))
+}
+
 /// The `Sec-WebSocket-Accept` that answers a `Sec-WebSocket-Key`.
 ///
 /// ```
@@ -196,6 +211,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_opening_is_answered_for_another_machine() {
+        let opening = b"GET //WebSocket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\
+            Connection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+            Sec-WebSocket-Protocol: tr_json2\r\n\r\nrest";
+        let (answer, length) = accept_opening(opening, "tr_json2").unwrap();
+        assert_eq!(&opening[length..], b"rest");
+        assert_eq!(
+            answer,
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\
+             Sec-WebSocket-Protocol: tr_json2\r\n\r\n"
+        );
+        assert_eq!(accept_opening(&opening[..60], "tr_json2"), None);
     }
 
     #[test]

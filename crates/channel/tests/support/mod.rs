@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tapeline_channel::{
     ConnectConfig, ListenConfig, ListenerId, MonotonicClock, Outbox, OutputLimits, Reactor,
-    ReactorConfig, SessionEvent, SessionId, SessionOptions, SocketOptions, Time, Via,
+    ReactorConfig, SessionEvent, SessionId, SessionOptions, SocketOptions, TextEvent, Time, Via,
 };
 
 /// A test that takes longer is one that hangs.
@@ -34,6 +34,12 @@ impl From<SessionEvent<'_>> for Told {
             SessionEvent::Drained { session } => Self::Drained(session),
             SessionEvent::Closed { session, reason } => Self::Closed(session, reason.to_string()),
             SessionEvent::Rejected { reason, .. } => Self::Rejected(reason.to_string()),
+            SessionEvent::Text(TextEvent::Opened { session, via, .. }) => {
+                Self::Opened(session, via)
+            }
+            SessionEvent::Text(TextEvent::Frame { session, text }) => {
+                Self::Message(session, text.as_bytes().to_vec())
+            }
         }
     }
 }

@@ -1,0 +1,392 @@
+//! A text session: a WebSocket subprotocol whose messages are texts, as a
+//! state machine without I/O.
+//!
+//! Every frame to the client is an array of messages, `[{..},{..}]`: what is
+//! sent before a flush shares a frame, up to [`TextConfig::frame_bytes`], but
+//! for a message that has to be alone. A frame from the client is handed over
+//! as it is, its bytes checked to be UTF-8.
+//!
+//! ```text
+//!  nothing received for a third of the ping time-out  -> a ping of the protocol
+//!  nothing sent for as long                           -> the same
+//!  nothing received for all of it                     -> closed
+//! ```
+//!
+//! A WebSocket's own pings are answered and count as a sign of life, as any
+//! byte does.
+
+mod config;
+mod incoming;
+mod outgoing;
+
+pub use config::TextConfig;
+
+use std::time::Duration;
+
+use tapeline_rssl::websocket::{CLOSE, CONTROL_PAYLOAD_BYTES, PONG};
+use tapeline_rssl::{CloseReason, Counters, Time};
+
+use incoming::{Fault, Incoming, Place, Taken};
+use outgoing::Outgoing;
+
+/// Why a WebSocket is closed, as its close frame says.
+pub(crate) mod close_code {
+    pub(crate) const NORMAL: u16 = 1000;
+    pub(crate) const GOING_AWAY: u16 = 1001;
+    pub(crate) const PROTOCOL_ERROR: u16 = 1002;
+    pub(crate) const UNSUPPORTED_DATA: u16 = 1003;
+    pub(crate) const INVALID_DATA: u16 = 1007;
+    pub(crate) const TOO_BIG: u16 = 1009;
+    /// The client does not read what it is sent: try again later.
+    pub(crate) const TRY_AGAIN_LATER: u16 = 1013;
+}
+
+/// What a text session has for the program.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TextInput<'a> {
+    /// The frame of one or more messages.
+    Text(&'a str),
+    /// The session is over.
+    Closed(CloseReason),
+}
+
+/// One text session, just opened.
+pub(crate) struct TextConnection {
+    input: Incoming,
+    output: Outgoing,
+    ping: &'static str,
+    ping_timeout_s: u8,
+    /// A reason found outside of `poll`, to be reported there.
+    closing: Option<CloseReason>,
+    closed: Option<CloseReason>,
+    /// The close frame to end the output with.
+    goodbye: Option<(u16, String)>,
+    peer_closed: bool,
+    received_at: Time,
+    sent_at: Time,
+    pinged_at: Time,
+    counters: Counters,
+}
+
+impl TextConnection {
+    /// A session whose client is answered `answer` first. `received` came
+    /// behind the client's opening already.
+    pub(crate) fn new(config: &TextConfig, answer: &str, received: &[u8], now: Time) -> Self {
+        let mut session = Self {
+            input: Incoming::new(config.max_message_bytes),
+            output: Outgoing::new(config.frame_bytes, config.retained_output_bytes),
+            ping: config.ping,
+            ping_timeout_s: config.ping_timeout_s.max(1),
+            closing: None,
+            closed: None,
+            goodbye: None,
+            peer_closed: false,
+            received_at: now,
+            sent_at: now,
+            pinged_at: now,
+            counters: Counters::default(),
+        };
+        session.output.raw(answer.as_bytes());
+        session.input.take_over(received);
+        session
+    }
+
+    /// What is left of a connection that is answered this and closed.
+    pub(crate) fn answer_only(answer: &[u8], now: Time) -> Self {
+        let mut session = Self::new(&TextConfig::default(), "", &[], now);
+        session.output.raw(answer);
+        session.closed = Some(CloseReason::Local);
+        session
+    }
+
+    pub(crate) fn recv_buffer(&mut self) -> &mut [u8] {
+        self.input.spare()
+    }
+
+    pub(crate) fn received(&mut self, count: usize, now: Time) {
+        if count > 0 {
+            self.input.filled(count);
+            self.counters.bytes_received += count as u64;
+            self.received_at = now;
+        }
+    }
+
+    pub(crate) const fn peer_closed(&mut self) {
+        self.peer_closed = true;
+    }
+
+    /// The next of what came; `None` until more bytes or time come in.
+    pub(crate) fn poll(&mut self) -> Option<TextInput<'_>> {
+        if self.closed.is_some() {
+            return None;
+        }
+        match self.advance() {
+            Ok(None) => None,
+            Ok(Some(place)) => {
+                self.counters.messages_received += 1;
+                // It was checked when it was found.
+                Some(TextInput::Text(self.input.text(&place).unwrap_or_default()))
+            }
+            Err(Fault { reason, code }) => {
+                self.finish(reason.clone(), code, "");
+                Some(TextInput::Closed(reason))
+            }
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Place>, Fault> {
+        if let Some(reason) = self.closing.take() {
+            return Err(Fault { reason, code: close_code::NORMAL });
+        }
+        self.input.done();
+        loop {
+            match self.input.next()? {
+                Some(Taken::Text(place)) => {
+                    self.input.text(&place)?;
+                    return Ok(Some(place));
+                }
+                Some(Taken::Ping(payload)) => {
+                    let Self { input, output, .. } = self;
+                    output.control(PONG, input.bytes(&Place::Buffer(payload)));
+                }
+                Some(Taken::Nothing) => self.counters.pings_received += 1,
+                // Its own code goes back.
+                Some(Taken::Close(code)) => {
+                    return Err(Fault { reason: CloseReason::PeerClosed, code });
+                }
+                None if self.peer_closed => {
+                    let code = close_code::NORMAL;
+                    return Err(Fault { reason: CloseReason::PeerClosed, code });
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Queues a message that is in one or more pieces. One that is `alone` has
+    /// a frame for itself.
+    pub(crate) fn push(&mut self, pieces: &[&[u8]], alone: bool) {
+        if alone {
+            self.output.seal();
+        }
+        self.output.push(pieces);
+        if alone {
+            self.output.seal();
+        }
+        self.counters.messages_sent += 1;
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.output.seal();
+    }
+
+    pub(crate) const fn queued_bytes(&self) -> usize {
+        self.output.queued_bytes()
+    }
+
+    /// Bytes to write to the socket next.
+    pub(crate) fn transmit(&mut self) -> &[u8] {
+        if self.output.queued_bytes() == 0
+            && let Some((code, text)) = self.goodbye.take()
+        {
+            self.say_goodbye(code, &text);
+        }
+        self.output.sendable()
+    }
+
+    /// A code that may not be sent, as of a close frame without one, is left
+    /// out.
+    fn say_goodbye(&mut self, code: u16, text: &str) {
+        let mut payload = code.to_be_bytes().to_vec();
+        let room = CONTROL_PAYLOAD_BYTES - payload.len();
+        let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        payload.extend_from_slice(&text.as_bytes()[..end.unwrap_or(0)]);
+        let may_be_sent = matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999);
+        self.output.control(CLOSE, if may_be_sent { &payload } else { &[] });
+    }
+
+    pub(crate) fn sent(&mut self, count: usize, now: Time) {
+        if count > 0 {
+            self.output.sent(count);
+            self.counters.bytes_sent += count as u64;
+            self.sent_at = now;
+        }
+    }
+
+    fn finish(&mut self, reason: CloseReason, code: u16, text: &str) {
+        self.output.seal();
+        self.goodbye = Some((code, text.to_owned()));
+        if self.peer_closed || matches!(reason, CloseReason::PingTimeout { .. }) {
+            self.output.discard();
+            self.goodbye = None;
+        }
+        self.closed = Some(reason);
+    }
+
+    /// Closes this side: what is queued is still sent, then why.
+    pub(crate) fn close(&mut self, code: u16, text: &str) {
+        if self.closed.is_none() {
+            self.finish(CloseReason::Local, code, text);
+        }
+    }
+
+    pub(crate) const fn close_reason(&self) -> Option<&CloseReason> {
+        self.closed.as_ref()
+    }
+
+    /// Whether it is closed and all is sent.
+    pub(crate) const fn is_finished(&self) -> bool {
+        self.closed.is_some() && self.goodbye.is_none() && self.output.queued_bytes() == 0
+    }
+
+    const fn timeout(&self) -> Duration {
+        Duration::from_secs(self.ping_timeout_s as u64)
+    }
+
+    fn ping_due(&self) -> Time {
+        let heard = self.received_at.max(self.pinged_at);
+        let said = self.sent_at.max(self.pinged_at);
+        heard.min(said).after(self.timeout() / 3)
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        let silence = self.received_at.after(self.timeout());
+        self.closed.is_none().then(|| silence.min(self.ping_due()))
+    }
+
+    /// Does what is due at `now`: queues a ping, or finds the peer dead, which
+    /// [`poll`](Self::poll) then reports.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        if self.closed.is_some() {
+            return;
+        }
+        if now >= self.received_at.after(self.timeout()) {
+            let timeout_s = self.ping_timeout_s;
+            self.closing.get_or_insert(CloseReason::PingTimeout { timeout_s });
+        } else if now >= self.ping_due() {
+            self.pinged_at = now;
+            self.output.seal();
+            self.output.push(&[self.ping.as_bytes()]);
+            self.output.seal();
+            self.counters.pings_sent += 1;
+        }
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters { frames_sent: self.output.frames, ..self.counters }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO.after(Duration::from_secs(seconds))
+    }
+
+    fn session() -> TextConnection {
+        let mut session = TextConnection::new(&TextConfig::default(), "101\r\n", b"", Time::ZERO);
+        let count = session.transmit().len();
+        session.sent(count, Time::ZERO);
+        session
+    }
+
+    fn receive(session: &mut TextConnection, bytes: &[u8], now: Time) {
+        session.recv_buffer()[..bytes.len()].copy_from_slice(bytes);
+        session.received(bytes.len(), now);
+    }
+
+    fn sent(session: &mut TextConnection, now: Time) -> String {
+        let bytes = session.transmit().to_vec();
+        session.sent(bytes.len(), now);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// A masked text frame with a mask of zeros.
+    const HELLO: &[u8] = b"\x81\x84\0\0\0\0[{}]";
+
+    #[test]
+    fn who_is_silent_is_pinged_and_then_given_up() {
+        let mut session = session();
+        assert_eq!(session.next_deadline(), Some(at(10)));
+        session.handle_timeout(at(9));
+        assert_eq!(sent(&mut session, at(9)), "");
+        session.handle_timeout(at(10));
+        assert_eq!(sent(&mut session, at(10)), "\u{fffd}\u{11}[{\"Type\":\"Ping\"}]");
+        assert_eq!(session.next_deadline(), Some(at(20)));
+        session.handle_timeout(at(20));
+        assert_eq!(session.poll(), None);
+        session.handle_timeout(at(30));
+        let reason = CloseReason::PingTimeout { timeout_s: 30 };
+        assert_eq!(session.poll(), Some(TextInput::Closed(reason)));
+        assert_eq!(session.poll(), None);
+        assert!(session.is_finished());
+    }
+
+    #[test]
+    fn any_byte_is_a_sign_of_life_and_a_client_gets_something_in_time() {
+        let mut session = session();
+        for second in [8, 16] {
+            receive(&mut session, HELLO, at(second));
+            assert_eq!(session.poll(), Some(TextInput::Text("[{}]")));
+        }
+        // Much came, but nothing was sent since 0.
+        assert_eq!(session.next_deadline(), Some(at(10)));
+        session.handle_timeout(at(17));
+        assert!(sent(&mut session, at(17)).contains("Ping"));
+        assert_eq!(session.next_deadline(), Some(at(27)));
+    }
+
+    #[test]
+    fn a_ping_has_a_frame_of_its_own() {
+        let mut session = session();
+        session.push(&[b"{1}"], false);
+        session.handle_timeout(at(10));
+        session.push(&[b"{2}"], false);
+        session.flush();
+        let text = sent(&mut session, at(10));
+        let frames: Vec<_> = text.split('\u{fffd}').skip(1).map(|frame| &frame[1..]).collect();
+        assert_eq!(frames, ["[{1}]", "[{\"Type\":\"Ping\"}]", "[{2}]"]);
+    }
+
+    #[test]
+    fn a_message_that_has_to_be_alone_is() {
+        let mut session = session();
+        for (text, alone) in [("{1}", false), ("{2}", true), ("{3}", false), ("{4}", false)] {
+            session.push(&[text.as_bytes()], alone);
+        }
+        session.flush();
+        let text = sent(&mut session, at(0));
+        let frames: Vec<_> = text.split('\u{fffd}').skip(1).map(|frame| &frame[1..]).collect();
+        assert_eq!(frames, ["[{1}]", "[{2}]", "[{3},{4}]"]);
+    }
+
+    #[test]
+    fn pings_of_the_websocket_are_answered_and_its_end_too() {
+        let mut session = session();
+        receive(&mut session, b"\x89\x81\0\0\0\0x\x88\x82\0\0\0\0\x03\xE9", at(1));
+        assert_eq!(session.poll(), Some(TextInput::Closed(CloseReason::PeerClosed)));
+        assert_eq!(session.poll(), None);
+        assert!(!session.is_finished());
+        let bytes = session.transmit().to_vec();
+        assert_eq!(bytes, b"\x8A\x01x");
+        session.sent(bytes.len(), at(1));
+        assert_eq!(session.transmit(), b"\x88\x02\x03\xE9");
+        session.sent(4, at(1));
+        assert!(session.is_finished());
+    }
+
+    #[test]
+    fn a_close_tells_why_after_what_was_queued() {
+        let mut session = session();
+        session.push(&[b"{1}"], false);
+        session.close(close_code::TRY_AGAIN_LATER, "too slow");
+        session.close(close_code::NORMAL, "again");
+        assert_eq!(sent(&mut session, at(1)), "\u{fffd}\u{5}[{1}]");
+        assert_eq!(session.transmit(), b"\x88\x0A\x03\xF5too slow");
+        let count = session.transmit().len();
+        session.sent(count, at(1));
+        assert!(session.is_finished());
+    }
+}

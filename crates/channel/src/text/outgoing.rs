@@ -1,0 +1,240 @@
+//! The output of a text session: messages packed into frames, where they lie.
+
+use tapeline_rssl::websocket::{FrameHeader, HEADER_BYTES, TEXT};
+
+/// Room for the header of a frame whose length is not known yet: one of 126 to
+/// 65,535 bytes. A shorter frame is moved to the front, a longer one is known
+/// to be long from its beginning.
+const HEADER_ROOM: usize = 4;
+
+/// The longest frame that is begun before its length is known.
+const MOST_PACKED: usize = 0xFFFF;
+
+/// Frames in order, the last one perhaps still open for more messages.
+///
+/// ```text
+///   | sent | frame | frame | header room | [ message , message  |  free
+///   0     head           sealed                                len
+/// ```
+pub(super) struct Outgoing {
+    bytes: Vec<u8>,
+    head: usize,
+    sealed: usize,
+    frame_bytes: usize,
+    retained_bytes: usize,
+    pub(super) frames: u64,
+}
+
+impl Outgoing {
+    pub(super) const fn new(frame_bytes: usize, retained_bytes: usize) -> Self {
+        let frame_bytes = if frame_bytes < MOST_PACKED { frame_bytes } else { MOST_PACKED };
+        Self { bytes: Vec::new(), head: 0, sealed: 0, frame_bytes, retained_bytes, frames: 0 }
+    }
+
+    /// Bytes that wait, the open frame included.
+    pub(super) const fn queued_bytes(&self) -> usize {
+        self.bytes.len() - self.head
+    }
+
+    /// Bytes as they are, which are no frame: of the handshake, and pages.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.seal();
+        self.bytes.extend_from_slice(bytes);
+        self.sealed = self.bytes.len();
+    }
+
+    /// A control frame.
+    pub(super) fn control(&mut self, opcode: u8, payload: &[u8]) {
+        self.seal();
+        self.header(opcode, payload.len());
+        self.bytes.extend_from_slice(payload);
+        self.sealed = self.bytes.len();
+        self.frames += 1;
+    }
+
+    /// A message that is in one or more pieces.
+    pub(super) fn push(&mut self, pieces: &[&[u8]]) {
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        // With the bracket or comma before it, and the bracket that may follow.
+        let open_bytes = self.open_bytes();
+        if open_bytes > 0 && open_bytes - HEADER_ROOM + length + 2 > self.frame_bytes {
+            self.seal();
+        }
+        if length + 2 > self.frame_bytes {
+            return self.push_long(pieces, length);
+        }
+        self.make_room(length + HEADER_BYTES + 2);
+        if self.open_bytes() == 0 {
+            self.bytes.extend_from_slice(&[0, 0, 0, 0, b'[']);
+        } else {
+            self.bytes.push(b',');
+        }
+        for piece in pieces {
+            self.bytes.extend_from_slice(piece);
+        }
+    }
+
+    /// A message that has a frame for itself, since it is long.
+    fn push_long(&mut self, pieces: &[&[u8]], length: usize) {
+        self.make_room(length + HEADER_BYTES + 2);
+        self.header(TEXT, length + 2);
+        self.bytes.push(b'[');
+        for piece in pieces {
+            self.bytes.extend_from_slice(piece);
+        }
+        self.bytes.push(b']');
+        self.sealed = self.bytes.len();
+        self.frames += 1;
+    }
+
+    fn open_bytes(&self) -> usize {
+        self.bytes.len() - self.sealed
+    }
+
+    /// Ends the open frame, if there is one.
+    pub(super) fn seal(&mut self) {
+        if self.open_bytes() == 0 {
+            return;
+        }
+        self.bytes.push(b']');
+        let start = self.sealed;
+        let payload = self.bytes.len() - start - HEADER_ROOM;
+        let (header, length) = header(TEXT, payload);
+        if length < HEADER_ROOM {
+            self.bytes.copy_within(start + HEADER_ROOM.., start + length);
+            self.bytes.truncate(start + length + payload);
+        }
+        self.bytes[start..start + length].copy_from_slice(&header[..length]);
+        self.sealed = self.bytes.len();
+        self.frames += 1;
+    }
+
+    fn header(&mut self, opcode: u8, payload: usize) {
+        let (header, length) = header(opcode, payload);
+        self.bytes.extend_from_slice(&header[..length]);
+    }
+
+    /// Moves what waits to the front rather than growing, where the move pays
+    /// for itself.
+    fn make_room(&mut self, count: usize) {
+        if self.bytes.capacity() - self.bytes.len() < count && self.head >= self.bytes.len() / 4 {
+            self.bytes.copy_within(self.head.., 0);
+            self.bytes.truncate(self.bytes.len() - self.head);
+            self.sealed -= self.head;
+            self.head = 0;
+        }
+    }
+
+    /// The bytes of whole frames.
+    pub(super) fn sendable(&self) -> &[u8] {
+        &self.bytes[self.head..self.sealed]
+    }
+
+    /// Takes note of `count` sent bytes.
+    pub(super) fn sent(&mut self, count: usize) {
+        self.head += count.min(self.sealed - self.head);
+        if self.head == self.bytes.len() {
+            self.discard();
+        }
+    }
+
+    /// Drops all that waits.
+    pub(super) fn discard(&mut self) {
+        self.bytes.clear();
+        (self.head, self.sealed) = (0, 0);
+        if self.bytes.capacity() > self.retained_bytes {
+            self.bytes = Vec::new();
+        }
+    }
+}
+
+fn header(opcode: u8, payload: usize) -> ([u8; HEADER_BYTES], usize) {
+    let payload = payload as u64;
+    FrameHeader { fin: true, reserved: 0, opcode, mask: None, payload }.encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The frames that are ready: opcodes and payloads.
+    fn frames(out: &mut Outgoing) -> Vec<(u8, String)> {
+        let mut rest = out.sendable();
+        let mut all = Vec::new();
+        while let Some((header, length)) = FrameHeader::parse(rest) {
+            let end = length + header.payload as usize;
+            assert!(header.fin && header.mask.is_none());
+            assert_eq!(header.encode().1, length, "the shortest form");
+            let payload = String::from_utf8(rest[length..end].to_vec()).unwrap();
+            all.push((header.opcode, payload));
+            rest = &rest[end..];
+        }
+        let count = out.sendable().len();
+        out.sent(count);
+        all
+    }
+
+    #[test]
+    fn messages_share_a_frame_until_it_is_sealed() {
+        let mut out = Outgoing::new(61_440, 1000);
+        out.push(&[b"{\"ID\":5,", b"1}"]);
+        assert_eq!(frames(&mut out), []);
+        out.push(&[b"{2}"]);
+        out.seal();
+        out.push(&[b"{3}"]);
+        out.seal();
+        out.seal();
+        let texts = ["[{\"ID\":5,1},{2}]", "[{3}]"];
+        assert_eq!(frames(&mut out), texts.map(|text| (TEXT, text.to_owned())));
+        assert_eq!(out.queued_bytes(), 0);
+    }
+
+    #[test]
+    fn frames_of_every_length_have_the_shortest_header() {
+        for length in [1, 123, 124, 125, 200, 997, 998, 999, 70_000] {
+            let mut out = Outgoing::new(1000, 1000);
+            let message = vec![b'x'; length];
+            out.push(&[b"{1}"]);
+            out.push(&[&message]);
+            out.seal();
+            let all = frames(&mut out);
+            let joined: String = all.iter().map(|(_, text)| text.as_str()).collect();
+            let x = "x".repeat(length);
+            // With both brackets, the comma and the first message of 3 bytes.
+            let fits = length + 6 <= 1000;
+            let expected = if fits { format!("[{{1}},{x}]") } else { format!("[{{1}}][{x}]") };
+            assert_eq!(joined, expected, "{length}");
+            assert!(all.iter().all(|(_, text)| text.len() <= 1000 || text.len() == length + 2));
+        }
+    }
+
+    #[test]
+    fn control_frames_and_partly_sent_frames_keep_the_order() {
+        let mut out = Outgoing::new(1000, 1000);
+        out.push(&[b"{1}"]);
+        out.control(9, b"x");
+        out.push(&[b"{2}"]);
+        out.sent(3);
+        assert_eq!(out.sendable(), b"{1}]\x89\x01x");
+        assert_eq!(out.queued_bytes(), 4 + 3 + 4 + 4);
+        out.sent(usize::MAX);
+        out.seal();
+        assert_eq!(out.sendable(), b"\x81\x05[{2}]");
+    }
+
+    #[test]
+    fn room_is_used_again_and_a_burst_given_back() {
+        let mut out = Outgoing::new(1000, 4096);
+        for _ in 0..1000 {
+            out.push(&[&[b'x'; 500]]);
+            out.seal();
+            out.push(&[&[b'y'; 100]]);
+            let count = out.sendable().len();
+            out.sent(count);
+        }
+        assert!(out.bytes.capacity() <= 4096, "{}", out.bytes.capacity());
+        out.push(&[&[b'x'; 100_000]]);
+        out.sent(usize::MAX);
+        assert_eq!(out.bytes.capacity(), 0);
+    }
+}
