@@ -7,6 +7,13 @@ pub trait Services {
 
     /// The number of a name.
     fn id(&self, name: &str) -> Option<u16>;
+
+    /// The service of requests and posts that name none, unless
+    /// [`Options::default_service`](crate::Options) says which; in the login
+    /// and source domains there is no such thing. Default: none.
+    fn default_id(&self) -> Option<u16> {
+        None
+    }
 }
 
 /// No service has a name.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tapeline_channel::{Pages, Tls};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rssl::Compression;
 use thiserror::Error;
@@ -18,6 +19,22 @@ pub struct ServerConfig {
     /// Where RSSL clients mount (`portList`, `sslPort`). Default
     /// `0.0.0.0:14002`; port 0 takes any free one.
     pub listen: Vec<SocketAddr>,
+    /// Where WebSocket clients mount, with JSON or RWF messages; plain RSSL
+    /// clients are taken here too. The vendor's usual port is 15000. Default:
+    /// nowhere.
+    pub listen_websocket: Vec<SocketAddr>,
+    /// Where RSSL clients mount over TLS, as the vendor's encrypted connections
+    /// do; needs `tls`. Default: nowhere.
+    pub listen_tls: Vec<SocketAddr>,
+    /// Where WebSocket clients mount over TLS (`wss`); needs `tls`. Default:
+    /// nowhere.
+    pub listen_websocket_tls: Vec<SocketAddr>,
+    /// The certificate that is shown over TLS. Default: none.
+    pub tls: Option<Tls>,
+    /// Pages that a WebSocket port shows to browsers. Default: none.
+    pub pages: Option<Arc<Pages>>,
+    /// What mounts that speak JSON get.
+    pub json: JsonConfig,
     /// Field dictionary that is served for every service under the names
     /// `RWFFld` and `RWFEnum`, and by which the cache ripples. Default: the one
     /// of the program.
@@ -76,6 +93,12 @@ impl Default for ServerConfig {
             host_name: "localhost".to_owned(),
             application_name: "tapeline".to_owned(),
             listen: vec![SocketAddr::from(([0, 0, 0, 0], 14002))],
+            listen_websocket: Vec::new(),
+            listen_tls: Vec::new(),
+            listen_websocket_tls: Vec::new(),
+            tls: None,
+            pages: None,
+            json: JsonConfig::default(),
             dictionary: Arc::new(FieldDictionary::builtin().clone()),
             cache: true,
             conflation: true,
@@ -93,6 +116,47 @@ impl Default for ServerConfig {
             reuse_port: false,
             tcp_send_buffer_bytes: None,
             seed: 0,
+        }
+    }
+}
+
+/// What mounts that speak JSON get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonConfig {
+    /// Enumerations as their display text, as the vendor's servers write them
+    /// and as the Python libraries expect them (`jsonExpandedEnumFields`).
+    /// Default true.
+    pub expand_enums: bool,
+    /// Whether a key that nothing is known of is an error
+    /// (`catchUnknownJsonKeys`). Default false.
+    pub catch_unknown_keys: bool,
+    /// Whether a field that the dictionary lacks is an error in what mounts
+    /// send (`catchUnknownJsonFids`). Default true.
+    pub catch_unknown_fields: bool,
+    /// The service of requests that name none. Default: the only service,
+    /// while there is just one.
+    pub default_service: Option<String>,
+    /// Seconds of silence after which a mount is given up, 1 to 255: the
+    /// `PingTimeout` of the login answer. Default 30.
+    pub ping_timeout_s: u8,
+    /// Most bytes of a frame that a mount may send: the `MaxMsgSize` of the
+    /// login answer. Default 61,440.
+    pub max_message_bytes: usize,
+    /// Messages in a row that are no good, after which a mount is cut. Default
+    /// 100.
+    pub max_faults: u32,
+}
+
+impl Default for JsonConfig {
+    fn default() -> Self {
+        Self {
+            expand_enums: true,
+            catch_unknown_keys: false,
+            catch_unknown_fields: true,
+            default_service: None,
+            ping_timeout_s: 30,
+            max_message_bytes: 61_440,
+            max_faults: 100,
         }
     }
 }
@@ -218,6 +282,9 @@ pub enum ConfigError {
         /// `max_ping_timeout_s`.
         max: u8,
     },
+    /// Something is to go over TLS, and there is no certificate to show.
+    #[error("TLS needs a certificate and its private key; give both, or no port for TLS")]
+    NoCertificate,
     /// A bound without which nothing can be done.
     #[error("{0} must be above 0")]
     Zero(&'static str),
@@ -234,12 +301,18 @@ impl ServerConfig {
         if min == 0 || min > max {
             return Err(ConfigError::PingTimeout { min, max });
         }
+        let needs_tls = !(self.listen_tls.is_empty() && self.listen_websocket_tls.is_empty());
+        if needs_tls && self.tls.is_none() {
+            return Err(ConfigError::NoCertificate);
+        }
         for (name, value) in [
             ("max_mounts", self.limits.max_mounts),
             ("max_message_bytes", self.limits.max_message_bytes),
             ("open_window", self.limits.open_window),
             ("max_hubs", self.limits.max_hubs),
             ("output max_bytes", self.output.max_bytes),
+            ("json max_message_bytes", self.json.max_message_bytes),
+            ("json ping_timeout_s", self.json.ping_timeout_s.into()),
         ] {
             if value == 0 {
                 return Err(ConfigError::Zero(name));
@@ -269,6 +342,9 @@ mod tests {
             Err("output thresholds: ok 30% must be below breach 30%, and breach at most 100%"
                 .to_owned())
         );
+        let listen_tls = vec![([0, 0, 0, 0], 14443).into()];
+        let config = ServerConfig { listen_tls, ..ServerConfig::default() };
+        assert_eq!(config.check(), Err(ConfigError::NoCertificate));
         let config = ServerConfig { min_ping_timeout_s: 61, ..ServerConfig::default() };
         assert_eq!(
             config.check().map_err(|error| error.to_string()),

@@ -5,8 +5,12 @@
 //! mounts watch it, and copies what comes to each of them.
 //!
 //! [`Core`] is the whole of it without sockets and clocks: events in,
-//! [`Outputs`] out. [`Server`] is the core with RSSL listeners and a place on
-//! the backbone.
+//! [`Outputs`] out. [`Server`] is the core with listeners for RSSL and
+//! WebSocket and a place on the backbone.
+//!
+//! Mounts may speak JSON instead (WebSocket subprotocols `tr_json2` and
+//! `rssl.json.v2`). The core works in RWF for them as well; its door converts,
+//! an update once for all who watch it with the same view.
 //!
 //! What happens to an update:
 //!
@@ -62,8 +66,8 @@ mod outputs;
 mod policy;
 mod shell;
 
-pub use crate::config::{ConfigError, Limits, OutputThresholds, ServerConfig};
+pub use crate::config::{ConfigError, JsonConfig, Limits, OutputThresholds, ServerConfig};
 pub use crate::core::{Core, Event, Statistics};
 pub use crate::outputs::Outputs;
 pub use crate::policy::{AcceptAll, LoginContext, LoginPolicy, LoginVerdict};
-pub use crate::shell::{Server, ServerError};
+pub use crate::shell::{Door, Server, ServerError};

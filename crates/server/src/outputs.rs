@@ -12,6 +12,21 @@ pub trait Outputs {
     /// Sends a copy of a message with this stream id in place of its own.
     fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent;
 
+    /// Sends a message on a session that speaks JSON: its text, in one or more
+    /// pieces. One that is `alone` shares its frame with no other. Outputs
+    /// that have no such sessions need not know of it.
+    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        let _ = (session, pieces, alone);
+        Sent::Gone
+    }
+
+    /// Ends a session that speaks JSON as [`close`](Self::close) does, with
+    /// this code in the WebSocket's close frame.
+    fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {
+        let _ = code;
+        self.close(session, reason);
+    }
+
     /// Ends a session, after what was sent before. The core has forgotten it
     /// already: an event about its end is not needed and does no harm.
     fn close(&mut self, session: SessionId, reason: &str);

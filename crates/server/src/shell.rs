@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
 use tapeline_channel::{
-    ChannelError, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor, ReactorConfig, Sent,
-    SessionEvent, SessionId, SessionOptions, SocketOptions,
+    ChannelError, CloseReason, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor,
+    ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions, TextConfig,
+    TextEvent,
 };
 use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
@@ -29,6 +30,19 @@ pub enum ServerError {
     Channel(#[from] ChannelError),
 }
 
+/// A way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// RSSL, also over WebSocket or HTTP.
+    Rssl,
+    /// The same over TLS.
+    RsslTls,
+    /// WebSocket, with JSON or RWF; RSSL too.
+    WebSocket,
+    /// The same over TLS.
+    WebSocketTls,
+}
+
 /// A server: its core, its sockets, its port on the backbone.
 ///
 /// It runs on the thread of whoever calls [`duty_cycle`](Self::duty_cycle):
@@ -47,7 +61,7 @@ pub struct Server<B> {
     core: Core,
     bus: B,
     reactor: Reactor,
-    listeners: Vec<ListenerId>,
+    listeners: Vec<(Door, ListenerId)>,
     /// Output does not wait to be packed.
     is_eager: bool,
 }
@@ -72,9 +86,19 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
         })
     }
 
+    #[inline]
+    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        self.outbox.send_text(session, pieces, alone)
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
         tracing::info!(?session, reason, "closing a mount");
         self.outbox.close(session, reason);
+    }
+
+    fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {
+        tracing::info!(?session, code, reason, "closing a JSON mount");
+        self.outbox.close_text(session, code, reason);
     }
 
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
@@ -100,20 +124,36 @@ impl<B: Bus> Server<B> {
             seed: config.seed,
             ..ReactorConfig::default()
         })?;
-        let listen = listen_config(&config);
-        let listeners = config
-            .listen
-            .iter()
-            .map(|address| reactor.listen(*address, &listen))
-            .collect::<Result<_, _>>()?;
+        let rssl = listen_config(&config);
+        let (text, pages) = (Some(text_config(&config)), config.pages.clone());
+        let websocket = ListenConfig { text, pages, ..rssl.clone() };
+        let tls = config.tls.clone();
+        let wss = ListenConfig { tls: tls.clone(), ..websocket.clone() };
+        let mut listeners = Vec::new();
+        for (addresses, door, listen) in [
+            (&config.listen, Door::Rssl, &rssl),
+            (&config.listen_websocket, Door::WebSocket, &websocket),
+            (&config.listen_tls, Door::RsslTls, &ListenConfig { tls, ..rssl.clone() }),
+            (&config.listen_websocket_tls, Door::WebSocketTls, &wss),
+        ] {
+            for address in addresses {
+                listeners.push((door, reactor.listen(*address, listen)?));
+            }
+        }
         let is_eager = config.flush_interval_ms == 0;
         Ok(Self { core: Core::new(config, policy), bus, reactor, listeners, is_eager })
     }
 
-    /// Where clients mount, with the ports that the system chose where the
+    /// Where RSSL clients mount, with the ports that the system chose where the
     /// configuration left that to it.
     pub fn listening(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().filter_map(|id| self.reactor.local_addr(*id)).collect()
+        self.listening_at(Door::Rssl)
+    }
+
+    /// Where clients mount in this way, with the ports that the system chose.
+    pub fn listening_at(&self, door: Door) -> Vec<SocketAddr> {
+        let at_door = self.listeners.iter().filter(|(its_door, _)| *its_door == door);
+        at_door.filter_map(|(_, id)| self.reactor.local_addr(*id)).collect()
     }
 
     /// One turn: reads the backbone and the mounts, does what is due, sends.
@@ -159,7 +199,7 @@ impl<B: Bus> Server<B> {
     /// queued.
     pub fn shutdown(&mut self, now: Time) {
         let Self { core, bus, reactor, listeners, .. } = self;
-        for listener in listeners.drain(..) {
+        for (_, listener) in listeners.drain(..) {
             reactor.stop_listening(listener);
         }
         let mut outbox = reactor.outbox();
@@ -197,11 +237,28 @@ fn core_event<'a>(event: &SessionEvent<'a>) -> Option<Event<'a>> {
             tracing::info!(?session, %reason, "a mount is closed");
             Event::Closed { session }
         }
+        SessionEvent::Text(TextEvent::Frame { session, text }) => Event::Text { session, text },
+        SessionEvent::Text(TextEvent::Opened { session, peer, subprotocol, .. }) => {
+            tracing::info!(?session, %peer, subprotocol, "a JSON mount is open");
+            Event::OpenedJson { session, peer }
+        }
+        SessionEvent::Rejected { peer, reason: reason @ CloseReason::Page, .. } => {
+            tracing::debug!(%peer, %reason, "a page");
+            return None;
+        }
         SessionEvent::Rejected { peer, reason, .. } => {
             tracing::warn!(%peer, %reason, "a connection did not become a mount");
             return None;
         }
     })
+}
+
+fn text_config(config: &ServerConfig) -> TextConfig {
+    TextConfig {
+        ping_timeout_s: config.json.ping_timeout_s,
+        max_message_bytes: config.json.max_message_bytes,
+        ..TextConfig::default()
+    }
 }
 
 fn listen_config(config: &ServerConfig) -> ListenConfig {

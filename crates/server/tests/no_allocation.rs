@@ -38,6 +38,10 @@ impl Outputs for Counter {
         self.send(session, message)
     }
 
+    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], _: bool) -> Sent {
+        self.send(session, pieces[0])
+    }
+
     fn close(&mut self, _: SessionId, _: &str) {}
 
     fn publish(&mut self, _: FrameHeader, _: &[&[u8]]) {}
@@ -166,4 +170,46 @@ fn merging_updates_for_a_slow_mount_allocates_nothing() {
     });
     assert_eq!(out.sent, 1000 * (MOUNTS as usize - 1));
     assert_eq!(measured.count_total, 0);
+}
+
+/// The same item, watched by mounts that speak JSON: whole and in views.
+#[test]
+fn updates_in_json_allocate_nothing() {
+    let mut out = Counter::default();
+    let mut core = watched(&mut out);
+    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+    for index in 0..MOUNTS {
+        let session = session(MOUNTS + index);
+        core.handle(Time::ZERO, Event::OpenedJson { session, peer }, &mut out);
+        let view = ["", r#","View":["BID"]"#, r#","View":["ASK"]"#][index as usize % 3];
+        let text = format!(
+            r#"[{{"ID":1,"Domain":"Login","Key":{{"Name":"user"}}}},{{"ID":{index}5,"Key":{{"Name":"TRI.N","Service":"FEED"}}{view}}}]"#
+        );
+        core.handle(Time::ZERO, Event::Text { session, text: &text }, &mut out);
+    }
+    let head = UpdateMsg::new(Domain::MARKET_PRICE, 0);
+    // Two updates in turn, so that each is converted again.
+    let updates = [quote(&head.into(), 4512), quote(&head.into(), 4513)];
+    let mut seq = 1;
+    let mut send = |core: &mut Core, out: &mut Counter| {
+        seq += 1;
+        frame(core, out, Kind::Item, 17, seq, &updates[seq as usize % 2]);
+    };
+    for _ in 0..4 {
+        send(&mut core, &mut out);
+    }
+    let before = core.statistics();
+    out.sent = 0;
+    let measured = allocation_counter::measure(|| {
+        for _ in 0..1000 {
+            send(&mut core, &mut out);
+        }
+    });
+    let after = core.statistics();
+    assert_eq!(out.sent, 1000 * 2 * MOUNTS as usize);
+    assert_eq!(measured.count_total, 0);
+    let converted = after.json_converted - before.json_converted;
+    let shared = after.json_shared - before.json_shared;
+    assert_eq!(converted + shared, 1000 * u64::from(MOUNTS));
+    assert!(converted <= 3 * 1000, "once for each view: {converted}");
 }

@@ -327,7 +327,8 @@ impl Reader<'_> {
         let Some(service) = key.get("Service") else {
             let has_default = !matches!(domain, Domain::LOGIN | Domain::SOURCE)
                 && matches!(class, MsgClass::Request | MsgClass::Post);
-            return Ok(self.options.default_service.filter(|_| has_default));
+            let default = self.options.default_service.or_else(|| self.services.default_id());
+            return Ok(default.filter(|_| has_default));
         };
         let Some(name) = service.string() else { return int(service, "Service").map(Some) };
         match self.services.id(&name) {

@@ -90,7 +90,20 @@ impl ToJson {
         out: &mut Vec<u8>,
     ) -> Result<(), WriteError> {
         let msg = Msg::decode(rwf)?;
-        self.attempt(services, out, |writer| writer.msg_tail(&msg))
+        self.msg_tail(&msg, services, out)
+    }
+
+    /// Does what [`message_tail`](Self::message_tail) does for a message that
+    /// is decoded already.
+    ///
+    /// Errors: as of [`message`](Self::message).
+    pub fn msg_tail(
+        &mut self,
+        msg: &Msg<'_>,
+        services: &dyn Services,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WriteError> {
+        self.attempt(services, out, |writer| writer.msg_tail(msg))
     }
 
     fn attempt(

@@ -58,7 +58,15 @@ impl Core {
             return Err(BatchError::OutOfIds { base, count: names.len() });
         }
         let streams: Vec<_> = names.streams(base, |id| mount.streams.contains_key(&id))?.collect();
-        self.end_batch(session, request, &BATCH_DONE, out);
+        match mount.speaks_json {
+            true => {
+                let count = streams.len();
+                let text = format!("Processed {count} total items from Batch Request. {count} Ok.");
+                let state = State { text: text.as_bytes(), ..BATCH_DONE };
+                self.end_batch(session, request, &state, out);
+            }
+            false => self.end_batch(session, request, &BATCH_DONE, out),
+        }
         for (stream_id, name) in streams {
             let key = MsgKey { name: Some(name), ..request.key };
             self.open_one(session, &single(request, stream_id, key), out);

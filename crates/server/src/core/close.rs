@@ -1,8 +1,8 @@
 //! The end of streams and of mounts.
 
 use tapeline_channel::SessionId;
-use tapeline_omm::batch::Batch;
-use tapeline_rwf::{AckMsg, CloseFlags, CloseMsg};
+use tapeline_omm::batch::{BATCH_DONE, Batch};
+use tapeline_rwf::{AckMsg, CloseFlags, CloseMsg, State, StatusMsg};
 
 use super::Core;
 use super::stream::{ItemStream, Stream};
@@ -16,12 +16,19 @@ impl Core {
         out: &mut O,
     ) {
         // A list that cannot be read closes nothing but its own stream.
+        let mut batch_len = None;
         if let Ok(Some(ids)) = Batch::of_close(close) {
             for stream_id in ids.iter() {
                 self.close_stream(session, stream_id, out);
             }
+            batch_len = Some(ids.iter().count());
         }
         self.close_stream(session, close.stream_id, out);
+        if let Some(count) = batch_len
+            && self.mounts.get(session).is_some_and(|mount| mount.speaks_json)
+        {
+            self.answer_batch(session, close, count, out);
+        }
         if close.flags.contains(CloseFlags::ACK) {
             let ack = AckMsg {
                 ack_id: close.stream_id as u32,
@@ -29,6 +36,23 @@ impl Core {
             };
             self.send(session, &ack.into(), out);
         }
+    }
+
+    /// Over JSON, and there only, a close of several streams is answered.
+    fn answer_batch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        close: &CloseMsg<'_>,
+        count: usize,
+        out: &mut O,
+    ) {
+        // The blank at the end is in the vendor's text.
+        let text =
+            format!("Processed {count} total stream ids from Batch Close Request. {count} Ok. ");
+        let state = State { text: text.as_bytes(), ..BATCH_DONE };
+        let status =
+            StatusMsg { state: Some(state), ..StatusMsg::new(close.domain, close.stream_id) };
+        self.send(session, &status.into(), out);
     }
 
     fn close_stream<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {

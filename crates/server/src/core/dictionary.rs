@@ -25,8 +25,9 @@ type Payloads = Arc<[Box<[u8]>]>;
 #[derive(Debug)]
 pub(super) struct Dictionaries {
     source: Arc<FieldDictionary>,
-    /// By dictionary and verbosity; made when first asked for.
-    parts: BTreeMap<(u8, Verbosity), Payloads>,
+    /// By dictionary, verbosity and whether it is in one part; made when first
+    /// asked for.
+    parts: BTreeMap<(u8, Verbosity, bool), Payloads>,
 }
 
 impl Dictionaries {
@@ -38,9 +39,18 @@ impl Dictionaries {
         &self.source
     }
 
-    fn parts(&mut self, dictionary: DictionaryType, verbosity: Verbosity) -> Payloads {
+    fn parts(
+        &mut self,
+        dictionary: DictionaryType,
+        verbosity: Verbosity,
+        is_whole: bool,
+    ) -> Payloads {
         let is_fields = dictionary == DictionaryType::Fields;
-        let max_len = if is_fields { FIELD_PART_LEN } else { ENUM_PART_LEN };
+        let max_len = match is_fields {
+            _ if is_whole => usize::MAX,
+            true => FIELD_PART_LEN,
+            false => ENUM_PART_LEN,
+        };
         let source = &self.source;
         let make = || {
             source
@@ -55,7 +65,7 @@ impl Dictionaries {
                 })
                 .collect()
         };
-        self.parts.entry((u8::from(is_fields), verbosity)).or_insert_with(make).clone()
+        self.parts.entry((u8::from(is_fields), verbosity, is_whole)).or_insert_with(make).clone()
     }
 }
 
@@ -132,8 +142,10 @@ impl Core {
         stream: DictionaryStream,
         out: &mut O,
     ) {
-        let parts = self.dictionaries.parts(stream.dictionary, stream.verbosity);
         let Some(mount) = self.mounts.get_mut(session) else { return };
+        // Of parts in JSON, clients keep the first.
+        let is_whole = mount.speaks_json;
+        let parts = self.dictionaries.parts(stream.dictionary, stream.verbosity, is_whole);
         mount.downloads.push_back(Download { stream_id, stream, parts, next: 0 });
         if !mount.is_slow {
             self.continue_downloads(session, out);

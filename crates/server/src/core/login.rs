@@ -2,7 +2,9 @@
 
 use tapeline_channel::SessionId;
 use tapeline_omm::StateBuf;
-use tapeline_omm::login::{BatchSupport, LoginRefresh, LoginRequest, LoginStatus, StandbyModes};
+use tapeline_omm::login::{
+    BatchSupport, LoginRefresh, LoginRequest, LoginStatus, StandbyModes, user_name_type,
+};
 use tapeline_omm::stream::Reject;
 use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
 
@@ -112,6 +114,10 @@ impl Core {
         features.support_standby = Some(true);
         features.support_standby_mode = Some(StandbyModes::LOGIN_BASED.bits());
         features.support_enhanced_symbol_list = Some(false);
+        if login.request.effective_name_type() == user_name_type::AUTHN_TOKEN {
+            features.authentication_error_code = Some(0);
+            features.authentication_error_text = Some("Success".into());
+        }
         if let Some(bytes) = self.scratch.build(|encoder| refresh.encode(encoder)) {
             self.trouble.note(session, out.send(session, bytes));
         }

@@ -9,6 +9,7 @@
 //! fan-out  frame → update, image, status, generic; variant for those who get
 //!          them in another form, slow for those who do not keep up
 //! posts    post
+//! json     the door for mounts that speak JSON; all else is in RWF
 //! ```
 
 mod batch;
@@ -20,6 +21,7 @@ mod generic;
 mod hubs;
 mod image;
 mod item;
+mod json;
 mod login;
 mod map;
 mod mount;
@@ -50,6 +52,7 @@ use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMs
 use self::dictionary::Dictionaries;
 use self::hubs::Hubs;
 use self::item::Items;
+use self::json::{Door, GOING_AWAY};
 use self::mount::{Mounts, gate};
 use self::post::Posts;
 use self::scratch::Scratch;
@@ -68,6 +71,21 @@ pub enum Event<'a> {
         session: SessionId,
         /// Where it connects from.
         peer: SocketAddr,
+    },
+    /// A consumer connected that speaks JSON.
+    OpenedJson {
+        /// Its session.
+        session: SessionId,
+        /// Where it connects from.
+        peer: SocketAddr,
+    },
+    /// A frame came on a session that speaks JSON: a message, or an array of
+    /// them.
+    Text {
+        /// The session.
+        session: SessionId,
+        /// The frame.
+        text: &'a str,
     },
     /// A message came on a session.
     Message {
@@ -117,6 +135,19 @@ pub struct Statistics {
     pub mounts_cut: u64,
     /// Items of which messages were missed.
     pub gaps: u64,
+    /// Connections that speak JSON, among `mounts`.
+    pub json_mounts: usize,
+    /// Messages that were converted to JSON.
+    pub json_converted: u64,
+    /// Messages that were sent in JSON as converted for another mount.
+    pub json_shared: u64,
+    /// Messages that could not be said in JSON.
+    pub json_unwritable: u64,
+    /// Fields that were left out of JSON, as the dictionary lacks them or their
+    /// value is malformed.
+    pub json_fields_left_out: u64,
+    /// Messages in JSON that were no good, and answered with an Error.
+    pub json_faults: u64,
 }
 
 /// The server without sockets and clocks: events and the time in,
@@ -141,6 +172,8 @@ pub struct Core {
     scratch: Scratch,
     variants: Variants,
     trouble: Trouble,
+    /// For mounts that speak JSON. Not here while an event is handled.
+    door: Option<Box<Door>>,
     /// Places of watchers that do not take an update as it is.
     cold: Vec<u32>,
     /// Payload of an image out of the cache.
@@ -197,7 +230,12 @@ fn millis(ms: u32) -> Duration {
 impl Core {
     /// A server with no mounts and no hubs yet.
     pub fn new(config: ServerConfig, policy: Box<dyn LoginPolicy>) -> Self {
+        let services = Services::default();
+        let has_door =
+            !(config.listen_websocket.is_empty() && config.listen_websocket_tls.is_empty());
+        let door = has_door.then(|| Box::new(Door::new(&config, &services)));
         Self {
+            door,
             dictionaries: Dictionaries::new(config.dictionary.clone()),
             scratch: Scratch::new(config.limits.max_message_bytes),
             variants: Variants::new(config.limits.max_message_bytes),
@@ -205,7 +243,7 @@ impl Core {
             policy,
             now: Time::ZERO,
             mounts: Mounts::default(),
-            services: Services::default(),
+            services,
             hubs: Hubs::default(),
             items: Items::default(),
             posts: Posts::default(),
@@ -223,12 +261,49 @@ impl Core {
     /// Handles an event.
     pub fn handle<O: Outputs>(&mut self, now: Time, event: Event<'_>, out: &mut O) {
         self.now = now;
+        let Some(mut door) = self.door.take() else {
+            if matches!(event, Event::OpenedJson { .. }) {
+                self.door = Some(Box::new(Door::new(&self.config, &self.services)));
+                return self.handle(now, event, out);
+            }
+            return self.handle_one(event, out);
+        };
+        match event {
+            Event::OpenedJson { session, peer } => {
+                door.writer.set_json(session, true);
+                let out = &mut door.spoken(out);
+                self.handle_one(Event::Opened { session, peer }, out);
+                if let Some(mount) = self.mounts.get_mut(session) {
+                    mount.speaks_json = true;
+                }
+            }
+            Event::Text { session, text } => self.on_text(&mut door, session, text, out),
+            Event::Opened { session, .. } => {
+                door.writer.set_json(session, false);
+                self.handle_one(event, &mut door.spoken(out));
+            }
+            Event::Closed { session } => {
+                self.handle_one(event, &mut door.spoken(out));
+                door.writer.set_json(session, false);
+            }
+            Event::Bus(_) => {
+                self.handle_one(event, &mut door.spoken(out));
+                door.learn(&self.services);
+            }
+            _ => self.handle_one(event, &mut door.spoken(out)),
+        }
+        self.door = Some(door);
+    }
+
+    fn handle_one<O: Outputs>(&mut self, event: Event<'_>, out: &mut O) {
         match event {
             Event::Bus(event) => self.on_bus(event, out),
             Event::Message { session, bytes } => self.on_message(session, bytes, out),
             Event::Opened { session, peer } => self.on_opened(session, peer, out),
             Event::Drained { session } => self.on_drained(session, out),
             Event::Closed { session } => self.drop_mount(session, out),
+            // Without its door there is nobody who speaks JSON.
+            Event::OpenedJson { .. } | Event::Text { .. } => {}
         }
         self.settle(out);
     }
@@ -247,6 +322,16 @@ impl Core {
     /// Does what is due.
     pub fn handle_timeout<O: Outputs>(&mut self, now: Time, out: &mut O) {
         self.now = now;
+        match self.door.take() {
+            None => self.do_due(out),
+            Some(mut door) => {
+                self.do_due(&mut door.spoken(out));
+                self.door = Some(door);
+            }
+        }
+    }
+
+    fn do_due<O: Outputs>(&mut self, out: &mut O) {
         self.check_logins(out);
         self.check_due(out);
         self.check_posts(out);
@@ -257,6 +342,18 @@ impl Core {
     /// Ends all mounts, telling them why.
     pub fn shut_down<O: Outputs>(&mut self, now: Time, reason: &str, out: &mut O) {
         self.now = now;
+        match self.door.take() {
+            None => self.end_all(reason, out),
+            Some(mut door) => {
+                let mut out = door.spoken(out);
+                out.close_code = GOING_AWAY;
+                self.end_all(reason, &mut out);
+                self.door = Some(door);
+            }
+        }
+    }
+
+    fn end_all<O: Outputs>(&mut self, reason: &str, out: &mut O) {
         let sessions: Vec<_> = self.mounts.sessions().collect();
         for session in sessions {
             self.drop_mount(session, out);
@@ -267,13 +364,17 @@ impl Core {
 
     /// What the server has and did.
     pub fn statistics(&self) -> Statistics {
+        let mut own = self.statistics;
+        if let Some(door) = &self.door {
+            door.writer.count(&mut own);
+        }
         Statistics {
             mounts: self.mounts.count,
             items: self.items.len(),
             hubs: self.hubs.len(),
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
-            ..self.statistics
+            ..own
         }
     }
 

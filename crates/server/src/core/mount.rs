@@ -30,6 +30,8 @@ pub(super) struct Mount {
     pub(super) session: SessionId,
     pub(super) peer: SocketAddr,
     pub(super) opened_at: Time,
+    /// Its words are JSON: see the door.
+    pub(super) speaks_json: bool,
     pub(super) login: Option<Login>,
     pub(super) streams: Map<i32, Stream>,
     /// Streams with the directory, in the order they were opened.
@@ -141,6 +143,7 @@ impl Mounts {
             session,
             peer,
             opened_at: now,
+            speaks_json: false,
             login: None,
             streams: Map::default(),
             directories: Vec::new(),

@@ -141,6 +141,11 @@ impl Services {
         Some(id)
     }
 
+    /// All that are known, by number.
+    pub(super) fn names(&self) -> impl ExactSizeIterator<Item = (u16, &Text)> {
+        self.names.iter().map(|(id, name)| (*id, name))
+    }
+
     /// The name of a service.
     pub(super) fn name(&self, id: u16) -> Option<&Text> {
         self.names.get(&id)

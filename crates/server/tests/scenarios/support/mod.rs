@@ -30,6 +30,10 @@ pub struct Recorder {
     pub sent: Vec<(SessionId, Vec<u8>)>,
     pub published: Vec<(FrameHeader, Vec<u8>)>,
     pub closed: Vec<(SessionId, String)>,
+    /// What JSON mounts were sent, and whether it has a frame for itself.
+    pub texts: Vec<(SessionId, String, bool)>,
+    /// Close codes of JSON mounts.
+    pub codes: Vec<(SessionId, u16)>,
     /// What sending to a session answers, if not that it was queued.
     pub answers: BTreeMap<SessionId, Sent>,
 }
@@ -47,6 +51,20 @@ impl Outputs for Recorder {
         let mut copy = message.to_vec();
         patch_stream_id(&mut copy, stream_id).expect("a message");
         self.send(session, &copy)
+    }
+
+    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        let answer = self.answers.get(&session).copied().unwrap_or(Sent::Queued);
+        if matches!(answer, Sent::Queued | Sent::Slow) {
+            let text = String::from_utf8(pieces.concat()).expect("UTF-8");
+            self.texts.push((session, text, alone));
+        }
+        answer
+    }
+
+    fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {
+        self.codes.push((session, code));
+        self.close(session, reason);
     }
 
     fn close(&mut self, session: SessionId, reason: &str) {
@@ -113,6 +131,47 @@ impl World {
         let peer = SocketAddr::from(([10, 0, 0, 1], 1000));
         self.handle(Event::Opened { session, peer });
         session
+    }
+
+    /// A consumer connects that speaks JSON.
+    pub fn connect_json(&mut self) -> SessionId {
+        let session = SessionId { index: self.next_session, generation: 1 };
+        self.next_session += 1;
+        let peer = SocketAddr::from(([10, 0, 0, 1], 1000));
+        self.handle(Event::OpenedJson { session, peer });
+        session
+    }
+
+    /// A JSON mount that is logged in; the answer is taken off.
+    pub fn mount_json(&mut self) -> SessionId {
+        let session = self.connect_json();
+        self.text(session, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);
+        let answer = self.heard_json(session);
+        assert!(
+            answer[0].starts_with(r#"{"ID":1,"Type":"Refresh","Domain":"Login""#),
+            "{answer:?}"
+        );
+        assert_eq!(answer.len(), 1, "{answer:?}");
+        session
+    }
+
+    /// A JSON mount sends a frame.
+    pub fn text(&mut self, session: SessionId, text: &str) {
+        self.handle(Event::Text { session, text });
+    }
+
+    /// What a JSON mount got since the last time. Each is one JSON object.
+    pub fn heard_json(&mut self, session: SessionId) -> Vec<String> {
+        let texts = std::mem::take(&mut self.out.texts);
+        let (own, others): (Vec<_>, _) = texts.into_iter().partition(|(to, ..)| *to == session);
+        self.out.texts = others;
+        own.into_iter()
+            .map(|(_, text, _)| {
+                let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+                assert!(value.is_object(), "{text}");
+                text
+            })
+            .collect()
     }
 
     /// A consumer connects and logs in; the answer is taken off.

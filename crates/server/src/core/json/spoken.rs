@@ -1,0 +1,278 @@
+//! Outputs that speak to each mount in its own words.
+
+use tapeline_backbone::FrameHeader;
+use tapeline_channel::{Sent, SessionId};
+use tapeline_json::{ToJson, WriteError, push_prefix};
+use tapeline_rwf::{
+    AckMsg, DataState, DataType, Domain, Msg, MsgClass, MsgHeader, NakCode, RefreshMsg, State,
+    StatusMsg, StreamState,
+};
+
+use super::close_code;
+use super::names::Names;
+use super::tails::Tails;
+use crate::config::JsonConfig;
+use crate::{Outputs, Statistics};
+
+/// How the words of a refused login begin: some clients go by them.
+const REJECTED: &str = "Login Rejected.";
+
+/// What is known of a session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Manner {
+    speaks_json: bool,
+    /// It has sent a generic message, and so can take one.
+    takes_generics: bool,
+    /// Messages in a row that were no good.
+    faults: u32,
+}
+
+/// Messages in JSON.
+#[derive(Debug)]
+pub(in crate::core) struct Writer {
+    to_json: ToJson,
+    /// By the index of the session.
+    manners: Vec<Manner>,
+    json_mounts: usize,
+    tails: Tails,
+    /// `{"ID":5,`.
+    prefix: Vec<u8>,
+    /// A message that is not kept.
+    text: Vec<u8>,
+    login_payload: String,
+    converted: u64,
+    shared: u64,
+    unwritable: u64,
+    pub(super) faults: u64,
+}
+
+impl Writer {
+    pub(super) fn new(to_json: ToJson, config: &JsonConfig) -> Self {
+        let login_payload = format!(
+            ",\"Elements\":{{\"PingTimeout\":{},\"MaxMsgSize\":{}}}}}",
+            config.ping_timeout_s, config.max_message_bytes
+        );
+        Self {
+            to_json,
+            manners: Vec::new(),
+            json_mounts: 0,
+            tails: Tails::new(),
+            prefix: Vec::new(),
+            text: Vec::new(),
+            login_payload,
+            converted: 0,
+            shared: 0,
+            unwritable: 0,
+            faults: 0,
+        }
+    }
+
+    /// A session is there, or not any more.
+    pub(in crate::core) fn set_json(&mut self, session: SessionId, speaks_json: bool) {
+        let index = session.index as usize;
+        if index >= self.manners.len() {
+            if !speaks_json {
+                return;
+            }
+            self.manners.resize(index + 1, Manner::default());
+        }
+        self.json_mounts -= usize::from(self.manners[index].speaks_json);
+        self.json_mounts += usize::from(speaks_json);
+        self.manners[index] = Manner { speaks_json, ..Manner::default() };
+    }
+
+    #[inline]
+    fn speaks_json(&self, session: SessionId) -> bool {
+        self.manners.get(session.index as usize).is_some_and(|manner| manner.speaks_json)
+    }
+
+    pub(super) fn forget_tails(&mut self) {
+        self.tails.forget();
+    }
+
+    /// Takes note of a message that was good. Whether it was generic.
+    pub(super) fn note_good(&mut self, session: SessionId, class: MsgClass) {
+        if let Some(manner) = self.manners.get_mut(session.index as usize) {
+            manner.faults = 0;
+            manner.takes_generics |= class == MsgClass::Generic;
+        }
+    }
+
+    /// Takes note of one that was not; how many in a row that makes.
+    pub(super) fn note_fault(&mut self, session: SessionId) -> u32 {
+        self.faults += 1;
+        let Some(manner) = self.manners.get_mut(session.index as usize) else { return 0 };
+        manner.faults = manner.faults.saturating_add(1);
+        manner.faults
+    }
+
+    pub(in crate::core) fn count(&self, statistics: &mut Statistics) {
+        statistics.json_mounts = self.json_mounts;
+        statistics.json_converted = self.converted;
+        statistics.json_shared = self.shared;
+        statistics.json_unwritable = self.unwritable;
+        statistics.json_fields_left_out = self.to_json.left_out();
+        statistics.json_faults = self.faults;
+    }
+}
+
+/// Outputs with words for everybody.
+pub(in crate::core) struct Spoken<'a, O> {
+    out: &'a mut O,
+    pub(super) writer: &'a mut Writer,
+    names: &'a Names,
+    /// What sessions that are closed are closed with.
+    pub(in crate::core) close_code: u16,
+}
+
+impl<'a, O> Spoken<'a, O> {
+    pub(super) const fn new(out: &'a mut O, writer: &'a mut Writer, names: &'a Names) -> Self {
+        Self { out, writer, names, close_code: close_code::NORMAL }
+    }
+}
+
+impl<O: Outputs> Spoken<'_, O> {
+    /// Sends what is the same for all who get it behind their `ID`.
+    #[inline]
+    fn send_shared(&mut self, session: SessionId, stream_id: i32, rwf: &[u8]) -> Sent {
+        let Writer { to_json, tails, prefix, converted, shared, .. } = &mut *self.writer;
+        let tail = tails.of(rwf);
+        if tail.is_of(rwf) {
+            *shared += 1;
+        } else {
+            tail.restart(rwf);
+            if let Err(error) = to_json.message_tail(rwf, self.names, &mut tail.json) {
+                tail.forget();
+                return self.send_unwritable(session, stream_id, rwf, &error);
+            }
+            *converted += 1;
+        }
+        prefix.clear();
+        push_prefix(prefix, stream_id);
+        self.out.send_json(session, &[prefix, &tail.json], false)
+    }
+
+    /// Something that not everybody gets like this.
+    #[cold]
+    fn send_single(&mut self, session: SessionId, stream_id: i32, rwf: &[u8]) -> Sent {
+        let Ok(msg) = Msg::decode(rwf) else { return Sent::Queued };
+        let (domain, mut text) = (msg.domain(), String::new());
+        let (msg, payload) = match msg {
+            Msg::Refresh(refresh) if domain == Domain::LOGIN => {
+                let has_payload = refresh.payload.data_type() != DataType::NO_DATA;
+                (Msg::Refresh(refresh), !has_payload)
+            }
+            Msg::Status(status) if domain == Domain::LOGIN => {
+                (refused_login(status, &mut text).into(), false)
+            }
+            Msg::Ack(ack) => {
+                let nak_code = ack.nak_code.filter(|code| *code != NakCode::NONE);
+                (AckMsg { nak_code, ..ack }.into(), false)
+            }
+            other => (other, false),
+        };
+        let Writer { to_json, prefix, text, login_payload, .. } = &mut *self.writer;
+        text.clear();
+        if let Err(error) = to_json.msg_tail(&msg, self.names, text) {
+            return self.send_unwritable(session, stream_id, rwf, &error);
+        }
+        if payload {
+            // In place of the closing brace.
+            text.pop();
+            text.extend_from_slice(login_payload.as_bytes());
+        }
+        prefix.clear();
+        push_prefix(prefix, stream_id);
+        self.out.send_json(session, &[prefix, text], domain == Domain::LOGIN)
+    }
+
+    /// A message that cannot be said in JSON. An image is missed by its client,
+    /// which is told.
+    #[cold]
+    fn send_unwritable(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        rwf: &[u8],
+        error: &WriteError,
+    ) -> Sent {
+        self.writer.unwritable += 1;
+        let Ok(Msg::Refresh(RefreshMsg { domain, state, .. })) = Msg::decode(rwf) else {
+            return Sent::Queued;
+        };
+        let text = error.to_string();
+        let state = State { data: DataState::SUSPECT, text: text.as_bytes(), ..state };
+        let status = StatusMsg { state: Some(state), ..StatusMsg::new(domain, stream_id) };
+        let Writer { to_json, prefix, text, .. } = &mut *self.writer;
+        text.clear();
+        if to_json.msg_tail(&status.into(), self.names, text).is_err() {
+            return Sent::Queued;
+        }
+        prefix.clear();
+        push_prefix(prefix, stream_id);
+        self.out.send_json(session, &[prefix, text], false)
+    }
+
+    fn speak(&mut self, session: SessionId, stream_id: i32, rwf: &[u8]) -> Sent {
+        let Ok(head) = MsgHeader::decode(rwf) else { return Sent::Queued };
+        match head.class {
+            _ if head.domain == Domain::LOGIN => self.send_single(session, stream_id, rwf),
+            MsgClass::Ack => self.send_single(session, stream_id, rwf),
+            MsgClass::Generic if !self.takes_generics(session) => Sent::Queued,
+            _ => self.send_shared(session, stream_id, rwf),
+        }
+    }
+
+    fn takes_generics(&self, session: SessionId) -> bool {
+        let manner = self.writer.manners.get(session.index as usize);
+        manner.is_some_and(|manner| manner.takes_generics)
+    }
+}
+
+impl<O: Outputs> Outputs for Spoken<'_, O> {
+    #[inline]
+    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
+        if !self.writer.speaks_json(session) {
+            return self.out.send(session, message);
+        }
+        match MsgHeader::decode(message) {
+            Ok(head) => self.speak(session, head.stream_id, message),
+            Err(_) => Sent::Queued,
+        }
+    }
+
+    #[inline]
+    fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
+        match self.writer.speaks_json(session) {
+            false => self.out.send_on(session, stream_id, message),
+            true => self.speak(session, stream_id, message),
+        }
+    }
+
+    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        self.out.send_json(session, pieces, alone)
+    }
+
+    fn close(&mut self, session: SessionId, reason: &str) {
+        match self.writer.speaks_json(session) {
+            false => self.out.close(session, reason),
+            true => self.out.close_json(session, self.close_code, reason),
+        }
+    }
+
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
+        self.out.publish(header, parts);
+    }
+}
+
+/// A refused login in the words that clients look for.
+fn refused_login<'t>(status: StatusMsg<'t>, words: &'t mut String) -> StatusMsg<'t> {
+    let Some(state) = status.state else { return status };
+    let is_refusal = matches!(state.stream, StreamState::CLOSED | StreamState::CLOSED_RECOVER);
+    if !is_refusal || state.text.starts_with(REJECTED.as_bytes()) {
+        return status;
+    }
+    *words = format!("{REJECTED} {}", String::from_utf8_lossy(state.text));
+    let state = State { stream: StreamState::CLOSED, text: words.as_bytes(), ..state };
+    StatusMsg { state: Some(state), ..status }
+}
