@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use tapeline_api::{
     ConsumerConfig, ConsumerCore, ConsumerEvent, ConsumerHandler, ConsumerInput, ConsumerOutputs,
     ItemSpec, Login, Requests, Server,
@@ -16,7 +17,7 @@ use tapeline_rwf::{DataState, Domain, MsgClass, MsgHeader};
 
 use crate::BenchError;
 use crate::clock::now_ns;
-use crate::latency_stats::Latencies;
+use crate::latency_stats::latencies;
 use crate::source::{SERVICE, item_name};
 use crate::update;
 
@@ -37,14 +38,14 @@ pub(crate) enum Reading {
 pub(crate) struct Clients {
     reactor: Reactor,
     clock: MonotonicClock,
-    address: SocketAddr,
+    /// Of each server; mounts take them in turn.
+    addresses: Vec<SocketAddr>,
     mounts: Vec<Mount>,
     /// Mounts by the place of their session.
     by_session: Vec<usize>,
     reading: Reading,
     tally: Tally,
     turn: u32,
-    wanted: usize,
 }
 
 struct Mount {
@@ -60,20 +61,30 @@ struct Link {
 
 /// What came.
 pub(crate) struct Tally {
+    /// First images.
     pub(crate) images: usize,
+    /// Images beyond those that the clients asked for.
+    recovered: u64,
+    wanted: usize,
     pub(crate) updates: u64,
     /// Updates that cannot be read, or came out of order.
     pub(crate) bad: u64,
     /// States of items that were not good, and lost connections.
     pub(crate) troubles: u64,
     pub(crate) last_trouble: String,
-    pub(crate) from_schedule: Latencies,
-    pub(crate) from_send: Latencies,
+    /// In nanoseconds.
+    pub(crate) from_schedule: Histogram<u64>,
+    pub(crate) from_send: Histogram<u64>,
     dictionary: &'static FieldDictionary,
     last_due_ns: u64,
 }
 
 impl Tally {
+    /// Images that came because a server or a hub had lost something.
+    pub(crate) fn recovered(&self) -> u64 {
+        self.recovered
+    }
+
     fn trouble(&mut self, text: impl Into<String>) {
         self.troubles += 1;
         self.last_trouble = text.into();
@@ -90,12 +101,13 @@ impl ConsumerHandler for Tally {
                     return;
                 };
                 let now = now_ns();
-                self.from_schedule.record(now.saturating_sub(times.due_ns));
-                self.from_send.record(now.saturating_sub(times.sent_ns));
+                self.from_schedule.saturating_record(now.saturating_sub(times.due_ns));
+                self.from_send.saturating_record(now.saturating_sub(times.sent_ns));
                 self.bad += u64::from(times.due_ns < self.last_due_ns);
                 self.last_due_ns = times.due_ns;
             }
-            ConsumerEvent::Refresh { .. } => self.images += 1,
+            ConsumerEvent::Refresh { .. } if self.images < self.wanted => self.images += 1,
+            ConsumerEvent::Refresh { .. } => self.recovered += 1,
             ConsumerEvent::Status { msg, .. } => {
                 if let Some(state) = msg.state.filter(|state| state.data != DataState::OK) {
                     self.trouble(String::from_utf8_lossy(state.text));
@@ -132,9 +144,9 @@ impl ConsumerOutputs for Connection<'_, '_> {
 }
 
 impl Clients {
-    /// Clients with these watchlists.
+    /// Clients with these watchlists, spread over the servers.
     pub(crate) fn connect(
-        address: SocketAddr,
+        addresses: &[SocketAddr],
         watchlists: &[Vec<u32>],
         reading: Reading,
     ) -> Result<Self, BenchError> {
@@ -142,32 +154,36 @@ impl Clients {
         let mut clients = Self {
             reactor: Reactor::new(reactor)?,
             clock: MonotonicClock::start(),
-            address,
+            addresses: addresses.to_vec(),
             mounts: Vec::new(),
             by_session: Vec::new(),
             reading,
             tally: Tally {
                 images: 0,
+                recovered: 0,
+                wanted: 0,
                 updates: 0,
                 bad: 0,
                 troubles: 0,
                 last_trouble: String::new(),
-                from_schedule: Latencies::new(),
-                from_send: Latencies::new(),
+                from_schedule: latencies(),
+                from_send: latencies(),
                 dictionary: FieldDictionary::builtin(),
                 last_due_ns: 0,
             },
             turn: 0,
-            wanted: watchlists.iter().map(Vec::len).sum(),
         };
-        for (number, watchlist) in watchlists.iter().enumerate() {
-            clients.add(number, watchlist)?;
+        for watchlist in watchlists {
+            clients.add(watchlist)?;
         }
         Ok(clients)
     }
 
-    fn add(&mut self, number: usize, watchlist: &[u32]) -> Result<(), BenchError> {
-        let server = Server::new(self.address.ip().to_string(), self.address.port());
+    /// One more client.
+    pub(crate) fn add(&mut self, watchlist: &[u32]) -> Result<(), BenchError> {
+        let number = self.mounts.len();
+        let address = self.addresses[number % self.addresses.len()];
+        let server = Server::new(address.ip().to_string(), address.port());
         let mut config = ConsumerConfig::new([server], Login::new(format!("bench-{number}")));
         config.obey_open_window = false;
         config.request_timeout = Duration::from_secs(120);
@@ -178,18 +194,19 @@ impl Clients {
         for item in watchlist {
             requests.open(&ItemSpec::new(SERVICE, &item_name(*item as usize)))?;
         }
+        self.tally.wanted += watchlist.len();
         self.mounts.push(mount);
         Ok(())
     }
 
     /// Whether all images are there.
     pub(crate) fn is_ready(&self) -> bool {
-        self.tally.images >= self.wanted
+        self.tally.images >= self.tally.wanted
     }
 
     /// Items of all watchlists.
     pub(crate) fn wanted(&self) -> usize {
-        self.wanted
+        self.tally.wanted
     }
 
     pub(crate) fn tally(&self) -> &Tally {
@@ -198,8 +215,8 @@ impl Clients {
 
     /// Begins counting latencies anew.
     pub(crate) fn clear_latencies(&mut self) {
-        self.tally.from_schedule.clear();
-        self.tally.from_send.clear();
+        self.tally.from_schedule.reset();
+        self.tally.from_send.reset();
     }
 
     /// Reads and writes what there is.
@@ -257,7 +274,8 @@ impl Clients {
                 mount.core.handle_timeout(now, &mut out, &mut self.tally);
             }
             if std::mem::take(&mut mount.link.wants_session) {
-                let (host, port) = (self.address.ip().to_string(), self.address.port());
+                let address = self.addresses[number % self.addresses.len()];
+                let (host, port) = (address.ip().to_string(), address.port());
                 let session = self.reactor.connect(&host, port, &ConnectConfig::default());
                 mount.link.session = Some(session);
                 let place = session.index as usize;

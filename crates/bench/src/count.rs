@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use crate::clients::Clients;
 use crate::clock::now_ns;
-use crate::node::Node;
+use crate::plan::Plan;
 use crate::source::Source;
-use crate::system::Plan;
+use crate::subject::Node;
 use crate::{BenchError, Options};
 
 /// What is counted.
@@ -30,13 +30,13 @@ impl Workload {
     }
 
     fn plan(self, options: &Options) -> Plan {
-        let Options { mounts, common_items, own_items, cache, idle, .. } = *options;
         match self {
             Self::Single | Self::Batch => {
-                let reading = crate::clients::Reading::Fields;
-                Plan::one_client(options.latency_items, reading, cache, idle)
+                Plan::one_client(options.latency_items, crate::clients::Reading::Fields)
             }
-            Self::Fanout => Plan::fifty_fifty(mounts, common_items, own_items, cache, idle),
+            Self::Fanout => {
+                Plan::fifty_fifty(options.mounts, options.common_items, options.own_items)
+            }
         }
     }
 }
@@ -51,9 +51,9 @@ impl Workload {
 pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64, BenchError> {
     let plan = workload.plan(options);
     let (mut source, address) = Source::start(plan.items, plan.order.clone())?;
-    let mut node = Node::start(address, plan.cache)?;
+    let mut node = Node::start(address, &options.setup)?;
     let server = node.address().ok_or_else(|| BenchError::Node("it does not listen".to_owned()))?;
-    let mut clients = Clients::connect(server, &plan.watchlists, plan.reading)?;
+    let mut clients = Clients::connect(&[server], &plan.watchlists, plan.reading)?;
     let began = Instant::now();
     while !clients.is_ready() {
         source.poll();

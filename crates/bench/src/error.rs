@@ -27,8 +27,8 @@ pub enum BenchError {
     /// The server.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The sockets of the floor.
-    #[error("bare sockets: {0}")]
+    /// Sockets of the floor, or files.
+    #[error("sockets or files: {0}")]
     Io(#[from] std::io::Error),
     /// The system did not get ready.
     #[error("after {seconds} s {images} of {items} images were there; give the machine more time")]
@@ -43,4 +43,34 @@ pub enum BenchError {
     /// The thread of hub and server ended.
     #[error("hub and server ended: {0}")]
     Node(String),
+    /// A hub or a server that is a process does not run.
+    #[error("the {name} does not run: {text}")]
+    Program {
+        /// Which.
+        name: String,
+        /// The last line of its log.
+        text: String,
+    },
+    /// A log of histograms cannot be written.
+    #[error("cannot write {}: {what}", path.display())]
+    HdrLog {
+        /// Its file.
+        path: std::path::PathBuf,
+        /// Why.
+        what: String,
+    },
+    /// A file of results cannot be read.
+    #[error("cannot read the results in {}: {what}", path.display())]
+    ResultFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        what: String,
+    },
+    /// Bare Aeron.
+    #[error("bare Aeron: {0}")]
+    Aeron(String),
+    /// Hosts cannot be had.
+    #[error("hosts of their own need root, network namespaces and nft: {0}")]
+    Namespaces(String),
 }

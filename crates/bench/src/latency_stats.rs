@@ -1,85 +1,16 @@
 //! Latencies summed up.
+//!
+//! All are kept in histograms, never as means of means: histograms of several
+//! clients, seconds or rounds are added, and every percentile is of the sum.
 
 use hdrhistogram::Histogram;
-use serde_json::{Value, json};
 
 /// Latencies above this count as this, in nanoseconds.
-const MAX_NS: u64 = 60_000_000_000;
+const MAX_LATENCY_NS: u64 = 60_000_000_000;
 
-/// Latencies of one run, in nanoseconds, to three digits.
-#[derive(Clone, Debug)]
-pub(crate) struct Latencies {
-    nanos: Histogram<u64>,
-}
-
-impl Latencies {
-    pub(crate) fn new() -> Self {
-        let nanos = Histogram::new_with_bounds(1, MAX_NS, 3).expect("the bounds are in order");
-        Self { nanos }
-    }
-
-    #[inline]
-    pub(crate) fn record(&mut self, nanos: u64) {
-        self.nanos.saturating_record(nanos.max(1));
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.nanos.reset();
-    }
-
-    pub(crate) fn summary(&self) -> Summary {
-        let at = |share: f64| self.nanos.value_at_quantile(share) as f64 / 1000.0;
-        Summary {
-            count: self.nanos.len(),
-            mean_us: self.nanos.mean() / 1000.0,
-            stdev_us: self.nanos.stdev() / 1000.0,
-            min_us: self.nanos.min() as f64 / 1000.0,
-            p50_us: at(0.5),
-            p99_us: at(0.99),
-            p999_us: at(0.999),
-            p9999_us: at(0.9999),
-            max_us: self.nanos.max() as f64 / 1000.0,
-        }
-    }
-}
-
-/// What is told of latencies, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Summary {
-    /// How many there were.
-    pub(crate) count: u64,
-    /// Mean.
-    pub(crate) mean_us: f64,
-    /// Standard deviation.
-    pub(crate) stdev_us: f64,
-    /// Smallest.
-    pub(crate) min_us: f64,
-    /// Median.
-    pub(crate) p50_us: f64,
-    /// 99 % are not above this.
-    pub(crate) p99_us: f64,
-    /// 99.9 % are not above this.
-    pub(crate) p999_us: f64,
-    /// 99.99 % are not above this.
-    pub(crate) p9999_us: f64,
-    /// Largest.
-    pub(crate) max_us: f64,
-}
-
-impl Summary {
-    pub(crate) fn to_json(self) -> Value {
-        json!({
-            "count": self.count,
-            "mean_us": self.mean_us,
-            "stdev_us": self.stdev_us,
-            "min_us": self.min_us,
-            "p50_us": self.p50_us,
-            "p99_us": self.p99_us,
-            "p999_us": self.p999_us,
-            "p9999_us": self.p9999_us,
-            "max_us": self.max_us,
-        })
-    }
+/// An empty histogram of latencies in nanoseconds, to three digits.
+pub(crate) fn latencies() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, MAX_LATENCY_NS, 3).expect("the bounds are in order")
 }
 
 /// The middle of some figures; NaN of none.
@@ -96,46 +27,125 @@ pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Distribution;
 
-    fn near(value: f64, expected: f64) -> bool {
-        (value - expected).abs() <= expected * 0.002
+    const COUNT: u32 = 1_000_000;
+
+    /// The distribution whose share `q` of values is below `value(q)`.
+    fn of(value_ns: impl Fn(f64) -> f64) -> Distribution {
+        let mut nanos = latencies();
+        for n in 0..COUNT {
+            let share = (f64::from(n) + 0.5) / f64::from(COUNT);
+            nanos.record(value_ns(share).round() as u64).unwrap();
+        }
+        Distribution::of(&nanos).unwrap()
+    }
+
+    /// Within the 0.1 % of a histogram of three digits.
+    #[track_caller]
+    fn assert_near(figure: f64, expected: f64) {
+        assert!((figure - expected).abs() <= expected * 0.001 + 1.0, "{figure} is not {expected}");
+    }
+
+    #[track_caller]
+    fn assert_percentiles(of: &Distribution, value_ns: impl Fn(f64) -> f64) {
+        assert_near(of.p50_ns as f64, value_ns(0.5));
+        assert_near(of.p90_ns as f64, value_ns(0.9));
+        assert_near(of.p99_ns as f64, value_ns(0.99));
+        assert_near(of.p999_ns as f64, value_ns(0.999));
+        assert_near(of.p9999_ns as f64, value_ns(0.9999));
     }
 
     #[test]
     fn figures_are_those_of_the_uniform_distribution() {
-        let mut latencies = Latencies::new();
-        (1..=100_000).for_each(|n| latencies.record(n * 10));
-        let summary = latencies.summary();
-        assert_eq!(summary.count, 100_000);
-        assert!(near(summary.mean_us, 500.0), "{summary:?}");
-        assert!(near(summary.stdev_us, 1000.0 / 12.0_f64.sqrt()), "{summary:?}");
-        assert!(near(summary.p50_us, 500.0), "{summary:?}");
-        assert!(near(summary.p99_us, 990.0), "{summary:?}");
-        assert!(near(summary.p999_us, 999.0), "{summary:?}");
-        assert!(near(summary.max_us, 1000.0), "{summary:?}");
-        latencies.clear();
-        assert_eq!(latencies.summary().count, 0);
+        // Of 10 to 1,010 µs.
+        let value = |share: f64| 10_000.0 + share * 1_000_000.0;
+        let figures = of(value);
+        assert_percentiles(&figures, value);
+        assert_eq!(figures.count, u64::from(COUNT));
+        assert_near(figures.mean_ns, 510_000.0);
+        assert_near(figures.stddev_ns, 1_000_000.0 / 12.0_f64.sqrt());
+        assert_near(figures.min_ns as f64, 10_000.0);
+        assert_near(figures.max_ns as f64, 1_010_000.0);
     }
 
     #[test]
-    fn a_stall_shows_when_latency_is_from_the_schedule() {
-        // 1,000 updates a second for 10 s; nothing moves for one second.
-        let (mut from_schedule, mut from_send) = (Latencies::new(), Latencies::new());
-        for n in 0..10_000_u64 {
-            let due = n * 1_000_000;
-            let sent = if (4_000..5_000).contains(&n) { 5_000_000_000 } else { due };
-            let received = sent + 10_000;
-            from_schedule.record(received - due);
-            from_send.record(received - sent);
+    fn figures_are_those_of_the_exponential_distribution() {
+        let mean = 250_000.0;
+        let value = |share: f64| -mean * (1.0 - share).ln();
+        let figures = of(value);
+        assert_percentiles(&figures, value);
+        assert_near(figures.mean_ns, mean);
+        assert_near(figures.stddev_ns, mean);
+    }
+
+    #[test]
+    fn figures_are_those_of_a_distribution_with_two_modes() {
+        // 98 % at 10 µs, 2 % at 5 ms: a cache that misses.
+        let value = |share: f64| if share < 0.98 { 10_000.0 } else { 5_000_000.0 };
+        let figures = of(value);
+        assert_percentiles(&figures, value);
+        let mean = 0.98 * 10_000.0 + 0.02 * 5_000_000.0;
+        assert_near(figures.mean_ns, mean);
+        assert_near(figures.stddev_ns, (0.98_f64 * 0.02).sqrt() * 4_990_000.0);
+    }
+
+    #[test]
+    fn added_histograms_are_as_if_all_were_recorded_in_one() {
+        let (mut all, mut even, mut odd) = (latencies(), latencies(), latencies());
+        for n in 1..=100_000_u64 {
+            let value = n * n;
+            all.record(value).unwrap();
+            if n % 2 == 0 { &mut even } else { &mut odd }.record(value).unwrap();
         }
-        assert!(from_schedule.summary().p99_us > 800_000.0, "{:?}", from_schedule.summary());
-        assert!(near(from_send.summary().p99_us, 10.0), "{:?}", from_send.summary());
+        even.add(odd).unwrap();
+        assert_eq!(Distribution::of(&even), Distribution::of(&all));
+    }
+
+    #[test]
+    fn a_latency_beyond_the_bounds_counts_as_the_largest() {
+        let mut nanos = latencies();
+        nanos.saturating_record(u64::MAX);
+        let figures = Distribution::of(&nanos).unwrap();
+        assert_eq!(figures.count, 1);
+        assert_near(figures.max_ns as f64, MAX_LATENCY_NS as f64);
+    }
+
+    #[test]
+    fn a_stall_shows_from_schedule_and_hides_from_send() {
+        // 10,000 updates a second for 10 s through a system that needs 5 µs for
+        // each, one at a time, and stands still for 100 ms.
+        const EVERY_NS: u64 = 100_000;
+        const NEEDED_NS: u64 = 5_000;
+        let stall = 4_000_000_000..4_100_000_000;
+        let (mut from_schedule, mut from_send) = (latencies(), latencies());
+        let mut free_ns = 0;
+        for n in 0..100_000 {
+            let due_ns = n * EVERY_NS;
+            let mut sent_ns = free_ns.max(due_ns);
+            if stall.contains(&sent_ns) {
+                sent_ns = stall.end;
+            }
+            let received_ns = sent_ns + NEEDED_NS;
+            free_ns = received_ns;
+            from_schedule.record(received_ns - due_ns).unwrap();
+            from_send.record(received_ns - sent_ns).unwrap();
+        }
+        let from_schedule = Distribution::of(&from_schedule).unwrap();
+        let from_send = Distribution::of(&from_send).unwrap();
+        // What was due when it began waited for all of it, each later one for
+        // 95 µs less; the thousandth part of all are the first hundred.
+        assert_near(from_schedule.max_ns as f64, 100_005_000.0);
+        assert_near(from_schedule.p999_ns as f64, 100_005_000.0 - 100.0 * 95_000.0);
+        assert_near(from_schedule.p50_ns as f64, 5_000.0);
+        assert_near(from_send.max_ns as f64, 5_000.0);
+        assert_near(from_send.p9999_ns as f64, 5_000.0);
     }
 
     #[test]
     fn the_median_is_in_the_middle() {
-        assert!(near(median([3.0, 1.0, 2.0]), 2.0));
-        assert!(near(median([4.0, 1.0, 2.0, 3.0]), 2.5));
+        let middles = [median([3.0, 1.0, 2.0]), median([4.0, 1.0, 2.0, 3.0])];
+        assert_eq!(middles.map(|middle| middle.to_string()), ["2", "2.5"]);
         assert!(median([]).is_nan());
     }
 }

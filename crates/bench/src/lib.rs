@@ -2,7 +2,7 @@
 //! does without us.
 //!
 //! ```text
-//!  thread 1                            thread 2
+//!  thread 1                            thread 2, or processes
 //!  ┌────────┐  TCP   ┌─────┐  shared memory  ┌────────┐
 //!  │ source │ ─────▶ │ hub │ ──────────────▶ │ server │
 //!  └────────┘        └─────┘                 └────────┘
@@ -13,10 +13,12 @@
 //!
 //! | procedure | what is found |
 //! |---|---|
-//! | [`Procedure::Floor`] | half round trip of bare TCP, bare fan-out of large writes |
+//! | [`Procedure::Floor`] | half round trip of bare TCP and bare Aeron, bare fan-out of large writes |
 //! | [`Procedure::Latency`] | latency from source to client at set rates, all fields decoded |
 //! | [`Procedure::Throughput`] | the highest rate from one source to one client |
 //! | [`Procedure::Fanout`] | the highest rate to 100 mounts, half of the updates to all of them |
+//! | [`Procedure::Memory`] | bytes for each mount, item and watcher |
+//! | [`quick`] | every aim of the project in one table |
 //!
 //! Source and clients are in one thread, so that they share a clock
 //! (`CLOCK_MONOTONIC`). Every update carries the moment at which it was due at
@@ -25,6 +27,8 @@
 //! second, old figures can be compared. A run whose source sent less than 99 %
 //! of what was due, or in which anything was lost, conflated or out of order,
 //! is marked invalid.
+//!
+//! Every run leaves a [`record`]; [`report`] makes one HTML file of many.
 //!
 //! ```no_run
 //! use tapeline_bench::{Options, Output, Procedure, run};
@@ -46,20 +50,36 @@ mod environment;
 mod error;
 mod floor;
 mod latency_stats;
-mod node;
 mod options;
+pub mod peers;
+mod plan;
 mod procedures;
+mod processor;
+mod published;
+mod quick;
+pub mod record;
+pub mod report;
+mod run;
 mod schedule;
 mod search;
+mod setup;
 mod source;
+mod subject;
 mod system;
 mod table;
 mod update;
+mod warm_up;
 
 pub use count::{Workload, count};
 pub use error::BenchError;
-pub use options::{Options, Procedure};
+pub use options::{Options, Procedure, sweep_rates};
+pub use processor::Affinity;
+pub use quick::{Row, quick, quick_options};
+pub use schedule::{MAX_RATE, Pacing};
 pub use serde_json::Value;
+pub use setup::{Profile, Setup, Topology, Tuning};
+
+use record::{Environment, Measurement, Record};
 
 /// Where results go.
 pub trait Output {
@@ -71,9 +91,14 @@ pub trait Output {
         let _ = text;
     }
 
-    /// A result for programs: an object with `bench` and `what`.
+    /// A line of a result file: a [`Record`] as JSON.
     fn result(&mut self, result: &Value) {
         let _ = result;
+    }
+
+    /// What was measured, as a line of a result file.
+    fn record(&mut self, measurement: Measurement) {
+        self.result(&Record::from(measurement).to_value());
     }
 }
 
@@ -85,15 +110,17 @@ pub fn run(
     options: &Options,
     out: &mut dyn Output,
 ) -> Result<(), BenchError> {
-    out.result(&environment::record());
+    let environment = Environment::read();
+    out.result(&Record::from(environment.clone()).to_value());
     for procedure in procedures {
         match procedure {
             Procedure::Floor => procedures::floor(options, out)?,
             Procedure::Latency => procedures::latency(options, out)?,
             Procedure::Throughput => procedures::throughput(options, out)?,
             Procedure::Fanout => procedures::fanout(options, out)?,
+            Procedure::Memory => procedures::memory(options, out)?,
         }
     }
-    out.result(&environment::record());
+    out.result(&Record::from(environment.after()).to_value());
     Ok(())
 }

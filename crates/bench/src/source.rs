@@ -34,7 +34,10 @@ pub(crate) struct Source {
 
 #[derive(Debug, Default)]
 struct Book {
+    /// By item.
     streams: Vec<Option<StreamHandle>>,
+    /// Items that were asked for.
+    open: usize,
     is_slow: bool,
     trouble: Option<ApiError>,
 }
@@ -46,7 +49,14 @@ impl ProviderHandler for Book {
                 let name = responses.stream(stream).and_then(|info| info.name.to_str());
                 let item = name.and_then(item_of).filter(|item| *item < self.streams.len());
                 let Some(item) = item else { return };
-                self.streams[item] = Some(stream);
+                self.open += usize::from(self.streams[item].replace(stream).is_none());
+                let image = update::fields();
+                if let Err(error) = responses.refresh(stream, &RefreshHead::default(), &image) {
+                    self.trouble = Some(error);
+                }
+            }
+            // Who comes later, where nothing is cached.
+            ProviderEvent::Reissue { stream, wants_image: true, .. } => {
                 let image = update::fields();
                 if let Err(error) = responses.refresh(stream, &RefreshHead::default(), &image) {
                     self.trouble = Some(error);
@@ -75,6 +85,11 @@ impl Source {
 
     pub(crate) fn flush(&mut self) {
         self.provider.flush();
+    }
+
+    /// Whether all items are asked for.
+    pub(crate) fn is_open(&self) -> bool {
+        self.book.open == self.book.streams.len()
     }
 
     /// Whether the hub reads so slowly that the source should hold back.

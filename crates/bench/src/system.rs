@@ -1,18 +1,19 @@
-//! Source, hub and server, clients; and one run of updates through them.
+//! Source, hub and server, clients; and runs of updates through them.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use tapeline_channel::Idle;
-
 use crate::BenchError;
-use crate::clients::{Clients, Reading};
+use crate::clients::Clients;
 use crate::clock::now_ns;
-use crate::latency_stats::Summary;
-use crate::node::{Counts, NodeThread};
-use crate::schedule::Schedule;
+use crate::plan::Plan;
+use crate::processor::{self, Pinned};
+use crate::run::{OURS, Run};
+use crate::schedule::{Pacing, Schedule};
+use crate::setup::Setup;
 use crate::source::Source;
+use crate::subject::{Counts, Place, Subject};
+use crate::warm_up::WarmUp;
 
 /// Updates sent before the clients are looked at again.
 const UPDATES_PER_TURN: usize = 512;
@@ -23,69 +24,25 @@ const TURNS_PER_SOURCE_POLL: u32 = 64;
 /// How long the last updates may take to come before they are lost.
 const DRAIN: Duration = Duration::from_secs(3);
 
-/// A system that needs longer than this for what is left at the end was
-/// falling behind.
-const BEHIND: Duration = Duration::from_millis(100);
+/// When nothing came for so long, nothing will.
+const SILENCE: Duration = Duration::from_secs(1);
 
-/// Of the updates that are due, a source must send this share in time.
-const KEPT_SCHEDULE: f64 = 0.99;
+/// What came is looked at so often for the warm-up and the series.
+const SLICE_NS: u64 = 100_000_000;
 
-/// Who watches what, and what is published.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) items: usize,
-    pub(crate) watchlists: Vec<Vec<u32>>,
-    /// The items of updates, one after the other, again and again.
-    pub(crate) order: Vec<u32>,
-    pub(crate) reading: Reading,
-    pub(crate) cache: bool,
-    pub(crate) idle: Idle,
-}
+/// A system that is not warm after so many times the window never will be.
+const MOST_WINDOWS: u32 = 4;
 
-impl Plan {
-    /// One client that watches all items, which are published in turn.
-    pub(crate) fn one_client(items: usize, reading: Reading, cache: bool, idle: Idle) -> Self {
-        let all: Vec<u32> = (0..items as u32).collect();
-        Self { items, watchlists: vec![all.clone()], order: all, reading, cache, idle }
-    }
-
-    /// Producer 50/50: every mount has all of `common` items and `own` ones
-    /// that nobody else has. Every other update is of a common item.
-    pub(crate) fn fifty_fifty(
-        mounts: usize,
-        common: usize,
-        own: usize,
-        cache: bool,
-        idle: Idle,
-    ) -> Self {
-        let items = common + mounts * own;
-        let watchlist = |mount: usize| {
-            let first = common + mount * own;
-            (0..common).chain(first..first + own).map(|item| item as u32).collect()
-        };
-        let of_one = |n: usize| {
-            // One of each mount in turn.
-            (common + n % mounts * own + n / mounts % own) as u32
-        };
-        let order = (0..mounts * own).flat_map(|n| [(n % common) as u32, of_one(n)]).collect();
-        Self {
-            items,
-            watchlists: (0..mounts).map(watchlist).collect(),
-            order,
-            reading: Reading::Headers,
-            cache,
-            idle,
-        }
-    }
-
-    /// How many mounts have each item.
-    pub(crate) fn watchers(&self) -> Vec<u32> {
-        let mut watchers = vec![0; self.items];
-        for item in self.watchlists.iter().flatten() {
-            watchers[*item as usize] += 1;
-        }
-        watchers
-    }
+/// Updates to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Updates a second.
+    pub(crate) rate: u64,
+    pub(crate) pacing: Pacing,
+    /// For how long the rate must be reached before anything is measured.
+    pub(crate) warm_up: Duration,
+    /// How long is measured.
+    pub(crate) time: Duration,
 }
 
 /// A system that is ready for updates.
@@ -93,29 +50,63 @@ pub(crate) struct System {
     // Clients and source first, so that nothing is recovered at the end.
     clients: Clients,
     source: Source,
-    node: NodeThread,
+    subject: Subject,
     watchers: Vec<u32>,
+    fan_out: f64,
     /// From the first connection to the last image.
     pub(crate) ready_after: Duration,
+    _pinned: Pinned,
 }
 
 impl System {
     /// Starts it and waits until every client has its images.
-    pub(crate) fn start(plan: &Plan, patience: Duration) -> Result<Self, BenchError> {
+    pub(crate) fn start(
+        plan: &Plan,
+        setup: &Setup,
+        patience: Duration,
+    ) -> Result<Self, BenchError> {
+        let pinned = Pinned::to(setup.our_cores());
+        let place = Place::prepare(setup)?;
         let (mut source, address) = Source::start(plan.items, plan.order.clone())?;
-        let node = NodeThread::start(address, plan.cache, plan.idle)?;
-        let mut clients = Clients::connect(node.address(), &plan.watchlists, plan.reading)?;
-        let began = Instant::now();
-        while !clients.is_ready() {
-            source.poll();
-            clients.poll();
-            if began.elapsed() > patience {
-                let (images, items) = (clients.tally().images, clients.wanted());
-                return Err(BenchError::NotReady { seconds: patience.as_secs(), images, items });
-            }
+        let subject = place.start(setup, address)?;
+        let mut clients = Clients::connect(subject.addresses(), &plan.watchlists, plan.reading)?;
+        let ready_after = await_images(&mut clients, &mut source, patience)?;
+        Ok(Self {
+            clients,
+            source,
+            subject,
+            watchers: plan.watchers(),
+            fan_out: plan.fan_out(),
+            ready_after,
+            _pinned: pinned,
+        })
+    }
+
+    /// Connects one more client and waits for its images.
+    pub(crate) fn add_client(
+        &mut self,
+        watchlist: &[u32],
+        patience: Duration,
+    ) -> Result<Duration, BenchError> {
+        self.clients.add(watchlist)?;
+        for item in watchlist {
+            self.watchers[*item as usize] += 1;
         }
-        let ready_after = began.elapsed();
-        Ok(Self { clients, source, node, watchers: plan.watchers(), ready_after })
+        await_images(&mut self.clients, &mut self.source, patience)
+    }
+
+    /// Reads and writes what there is for a while.
+    pub(crate) fn idle_for(&mut self, time: Duration) {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            self.source.poll();
+            self.clients.poll();
+        }
+    }
+
+    /// Bytes of memory of hub and server, if they are processes.
+    pub(crate) fn memory_bytes(&self) -> Option<(u64, u64)> {
+        self.subject.memory_bytes()
     }
 
     /// Bytes of an update on the wire to a client: in a packed frame, with its
@@ -124,28 +115,19 @@ impl System {
         self.source.update_bytes() + 2
     }
 
-    /// Sends updates at an even pace for `warm_up` and then for `time`.
-    pub(crate) fn run(&mut self, rate: u64, warm_up: Duration, time: Duration) -> Run {
-        let before = (self.node.counts(), self.clients.tally().updates);
-        let tally = self.clients.tally();
-        let (bad, troubles) = (tally.bad, tally.troubles);
+    /// Sends updates until the rate was reached for the time of the warm-up,
+    /// and then for the time that is measured.
+    pub(crate) fn run(&mut self, load: &Load) -> Run {
+        let before = Before::of(self);
         self.clients.clear_latencies();
         let start_ns = now_ns() + 1_000_000;
-        let measured_ns = start_ns + warm_up.as_nanos() as u64;
-        let end_ns = measured_ns + time.as_nanos() as u64;
-        let mut schedule = Schedule::new(start_ns, rate);
-        let (mut sent, mut expected, mut was_slow) = (0_u64, 0_u64, false);
-        let (mut is_warm, mut turn) = (false, 0_u32);
-        let mut measured_from = before.0;
+        let mut schedule = Schedule::new(start_ns, load.rate, load.pacing);
+        let mut watch = Watch::new(load, self.fan_out, start_ns, before.received);
+        let (mut sent, mut expected, mut was_slow, mut turn) = (0_u64, 0_u64, false, 0_u32);
         loop {
             let now = now_ns();
-            if now >= end_ns {
+            if now >= watch.next_ns && watch.look(now, self) {
                 break;
-            }
-            if !is_warm && now >= measured_ns {
-                is_warm = true;
-                self.clients.clear_latencies();
-                measured_from = self.node.counts();
             }
             let mut count = 0;
             while count < UPDATES_PER_TURN
@@ -163,204 +145,183 @@ impl System {
             if turn.is_multiple_of(TURNS_PER_SOURCE_POLL) {
                 self.source.poll();
                 was_slow |= self.source.is_slow();
-                if was_slow && rate > 1 && self.clients.tally().troubles > troubles {
+                if self.clients.tally().troubles > before.troubles {
+                    watch.look(now_ns(), self);
                     break;
                 }
             }
             self.clients.poll();
         }
-        let scheduled = schedule.due_by(now_ns().min(end_ns));
-        let measured_to = self.node.counts();
-        let drained_after = self.drain(before.1 + expected);
+        let scheduled = schedule.due_by(watch.last_ns);
+        let drained_after = self.drain(before.received + expected);
         let tally = self.clients.tally();
-        let (from_schedule, from_send) = (tally.from_schedule.summary(), tally.from_send.summary());
-        let counts = self.node.counts();
+        let counts = self.subject.counts();
         Run {
-            rate,
-            seconds: time.as_secs_f64(),
+            rate: load.rate,
+            time: Duration::from_nanos(watch.last_ns - watch.measured_from_ns),
+            warm_up: Duration::from_nanos(watch.measured_from_ns - start_ns),
             scheduled,
             sent,
             expected,
-            received: tally.updates - before.1,
-            bad: tally.bad - bad,
-            merged: counts.merged - before.0.merged,
-            gaps: counts.gaps - before.0.gaps,
-            cut: counts.cut - before.0.cut,
-            trouble: (tally.troubles > troubles)
+            received: tally.updates - before.received,
+            received_measured: watch.last_received - watch.measured_received,
+            fan_out: self.fan_out,
+            bad: tally.bad - before.bad,
+            merged: counts.merged - before.counts.merged,
+            gaps: counts.gaps - before.counts.gaps + tally.recovered() - before.recovered,
+            cut: counts.cut - before.counts.cut,
+            trouble: (tally.troubles > before.troubles)
                 .then(|| tally.last_trouble.clone())
                 .or(self.source.trouble()),
             was_slow,
             drained_after,
-            busy: busy(measured_from, measured_to, time),
-            from_schedule,
-            from_send,
+            cpu_seconds: watch.cpu_seconds,
+            from_schedule: tally.from_schedule.clone(),
+            from_send: tally.from_send.clone(),
+            series: watch.series,
         }
+    }
+
+    fn cpu_seconds(&self) -> BTreeMap<String, f64> {
+        let mut seconds = self.subject.cpu_seconds();
+        seconds.insert(OURS.to_owned(), processor::thread_seconds(processor::thread_id()));
+        seconds
     }
 
     /// Polls until all is there, or nothing comes any more.
     fn drain(&mut self, expected: u64) -> Duration {
         let began = Instant::now();
-        while self.clients.tally().updates < expected && began.elapsed() < DRAIN {
+        let (mut last_received, mut last_at) = (self.clients.tally().updates, began);
+        loop {
+            let received = self.clients.tally().updates;
+            let now = Instant::now();
+            if received > last_received {
+                (last_received, last_at) = (received, now);
+            }
+            if received >= expected || now - last_at > SILENCE || now - began > DRAIN {
+                return last_at - began;
+            }
             self.source.poll();
             self.clients.poll();
         }
-        began.elapsed()
     }
 }
 
-/// Share of the time in which hub and server had something to do.
-fn busy(from: Counts, to: Counts, time: Duration) -> f64 {
-    (to.busy_ns - from.busy_ns) as f64 / (time.as_nanos() as f64).max(1.0)
+fn await_images(
+    clients: &mut Clients,
+    source: &mut Source,
+    patience: Duration,
+) -> Result<Duration, BenchError> {
+    let began = Instant::now();
+    // An image may come twice, so the number of images alone does not say it.
+    while !(clients.is_ready() && source.is_open()) {
+        source.poll();
+        clients.poll();
+        if began.elapsed() > patience {
+            let (images, items) = (clients.tally().images, clients.wanted());
+            return Err(BenchError::NotReady { seconds: patience.as_secs(), images, items });
+        }
+    }
+    Ok(began.elapsed())
 }
 
-/// What became of a run.
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    /// Updates a second that were to be sent.
-    pub(crate) rate: u64,
-    pub(crate) seconds: f64,
-    /// Updates that were due, warm-up included.
-    pub(crate) scheduled: u64,
-    pub(crate) sent: u64,
-    /// Updates that were to reach clients.
-    pub(crate) expected: u64,
-    pub(crate) received: u64,
-    pub(crate) bad: u64,
-    pub(crate) merged: u64,
-    pub(crate) gaps: u64,
-    pub(crate) cut: u64,
-    pub(crate) trouble: Option<String>,
-    pub(crate) was_slow: bool,
-    pub(crate) drained_after: Duration,
-    pub(crate) busy: f64,
-    pub(crate) from_schedule: Summary,
-    pub(crate) from_send: Summary,
+/// What there was before a run.
+struct Before {
+    counts: Counts,
+    received: u64,
+    bad: u64,
+    troubles: u64,
+    recovered: u64,
 }
 
-/// Why a run does not count.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Flaw {
-    Trouble(String),
-    Lost(u64),
-    Merged(u64),
-    Gaps(u64),
-    Cut(u64),
-    Bad(u64),
-    SourceHeldBack,
-    SourceLate { percent: f64 },
-    Behind { ms: u128 },
+impl Before {
+    fn of(system: &System) -> Self {
+        let tally = system.clients.tally();
+        Self {
+            counts: system.subject.counts(),
+            received: tally.updates,
+            bad: tally.bad,
+            troubles: tally.troubles,
+            recovered: tally.recovered(),
+        }
+    }
 }
 
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Trouble(text) => write!(f, "trouble: {text}"),
-            Self::Lost(count) => write!(f, "{count} updates were lost"),
-            Self::Merged(count) => write!(f, "{count} updates were conflated"),
-            Self::Gaps(count) => write!(f, "{count} gaps in the backbone"),
-            Self::Cut(count) => write!(f, "{count} mounts were cut off"),
-            Self::Bad(count) => write!(f, "{count} updates came out of order or broken"),
-            Self::SourceHeldBack => {
-                f.write_str("the hub reads too slowly: the source's queue grew")
+/// Looks at a run ten times a second: when it is warm, and when it is over.
+struct Watch {
+    warm_up: WarmUp,
+    give_up_ns: u64,
+    time_ns: u64,
+    start_ns: u64,
+    start_received: u64,
+    is_measuring: bool,
+    measured_from_ns: u64,
+    measured_received: u64,
+    cpu_seconds: BTreeMap<String, f64>,
+    series: Vec<u64>,
+    next_ns: u64,
+    last_ns: u64,
+    last_received: u64,
+}
+
+impl Watch {
+    fn new(load: &Load, fan_out: f64, start_ns: u64, received: u64) -> Self {
+        let per_s = load.rate as f64 * fan_out;
+        let window_ns = load.warm_up.as_nanos() as u64;
+        Self {
+            warm_up: WarmUp::new(per_s, load.warm_up),
+            give_up_ns: start_ns + window_ns * u64::from(MOST_WINDOWS),
+            time_ns: load.time.as_nanos() as u64,
+            start_ns,
+            start_received: received,
+            is_measuring: false,
+            measured_from_ns: start_ns,
+            measured_received: received,
+            cpu_seconds: BTreeMap::new(),
+            series: Vec::new(),
+            next_ns: start_ns,
+            last_ns: start_ns,
+            last_received: received,
+        }
+    }
+
+    /// Returns whether the run is over.
+    fn look(&mut self, now_ns: u64, system: &mut System) -> bool {
+        let received = system.clients.tally().updates;
+        self.count(now_ns, received);
+        if !self.is_measuring {
+            let since_start = Duration::from_nanos(now_ns - self.start_ns);
+            if self.warm_up.is_over(since_start, received) || now_ns >= self.give_up_ns {
+                self.is_measuring = true;
+                (self.measured_from_ns, self.measured_received) = (now_ns, received);
+                self.cpu_seconds = system.cpu_seconds();
+                system.clients.clear_latencies();
             }
-            Self::SourceLate { percent } => {
-                write!(f, "the source sent {percent:.1} % of what was due")
-            }
-            Self::Behind { ms } => write!(f, "the last update came {ms} ms late: a queue grew"),
         }
-    }
-}
-
-impl Run {
-    /// Why the run does not count; `None` if it does.
-    pub(crate) fn flaw(&self) -> Option<Flaw> {
-        let kept = self.sent as f64 / self.scheduled.max(1) as f64;
-        if let Some(text) = &self.trouble {
-            return Some(Flaw::Trouble(text.clone()));
+        let end_ns = self.measured_from_ns + self.time_ns;
+        self.next_ns = now_ns + SLICE_NS;
+        if !self.is_measuring {
+            return false;
         }
-        let flaws = [
-            (self.merged > 0, Flaw::Merged(self.merged)),
-            (
-                self.received < self.expected,
-                Flaw::Lost(self.expected - self.received.min(self.expected)),
-            ),
-            (self.cut > 0, Flaw::Cut(self.cut)),
-            (self.gaps > 0, Flaw::Gaps(self.gaps)),
-            (self.bad > 0 || self.received > self.expected, Flaw::Bad(self.bad)),
-            (self.was_slow, Flaw::SourceHeldBack),
-            (kept < KEPT_SCHEDULE, Flaw::SourceLate { percent: kept * 100.0 }),
-            (self.drained_after > BEHIND, Flaw::Behind { ms: self.drained_after.as_millis() }),
-        ];
-        flaws.into_iter().find(|(is_so, _)| *is_so).map(|(_, flaw)| flaw)
-    }
-
-    pub(crate) fn to_json(&self) -> Value {
-        json!({
-            "rate": self.rate,
-            "seconds": self.seconds,
-            "sent": self.sent,
-            "scheduled": self.scheduled,
-            "expected": self.expected,
-            "received": self.received,
-            "lost": self.expected.saturating_sub(self.received),
-            "conflated": self.merged,
-            "gaps": self.gaps,
-            "node_busy": self.busy,
-            "invalid": self.flaw().map(|flaw| flaw.to_string()),
-            "from_schedule": self.from_schedule.to_json(),
-            "from_send": self.from_send.to_json(),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn good() -> Run {
-        Run {
-            rate: 1000,
-            seconds: 1.0,
-            scheduled: 1000,
-            sent: 1000,
-            expected: 1000,
-            received: 1000,
-            bad: 0,
-            merged: 0,
-            gaps: 0,
-            cut: 0,
-            trouble: None,
-            was_slow: false,
-            drained_after: Duration::ZERO,
-            busy: 0.1,
-            from_schedule: Summary::default(),
-            from_send: Summary::default(),
+        if now_ns < end_ns {
+            self.next_ns = self.next_ns.min(end_ns);
+            return false;
         }
+        for (part, seconds) in system.cpu_seconds() {
+            let before = self.cpu_seconds.entry(part).or_default();
+            *before = seconds - *before;
+        }
+        true
     }
 
-    #[test]
-    fn a_run_counts_only_if_all_came_in_time() {
-        assert_eq!(good().flaw(), None);
-        let lost = Run { received: 999, ..good() };
-        assert_eq!(lost.flaw(), Some(Flaw::Lost(1)));
-        let late = Run { sent: 980, expected: 980, received: 980, ..good() };
-        assert_eq!(late.flaw(), Some(Flaw::SourceLate { percent: 98.0 }));
-        let behind = Run { drained_after: Duration::from_millis(101), ..good() };
-        assert_eq!(behind.flaw(), Some(Flaw::Behind { ms: 101 }));
-        assert_eq!(Run { merged: 2, ..good() }.flaw(), Some(Flaw::Merged(2)));
-        assert_eq!(Run { was_slow: true, ..good() }.flaw(), Some(Flaw::SourceHeldBack));
-    }
-
-    #[test]
-    fn half_of_the_updates_go_to_all_mounts_and_half_to_one() {
-        let plan = Plan::fifty_fifty(100, 7, 3, false, Idle::Yield);
-        assert_eq!(plan.items, 307);
-        let watchers = plan.watchers();
-        let copies: u32 = plan.order.iter().map(|item| watchers[*item as usize]).sum();
-        assert_eq!(copies as usize * 2, plan.order.len() * 101);
-        let mut seen: Vec<u32> = plan.order.clone();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), 307);
+    /// Adds what came since the last look to its second.
+    fn count(&mut self, now_ns: u64, received: u64) {
+        let second = (now_ns.saturating_sub(self.start_ns + 1) / 1_000_000_000) as usize;
+        if self.series.len() <= second {
+            self.series.resize(second + 1, 0);
+        }
+        let before = self.last_received.max(self.start_received);
+        self.series[second] += received - before;
+        (self.last_ns, self.last_received) = (now_ns, received);
     }
 }

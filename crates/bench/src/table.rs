@@ -6,11 +6,23 @@ use std::fmt::{self, Write as _};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
+    /// From this column on they stand left.
+    left_from: usize,
 }
 
 impl Table {
     pub(crate) fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(|cell| (*cell).to_owned()).collect()] }
+        let head = head.iter().map(|cell| (*cell).to_owned()).collect();
+        Self { rows: vec![head], left_from: usize::MAX }
+    }
+
+    /// With one more column, which stands left.
+    pub(crate) fn with_last(mut self, head: &str) -> Self {
+        for row in &mut self.rows {
+            row.push(head.to_owned());
+        }
+        self.left_from = self.rows.first().map_or(0, Vec::len) - 1;
+        self
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
@@ -34,6 +46,7 @@ impl fmt::Display for Table {
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 match column {
                     0 => write!(line, "{cell:<width$}")?,
+                    column if column >= self.left_from => write!(line, "  {cell:<width$}")?,
                     _ => write!(line, "  {cell:>width$}")?,
                 }
             }
@@ -52,6 +65,15 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
+/// Nanoseconds as microseconds, to four digits.
+pub(crate) fn micros(nanos: f64) -> String {
+    match nanos / 1000.0 {
+        us if us >= 1000.0 => format!("{us:.0}"),
+        us if us >= 100.0 => format!("{us:.1}"),
+        us => format!("{us:.2}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +84,11 @@ mod tests {
         table.row(vec!["bare TCP".to_owned(), "4.1".to_owned()]);
         table.row(vec!["x".to_owned(), "10.25".to_owned()]);
         assert_eq!(table.to_string(), "what        p50\nbare TCP    4.1\nx         10.25\n");
+    }
+
+    #[test]
+    fn microseconds_have_four_digits() {
+        assert_eq!([4_043.0, 123_456.0, 1_500_400.0].map(micros), ["4.04", "123.5", "1500"]);
     }
 
     #[test]

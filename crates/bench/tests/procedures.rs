@@ -1,14 +1,16 @@
 //! Every procedure runs, briefly, and loses nothing at a rate that any machine
-//! holds.
+//! holds. Hub and server as processes are tried with the program's own tests.
 
 use std::time::Duration;
 
-use tapeline_bench::{Options, Output, Procedure, Value, Workload, count, run};
+use tapeline_bench::record::{Measurement, Record};
+use tapeline_bench::{Options, Output, Pacing, Procedure, Setup, Value, Workload, count, run};
 use tapeline_channel::Idle;
 
 #[derive(Default)]
 struct Recorded {
-    results: Vec<Value>,
+    results: Vec<Measurement>,
+    environments: usize,
     tables: Vec<String>,
 }
 
@@ -18,48 +20,86 @@ impl Output for Recorded {
     }
 
     fn result(&mut self, result: &Value) {
-        self.results.push(result.clone());
+        match serde_json::from_value(result.clone()).unwrap() {
+            Record::Result(measurement) => self.results.push(*measurement),
+            Record::Environment(_) => self.environments += 1,
+        }
     }
 }
 
 impl Recorded {
-    fn of(&self, bench: &str, what: &str) -> Vec<&Value> {
-        let is_it = |value: &&Value| value["bench"] == bench && value["what"] == what;
-        self.results.iter().filter(is_it).collect()
+    fn of(&self, procedure: &str) -> Vec<&Measurement> {
+        self.results.iter().filter(|result| result.procedure == procedure).collect()
     }
 }
 
+/// So few updates that a machine with other work to do holds them too.
 fn brief() -> Options {
     Options {
+        setup: Setup { idle: Some(Idle::Yield), affinity: None, ..Setup::default() },
         rates: vec![500],
+        search_from: Some(500),
         time: Duration::from_millis(300),
-        warm_up: Duration::from_millis(50),
+        warm_up: Duration::from_millis(100),
+        probe: Duration::from_millis(100),
+        max_probes: 2,
         rounds: 1,
         latency_items: 10,
         items: 10,
         mounts: 4,
         common_items: 3,
         own_items: 2,
-        idle: Idle::Yield,
         ..Options::default()
     }
 }
 
 #[test]
 fn latency_is_told_beside_the_floor_and_nothing_is_lost() {
+    let folder = std::env::temp_dir().join(format!("tapeline-hdr-{}", std::process::id()));
+    let options = Options { hdr_folder: Some(folder.clone()), ..brief() };
     let mut out = Recorded::default();
-    run(&[Procedure::Floor, Procedure::Latency], &brief(), &mut out).unwrap();
-    let runs = out.of("latency", "run");
-    assert_eq!(runs.len(), 1);
+    run(&[Procedure::Floor, Procedure::Latency], &options, &mut out).unwrap();
+    let runs = out.of("latency");
+    assert_eq!((runs.len(), out.environments), (1, 2));
     let run = runs[0];
-    assert_eq!(run["lost"], 0, "{run}");
-    assert_eq!(run["conflated"], 0, "{run}");
-    assert!(run["received"].as_u64() > Some(0), "{run}");
-    assert!(run["from_schedule"]["count"].as_u64() > Some(0), "{run}");
-    let floor = out.of("latency", "floor");
-    assert!(floor[0]["figures"]["p50_us"].as_f64() > Some(0.0), "{floor:?}");
-    assert_eq!(out.of("floor", "fan_out").len(), 1);
-    assert!(out.tables.iter().any(|table| table.starts_with("from schedule")), "{:?}", out.tables);
+    assert_eq!((run.lost, run.conflated, run.gaps), (0, 0, 0), "{run:?}");
+    let (from_schedule, from_send) = (run.from_schedule.unwrap(), run.from_send.unwrap());
+    assert!(from_schedule.count > 50 && from_schedule.count == from_send.count, "{run:?}");
+    assert!(from_schedule.mean_ns >= from_send.mean_ns, "{run:?}");
+    assert!(run.floor.unwrap().p50_ns > 0 && run.hdr.is_some(), "{run:?}");
+    assert!(run.series.iter().sum::<u64>() >= from_schedule.count, "{run:?}");
+    assert!(run.cpu_seconds.contains_key("hub+server"), "{run:?}");
+    let floors: Vec<&str> = out.of("floor").iter().map(|floor| &floor.topology[..]).collect();
+    assert_eq!(floors, ["bare TCP", "bare Aeron IPC", "bare TCP fan-out", "bare TCP"]);
+    let log = std::fs::read_to_string(folder.join("latency-500-1.hlog")).unwrap();
+    assert!(log.contains("[StartTime: ") && log.lines().last().unwrap().contains(",HIST"), "{log}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn bursts_and_ticks_lose_nothing() {
+    for pacing in [Pacing::Bursts, Pacing::Ticks(100)] {
+        let mut out = Recorded::default();
+        run(&[Procedure::Latency], &Options { pacing, ..brief() }, &mut out).unwrap();
+        let runs = out.of("latency");
+        assert_eq!((runs[0].lost, &runs[0].pacing[..]), (0, &pacing.to_string()[..]));
+        assert!(runs[0].from_schedule.unwrap().count > 50, "{runs:?}");
+    }
+}
+
+#[test]
+fn searches_end_and_say_what_stopped_them() {
+    let mut out = Recorded::default();
+    run(&[Procedure::Throughput, Procedure::Fanout], &brief(), &mut out).unwrap();
+    let (throughput, fanout) = (out.of("throughput")[0], out.of("fanout")[0]);
+    assert_eq!(throughput.lost, 0, "{throughput:?}");
+    assert!(throughput.stopped_by.is_some() && fanout.stopped_by.is_some(), "{fanout:?}");
+    if fanout.valid {
+        assert_eq!(fanout.fan_out, Some(2.5));
+        let (inside, outside) = (fanout.achieved_per_s.unwrap(), fanout.updates_out_per_s.unwrap());
+        assert!((outside / inside - 2.5).abs() < 0.01, "{fanout:?}");
+    }
+    assert!(fanout.floor_out_per_s.unwrap() > 0.0, "{fanout:?}");
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! What this machine does without us.
+
+mod aeron;
+mod tcp;
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::BenchError;
+use crate::processor::Pinned;
+use crate::setup::Setup;
+
+/// Bytes of a message of the ping-pong.
+pub(crate) const MESSAGE_BYTES: usize = 120;
+
+/// Half round trips over bare TCP, on the cores of the system, in nanoseconds.
+pub(crate) fn tcp_ping_pong(setup: &Setup, time: Duration) -> Result<Histogram<u64>, BenchError> {
+    let _pinned = Pinned::to(setup.our_cores());
+    Ok(tcp::ping_pong(time, setup.their_cores())?)
+}
+
+/// Bytes a second over bare TCP to many sockets, on the cores of the system.
+pub(crate) fn tcp_fan_out(
+    setup: &Setup,
+    sockets: usize,
+    time: Duration,
+) -> Result<f64, BenchError> {
+    let _pinned = Pinned::to(setup.our_cores());
+    Ok(tcp::fan_out(sockets, time, setup.their_cores())?)
+}
+
+/// Half round trips over bare Aeron in shared memory, in nanoseconds.
+pub(crate) fn aeron_ping_pong(setup: &Setup, time: Duration) -> Result<Histogram<u64>, BenchError> {
+    let _pinned = Pinned::to(setup.our_cores());
+    aeron::ping_pong(time, setup.their_cores())
+}

@@ -1,0 +1,73 @@
+//! Other systems at the same work, on the same machine, in turns.
+//!
+//! ```text
+//!  first core                         other cores
+//!  ┌───────────┐  TCP                 ┌────────────────────────┐
+//!  │ publisher │ ───────────────────▶ │ server                 │
+//!  ├───────────┤                      │ tapeline, nats-server, │
+//!  │ clients   │ ◀─────────────────── │ a proxy of ZeroMQ      │
+//!  └───────────┘  TCP, 100 sockets    └────────────────────────┘
+//! ```
+//!
+//! Publisher and clients are one thread of this program, which spins; the
+//! server is a process of its own. The vendor's Java provider is publisher and
+//! server in one: it has one hop less. Aeron has no server at all and is there
+//! as a floor.
+//!
+//! | the same for all | |
+//! |---|---|
+//! | update | 85 bytes: an RWF message with the published 74 bytes of payload, or as many opaque bytes |
+//! | who watches what | [`Options::items`] in turn, each watched by [`Options::watchers`] of [`Options::clients`] |
+//! | pace | even; an update that is late counts from when it was due |
+//! | clients | edge-triggered `epoll`, every message read, its order and its addressee checked, its latency taken |
+//! | sockets | `TCP_NODELAY`, buffers as the kernel sizes them |
+//! | valid | nothing lost, nothing twice, 99 % published in time, no queue left at the end |
+//!
+//! Whether a system sleeps when it has nothing to do decides what it costs and
+//! how soon it wakes; those that can do both are measured in both settings
+//! ([`Peer`]), and what they cost is compared in the sleeping one.
+
+mod aeron;
+mod error;
+mod java;
+mod measure;
+mod mounts;
+mod nats;
+mod options;
+mod ours;
+mod process;
+mod report;
+mod search;
+mod stamp;
+mod start;
+mod streams;
+mod tally;
+mod trial;
+mod way;
+mod workload;
+mod zeromq;
+
+pub use options::{Options, Peer};
+
+use crate::processor::Pinned;
+use crate::{BenchError, Output, Row};
+
+/// Measures the systems in turns and compares them.
+///
+/// A system that is not there, or cannot be measured, is told of and left out.
+///
+/// Errors: no temporary folder can be made.
+pub fn run(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
+    let work = std::env::temp_dir().join(format!("tapeline-peers-{}", std::process::id()));
+    std::fs::create_dir_all(&work)?;
+    let measured = {
+        let cores = options.affinity.as_ref().map(|affinity| affinity.ours.as_slice());
+        let _here = Pinned::to(cores);
+        measure::all(options, &work, out)
+    };
+    let _ = std::fs::remove_dir_all(&work);
+    out.table(&report::table(&measured).to_string());
+    let rows = report::rows(&measured);
+    out.table(&report::comparison(&rows).to_string());
+    Ok(rows)
+}

@@ -1,0 +1,154 @@
+//! Every aim of the project in one table.
+
+mod latencies;
+mod rates;
+mod row;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub use row::Row;
+
+use crate::clients::Reading;
+use crate::procedures::memory_bytes;
+use crate::record::{Environment, Record};
+use crate::setup::{Setup, Topology};
+use crate::{BenchError, Options, Output};
+
+/// A group of rows that are measured together.
+struct Group {
+    /// Names of its rows, for those that cannot be measured, with their aims.
+    rows: &'static [(&'static str, &'static str, &'static str)],
+    measure: fn(&Options, &mut dyn Output) -> Result<Vec<Row>, BenchError>,
+}
+
+const GROUPS: [Group; 7] = [
+    Group { rows: latencies::IN_A_THREAD, measure: latencies::in_a_thread },
+    Group { rows: latencies::OVER_IPC, measure: latencies::over_ipc },
+    Group { rows: latencies::OVER_MULTICAST, measure: latencies::over_multicast },
+    Group { rows: latencies::WITH_LOSS, measure: latencies::with_loss },
+    Group { rows: rates::ONE_CLIENT, measure: rates::one_client },
+    Group { rows: rates::FAN_OUT, measure: rates::fan_out },
+    Group { rows: MEMORY, measure: memory },
+];
+
+/// Rows of the comparison with other systems, which is a program of its own.
+const PEERS: &[(&str, &str, &str)] = &[(
+    "vendor's provider, NATS, ZeroMQ, bare Aeron",
+    "ratio",
+    "see the rows of bench/peers/run.sh --quick",
+)];
+
+/// The options of `options` with the times that make the whole a matter of
+/// minutes. Times that were set by hand are the caller's: set them afterwards.
+pub fn quick_options() -> Options {
+    Options {
+        time: Duration::from_millis(1500),
+        warm_up: Duration::from_millis(400),
+        probe: Duration::from_millis(500),
+        max_probes: 12,
+        rounds: 3,
+        ..Options::default()
+    }
+}
+
+/// Measures every row whose name has `only` in it, and reads those of the
+/// comparison with other systems from the file that it wrote. A row that
+/// cannot be measured says why.
+pub fn quick(
+    options: &Options,
+    only: Option<&str>,
+    peers: &Path,
+    out: &mut dyn Output,
+) -> Vec<Row> {
+    let is_wanted = |name: &str| only.is_none_or(|text| name.contains(text));
+    let began = Instant::now();
+    let environment = Environment::read();
+    out.result(&Record::from(environment.clone()).to_value());
+    let mut rows = Vec::new();
+    for group in GROUPS.iter().filter(|group| group.rows.iter().any(|row| is_wanted(row.0))) {
+        match (group.measure)(options, out) {
+            Ok(measured) => rows.extend(measured),
+            Err(error) => rows.extend(Row::missing(group.rows, &error.to_string())),
+        }
+    }
+    match row::read(peers) {
+        Ok(read) => rows.extend(read),
+        Err(why) => rows.extend(Row::missing(PEERS, &why)),
+    }
+    out.result(&Record::from(environment.after()).to_value());
+    rows.retain(|row| is_wanted(&row.row));
+    let seconds = began.elapsed().as_secs();
+    out.table(&format!("{}measured in {seconds} s\n", row::table(&rows)));
+    rows
+}
+
+const MEMORY: &[(&str, &str, &str)] = &[
+    ("memory of a mount with 1,000 items", "bytes", "at most 65,536"),
+    ("memory of an item in the hub", "bytes", "at most 1,024"),
+    ("memory of an item in the server", "bytes", "at most 216, its watcher included"),
+    ("memory of a further watcher", "bytes", "at most 16"),
+];
+
+/// Mounts over which the memory of one is told.
+const MEMORY_MOUNTS: usize = 50;
+
+fn memory(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
+    let options = Options { mounts: MEMORY_MOUNTS, ..options.clone() };
+    let bytes = memory_bytes(&options, out)?;
+    let figures = [
+        (bytes.mount, 65_536.0),
+        (bytes.item_in_hub, 1_024.0),
+        (bytes.item_in_server, 216.0),
+        (bytes.watcher, 16.0),
+    ];
+    let rows = MEMORY.iter().zip(figures);
+    Ok(rows.map(|(name, (bytes, most))| Row::of(name, bytes).met(bytes <= most)).collect())
+}
+
+/// A system in this topology, else as in the options.
+fn on(options: &Options, topology: Topology) -> Options {
+    let setup = Setup { topology, ..options.setup.clone() };
+    Options { setup, ..options.clone() }
+}
+
+/// A plan of one client whose reader decodes all, over the items of the
+/// options.
+fn decoding(options: &Options) -> crate::plan::Plan {
+    crate::plan::Plan::one_client(options.latency_items, Reading::Fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Silent(String);
+
+    impl Output for Silent {
+        fn table(&mut self, text: &str) {
+            self.0.push_str(text);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_says_why() {
+        let mut out = Silent::default();
+        let nowhere = Path::new("/nonexistent/peers.json");
+        let rows = quick(&quick_options(), Some("NATS"), nowhere, &mut out);
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].value, rows[0].met), (None, None));
+        assert!(rows[0].reason.as_deref().unwrap().contains("peers.json"), "{rows:?}");
+        assert!(out.0.contains("NATS") && out.0.contains("peers.json"), "{}", out.0);
+    }
+
+    #[test]
+    fn every_row_has_its_own_name() {
+        let names = GROUPS.iter().flat_map(|group| group.rows).map(|row| row.0);
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,255 @@
+//! What a run leaves behind: one JSON object a line.
+//!
+//! ```text
+//! {"bench":"environment","version":"0.1.0","command_line":["tapeline","bench",…],…}
+//! {"bench":"result","procedure":"latency","topology":"thread","rate_per_s":50000,…}
+//! ```
+//!
+//! A field that does not apply is absent, and a reader takes an absent field
+//! for its default: files of an older or newer program can be read.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use crate::environment::{Cpu, Environment, Interface, Load, Ticks};
+
+/// A line of a result file. `bench` says which.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "bench", rename_all = "snake_case")]
+pub enum Record {
+    /// What was measured.
+    Result(Box<Measurement>),
+    /// The machine it was measured on. It goes before its results; a second one
+    /// may follow them.
+    Environment(Box<Environment>),
+}
+
+impl Record {
+    /// The record as a JSON object.
+    pub fn to_value(&self) -> Value {
+        // All keys are texts and no number is refused, so that this never is null.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl From<Measurement> for Record {
+    fn from(measurement: Measurement) -> Self {
+        Self::Result(Box::new(measurement))
+    }
+}
+
+impl From<Environment> for Record {
+    fn from(environment: Environment) -> Self {
+        Self::Environment(Box::new(environment))
+    }
+}
+
+/// What was measured in one run of a procedure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Measurement {
+    /// What was done: `latency`, `throughput`, `fanout`, `floor` and so on.
+    pub procedure: String,
+    /// How source, hub, server and clients were spread over threads, processes
+    /// and hosts; for a floor, what was measured.
+    pub topology: String,
+    /// How updates were spread over time: `even`, `ticks:1000`, `bursts`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pacing: String,
+    /// Which settings hub and server had: `latency` or `throughput`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub profile: String,
+    /// Which turn of several this was, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// Updates a second that the source was to send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<u64>,
+    /// Updates a second at the source that reached clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub achieved_per_s: Option<f64>,
+    /// Items that were published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<u64>,
+    /// Client connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mounts: Option<u64>,
+    /// Clients that got each update, in the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fan_out: Option<f64>,
+    /// Bytes of an update on a client's connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_bytes: Option<u64>,
+    /// How long was measured, in seconds.
+    pub seconds: f64,
+    /// How long updates ran before that, in seconds, and were not measured.
+    pub warm_up_dropped_s: f64,
+    /// Whether the figures count. Those of a run that does not are kept for
+    /// whoever looks for its flaw, and never shown as a result.
+    pub valid: bool,
+    /// Why they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_invalid: Option<String>,
+    /// Latency from the moment at which an update was due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_schedule: Option<Distribution>,
+    /// Latency from the moment at which an update was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_send: Option<Distribution>,
+    /// What the machine needs for the same bytes without us: the half round
+    /// trip of bare TCP, measured beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Distribution>,
+    /// Updates that never came.
+    pub lost: u64,
+    /// Gaps that the backbone told of.
+    pub gaps: u64,
+    /// Updates that were merged into later ones.
+    pub conflated: u64,
+    /// Seconds on a processor in the time that was measured, by part.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpu_seconds: BTreeMap<String, f64>,
+    /// What ended a search for the highest rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<String>,
+    /// Updates a second that reached all clients together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates_out_per_s: Option<f64>,
+    /// The same of the floor: bare bytes of this size to as many sockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_out_per_s: Option<f64>,
+    /// Updates to clients for each second that hub and server were on a
+    /// processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates_per_cpu_second: Option<f64>,
+    /// Bytes of memory, by what they are for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bytes: BTreeMap<String, f64>,
+    /// The latencies from schedule: an HDR histogram of nanoseconds in the
+    /// compressed V2 form, in base64. See [`to_hdr`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdr: Option<String>,
+    /// Updates that reached clients in each second, the warm-up included.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<u64>,
+}
+
+/// What is told of latencies, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Distribution {
+    /// How many there were.
+    pub count: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Standard deviation of these, not an estimate for others.
+    pub stddev_ns: f64,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90 % are not above this.
+    pub p90_ns: u64,
+    /// 99 % are not above this.
+    pub p99_ns: u64,
+    /// 99.9 % are not above this.
+    pub p999_ns: u64,
+    /// 99.99 % are not above this.
+    pub p9999_ns: u64,
+}
+
+impl Distribution {
+    /// Sums up latencies in nanoseconds; `None` of none.
+    ///
+    /// All figures have the precision of the histogram, so with three digits
+    /// they are right to 0.1 %.
+    pub fn of(nanos: &Histogram<u64>) -> Option<Self> {
+        (!nanos.is_empty()).then(|| Self {
+            count: nanos.len(),
+            mean_ns: nanos.mean(),
+            stddev_ns: nanos.stdev(),
+            min_ns: nanos.min(),
+            max_ns: nanos.max(),
+            p50_ns: nanos.value_at_quantile(0.5),
+            p90_ns: nanos.value_at_quantile(0.9),
+            p99_ns: nanos.value_at_quantile(0.99),
+            p999_ns: nanos.value_at_quantile(0.999),
+            p9999_ns: nanos.value_at_quantile(0.9999),
+        })
+    }
+}
+
+/// A histogram as text: the compressed V2 form of HDR histogram logs, in
+/// base64. `None` of one with nothing in it.
+pub fn to_hdr(nanos: &Histogram<u64>) -> Option<String> {
+    let mut bytes = Vec::new();
+    let is_written = V2DeflateSerializer::new().serialize(nanos, &mut bytes).is_ok();
+    (is_written && !nanos.is_empty()).then(|| STANDARD.encode(bytes))
+}
+
+/// Reads what [`to_hdr`] has written; `None` of anything else.
+pub fn from_hdr(text: &str) -> Option<Histogram<u64>> {
+    let bytes = STANDARD.decode(text).ok()?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Histogram<u64> {
+        let mut nanos = Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap();
+        (1..=1000).for_each(|n| nanos.record(n * 1000).unwrap());
+        nanos
+    }
+
+    #[test]
+    fn a_result_is_one_line_that_can_be_read_again() {
+        let nanos = some();
+        let record = Record::from(Measurement {
+            procedure: "latency".to_owned(),
+            topology: "thread".to_owned(),
+            rate_per_s: Some(50_000),
+            valid: true,
+            from_schedule: Distribution::of(&nanos),
+            cpu_seconds: BTreeMap::from([("hub".to_owned(), 0.5)]),
+            hdr: to_hdr(&nanos),
+            series: vec![1, 2, 3],
+            ..Measurement::default()
+        });
+        let line = serde_json::to_string(&record).unwrap();
+        assert!(line.starts_with(r#"{"bench":"result","procedure":"latency""#), "{line}");
+        assert!(!line.contains('\n') && !line.contains("stopped_by"), "{line}");
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn what_an_older_program_did_not_write_is_as_if_it_did_not_apply() {
+        let line = r#"{"bench":"result","procedure":"latency","newer":1}"#;
+        let Record::Result(read) = serde_json::from_str(line).unwrap() else { panic!("{line}") };
+        assert_eq!(*read, Measurement { procedure: "latency".to_owned(), ..Default::default() });
+        assert!(serde_json::from_str::<Record>(r#"{"bench":"trial"}"#).is_err());
+    }
+
+    #[test]
+    fn a_histogram_comes_back_from_its_text() {
+        let nanos = some();
+        assert_eq!(from_hdr(&to_hdr(&nanos).unwrap()), Some(nanos.clone()));
+        assert_eq!(to_hdr(&Histogram::<u64>::new(3).unwrap()), None);
+        assert_eq!(from_hdr("no histogram"), None);
+        assert_eq!(from_hdr(&STANDARD.encode("no histogram")), None);
+    }
+
+    #[test]
+    fn nothing_has_no_figures() {
+        assert_eq!(Distribution::of(&Histogram::<u64>::new(3).unwrap()), None);
+    }
+}

@@ -1,0 +1,224 @@
+//! What became of a run, and whether it counts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::table::rate;
+
+/// A system that needs longer than this for what is left at the end was
+/// falling behind.
+const BEHIND: Duration = Duration::from_millis(100);
+
+/// Of the updates that are due, a source must send this share in time.
+const KEPT_SCHEDULE: f64 = 0.99;
+
+/// At low rates, this many updates to clients may be in the air at the end.
+const IN_THE_AIR: f64 = 2.0;
+
+/// What became of a run. Numbers of updates are of the whole run, warm-up
+/// included, unless they say otherwise.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Updates a second that were to be sent.
+    pub(crate) rate: u64,
+    /// Time that was measured.
+    pub(crate) time: Duration,
+    /// What came before that.
+    pub(crate) warm_up: Duration,
+    pub(crate) scheduled: u64,
+    pub(crate) sent: u64,
+    /// Updates that were to reach clients.
+    pub(crate) expected: u64,
+    pub(crate) received: u64,
+    /// Updates that reached clients in the time that was measured.
+    pub(crate) received_measured: u64,
+    /// How many clients an update is for, in the mean.
+    pub(crate) fan_out: f64,
+    pub(crate) bad: u64,
+    pub(crate) merged: u64,
+    pub(crate) gaps: u64,
+    pub(crate) cut: u64,
+    pub(crate) trouble: Option<String>,
+    pub(crate) was_slow: bool,
+    pub(crate) drained_after: Duration,
+    /// Seconds on a processor in the time that was measured, by part.
+    pub(crate) cpu_seconds: BTreeMap<String, f64>,
+    /// Nanoseconds from when an update was due, and from when it was sent.
+    pub(crate) from_schedule: Histogram<u64>,
+    pub(crate) from_send: Histogram<u64>,
+    /// Updates that reached clients in each second.
+    pub(crate) series: Vec<u64>,
+}
+
+/// Why a run does not count.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Flaw {
+    Trouble(String),
+    Lost(u64),
+    Merged(u64),
+    Gaps(u64),
+    Cut(u64),
+    Bad(u64),
+    SourceHeldBack,
+    SourceLate { percent: f64 },
+    Behind { ms: u128 },
+    NotReached { per_s: f64 },
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trouble(text) => write!(f, "trouble: {text}"),
+            Self::Lost(count) => write!(f, "{count} updates were lost"),
+            Self::Merged(count) => write!(f, "{count} updates were conflated"),
+            Self::Gaps(count) => write!(f, "{count} gaps in the backbone"),
+            Self::Cut(count) => write!(f, "{count} mounts were cut off"),
+            Self::Bad(count) => write!(f, "{count} updates came out of order or broken"),
+            Self::SourceHeldBack => {
+                f.write_str("the hub reads too slowly: the source's queue grew")
+            }
+            Self::SourceLate { percent } => {
+                write!(f, "the source sent {percent:.1} % of what was due")
+            }
+            Self::Behind { ms } => write!(f, "the last update came {ms} ms late: a queue grew"),
+            Self::NotReached { per_s } => {
+                write!(f, "the set rate was not reached: {}/s came", rate(*per_s))
+            }
+        }
+    }
+}
+
+impl Run {
+    /// Why the run does not count; `None` if it does.
+    pub(crate) fn flaw(&self) -> Option<Flaw> {
+        let kept = self.sent as f64 / self.scheduled.max(1) as f64;
+        if let Some(text) = &self.trouble {
+            return Some(Flaw::Trouble(text.clone()));
+        }
+        let flaws = [
+            (self.merged > 0, Flaw::Merged(self.merged)),
+            (self.lost() > 0, Flaw::Lost(self.lost())),
+            (self.cut > 0, Flaw::Cut(self.cut)),
+            (self.gaps > 0, Flaw::Gaps(self.gaps)),
+            (self.bad > 0 || self.received > self.expected, Flaw::Bad(self.bad)),
+            (self.was_slow, Flaw::SourceHeldBack),
+            (kept < KEPT_SCHEDULE, Flaw::SourceLate { percent: kept * 100.0 }),
+            (self.drained_after > BEHIND, Flaw::Behind { ms: self.drained_after.as_millis() }),
+            (self.is_below_rate(), Flaw::NotReached { per_s: self.achieved_per_s() }),
+        ];
+        flaws.into_iter().find(|(is_so, _)| *is_so).map(|(_, flaw)| flaw)
+    }
+
+    /// Whether less than 99 % of the set rate came; at low rates, two updates
+    /// in the air are none too few.
+    fn is_below_rate(&self) -> bool {
+        let expected = self.rate as f64 * self.fan_out * self.time.as_secs_f64();
+        (self.received_measured as f64) < (expected * KEPT_SCHEDULE).min(expected - IN_THE_AIR)
+    }
+
+    /// Updates that never came.
+    pub(crate) fn lost(&self) -> u64 {
+        self.expected.saturating_sub(self.received)
+    }
+
+    /// Updates that reached clients in a second.
+    pub(crate) fn out_per_s(&self) -> f64 {
+        self.received_measured as f64 / self.time.as_secs_f64().max(1e-9)
+    }
+
+    /// The rate at the source that this is.
+    pub(crate) fn achieved_per_s(&self) -> f64 {
+        self.out_per_s() / self.fan_out
+    }
+
+    /// Whether the system can be used for another run: all connections are
+    /// there and each item is good.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.trouble.is_none() && self.cut == 0 && self.bad == 0 && self.gaps == 0
+    }
+
+    /// Updates to clients for each second that hub and server were on a
+    /// processor; `None` if that was not measured.
+    pub(crate) fn per_cpu_second(&self) -> Option<f64> {
+        let seconds: f64 =
+            self.cpu_seconds.iter().filter(|(part, _)| !is_ours(part)).map(|(_, s)| s).sum();
+        (seconds > 0.0).then(|| self.received_measured as f64 / seconds)
+    }
+}
+
+/// The name of source and clients among the parts.
+pub(crate) const OURS: &str = "source+clients";
+
+fn is_ours(part: &str) -> bool {
+    part == OURS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Run {
+        let none = Histogram::new(3).unwrap();
+        Run {
+            rate: 1000,
+            time: Duration::from_secs(1),
+            warm_up: Duration::ZERO,
+            scheduled: 1000,
+            sent: 1000,
+            expected: 2000,
+            received: 2000,
+            received_measured: 2000,
+            fan_out: 2.0,
+            bad: 0,
+            merged: 0,
+            gaps: 0,
+            cut: 0,
+            trouble: None,
+            was_slow: false,
+            drained_after: Duration::ZERO,
+            cpu_seconds: BTreeMap::from([
+                (OURS.to_owned(), 1.0),
+                ("hub".to_owned(), 0.1),
+                ("server".to_owned(), 0.3),
+            ]),
+            from_schedule: none.clone(),
+            from_send: none,
+            series: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_counts_only_if_all_came_in_time() {
+        assert_eq!(good().flaw(), None);
+        let lost = Run { received: 1999, ..good() };
+        assert_eq!(lost.flaw(), Some(Flaw::Lost(1)));
+        let late = Run { sent: 980, expected: 980, received: 980, ..good() };
+        assert_eq!(late.flaw(), Some(Flaw::SourceLate { percent: 98.0 }));
+        let behind = Run { drained_after: Duration::from_millis(101), ..good() };
+        assert_eq!(behind.flaw(), Some(Flaw::Behind { ms: 101 }));
+        assert_eq!(Run { merged: 2, ..good() }.flaw(), Some(Flaw::Merged(2)));
+        assert_eq!(Run { was_slow: true, ..good() }.flaw(), Some(Flaw::SourceHeldBack));
+        let slow = Run { received_measured: 1979, ..good() };
+        assert_eq!(slow.flaw(), Some(Flaw::NotReached { per_s: 989.5 }));
+        assert_eq!(Run { received_measured: 1980, ..good() }.flaw(), None);
+    }
+
+    #[test]
+    fn rates_are_at_the_source_and_at_the_clients() {
+        let run = good();
+        assert!((run.out_per_s() - 2000.0).abs() < 1e-6);
+        assert!((run.achieved_per_s() - 1000.0).abs() < 1e-6);
+        let per_cpu_second = run.per_cpu_second().unwrap();
+        assert!((per_cpu_second - 5000.0).abs() < 1e-6, "{per_cpu_second}");
+    }
+
+    #[test]
+    fn a_system_that_only_was_too_slow_can_go_on() {
+        assert!(Run { merged: 5, received: 10, ..good() }.is_clean());
+        assert!(!Run { cut: 1, ..good() }.is_clean());
+        assert!(!Run { trouble: Some(String::new()), ..good() }.is_clean());
+    }
+}

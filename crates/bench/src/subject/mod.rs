@@ -1,0 +1,99 @@
+//! Hub and server, wherever they run.
+
+mod lan;
+mod node;
+mod processes;
+mod program;
+mod thread;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use crate::BenchError;
+use crate::setup::{Setup, Topology};
+use lan::Lan;
+pub(crate) use node::Node;
+use processes::Processes;
+use thread::NodeThread;
+
+/// What hub and server have done so far, as far as they tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Updates that were conflated.
+    pub(crate) merged: u64,
+    /// Mounts that were cut off.
+    pub(crate) cut: u64,
+    /// Holes in the backbone, and frames that it dropped.
+    pub(crate) gaps: u64,
+}
+
+/// Where a system is going to be. The source starts between this and
+/// [`Place::start`], since a hub is told where it is.
+pub(crate) struct Place {
+    lan: Option<Lan>,
+}
+
+impl Place {
+    /// Makes the network, if it needs one of its own, and takes the calling
+    /// thread to the hub's host.
+    pub(crate) fn prepare(setup: &Setup) -> Result<Self, BenchError> {
+        let lan = match setup.topology {
+            Topology::Namespaces => Some(Lan::new(setup.loss_percent)?),
+            _ => None,
+        };
+        if let Some(lan) = &lan {
+            lan.enter_hub()?;
+        }
+        Ok(Self { lan })
+    }
+
+    /// Starts hub and servers. The calling thread is then where the clients
+    /// are.
+    pub(crate) fn start(self, setup: &Setup, provider: SocketAddr) -> Result<Subject, BenchError> {
+        let is_process = setup.topology != Topology::Thread || setup.servers > 1;
+        Ok(match is_process {
+            false => Subject::Thread(NodeThread::start(provider, setup)?),
+            true => Subject::Processes(Processes::start(setup, provider, self.lan)?),
+        })
+    }
+}
+
+/// Hub and servers. They end when this is dropped.
+pub(crate) enum Subject {
+    Thread(NodeThread),
+    Processes(Processes),
+}
+
+impl Subject {
+    /// Where clients connect, an address for each server.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        match self {
+            Self::Thread(node) => node.addresses(),
+            Self::Processes(processes) => processes.addresses(),
+        }
+    }
+
+    /// What they tell of themselves; processes tell nothing.
+    pub(crate) fn counts(&self) -> Counts {
+        match self {
+            Self::Thread(node) => node.counts(),
+            Self::Processes(_) => Counts::default(),
+        }
+    }
+
+    /// Seconds that each part was on a processor so far.
+    pub(crate) fn cpu_seconds(&self) -> BTreeMap<String, f64> {
+        match self {
+            Self::Thread(node) => BTreeMap::from([("hub+server".to_owned(), node.cpu_seconds())]),
+            Self::Processes(processes) => processes.cpu_seconds(),
+        }
+    }
+
+    /// Bytes of memory of hub and server, if they are processes.
+    pub(crate) fn memory_bytes(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Thread(_) => None,
+            Self::Processes(processes) => processes.memory_bytes(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Hub and server in one thread of this process.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tapeline_channel::Idle;
+
+use super::{Counts, Node};
+use crate::BenchError;
+use crate::processor;
+use crate::setup::Setup;
+
+/// Counts are told once in so many turns.
+const TURNS_PER_COUNT: u32 = 64;
+
+#[derive(Debug, Default)]
+struct Shared {
+    is_over: AtomicBool,
+    merged: AtomicU64,
+    cut: AtomicU64,
+    gaps: AtomicU64,
+}
+
+impl Shared {
+    fn set(&self, counts: Counts) {
+        self.merged.store(counts.merged, Ordering::Relaxed);
+        self.cut.store(counts.cut, Ordering::Relaxed);
+        self.gaps.store(counts.gaps, Ordering::Relaxed);
+    }
+}
+
+/// A node on a thread of its own. It ends when this is dropped.
+pub(crate) struct NodeThread {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    thread_id: i32,
+    address: [SocketAddr; 1],
+}
+
+impl NodeThread {
+    pub(super) fn start(provider: SocketAddr, setup: &Setup) -> Result<Self, BenchError> {
+        let shared = Arc::new(Shared::default());
+        let (its, setup) = (Arc::clone(&shared), setup.clone());
+        let (tell, told) = mpsc::channel();
+        // The engine stays on the thread that made it.
+        let thread = std::thread::spawn(move || {
+            processor::pin(setup.their_cores());
+            match Node::start(provider, &setup) {
+                Ok(node) => {
+                    let _ = tell.send(Ok((node.address(), processor::thread_id())));
+                    run(node, setup.idle(), &its);
+                }
+                Err(error) => {
+                    let _ = tell.send(Err(error));
+                }
+            }
+        });
+        let gone = || BenchError::Node("its thread is gone".to_owned());
+        let (address, thread_id) = told.recv().map_err(|_| gone())??;
+        let address = [address.ok_or_else(gone)?];
+        Ok(Self { shared, thread: Some(thread), thread_id, address })
+    }
+
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        &self.address
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let of = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        Counts {
+            merged: of(&self.shared.merged),
+            cut: of(&self.shared.cut),
+            gaps: of(&self.shared.gaps),
+        }
+    }
+
+    pub(super) fn cpu_seconds(&self) -> f64 {
+        processor::thread_seconds(self.thread_id)
+    }
+}
+
+impl Drop for NodeThread {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(mut node: Node, mut idle: Idle, shared: &Shared) {
+    let mut turns = 0_u32;
+    while !shared.is_over.load(Ordering::Relaxed) && node.failure().is_none() {
+        let work = node.turn();
+        turns = turns.wrapping_add(1);
+        if turns.is_multiple_of(TURNS_PER_COUNT) {
+            shared.set(node.counts());
+        }
+        idle.idle(work);
+    }
+}
