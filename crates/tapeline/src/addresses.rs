@@ -13,6 +13,7 @@ use crate::failure::Failure;
 ///
 /// ```text
 /// rssl=127.0.0.1:14002
+/// ws=127.0.0.1:15000
 /// ni=127.0.0.1:14003
 /// ```
 #[derive(Default)]

@@ -8,6 +8,7 @@ use tapeline_inspect::capture::CaptureError;
 use tapeline_omm::dictionary::TextError;
 use thiserror::Error;
 
+use crate::classic::UnknownOption;
 use crate::config::Fault;
 
 /// Says something on standard error. That nobody reads it is no reason to stop.
@@ -49,6 +50,9 @@ pub(crate) enum Failure {
     /// A configuration file has faults.
     #[error("{}", lines(.0))]
     Config(Vec<Fault>),
+    /// An option that there is not.
+    #[error("{0}")]
+    Option(#[from] UnknownOption),
     /// A setting cannot be.
     #[error("{0}")]
     Setting(String),
@@ -64,6 +68,9 @@ pub(crate) enum Failure {
     /// The backbone was there and is of no use any more.
     #[error("the backbone failed: {0}; start again")]
     Backbone(String),
+    /// The latency file cannot be written.
+    #[error("cannot write the latency file {}: {error}", path.display())]
+    LatencyFile { path: PathBuf, error: io::Error },
     /// The hub cannot start.
     #[error("{0}")]
     Hub(#[from] tapeline_hub::HubError),
@@ -73,6 +80,9 @@ pub(crate) enum Failure {
     /// The source or the client cannot start.
     #[error("{0}")]
     Api(#[from] tapeline_api::ApiError),
+    /// Nothing can be measured.
+    #[error("{0}")]
+    Bench(#[from] tapeline_bench::BenchError),
     /// The data of a source cannot be used.
     #[error("{0}")]
     Feed(#[from] tapeline_feed::FeedError),
@@ -85,6 +95,9 @@ pub(crate) enum Failure {
     /// Signals cannot be caught.
     #[error("cannot catch signals: {0}")]
     Signals(io::Error),
+    /// A file cannot be written.
+    #[error("cannot write {}: {error}", path.display())]
+    Create { path: PathBuf, error: io::Error },
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
@@ -145,6 +158,12 @@ impl Failure {
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Read { path, error }
+    }
+
+    /// An error of writing a file.
+    pub(crate) fn creating(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Create { path, error }
     }
 
     /// Says on standard error what happened. That nobody reads the output any

@@ -1,6 +1,8 @@
 //! The program: subcommands around the rooms of the workspace.
 
 mod addresses;
+mod by_handle;
+mod classic;
 mod commands;
 mod config;
 mod console;
@@ -19,7 +21,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{client, config as config_command, decode, demo, node as nodes, source as sources};
+use classic::UnknownOption;
+use commands::{
+    bench, client, config as config_command, decode, demo, node as nodes, source as sources,
+};
+use failure::{Failure, warn};
 
 /// Market data distribution that speaks RSSL and RWF.
 #[derive(Parser)]
@@ -39,22 +45,28 @@ enum Command {
     Demo(demo::Args),
     Config(config_command::Args),
     Decode(decode::Args),
+    Bench(Box<bench::Args>),
 }
 
-/// Flags of several letters behind one dash, as the classic tools have them.
-const CLASSIC_FLAGS: [(&str, &str); 5] =
-    [("-il", "--il"), ("-md", "--md"), ("-tps", "--tps"), ("-UL", "--ul"), ("-tt", "--statistics")];
-
-/// Arguments with their classic flags in the form that the parser knows.
-fn modern(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
-    arguments.map(|argument| {
-        let found = CLASSIC_FLAGS.iter().find(|(classic, _)| argument == *classic);
-        found.map_or(argument, |(_, modern)| OsString::from(modern))
-    })
+/// The command line, with the options of the classic tools in their long form.
+fn arguments() -> Result<Vec<OsString>, UnknownOption> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let subcommand = arguments.get(1).and_then(|argument| argument.to_str());
+    let Some(options) = subcommand.and_then(classic::options_of) else { return Ok(arguments) };
+    let rewritten = classic::rewrite(options, arguments.drain(2..))?;
+    for warning in &rewritten.warnings {
+        warn(warning);
+    }
+    arguments.extend(rewritten.arguments);
+    Ok(arguments)
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse_from(modern(std::env::args_os())).command {
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(unknown) => return Failure::from(unknown).report(),
+    };
+    let done = match Cli::parse_from(arguments).command {
         Command::Run(args) => nodes::run(&args),
         Command::Hub(args) => nodes::hub(&args),
         Command::Server(args) => nodes::server(&args),
@@ -63,6 +75,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Config(args) => config_command::run(&args),
         Command::Decode(args) => decode::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match done {
         Ok(verdict) => verdict.into(),
@@ -81,9 +94,24 @@ mod tests {
     }
 
     #[test]
-    fn classic_flags_are_understood() {
-        let given = ["client", "-il", "A", "-md", "7"].map(OsString::from);
-        let modern: Vec<OsString> = modern(given.into_iter()).collect();
-        assert_eq!(modern, ["client", "--il", "A", "--md", "7"]);
+    fn every_classic_option_is_one_of_the_subcommand() {
+        use clap::CommandFactory;
+        let mut cli = Cli::command();
+        // Those that clap adds by itself are there only then.
+        cli.build();
+        for name in ["source", "client"] {
+            let subcommand = cli.find_subcommand(name).expect("it is there");
+            let options = classic::options_of(name).expect("it has classic options");
+            for option in options {
+                let classic::Effect::Is(long) = option.effect else { continue };
+                let long = long.trim_start_matches('-').split('=').next();
+                let known = subcommand.get_arguments().any(|argument| argument.get_long() == long);
+                assert!(known, "{name} {} is {long:?}", option.name);
+            }
+            for short in subcommand.get_arguments().filter_map(clap::Arg::get_short) {
+                let is_listed = options.iter().any(|option| option.name == format!("-{short}"));
+                assert!(is_listed, "{name} -{short} is in no table");
+            }
+        }
     }
 }

@@ -235,6 +235,14 @@ impl DataFile {
             *place = stamp.to_be_bytes();
         }
     }
+
+    /// Lets another field carry the time stamp of a stamped update.
+    pub fn patch_stamp_field(message: &mut [u8], field_id: i16) {
+        // The field's entry ends the message: its id, a byte of length, the stamp.
+        if let Some([id_0, id_1, ..]) = message.last_chunk_mut::<{ 2 + 1 + STAMP_LEN }>() {
+            [*id_0, *id_1] = field_id.to_be_bytes();
+        }
+    }
 }
 
 /// What is behind the header of a message.
@@ -273,5 +281,18 @@ mod tests {
         assert_eq!(payload(sample.update(0)).len(), 74);
         assert_eq!(payload(sample.stamped_update(1)).len(), 74 + 3 + STAMP_LEN);
         assert!(sample.image_payload().len() > 100);
+    }
+
+    #[test]
+    fn another_field_can_carry_the_stamp() {
+        let sample = DataFile::sample();
+        let mut message = sample.stamped_update(0).to_vec();
+        DataFile::patch_stamp_field(&mut message, -7);
+        DataFile::patch_stamp(&mut message, 5);
+        let msg = tapeline_rwf::Msg::decode(&message).expect("valid");
+        let fields = msg.payload().field_list().expect("fields");
+        assert!(fields.field(DEFAULT_STAMP_FIELD).expect("valid").is_none());
+        let stamp = fields.field(-7).expect("valid").expect("the stamp");
+        assert_eq!(stamp.typed(DataType::UINT).uint().expect("valid"), Some(5));
     }
 }

@@ -1,5 +1,6 @@
 //! One module for each subcommand.
 
+pub(crate) mod bench;
 pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod decode;

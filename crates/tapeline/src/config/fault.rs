@@ -39,7 +39,7 @@ impl fmt::Display for Fault {
 }
 
 /// The known name that is most like an unknown one, as the end of a sentence.
-pub(super) fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+pub(crate) fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let unknown = unknown.to_ascii_lowercase();
     let closest = known
         .into_iter()

@@ -18,7 +18,7 @@ mod tests;
 use std::fs;
 use std::path::Path;
 
-pub(crate) use fault::Fault;
+pub(crate) use fault::{Fault, nearest};
 pub(crate) use reference::reference;
 use section::Section;
 pub(crate) use sections::{

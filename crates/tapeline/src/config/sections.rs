@@ -243,6 +243,36 @@ section! {
         "listen" => listen: String = "0.0.0.0".to_owned();
         /// The port on which consumers are accepted.
         "rssl-port" => rssl_port: Port = Port::At(14002);
+        /// The port on which WebSocket consumers are accepted, with JSON
+        /// (`tr_json2`, `rssl.json.v2`) or RWF (`rssl.rwf`). The usual one is
+        /// 15000.
+        "ws-port" => ws_port: Port = Port::Off;
+        /// The port on which RSSL consumers are accepted over TLS, as of the
+        /// vendor's encrypted connections.
+        "rssl-tls-port" => rssl_tls_port: Port = Port::Off;
+        /// The port on which WebSocket consumers are accepted over TLS (`wss`).
+        "wss-port" => wss_port: Port = Port::Off;
+        /// The PEM file with the certificate that is shown over TLS, and those
+        /// that vouch for it. Read at the start.
+        "tls-certificate" => tls_certificate: Option<PathBuf> = None;
+        /// The PEM file with the private key of `tls-certificate`.
+        "tls-key" => tls_key: Option<PathBuf> = None;
+        /// Whether enumerations are written as their display text in JSON, as
+        /// the vendor's servers do; otherwise as numbers.
+        "json-expand-enums" => json_expand_enums: bool = true;
+        /// Whether a key that nothing is known of makes a JSON message an error.
+        "json-catch-unknown-keys" => json_catch_unknown_keys: bool = false;
+        /// Whether a field that the dictionary lacks makes a JSON message an
+        /// error.
+        "json-catch-unknown-fields" => json_catch_unknown_fields: bool = true;
+        /// The service of JSON requests that name none; without it, the only
+        /// one while there is just one.
+        "json-default-service" => json_default_service: Option<String> = None;
+        /// How long a JSON mount may be silent; it is pinged after a third of
+        /// it.
+        "json-ping-timeout-s" => json_ping_timeout_s: u8 = 30, in 1..=255;
+        /// Most bytes of a frame that a JSON mount may send.
+        "json-max-message-bytes" => json_max_message_bytes: usize = 61_440, in 1024..=16_777_216;
         /// Threads that share the port and the mounts; each is a server of its own
         /// towards the hub, and wants a core of its own.
         "shards" => shards: usize = 1, in 1..=64;

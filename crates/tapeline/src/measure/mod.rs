@@ -1,5 +1,7 @@
 //! What is measured: latencies, by time stamps in the data.
 
 mod latency;
+mod stamp_field;
 
-pub(crate) use latency::{Latency, age_us, now_us};
+pub(crate) use latency::{Latency, Summary, age_us, now_us};
+pub(crate) use stamp_field::stamp_field;

@@ -57,6 +57,26 @@ pub(crate) struct ServerFlags {
     #[arg(long, value_name = "PORT")]
     rssl_port: Option<Port>,
 
+    /// Where WebSocket consumers connect; 0 for any port, or `off` (server.ws-port)
+    #[arg(long, value_name = "PORT")]
+    ws_port: Option<Port>,
+
+    /// Where RSSL consumers connect over TLS (server.rssl-tls-port)
+    #[arg(long, value_name = "PORT")]
+    rssl_tls_port: Option<Port>,
+
+    /// Where WebSocket consumers connect over TLS (server.wss-port)
+    #[arg(long, value_name = "PORT")]
+    wss_port: Option<Port>,
+
+    /// The certificate for TLS, as PEM (server.tls-certificate)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+
+    /// The private key of the certificate, as PEM (server.tls-key)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+
     /// The field dictionary for consumers (server.dictionary)
     #[arg(long, value_name = "FILE", requires = "enums")]
     dictionary: Option<PathBuf>,
@@ -102,6 +122,21 @@ impl ServerFlags {
     pub(crate) fn apply(&self, settings: &mut Settings) {
         if let Some(port) = self.rssl_port {
             settings.server.rssl_port = port;
+        }
+        if let Some(port) = self.ws_port {
+            settings.server.ws_port = port;
+        }
+        if let Some(port) = self.rssl_tls_port {
+            settings.server.rssl_tls_port = port;
+        }
+        if let Some(port) = self.wss_port {
+            settings.server.wss_port = port;
+        }
+        if let Some(path) = &self.tls_certificate {
+            settings.server.tls_certificate = Some(path.clone());
+        }
+        if let Some(path) = &self.tls_key {
+            settings.server.tls_key = Some(path.clone());
         }
         if let Some(path) = &self.dictionary {
             settings.server.dictionary = Some(path.clone());

@@ -15,7 +15,7 @@ use tapeline_backbone::{AeronPort, Channels, Engine, Role};
 use tapeline_channel::{Idle, MonotonicClock};
 use tapeline_hub::Hub;
 use tapeline_rssl::Time;
-use tapeline_server::{AcceptAll, Server};
+use tapeline_server::{AcceptAll, Door, Server};
 
 use crate::addresses::Addresses;
 use crate::config::{Driver, IdleWhen, Settings};
@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::stop::Stop;
 
 /// How long a thread sleeps that found nothing to do.
-const PARK_MICROS: u32 = 50;
+pub(crate) const PARK_MICROS: u32 = 50;
 
 /// A thread that had something to do does not sleep for so long: more tends to
 /// follow.
@@ -101,6 +101,11 @@ impl Node {
         self.server.as_ref().and_then(|server| server.listening().first().copied())
     }
 
+    /// Where consumers mount in this way.
+    pub(crate) fn address_at(&self, door: Door) -> Option<SocketAddr> {
+        self.server.as_ref().and_then(|server| server.listening_at(door).first().copied())
+    }
+
     /// Where non-interactive providers mount.
     pub(crate) fn ni_address(&self) -> Option<SocketAddr> {
         self.hub.as_ref().and_then(|hub| hub.listening().first().copied())
@@ -114,7 +119,13 @@ impl Node {
     /// Says what listens where, also in the ready file.
     pub(crate) fn announce(&self, ready_file: Option<&Path>) -> Result<(), Failure> {
         let mut all = Addresses::default();
-        let addresses = [("rssl", self.rssl_address()), ("ni", self.ni_address())];
+        let addresses = [
+            ("rssl", self.rssl_address()),
+            ("rssl-tls", self.address_at(Door::RsslTls)),
+            ("ws", self.address_at(Door::WebSocket)),
+            ("wss", self.address_at(Door::WebSocketTls)),
+            ("ni", self.ni_address()),
+        ];
         for (name, address) in addresses {
             if let Some(address) = address {
                 all.add(name, address);

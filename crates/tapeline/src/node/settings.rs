@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_backbone::{Driver, EngineSettings, PortSettings, Role};
-use tapeline_channel::{ReactorConfig, SessionOptions, random_seed};
+use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
-use tapeline_server::{Limits, OutputThresholds, ServerConfig};
+use tapeline_server::{JsonConfig, Limits, OutputThresholds, ServerConfig};
 
 use crate::config::{self, CompressionKind, Port, Settings};
 use crate::dictionary;
@@ -137,13 +137,29 @@ fn endpoint(text: &str, port: u16) -> Result<Endpoint, Failure> {
 /// The server's part.
 pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure> {
     let server = &settings.server;
-    let Some(listen) = listen("[server] listen", &server.listen, server.rssl_port)? else {
+    let listen_key = "[server] listen";
+    let Some(address) = listen(listen_key, &server.listen, server.rssl_port)? else {
         let text = "[server] rssl-port is off; a server needs a port for consumers";
         return Err(Failure::Setting(text.to_owned()));
     };
+    let door =
+        |port| Ok::<_, Failure>(listen(listen_key, &server.listen, port)?.into_iter().collect());
     let config = ServerConfig {
         host_name: server.host_name.clone(),
-        listen: vec![listen],
+        listen: vec![address],
+        listen_websocket: door(server.ws_port)?,
+        listen_tls: door(server.rssl_tls_port)?,
+        listen_websocket_tls: door(server.wss_port)?,
+        tls: tls(server)?,
+        json: JsonConfig {
+            expand_enums: server.json_expand_enums,
+            catch_unknown_keys: server.json_catch_unknown_keys,
+            catch_unknown_fields: server.json_catch_unknown_fields,
+            default_service: server.json_default_service.clone(),
+            ping_timeout_s: server.json_ping_timeout_s,
+            max_message_bytes: server.json_max_message_bytes,
+            ..JsonConfig::default()
+        },
         dictionary: Arc::new(dictionary::load(
             server.dictionary.as_deref(),
             server.enums.as_deref(),
@@ -185,6 +201,18 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
     };
     config.check().map_err(|error| Failure::Setting(format!("[server] {error}")))?;
     Ok(config)
+}
+
+/// What is shown over TLS, if anything is.
+fn tls(server: &config::Server) -> Result<Option<Tls>, Failure> {
+    let failed = |text: String| Failure::Setting(format!("[server] {text}"));
+    match (&server.tls_certificate, &server.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Tls::from_files(certificate, key).map(Some).map_err(|error| failed(error.to_string()))
+        }
+        (None, None) => Ok(None),
+        _ => Err(failed("tls-certificate and tls-key go together; give both".to_owned())),
+    }
 }
 
 fn listen(key: &str, address: &str, port: Port) -> Result<Option<SocketAddr>, Failure> {
@@ -244,6 +272,8 @@ mod tests {
         assert_eq!(server.limits, expected.limits);
         assert_eq!(server.output, expected.output);
         assert_eq!(server.listen, expected.listen);
+        assert_eq!(server.listen_websocket, expected.listen_websocket);
+        assert_eq!(server.json, expected.json);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread::{self, JoinHandle};
 
+use tapeline_server::Door;
+
 use super::{Node, Roles};
 use crate::config::{Driver, Port, Settings};
 use crate::failure::Failure;
@@ -25,6 +27,15 @@ impl Shards {
             let mut own = settings.clone();
             own.server.name = format!("{}.{number}", settings.server.name);
             own.server.rssl_port = Port::At(address.map_or(0, |address| address.port()));
+            for (door, port) in [
+                (Door::RsslTls, &mut own.server.rssl_tls_port),
+                (Door::WebSocket, &mut own.server.ws_port),
+                (Door::WebSocketTls, &mut own.server.wss_port),
+            ] {
+                if let Some(address) = node.address_at(door) {
+                    *port = Port::At(address.port());
+                }
+            }
             own.backbone.driver = Driver::External;
             own.backbone.dir = Some(node.driver_directory().to_owned());
             let (stop, sender) = (stop.clone(), sender.clone());

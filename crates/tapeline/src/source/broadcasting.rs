@@ -7,23 +7,19 @@ use tapeline_api::{
 use tapeline_feed::FeedError;
 use tapeline_omm::market::Part;
 use tapeline_rssl::Time;
-use tapeline_rwf::{Domain, Msg, RefreshFlags, StreamState};
+use tapeline_rwf::{Domain, Msg, RefreshFlags};
 
-use super::Counts;
-use super::drive::{NonInteractive, Playing};
+use super::drive::{NonInteractive, refusal_of};
+use super::stamps::Stamps;
 use super::stock::Stock;
-use super::turns::{Item, Turns};
+use super::turns::{TakesTurns, Turns};
+use crate::by_handle::ByHandle;
 use crate::pace::Pace;
 
 /// The items, and what is due when.
 pub(crate) struct Broadcasting {
-    items: Vec<Item<ItemHandle>>,
-    /// The item of each handle, by its index.
-    by_handle: Vec<usize>,
-    /// All items, once they are submitted.
-    open: Vec<usize>,
-    turns: Turns,
-    counts: Counts,
+    turns: Turns<ItemHandle>,
+    by_handle: ByHandle,
     refusal: Option<String>,
 }
 
@@ -33,37 +29,25 @@ impl Broadcasting {
     pub(crate) fn new(
         (service, domain, names): (&str, Domain, &[String]),
         stock: &mut Stock,
-        (pace, stamps): (Pace, Pace),
+        (pace, stamps): (Pace, Stamps),
         submissions: &mut Submissions<'_>,
     ) -> Result<Self, ApiError> {
-        let mut broadcasting = Self {
-            items: Vec::with_capacity(names.len()),
-            by_handle: Vec::new(),
-            open: Vec::new(),
-            turns: Turns::new(pace, stamps),
-            counts: Counts::default(),
-            refusal: None,
-        };
+        let mut broadcasting =
+            Self { turns: Turns::new(pace, stamps), by_handle: ByHandle::default(), refusal: None };
         for name in names {
             let Some(template) = stock.template(domain, name) else { continue };
             let spec = PublishSpec::new(service, name.as_str()).domain(domain);
             let handle = submissions.open(&spec)?;
-            let index = handle.index();
-            if broadcasting.by_handle.len() <= index {
-                broadcasting.by_handle.resize(index + 1, usize::MAX);
-            }
-            broadcasting.by_handle[index] = broadcasting.items.len();
-            broadcasting.items.push(Item::new(template, handle));
-            broadcasting.image(index, submissions)?;
+            let item = broadcasting.turns.add(name, template, handle);
+            broadcasting.by_handle.set(handle.index(), item);
+            broadcasting.image(item, submissions)?;
         }
         Ok(broadcasting)
     }
 
     /// Sends the image of an item.
-    fn image(&mut self, index: usize, submissions: &mut Submissions<'_>) -> Result<(), ApiError> {
-        let Some(item) = self.by_handle.get(index).and_then(|item| self.items.get(*item)) else {
-            return Ok(());
-        };
+    fn image(&mut self, item: usize, submissions: &mut Submissions<'_>) -> Result<(), ApiError> {
+        let Some(item) = self.turns.get(item) else { return Ok(()) };
         for part in &item.template.image {
             let Ok(Msg::Refresh(msg)) = Msg::decode(part) else { continue };
             let is_last = msg.flags.contains(RefreshFlags::REFRESH_COMPLETE);
@@ -71,34 +55,26 @@ impl Broadcasting {
             let head = RefreshHead { state: msg.state, part, ..RefreshHead::default() };
             let _ = submissions.refresh(item.to, &head, &msg.payload)?;
         }
-        self.counts.images += 1;
+        self.turns.note_image();
         Ok(())
     }
 }
 
-impl Playing for Broadcasting {
-    fn counts(&self) -> Counts {
-        Counts {
-            open_items: self.open.len() as u64,
-            rate: self.turns.pace().rate(),
-            updates: self.turns.updates,
-            missed: self.turns.pace().missed(),
-            ..self.counts
-        }
+impl TakesTurns for Broadcasting {
+    type To = ItemHandle;
+
+    fn turns(&self) -> &Turns<Self::To> {
+        &self.turns
     }
 
-    fn set_rate(&mut self, now: Time, rate: u64) {
-        self.turns.set_rate(now, rate);
-    }
-
-    fn next(&self) -> Option<Time> {
-        if self.open.is_empty() { None } else { self.turns.pace().next() }
+    fn turns_mut(&mut self) -> &mut Turns<Self::To> {
+        &mut self.turns
     }
 }
 
 impl NonInteractive for Broadcasting {
     fn send_due(&mut self, now: Time, submissions: &mut Submissions<'_>) -> Result<u64, FeedError> {
-        Ok(self.turns.send_due(now, &mut self.items, &self.open, |handle, message| {
+        Ok(self.turns.send_due(now, |handle, message| {
             // A hub that does not take it gets a new image later.
             let _ = submissions.send(*handle, message);
         }))
@@ -112,14 +88,13 @@ impl NonInteractive for Broadcasting {
 impl PublisherHandler for Broadcasting {
     fn event(&mut self, event: PublisherEvent<'_>, submissions: &mut Submissions<'_>) {
         match event {
-            PublisherEvent::Ready => self.open = (0..self.items.len()).collect(),
-            PublisherEvent::Down { .. } => self.open.clear(),
-            PublisherEvent::Login { state, .. } if state.stream == StreamState::CLOSED => {
-                let text = String::from_utf8_lossy(state.text);
-                self.refusal = Some(format!("{text} ({})", state.code));
-            }
+            PublisherEvent::Ready => self.turns.open_all(),
+            PublisherEvent::Down { .. } => self.turns.close_all(),
+            PublisherEvent::Login { state, .. } => self.refusal = refusal_of(&state),
             PublisherEvent::RefreshWanted { item } => {
-                let _ = self.image(item.index(), submissions);
+                if let Some(item) = self.by_handle.get(item.index()) {
+                    let _ = self.image(item, submissions);
+                }
             }
             _ => {}
         }

@@ -9,22 +9,33 @@ use std::thread;
 pub(crate) enum Order {
     /// `ur N`: so many updates a second.
     Rate(u64),
+    /// `ul N`: so many of them carry the time.
+    StampRate(u64),
+    /// `help`: say what can be typed.
+    Help,
+    /// `quit`: end.
+    Quit,
     /// What is none.
     Unknown(String),
 }
 
 impl Order {
+    /// What can be typed.
+    pub(crate) const HELP: &str = "type `ur RATE` for so many updates a second, `ul RATE` for so \
+                                   many of them with the time, `quit` to end";
+
     /// Reads a line; `None` for an empty one.
     fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        match words.as_slice() {
-            [] => None,
-            ["ur", rate] => match rate.parse() {
-                Ok(rate) => Some(Self::Rate(rate)),
-                Err(_) => Some(Self::Unknown(line.to_owned())),
-            },
-            _ => Some(Self::Unknown(line.to_owned())),
-        }
+        let order = match words.as_slice() {
+            [] => return None,
+            ["ur", rate] => rate.parse().ok().map(Self::Rate),
+            ["ul", rate] => rate.parse().ok().map(Self::StampRate),
+            ["help" | "?"] => Some(Self::Help),
+            ["quit" | "exit" | "q"] => Some(Self::Quit),
+            _ => None,
+        };
+        Some(order.unwrap_or_else(|| Self::Unknown(line.trim().to_owned())))
     }
 }
 
@@ -61,8 +72,11 @@ mod tests {
     #[test]
     fn lines_become_orders() {
         assert_eq!(Order::parse("ur 500"), Some(Order::Rate(500)));
+        assert_eq!(Order::parse(" ul  20 "), Some(Order::StampRate(20)));
+        assert_eq!(Order::parse("?"), Some(Order::Help));
+        assert_eq!(Order::parse("quit"), Some(Order::Quit));
         assert_eq!(Order::parse("  "), None);
-        for line in ["ur", "ur x", "ur -1", "stop"] {
+        for line in ["ur", "ur x", "ur -1", "ur 1 2", "stop"] {
             assert_eq!(Order::parse(line), Some(Order::Unknown(line.to_owned())));
         }
     }

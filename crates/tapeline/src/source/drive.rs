@@ -8,6 +8,7 @@ use tapeline_api::{
 use tapeline_channel::MonotonicClock;
 use tapeline_feed::FeedError;
 use tapeline_rssl::Time;
+use tapeline_rwf::{State, StreamState};
 
 use super::Counts;
 
@@ -24,6 +25,11 @@ pub(crate) trait Playing {
     fn counts(&self) -> Counts;
     /// Changes the rate.
     fn set_rate(&mut self, now: Time, rate: u64);
+    /// Changes how many updates a second carry the time. Returns false if none
+    /// can.
+    fn set_stamp_rate(&mut self, _now: Time, _rate: u64) -> bool {
+        false
+    }
     /// When something is due next.
     fn next(&self) -> Option<Time>;
 }
@@ -40,6 +46,12 @@ pub(crate) trait NonInteractive: Playing + PublisherHandler {
     fn send_due(&mut self, now: Time, submissions: &mut Submissions<'_>) -> Result<u64, FeedError>;
     /// Why the hub does not want this provider, if it does not.
     fn refusal(&self) -> Option<&str>;
+}
+
+/// Why the hub does not want this provider, if that is the state of its login.
+pub(super) fn refusal_of(state: &State<'_>) -> Option<String> {
+    let text = String::from_utf8_lossy(state.text);
+    (state.stream == StreamState::CLOSED).then(|| format!("{text} ({})", state.code))
 }
 
 /// One turn of a provider. Returns how much there was to do.

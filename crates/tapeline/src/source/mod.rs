@@ -13,6 +13,7 @@ mod rebroadcasting;
 mod replay;
 mod replaying;
 mod sample;
+mod stamps;
 mod stock;
 mod turns;
 
@@ -23,6 +24,7 @@ pub(crate) use publishing::Publishing;
 pub(crate) use rebroadcasting::Rebroadcasting;
 pub(crate) use replay::{Replay, Speed};
 pub(crate) use replaying::Replaying;
+pub(crate) use stamps::Stamps;
 pub(crate) use stock::Stock;
 
 /// What a source has done, and how it is.
@@ -32,10 +34,14 @@ pub(crate) struct Counts {
     pub(crate) open_items: u64,
     /// Updates a second that are wanted.
     pub(crate) rate: u64,
+    /// Updates a second of those that are to carry the time.
+    pub(crate) stamp_rate: u64,
     /// Images sent since the start.
     pub(crate) images: u64,
     /// Updates sent since the start.
     pub(crate) updates: u64,
+    /// Those of them that carry the time.
+    pub(crate) stamped: u64,
     /// Posts since the start.
     pub(crate) posts: u64,
     /// Bursts that came so late that the next one was due as well.

@@ -8,46 +8,30 @@ use tapeline_feed::FeedError;
 use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, StateCode};
 
-use super::Counts;
-use super::drive::{Interactive, Playing};
+use super::drive::Interactive;
+use super::stamps::Stamps;
 use super::stock::Stock;
-use super::turns::{Item, Turns};
+use super::turns::{TakesTurns, Turns};
+use crate::by_handle::ByHandle;
 use crate::pace::Pace;
-
-/// Who has an item open, and its place among the open ones.
-#[derive(Default)]
-struct Audience {
-    streams: Vec<StreamHandle>,
-    place: usize,
-}
 
 /// The open items, and what is due when.
 pub(crate) struct Publishing {
     stock: Stock,
-    items: Vec<Item<Audience>>,
+    /// The items, each with the streams that have it open.
+    turns: Turns<Vec<StreamHandle>>,
     by_key: HashMap<(Domain, String), usize>,
-    /// The item of each stream, by the index of its handle.
-    by_stream: Vec<usize>,
-    /// Items with at least one stream.
-    open: Vec<usize>,
-    turns: Turns,
-    counts: Counts,
+    by_stream: ByHandle,
 }
-
-/// Instead of an item, where there is none.
-const NONE: usize = usize::MAX;
 
 impl Publishing {
     /// A source with a pace of updates, of which so many carry the time.
-    pub(crate) fn new(stock: Stock, pace: Pace, stamps: Pace) -> Self {
+    pub(crate) fn new(stock: Stock, (pace, stamps): (Pace, Stamps)) -> Self {
         Self {
             stock,
-            items: Vec::new(),
-            by_key: HashMap::new(),
-            by_stream: Vec::new(),
-            open: Vec::new(),
             turns: Turns::new(pace, stamps),
-            counts: Counts::default(),
+            by_key: HashMap::new(),
+            by_stream: ByHandle::default(),
         }
     }
 
@@ -74,10 +58,11 @@ impl Publishing {
         stream: StreamHandle,
         responses: &mut Responses<'_>,
     ) -> Result<(), ApiError> {
-        for part in &self.items[item].template.image {
+        let Some(item) = self.turns.get(item) else { return Ok(()) };
+        for part in &item.template.image {
             let _ = responses.send(stream, part)?;
         }
-        self.counts.images += 1;
+        self.turns.note_image();
         Ok(())
     }
 
@@ -88,66 +73,45 @@ impl Publishing {
             return Some(*item);
         }
         let template = self.stock.template(domain, name)?;
-        let item = self.items.len();
-        self.items.push(Item::new(template, Audience::default()));
+        let item = self.turns.add(name, template, Vec::new());
         self.by_key.insert(key, item);
         Some(item)
     }
 
-    fn add(&mut self, item: usize, stream: StreamHandle) {
-        let index = stream.index();
-        if self.by_stream.len() <= index {
-            self.by_stream.resize(index + 1, NONE);
-        }
-        self.by_stream[index] = item;
-        let audience = &mut self.items[item].to;
-        if audience.streams.is_empty() {
-            audience.place = self.open.len();
-            self.open.push(item);
-        }
-        audience.streams.push(stream);
+    fn add(&mut self, number: usize, stream: StreamHandle) {
+        let Some(item) = self.turns.get_mut(number) else { return };
+        item.to.push(stream);
+        self.by_stream.set(stream.index(), number);
+        self.turns.open(number);
     }
 
     fn remove(&mut self, stream: StreamHandle) {
-        let Some(place) = self.by_stream.get_mut(stream.index()) else { return };
-        let item = std::mem::replace(place, NONE);
-        let Some(audience) = self.items.get_mut(item).map(|item| &mut item.to) else { return };
-        audience.streams.retain(|other| *other != stream);
-        if audience.streams.is_empty() {
-            let place = audience.place;
-            self.open.swap_remove(place);
-            if let Some(moved) = self.open.get(place) {
-                self.items[*moved].to.place = place;
-            }
+        let Some(number) = self.by_stream.take(stream.index()) else { return };
+        let Some(item) = self.turns.get_mut(number) else { return };
+        item.to.retain(|other| *other != stream);
+        if item.to.is_empty() {
+            self.turns.close(number);
         }
     }
 }
 
-impl Playing for Publishing {
-    fn counts(&self) -> Counts {
-        Counts {
-            open_items: self.open.len() as u64,
-            rate: self.turns.pace().rate(),
-            updates: self.turns.updates,
-            missed: self.turns.pace().missed(),
-            ..self.counts
-        }
+impl TakesTurns for Publishing {
+    type To = Vec<StreamHandle>;
+
+    fn turns(&self) -> &Turns<Self::To> {
+        &self.turns
     }
 
-    fn set_rate(&mut self, now: Time, rate: u64) {
-        self.turns.set_rate(now, rate);
-    }
-
-    fn next(&self) -> Option<Time> {
-        if self.open.is_empty() { None } else { self.turns.pace().next() }
+    fn turns_mut(&mut self) -> &mut Turns<Self::To> {
+        &mut self.turns
     }
 }
 
 impl Interactive for Publishing {
     fn send_due(&mut self, now: Time, responses: &mut Responses<'_>) -> Result<u64, FeedError> {
-        Ok(self.turns.send_due(now, &mut self.items, &self.open, |audience, message| {
+        Ok(self.turns.send_due(now, |streams, message| {
             // Who does not take it is cut off, which comes as an event.
-            let _ = responses.update_all(&audience.streams, message);
+            let _ = responses.update_all(streams, message);
         }))
     }
 }
@@ -163,14 +127,13 @@ impl ProviderHandler for Publishing {
                 let _ = self.request(stream, request, responses);
             }
             ProviderEvent::Reissue { stream, wants_image: true, .. } => {
-                let item = self.by_stream.get(stream.index()).copied().unwrap_or(NONE);
-                if item < self.items.len() {
+                if let Some(item) = self.by_stream.get(stream.index()) {
                     let _ = self.image(item, stream, responses);
                 }
             }
             ProviderEvent::Close { stream } => self.remove(stream),
             ProviderEvent::Post { receipt, .. } => {
-                self.counts.posts += 1;
+                self.turns.note_post();
                 let _ = responses.ack(receipt);
             }
             _ => {}

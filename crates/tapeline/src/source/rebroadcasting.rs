@@ -8,10 +8,10 @@ use tapeline_api::{
 };
 use tapeline_feed::{FeedError, UpdateKind};
 use tapeline_rssl::Time;
-use tapeline_rwf::{Domain, Encoded, Msg, StreamState};
+use tapeline_rwf::{Domain, Encoded, Msg};
 
 use super::Counts;
-use super::drive::{NonInteractive, Playing};
+use super::drive::{NonInteractive, Playing, refusal_of};
 use super::replay::{Replay, Sent};
 
 /// The items, by their name.
@@ -150,10 +150,7 @@ impl PublisherHandler for Rebroadcasting {
         match event {
             PublisherEvent::Ready => self.is_up = true,
             PublisherEvent::Down { .. } => self.is_up = false,
-            PublisherEvent::Login { state, .. } if state.stream == StreamState::CLOSED => {
-                let text = String::from_utf8_lossy(state.text);
-                self.refusal = Some(format!("{text} ({})", state.code));
-            }
+            PublisherEvent::Login { state, .. } => self.refusal = refusal_of(&state),
             PublisherEvent::RefreshWanted { item } => {
                 let key = self.handles.iter().find_map(|(name, handles)| {
                     let (domain, _) = handles.iter().find(|(_, handle)| *handle == item)?;

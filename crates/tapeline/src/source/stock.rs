@@ -55,19 +55,31 @@ impl Stock {
         Self::new(sample::templates(), common)
     }
 
-    /// The content of a data file, for items of any name.
-    pub(crate) fn file(file: &DataFile) -> Self {
+    /// The content of a data file, for items of any name; `name` is that of the
+    /// file's own item.
+    pub(crate) fn file(file: &DataFile, name: Option<String>) -> Self {
         let update = |number| UpdateTemplate {
             plain: file.update(number).to_vec(),
             stamped: file.stamped_update(number).to_vec(),
         };
         let template = Template {
-            name: FILE_ITEM.to_owned(),
+            name: name.unwrap_or_else(|| FILE_ITEM.to_owned()),
             domain: file.domain(),
             image: vec![file.image().to_vec()],
             updates: (0..file.update_count()).map(update).collect(),
         };
         Self::new(vec![template], None)
+    }
+
+    /// Lets this field carry the time stamps.
+    #[must_use]
+    pub(crate) fn stamping(mut self, field_id: i16) -> Self {
+        for template in &mut self.templates {
+            for update in &mut Arc::make_mut(template).updates {
+                DataFile::patch_stamp_field(&mut update.stamped, field_id);
+            }
+        }
+        self
     }
 
     /// The template for an item; `None` if nothing of the domain is there.
@@ -102,6 +114,7 @@ impl Stock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tapeline_rwf::Msg;
 
     fn template(name: &str, domain: Domain) -> Template {
         Template { name: name.to_owned(), domain, image: Vec::new(), updates: Vec::new() }
@@ -109,10 +122,27 @@ mod tests {
 
     #[test]
     fn a_data_file_is_the_template_of_every_name() {
-        let mut stock = Stock::file(&DataFile::sample());
+        let mut stock = Stock::file(&DataFile::sample(), None);
         assert_eq!(stock.domains(), [Domain::MARKET_PRICE]);
         let template = stock.template(Domain::MARKET_PRICE, "ANY.X").expect("a template");
-        assert_eq!(template.updates.len(), 1);
+        assert_eq!((template.updates.len(), template.name.as_str()), (1, FILE_ITEM));
+        let stock = Stock::file(&DataFile::sample(), Some("OWN.X".to_owned()));
+        assert_eq!(stock.names(Domain::MARKET_PRICE), ["OWN.X"]);
+    }
+
+    #[test]
+    fn any_field_may_carry_the_stamps() {
+        let mut stock = Stock::sample(None).stamping(3903);
+        let template = stock.template(Domain::MARKET_PRICE, "XXA=").expect("a template");
+        for update in &template.updates {
+            let fields = |message| Msg::decode(message).expect("valid").payload().field_list();
+            let ids = |message| -> Vec<i16> {
+                let list = fields(message).expect("fields");
+                list.iter().map(|entry| entry.expect("valid").field_id).collect()
+            };
+            assert_eq!(ids(&update.stamped).last(), Some(&3903));
+            assert!(!ids(&update.plain).contains(&3903));
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The program, run as users run it.
 
+mod bench;
 mod config;
 mod path;
 mod process;

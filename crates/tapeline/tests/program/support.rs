@@ -28,7 +28,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn of(output: &Output) -> Self {
+    pub(crate) fn of(output: &Output) -> Self {
         Self {
             status: output.status.code(),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),

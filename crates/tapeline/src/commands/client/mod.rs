@@ -1,6 +1,10 @@
 //! `tapeline client`: the test consumer.
 
+mod decoding;
 mod items;
+mod latency_file;
+mod measuring;
+mod opening;
 mod output;
 mod statistics;
 mod watch;
@@ -10,15 +14,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ArgAction;
 use tapeline_api::{Consumer, ConsumerConfig, DictionarySource, Login, Server};
+use tapeline_omm::Secret;
+use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
 
+use crate::classic;
 use crate::config::Log;
 use crate::console::palette;
 use crate::dictionary;
 use crate::failure::{Failure, Verdict};
+use crate::measure::stamp_field;
 use crate::stop::Stop;
+use decoding::Depth;
 pub(super) use items::item_names;
+use latency_file::LatencyFile;
+use measuring::Measuring;
 pub(super) use output::value_text;
 use output::{Form, Output};
 use watch::Watch;
@@ -28,10 +40,14 @@ const TURN: Duration = Duration::from_millis(50);
 
 /// Open items at a server and show what comes, or how much of it
 ///
+/// Shows the data, unless it is to measure: with --statistics, --interval or
+/// --latency-file it shows rates and latencies, each interval and at the end.
+///
 /// Exit status: 0 if every item got an image (and, with --exit-after-image, as
 /// soon as it did), 1 if an item was refused or got none, 2 if the command
 /// could not be carried out, as when the login was refused.
 #[derive(clap::Args)]
+#[command(disable_help_flag = true, after_help = classic::help(&classic::CLIENT))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Names of items
@@ -39,27 +55,41 @@ pub(crate) struct Args {
 
     /// A server, repeatable; the next one is tried when one fails
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:14002")]
+    #[arg(conflicts_with_all = ["host", "port"])]
     server: Vec<Server>,
+
+    /// Host of the server, in place of --server [default: 127.0.0.1]
+    #[arg(short = 'h', long, value_name = "HOST")]
+    host: Option<String>,
+
+    /// Port of the server, in place of --server [default: 14002]
+    #[arg(short = 'p', long, value_name = "PORT")]
+    port: Option<u16>,
 
     /// The service; without it, the first one of the directory
     #[arg(short = 'S', long, value_name = "NAME")]
     service: Option<String>,
 
-    /// A file with names of items, one a line
+    /// A file with names of items, one a line; or in XML, as 350k.xml
     #[arg(short = 'f', long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Names of items, separated by commas (also -il)
+    /// Names of items, separated by commas
     #[arg(long = "il", value_name = "NAMES", value_delimiter = ',')]
     item_list: Vec<String>,
 
-    #[arg(help = "Domain by number or name, as 6 or MARKET_PRICE (also -md)")]
+    #[arg(help = "Domain by number or name, as 6 or MARKET_PRICE")]
     #[arg(long = "md", value_name = "DOMAIN", value_parser = domain, default_value = "6")]
     domain: Domain,
 
     /// Only these fields, by number
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     fields: Vec<i16>,
+
+    /// Requests that may be without an answer at one time [default: what the
+    /// service allows]
+    #[arg(short = 'o', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    open_window: Option<u32>,
 
     /// Images without updates
     #[arg(long)]
@@ -69,9 +99,36 @@ pub(crate) struct Args {
     #[arg(short = 'u', long, value_name = "NAME", default_value = "tapeline")]
     user: String,
 
-    /// Show rates and latencies every second instead of the data
+    /// The user's password
+    #[arg(long, value_name = "TEXT")]
+    password: Option<String>,
+
+    /// Measure: show rates and latencies instead of the data
     #[arg(long)]
     statistics: bool,
+
+    /// Measure, with a line of statistics every so many seconds; 0 for the last
+    /// table alone [default: 1]
+    #[arg(short = 'I', long, value_name = "SECONDS")]
+    interval: Option<u64>,
+
+    /// Measure, and write each latency into this file, in microseconds, one a
+    /// line; if its name ends in .csv, with a head, the moment and the item
+    #[arg(long, value_name = "FILE")]
+    latency_file: Option<PathBuf>,
+
+    /// The field that says when an update was made, by number or acronym
+    #[arg(long, value_name = "FIELD", default_value = "3902")]
+    stamp_field: String,
+
+    /// How much of each update is decoded while measuring: 0 its header, 1 up
+    /// to the time stamp, 2 all fields without their values, 3 all values
+    #[arg(short = 'd', long, value_name = "N", default_value = "1", value_parser = decoding::depth)]
+    decode: Depth,
+
+    /// Show the data while measuring
+    #[arg(short = 'X', long)]
+    show_data: bool,
 
     /// Write one JSON object a line
     #[arg(long)]
@@ -100,6 +157,57 @@ pub(crate) struct Args {
     /// What to log, as `debug` or `api=debug`
     #[arg(long, value_name = "LEVELS", default_value = "warn")]
     log: String,
+
+    // -h is the host.
+    /// Print help
+    #[arg(long, action = ArgAction::HelpLong)]
+    help: Option<bool>,
+}
+
+impl Args {
+    /// Whether rates and latencies are wanted.
+    fn is_measuring(&self) -> bool {
+        self.statistics || self.interval.is_some() || self.latency_file.is_some()
+    }
+
+    /// How often statistics are shown; `None` for only at the end.
+    fn interval(&self) -> Option<Duration> {
+        let seconds = self.interval.unwrap_or(1);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    fn servers(&self) -> Vec<Server> {
+        match (&self.host, self.port) {
+            (None, None) => self.server.clone(),
+            (host, port) => {
+                let host = host.as_deref().unwrap_or("127.0.0.1");
+                vec![Server::new(host, port.unwrap_or(14002))]
+            }
+        }
+    }
+
+    fn login(&self) -> Login {
+        let mut login = Login::new(self.user.as_str());
+        login.attributes.password = self.password.as_deref().map(Secret::from);
+        login
+    }
+
+    /// The dictionary that was given, if one was.
+    fn dictionary(&self) -> Result<Option<Arc<FieldDictionary>>, Failure> {
+        let (fields, enums) = (self.dictionary.as_deref(), self.enums.as_deref());
+        let is_given = fields.is_some();
+        is_given.then(|| dictionary::load(fields, enums).map(Arc::new)).transpose()
+    }
+
+    fn stamp_field(&self, dictionary: Option<&FieldDictionary>) -> Result<i16, Failure> {
+        let name = self.stamp_field.as_str();
+        let dictionary = dictionary.unwrap_or(FieldDictionary::builtin());
+        stamp_field(name, dictionary)?.ok_or_else(|| {
+            let text =
+                format!("`{name}` is no field; give its number, or an acronym that is known");
+            Failure::Setting(text)
+        })
+    }
 }
 
 /// A domain by number or name.
@@ -112,25 +220,28 @@ pub(crate) fn domain(text: &str) -> Result<Domain, String> {
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     crate::log::start(&Log::default(), Some(&args.log))?;
-    let names = item_names(&args.items, &args.item_list, args.file.as_deref())?;
+    let names = item_names(args.domain, &args.items, &args.item_list, args.file.as_deref())?;
     let stop = Stop::on_signals(args.seconds.map(Duration::from_secs)).map_err(Failure::Signals)?;
-    let mut config = ConsumerConfig::new(args.server.clone(), Login::new(args.user.as_str()));
-    config.dictionary = match &args.dictionary {
-        Some(_) => DictionarySource::Given(Arc::new(dictionary::load(
-            args.dictionary.as_deref(),
-            args.enums.as_deref(),
-        )?)),
+    let dictionary = args.dictionary()?;
+    let stamp_field = args.stamp_field(dictionary.as_deref())?;
+    let latency_file = args.latency_file.as_deref().map(LatencyFile::create).transpose()?;
+    let mut config = ConsumerConfig::new(args.servers(), args.login());
+    config.dictionary = match dictionary {
+        Some(dictionary) => DictionarySource::Given(dictionary),
         None => DictionarySource::Download,
     };
     config.max_items = config.max_items.max(names.len() + 1);
     let mut out = BufWriter::new(io::stdout().lock());
-    let form = Form { palette: palette(), is_json: args.json, is_statistics: args.statistics };
+    let shows_data = args.show_data || !args.is_measuring();
+    let form = Form { palette: palette(), is_json: args.json, shows_data };
     let output = Output::new(&mut out, form);
-    let mut watch = Watch::new(args, names, output);
+    let measuring = args.is_measuring().then(|| Measuring::new(args, stamp_field, latency_file));
+    let mut watch = Watch::new(args, names, measuring, output);
     let mut consumer = Consumer::new(config)?;
     while !stop.is_asked() && !watch.is_done() {
         let wait = watch.next_tick().min(TURN);
         consumer.poll(Some(wait), &mut watch);
+        consumer.with(|requests| watch.open(requests));
         watch.turn()?;
     }
     consumer.with(|requests| {
@@ -138,4 +249,62 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     });
     consumer.poll(Some(Duration::ZERO), &mut watch);
     watch.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Client {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(options: &[&str]) -> Args {
+        let words = std::iter::once("client").chain(options.iter().copied());
+        Client::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).args
+    }
+
+    fn servers(options: &[&str]) -> Vec<String> {
+        args(options).servers().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn host_and_port_each_stand_in_for_the_server() {
+        assert_eq!(servers(&[]), ["127.0.0.1:14002"]);
+        assert_eq!(servers(&["--host", "mds1"]), ["mds1:14002"]);
+        assert_eq!(servers(&["--port", "5"]), ["127.0.0.1:5"]);
+        assert_eq!(servers(&["--server", "a:1", "--server", "b:2"]), ["a:1", "b:2"]);
+        let both = Client::try_parse_from(["client", "--server", "a:1", "--host", "b"]);
+        assert!(both.is_err(), "which one would count?");
+    }
+
+    #[test]
+    fn user_and_password_are_those_of_the_login() {
+        let login = args(&["--user", "rmrds", "--password", "x"]).login();
+        assert_eq!(login.user.to_string(), "rmrds");
+        assert_eq!(login.attributes.password, Some(Secret::from("x")));
+        assert_eq!(args(&[]).login().attributes.password, None);
+    }
+
+    #[test]
+    fn what_only_measuring_needs_makes_it_measure() {
+        assert!(!args(&["--show-data", "--decode=3"]).is_measuring());
+        for option in ["--statistics", "--interval=5", "--latency-file=x"] {
+            assert!(args(&[option]).is_measuring(), "{option}");
+        }
+        assert_eq!(args(&["--interval=5"]).interval(), Some(Duration::from_secs(5)));
+        assert_eq!(args(&["--statistics"]).interval(), Some(Duration::from_secs(1)));
+        assert_eq!(args(&["--interval=0"]).interval(), None);
+    }
+
+    #[test]
+    fn a_stamp_field_that_is_none_is_told() {
+        let failure = args(&["--stamp-field", "RTRSY.O"]).stamp_field(None).expect_err("no field");
+        let text = "`RTRSY.O` is no field; give its number, or an acronym that is known";
+        assert_eq!(failure.to_string(), text);
+    }
 }

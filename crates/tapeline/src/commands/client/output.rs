@@ -12,8 +12,8 @@ use tapeline_rwf::{DataType, Encoded, FieldList, Primitive, State, rmtes};
 pub(super) struct Form {
     pub(super) palette: Palette,
     pub(super) is_json: bool,
-    /// Counts instead of data.
-    pub(super) is_statistics: bool,
+    /// Events, and not counts alone.
+    pub(super) shows_data: bool,
 }
 
 /// Where events go.
@@ -45,9 +45,9 @@ impl<'o> Output<'o> {
         self.form
     }
 
-    /// Shows an event, unless only counts are wanted.
+    /// Shows an event, if events are wanted.
     pub(super) fn show(&mut self, shown: &Shown<'_>, dictionary: &FieldDictionary) {
-        if self.form.is_statistics {
+        if !self.form.shows_data {
             return;
         }
         self.text.clear();

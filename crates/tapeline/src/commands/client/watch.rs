@@ -1,6 +1,5 @@
 //! What a client does with its items.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +8,12 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{State, StreamState};
 
 use super::Args;
+use super::measuring::Measuring;
+use super::opening::Opening;
 use super::output::{Output, Shown};
-use super::statistics::Statistics;
+use super::statistics::Images;
+use crate::by_handle::ByHandle;
 use crate::failure::{Failure, Verdict, warn};
-use crate::measure::age_us;
 
 /// How far an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ enum Progress {
 struct Item {
     name: String,
     progress: Progress,
+    /// Whether anything came for it.
+    is_answered: bool,
 }
 
 /// The items of a client, and what came for them.
@@ -35,9 +38,8 @@ pub(super) struct Watch<'a, 'o> {
     args: &'a Args,
     service: String,
     items: Vec<Item>,
-    /// Which item a handle is, by its index.
-    by_handle: Vec<usize>,
-    is_opened: bool,
+    by_handle: ByHandle,
+    opening: Opening,
     images: usize,
     refused: usize,
     /// Items that are not to come any more.
@@ -45,60 +47,73 @@ pub(super) struct Watch<'a, 'o> {
     updates: u64,
     login_refused: Option<String>,
     dictionary: Arc<FieldDictionary>,
-    statistics: Statistics,
+    measuring: Option<Measuring>,
     output: Output<'o>,
 }
 
 impl<'a, 'o> Watch<'a, 'o> {
-    pub(super) fn new(args: &'a Args, names: Vec<String>, output: Output<'o>) -> Self {
-        let item = |name| Item { name, progress: Progress::Requested };
+    pub(super) fn new(
+        args: &'a Args,
+        names: Vec<String>,
+        measuring: Option<Measuring>,
+        output: Output<'o>,
+    ) -> Self {
+        let window = args.open_window.map_or(usize::MAX, |window| window as usize);
+        let opening = Opening::new(names.len(), window);
+        let item = |name| Item { name, progress: Progress::Requested, is_answered: false };
         Self {
             args,
             service: args.service.clone().unwrap_or_default(),
             items: names.into_iter().map(item).collect(),
-            by_handle: Vec::new(),
-            is_opened: false,
+            by_handle: ByHandle::default(),
+            opening,
             images: 0,
             refused: 0,
             over: 0,
             updates: 0,
             login_refused: None,
             dictionary: Arc::new(FieldDictionary::builtin().clone()),
-            statistics: Statistics::new(),
+            measuring,
             output,
         }
     }
 
     /// Whether there is nothing more to wait for.
     pub(super) fn is_done(&self) -> bool {
-        let is_answered = self.images + self.refused == self.items.len();
         self.login_refused.is_some()
             || self.args.updates.is_some_and(|wanted| self.updates >= wanted)
             || self.over == self.items.len()
-            || (self.args.exit_after_image && is_answered)
+            || (self.args.exit_after_image && self.images().are_answered())
+    }
+
+    fn images(&self) -> Images {
+        Images { complete: self.images, refused: self.refused, wanted: self.items.len() }
     }
 
     /// How long until counts are to be shown.
     pub(super) fn next_tick(&self) -> Duration {
-        match self.args.statistics {
-            true => self.statistics.next_tick(),
-            false => Duration::MAX,
-        }
+        self.measuring.as_ref().map_or(Duration::MAX, Measuring::next_tick)
     }
 
     /// The end of a turn: what was gathered is shown.
-    pub(super) fn turn(&mut self) -> io::Result<()> {
-        if self.args.statistics {
-            let is_json = self.output.form().is_json;
-            for line in self.statistics.lines(self.images, self.items.len(), is_json) {
+    pub(super) fn turn(&mut self) -> Result<(), Failure> {
+        let images = self.images();
+        if let Some(measuring) = &mut self.measuring {
+            for line in measuring.turn(images)? {
                 self.output.line(&line);
             }
         }
-        self.output.flush()
+        Ok(self.output.flush()?)
     }
 
     /// The end: whether all went well.
     pub(super) fn finish(mut self) -> Result<Verdict, Failure> {
+        let images = self.images();
+        if let Some(measuring) = &mut self.measuring {
+            for line in measuring.finish(images)? {
+                self.output.line(&line);
+            }
+        }
         self.output.flush()?;
         if let Some(text) = self.login_refused {
             return Err(Failure::LoginRefused(text));
@@ -113,9 +128,10 @@ impl<'a, 'o> Watch<'a, 'o> {
         Ok(Verdict::of(without + self.refused > 0))
     }
 
-    /// Opens all items, once: they are opened again by themselves.
-    fn open(&mut self, requests: &mut Requests<'_>) {
-        if self.is_opened {
+    /// Opens the items that may be opened now, each once: after a loss they are
+    /// opened again by themselves.
+    pub(super) fn open(&mut self, requests: &mut Requests<'_>) {
+        if !requests.is_ready() {
             return;
         }
         if self.service.is_empty() {
@@ -125,7 +141,10 @@ impl<'a, 'o> Watch<'a, 'o> {
             };
             self.service = name.to_string();
         }
-        self.is_opened = true;
+        let wanted = self.opening.take();
+        if wanted.is_empty() {
+            return;
+        }
         let mut spec = ItemSpec::new(self.service.as_str(), "").domain(self.args.domain);
         if self.args.snapshot {
             spec = spec.snapshot();
@@ -133,24 +152,26 @@ impl<'a, 'o> Watch<'a, 'o> {
         if !self.args.fields.is_empty() {
             spec = spec.fields(self.args.fields.iter().copied());
         }
-        let names: Vec<&str> = self.items.iter().map(|item| item.name.as_str()).collect();
+        let items = &self.items[wanted.clone()];
+        let names: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
         match requests.open_batch(&spec, &names) {
             Ok(handles) => {
-                for (item, handle) in handles.into_iter().enumerate() {
-                    let index = handle.index();
-                    if self.by_handle.len() <= index {
-                        self.by_handle.resize(index + 1, usize::MAX);
-                    }
-                    self.by_handle[index] = item;
+                for (item, handle) in wanted.zip(handles) {
+                    self.by_handle.set(handle.index(), item);
                 }
             }
             Err(error) => warn(&error.to_string()),
         }
     }
 
-    fn item(&self, handle: Handle) -> Option<usize> {
-        let item = *self.by_handle.get(handle.index())?;
-        (item < self.items.len()).then_some(item)
+    /// The item of a handle, for which something came.
+    fn item(&mut self, handle: Handle) -> Option<usize> {
+        let number = self.by_handle.get(handle.index())?;
+        let item = self.items.get_mut(number)?;
+        if !std::mem::replace(&mut item.is_answered, true) {
+            self.opening.note_answer();
+        }
+        Some(number)
     }
 
     /// The item has a state; `is_image` if it came with a whole image.
@@ -208,11 +229,7 @@ impl ConsumerHandler for Watch<'_, '_> {
         match event {
             ConsumerEvent::Login { state, .. } => self.login(&state),
             ConsumerEvent::Dictionary { dictionary } => self.dictionary = Arc::clone(dictionary),
-            ConsumerEvent::Ready | ConsumerEvent::Directory { .. } => {
-                if requests.is_ready() {
-                    self.open(requests);
-                }
-            }
+            ConsumerEvent::Ready | ConsumerEvent::Directory { .. } => self.open(requests),
             ConsumerEvent::Refresh { handle, msg } => {
                 let Some(item) = self.item(handle) else { return };
                 let is_complete = msg.flags.contains(tapeline_rwf::RefreshFlags::REFRESH_COMPLETE);
@@ -226,11 +243,10 @@ impl ConsumerHandler for Watch<'_, '_> {
                     return;
                 }
                 self.updates += 1;
-                self.statistics.updates += 1;
-                if self.args.statistics {
-                    if let Some(age_us) = age_us(msg) {
-                        self.statistics.latency.record_us(age_us);
-                    }
+                if let Some(measuring) = &mut self.measuring {
+                    measuring.update(&self.items[item].name, msg, &self.dictionary);
+                }
+                if !self.output.form().shows_data {
                     return;
                 }
                 let detail = Some(msg.update_type.to_string());
@@ -238,7 +254,9 @@ impl ConsumerHandler for Watch<'_, '_> {
             }
             ConsumerEvent::Status { handle, msg } => {
                 let Some(item) = self.item(handle) else { return };
-                self.statistics.statuses += 1;
+                if let Some(measuring) = &mut self.measuring {
+                    measuring.status();
+                }
                 self.progress(item, msg.state.as_ref(), false);
                 self.show(item, "status", msg.state, None, None);
             }

@@ -24,7 +24,7 @@ use crate::console::Screen;
 use crate::failure::{Failure, Verdict};
 use crate::node::{Node, Roles};
 use crate::pace::Pace;
-use crate::source::{self, Playing, Publishing, Stock};
+use crate::source::{self, Playing, Publishing, Stamps, Stock};
 use crate::stop::Stop;
 use quotes::Quotes;
 
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     crate::log::start(&Log::default(), Some(&args.log))?;
     let stop = Stop::on_signals(args.seconds.map(Duration::from_secs)).map_err(Failure::Signals)?;
     let stock = match &args.data {
-        Some(path) => Stock::file(&DataFile::open(path, FieldDictionary::builtin())?),
+        Some(path) => Stock::file(&DataFile::open(path, FieldDictionary::builtin())?, None),
         None => Stock::sample(None),
     };
     let names = match args.items.is_empty() {
@@ -133,7 +133,8 @@ fn show(
     let now = clock.now();
     // Every update says when it was sent.
     let pace = Pace::new(now, args.rate, BURSTS_PER_S);
-    let mut publishing = Publishing::new(stock, pace.clone(), pace);
+    let stamps = Stamps::new(now, args.rate, BURSTS_PER_S);
+    let mut publishing = Publishing::new(stock, (pace, stamps));
     let is_terminal = io::stdout().is_terminal();
     let mut screen = Screen::new(is_terminal);
     let interval = Duration::from_millis(if is_terminal { 250 } else { 1000 });

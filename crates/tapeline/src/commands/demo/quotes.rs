@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tapeline_api::{ConsumerEvent, ConsumerHandler, ItemSpec, Requests};
+use tapeline_feed::DEFAULT_STAMP_FIELD;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataType, Encoded, State};
 
@@ -91,14 +92,11 @@ impl Quotes {
         let mut lines = self.table.lines();
         let second = now.duration_since(self.began).as_secs();
         let mut sum = format!("{second} s   {} updates/s", per_s(all));
-        if self.latency.count() > 0 {
-            let latency = &self.latency;
+        if let Some(latency) = self.latency.summary() {
             let _ = write!(
                 sum,
-                "   latency us: p50 {:.0}  p99 {:.0}  max {:.0}",
-                latency.quantile_us(0.5),
-                latency.quantile_us(0.99),
-                latency.max_us(),
+                "   latency us: p50 {}  p99 {}  max {}",
+                latency.p50_us, latency.p99_us, latency.max_us,
             );
         }
         self.latency.clear();
@@ -169,7 +167,7 @@ impl ConsumerHandler for Quotes {
             }
             ConsumerEvent::Update { handle, msg } => {
                 self.updates += 1;
-                if let Some(age_us) = age_us(msg) {
+                if let Some(age_us) = age_us(msg, DEFAULT_STAMP_FIELD) {
                     self.latency.record_us(age_us);
                 }
                 self.apply(handle, &msg.payload);

@@ -1,0 +1,115 @@
+//! Measuring, briefly: each procedure runs and says what it found.
+
+use serde_json::Value;
+
+use crate::support::{Run, arg, file, folder, run};
+
+/// So few updates that a machine with other work to do holds them too.
+const BRIEF: &str =
+    "--seconds 0.3 --warm-up 0.1 --probe 0.1 --rounds 1 --idle yield --affinity none";
+
+fn bench(what: &str, further: &[&str]) -> (Run, Vec<Value>) {
+    let folder = folder();
+    let json = folder.path().join("results.jsonl");
+    let mut args = vec!["bench", what, "--json", arg(&json)];
+    args.extend(BRIEF.split_whitespace());
+    args.extend(further);
+    let done = run(&args);
+    let text = std::fs::read_to_string(&json).expect("results are written");
+    let results = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    (done, results)
+}
+
+fn of<'a>(results: &'a [Value], procedure: &str) -> &'a Value {
+    let found = results.iter().find(|result| result["procedure"] == procedure);
+    found.unwrap_or_else(|| panic!("no {procedure} in {results:?}"))
+}
+
+#[test]
+fn latency_of_two_processes_is_told_beside_the_floor() {
+    for topology in ["ipc", "multicast"] {
+        let (done, results) = bench("latency", &["--rate", "500", "--topology", topology]);
+        let latency = of(&results, "latency");
+        assert_eq!((&latency["topology"], &latency["lost"]), (&topology.into(), &0.into()));
+        // A machine with other work to do may miss the rate, and loses nothing.
+        assert_eq!(done.status, Some(i32::from(latency["valid"] != true)), "{}", done.err);
+        assert!(latency["from_schedule"]["count"].as_u64() > Some(50), "{latency}");
+        for part in ["hub", "server", "source+clients"] {
+            assert!(latency["cpu_seconds"][part].as_f64() > Some(0.0), "{part}: {latency}");
+        }
+        assert!(latency["floor"]["p50_ns"].as_u64() > Some(0), "{latency}");
+        assert!(done.out.starts_with(&format!("latency in µs, {topology}")), "{}", done.out);
+        assert!(done.err.is_empty(), "no progress but on a terminal: {}", done.err);
+    }
+}
+
+#[test]
+fn two_hosts_lose_datagrams_and_no_update() {
+    let more = ["--rate", "2000", "--topology", "namespaces", "--loss", "5"];
+    let (done, results) = bench("latency", &more);
+    if done.status == Some(2) && std::env::var_os("CI").is_none() {
+        assert!(done.err.contains("hosts of their own need root"), "{}", done.err);
+        return;
+    }
+    let latency = of(&results, "latency");
+    assert_eq!(latency["topology"], "namespaces 5 % loss");
+    assert_eq!((&latency["lost"], &latency["gaps"]), (&0.into(), &0.into()), "{latency}");
+}
+
+#[test]
+fn mounts_are_spread_over_several_servers() {
+    let more = ["--rate", "200", "--servers", "2", "--mounts", "4", "--items-per-mount", "3"];
+    let (done, results) = bench("fanout", &more);
+    let fanout = of(&results, "fanout");
+    assert!(fanout["stopped_by"].is_string(), "{fanout} {}", done.err);
+    if fanout["valid"] == true {
+        assert!(fanout["cpu_seconds"]["server-2"].as_f64() > Some(0.0), "{fanout}");
+    }
+}
+
+#[test]
+fn memory_is_told_for_each() {
+    let (done, results) = bench("memory", &["--items", "2000", "--mounts", "3"]);
+    assert_eq!(done.status, Some(0), "{}", done.err);
+    let bytes = &of(&results, "memory")["bytes"];
+    assert!(bytes["item in the hub"].as_f64() > Some(10.0), "{bytes}");
+    assert!(bytes["mount with 1,000 items"].as_f64() > Some(1000.0), "{bytes}");
+}
+
+#[test]
+fn profiles_and_single_settings_are_applied() {
+    let more = ["--rate", "500", "--profile", "throughput", "--tcp-no-delay", "true"];
+    let (_, results) = bench("latency", &more);
+    let latency = of(&results, "latency");
+    assert_eq!(latency["profile"], "throughput no-delay=true");
+    // Output is gathered for 20 ms: half of the updates wait for 10 and more.
+    let median_ns = latency["from_schedule"]["p50_ns"].as_u64();
+    assert!(median_ns > Some(5_000_000), "{latency}");
+}
+
+#[test]
+fn results_become_a_page() {
+    let folder = folder();
+    let rows = r#"[{"row":"a figure","value":1.5,"unit":"s","floor":null,"ratio":null,"aim":"below 2","met":true}]"#;
+    let rows = file(&folder, "quick.json", rows);
+    let page = folder.path().join("new/report.html");
+    let done = run(&["bench", "report", arg(&rows), "--out", arg(&page)]);
+    assert_eq!((done.status, done.out.trim()), (Some(0), arg(&page)), "{}", done.err);
+    let text = std::fs::read_to_string(&page).expect("a page");
+    assert!(text.contains("a figure"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_explained() {
+    let cases = [
+        (vec!["latency", "--loss", "1"], "--loss needs a network to lose on"),
+        (vec!["floor", "--seconds", "0"], "give a time above 0"),
+        (vec!["fanout", "--mounts", "0"], "counted from 1"),
+        (vec!["report", "/nonexistent/results"], "/nonexistent/results"),
+    ];
+    for (args, text) in cases {
+        let done = run(&[vec!["bench"], args].concat());
+        assert_eq!(done.status, Some(2), "{}", done.err);
+        assert!(done.err.contains(text), "{}", done.err);
+    }
+}
