@@ -36,11 +36,14 @@ struct Arguments {
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
     /// One update in a turn.
-    CountSingle,
+    #[value(name = "count-single")]
+    Single,
     /// 64 updates in a turn.
-    CountBatch,
+    #[value(name = "count-batch")]
+    Batch,
     /// The same to all mounts.
-    CountFanout,
+    #[value(name = "count-fanout")]
+    Fanout,
 }
 
 fn main() -> Result<(), tapeline_bench::BenchError> {
@@ -54,9 +57,9 @@ fn main() -> Result<(), tapeline_bench::BenchError> {
     };
     options.setup.cache = arguments.cache;
     let workload = match arguments.what {
-        What::CountSingle => Workload::Single,
-        What::CountBatch => Workload::Batch,
-        What::CountFanout => Workload::Fanout,
+        What::Single => Workload::Single,
+        What::Batch => Workload::Batch,
+        What::Fanout => Workload::Fanout,
     };
     let received = tapeline_bench::count(workload, arguments.updates, &options)?;
     println!("{} in, {received} out", arguments.updates);

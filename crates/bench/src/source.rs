@@ -87,9 +87,9 @@ impl Source {
         self.provider.flush();
     }
 
-    /// Whether all items are asked for.
-    pub(crate) fn is_open(&self) -> bool {
-        self.book.open == self.book.streams.len()
+    /// Items that were asked for.
+    pub(crate) fn open_items(&self) -> usize {
+        self.book.open
     }
 
     /// Whether the hub reads so slowly that the source should hold back.

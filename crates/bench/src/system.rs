@@ -70,12 +70,13 @@ impl System {
         let (mut source, address) = Source::start(plan.items, plan.order.clone())?;
         let subject = place.start(setup, address)?;
         let mut clients = Clients::connect(subject.addresses(), &plan.watchlists, plan.reading)?;
-        let ready_after = await_images(&mut clients, &mut source, patience)?;
+        let watchers = plan.watchers();
+        let ready_after = await_images(&mut clients, &mut source, &watchers, patience)?;
         Ok(Self {
             clients,
             source,
             subject,
-            watchers: plan.watchers(),
+            watchers,
             fan_out: plan.fan_out(),
             ready_after,
             _pinned: pinned,
@@ -92,7 +93,7 @@ impl System {
         for item in watchlist {
             self.watchers[*item as usize] += 1;
         }
-        await_images(&mut self.clients, &mut self.source, patience)
+        await_images(&mut self.clients, &mut self.source, &self.watchers, patience)
     }
 
     /// Reads and writes what there is for a while.
@@ -210,11 +211,13 @@ impl System {
 fn await_images(
     clients: &mut Clients,
     source: &mut Source,
+    watchers: &[u32],
     patience: Duration,
 ) -> Result<Duration, BenchError> {
     let began = Instant::now();
+    let watched = watchers.iter().filter(|count| **count > 0).count();
     // An image may come twice, so the number of images alone does not say it.
-    while !(clients.is_ready() && source.is_open()) {
+    while !(clients.is_ready() && source.open_items() >= watched) {
         source.poll();
         clients.poll();
         if began.elapsed() > patience {

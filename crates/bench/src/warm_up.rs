@@ -29,7 +29,8 @@ impl WarmUp {
     /// over the whole window.
     pub(crate) fn is_over(&mut self, at: Duration, received: u64) -> bool {
         self.seen.push_back((at, received));
-        while self.seen.get(1).is_some_and(|(second, _)| at.saturating_sub(*second) >= self.window) {
+        while self.seen.get(1).is_some_and(|(second, _)| at.saturating_sub(*second) >= self.window)
+        {
             self.seen.pop_front();
         }
         let Some((from, before)) = self.seen.front().copied() else { return false };

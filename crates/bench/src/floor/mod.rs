@@ -1,6 +1,7 @@
 //! What this machine does without us.
 
 mod aeron;
+mod paced;
 mod tcp;
 
 use std::time::Duration;
@@ -14,7 +15,18 @@ use crate::setup::Setup;
 /// Bytes of a message of the ping-pong.
 pub(crate) const MESSAGE_BYTES: usize = 120;
 
-/// Half round trips over bare TCP, on the cores of the system, in nanoseconds.
+/// Messages a second of the floor that latencies are held against.
+pub(crate) const RATE_PER_S: u64 = 50_000;
+
+/// Half round trips over bare TCP at [`RATE_PER_S`], on the cores of the
+/// system, from the moment at which each was due, in nanoseconds.
+pub(crate) fn tcp_paced(setup: &Setup, time: Duration) -> Result<Histogram<u64>, BenchError> {
+    let _pinned = Pinned::to(setup.our_cores());
+    Ok(paced::ping_pong(RATE_PER_S, time, setup.their_cores())?)
+}
+
+/// Half round trips over bare TCP as fast as it goes, on the cores of the
+/// system, in nanoseconds.
 pub(crate) fn tcp_ping_pong(setup: &Setup, time: Duration) -> Result<Histogram<u64>, BenchError> {
     let _pinned = Pinned::to(setup.our_cores());
     Ok(tcp::ping_pong(time, setup.their_cores())?)

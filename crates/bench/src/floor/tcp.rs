@@ -21,7 +21,7 @@ const WRITE_BYTES: usize = 64 << 10;
 /// Bytes of a read of the fan-out.
 const READ_BYTES: usize = 64 << 10;
 
-fn pair() -> io::Result<(TcpStream, TcpStream)> {
+pub(super) fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let client = TcpStream::connect(listener.local_addr()?)?;
     let (server, _) = listener.accept()?;

@@ -49,8 +49,13 @@ mod zeromq;
 
 pub use options::{Options, Peer};
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use crate::processor::Pinned;
 use crate::{BenchError, Output, Row};
+
+/// Runs of this process, each with a folder of its own.
+static RUNS: AtomicU32 = AtomicU32::new(0);
 
 /// Measures the systems in turns and compares them.
 ///
@@ -58,7 +63,9 @@ use crate::{BenchError, Output, Row};
 ///
 /// Errors: no temporary folder can be made.
 pub fn run(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
-    let work = std::env::temp_dir().join(format!("tapeline-peers-{}", std::process::id()));
+    let serial = RUNS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("tapeline-peers-{}-{serial}", std::process::id());
+    let work = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&work)?;
     let measured = {
         let cores = options.affinity.as_ref().map(|affinity| affinity.ours.as_slice());

@@ -31,7 +31,7 @@ pub(super) struct Mounts {
     reactor: Reactor,
     clock: MonotonicClock,
     address: SocketAddr,
-    mounts: Vec<Mount>,
+    all: Vec<Mount>,
     /// Mounts by the place of their session.
     by_session: Vec<usize>,
     progress: Progress,
@@ -105,7 +105,7 @@ impl Mounts {
             reactor: Reactor::new(config)?,
             clock: MonotonicClock::start(),
             address,
-            mounts: Vec::new(),
+            all: Vec::new(),
             by_session: Vec::new(),
             progress: Progress::default(),
             wanted: 0,
@@ -140,7 +140,7 @@ impl Mounts {
             requests.open(&ItemSpec::new(SERVICE, &topic(item)))?;
             self.wanted += 1;
         }
-        self.mounts.push(mount);
+        self.all.push(mount);
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Mounts {
         if !self.is_ready() || self.turn.is_multiple_of(TURNS_PER_TIMERS) {
             self.run_timers();
         }
-        let Self { reactor, mounts, by_session, progress, clock, .. } = self;
+        let Self { reactor, all, by_session, progress, clock, .. } = self;
         let now = clock.now();
         let work = reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             let session = match &event {
@@ -172,7 +172,7 @@ impl Mounts {
                 }
                 _ => return,
             };
-            let mount = by_session.get(session.index as usize).and_then(|at| mounts.get_mut(*at));
+            let mount = by_session.get(session.index as usize).and_then(|at| all.get_mut(*at));
             let Some(mount) = mount.filter(|mount| mount.link.session == Some(session)) else {
                 return;
             };
@@ -198,7 +198,7 @@ impl Mounts {
 
     fn run_timers(&mut self) {
         let now = self.clock.now();
-        for (client, mount) in self.mounts.iter_mut().enumerate() {
+        for (client, mount) in self.all.iter_mut().enumerate() {
             if mount.core.next_deadline().is_some_and(|deadline| deadline <= now) {
                 let mut outbox = self.reactor.outbox();
                 let mut out = Connection { outbox: &mut outbox, link: &mut mount.link };

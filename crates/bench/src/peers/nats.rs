@@ -118,7 +118,7 @@ fn subscribe(
     let mut words = CONNECT.to_owned();
     for item in workload.watchlist(client) {
         // Each subscription has a number of its own at its connection.
-        words += &format!("SUB {} {item}\r\n", topic(item).trim_end_matches('.'));
+        words.extend(["SUB ", topic(item).trim_end_matches('.'), &format!(" {item}\r\n")]);
     }
     let early = open(&mut stream, &words)?;
     Ok((stream, early))

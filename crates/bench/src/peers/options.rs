@@ -167,7 +167,7 @@ impl Options {
         Self {
             rates_out: vec![100_000, 300_000],
             rounds: 2,
-            time: Duration::from_millis(1_000),
+            time: Duration::from_secs(1),
             warm_up: Duration::from_millis(200),
             compile: Duration::from_secs(3),
             search: Duration::from_millis(400),

@@ -119,7 +119,9 @@ impl Writer {
 
     #[inline]
     pub(super) fn send(&mut self, parts: &[&[u8]]) {
-        parts.iter().for_each(|part| self.room.extend_from_slice(part));
+        for part in parts {
+            self.room.extend_from_slice(part);
+        }
     }
 
     /// Whether the server leaves so much behind that the publisher should hold

@@ -69,8 +69,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    const fn stamp(number: u64, due_ns: u64) -> Option<Stamp> {
-        Some(Stamp { due_ns, number })
+    const fn stamp(number: u64, due_ns: u64) -> Stamp {
+        Stamp { due_ns, number }
     }
 
     fn tally() -> Tally {
@@ -82,13 +82,13 @@ mod tests {
     fn what_comes_twice_back_or_unasked_is_bad() {
         let mut tally = tally();
         for number in [0, 1, 5] {
-            tally.update_at(0, stamp(number, 0), 0);
+            tally.update_at(0, Some(stamp(number, 0)), 0);
         }
         assert_eq!((tally.received, tally.bad), (3, 0));
-        tally.update_at(0, stamp(5, 0), 0);
-        tally.update_at(0, stamp(4, 0), 0);
-        tally.update_at(1, stamp(6, 0), 0);
-        tally.update_at(2, stamp(7, 0), 0);
+        tally.update_at(0, Some(stamp(5, 0)), 0);
+        tally.update_at(0, Some(stamp(4, 0)), 0);
+        tally.update_at(1, Some(stamp(6, 0)), 0);
+        tally.update_at(2, Some(stamp(7, 0)), 0);
         tally.update_at(0, None, 0);
         assert_eq!((tally.received, tally.bad), (3, 5));
     }
@@ -97,8 +97,8 @@ mod tests {
     fn latency_is_from_the_moment_at_which_it_was_due() {
         let mut tally = tally();
         tally.begin(1_000);
-        tally.update_at(0, stamp(0, 999), 500_000);
-        tally.update_at(0, stamp(1, 1_000), 501_000);
+        tally.update_at(0, Some(stamp(0, 999)), 500_000);
+        tally.update_at(0, Some(stamp(1, 1_000)), 501_000);
         assert_eq!(tally.latencies.len(), 1);
         assert!(tally.latencies.max().abs_diff(500_000) < 1_000, "{}", tally.latencies.max());
         tally.begin(u64::MAX);

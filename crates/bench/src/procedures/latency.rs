@@ -66,7 +66,7 @@ pub(crate) fn latency(options: &Options, out: &mut dyn Output) -> Result<(), Ben
         out.progress(&format!("latency: round {round}, floor"));
         let time = options.time.min(FLOOR);
         // Before the system is there: a thread that spins would be in its way.
-        let floor = Distribution::of(&floor::tcp_ping_pong(&options.setup, time)?);
+        let floor = Distribution::of(&floor::tcp_paced(&options.setup, time)?);
         out.record(Measurement {
             round: Some(round),
             ..floor_measurement("bare TCP", time.as_secs_f64(), floor)
@@ -117,7 +117,7 @@ fn show(results: &[Measurement], round: u32, options: &Options, out: &mut dyn Ou
     let warm_up: f64 = results.iter().map(|result| result.warm_up_dropped_s).sum();
     out.table(&format!(
         "latency in µs, {}, {} items, {} pacing, round {round}\n\
-         floor: bare TCP, half a round trip: p50 {}, p99 {}; {warm_up:.1} s of warm-up dropped in all\n\
+         floor: bare TCP, half a round trip at 50,000/s, from schedule: p50 {}, p99 {}; {warm_up:.1} s of warm-up dropped in all\n\
          {table}{notes}",
         options.setup.label(),
         options.latency_items,

@@ -69,7 +69,7 @@ fn rounds(
     for round in 1..=options.rounds.max(1) {
         let label = options.setup.label();
         out.progress(&format!("quick: latency, {label}, round {round}"));
-        let floor = Distribution::of(&floor::tcp_ping_pong(&options.setup, FLOOR)?);
+        let floor = Distribution::of(&floor::tcp_paced(&options.setup, FLOOR)?);
         out.record(floor_measurement("bare TCP", FLOOR.as_secs_f64(), floor));
         floors.extend(floor);
         let mut system = System::start(&plan, &options.setup, options.patience)?;
