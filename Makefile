@@ -3,7 +3,11 @@
 CARGO ?= cargo
 
 .PHONY: help demo test prerequisites prerequisites-test fmt lint doc unit interop bench-wire \
-	bench-wire-quick fuzz clean
+	bench-wire-quick bench bench-quick bench-report bench-peers fuzz clean
+
+# Where results go: beside what is built.
+RESULTS = $(or $(CARGO_TARGET_DIR),target)/bench
+TAPELINE = $(or $(CARGO_TARGET_DIR),target)/release/tapeline
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,9 +44,25 @@ bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
 bench-wire-quick: ## The same with short runs (about 3 minutes)
 	interop/wire-bench/bench.sh --quick
 
+bench: prerequisites ## The market data procedures, each figure beside the machine's own
+	$(CARGO) build --release --quiet --locked -p tapeline
+	mkdir -p $(RESULTS)
+	$(TAPELINE) bench all --json $(RESULTS)/results.jsonl $(BENCH)
+
+bench-quick: prerequisites ## Every aim in one table, peers included (under 6 minutes when built)
+	mkdir -p $(RESULTS)
+	bench/peers/run.sh --quick --json $(RESULTS)/peers.json
+	$(TAPELINE) bench quick --json $(RESULTS)/quick.jsonl
+
+bench-report: ## The results so far as one HTML page
+	$(TAPELINE) bench report $(wildcard $(RESULTS)/*.jsonl) $(wildcard $(RESULTS)/quick.json)
+
+bench-peers: prerequisites ## Beside NATS, ZeroMQ, the vendor's Java provider and bare Aeron
+	bench/peers/run.sh $(PEERS)
+
 fuzz: ## Every fuzz target for ten minutes, two at a time
 	fuzz/run.sh 600
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf interop/wire-bench/target interop/ema/target fuzz/target
+	rm -rf interop/wire-bench/target interop/ema/target bench/peers/eta/target fuzz/target

@@ -38,7 +38,7 @@ impl Client {
     }
 
     fn read(&mut self) {
-        let mut room = [0; 65_536];
+        let mut room = [0; 16_384];
         loop {
             match self.stream.read(&mut room) {
                 Ok(0) => self.is_over = true,

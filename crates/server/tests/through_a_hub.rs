@@ -672,7 +672,7 @@ fn a_json_client_gets_the_same_items_over_websocket() {
         Sec-WebSocket-Protocol: tr_json2\r\n\r\n";
     client.write_all(opening.as_bytes()).expect("sent");
     until(&mut system, &mut client, "101 Switching Protocols");
-    let mut say = |client: &mut TcpStream, text: &str| {
+    let say = |client: &mut TcpStream, text: &str| {
         client.write_all(&text_frame(text)).expect("sent");
     };
     say(&mut client, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);

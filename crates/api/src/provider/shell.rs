@@ -146,6 +146,8 @@ impl Provider {
                 SessionEvent::Rejected { peer, reason, .. } => {
                     tracing::warn!(%peer, %reason, "client rejected");
                 }
+                // Its listener has none.
+                SessionEvent::Text(_) => {}
             }
         })
     }

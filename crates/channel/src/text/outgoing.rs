@@ -233,7 +233,7 @@ mod tests {
             out.sent(count);
         }
         assert!(out.bytes.capacity() <= 4096, "{}", out.bytes.capacity());
-        out.push(&[&[b'x'; 100_000]]);
+        out.push(&[&vec![b'x'; 100_000]]);
         out.sent(usize::MAX);
         assert_eq!(out.bytes.capacity(), 0);
     }
