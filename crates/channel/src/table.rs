@@ -16,6 +16,9 @@ use crate::{
     CloseReason, ConnectConfig, ListenerId, Pages, ReactorCounters, Sent, SessionId, TextConfig,
 };
 
+/// Places that are looked at in search of few sessions.
+const MOST_WALKED: usize = 64;
+
 /// Room for a message on its way into fragments, kept when not in use.
 const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
 
@@ -192,7 +195,7 @@ impl Table {
     /// Lists all open sessions to be read; false when they are more than
     /// `most`, or there are none.
     pub(crate) fn expect_all(&mut self, most: usize) -> bool {
-        if self.slots.len() > most {
+        if self.slots.len() - self.free.len() > most || self.slots.len() > MOST_WALKED {
             return false;
         }
         let mut any = false;

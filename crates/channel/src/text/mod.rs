@@ -12,8 +12,9 @@
 //!  nothing received for all of it                     -> closed
 //! ```
 //!
-//! A WebSocket's own pings are answered and count as a sign of life, as any
-//! byte does.
+//! A WebSocket's own pings are answered, unless much waits to be sent already:
+//! who pings and reads nothing gets no answer. They are no sign of life, nor is
+//! a frame that does not end: only a message is.
 
 mod config;
 mod incoming;
@@ -28,6 +29,9 @@ use tapeline_rssl::{CloseReason, Counters, Time};
 
 use incoming::{Fault, Incoming, Place, Taken};
 use outgoing::Outgoing;
+
+/// A ping of the WebSocket is not answered while more than this waits.
+const PONG_BACKLOG_BYTES: usize = 64 << 10;
 
 /// Why a WebSocket is closed, as its close frame says.
 pub(crate) mod close_code {
@@ -62,7 +66,10 @@ pub(crate) struct TextConnection {
     /// The close frame to end the output with.
     goodbye: Option<(u16, String)>,
     peer_closed: bool,
+    /// The last message.
     received_at: Time,
+    /// The last byte.
+    read_at: Time,
     sent_at: Time,
     pinged_at: Time,
     counters: Counters,
@@ -82,6 +89,7 @@ impl TextConnection {
             goodbye: None,
             peer_closed: false,
             received_at: now,
+            read_at: now,
             sent_at: now,
             pinged_at: now,
             counters: Counters::default(),
@@ -107,7 +115,7 @@ impl TextConnection {
         if count > 0 {
             self.input.filled(count);
             self.counters.bytes_received += count as u64;
-            self.received_at = now;
+            self.read_at = now;
         }
     }
 
@@ -124,6 +132,7 @@ impl TextConnection {
             Ok(None) => None,
             Ok(Some(place)) => {
                 self.counters.messages_received += 1;
+                self.received_at = self.read_at;
                 // It was checked when it was found.
                 Some(TextInput::Text(self.input.text(&place).unwrap_or_default()))
             }
@@ -147,6 +156,9 @@ impl TextConnection {
                 }
                 Some(Taken::Ping(payload)) => {
                     let Self { input, output, .. } = self;
+                    if output.queued_bytes() > PONG_BACKLOG_BYTES {
+                        continue;
+                    }
                     output.control(PONG, input.bytes(&Place::Buffer(payload)));
                 }
                 Some(Taken::Nothing) => self.counters.pings_received += 1,
@@ -325,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn any_byte_is_a_sign_of_life_and_a_client_gets_something_in_time() {
+    fn a_message_is_a_sign_of_life_and_a_client_gets_something_in_time() {
         let mut session = session();
         for second in [8, 16] {
             receive(&mut session, HELLO, at(second));
@@ -336,6 +348,34 @@ mod tests {
         session.handle_timeout(at(17));
         assert!(sent(&mut session, at(17)).contains("Ping"));
         assert_eq!(session.next_deadline(), Some(at(27)));
+    }
+
+    #[test]
+    fn pings_of_the_websocket_and_frames_that_do_not_end_are_no_sign_of_life() {
+        let mut session = session();
+        for second in 1..30 {
+            receive(&mut session, b"\x89\x80\0\0\0\0", at(second));
+            assert_eq!(session.poll(), None);
+            sent(&mut session, at(second));
+        }
+        receive(&mut session, &HELLO[..HELLO.len() - 1], at(29));
+        assert_eq!(session.poll(), None);
+        session.handle_timeout(at(30));
+        let reason = CloseReason::PingTimeout { timeout_s: 30 };
+        assert_eq!(session.poll(), Some(TextInput::Closed(reason)));
+    }
+
+    #[test]
+    fn who_pings_and_reads_nothing_makes_nothing_grow() {
+        let mut session = session();
+        let mut ping = b"\x89\xFD\0\0\0\0".to_vec();
+        ping.resize(6 + 125, b'x');
+        for _ in 0..2_000 {
+            receive(&mut session, &ping, at(1));
+            assert_eq!(session.poll(), None);
+        }
+        let most = PONG_BACKLOG_BYTES + 2 + 125;
+        assert!(session.queued_bytes() <= most, "{}", session.queued_bytes());
     }
 
     #[test]

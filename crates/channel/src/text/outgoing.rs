@@ -46,6 +46,7 @@ impl Outgoing {
     /// A control frame.
     pub(super) fn control(&mut self, opcode: u8, payload: &[u8]) {
         self.seal();
+        self.make_room(HEADER_BYTES + payload.len());
         self.header(opcode, payload.len());
         self.bytes.extend_from_slice(payload);
         self.sealed = self.bytes.len();
