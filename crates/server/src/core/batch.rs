@@ -2,7 +2,10 @@
 
 use tapeline_channel::SessionId;
 use tapeline_omm::batch::{BATCH_DONE, Batch, BatchError, ItemNames, StreamIds};
-use tapeline_rwf::{DataType, Encoded, MsgKey, RequestFlags, RequestMsg, State, StatusMsg};
+use tapeline_omm::view::ViewChange;
+use tapeline_rwf::{
+    DataType, ElementListHead, Encoded, MsgKey, RequestFlags, RequestMsg, State, StatusMsg,
+};
 
 use super::Core;
 use crate::Outputs;
@@ -67,11 +70,28 @@ impl Core {
             }
             false => self.end_batch(session, request, &BATCH_DONE, out),
         }
+        let view = self.view_alone(request);
         for (stream_id, name) in streams {
             let key = MsgKey { name: Some(name), ..request.key };
-            self.open_one(session, &single(request, stream_id, key), out);
+            self.open_one(session, &single(request, &view, stream_id, key), out);
         }
         Ok(())
+    }
+
+    /// The view of a batch as a payload of its own: without the list of the
+    /// items, which is many times as long and would be kept for each of them.
+    /// Empty when there is none, or none that can be read.
+    fn view_alone(&mut self, request: &RequestMsg<'_>) -> Vec<u8> {
+        let Ok(ViewChange::Replace(view)) = ViewChange::of(request, false) else {
+            return Vec::new();
+        };
+        let written = self.scratch.build(|encoder| {
+            let slot = encoder.container(DataType::ELEMENT_LIST);
+            let mut list = slot.element_list(&ElementListHead::STANDARD)?;
+            view.write(&mut list)?;
+            list.finish()
+        });
+        written.map(<[u8]>::to_vec).unwrap_or_default()
     }
 
     fn open_one<O: Outputs>(&mut self, session: SessionId, request: &RequestMsg<'_>, out: &mut O) {
@@ -89,24 +109,28 @@ impl Core {
         ids: StreamIds<'_>,
         out: &mut O,
     ) {
+        let view = self.view_alone(request);
         for stream_id in ids.iter() {
             let Some((slot, _)) = self.item_on(session, stream_id) else { continue };
             let Some(item) = self.items.get(slot) else { continue };
             let domain = item.key.as_ref().domain;
-            let one = RequestMsg { domain, ..single(request, stream_id, MsgKey::EMPTY) };
+            let one = RequestMsg { domain, ..single(request, &view, stream_id, MsgKey::EMPTY) };
             self.open_one(session, &one, out);
         }
     }
 }
 
-/// A request of a batch for one stream. Of the payload the view stays, which is
-/// found by its names.
-fn single<'r>(request: &RequestMsg<'r>, stream_id: i32, key: MsgKey<'r>) -> RequestMsg<'r> {
-    let has_view = request.flags.contains(RequestFlags::HAS_VIEW);
-    let payload = match has_view {
-        true => request.payload,
-        false => Encoded::new(DataType::NO_DATA, &[]),
-    };
+/// A request of a batch for one stream, with its view as payload.
+fn single<'r>(
+    request: &RequestMsg<'r>,
+    view: &'r [u8],
+    stream_id: i32,
+    key: MsgKey<'r>,
+) -> RequestMsg<'r> {
     let flags = request.flags - RequestFlags::HAS_BATCH;
+    let payload = match view {
+        [] => Encoded::new(DataType::NO_DATA, &[]),
+        view => Encoded::new(DataType::ELEMENT_LIST, view),
+    };
     RequestMsg { stream_id, flags, key, payload, ..*request }
 }

@@ -142,7 +142,9 @@ impl Core {
         };
         let Some(mount) = self.mounts.get(session) else { return Opened::Refused };
         let is_twice = found.is_some_and(|slot| mount.open.contains(&slot));
-        if is_twice && request.streaming && !self.config.allow_same_item_twice {
+        // Libraries over JSON have no watchlist that would merge their streams.
+        let may_be_twice = self.config.allow_same_item_twice || mount.speaks_json;
+        if is_twice && request.streaming && !may_be_twice {
             let state = Reject::AlreadyOpen.state();
             self.refuse(session, msg, &state.as_state(), out);
             return Opened::Refused;

@@ -275,3 +275,19 @@ fn the_service_may_be_left_out_while_there_is_one() {
     assert!(world.published()[0].contains("IBM.N@2"));
     world.pass(Duration::from_secs(1));
 }
+
+#[test]
+fn an_item_may_be_open_on_several_streams_of_a_mount() {
+    let mut world = World::with_feed();
+    let consumer = watching(&mut world);
+    let again = r#"{"ID":6,"Key":{"Name":"TRI.N","Service":"FEED"},"View":["BID"]}"#;
+    world.text(consumer, again);
+    let image = &world.heard_json(consumer)[0];
+    assert!(image.contains(r#""Fields":{"BID":100}"#), "{image}");
+    // The first one ends, the second goes on.
+    world.text(consumer, r#"{"ID":5,"Type":"Close"}"#);
+    world.item(HUB, 17, 2, &update(&[(22, 7), (25, 8)]));
+    let heard = world.heard_json(consumer);
+    assert!(heard.len() == 1 && heard[0].starts_with(r#"{"ID":6,"#), "{heard:?}");
+    assert!(heard[0].contains(r#""Fields":{"BID":7}"#), "{heard:?}");
+}

@@ -99,6 +99,7 @@ impl Core {
         if out.writer.note_fault(session) >= max_faults {
             out.close_code = close_code::POLICY;
             self.cut(session, "too many messages in a row that are no good", out);
+            out.close_code = close_code::NORMAL;
         }
     }
 }

@@ -72,7 +72,9 @@ impl Door {
             catch_unknown_fields: json.catch_unknown_fields,
             limits: Limits {
                 text_bytes: json.max_message_bytes,
-                rwf_bytes: config.limits.max_message_bytes,
+                // RWF is shorter than what it is made of, but for arrays that
+                // name a length.
+                rwf_bytes: (4 * json.max_message_bytes).min(config.limits.max_message_bytes),
                 ..Limits::default()
             },
             ..Options::default()
