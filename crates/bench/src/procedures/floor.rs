@@ -23,7 +23,7 @@ pub(crate) fn floor(options: &Options, out: &mut dyn Output) -> Result<(), Bench
     };
     out.progress("floor: bare TCP, half a round trip");
     show("bare TCP", &floor::tcp_ping_pong(setup, options.time)?, out);
-    show("bare TCP, 50,000/s from schedule", &floor::tcp_paced(setup, options.time)?, out);
+    show("bare TCP, paced", &floor::tcp_paced(setup, options.time)?, out);
     out.progress("floor: bare Aeron, half a round trip");
     show("bare Aeron IPC", &floor::aeron_ping_pong(setup, options.time)?, out);
     out.table(&table.to_string());

@@ -66,11 +66,12 @@ pub(crate) fn latency(options: &Options, out: &mut dyn Output) -> Result<(), Ben
         out.progress(&format!("latency: round {round}, floor"));
         let time = options.time.min(FLOOR);
         // Before the system is there: a thread that spins would be in its way.
-        let floor = Distribution::of(&floor::tcp_paced(&options.setup, time)?);
-        out.record(Measurement {
-            round: Some(round),
-            ..floor_measurement("bare TCP", time.as_secs_f64(), floor)
-        });
+        let floor = Distribution::of(&floor::tcp_ping_pong(&options.setup, time)?);
+        let paced = Distribution::of(&floor::tcp_paced(&options.setup, time)?);
+        for (name, floor) in [("bare TCP", floor), ("bare TCP, paced", paced)] {
+            let measured = floor_measurement(name, time.as_secs_f64(), floor);
+            out.record(Measurement { round: Some(round), ..measured });
+        }
         let mut kept = Kept::new(&plan, options);
         let from = all.len();
         for per_s in &rates {
@@ -90,40 +91,48 @@ pub(crate) fn latency(options: &Options, out: &mut dyn Output) -> Result<(), Ben
             }
         }
         drop(kept);
-        show(&all[from..], round, options, out);
+        show(&all[from..], paced.unwrap_or_default(), round, options, out);
     }
     Ok(())
 }
 
-/// One rate. In a sweep, a rate that does not hold is tried once more, since
-/// it would end it.
+/// One rate. In a sweep, a rate that was too slow is tried once more, since it
+/// would end it. One that lost something is not.
 fn one(rate: u64, kept: &mut Kept<'_>, options: &Options) -> Result<Run, BenchError> {
     let Options { pacing, warm_up, time, .. } = *options;
     let load = Load { rate, pacing, warm_up, time };
     let run = kept.run(&load)?;
-    if options.is_sweep && run.flaw().is_some() {
+    if options.is_sweep && run.flaw().is_some_and(|flaw| flaw.is_late()) {
         return kept.run(&load);
     }
     Ok(run)
 }
 
-fn show(results: &[Measurement], round: u32, options: &Options, out: &mut dyn Output) {
+fn show(
+    results: &[Measurement],
+    paced: Distribution,
+    round: u32,
+    options: &Options,
+    out: &mut dyn Output,
+) {
     let mut table = Table::new(&HEAD);
     let mut notes = String::new();
     for result in results {
-        add_rows(result, &mut table, &mut notes);
+        add_rows(result, &paced, &mut table, &mut notes);
     }
     let floor = results.first().and_then(|result| result.floor).unwrap_or_default();
     let warm_up: f64 = results.iter().map(|result| result.warm_up_dropped_s).sum();
     out.table(&format!(
         "latency in µs, {}, {} items, {} pacing, round {round}\n\
-         floor: bare TCP, half a round trip at 50,000/s, from schedule: p50 {}, p99 {}; {warm_up:.1} s of warm-up dropped in all\n\
+         floor: bare TCP, half a round trip: p50 {}; at 50,000/s from schedule: p50 {}, p99 {}\n\
+         {warm_up:.1} s of warm-up dropped in all\n\
          {table}{notes}",
         options.setup.label(),
         options.latency_items,
         options.pacing,
         micros(floor.p50_ns as f64),
-        micros(floor.p99_ns as f64),
+        micros(paced.p50_ns as f64),
+        micros(paced.p99_ns as f64),
     ));
     if options.is_sweep {
         out.table(&highest(results));
@@ -144,7 +153,7 @@ fn highest(results: &[Measurement]) -> String {
 
 /// Two rows, one from schedule and one from send. A run that is not valid has
 /// a line that says why, and no figures.
-fn add_rows(result: &Measurement, table: &mut Table, notes: &mut String) {
+fn add_rows(result: &Measurement, paced: &Distribution, table: &mut Table, notes: &mut String) {
     let per_s = rate(result.rate_per_s.unwrap_or(0) as f64);
     let ours = result.cpu_seconds.get(OURS).map_or(1.0, |seconds| seconds / result.seconds);
     if ours < OWN_CORE {
@@ -161,18 +170,19 @@ fn add_rows(result: &Measurement, table: &mut Table, notes: &mut String) {
     }
     for (from, figures) in [("schedule", result.from_schedule), ("send", result.from_send)] {
         let Some(figures) = figures else { continue };
-        let of_floor = |ours: u64, floor: fn(&Distribution) -> u64| {
-            let floor = result.floor.as_ref().map_or(f64::NAN, |its| floor(its) as f64);
-            format!("{:.2}", ours as f64 / floor)
+        let ratio = |ours: u64, floor: u64| match floor {
+            0 => "-".to_owned(),
+            floor => format!("{:.2}", ours as f64 / floor as f64),
         };
+        let floor_p50_ns = result.floor.map_or(0, |floor| floor.p50_ns);
         let mut row = vec![per_s.clone(), from.to_owned()];
         row.extend([figures.mean_ns, figures.stddev_ns].map(micros));
         row.extend([figures.max_ns, figures.min_ns].map(|ns| micros(ns as f64)));
         row.push(figures.count.to_string());
         let percentiles = [figures.p50_ns, figures.p99_ns, figures.p999_ns, figures.p9999_ns];
         row.extend(percentiles.map(|ns| micros(ns as f64)));
-        row.push(of_floor(figures.p50_ns, |floor| floor.p50_ns));
-        row.push(of_floor(figures.p99_ns, |floor| floor.p99_ns));
+        row.push(ratio(figures.p50_ns, floor_p50_ns));
+        row.push(ratio(figures.p99_ns, paced.p99_ns));
         row.push(rate(result.achieved_per_s.unwrap_or(0.0)));
         row.push(cpu(result));
         row.extend([result.lost, result.gaps, result.conflated].map(|count| count.to_string()));
@@ -225,7 +235,8 @@ mod tests {
             ..Measurement::default()
         };
         let (mut table, mut notes) = (Table::new(&HEAD), String::new());
-        add_rows(&valid, &mut table, &mut notes);
+        let paced = Distribution { p99_ns: 2_000, ..figures };
+        add_rows(&valid, &paced, &mut table, &mut notes);
         let text = table.to_string();
         assert!(text.contains("12.35") && text.lines().count() == 3, "{text}");
         let invalid = Measurement {
@@ -234,7 +245,7 @@ mod tests {
             ..valid.clone()
         };
         let mut table = Table::new(&HEAD);
-        add_rows(&invalid, &mut table, &mut notes);
+        add_rows(&invalid, &paced, &mut table, &mut notes);
         assert_eq!(table.to_string().lines().count(), 1);
         assert_eq!(notes, "50 k/s: INVALID: 3 updates were lost\n");
         let found = "max sustained rate: 50 k/s; stopped by: 3 updates were lost\n";

@@ -73,6 +73,15 @@ impl<'a> Kept<'a> {
     }
 }
 
+/// What became of a rate.
+enum Tried {
+    Holds(Box<Run>),
+    /// It was too slow, which the machine's other work may have caused.
+    Late(String),
+    /// Something was lost, or worse: that is no accident.
+    Failed(String),
+}
+
 /// Looks for the highest rate that holds, in short trials, and has it hold for
 /// the whole time then.
 pub(crate) fn search(
@@ -96,17 +105,16 @@ pub(crate) fn search(
         time,
     };
     let mut lowest_bad = u64::MAX;
-    let mut try_rate = |rate: u64, time: Duration, found: &mut Found, out: &mut dyn Output| {
+    let mut try_rate = |rate: u64, time: Duration, out: &mut dyn Output| {
         let run = kept.run(&load(rate, time))?;
-        let why = run.flaw().map(|flaw| flaw.to_string()).or_else(|| (goal.or_else)(&run));
+        let flaw = run.flaw();
+        let why = flaw.as_ref().map(ToString::to_string).or_else(|| (goal.or_else)(&run));
         report(goal.name, &run, why.as_deref(), out);
-        if let Some(why) = &why
-            && rate <= lowest_bad
-        {
-            lowest_bad = rate;
-            found.stopped_by = format!("{why}, at {}/s", self::rate(rate as f64));
-        }
-        Ok::<_, BenchError>(why.is_none().then_some(run))
+        Ok::<_, BenchError>(match why {
+            None => Tried::Holds(Box::new(run)),
+            Some(why) if flaw.is_none_or(|flaw| flaw.is_late()) => Tried::Late(why),
+            Some(why) => Tried::Failed(why),
+        })
     };
     let search = Search {
         from: options.search_from.unwrap_or(goal.from),
@@ -114,20 +122,32 @@ pub(crate) fn search(
         max_trials: options.max_probes,
     };
     let best = search.run(|rate| {
-        // The machine may have been busy elsewhere: once again.
-        for _ in 0..2 {
-            if rate <= MAX_RATE && try_rate(rate, options.probe, &mut found, out)?.is_some() {
-                return Ok::<_, BenchError>(true);
-            }
+        if rate > MAX_RATE {
+            return Ok::<_, BenchError>(false);
+        }
+        let mut tried = try_rate(rate, options.probe, out)?;
+        if matches!(&tried, Tried::Late(_)) {
+            // The machine may have been busy elsewhere: once again.
+            tried = try_rate(rate, options.probe, out)?;
+        }
+        let (Tried::Failed(why) | Tried::Late(why)) = tried else { return Ok(true) };
+        if rate <= lowest_bad {
+            lowest_bad = rate;
+            found.stopped_by = format!("{why}, at {}/s", self::rate(rate as f64));
         }
         Ok(false)
     })?;
     let mut candidate = best;
     for _ in 0..=MOST_LOWERED {
         let Some(rate) = candidate else { break };
-        found.run = try_rate(rate, options.time, &mut found, out)?;
-        if found.run.is_some() {
-            break;
+        match try_rate(rate, options.time, out)? {
+            Tried::Holds(run) => {
+                found.run = Some(*run);
+                break;
+            }
+            Tried::Late(why) | Tried::Failed(why) => {
+                found.stopped_by = format!("{why}, at {}/s", self::rate(rate as f64));
+            }
         }
         candidate = Some((rate as f64 * LOWERED) as u64);
     }
