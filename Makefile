@@ -49,13 +49,16 @@ bench: prerequisites ## The market data procedures, each figure beside the machi
 	mkdir -p $(RESULTS)
 	$(TAPELINE) bench all --json $(RESULTS)/results.jsonl $(BENCH)
 
+# Status 1 of `quick` says that an aim is missed, as does its table.
 bench-quick: prerequisites ## Every aim in one table, peers included (under 6 minutes when built)
 	mkdir -p $(RESULTS)
 	bench/peers/run.sh --quick --json $(RESULTS)/peers.json
-	$(TAPELINE) bench quick --json $(RESULTS)/quick.jsonl
+	$(TAPELINE) bench quick --peers $(RESULTS)/peers.json --out $(RESULTS)/quick.json \
+		--json $(RESULTS)/quick.jsonl || test $$? -eq 1
 
 bench-report: ## The results so far as one HTML page
-	$(TAPELINE) bench report $(wildcard $(RESULTS)/*.jsonl) $(wildcard $(RESULTS)/quick.json)
+	$(TAPELINE) bench report $(wildcard $(RESULTS)/*.jsonl) $(wildcard $(RESULTS)/quick.json) \
+		--out $(RESULTS)/report.html
 
 bench-peers: prerequisites ## Beside NATS, ZeroMQ, the vendor's Java provider and bare Aeron
 	bench/peers/run.sh $(PEERS)
