@@ -18,7 +18,7 @@
 //! | [`Procedure::Throughput`] | the highest rate from one source to one client |
 //! | [`Procedure::Fanout`] | the highest rate to 100 mounts, half of the updates to all of them |
 //! | [`Procedure::Memory`] | bytes for each mount, item and watcher |
-//! | [`quick`] | every aim of the project in one table |
+//! | [`quick()`] | every aim of the project in one table |
 //!
 //! Source and clients are in one thread, so that they share a clock
 //! (`CLOCK_MONOTONIC`). Every update carries the moment at which it was due at
