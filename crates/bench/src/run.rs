@@ -69,11 +69,14 @@ pub(crate) enum Flaw {
 }
 
 impl Flaw {
-    /// Whether it was only too slow, which other work on the machine can cause.
-    pub(crate) const fn is_late(&self) -> bool {
+    /// Whether other work on the machine, or what the start left behind, can
+    /// have caused it. That updates were lost on their way is no accident.
+    pub(crate) const fn may_be_chance(&self) -> bool {
         matches!(
             self,
-            Self::SourceHeldBack
+            Self::Trouble(_)
+                | Self::Gaps(_)
+                | Self::SourceHeldBack
                 | Self::SourceLate { .. }
                 | Self::Behind { .. }
                 | Self::NotReached { .. }

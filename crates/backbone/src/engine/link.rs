@@ -80,16 +80,6 @@ fn send(
     head: &[u8],
     parts: &[&[u8]],
 ) -> Result<(), AeronOfferError> {
-    // Nearly all are one message behind a head, and short.
-    if let [body] = parts
-        && head.len() + body.len() <= payload_bytes
-    {
-        let mut claim = publication.try_claim_owned(head.len() + body.len())?;
-        let (start, rest) = claim.data().split_at_mut(head.len());
-        start.copy_from_slice(head);
-        rest.copy_from_slice(body);
-        return claim.commit().map(drop).map_err(AeronOfferError::Error);
-    }
     let length = head.len() + parts.iter().map(|part| part.len()).sum::<usize>();
     if length <= payload_bytes {
         let mut claim = publication.try_claim_owned(length)?;

@@ -102,7 +102,7 @@ fn one(rate: u64, kept: &mut Kept<'_>, options: &Options) -> Result<Run, BenchEr
     let Options { pacing, warm_up, time, .. } = *options;
     let load = Load { rate, pacing, warm_up, time };
     let run = kept.run(&load)?;
-    if options.is_sweep && run.flaw().is_some_and(|flaw| flaw.is_late()) {
+    if options.is_sweep && run.flaw().is_some_and(|flaw| flaw.may_be_chance()) {
         return kept.run(&load);
     }
     Ok(run)

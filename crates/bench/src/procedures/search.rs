@@ -112,7 +112,7 @@ pub(crate) fn search(
         report(goal.name, &run, why.as_deref(), out);
         Ok::<_, BenchError>(match why {
             None => Tried::Holds(Box::new(run)),
-            Some(why) if flaw.is_none_or(|flaw| flaw.is_late()) => Tried::Late(why),
+            Some(why) if flaw.is_none_or(|flaw| flaw.may_be_chance()) => Tried::Late(why),
             Some(why) => Tried::Failed(why),
         })
     };
