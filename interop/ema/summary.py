@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 WHY_LINES = 12
+LOG_LINES = 60
 
 
 def cases(folder):
@@ -36,6 +37,12 @@ def times(folder):
     return sorted(found)
 
 
+def last_words(folder, short):
+    """What the class of a failed test printed last: the log of the program, exceptions of the SDK."""
+    for file in Path(folder).glob(f"*.{short}-output.txt"):
+        yield from file.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+
+
 def main():
     all_cases = list(cases(sys.argv[1]))
     failed = [case for case in all_cases if case[2] == "failed"]
@@ -52,6 +59,10 @@ def main():
         print(f"interop/ema: FAILED {short}#{name}")
         for line in why.strip().splitlines()[:WHY_LINES]:
             print(f"    {line[:400]}")
+    for short in sorted({case[0] for case in failed}):
+        print(f"interop/ema: the last that {short} printed:")
+        for line in last_words(sys.argv[1], short):
+            print(f"    {line[:300]}")
     passed = sum(1 for case in all_cases if case[2] == "passed")
     print(f"interop/ema: {passed} passed, {len(failed)} failed; details in interop/ema/target/surefire-reports")
     return 1 if failed or passed == 0 else 0

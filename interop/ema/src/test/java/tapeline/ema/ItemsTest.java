@@ -45,14 +45,17 @@ class ItemsTest {
     @Test
     void updatesArriveAllAndInOrder() {
         int count = 20_000;
+        int step = Settings.OUTPUT_BUFFERS / 2;
         Stream stream = market.consumer().open(Source.SERVICE, "ORDER.N");
         stream.image();
         Watch watch = Watch.start();
-        for (long n = 1; n <= count; n++) {
+        List<Event> updates = List.of();
+        for (int n = 1; n <= count; n++) {
             market.source().update("ORDER.N", n, Samples.tick(n));
+            if (n % step == 0) {
+                updates = stream.events.awaitFrom(0, n, "updates", Event::isUpdate, Duration.ofSeconds(30));
+            }
         }
-        List<Event> updates =
-                stream.events.awaitFrom(0, count, "updates", Event::isUpdate, Duration.ofSeconds(30));
         watch.print(count + " updates of one item");
         List<Long> numbers = updates.stream().map(Event::seq).toList();
         assertEquals(LongStream.rangeClosed(1, count).boxed().toList(), numbers);

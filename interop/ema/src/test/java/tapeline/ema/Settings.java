@@ -32,6 +32,13 @@ final class Settings {
         }
     }
 
+    /**
+     * Output buffers of each connection. One that runs out of them, on a busy machine, may stay so for
+     * ever: what it has left to write is not written although the socket takes it, and it sends not even
+     * pings. Tests have fewer messages on their way.
+     */
+    static final int OUTPUT_BUFFERS = 2_000;
+
     private final Map root = EmaFactory.createMap();
 
     Map map() {

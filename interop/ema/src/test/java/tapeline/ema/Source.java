@@ -98,6 +98,7 @@ final class Source implements OmmProviderClient, AutoCloseable {
                 "CompressionThreshold", 300,
                 "Port", String.valueOf(port),
                 "MaxFragmentSize", fragmentBytes,
+                "GuaranteedOutputBuffers", Settings.OUTPUT_BUFFERS,
                 "TcpNodelay", 1);
         ElementList info = Settings.elements(
                 "ServiceId", SERVICE_ID,

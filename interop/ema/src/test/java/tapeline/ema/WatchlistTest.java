@@ -25,6 +25,12 @@ class WatchlistTest {
     private static final int ITEMS = 100_000;
     private static final Duration PATIENCE = Duration.ofSeconds(100);
 
+    /**
+     * Items on their way at a time, fewer than either side of the SDK has buffers: see {@link
+     * Settings#OUTPUT_BUFFERS}.
+     */
+    private static final int STEP = 1_000;
+
     @RegisterExtension
     static final Market market = new Market();
 
@@ -34,10 +40,11 @@ class WatchlistTest {
         private final BitSet updated = new BitSet(ITEMS);
         private String fault;
 
-        synchronized void awaitAll(BitSet which, String what) throws InterruptedException {
-            long end = System.nanoTime() + PATIENCE.toNanos();
-            while (which.cardinality() < ITEMS && fault == null) {
-                long left = (end - System.nanoTime()) / 1_000_000;
+        /** Waits until the items before this one are all there. */
+        synchronized void await(BitSet which, int end, String what) throws InterruptedException {
+            long patienceEnd = System.nanoTime() + PATIENCE.toNanos();
+            while (which.nextClearBit(end - STEP) < end && fault == null) {
+                long left = (patienceEnd - System.nanoTime()) / 1_000_000;
                 if (left <= 0) {
                     throw new AssertionError(
                             what + ": " + which.cardinality() + " of " + ITEMS + ", the first without is number "
@@ -52,7 +59,8 @@ class WatchlistTest {
 
         private synchronized void mark(BitSet which, int item) {
             which.set(item);
-            if (which.cardinality() == ITEMS) {
+            int step = item - item % STEP;
+            if (which.nextClearBit(step) >= step + STEP) {
                 notifyAll();
             }
         }
@@ -117,15 +125,20 @@ class WatchlistTest {
         Watch watch = Watch.start();
         for (int i = 0; i < ITEMS; i++) {
             consumer.open(Consumer.request(Source.SERVICE, name(i)), counting);
+            if ((i + 1) % STEP == 0) {
+                counting.await(counting.open, i + 1, "images");
+            }
         }
-        counting.awaitAll(counting.open, "images");
         watch.print(ITEMS + " items opened through EMA on both sides");
         Watch ticks = Watch.start();
         for (int i = 0; i < ITEMS; i++) {
             market.source().update(name(i), i, Samples.tick(i));
+            if ((i + 1) % STEP == 0) {
+                counting.await(counting.updated, i + 1, "updates");
+            }
         }
-        counting.awaitAll(counting.updated, "updates");
         ticks.print("one update of each of " + ITEMS + " items");
         assertEquals(ITEMS, counting.open.cardinality());
+        assertEquals(ITEMS, counting.updated.cardinality());
     }
 }
