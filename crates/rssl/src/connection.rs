@@ -62,8 +62,15 @@ enum State {
 struct Clock {
     started: Time,
     received: Time,
+    sent: Time,
     ping_due: Time,
 }
+
+/// Memory of output, in bytes, that is kept however quiet a connection is.
+const RESTING_BYTES: usize = 16 * 1024;
+
+/// How long nothing is sent until the memory of a burst is given back.
+const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// What `poll_event` found, without a borrow.
 enum Found {
@@ -116,7 +123,7 @@ impl Connection {
             closing: None,
             goodbye: None,
             peer_closed: false,
-            clock: Clock { started: now, received: now, ping_due: now },
+            clock: Clock { started: now, received: now, sent: now, ping_due: now },
             counters: Counters::default(),
         }
     }
@@ -432,6 +439,7 @@ impl Connection {
         if count > 0 {
             self.sender.output.sent(count);
             self.counters.bytes_sent += count as u64;
+            self.clock.sent = now;
             self.clock.ping_due = now.after(self.ping_interval());
         }
     }
@@ -454,20 +462,34 @@ impl Connection {
         self.clock.received.after(self.ping_timeout())
     }
 
+    /// When the buffers that a burst made large are given back.
+    fn rest_deadline(&self) -> Option<Time> {
+        let output = &self.sender.output;
+        let is_large = output.memory_bytes() > RESTING_BYTES && output.queued_bytes() == 0;
+        is_large.then(|| self.clock.sent.after(REST_AFTER))
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout) next. It changes
     /// with every received or sent byte.
     pub fn next_deadline(&self) -> Option<Time> {
         match &self.state {
             State::Opening(_) => Some(self.handshake_deadline()),
-            State::Active(_) => Some(self.silence_deadline().min(self.clock.ping_due)),
+            State::Active(_) => {
+                let due = self.silence_deadline().min(self.clock.ping_due);
+                Some(self.rest_deadline().map_or(due, |rest| rest.min(due)))
+            }
             State::HandedOver(_) | State::Closed(_) => None,
         }
     }
 
-    /// Does what is due at `now`: queues a ping, or finds the peer dead, which
-    /// [`poll_event`](Self::poll_event) then reports. Too early a call does
-    /// nothing.
+    /// Does what is due at `now`: queues a ping, finds the peer dead, which
+    /// [`poll_event`](Self::poll_event) then reports, or gives the memory of
+    /// large buffers back after a quiet second. Too early a call does nothing.
     pub fn handle_timeout(&mut self, now: Time) {
+        if self.rest_deadline().is_some_and(|due| now >= due) {
+            self.sender.output.rest();
+            self.input.rest();
+        }
         match &self.state {
             State::Opening(_) if now >= self.handshake_deadline() => {
                 let limit_ms = self.limits.handshake_ms;

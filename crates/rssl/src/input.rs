@@ -20,16 +20,27 @@ pub(crate) struct Input {
     ready: usize,
     raw: usize,
     tail: usize,
+    /// Length of `bytes`, but while it rests.
+    capacity: usize,
     dechunker: Option<Dechunker>,
 }
 
 impl Input {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { bytes: vec![0; capacity], head: 0, ready: 0, raw: 0, tail: 0, dechunker: None }
+        let bytes = vec![0; capacity];
+        Self { bytes, head: 0, ready: 0, raw: 0, tail: 0, capacity, dechunker: None }
+    }
+
+    /// Gives the memory back until bytes come, if none wait to be taken.
+    pub(crate) fn rest(&mut self) {
+        if self.tail == 0 {
+            self.bytes = Vec::new();
+        }
     }
 
     /// Makes the buffer at least `capacity` bytes long.
     pub(crate) fn grow(&mut self, capacity: usize) {
+        self.capacity = self.capacity.max(capacity);
         if self.bytes.len() < capacity {
             self.compact();
             self.bytes.reserve_exact(capacity - self.bytes.len());
@@ -44,6 +55,9 @@ impl Input {
     /// Room for received bytes. Moves what is left to the front when less
     /// than half of the buffer is free at the back.
     pub(crate) fn spare(&mut self) -> &mut [u8] {
+        if self.bytes.is_empty() {
+            self.bytes = vec![0; self.capacity];
+        }
         if self.head > 0 && self.bytes.len() - self.tail < self.bytes.len() / 2 {
             self.compact();
         }

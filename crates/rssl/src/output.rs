@@ -87,6 +87,11 @@ impl Output {
         self.queues.iter().map(Queue::memory_bytes).sum()
     }
 
+    /// Gives the memory of empty queues back.
+    pub(crate) fn rest(&mut self) {
+        self.queues.iter_mut().for_each(Queue::rest);
+    }
+
     /// Drops all that waits.
     pub(crate) fn clear(&mut self) {
         self.queues = std::array::from_fn(|_| Queue::new(0));

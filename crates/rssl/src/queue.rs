@@ -51,6 +51,13 @@ impl Queue {
         self.tail - self.sealed
     }
 
+    /// Gives the memory back if nothing waits.
+    pub(crate) fn rest(&mut self) {
+        if self.queued_bytes() == 0 {
+            *self = Self::new(self.retained_bytes);
+        }
+    }
+
     /// Makes sure that `count` bytes fit behind what is there.
     pub(crate) fn reserve(&mut self, count: usize) {
         if self.bytes.len() - self.tail >= count {
