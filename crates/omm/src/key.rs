@@ -99,10 +99,8 @@ impl<'a> ItemKeyRef<'a> {
             service_id: self.service_id,
             name: self.name.into(),
             name_type: self.name_type,
-            filter: self.filter,
-            identifier: self.identifier,
-            attrib: self.attrib.map(|(data_type, bytes)| (data_type, bytes.into())),
             qos: self.qos,
+            rest: Rest::of(self).map(Box::new),
         }
     }
 }
@@ -126,23 +124,43 @@ pub struct ItemKey {
     service_id: Option<u16>,
     name: Text,
     name_type: u8,
+    qos: Option<Qos>,
+    rest: Option<Box<Rest>>,
+}
+
+/// What most keys do not have. Items are many: theirs are small.
+#[derive(Clone, Debug)]
+struct Rest {
     filter: Option<u32>,
     identifier: Option<i32>,
     attrib: Option<(DataType, Box<[u8]>)>,
-    qos: Option<Qos>,
+}
+
+impl Rest {
+    fn of(key: &ItemKeyRef<'_>) -> Option<Self> {
+        let ItemKeyRef { filter, identifier, attrib, .. } = *key;
+        let is_any = filter.is_some() || identifier.is_some() || attrib.is_some();
+        is_any.then(|| Self {
+            filter,
+            identifier,
+            attrib: attrib.map(|(data_type, bytes)| (data_type, bytes.into())),
+        })
+    }
 }
 
 impl ItemKey {
     /// The same, borrowed.
     pub fn as_ref(&self) -> ItemKeyRef<'_> {
+        let rest = self.rest.as_deref();
+        let attrib = rest.and_then(|rest| rest.attrib.as_ref());
         ItemKeyRef {
             domain: self.domain,
             service_id: self.service_id,
             name: &self.name,
             name_type: self.name_type,
-            filter: self.filter,
-            identifier: self.identifier,
-            attrib: self.attrib.as_ref().map(|(data_type, bytes)| (*data_type, &**bytes)),
+            filter: rest.and_then(|rest| rest.filter),
+            identifier: rest.and_then(|rest| rest.identifier),
+            attrib: attrib.map(|(data_type, bytes)| (*data_type, &**bytes)),
             qos: self.qos,
         }
     }
@@ -225,6 +243,7 @@ mod tests {
         assert!(!table.contains(&item as &dyn AsItemKey));
         assert!(table.insert(item.to_owned()));
         assert!(others.iter().all(|other| table.contains(other as &dyn AsItemKey)));
+        assert!(others.iter().all(|other| other.to_owned().as_ref() == *other));
     }
 
     #[test]

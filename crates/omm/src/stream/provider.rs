@@ -16,25 +16,39 @@ use crate::state::is_final;
 /// update before its first part; the parts of two images do not mix; a snapshot
 /// is over with its last part; a paused stream gets no updates, but status and
 /// images; nothing after a final state or a close.
+///
+/// It takes four bytes: a server has one for each stream of each mount.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts about the stream")]
 pub struct ProviderStream {
-    streaming: bool,
-    private: bool,
-    paused: bool,
-    key_in_updates: bool,
+    bits: u16,
+    /// The number of the next part of the image that is being sent.
+    next_part: u16,
+}
+
+/// Independent facts about a stream.
+mod bit {
+    pub(super) const STREAMING: u16 = 0x0001;
+    pub(super) const PRIVATE: u16 = 0x0002;
+    pub(super) const PAUSED: u16 = 0x0004;
+    pub(super) const KEY_IN_UPDATES: u16 = 0x0008;
     /// Something was sent: the requester knows what the stream is about.
-    has_response: bool,
-    /// What the requester is told of states that are not final; `None` to tell
-    /// it everything as it is.
-    policy: Option<RecoveryPolicy>,
+    pub(super) const HAS_RESPONSE: u16 = 0x0010;
     /// A request waits for the first part of its image.
-    owes_image: bool,
+    pub(super) const OWES_IMAGE: u16 = 0x0020;
     /// The first part of an image was sent: updates may follow.
-    has_image: bool,
-    /// The image that is being sent in parts.
-    in_parts: Option<InParts>,
-    is_over: bool,
+    pub(super) const HAS_IMAGE: u16 = 0x0040;
+    pub(super) const OVER: u16 = 0x0080;
+    /// An image is being sent in parts.
+    pub(super) const IN_PARTS: u16 = 0x0100;
+    /// Its parts have numbers.
+    pub(super) const NUMBERED: u16 = 0x0200;
+    /// It answers a request. One that comes meanwhile waits for the next image.
+    pub(super) const SOLICITED: u16 = 0x0400;
+    /// The requester is told of states that are not final by this policy;
+    /// without it everything as it is.
+    pub(super) const HAS_POLICY: u16 = 0x0800;
+    pub(super) const SINGLE_OPEN: u16 = 0x1000;
+    pub(super) const ALLOW_SUSPECT_DATA: u16 = 0x2000;
 }
 
 /// How far an image of several parts is.
@@ -42,9 +56,7 @@ pub struct ProviderStream {
 struct InParts {
     /// The number of the next part.
     next: u16,
-    /// Its parts have numbers.
     numbered: bool,
-    /// It answers a request. One that comes meanwhile waits for the next image.
     solicited: bool,
 }
 
@@ -102,34 +114,74 @@ impl ProviderStream {
     /// The stream that a request opens. A request that wants no image gets
     /// updates at once.
     pub fn new(request: &ItemRequest<'_>, policy: Option<RecoveryPolicy>) -> Self {
-        Self {
-            streaming: request.streaming,
-            private: request.private,
-            paused: request.pause,
-            key_in_updates: request.key_in_updates,
-            has_response: false,
-            policy: policy.filter(|_| !request.private),
-            owes_image: !request.no_refresh,
-            has_image: request.no_refresh,
-            in_parts: None,
-            is_over: false,
-        }
+        let policy = policy.filter(|_| !request.private);
+        let mut stream = Self { bits: 0, next_part: 0 };
+        stream.set(bit::STREAMING, request.streaming);
+        stream.set(bit::PRIVATE, request.private);
+        stream.set(bit::PAUSED, request.pause);
+        stream.set(bit::KEY_IN_UPDATES, request.key_in_updates);
+        stream.set(bit::OWES_IMAGE, !request.no_refresh);
+        stream.set(bit::HAS_IMAGE, request.no_refresh);
+        stream.set(bit::HAS_POLICY, policy.is_some());
+        stream.set(bit::SINGLE_OPEN, policy.is_some_and(|it| it.single_open));
+        stream.set(bit::ALLOW_SUSPECT_DATA, policy.is_some_and(|it| it.allow_suspect_data));
+        stream
+    }
+
+    const fn has(&self, bit: u16) -> bool {
+        self.bits & bit != 0
+    }
+
+    const fn set(&mut self, bit: u16, is_set: bool) {
+        self.bits = if is_set { self.bits | bit } else { self.bits & !bit };
+    }
+
+    fn in_parts(&self) -> Option<InParts> {
+        self.has(bit::IN_PARTS).then(|| InParts {
+            next: self.next_part,
+            numbered: self.has(bit::NUMBERED),
+            solicited: self.has(bit::SOLICITED),
+        })
+    }
+
+    fn set_in_parts(&mut self, image: Option<InParts>) {
+        self.set(bit::IN_PARTS, image.is_some());
+        self.set(bit::NUMBERED, image.is_some_and(|image| image.numbered));
+        self.set(bit::SOLICITED, image.is_some_and(|image| image.solicited));
+        self.next_part = image.map_or(0, |image| image.next);
+    }
+
+    fn policy(&self) -> Option<RecoveryPolicy> {
+        self.has(bit::HAS_POLICY).then(|| RecoveryPolicy {
+            single_open: self.has(bit::SINGLE_OPEN),
+            allow_suspect_data: self.has(bit::ALLOW_SUSPECT_DATA),
+        })
     }
 
     /// Whether a request waits for its image, or for the rest of it.
     pub fn owes_image(&self) -> bool {
-        let is_answering = self.in_parts.is_some_and(|image| image.solicited);
-        (self.owes_image || is_answering) && !self.is_over
+        let is_answering = self.has(bit::SOLICITED);
+        (self.has(bit::OWES_IMAGE) || is_answering) && !self.is_over()
     }
 
     /// Whether updates go out now: the requester has an image and no pause.
     pub const fn takes_updates(&self) -> bool {
-        self.has_image && !self.paused && !self.is_over
+        self.bits & (bit::HAS_IMAGE | bit::PAUSED | bit::OVER) == bit::HAS_IMAGE
+    }
+
+    /// Whether updates were asked for.
+    pub const fn is_streaming(&self) -> bool {
+        self.has(bit::STREAMING)
+    }
+
+    /// Whether the stream is a private one.
+    pub const fn is_private(&self) -> bool {
+        self.has(bit::PRIVATE)
     }
 
     /// Whether the stream is over, its id free.
     pub const fn is_over(&self) -> bool {
-        self.is_over
+        self.has(bit::OVER)
     }
 
     /// A request came on the open stream, which is the one of `item`.
@@ -142,14 +194,14 @@ impl ProviderStream {
         reissue: &ItemRequest<'_>,
     ) -> Result<ReissueEffect, Reject> {
         if let Err(reject) = self.check_reissue(item, reissue) {
-            self.is_over = true;
+            self.close();
             return Err(reject);
         }
-        let flow_changed = self.paused != reissue.pause;
-        self.paused = reissue.pause;
+        let flow_changed = self.has(bit::PAUSED) != reissue.pause;
+        self.set(bit::PAUSED, reissue.pause);
         // Pausing gives no image; resuming does, as any other reissue.
         let image = !reissue.no_refresh && !reissue.pause;
-        self.owes_image |= image;
+        self.set(bit::OWES_IMAGE, image || self.has(bit::OWES_IMAGE));
         Ok(ReissueEffect { image, flow_changed })
     }
 
@@ -159,27 +211,27 @@ impl ProviderStream {
         reissue: &ItemRequest<'_>,
     ) -> Result<(), Reject> {
         check_reissue(item, reissue)?;
-        if reissue.streaming != self.streaming {
+        if reissue.streaming != self.has(bit::STREAMING) {
             return Err(Reject::Changed("streaming flag"));
         }
-        if reissue.private != self.private {
+        if reissue.private != self.has(bit::PRIVATE) {
             return Err(Reject::Changed("private flag"));
         }
         Ok(())
     }
 
     /// The requester closed the stream, or its connection is gone.
-    pub fn close(&mut self) {
-        self.is_over = true;
+    pub const fn close(&mut self) {
+        self.set(bit::OVER, true);
     }
 
     fn allowed(&self, stream: StreamState, data: DataState) -> Allowed {
-        let with_key = self.key_in_updates || !self.has_response;
-        Allowed { stream, data, solicited: false, private: self.private, with_key }
+        let with_key = self.has(bit::KEY_IN_UPDATES) || !self.has(bit::HAS_RESPONSE);
+        Allowed { stream, data, solicited: false, private: self.has(bit::PRIVATE), with_key }
     }
 
     fn check_over(&self) -> Result<(), Held> {
-        if self.is_over { Err(Held::Over) } else { Ok(()) }
+        if self.is_over() { Err(Held::Over) } else { Ok(()) }
     }
 
     /// A part of an image is to be sent. It answers a request if one waits for
@@ -187,33 +239,37 @@ impl ProviderStream {
     /// an image have numbers or none.
     pub fn image(&mut self, part: Part, state: &State<'_>) -> Result<Allowed, Held> {
         self.check_over()?;
-        let expected = self.in_parts.map_or(0, |image| image.next);
+        let begun = self.in_parts();
+        let expected = begun.map_or(0, |image| image.next);
         let numbered = part.number.is_some();
-        let is_other = self.in_parts.is_some_and(|image| image.numbered != numbered);
+        let is_other = begun.is_some_and(|image| image.numbered != numbered);
         match part.number {
             _ if is_other => return Err(Held::InParts),
-            Some(0) if self.in_parts.is_some() => return Err(Held::InParts),
+            Some(0) if begun.is_some() => return Err(Held::InParts),
             Some(found) if found != expected => return Err(Held::PartOrder { expected, found }),
             _ => {}
         }
         let mut allowed = self.told(state);
-        allowed.with_key |= self.in_parts.is_none();
-        allowed.solicited = match self.in_parts {
+        allowed.with_key |= begun.is_none();
+        allowed.solicited = match begun {
             Some(image) => image.solicited,
-            None => core::mem::take(&mut self.owes_image),
+            None => self.has(bit::OWES_IMAGE),
         };
-        self.has_response = true;
+        if begun.is_none() {
+            self.set(bit::OWES_IMAGE, false);
+        }
+        self.set(bit::HAS_RESPONSE, true);
         // A state that is final by itself says more than that of a snapshot.
         let is_open = allowed.stream == StreamState::OPEN && !is_final(state.stream);
-        if !self.streaming && is_open {
+        if !self.has(bit::STREAMING) && is_open {
             allowed.stream = StreamState::NON_STREAMING;
         }
-        self.has_image = true;
-        self.in_parts = (!part.is_last).then(|| InParts {
+        self.set(bit::HAS_IMAGE, true);
+        self.set_in_parts((!part.is_last).then(|| InParts {
             next: expected.saturating_add(1),
             numbered,
             solicited: allowed.solicited,
-        });
+        }));
         let is_image_end = allowed.stream == StreamState::NON_STREAMING;
         if part.is_last || !is_image_end {
             self.settle(state, &allowed);
@@ -225,35 +281,35 @@ impl ProviderStream {
     /// is told as open, ends what the requester has of the item.
     fn settle(&mut self, state: &State<'_>, allowed: &Allowed) {
         if is_final(allowed.stream) {
-            self.is_over = true;
+            self.close();
         } else if is_final(state.stream) {
             // Updates of whatever comes next make no sense before its image.
-            self.has_image = false;
-            let cut_off = self.in_parts.take();
-            self.owes_image |= cut_off.is_some_and(|image| image.solicited);
+            self.set(bit::HAS_IMAGE, false);
+            self.abandon_image();
         }
     }
 
     /// The image that is being sent in parts will not be completed, as when its
     /// source is lost. A request that it answers waits for the next one.
     pub fn abandon_image(&mut self) {
-        if let Some(image) = self.in_parts.take() {
-            self.owes_image |= image.solicited;
+        if self.has(bit::SOLICITED) {
+            self.set(bit::OWES_IMAGE, true);
         }
+        self.set_in_parts(None);
     }
 
     /// An update is to be sent. One that may not goes to nobody: the image
     /// that comes has its content.
     pub fn update(&mut self) -> Result<Allowed, Held> {
         self.check_over()?;
-        if !self.has_image {
+        if !self.has(bit::HAS_IMAGE) {
             return Err(Held::NoImage);
         }
-        if self.paused {
+        if self.has(bit::PAUSED) {
             return Err(Held::Paused);
         }
         let allowed = self.allowed(StreamState::OPEN, DataState::NO_CHANGE);
-        self.has_response = true;
+        self.set(bit::HAS_RESPONSE, true);
         Ok(allowed)
     }
 
@@ -267,7 +323,7 @@ impl ProviderStream {
             Some(state) => self.told(state),
             None => self.allowed(StreamState::OPEN, DataState::NO_CHANGE),
         };
-        self.has_response = true;
+        self.set(bit::HAS_RESPONSE, true);
         if let Some(state) = state {
             self.settle(state, &allowed);
         }
@@ -285,7 +341,7 @@ impl ProviderStream {
 
     /// What the requester is told for a state.
     fn told(&self, state: &State<'_>) -> Allowed {
-        let stream = self.policy.map_or(state.stream, |policy| convert(state, policy));
+        let stream = self.policy().map_or(state.stream, |policy| convert(state, policy));
         let data = match stream == state.stream {
             true => state.data,
             false => DataState::SUSPECT,
