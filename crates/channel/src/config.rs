@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tapeline_rssl::{ClientConfig, ServerConfig};
 
-use crate::{ChannelError, Pages, TextConfig, Tls};
+use crate::{ChannelError, Pages, TextClient, TextConfig, Tls};
 
 /// Bytes in one output buffer of the vendor's servers.
 const BUFFER_BYTES: usize = 6144;
@@ -148,8 +148,12 @@ pub struct SessionOptions {
     /// starve the others. Default 131,072; the last read may go over it.
     pub read_bytes_per_poll: usize,
     /// Milliseconds that a closed session's socket is kept to send what is
-    /// queued and to see the peer's end. Default 2,000.
+    /// queued and to see the peer's end, from the last bytes on that it took.
+    /// Default 2,000.
     pub close_ms: u32,
+    /// Milliseconds after which it is given up even though the peer goes on
+    /// reading. Default 60,000.
+    pub close_max_ms: u32,
 }
 
 impl Default for SessionOptions {
@@ -160,6 +164,7 @@ impl Default for SessionOptions {
             packing: true,
             read_bytes_per_poll: 128 * 1024,
             close_ms: 2_000,
+            close_max_ms: 60_000,
         }
     }
 }
@@ -215,6 +220,9 @@ pub struct ConnectConfig {
     /// What its RSSL connection asks for. `limits.output_bytes` is set by the
     /// reactor, so that [`OutputLimits::max_bytes`] is what counts.
     pub rssl: ClientConfig,
+    /// It is a text session in place of an RSSL connection, and is told of by
+    /// [`SessionEvent::Text`](crate::SessionEvent). Default `None`.
+    pub text: Option<TextClient>,
     /// Its session.
     pub session: SessionOptions,
     /// Milliseconds for the name to be resolved, and again for each of its
@@ -229,6 +237,7 @@ impl Default for ConnectConfig {
     fn default() -> Self {
         Self {
             rssl: ClientConfig::default(),
+            text: None,
             session: SessionOptions::default(),
             connect_ms: 10_000,
             fallback: true,

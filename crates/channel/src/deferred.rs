@@ -82,7 +82,7 @@ impl Deferred {
         self.is_slow = live.is_slow;
         self.message_limit = live.message_limit;
         self.output = live.options.output;
-        self.backlog_bytes = live.connection.queued_bytes();
+        self.backlog_bytes = live.backlog_bytes();
     }
 
     /// Its handshake is over.

@@ -1,7 +1,7 @@
 //! From a session's bytes and deadlines to the program's events.
 
 use tapeline_rssl::Event;
-use tapeline_rssl::websocket::{PLAIN_HTTP, accept_opening};
+use tapeline_rssl::websocket::{PLAIN_HTTP, accept_opening, cookies};
 
 use crate::link::Link;
 use crate::listener::REFUSAL;
@@ -122,10 +122,18 @@ fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
 
 fn text_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     let session = live.id;
-    while live.stage == Stage::Open {
+    while live.stage != Stage::Closing {
         let Link::Text(connection) = &mut live.connection else { return };
         let Some(input) = connection.poll() else { return };
         match input {
+            TextInput::Opened(subprotocol) => {
+                live.stage = Stage::Open;
+                table.counters.opened += 1;
+                table.deferred.open();
+                let (via, peer) = (live.origin.via(), live.peer);
+                let opened = TextEvent::Opened { session, via, peer, subprotocol, cookies: "" };
+                handler(SessionEvent::Text(opened), &mut Outbox::new(table));
+            }
             TextInput::Text(text) => {
                 let frame = TextEvent::Frame { session, text };
                 handler(SessionEvent::Text(frame), &mut Outbox::new(table));
@@ -164,6 +172,7 @@ fn hand_over(table: &mut Table, live: &mut Live, name: &str, handler: &mut impl 
     else {
         return table.end(live, CloseReason::Subprotocol(name.to_owned()));
     };
+    let cookies = cookies(&unread[..length]);
     let session = TextConnection::new(config, &answer, &unread[length..], now);
     live.connection = Link::Text(session);
     live.message_limit = live.options.output.max_bytes;
@@ -171,7 +180,7 @@ fn hand_over(table: &mut Table, live: &mut Live, name: &str, handler: &mut impl 
     table.counters.opened += 1;
     table.deferred.begin(live);
     let (session, via, peer) = (live.id, live.origin.via(), live.peer);
-    let opened = TextEvent::Opened { session, via, peer, subprotocol: name };
+    let opened = TextEvent::Opened { session, via, peer, subprotocol: name, cookies: &cookies };
     handler(SessionEvent::Text(opened), &mut Outbox::new(table));
 }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 use mio::{Registry, Token};
 use tapeline_rssl::{Connection, Time, Version};
 
+use crate::link::Link;
 use crate::stream::Stream;
+use crate::text::TextConnection;
 use crate::timers::NEVER;
 use crate::{ChannelError, CloseReason, ConnectConfig, socket};
 
@@ -58,8 +60,34 @@ impl Dial {
     pub(crate) fn check(&self) -> Result<(), CloseReason> {
         let unusable = |error: ChannelError| CloseReason::Config(error.to_string());
         self.config.session.output.check().map_err(unusable)?;
-        let connection = Connection::client(&self.config.rssl, 0, Time::ZERO);
-        connection.map(drop).map_err(|error| unusable(error.into()))
+        self.protocol(0, Time::ZERO).map(drop)
+    }
+
+    /// The protocol machine for its socket.
+    pub(crate) fn protocol(&self, seed: u64, now: Time) -> Result<Link, CloseReason> {
+        let made = match &self.config.text {
+            None => Connection::client(&self.config.rssl, seed, now).map(Link::Rssl),
+            Some(text) => {
+                TextConnection::client(text, &self.authority(), seed, now).map(Link::Text)
+            }
+        };
+        made.map_err(|error| CloseReason::Config(ChannelError::from(error).to_string()))
+    }
+
+    /// Most bytes of a message that is sent, but for what may wait.
+    pub(crate) const fn message_bytes(&self) -> usize {
+        match self.config.text {
+            None => self.config.rssl.limits.message_bytes,
+            Some(_) => usize::MAX,
+        }
+    }
+
+    /// `name:port`, for the head of an opening.
+    fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
     }
 
     /// Whether it is known where to connect to.

@@ -60,8 +60,9 @@ pub enum SessionEvent<'a> {
         /// The session.
         session: SessionId,
     },
-    /// Something of a text session, which a listener has only with
-    /// [`ListenConfig::text`](crate::ListenConfig).
+    /// Something of a text session. There are some only with
+    /// [`ListenConfig::text`](crate::ListenConfig) or
+    /// [`ConnectConfig::text`](crate::ConnectConfig).
     Text(TextEvent<'a>),
     /// The session is over.
     Closed {
@@ -85,19 +86,22 @@ pub enum SessionEvent<'a> {
 /// all sessions have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextEvent<'a> {
-    /// A client has opened a WebSocket with one of the subprotocols: messages
-    /// may be sent, and will come.
+    /// A WebSocket with one of the subprotocols is open: messages may be sent,
+    /// and will come.
     Opened {
-        /// The new session.
+        /// The new session; at a client the one that `connect` returned.
         session: SessionId,
-        /// Where it came in.
+        /// Where it came from.
         via: Via,
         /// The other end of its socket.
         peer: SocketAddr,
         /// The subprotocol.
         subprotocol: &'a str,
+        /// The `Cookie` headers of its handshake, joined by `; `; empty
+        /// without any, and at a client.
+        cookies: &'a str,
     },
-    /// A frame with one or more messages, as the client sent it.
+    /// A frame with one or more messages, as the peer sent it.
     Frame {
         /// The session.
         session: SessionId,

@@ -65,7 +65,8 @@
 //! # Ending
 //!
 //! A session that is closed, by whichever side, is `Closed` at once for the
-//! program. Its socket stays for up to [`SessionOptions::close_ms`]: what is
+//! program. Its socket stays until it has taken nothing for
+//! [`SessionOptions::close_ms`], or for [`SessionOptions::close_max_ms`]: what is
 //! queued is sent, then our end, and then the peer's end is awaited, since a
 //! socket that is closed with unread bytes takes the last bytes sent from the
 //! peer. A program ends with [`Reactor::close_all`] and polls until
@@ -76,7 +77,8 @@
 //! A listener may take *text sessions*: WebSocket subprotocols whose messages
 //! are texts ([`ListenConfig::text`]). Their messages are sent in pieces, so
 //! that what many sessions share is copied once to each, and are packed into
-//! frames that are arrays. A plain `GET` may be answered with a page
+//! frames that are arrays. With [`ConnectConfig::text`] a program is the client
+//! of such a session. A plain `GET` may be answered with a page
 //! ([`ListenConfig::pages`]). All of a listener may go through TLS
 //! ([`ListenConfig::tls`]).
 //!
@@ -131,5 +133,7 @@ pub use pages::{Page, Pages};
 pub use reactor::{Reactor, Wakeup};
 pub use session::{Sent, SessionId};
 pub use tapeline_rssl::Time;
-pub use text::TextConfig;
+#[doc(hidden)]
+pub use text::fuzzing;
+pub use text::{TextClient, TextConfig};
 pub use tls::Tls;

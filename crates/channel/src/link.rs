@@ -83,11 +83,6 @@ impl Link {
         either!(self, machine => machine.queued_bytes())
     }
 
-    /// Whether messages share frames.
-    pub(crate) const fn packs(&self) -> bool {
-        matches!(self, Self::Rssl(_))
-    }
-
     #[inline]
     pub(crate) fn pack_limit(&self) -> usize {
         match self {

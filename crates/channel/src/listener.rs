@@ -9,6 +9,7 @@ use mio::{Registry, Token};
 use tapeline_rssl::websocket::PLAIN_HTTP;
 use tapeline_rssl::{Connection, ServerConfig, Time};
 
+use crate::link::Link;
 use crate::live::{Live, Origin};
 use crate::stream::Stream;
 use crate::table::{Notice, Place, Table};
@@ -135,7 +136,7 @@ impl Listener {
         match self.start(table, registry, stream, (is_refused, seed)) {
             Ok((id, stream, connection)) => {
                 let sizes = (self.config.session, self.config.rssl.limits.message_bytes);
-                let live = Live::new(id, stream, connection, peer, origin, sizes);
+                let live = Live::new(id, stream, Link::Rssl(connection), peer, origin, sizes);
                 table.settle(Box::new(live));
             }
             Err(error) => {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tapeline_rssl::{Connection, Priority, SendError, Time, Version};
+use tapeline_rssl::{Priority, SendError, Time, Version};
 
 use crate::deferred::Deferred;
 use crate::dial::Dial;
@@ -99,8 +99,11 @@ pub(crate) struct Live {
     said_end: bool,
     /// What a text session is closed with.
     pub(crate) close_code: u16,
-    /// When a closing session's socket is given up.
+    /// When a closing session's socket is given up, unless it takes something
+    /// before.
     close_at: Time,
+    /// When it is given up whatever it takes.
+    close_by: Time,
     /// See [`Timers`](crate::timers::Timers).
     pub(crate) armed: Time,
     reads: u64,
@@ -113,14 +116,14 @@ impl Live {
     pub(crate) fn new(
         id: SessionId,
         stream: Stream,
-        connection: Connection,
+        connection: Link,
         peer: SocketAddr,
         origin: Origin,
         (options, message_bytes): (SessionOptions, usize),
     ) -> Self {
         Self {
             id,
-            connection: Link::Rssl(connection),
+            connection,
             stage: Stage::Handshake,
             peer,
             origin,
@@ -140,6 +143,7 @@ impl Live {
             said_end: false,
             close_code: close_code::NORMAL,
             close_at: NEVER,
+            close_by: NEVER,
             armed: NEVER,
             reads: 0,
             writes: 0,
@@ -201,6 +205,28 @@ impl Live {
         if !self.is_writable || self.broken.is_some() {
             return;
         }
+        match self.stage {
+            Stage::Closing => self.flush_last(now),
+            _ => self.write_queued(now),
+        }
+    }
+
+    /// Writes what a closed session has left. As long as the peer reads it, it
+    /// is not given up.
+    #[cold]
+    fn flush_last(&mut self, now: Time) {
+        let before = self.backlog_bytes();
+        self.write_queued(now);
+        if self.backlog_bytes() < before {
+            self.close_at = now.after(self.close_wait()).min(self.close_by);
+        }
+    }
+
+    const fn close_wait(&self) -> Duration {
+        Duration::from_millis(self.options.close_ms as u64)
+    }
+
+    fn write_queued(&mut self, now: Time) {
         self.connection.flush();
         while let Some(transmit) = self.connection.poll_transmit() {
             match self.stream.write(&transmit) {
@@ -249,13 +275,19 @@ impl Live {
     /// takes nothing.
     pub(crate) fn grant_credit(&mut self, flush_bytes: usize) {
         self.credit = match self.stage {
-            Stage::Open if self.options.packing && !self.is_slow && self.connection.packs() => {
+            Stage::Open if self.options.packing && !self.is_slow => {
                 let output = &self.options.output;
                 let most = flush_bytes.min(output.breach_bytes).min(output.max_bytes);
-                most.min(self.message_limit).saturating_sub(self.connection.queued_bytes())
+                most.min(self.message_limit).saturating_sub(self.backlog_bytes())
             }
             _ => 0,
         };
+    }
+
+    /// Bytes that wait for the socket, whatever they wait in.
+    #[inline]
+    pub(crate) fn backlog_bytes(&self) -> usize {
+        self.connection.queued_bytes() + self.stream.pending_bytes()
     }
 
     /// Queues a copy of `message`, patched, if it may.
@@ -310,7 +342,7 @@ impl Live {
         match length {
             _ if self.stage != Stage::Open => Err(Sent::Gone),
             _ if length == 0 || length > self.message_limit => Err(Sent::TooLarge),
-            _ if self.connection.queued_bytes() + length > max_bytes => Err(self.full()),
+            _ if self.backlog_bytes() + length > max_bytes => Err(self.full()),
             _ => Ok(()),
         }
     }
@@ -340,10 +372,10 @@ impl Live {
     /// is written to before it is called slow.
     pub(crate) fn keep_pace(&mut self, flush_bytes: usize, now: Time) -> Sent {
         let eager_bytes = flush_bytes.min(self.options.output.breach_bytes);
-        if self.is_writable && self.connection.queued_bytes() >= eager_bytes {
+        if self.is_writable && self.backlog_bytes() >= eager_bytes {
             self.flush(now);
         }
-        if self.connection.queued_bytes() >= self.options.output.breach_bytes {
+        if self.backlog_bytes() >= self.options.output.breach_bytes {
             self.set_slow();
         }
         if self.is_slow { Sent::Slow } else { Sent::Queued }
@@ -353,7 +385,7 @@ impl Live {
     pub(crate) fn has_drained(&mut self) -> bool {
         let drained = self.is_slow
             && self.stage == Stage::Open
-            && self.connection.queued_bytes() <= self.options.output.ok_bytes;
+            && self.backlog_bytes() <= self.options.output.ok_bytes;
         self.is_slow &= !drained;
         drained
     }
@@ -362,7 +394,9 @@ impl Live {
     pub(crate) fn start_closing(&mut self, now: Time, reason: &CloseReason) {
         self.stage = Stage::Closing;
         self.credit = 0;
-        self.close_at = now.after(Duration::from_millis(u64::from(self.options.close_ms)));
+        let most = Duration::from_millis(u64::from(self.options.close_max_ms));
+        self.close_by = now.after(most.max(self.close_wait()));
+        self.close_at = now.after(self.close_wait());
         match reason {
             CloseReason::Application(text) if self.is_slow && self.full_count > 0 => {
                 self.connection.close(close_code::TRY_AGAIN_LATER, text);
@@ -408,7 +442,7 @@ impl Live {
     pub(crate) fn counters(&self) -> SessionCounters {
         SessionCounters {
             traffic: self.traffic(),
-            backlog_bytes: self.connection.queued_bytes(),
+            backlog_bytes: self.backlog_bytes(),
             is_slow: self.is_slow,
             slow_count: self.slow_count,
             full_count: self.full_count,

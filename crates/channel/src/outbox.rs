@@ -55,8 +55,8 @@ impl<'a> Outbox<'a> {
 
     /// Closes a session, or gives up an attempt to connect.
     ///
-    /// What is queued is still sent, for up to
-    /// [`SessionOptions::close_ms`](crate::SessionOptions). `Closed` with
+    /// What is queued is still sent, for as long as the peer reads, within
+    /// [`SessionOptions::close_max_ms`](crate::SessionOptions). `Closed` with
     /// `reason` comes in this poll or the next. Nothing happens when the
     /// session is closed already.
     pub fn close(&mut self, session: SessionId, reason: &str) {
@@ -81,7 +81,7 @@ impl<'a> Outbox<'a> {
     /// Bytes that wait for the session's socket, 0 when it is gone.
     pub fn backlog_bytes(&self, session: SessionId) -> usize {
         match self.table.live(session) {
-            Some(live) => live.connection.queued_bytes(),
+            Some(live) => live.backlog_bytes(),
             None if self.table.deferred.is_for(session) => self.table.deferred.backlog_bytes(),
             None => 0,
         }

@@ -6,6 +6,11 @@ use std::sync::Arc;
 /// Most bytes of a request's path that are looked at.
 const PATH_BYTES: usize = 256;
 
+/// What a browser lets a page do: load from this port and connect to it,
+/// nothing else, and not inside of other pages.
+const POLICY: &str =
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 /// A page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -20,7 +25,8 @@ pub struct Page {
 /// The pages that a listener has for who asks for no WebSocket.
 ///
 /// A `GET` of a path gets its page, any other 404, and the connection is closed
-/// after the answer. What is behind a `?` is not looked at. Of the request
+/// after the answer. A policy goes with each page: it loads from this port and
+/// connects to it, to nothing else, and has no scripts or styles inside. What is behind a `?` is not looked at. Of the request
 /// only the head is read, which is bounded by
 /// [`Limits::http_head_bytes`](tapeline_rssl::Limits).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +73,7 @@ fn answer(status: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
          Content-Type: {content_type}\r\n\
          Content-Length: {}\r\n\
          Cache-Control: no-cache\r\n\
+         Content-Security-Policy: {POLICY}\r\n\
          X-Content-Type-Options: nosniff\r\n\
          Connection: close\r\n\
          \r\n",
@@ -92,6 +99,7 @@ mod tests {
             let answer = answer(head);
             assert!(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"));
             assert!(answer.contains("Content-Length: 3\r\n"));
+            assert!(answer.contains("\r\nContent-Security-Policy: default-src 'self';"));
             assert!(answer.ends_with("\r\n\r\n<p>"));
         }
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(300));

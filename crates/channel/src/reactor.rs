@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mio::{Events, Poll, Token, Waker};
-use tapeline_rssl::{Connection, Time};
+use tapeline_rssl::Time;
 
 use crate::deliver::{self, Handler};
 use crate::dial::Step;
@@ -344,7 +344,7 @@ impl Reactor {
         }
     }
 
-    /// The socket is connected: RSSL begins.
+    /// The socket is connected: its protocol begins.
     fn start_client(&mut self, id: SessionId, peer: SocketAddr) {
         let seed = next_seed(&mut self.seeds);
         let now = self.table.now;
@@ -353,16 +353,16 @@ impl Reactor {
         let Step::Connecting { stream, .. } = std::mem::replace(&mut dial.step, Step::New) else {
             return;
         };
-        match Connection::client(&dial.config.rssl, seed, now) {
+        match dial.protocol(seed, now) {
             Ok(connection) => {
-                let sizes = (dial.config.session, dial.config.rssl.limits.message_bytes);
+                let sizes = (dial.config.session, dial.message_bytes());
                 let armed = dial.armed;
                 let origin = Origin::Connect(dial);
                 let mut live = Live::new(id, stream, connection, peer, origin, sizes);
                 live.armed = armed;
                 self.table.settle(Box::new(live));
             }
-            Err(error) => self.table.give_up(id, CloseReason::Config(error.to_string())),
+            Err(reason) => self.table.give_up(id, reason),
         }
     }
 

@@ -90,6 +90,15 @@ impl Stream {
         }
     }
 
+    /// Bytes that were taken and are not written yet, about.
+    #[inline]
+    pub(crate) fn pending_bytes(&self) -> usize {
+        match self {
+            Self::Tcp(_) => 0,
+            Self::Tls(stream) => stream.pending_bytes(),
+        }
+    }
+
     /// Whether something was taken that is not written yet.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {

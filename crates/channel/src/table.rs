@@ -341,7 +341,23 @@ impl Table {
 
     /// Sends a text message that is in pieces, to a session in the table or out
     /// of it.
+    #[inline]
     pub(crate) fn send_text(&mut self, id: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        if !alone
+            && let Some(Slot { generation, place: Place::Live(live) }) =
+                self.slots.get_mut(id.index as usize)
+            && *generation == id.generation
+            && live.spend(pieces.iter().map(|piece| piece.len()).sum())
+            && live.put_text(pieces, false).is_ok()
+        {
+            return Sent::Queued;
+        }
+        self.send_text_carefully(id, pieces, alone)
+    }
+
+    /// Sends with all thresholds, flags and lists looked at.
+    #[inline(never)]
+    fn send_text_carefully(&mut self, id: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
         let live = match self.slots.get_mut(id.index as usize) {
             Some(Slot { generation, place: Place::Live(live) }) if *generation == id.generation => {
                 live
@@ -358,6 +374,7 @@ impl Table {
             live.is_dirty = true;
             self.dirty.push(id.index);
         }
+        live.grant_credit(self.flush_bytes);
         sent
     }
 
@@ -430,7 +447,7 @@ impl Table {
         for slot in &self.slots {
             if let Place::Live(live) = &slot.place {
                 totals.traffic += live.traffic();
-                totals.backlog_bytes += live.connection.queued_bytes();
+                totals.backlog_bytes += live.backlog_bytes();
             }
         }
         totals

@@ -100,12 +100,18 @@ impl Eq for Tls {}
 pub(crate) struct TlsStream {
     pub(crate) socket: TcpStream,
     tls: Box<ServerConnection>,
+    /// What went wrong behind bytes that are decrypted and not read yet.
+    failed: Option<io::Error>,
+    /// Bytes taken to be encrypted, and bytes written to the socket, since
+    /// nothing was pending.
+    taken: usize,
+    pushed: usize,
 }
 
 impl TlsStream {
     pub(crate) fn new(socket: TcpStream, tls: &Tls) -> io::Result<Self> {
         let tls = ServerConnection::new(Arc::clone(&tls.0)).map_err(io::Error::other)?;
-        Ok(Self { socket, tls: Box::new(tls) })
+        Ok(Self { socket, tls: Box::new(tls), failed: None, taken: 0, pushed: 0 })
     }
 
     /// Reads what there is; 0 bytes are the peer's end, whether it said so in
@@ -120,15 +126,21 @@ impl TlsStream {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 other => return other,
             }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
             if self.tls.read_tls(&mut self.socket)? == 0 {
                 return Ok(0);
             }
             let processed = self.tls.process_new_packets();
             // Answers of the handshake, or what was wrong: a socket that is
             // full gets them with the next flush.
-            let pushed = self.push();
-            processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            ignore_full(pushed)?;
+            let pushed = ignore_full(self.push());
+            // What came before whatever is wrong is read first.
+            self.failed = match processed {
+                Err(error) => Some(io::Error::new(io::ErrorKind::InvalidData, error)),
+                Ok(_) => pushed.err(),
+            };
         }
     }
 
@@ -136,13 +148,20 @@ impl TlsStream {
     pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         // Nothing overtakes what is encrypted already.
         self.push()?;
-        match self.tls.writer().write_vectored(slices)? {
-            0 => Err(io::ErrorKind::WouldBlock.into()),
-            count => {
-                ignore_full(self.push())?;
-                Ok(count)
+        let mut written = 0;
+        for slice in slices {
+            let count = self.tls.writer().write(slice)?;
+            written += count;
+            if count < slice.len() {
+                break;
             }
         }
+        if written == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.taken += written;
+        ignore_full(self.push())?;
+        Ok(written)
     }
 
     /// Writes what is encrypted, as far as the socket takes it.
@@ -151,10 +170,21 @@ impl TlsStream {
             match self.tls.write_tls(&mut self.socket) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => {}
+                Err(_) => {}
+                Ok(count) => self.pushed += count,
             }
         }
+        (self.taken, self.pushed) = (0, 0);
         Ok(())
+    }
+
+    /// Bytes that are encrypted and that the socket did not take yet, but for
+    /// what encryption adds to them.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        match self.is_pending() {
+            true => self.taken.saturating_sub(self.pushed).max(1),
+            false => 0,
+        }
     }
 
     /// Whether something is encrypted that the socket did not take yet.

@@ -2,12 +2,16 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
 use support::{LOOPBACK, Told, World, tight};
-use tapeline_channel::{ConnectConfig, ListenConfig, Sent, SessionEvent, SessionOptions};
+use tapeline_channel::{
+    ConnectConfig, ListenConfig, Page, Pages, Sent, SessionEvent, SessionOptions,
+};
 use tapeline_rssl::{ClientConfig, Connection, ServerConfig, Time, Version};
 
 fn is_empty(world: &World) -> bool {
@@ -120,6 +124,57 @@ fn a_closed_session_whose_peer_does_not_read_is_given_up_in_time() {
     assert_eq!(world.server.reactor.session_count(), 1);
     world.server.poll(now.after(Duration::from_millis(2_001)));
     assert_eq!(world.server.reactor.session_count(), 0);
+}
+
+/// A page that is being sent to a reader who takes a piece of it every tenth
+/// of a second, to its end. Returns how much of the answer came, and how long
+/// that took.
+fn read_slowly(close_max_ms: u32) -> (usize, Duration) {
+    let page = Page {
+        path: "/".to_owned(),
+        content_type: "text/plain".to_owned(),
+        body: vec![b'x'; PAGE_BYTES].into(),
+    };
+    let pages = Some(Arc::new(Pages::new(vec![page])));
+    let session = SessionOptions { close_max_ms, ..tight() };
+    let mut world = World::new(&ListenConfig { pages, session, ..ListenConfig::default() });
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(16_384).unwrap();
+    socket.connect(&world.address.into()).unwrap();
+    let mut reader = TcpStream::from(socket);
+    reader.set_nonblocking(true).unwrap();
+    reader.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut total = 0;
+    let mut piece = [0; 8_192];
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(30) {
+        world.poll();
+        match reader.read(&mut piece) {
+            Ok(0) => return (total, world.ahead),
+            Ok(count) => {
+                total += count;
+                world.ahead += Duration::from_millis(100);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return (total, world.ahead),
+        }
+    }
+    panic!("neither all of it nor an end came: {total} bytes");
+}
+
+const PAGE_BYTES: usize = 400_000;
+
+#[test]
+fn what_is_left_is_sent_for_as_long_as_the_peer_reads() {
+    let (bytes, took) = read_slowly(60_000);
+    assert!(bytes > PAGE_BYTES, "{bytes} bytes in {took:?}");
+    assert!(took > Duration::from_secs(4), "{took:?}: that was not slow");
+}
+
+#[test]
+fn a_peer_that_reads_for_ever_is_given_up_all_the_same() {
+    let (bytes, took) = read_slowly(2_500);
+    assert!(bytes < PAGE_BYTES, "{bytes} bytes in {took:?}");
 }
 
 #[test]

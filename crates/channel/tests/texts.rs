@@ -10,7 +10,7 @@ use std::time::Duration;
 use support::{Told, World, tight};
 use tapeline_channel::{
     CloseReason, ConnectConfig, ListenConfig, Page, Pages, Sent, SessionEvent, SessionId,
-    TextConfig, TextEvent,
+    TextClient, TextConfig, TextEvent,
 };
 use tapeline_rssl::websocket::{BINARY, CLOSE, FrameHeader, PING, PONG, TEXT, apply_mask};
 use tapeline_rssl::{ClientConfig, Opening};
@@ -326,4 +326,48 @@ fn one_too_many_is_told_that_there_is_no_room() {
     let head = until(&mut world, |_| client.head());
     assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
     assert_eq!(world.server.opened().len(), 1);
+}
+
+fn text_client() -> ConnectConfig {
+    ConnectConfig { text: Some(TextClient::default()), ..ConnectConfig::default() }
+}
+
+#[test]
+fn a_client_of_our_own_gets_texts_of_any_length() {
+    let mut world = World::new(&texts());
+    let (client, server) = world.open(&text_client());
+    assert_eq!(world.client.reactor.outbox().send(client, b"rwf"), Sent::Gone);
+    for text in ["{1}", "{2}"] {
+        let sent = world.client.reactor.outbox().send_text(client, &[text.as_bytes()], true);
+        assert_eq!(sent, Sent::Queued);
+    }
+    until(&mut world, |world| (world.server.messages().len() == 2).then_some(()));
+    assert_eq!(world.server.messages(), [b"[{1}]", b"[{2}]"].map(|text| text.to_vec()));
+
+    let long = format!("{{{}}}", "\u{21e7}".repeat(100_000));
+    assert_eq!(send(&mut world, server, &["{3}", &long]), [Sent::Queued, Sent::Queued]);
+    let frames = until(&mut world, |world| {
+        let messages = world.client.messages();
+        (messages.len() == 2).then_some(messages)
+    });
+    assert_eq!(frames, [b"[{3}]".to_vec(), format!("[{long}]").into_bytes()]);
+}
+
+#[test]
+fn a_client_whose_subprotocols_nobody_speaks_is_told_why() {
+    for (listen, words) in [(ListenConfig::default(), "status 400"), (texts(), "status 400")] {
+        let mut world = World::new(&listen);
+        let mut text = TextClient::default();
+        text.text.subprotocols = vec!["soap".to_owned()];
+        let session = world.connect(&ConnectConfig { text: Some(text), ..text_client() });
+        let closed = until(&mut world, |world| world.client.closed().pop());
+        assert_eq!(closed.0, session);
+        assert!(closed.1.contains(words), "{}", closed.1);
+    }
+    let mut world = World::new(&texts());
+    let text = TextClient { path: "/Web Socket".to_owned(), ..TextClient::default() };
+    let session = world.connect(&ConnectConfig { text: Some(text), ..text_client() });
+    let closed = until(&mut world, |world| world.client.closed().pop());
+    assert_eq!(closed.0, session);
+    assert!(closed.1.contains("HTTP head"), "{}", closed.1);
 }

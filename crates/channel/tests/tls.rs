@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use socket2::{Domain, Socket, Type};
 use support::{Told, World, tight};
 use tapeline_channel::{ListenConfig, Sent, SessionId, TextConfig, Tls};
 use tapeline_rssl::websocket::{FrameHeader, TEXT};
@@ -38,10 +39,14 @@ struct Secure {
 
 impl Secure {
     fn new(world: &World, config: &Arc<ClientConfig>) -> Self {
+        Self::over(world.plain_client(), config)
+    }
+
+    fn over(socket: TcpStream, config: &Arc<ClientConfig>) -> Self {
         let name = ServerName::try_from("localhost").unwrap();
         let mut tls = ClientConnection::new(Arc::clone(config), name).unwrap();
         tls.set_buffer_limit(None);
-        Self { tls, socket: world.plain_client() }
+        Self { tls, socket }
     }
 
     /// What came; `None` when nothing did, empty at the end.
@@ -148,10 +153,17 @@ const OPENING: &[u8] = b"GET /WebSocket HTTP/1.1\r\nHost: a\r\nUpgrade: websocke
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: tr_json2\r\n\r\n";
 
 fn wss(options: ListenConfig) -> (World, Secure, SessionId) {
+    wss_over(options, World::plain_client)
+}
+
+fn wss_over(
+    options: ListenConfig,
+    connect: impl FnOnce(&World) -> TcpStream,
+) -> (World, Secure, SessionId) {
     let (tls, config) = certificate();
     let text = Some(TextConfig::default());
     let mut world = World::new(&ListenConfig { tls: Some(tls), text, ..options });
-    let mut socket = Secure::new(&world, &config);
+    let mut socket = Secure::over(connect(&world), &config);
     socket.write(OPENING);
     let head = until(&mut world, |_| socket.read().filter(|bytes| !bytes.is_empty()));
     assert!(head.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&head));
@@ -207,6 +219,51 @@ fn what_a_full_socket_did_not_take_comes_later_and_whole() {
     }
     assert_eq!(rest, b"");
     until(&mut world, |world| (world.server.drained() > 0).then_some(()));
+}
+
+#[test]
+fn what_came_before_garbage_is_read_before_the_session_ends() {
+    let (mut world, mut socket, session) = wss(ListenConfig::default());
+    socket.tls.writer().write_all(b"\x81\x84\0\0\0\0[{}]").unwrap();
+    let mut bytes = Vec::new();
+    while socket.tls.wants_write() {
+        socket.tls.write_tls(&mut bytes).unwrap();
+    }
+    // A record whose content was never encrypted with the keys.
+    bytes.extend_from_slice(&[23, 3, 3, 0, 20]);
+    bytes.extend_from_slice(&[0xEE; 20]);
+    socket.socket.write_all(&bytes).unwrap();
+    until(&mut world, |world| (!world.server.closed().is_empty()).then_some(()));
+    assert_eq!(world.server.messages(), [b"[{}]"]);
+    let (closed, reason) = world.server.closed().remove(0);
+    assert_eq!(closed, session);
+    assert!(reason.starts_with("reading from the socket failed: "), "{reason}");
+}
+
+#[test]
+fn what_is_encrypted_and_not_written_counts_as_waiting() {
+    // All of it is encrypted at once, and the two sockets hold little of it.
+    const MESSAGE_BYTES: usize = 60_000;
+    let (mut world, mut socket, session) =
+        wss_over(ListenConfig { session: tight(), ..ListenConfig::default() }, |world| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_recv_buffer_size(4_096).unwrap();
+            socket.connect(&world.address.into()).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket.into()
+        });
+    let text = "x".repeat(MESSAGE_BYTES);
+    let sent = world.server.reactor.outbox().send_text(session, &[text.as_bytes()], true);
+    assert!(matches!(sent, Sent::Queued | Sent::Slow), "{sent:?}");
+    for _ in 0..100 {
+        world.poll();
+    }
+    let waiting = world.server.reactor.outbox().backlog_bytes(session);
+    assert!(waiting > MESSAGE_BYTES / 2, "{waiting}");
+    until(&mut world, |world| {
+        let _ = socket.read();
+        (world.server.reactor.outbox().backlog_bytes(session) == 0).then_some(())
+    });
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl ClientConfig {
     }
 }
 
-fn check_http_text(text: &str) -> Result<(), ConfigError> {
+pub(crate) fn check_http_text(text: &str) -> Result<(), ConfigError> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
         Ok(())
     } else {

@@ -38,7 +38,17 @@ fn has_token(headers: &[Header<'_>], name: &str, token: &str) -> bool {
 
 /// The WebSocket request of a client, laid out as the vendor's.
 pub(crate) fn websocket_request(host: &str, path: &str, key: &str, deflate: bool) -> String {
-    let extension = extension_line(deflate);
+    upgrade_request(host, path, key, RSSL_SUBPROTOCOL, extension_line(deflate).as_str())
+}
+
+/// The same for any subprotocols, separated by commas.
+pub(crate) fn upgrade_request(
+    host: &str,
+    path: &str,
+    key: &str,
+    subprotocols: &str,
+    extension: &str,
+) -> String {
     format!(
         "GET {path} HTTP/1.1\r\n\
          Sec-WebSocket-Key: {key}\r\n\
@@ -46,7 +56,7 @@ pub(crate) fn websocket_request(host: &str, path: &str, key: &str, deflate: bool
          Sec-WebSocket-Version: 13\r\n\
          Host: {host}\r\n\
          Upgrade: websocket\r\n\
-         Sec-WebSocket-Protocol: {RSSL_SUBPROTOCOL}\r\n\
+         Sec-WebSocket-Protocol: {subprotocols}\r\n\
          {extension}\r\n"
     )
 }
@@ -170,6 +180,15 @@ fn parse_answer<'a, 'b>(
 
 /// Checks a server's answer to our WebSocket request with `key`.
 pub(crate) fn check_upgraded(head: &[u8], key: &str) -> Result<(), ProtocolError> {
+    match upgraded_to(head, key)? {
+        granted if granted == RSSL_SUBPROTOCOL => Ok(()),
+        offered => Err(ProtocolError::Subprotocol { offered }),
+    }
+}
+
+/// The subprotocol that a server grants in its answer to our WebSocket request
+/// with `key`; empty if it names none.
+pub(crate) fn upgraded_to(head: &[u8], key: &str) -> Result<String, ProtocolError> {
     let mut lines = [EMPTY_HEADER; HEADER_LINES];
     let headers = parse_answer(head, &mut lines, 101)?;
     if !has_token(headers, "Upgrade", "websocket") || !has_token(headers, "Connection", "Upgrade") {
@@ -178,13 +197,7 @@ pub(crate) fn check_upgraded(head: &[u8], key: &str) -> Result<(), ProtocolError
     if header(headers, "Sec-WebSocket-Accept") != Some(accept_key(key).as_str()) {
         return Err(ProtocolError::Http("Sec-WebSocket-Accept does not answer our key"));
     }
-    match header(headers, "Sec-WebSocket-Protocol") {
-        Some(RSSL_SUBPROTOCOL) => Ok(()),
-        other => {
-            let offered = other.unwrap_or_default().to_owned();
-            Err(ProtocolError::Subprotocol { offered })
-        }
-    }
+    Ok(header(headers, "Sec-WebSocket-Protocol").unwrap_or_default().to_owned())
 }
 
 /// The tunnel request of a client, laid out as the vendor's. The length is

@@ -15,8 +15,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
-use crate::error::ProtocolError;
-use crate::http::{Upgrade, head_length};
+use crate::config::check_http_text;
+use crate::error::{CloseReason, ConfigError, ProtocolError};
+use crate::http::{Upgrade, head_length, upgrade_request, upgraded_to};
+use crate::random::Random;
 
 /// The subprotocol of RSSL over WebSocket.
 pub const RSSL_SUBPROTOCOL: &str = "rssl.rwf";
@@ -172,6 +174,75 @@ pub fn accept_opening(bytes: &[u8], subprotocol: &str) -> Option<(String, usize)
     Some((upgrade.accept_as(subprotocol, ""), length))
 }
 
+/// The opening of a client that offers `subprotocols`, for a machine of another
+/// subprotocol than RSSL's. `host` is the value of the `Host` header,
+/// `name:port`.
+///
+/// Errors: something of it cannot be part of an HTTP head.
+pub fn request_opening(
+    host: &str,
+    path: &str,
+    key: &str,
+    subprotocols: &[String],
+) -> Result<String, ConfigError> {
+    for text in [host, path].into_iter().chain(subprotocols.iter().map(String::as_str)) {
+        check_http_text(text)?;
+    }
+    Ok(upgrade_request(host, path, key, &subprotocols.join(", "), ""))
+}
+
+/// What a server answers to such an opening with `key`: the subprotocol that it
+/// grants, which is one of those offered, and the length of the answer's head.
+/// `None` while the head is not complete; it has at most `max_head_bytes`.
+pub fn check_answer(
+    bytes: &[u8],
+    key: &str,
+    subprotocols: &[String],
+    max_head_bytes: usize,
+) -> Result<Option<(String, usize)>, CloseReason> {
+    let Some(length) = head_length(bytes, max_head_bytes)? else { return Ok(None) };
+    let granted = upgraded_to(&bytes[..length], key)?;
+    match subprotocols.contains(&granted) {
+        true => Ok(Some((granted, length))),
+        false => {
+            Err(ProtocolError::Http("the answer grants no subprotocol that was offered").into())
+        }
+    }
+}
+
+/// Where the keys and masks of a client come from: numbers that look like
+/// chance and can be had again from the same seed. They hide nothing; they
+/// keep what is between client and server from taking messages for HTTP.
+#[derive(Clone, Debug)]
+pub struct Masks(Random);
+
+impl Masks {
+    /// The keys and masks of a seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(Random::new(seed))
+    }
+
+    /// A `Sec-WebSocket-Key`.
+    pub fn opening_key(&mut self) -> String {
+        opening_key(self.0.next_bytes16())
+    }
+
+    /// The mask of the next frame.
+    pub fn mask(&mut self) -> [u8; 4] {
+        self.0.next_bytes4()
+    }
+}
+
+/// The cookies that the head of a client's opening has, as `a=1; b=2`: its
+/// `Cookie` headers one behind the other. Those that are not UTF-8 are left
+/// out.
+pub fn cookies(head: &[u8]) -> String {
+    let lines = head.split(|byte| *byte == b'\n').filter_map(|line| str::from_utf8(line).ok());
+    let headers = lines.filter_map(|line| line.split_once(':'));
+    let cookies = headers.filter(|(name, _)| name.eq_ignore_ascii_case("Cookie"));
+    cookies.map(|(_, value)| value.trim()).collect::<Vec<_>>().join("; ")
+}
+
 /// The `Sec-WebSocket-Accept` that answers a `Sec-WebSocket-Key`.
 ///
 /// ```
@@ -228,6 +299,35 @@ mod tests {
              Sec-WebSocket-Protocol: tr_json2\r\n\r\n"
         );
         assert_eq!(accept_opening(&opening[..60], "tr_json2"), None);
+    }
+
+    #[test]
+    fn an_opening_and_its_answer_fit_each_other() {
+        let subprotocols = ["tr_json2", "rssl.json.v2"].map(str::to_owned);
+        let key = Masks::new(7).opening_key();
+        let request = request_opening("mds1:15000", "/WebSocket", &key, &subprotocols).unwrap();
+        assert!(
+            request.contains("Sec-WebSocket-Protocol: tr_json2, rssl.json.v2\r\n"),
+            "{request}"
+        );
+        let (answer, _) = accept_opening(request.as_bytes(), "rssl.json.v2").unwrap();
+        let bytes = [answer.as_bytes(), b"rest"].concat();
+        let check = |bytes: &[u8]| check_answer(bytes, &key, &subprotocols, 1000);
+        assert_eq!(check(&bytes), Ok(Some(("rssl.json.v2".to_owned(), answer.len()))));
+        assert_eq!(check(&bytes[..answer.len() - 1]), Ok(None));
+        assert!(check(&[b'x'; 1001]).is_err());
+        let both = answer.replace("rssl.json.v2", "tr_json2, rssl.json.v2");
+        assert!(check(both.as_bytes()).is_err(), "several are granted");
+        assert!(check_answer(&bytes, "abc", &subprotocols, 1000).is_err(), "another key");
+        assert!(request_opening("a b:1", "/WebSocket", &key, &subprotocols).is_err());
+    }
+
+    #[test]
+    fn cookies_are_found_whatever_their_headers_are_called() {
+        let head = b"GET /cookie: HTTP/1.1\r\nHost: a\r\ncookie: a=1; b=2\r\nX-Cookie: no\r\n\
+            COOKIE:c=3 \r\nCookie: \xFF\r\n\r\n";
+        assert_eq!(cookies(head), "a=1; b=2; c=3");
+        assert_eq!(cookies(b"GET / HTTP/1.1\r\n\r\n"), "");
     }
 
     #[test]

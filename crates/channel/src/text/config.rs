@@ -1,5 +1,7 @@
 //! What text sessions are told.
 
+use std::time::Duration;
+
 /// Text sessions: WebSocket subprotocols whose messages are texts, in frames
 /// that are arrays of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,5 +35,38 @@ impl Default for TextConfig {
             frame_bytes: 61_440,
             retained_output_bytes: 256 * 1024,
         }
+    }
+}
+
+/// A text session of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextClient {
+    /// What holds for the session; its subprotocols are offered in this order.
+    /// [`TextConfig::max_message_bytes`] is the longest frame from the server:
+    /// here 16,777,216 by default, since a server sends a dictionary in one.
+    pub text: TextConfig,
+    /// Path of the request. Default `/WebSocket`; the vendor's servers want
+    /// `websocket` in it.
+    pub path: String,
+    /// Milliseconds for the server to answer it. Default 60,000.
+    pub opening_ms: u32,
+    /// Bytes of the head of its answer. Default 8,192.
+    pub max_head_bytes: usize,
+}
+
+impl Default for TextClient {
+    fn default() -> Self {
+        Self {
+            text: TextConfig { max_message_bytes: 16 << 20, ..TextConfig::default() },
+            path: "/WebSocket".to_owned(),
+            opening_ms: 60_000,
+            max_head_bytes: 8192,
+        }
+    }
+}
+
+impl TextClient {
+    pub(super) const fn opening_timeout(&self) -> Duration {
+        Duration::from_millis(self.opening_ms as u64)
     }
 }

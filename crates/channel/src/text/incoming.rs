@@ -1,4 +1,4 @@
-//! The input of a text session: WebSocket frames from a client.
+//! The input of a text session: WebSocket frames, put together to messages.
 
 use core::ops::Range;
 
@@ -13,7 +13,7 @@ use super::close_code;
 /// Room that there always is for the next read.
 const READ_BYTES: usize = 2048;
 
-/// What a client did wrong, and the close code to say so.
+/// What the peer did wrong, and the close code to say so.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) reason: CloseReason,
@@ -41,7 +41,7 @@ pub(super) enum Taken {
     Ping(Range<usize>),
     /// A part of a message, or a pong.
     Nothing,
-    /// The client says goodbye, with this code.
+    /// The peer says goodbye, with this code.
     Close(u16),
 }
 
@@ -69,13 +69,42 @@ pub(super) struct Incoming {
     /// A message that comes in parts; `None` between messages.
     parts: Vec<u8>,
     in_parts: bool,
+    /// The message is of binary frames.
+    is_binary: bool,
+    /// Whose frames these are: a client's are masked, and of text only.
+    from_client: bool,
     max_message_bytes: usize,
 }
 
 impl Incoming {
+    /// The frames of a client.
     pub(super) fn new(max_message_bytes: usize) -> Self {
-        let (bytes, parts) = (Vec::new(), Vec::new());
-        Self { bytes, head: 0, tail: 0, needed: 0, parts, in_parts: false, max_message_bytes }
+        Self {
+            bytes: Vec::new(),
+            head: 0,
+            tail: 0,
+            needed: 0,
+            parts: Vec::new(),
+            in_parts: false,
+            is_binary: false,
+            from_client: true,
+            max_message_bytes,
+        }
+    }
+
+    /// The frames of a server.
+    pub(super) fn from_server(max_message_bytes: usize) -> Self {
+        Self { from_client: false, ..Self::new(max_message_bytes) }
+    }
+
+    /// What was received and is not taken yet.
+    pub(super) fn unread(&self) -> &[u8] {
+        &self.bytes[self.head..self.tail]
+    }
+
+    /// Takes the first bytes, which are no frame.
+    pub(super) fn skip(&mut self, count: usize) {
+        self.head = (self.head + count).min(self.tail);
     }
 
     /// Takes over bytes that were received by another machine.
@@ -117,32 +146,39 @@ impl Incoming {
             return Ok(None);
         }
         let payload = self.head + header_bytes..self.head + end;
-        apply_mask(&mut self.bytes[payload.clone()], mask);
+        if let Some(mask) = mask {
+            apply_mask(&mut self.bytes[payload.clone()], mask);
+        }
         self.head += end;
         self.needed = 0;
         Ok(Some(self.take(&header, payload)))
     }
 
     /// The mask of a frame that may come.
-    fn check(&self, header: &FrameHeader) -> Result<[u8; 4], Fault> {
+    fn check(&self, header: &FrameHeader) -> Result<Option<[u8; 4]>, Fault> {
         let wrong = |what| Err(Fault::new(close_code::PROTOCOL_ERROR, what));
-        let Some(mask) = header.mask else { return wrong("a client's frame is not masked") };
+        let mask = header.mask;
+        match (mask.is_some(), self.from_client) {
+            (false, true) => return wrong("a client's frame is not masked"),
+            (true, false) => return wrong("a server's frame is masked"),
+            _ => {}
+        }
         if header.reserved != 0 {
             return wrong("a reserved bit is set; no extension was agreed");
         }
-        let is_first = header.opcode == TEXT;
+        let is_first = header.opcode != CONTINUATION;
         match header.opcode {
             CLOSE | PING | PONG if !header.fin => return wrong("a control frame in parts"),
             CLOSE | PING | PONG if header.payload > CONTROL_PAYLOAD_BYTES as u64 => {
                 return wrong("a control frame of more than 125 bytes");
             }
             CLOSE | PING | PONG => return Ok(mask),
-            BINARY => {
+            BINARY if self.from_client => {
                 let what = "a binary frame; this subprotocol is of text";
                 return Err(Fault::new(close_code::UNSUPPORTED_DATA, what));
             }
-            TEXT | CONTINUATION if is_first != self.in_parts => {}
-            TEXT => return wrong("a message begins inside another one"),
+            TEXT | BINARY | CONTINUATION if is_first != self.in_parts => {}
+            TEXT | BINARY => return wrong("a message begins inside another one"),
             CONTINUATION => return wrong("a continuation of nothing"),
             _ => return wrong("an unknown opcode"),
         }
@@ -161,10 +197,13 @@ impl Incoming {
                 let code = self.bytes[payload].first_chunk().map(|code| u16::from_be_bytes(*code));
                 Taken::Close(code.unwrap_or(close_code::NORMAL))
             }
-            _ if header.fin && !self.in_parts => Taken::Text(Place::Buffer(payload)),
             opcode => {
-                if opcode == TEXT {
+                if opcode != CONTINUATION {
+                    self.is_binary = opcode == BINARY;
                     self.parts.clear();
+                }
+                if header.fin && !self.in_parts {
+                    return Taken::Text(Place::Buffer(payload));
                 }
                 self.parts.extend_from_slice(&self.bytes[payload]);
                 self.in_parts = !header.fin;
@@ -185,6 +224,21 @@ impl Incoming {
     pub(super) fn done(&mut self) {
         if !self.in_parts {
             self.parts.clear();
+        }
+    }
+
+    /// Makes sure that a message is a text. Old servers sent binary frames, and
+    /// in them what the first 256 characters of Unicode are, a byte each.
+    pub(super) fn check_text(&mut self, place: Place) -> Result<Place, Fault> {
+        match self.text(&place) {
+            Ok(_) => Ok(place),
+            Err(_) if self.is_binary => {
+                let text: String =
+                    self.bytes(&place).iter().map(|byte| char::from(*byte)).collect();
+                self.parts = text.into_bytes();
+                Ok(Place::Parts)
+            }
+            Err(fault) => Err(fault),
         }
     }
 
@@ -277,6 +331,28 @@ mod tests {
             assert_eq!(read(&bytes, 7), Err(code), "{bytes:?}");
         }
         assert_eq!(read(&frame(true, TEXT, &long[..100]), 7).map(|all| all.len()), Ok(1));
+    }
+
+    #[test]
+    fn a_server_masks_nothing_and_may_send_bytes() {
+        let read = |bytes: &[u8]| {
+            let mut incoming = Incoming::from_server(100);
+            incoming.take_over(bytes);
+            let mut all = Vec::new();
+            while let Some(taken) = incoming.next().map_err(|fault| fault.code)? {
+                if let Taken::Text(place) = taken {
+                    let place = incoming.check_text(place).map_err(|fault| fault.code)?;
+                    all.push(incoming.text(&place).unwrap().to_owned());
+                    incoming.done();
+                }
+            }
+            Ok(all.join(" "))
+        };
+        assert_eq!(read(b"\x81\x02{}").as_deref(), Ok("{}"));
+        assert_eq!(read(b"\x82\x04{\xC3\xA9}\x82\x03{\xE9}").as_deref(), Ok("{é} {é}"));
+        assert_eq!(read(b"\x02\x02{\xE9\x80\x01}\x81\x01x").as_deref(), Ok("{é} x"));
+        assert_eq!(read(b"\x81\x03{\xE9}"), Err(1007), "a text has to be UTF-8");
+        assert_eq!(read(b"\x81\x82\0\0\0\0{}"), Err(1002));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! A text session: a WebSocket subprotocol whose messages are texts, as a
 //! state machine without I/O.
 //!
-//! Every frame to the client is an array of messages, `[{..},{..}]`: what is
+//! Every frame that is sent is an array of messages, `[{..},{..}]`: what is
 //! sent before a flush shares a frame, up to [`TextConfig::frame_bytes`], but
-//! for a message that has to be alone. A frame from the client is handed over
+//! for a message that has to be alone. A frame that is received is handed over
 //! as it is, its bytes checked to be UTF-8.
+//!
+//! A server's session begins when the client's opening is answered; a client's
+//! sends the opening itself and tells which subprotocol it was granted.
 //!
 //! ```text
 //!  nothing received for a third of the ping time-out  -> a ping of the protocol
@@ -17,17 +20,20 @@
 //! a frame that does not end: only a message is.
 
 mod config;
+pub mod fuzzing;
 mod incoming;
+mod opening;
 mod outgoing;
 
-pub use config::TextConfig;
+pub use config::{TextClient, TextConfig};
 
 use std::time::Duration;
 
-use tapeline_rssl::websocket::{CLOSE, CONTROL_PAYLOAD_BYTES, PONG};
-use tapeline_rssl::{CloseReason, Counters, Time};
+use tapeline_rssl::websocket::{CLOSE, CONTROL_PAYLOAD_BYTES, Masks, PONG};
+use tapeline_rssl::{CloseReason, ConfigError, Counters, Time};
 
 use incoming::{Fault, Incoming, Place, Taken};
+use opening::Opening;
 use outgoing::Outgoing;
 
 /// A ping of the WebSocket is not answered while more than this waits.
@@ -48,14 +54,25 @@ pub(crate) mod close_code {
 /// What a text session has for the program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TextInput<'a> {
+    /// The server granted a client's session this subprotocol.
+    Opened(&'a str),
     /// The frame of one or more messages.
     Text(&'a str),
     /// The session is over.
     Closed(CloseReason),
 }
 
-/// One text session, just opened.
+/// What was found in the input.
+enum Found {
+    Opened,
+    Text(Place),
+}
+
+/// One text session: a server's is open, a client's is to be.
 pub(crate) struct TextConnection {
+    /// The request of a client, until it is answered.
+    opening: Option<Box<Opening>>,
+    subprotocol: String,
     input: Incoming,
     output: Outgoing,
     ping: &'static str,
@@ -79,9 +96,41 @@ impl TextConnection {
     /// A session whose client is answered `answer` first. `received` came
     /// behind the client's opening already.
     pub(crate) fn new(config: &TextConfig, answer: &str, received: &[u8], now: Time) -> Self {
-        let mut session = Self {
-            input: Incoming::new(config.max_message_bytes),
-            output: Outgoing::new(config.frame_bytes, config.retained_output_bytes),
+        let input = Incoming::new(config.max_message_bytes);
+        let output = Outgoing::new(config.frame_bytes, config.retained_output_bytes);
+        let mut session = Self::with(config, input, output, now);
+        session.output.raw(answer.as_bytes());
+        session.input.take_over(received);
+        session
+    }
+
+    /// A session that asks the server at `host`, which is `name:port`, to be
+    /// opened. The seed is that of its key and its masks.
+    ///
+    /// Errors: the configuration has something that cannot be in a request.
+    pub(crate) fn client(
+        config: &TextClient,
+        host: &str,
+        seed: u64,
+        now: Time,
+    ) -> Result<Self, ConfigError> {
+        let text = &config.text;
+        let mut masks = Masks::new(seed);
+        let (opening, request) = Opening::new(config, host, &mut masks, now)?;
+        let input = Incoming::from_server(text.max_message_bytes);
+        let output = Outgoing::new(text.frame_bytes, text.retained_output_bytes).masked(masks);
+        let mut session = Self::with(text, input, output, now);
+        session.opening = Some(Box::new(opening));
+        session.output.raw(request.as_bytes());
+        Ok(session)
+    }
+
+    fn with(config: &TextConfig, input: Incoming, output: Outgoing, now: Time) -> Self {
+        Self {
+            opening: None,
+            subprotocol: String::new(),
+            input,
+            output,
             ping: config.ping,
             ping_timeout_s: config.ping_timeout_s.max(1),
             closing: None,
@@ -93,10 +142,7 @@ impl TextConnection {
             sent_at: now,
             pinged_at: now,
             counters: Counters::default(),
-        };
-        session.output.raw(answer.as_bytes());
-        session.input.take_over(received);
-        session
+        }
     }
 
     /// What is left of a connection that is answered this and closed.
@@ -130,7 +176,8 @@ impl TextConnection {
         }
         match self.advance() {
             Ok(None) => None,
-            Ok(Some(place)) => {
+            Ok(Some(Found::Opened)) => Some(TextInput::Opened(&self.subprotocol)),
+            Ok(Some(Found::Text(place))) => {
                 self.counters.messages_received += 1;
                 self.received_at = self.read_at;
                 // It was checked when it was found.
@@ -143,16 +190,37 @@ impl TextConnection {
         }
     }
 
-    fn advance(&mut self) -> Result<Option<Place>, Fault> {
+    /// Whether the server has answered the opening.
+    fn open(&mut self) -> Result<Option<Found>, Fault> {
+        let Some(opening) = &self.opening else { return Ok(None) };
+        match opening.answer(self.input.unread())? {
+            Some((subprotocol, length)) => {
+                self.input.skip(length);
+                self.subprotocol = subprotocol;
+                self.opening = None;
+                // The clocks of silence start here.
+                (self.received_at, self.sent_at) = (self.read_at, self.read_at);
+                Ok(Some(Found::Opened))
+            }
+            None if self.peer_closed => {
+                Err(Fault { reason: opening::CUT.into(), code: close_code::NORMAL })
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Found>, Fault> {
         if let Some(reason) = self.closing.take() {
             return Err(Fault { reason, code: close_code::NORMAL });
+        }
+        if self.opening.is_some() {
+            return self.open();
         }
         self.input.done();
         loop {
             match self.input.next()? {
                 Some(Taken::Text(place)) => {
-                    self.input.text(&place)?;
-                    return Ok(Some(place));
+                    return Ok(Some(Found::Text(self.input.check_text(place)?)));
                 }
                 Some(Taken::Ping(payload)) => {
                     let Self { input, output, .. } = self;
@@ -228,7 +296,8 @@ impl TextConnection {
     fn finish(&mut self, reason: CloseReason, code: u16, text: &str) {
         self.output.seal();
         self.goodbye = Some((code, text.to_owned()));
-        if self.peer_closed || matches!(reason, CloseReason::PingTimeout { .. }) {
+        let is_deaf = self.peer_closed || self.opening.is_some();
+        if is_deaf || matches!(reason, CloseReason::PingTimeout { .. }) {
             self.output.discard();
             self.goodbye = None;
         }
@@ -262,6 +331,9 @@ impl TextConnection {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {
+        if let (Some(opening), None) = (&self.opening, &self.closed) {
+            return Some(opening.deadline);
+        }
         let silence = self.received_at.after(self.timeout());
         self.closed.is_none().then(|| silence.min(self.ping_due()))
     }
@@ -270,6 +342,12 @@ impl TextConnection {
     /// [`poll`](Self::poll) then reports.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         if self.closed.is_some() {
+            return;
+        }
+        if let Some(opening) = &self.opening {
+            if now >= opening.deadline {
+                self.closing.get_or_insert(opening::LATE.into());
+            }
             return;
         }
         if now >= self.received_at.after(self.timeout()) {
@@ -415,6 +493,57 @@ mod tests {
         assert_eq!(session.transmit(), b"\x88\x02\x03\xE9");
         session.sent(4, at(1));
         assert!(session.is_finished());
+    }
+
+    /// A client's session, and what a server's machine answers its request.
+    fn client() -> (TextConnection, String) {
+        let config = TextClient::default();
+        let mut client = TextConnection::client(&config, "mds1:15000", 7, Time::ZERO).unwrap();
+        let request = client.transmit().to_vec();
+        client.sent(request.len(), Time::ZERO);
+        let text = String::from_utf8_lossy(&request);
+        assert!(text.starts_with("GET /WebSocket HTTP/1.1\r\n"), "{text}");
+        assert!(text.contains("Host: mds1:15000\r\n"), "{text}");
+        let (answer, _) = tapeline_rssl::websocket::accept_opening(&request, "tr_json2").unwrap();
+        (client, answer)
+    }
+
+    #[test]
+    fn a_client_is_open_when_its_opening_is_answered() {
+        let (mut client, answer) = client();
+        let (start, end) = answer.as_bytes().split_at(40);
+        receive(&mut client, start, at(1));
+        assert_eq!(client.poll(), None);
+        receive(&mut client, &[end, b"\x81\x04[{}]"].concat(), at(50));
+        assert_eq!(client.poll(), Some(TextInput::Opened("tr_json2")));
+        assert_eq!(client.poll(), Some(TextInput::Text("[{}]")));
+        assert_eq!(client.poll(), None);
+        assert_eq!(client.next_deadline(), Some(at(60)), "silence counts from the answer on");
+        client.push(&[b"{1}"], false);
+        client.flush();
+        let frame = client.transmit();
+        assert_eq!((frame.len(), &frame[..2]), (6 + 5, &[0x81, 0x85][..]), "masked");
+    }
+
+    #[test]
+    fn a_client_that_gets_no_answer_ends_without_a_word() {
+        type Failure = fn(&mut TextConnection);
+        let refused = |client: &mut TextConnection| {
+            receive(client, b"HTTP/1.1 400 Bad Request\r\n\r\n", at(1));
+        };
+        let cut = TextConnection::peer_closed;
+        let late = |client: &mut TextConnection| client.handle_timeout(at(60));
+        let cases: [(Failure, &str); 3] =
+            [(refused, "status 400"), (cut, "hung up"), (late, "no answer in time")];
+        for (fails, words) in cases {
+            let (mut client, _) = client();
+            assert_eq!((client.next_deadline(), client.poll()), (Some(at(60)), None));
+            fails(&mut client);
+            let Some(TextInput::Closed(reason)) = client.poll() else { panic!("{words}") };
+            assert!(reason.to_string().contains(words), "{reason}");
+            assert_eq!(client.transmit(), b"", "it is no WebSocket yet");
+            assert!(client.is_finished());
+        }
     }
 
     #[test]

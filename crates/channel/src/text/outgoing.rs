@@ -1,11 +1,14 @@
 //! The output of a text session: messages packed into frames, where they lie.
 
-use tapeline_rssl::websocket::{FrameHeader, HEADER_BYTES, TEXT};
+use tapeline_rssl::websocket::{FrameHeader, HEADER_BYTES, Masks, TEXT, apply_mask};
 
 /// Room for the header of a frame whose length is not known yet: one of 126 to
 /// 65,535 bytes. A shorter frame is moved to the front, a longer one is known
 /// to be long from its beginning.
 const HEADER_ROOM: usize = 4;
+
+/// The same for a frame that is masked.
+const MASKED_HEADER_ROOM: usize = HEADER_ROOM + 4;
 
 /// The longest frame that is begun before its length is known.
 const MOST_PACKED: usize = 0xFFFF;
@@ -22,13 +25,30 @@ pub(super) struct Outgoing {
     sealed: usize,
     frame_bytes: usize,
     retained_bytes: usize,
+    /// A client masks what it sends.
+    masks: Option<Masks>,
+    header_room: usize,
     pub(super) frames: u64,
 }
 
 impl Outgoing {
     pub(super) const fn new(frame_bytes: usize, retained_bytes: usize) -> Self {
         let frame_bytes = if frame_bytes < MOST_PACKED { frame_bytes } else { MOST_PACKED };
-        Self { bytes: Vec::new(), head: 0, sealed: 0, frame_bytes, retained_bytes, frames: 0 }
+        Self {
+            bytes: Vec::new(),
+            head: 0,
+            sealed: 0,
+            frame_bytes,
+            retained_bytes,
+            masks: None,
+            header_room: HEADER_ROOM,
+            frames: 0,
+        }
+    }
+
+    /// The same, masked as a client's frames have to be.
+    pub(super) fn masked(self, masks: Masks) -> Self {
+        Self { masks: Some(masks), header_room: MASKED_HEADER_ROOM, ..self }
     }
 
     /// Bytes that wait, the open frame included.
@@ -47,10 +67,9 @@ impl Outgoing {
     pub(super) fn control(&mut self, opcode: u8, payload: &[u8]) {
         self.seal();
         self.make_room(HEADER_BYTES + payload.len());
-        self.header(opcode, payload.len());
+        let mask = self.header(opcode, payload.len());
         self.bytes.extend_from_slice(payload);
-        self.sealed = self.bytes.len();
-        self.frames += 1;
+        self.complete(mask, payload.len());
     }
 
     /// A message that is in one or more pieces.
@@ -58,7 +77,7 @@ impl Outgoing {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         // With the bracket or comma before it, and the bracket that may follow.
         let open_bytes = self.open_bytes();
-        if open_bytes > 0 && open_bytes - HEADER_ROOM + length + 2 > self.frame_bytes {
+        if open_bytes > 0 && open_bytes - self.header_room + length + 2 > self.frame_bytes {
             self.seal();
         }
         if length + 2 > self.frame_bytes {
@@ -66,7 +85,8 @@ impl Outgoing {
         }
         self.make_room(length + HEADER_BYTES + 2);
         if self.open_bytes() == 0 {
-            self.bytes.extend_from_slice(&[0, 0, 0, 0, b'[']);
+            self.bytes.extend_from_slice(&[0; MASKED_HEADER_ROOM][..self.header_room]);
+            self.bytes.push(b'[');
         } else {
             self.bytes.push(b',');
         }
@@ -78,14 +98,13 @@ impl Outgoing {
     /// A message that has a frame for itself, since it is long.
     fn push_long(&mut self, pieces: &[&[u8]], length: usize) {
         self.make_room(length + HEADER_BYTES + 2);
-        self.header(TEXT, length + 2);
+        let mask = self.header(TEXT, length + 2);
         self.bytes.push(b'[');
         for piece in pieces {
             self.bytes.extend_from_slice(piece);
         }
         self.bytes.push(b']');
-        self.sealed = self.bytes.len();
-        self.frames += 1;
+        self.complete(mask, length + 2);
     }
 
     fn open_bytes(&self) -> usize {
@@ -98,21 +117,34 @@ impl Outgoing {
             return;
         }
         self.bytes.push(b']');
-        let start = self.sealed;
-        let payload = self.bytes.len() - start - HEADER_ROOM;
-        let (header, length) = header(TEXT, payload);
-        if length < HEADER_ROOM {
-            self.bytes.copy_within(start + HEADER_ROOM.., start + length);
+        let (start, room) = (self.sealed, self.header_room);
+        let payload = self.bytes.len() - start - room;
+        let mask = self.masks.as_mut().map(Masks::mask);
+        let (header, length) = header(TEXT, payload, mask);
+        if length < room {
+            self.bytes.copy_within(start + room.., start + length);
             self.bytes.truncate(start + length + payload);
         }
         self.bytes[start..start + length].copy_from_slice(&header[..length]);
-        self.sealed = self.bytes.len();
-        self.frames += 1;
+        self.complete(mask, payload);
     }
 
-    fn header(&mut self, opcode: u8, payload: usize) {
-        let (header, length) = header(opcode, payload);
+    /// Writes a header; its mask is for the payload that is written next.
+    fn header(&mut self, opcode: u8, payload: usize) -> Option<[u8; 4]> {
+        let mask = self.masks.as_mut().map(Masks::mask);
+        let (header, length) = header(opcode, payload, mask);
         self.bytes.extend_from_slice(&header[..length]);
+        mask
+    }
+
+    /// The last `payload` bytes are those of a frame that is now whole.
+    fn complete(&mut self, mask: Option<[u8; 4]>, payload: usize) {
+        if let Some(mask) = mask {
+            let start = self.bytes.len() - payload;
+            apply_mask(&mut self.bytes[start..], mask);
+        }
+        self.sealed = self.bytes.len();
+        self.frames += 1;
     }
 
     /// Moves what waits to the front rather than growing, where the move pays
@@ -149,9 +181,9 @@ impl Outgoing {
     }
 }
 
-fn header(opcode: u8, payload: usize) -> ([u8; HEADER_BYTES], usize) {
+fn header(opcode: u8, payload: usize, mask: Option<[u8; 4]>) -> ([u8; HEADER_BYTES], usize) {
     let payload = payload as u64;
-    FrameHeader { fin: true, reserved: 0, opcode, mask: None, payload }.encode()
+    FrameHeader { fin: true, reserved: 0, opcode, mask, payload }.encode()
 }
 
 #[cfg(test)]
@@ -164,10 +196,11 @@ mod tests {
         let mut all = Vec::new();
         while let Some((header, length)) = FrameHeader::parse(rest) {
             let end = length + header.payload as usize;
-            assert!(header.fin && header.mask.is_none());
+            assert!(header.fin && header.mask.is_some() == out.masks.is_some());
             assert_eq!(header.encode().1, length, "the shortest form");
-            let payload = String::from_utf8(rest[length..end].to_vec()).unwrap();
-            all.push((header.opcode, payload));
+            let mut payload = rest[length..end].to_vec();
+            apply_mask(&mut payload, header.mask.unwrap_or_default());
+            all.push((header.opcode, String::from_utf8(payload).unwrap()));
             rest = &rest[end..];
         }
         let count = out.sendable().len();
@@ -192,8 +225,15 @@ mod tests {
 
     #[test]
     fn frames_of_every_length_have_the_shortest_header() {
-        for length in [1, 123, 124, 125, 200, 997, 998, 999, 70_000] {
+        let lengths = [1, 123, 124, 125, 200, 997, 998, 999, 70_000];
+        for (length, is_masked) in
+            lengths.map(|length| [(length, false), (length, true)]).as_flattened()
+        {
+            let length = *length;
             let mut out = Outgoing::new(1000, 1000);
+            if *is_masked {
+                out = out.masked(Masks::new(5));
+            }
             let message = vec![b'x'; length];
             out.push(&[b"{1}"]);
             out.push(&[&message]);
@@ -207,6 +247,22 @@ mod tests {
             assert_eq!(joined, expected, "{length}");
             assert!(all.iter().all(|(_, text)| text.len() <= 1000 || text.len() == length + 2));
         }
+    }
+
+    #[test]
+    fn each_frame_of_a_client_has_a_mask_of_its_own() {
+        let mut out = Outgoing::new(1000, 1000).masked(Masks::new(5));
+        for _ in 0..2 {
+            out.push(&[b"{1}"]);
+            out.seal();
+            out.control(9, b"p");
+        }
+        let bytes = out.sendable().to_vec();
+        assert!(!bytes.windows(3).any(|text| text == b"{1}"), "{bytes:?}");
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        assert_ne!(first, second);
+        let expected = [(TEXT, "[{1}]".to_owned()), (9, "p".to_owned())];
+        assert_eq!(frames(&mut out), [&expected[..], &expected].concat());
     }
 
     #[test]
