@@ -31,7 +31,8 @@ pub struct ServerConfig {
     pub listen_websocket_tls: Vec<SocketAddr>,
     /// The certificate that is shown over TLS. Default: none.
     pub tls: Option<Tls>,
-    /// Pages that a WebSocket port shows to browsers. Default: none.
+    /// Pages that a WebSocket port shows to browsers, as [`pages`](crate::pages).
+    /// Default: none.
     pub pages: Option<Arc<Pages>>,
     /// What mounts that speak JSON get.
     pub json: JsonConfig,
@@ -188,7 +189,9 @@ pub struct Limits {
     /// their turn (`minimumOpenWindow`). Default 5,000.
     pub open_window: usize,
     /// How long a hub may take to accept or refuse a request before it is asked
-    /// again, in milliseconds. Default 15,000.
+    /// again, in milliseconds; and how long after the first service is known
+    /// a JSON mount's request for one that is not is held rather than refused.
+    /// Default 15,000.
     pub open_timeout_ms: u32,
     /// How long a hub of which frames were lost is not asked again what they
     /// were of, in milliseconds. Default 100.

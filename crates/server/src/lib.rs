@@ -63,11 +63,13 @@
 mod config;
 mod core;
 mod outputs;
+mod page;
 mod policy;
 mod shell;
 
 pub use crate::config::{ConfigError, JsonConfig, Limits, OutputThresholds, ServerConfig};
 pub use crate::core::{Core, Event, Statistics};
-pub use crate::outputs::Outputs;
+pub use crate::outputs::{Outputs, Shared};
+pub use crate::page::pages;
 pub use crate::policy::{AcceptAll, LoginContext, LoginPolicy, LoginVerdict};
 pub use crate::shell::{Door, Server, ServerError};

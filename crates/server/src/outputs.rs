@@ -3,6 +3,18 @@
 use tapeline_backbone::FrameHeader;
 use tapeline_channel::{Sent, SessionId};
 
+/// A message that goes to many sessions: where outputs that put it into other
+/// words keep these, made when the first of the sessions needs them.
+///
+/// A new message begins with a new one of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    /// Where the words are.
+    pub(crate) place: usize,
+    /// Which words they are; 0 for none yet.
+    pub(crate) stamp: u64,
+}
+
 /// Where a [`Core`](crate::Core) sends to. The shell puts sessions and the
 /// backbone behind it; tests record.
 pub trait Outputs {
@@ -11,6 +23,20 @@ pub trait Outputs {
 
     /// Sends a copy of a message with this stream id in place of its own.
     fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent;
+
+    /// Does what [`send_on`](Self::send_on) does for one of many sessions that
+    /// get the message. `shared` goes from the first to the last of them.
+    #[inline]
+    fn send_shared(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        message: &[u8],
+        shared: &mut Shared,
+    ) -> Sent {
+        let _ = shared;
+        self.send_on(session, stream_id, message)
+    }
 
     /// Sends a message on a session that speaks JSON: its text, in one or more
     /// pieces. One that is `alone` shares its frame with no other. Outputs

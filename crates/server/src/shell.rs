@@ -182,9 +182,14 @@ impl<B: Bus> Server<B> {
             reactor.flush(now);
         }
         work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
+            let mut out = Shell { outbox, port: bus.outbound() };
             if let Some(event) = core_event(&event) {
-                let mut out = Shell { outbox, port: bus.outbound() };
                 core.handle(now, event, &mut out);
+            }
+            if let SessionEvent::Text(TextEvent::Opened { session, cookies, .. }) = event
+                && !cookies.is_empty()
+            {
+                core.handle(now, Event::Cookies { session, cookies }, &mut out);
             }
         });
         work + bus.work(now)

@@ -54,13 +54,13 @@ impl Core {
     ) -> Result<(), BatchError> {
         let base = request.stream_id;
         let Some(mount) = self.mounts.get(session) else { return Ok(()) };
-        if mount.streams.contains_key(&base) {
+        if mount.streams.contains(base) {
             return Err(BatchError::IdInUse(base));
         }
         if names.len() > self.config.limits.max_batch {
             return Err(BatchError::OutOfIds { base, count: names.len() });
         }
-        let streams: Vec<_> = names.streams(base, |id| mount.streams.contains_key(&id))?.collect();
+        let streams: Vec<_> = names.streams(base, |id| mount.streams.contains(id))?.collect();
         match mount.speaks_json {
             true => {
                 let count = streams.len();

@@ -56,7 +56,7 @@ impl Core {
     }
 
     fn close_stream<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
-        let stream = self.mounts.get(session).and_then(|mount| mount.streams.get(&stream_id));
+        let stream = self.mounts.get(session).and_then(|mount| mount.streams.get(stream_id));
         match stream {
             Some(Stream::Login) => self.end_login(session, out),
             Some(_) => self.remove_stream(session, stream_id, out),
@@ -72,7 +72,7 @@ impl Core {
         out: &mut O,
     ) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
-        let Some(stream) = mount.streams.remove(&stream_id) else { return };
+        let Some(stream) = mount.streams.remove(stream_id) else { return };
         if let Some(conflated) = mount.conflated.get_mut(&stream_id) {
             conflated.forget();
         }
@@ -88,6 +88,10 @@ impl Core {
             }
             Stream::Pending(pending) => {
                 self.pending.remove(&(pending.service_id, session, stream_id));
+                self.mounts.count_item(session, false);
+            }
+            Stream::Held(held) => {
+                self.held.remove(&(held.until, session, stream_id));
                 self.mounts.count_item(session, false);
             }
             Stream::Item(item) => self.unwatch(session, &item, out),
@@ -108,11 +112,11 @@ impl Core {
         let is_empty = item.watchers.is_empty();
         if let Some(moved) = moved
             && let Some(mount) = self.mounts.get_mut(moved.session)
-            && let Some(Stream::Item(stream)) = mount.streams.get_mut(&moved.stream_id)
+            && let Some(Stream::Item(stream)) = mount.streams.get_mut(moved.stream_id)
         {
             stream.place = place as u32;
         }
-        if stream.is_shared
+        if stream.is_shared()
             && let Some(mount) = self.mounts.get_mut(session)
         {
             mount.open.remove(&slot);
@@ -128,8 +132,7 @@ impl Core {
         mount.conflated.clear();
         mount.conflated_order.clear();
         mount.late_images.clear();
-        let mut stream_ids: Vec<_> = mount.streams.keys().copied().collect();
-        stream_ids.sort_unstable();
+        let stream_ids: Vec<_> = mount.streams.iter().map(|(stream_id, _)| stream_id).collect();
         for stream_id in stream_ids {
             self.remove_stream(session, stream_id, out);
         }

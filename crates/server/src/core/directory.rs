@@ -29,7 +29,7 @@ impl Core {
         if request.streaming {
             mount.admin_count += 1;
             mount.directories.push(request.stream_id);
-            mount.streams.insert(request.stream_id, Stream::Directory(request));
+            mount.streams.insert(request.stream_id, Stream::Directory(Box::new(request)));
         }
         if !request.no_refresh {
             self.send_directory(session, &request, out);
@@ -46,7 +46,7 @@ impl Core {
     ) {
         let request = DirectoryRequest { streaming: true, ..read(msg, known.filter) };
         if let Some(mount) = self.mounts.get_mut(session) {
-            mount.streams.insert(request.stream_id, Stream::Directory(request));
+            mount.streams.insert(request.stream_id, Stream::Directory(Box::new(request)));
         }
         if !request.no_refresh {
             self.send_directory(session, &request, out);
@@ -76,7 +76,7 @@ impl Core {
             for session in sessions {
                 let Some(mount) = self.mounts.get(session) else { continue };
                 for stream_id in &mount.directories {
-                    let Some(Stream::Directory(request)) = mount.streams.get(stream_id) else {
+                    let Some(Stream::Directory(request)) = mount.streams.get(*stream_id) else {
                         continue;
                     };
                     let Some(update) = update.restricted(request) else { continue };

@@ -43,6 +43,9 @@ impl Core {
         };
         let changes = self.services.changed(&self.hubs, index, &changes);
         self.tell_services(&changes, out);
+        if self.services.names().len() > 0 {
+            self.first_service_at.get_or_insert(self.now);
+        }
         true
     }
 

@@ -20,7 +20,7 @@ impl Core {
         out: &mut O,
     ) {
         let stream =
-            self.mounts.get(session).and_then(|mount| mount.streams.get(&generic.stream_id));
+            self.mounts.get(session).and_then(|mount| mount.streams.get(generic.stream_id));
         match stream {
             Some(Stream::Login) if generic.domain == Domain::LOGIN => {
                 self.on_login_generic(session, generic, out);
@@ -114,15 +114,14 @@ impl Core {
     /// a new image, which nobody asked for.
     pub(super) fn refresh_all<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         let Some(mount) = self.mounts.get(session) else { return };
-        let mut stream_ids: Vec<_> = mount
+        let stream_ids: Vec<_> = mount
             .streams
             .iter()
             .filter(
                 |(_, stream)| matches!(stream, Stream::Item(item) if item.state.takes_updates()),
             )
-            .map(|(stream_id, _)| *stream_id)
+            .map(|(stream_id, _)| stream_id)
             .collect();
-        stream_ids.sort_unstable();
         for stream_id in stream_ids {
             if let Some((slot, place)) = self.item_on(session, stream_id) {
                 self.owe_image(slot, place, out);

@@ -66,7 +66,7 @@ impl Core {
             watcher.set(mode::IN_IMAGE, false);
             watcher.set(mode::WANTS, true);
             let mount = mounts.get_mut(watcher.session);
-            let stream = mount.and_then(|mount| mount.streams.get_mut(&watcher.stream_id));
+            let stream = mount.and_then(|mount| mount.streams.get_mut(watcher.stream_id));
             if let Some(Stream::Item(stream)) = stream {
                 stream.state.abandon_image();
             }
@@ -148,7 +148,7 @@ impl Core {
         let Some(watcher) = item.watchers.get_mut(place) else { return false };
         let Some(Stream::Item(stream)) = mounts
             .get_mut(watcher.session)
-            .and_then(|mount| mount.streams.get_mut(&watcher.stream_id))
+            .and_then(|mount| mount.streams.get_mut(watcher.stream_id))
         else {
             return false;
         };
@@ -172,8 +172,8 @@ impl Core {
         let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
         let told = told(item, refresh, part, &allowed);
         let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
-        if let Some(bytes) = variants.get(variant, write) {
-            let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+        if let Some((bytes, shared)) = variants.get(variant, write) {
+            let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             trouble.note(watcher.session, sent);
         }
         is_over

@@ -1,12 +1,14 @@
 //! Items: what the server has open at hubs, and who watches.
 
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{BuildHasher, BuildHasherDefault};
+
+use hashbrown::HashTable;
 use tapeline_cache::Image;
 use tapeline_channel::SessionId;
 use tapeline_omm::view::View;
-use tapeline_omm::{AsItemKey, ItemKey, ItemKeyRef, StateBuf};
+use tapeline_omm::{ItemKey, ItemKeyRef, StateBuf};
 use tapeline_rwf::{DataState, Priority, StateCode, StreamState};
-
-use super::map::Map;
 
 /// Where the item of a request is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,9 +262,46 @@ enum Slot {
 pub(super) struct Items {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    streaming: Map<ItemKey, u32>,
-    snapshots: Map<ItemKey, u32>,
+    streaming: Index,
+    snapshots: Index,
     count: usize,
+}
+
+/// Slots by the keys of their items, which are in the items alone.
+#[derive(Debug, Default)]
+struct Index(HashTable<u32>);
+
+fn hash(key: &ItemKeyRef<'_>) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(key)
+}
+
+/// The hash of the key of a slot that is in an index.
+fn rehash(slots: &[Slot], slot: u32) -> u64 {
+    match slots.get(slot as usize) {
+        Some(Slot::Taken(item)) => hash(&item.key.as_ref()),
+        _ => 0,
+    }
+}
+
+impl Index {
+    fn get(&self, slots: &[Slot], key: &ItemKeyRef<'_>) -> Option<u32> {
+        let is_it = |slot: &u32| match slots.get(*slot as usize) {
+            Some(Slot::Taken(item)) => item.key.as_ref() == *key,
+            _ => false,
+        };
+        self.0.find(hash(key), is_it).copied()
+    }
+
+    /// Makes a slot known whose item is there.
+    fn insert(&mut self, slots: &[Slot], slot: u32) {
+        self.0.insert_unique(rehash(slots, slot), slot, |other| rehash(slots, *other));
+    }
+
+    fn remove(&mut self, slots: &[Slot], slot: u32) {
+        if let Ok(entry) = self.0.find_entry(rehash(slots, slot), |other| *other == slot) {
+            entry.remove();
+        }
+    }
 }
 
 impl Items {
@@ -294,17 +333,15 @@ impl Items {
     /// The item of a request that can share one: a snapshot is also served by
     /// a stream.
     pub(super) fn find(&self, key: &ItemKeyRef<'_>, is_streaming: bool) -> Option<u32> {
-        let key = key as &dyn AsItemKey;
-        let streaming = self.streaming.get(key);
+        let streaming = self.streaming.get(&self.slots, key);
         match is_streaming {
-            true => streaming.copied(),
-            false => streaming.or_else(|| self.snapshots.get(key)).copied(),
+            true => streaming,
+            false => streaming.or_else(|| self.snapshots.get(&self.slots, key)),
         }
     }
 
     pub(super) fn insert(&mut self, item: Item) -> u32 {
-        let key = (!item.is_private).then(|| item.key.clone());
-        let is_streaming = item.is_streaming;
+        let (is_private, is_streaming) = (item.is_private, item.is_streaming);
         let item = Slot::Taken(Box::new(item));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -316,9 +353,9 @@ impl Items {
                 self.slots.len() as u32 - 1
             }
         };
-        if let Some(key) = key {
-            let keys = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
-            keys.insert(key, slot);
+        if !is_private {
+            let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
+            index.insert(&self.slots, slot);
         }
         self.count += 1;
         slot
@@ -326,8 +363,9 @@ impl Items {
 
     /// The snapshot of a key that is asked for as a stream now becomes one.
     pub(super) fn upgrade(&mut self, key: &ItemKeyRef<'_>) -> Option<u32> {
-        let (key, slot) = self.snapshots.remove_entry(key as &dyn AsItemKey)?;
-        self.streaming.insert(key, slot);
+        let slot = self.snapshots.get(&self.slots, key)?;
+        self.snapshots.remove(&self.slots, slot);
+        self.streaming.insert(&self.slots, slot);
         if let Some(item) = self.get_mut(slot) {
             item.is_streaming = true;
         }
@@ -337,7 +375,11 @@ impl Items {
     /// Takes an item out. `unanswered_at`: the hub that has yet to answer its
     /// request.
     pub(super) fn remove(&mut self, slot: u32, unanswered_at: Option<usize>) -> Option<Box<Item>> {
-        let attempt = self.get(slot)?.attempt;
+        let Item { attempt, is_private, is_streaming, .. } = *self.get(slot)?;
+        if !is_private {
+            let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
+            index.remove(&self.slots, slot);
+        }
         let place = self.slots.get_mut(slot as usize)?;
         let left = match unanswered_at {
             Some(hub) => Slot::Unanswered { hub, attempt },
@@ -346,10 +388,6 @@ impl Items {
         let Slot::Taken(item) = core::mem::replace(place, left) else { return None };
         if unanswered_at.is_none() {
             self.free.push(slot);
-        }
-        if !item.is_private {
-            let keys = if item.is_streaming { &mut self.streaming } else { &mut self.snapshots };
-            keys.remove(&item.key);
         }
         self.count -= 1;
         Some(item)
@@ -396,6 +434,11 @@ mod tests {
 
     fn item(name: &str) -> Item {
         Item::new(ItemKeyRef::item(Domain::MARKET_PRICE, 1, name).to_owned(), true, false)
+    }
+
+    #[test]
+    fn items_are_small() {
+        assert!(size_of::<Item>() <= 176, "{}", size_of::<Item>());
     }
 
     #[test]

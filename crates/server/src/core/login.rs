@@ -28,7 +28,7 @@ impl Core {
             return self.refuse(session, msg, &Reject::InvalidLogin.state().as_state(), out);
         };
         let Some(mount) = self.mounts.get(session) else { return };
-        match mount.streams.get(&request.stream_id) {
+        match mount.streams.get(request.stream_id) {
             Some(Stream::Login) => self.reissue_login(session, request, out),
             Some(_) => self.reject(session, msg, &Reject::Changed("domain"), out),
             None if mount.login.is_some() => {
@@ -39,7 +39,12 @@ impl Core {
         }
     }
 
-    fn log_in<O: Outputs>(&mut self, session: SessionId, request: LoginRequest, out: &mut O) {
+    pub(super) fn log_in<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: LoginRequest,
+        out: &mut O,
+    ) {
         if let Err(state) = self.decide(session, &request, false) {
             return self.refuse_login(session, &request, state, out);
         }
@@ -133,11 +138,19 @@ impl Core {
             return;
         };
         if let Err(error) = login.request.check_reissue(&request) {
-            // The login stays as it was.
+            // The login stays as it was; over JSON, though, it is closed.
             let text = error.to_string();
-            let state =
-                State::new(StreamState::OPEN, DataState::NO_CHANGE, StateCode::USAGE_ERROR, &text);
-            return self.refuse_login(session, &request, state.into(), out);
+            let is_json = self.mounts.get(session).is_some_and(|mount| mount.speaks_json);
+            let (stream, data) = match is_json {
+                true => (StreamState::CLOSED, DataState::SUSPECT),
+                false => (StreamState::OPEN, DataState::NO_CHANGE),
+            };
+            let state = State::new(stream, data, StateCode::USAGE_ERROR, &text);
+            self.refuse_login(session, &request, state.into(), out);
+            if is_json {
+                self.end_login(session, out);
+            }
+            return;
         }
         if let Err(state) = self.decide(session, &request, true) {
             self.refuse_login(session, &request, state, out);

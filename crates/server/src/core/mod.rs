@@ -35,6 +35,7 @@ mod services;
 mod slow;
 mod status;
 mod stream;
+mod streams;
 mod update;
 mod upstream;
 mod variant;
@@ -47,7 +48,7 @@ use tapeline_backbone::BusEvent;
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::stream::Reject;
 use tapeline_rssl::Time;
-use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg};
+use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg, StreamState};
 
 use self::dictionary::Dictionaries;
 use self::hubs::Hubs;
@@ -78,6 +79,14 @@ pub enum Event<'a> {
         session: SessionId,
         /// Where it connects from.
         peer: SocketAddr,
+    },
+    /// The handshake of a session that speaks JSON had cookies: follows
+    /// [`OpenedJson`](Self::OpenedJson) then.
+    Cookies {
+        /// The session.
+        session: SessionId,
+        /// The value of the `Cookie` header.
+        cookies: &'a str,
     },
     /// A frame came on a session that speaks JSON: a message, or an array of
     /// them.
@@ -164,6 +173,11 @@ pub struct Core {
     dictionaries: Dictionaries,
     /// Requests that wait for a service: service, mount, stream.
     pending: BTreeSet<(u16, SessionId, i32)>,
+    /// Requests for services that no hub has told of yet: until when, mount,
+    /// stream.
+    held: BTreeSet<(Time, SessionId, i32)>,
+    /// When a hub first told of a service.
+    first_service_at: Option<Time>,
     /// Items that no hub has: service and slot. May name some that are not so
     /// any more.
     parked: BTreeSet<(u16, u32)>,
@@ -248,6 +262,8 @@ impl Core {
             items: Items::default(),
             posts: Posts::default(),
             pending: BTreeSet::new(),
+            held: BTreeSet::new(),
+            first_service_at: None,
             parked: BTreeSet::new(),
             due: VecDeque::new(),
             trouble: Trouble::default(),
@@ -278,6 +294,9 @@ impl Core {
                 }
             }
             Event::Text { session, text } => self.on_text(&mut door, session, text, out),
+            Event::Cookies { session, cookies } => {
+                self.on_cookies(session, cookies, &mut door.spoken(out));
+            }
             Event::Opened { session, .. } => {
                 door.writer.set_json(session, false);
                 self.handle_one(event, &mut door.spoken(out));
@@ -288,7 +307,9 @@ impl Core {
             }
             Event::Bus(_) => {
                 self.handle_one(event, &mut door.spoken(out));
-                door.learn(&self.services);
+                if door.learn(&self.services) && !self.held.is_empty() {
+                    self.retry_held(&mut door, out);
+                }
             }
             _ => self.handle_one(event, &mut door.spoken(out)),
         }
@@ -303,7 +324,7 @@ impl Core {
             Event::Drained { session } => self.on_drained(session, out),
             Event::Closed { session } => self.drop_mount(session, out),
             // Without its door there is nobody who speaks JSON.
-            Event::OpenedJson { .. } | Event::Text { .. } => {}
+            Event::OpenedJson { .. } | Event::Cookies { .. } | Event::Text { .. } => {}
         }
         self.settle(out);
     }
@@ -316,7 +337,9 @@ impl Core {
             .front()
             .map(|(opened_at, _)| opened_at.after(millis(self.config.limits.login_timeout_ms)));
         let due = self.due.front().map(|due| due.at);
-        [login, due, self.posts.deadline(), self.hubs.next_resync()].into_iter().flatten().min()
+        let held = self.held.first().map(|(until, ..)| *until);
+        let deadlines = [login, due, held, self.posts.deadline(), self.hubs.next_resync()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -334,6 +357,7 @@ impl Core {
     fn do_due<O: Outputs>(&mut self, out: &mut O) {
         self.check_logins(out);
         self.check_due(out);
+        self.check_held(out);
         self.check_posts(out);
         self.check_resyncs(out);
         self.settle(out);
@@ -436,7 +460,7 @@ impl Core {
             return self.on_batch(session, request, out);
         }
         let domain = request.domain;
-        match mount.streams.get(&request.stream_id) {
+        match mount.streams.get(request.stream_id) {
             None if domain == Domain::SOURCE => self.open_directory(session, request, out),
             None if self.is_own_dictionary(request) => {
                 self.open_dictionary(session, request, out);
@@ -455,7 +479,12 @@ impl Core {
         out: &mut O,
     ) {
         self.remove_stream(session, request.stream_id, out);
-        self.refuse(session, request, &reject.state().as_state(), out);
+        let mut state = reject.state();
+        if self.mounts.get(session).is_some_and(|mount| mount.speaks_json) {
+            // Over JSON what is closed for wrong use is closed for good.
+            state.stream = StreamState::CLOSED;
+        }
+        self.refuse(session, request, &state.as_state(), out);
     }
 
     /// Answers a request with a state and its own key.
@@ -512,7 +541,7 @@ impl Core {
 
     /// The item on a stream of a mount: its slot and the watcher's place.
     fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, u32)> {
-        match self.mounts.get(session)?.streams.get(&stream_id)? {
+        match self.mounts.get(session)?.streams.get(stream_id)? {
             Stream::Item(item) => Some((item.slot, item.place)),
             _ => None,
         }

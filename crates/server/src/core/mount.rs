@@ -12,7 +12,7 @@ use tapeline_rssl::Time;
 use super::dictionary::Download;
 use super::map::{Map, Set};
 use super::slow::Conflated;
-use super::stream::Stream;
+use super::streams::Streams;
 
 /// Why updates for a mount do not go straight out: bits of its gate.
 pub(super) mod gate {
@@ -33,7 +33,7 @@ pub(super) struct Mount {
     /// Its words are JSON: see the door.
     pub(super) speaks_json: bool,
     pub(super) login: Option<Login>,
-    pub(super) streams: Map<i32, Stream>,
+    pub(super) streams: Streams,
     /// Streams with the directory, in the order they were opened.
     pub(super) directories: Vec<i32>,
     /// Streams that count against the item limits.
@@ -145,7 +145,7 @@ impl Mounts {
             opened_at: now,
             speaks_json: false,
             login: None,
-            streams: Map::default(),
+            streams: Streams::default(),
             directories: Vec::new(),
             item_count: 0,
             admin_count: 0,

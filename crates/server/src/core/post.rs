@@ -147,7 +147,7 @@ impl Core {
             return Err(PostRefusal::NotSupported);
         }
         let streams = self.mounts.get(session).map(|mount| &mount.streams);
-        match streams.and_then(|streams| streams.get(&post.stream_id)) {
+        match streams.and_then(|streams| streams.get(post.stream_id)) {
             Some(Stream::Login) => {
                 let checked = Post::check(post, PostStream::Login)?;
                 let item = checked.item.ok_or(PostRefusal::NoName)?;
@@ -210,7 +210,7 @@ impl Core {
     fn send_ack<O: Outputs>(&mut self, post: &Waiting, ack: &AckMsg<'_>, out: &mut O) {
         let mount = self.mounts.get(post.session);
         // The stream may be closed meanwhile.
-        if mount.is_some_and(|mount| mount.streams.contains_key(&post.stream_id)) {
+        if mount.is_some_and(|mount| mount.streams.contains(post.stream_id)) {
             self.send(post.session, &(*ack).into(), out);
         }
     }

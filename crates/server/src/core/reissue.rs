@@ -20,14 +20,14 @@ impl Core {
         out: &mut O,
     ) {
         let Some(mount) = self.mounts.get(session) else { return };
-        match mount.streams.get(&msg.stream_id) {
+        match mount.streams.get(msg.stream_id) {
             None => {}
             Some(Stream::Login) => {
                 // The login goes on: it is the request that is wrong.
                 self.refuse(session, msg, &ON_LOGIN_STREAM, out);
             }
             Some(Stream::Directory(known)) if msg.domain == Domain::SOURCE => {
-                let known = *known;
+                let known = **known;
                 self.reissue_directory(session, known, msg, out);
             }
             Some(Stream::Dictionary(known)) if msg.domain == Domain::DICTIONARY => {
@@ -37,7 +37,7 @@ impl Core {
             Some(Stream::Directory(_) | Stream::Dictionary(_)) => {
                 self.reject(session, msg, &Reject::Changed("domain"), out);
             }
-            Some(Stream::Pending(_)) => {
+            Some(Stream::Pending(_) | Stream::Held(_)) => {
                 // It may ask for something else now that can be served.
                 self.remove_stream(session, msg.stream_id, out);
                 self.open_item(session, msg, bytes, out);
@@ -65,7 +65,7 @@ impl Core {
         let Some((slot, place)) = self.item_on(session, msg.stream_id) else { return };
         let Self { mounts, items, .. } = self;
         let Some(Stream::Item(stream)) =
-            mounts.get_mut(session).and_then(|mount| mount.streams.get_mut(&msg.stream_id))
+            mounts.get_mut(session).and_then(|mount| mount.streams.get_mut(msg.stream_id))
         else {
             return;
         };

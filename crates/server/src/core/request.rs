@@ -13,6 +13,9 @@ use super::item::{Form, Item, Upstream, Watcher, mode};
 use super::stream::{ItemStream, PendingRequest, Stream};
 use crate::Outputs;
 
+/// Most items have few watchers: room is made for each of as many by itself.
+const FEW_WATCHERS: usize = 4;
+
 /// What a request becomes.
 enum Opened {
     /// A stream on this slot, at this place.
@@ -53,7 +56,7 @@ impl Core {
         }
     }
 
-    fn is_at_limit(&self, session: SessionId) -> bool {
+    pub(super) fn is_at_limit(&self, session: SessionId) -> bool {
         let limits = &self.config.limits;
         let on_mount = self.mounts.get(session).map_or(0, |mount| mount.item_count);
         on_mount >= limits.item_limit_per_mount
@@ -75,15 +78,21 @@ impl Core {
             Some(policy) if !is_private => convert(state, policy),
             _ => state.stream,
         };
+        let code = match self.mounts.get(session).is_some_and(|mount| mount.speaks_json) {
+            true if is_final(told) && state.text == usual::SERVICE_NOT_UP.text => {
+                StateCode::SOURCE_UNKNOWN
+            }
+            _ => state.code,
+        };
         if let (false, Some(service_id)) = (is_final(told), msg.key.service_id)
             && let Some(mount) = self.mounts.get_mut(session)
         {
             let pending = PendingRequest { service_id, request: bytes.into() };
-            mount.streams.insert(msg.stream_id, Stream::Pending(pending));
+            mount.streams.insert(msg.stream_id, Stream::Pending(Box::new(pending)));
             self.mounts.count_item(session, true);
             self.pending.insert((service_id, session, msg.stream_id));
         }
-        self.refuse(session, msg, &State { stream: told, ..*state }, out);
+        self.refuse(session, msg, &State { stream: told, code, ..*state }, out);
     }
 
     pub(super) fn policy_of(&self, session: SessionId) -> Option<RecoveryPolicy> {
@@ -112,8 +121,8 @@ impl Core {
             watcher.set(mode::WANTS, state.owes_image());
         }
         if let Some(mount) = self.mounts.get_mut(session) {
-            let is_shared = request.streaming && !request.private;
-            let stream = ItemStream { slot, place, is_shared, state };
+            let stream = ItemStream { slot, place, state };
+            let is_shared = stream.is_shared();
             mount.streams.insert(stream_id, Stream::Item(stream));
             if is_shared {
                 mount.open.insert(slot);
@@ -182,6 +191,9 @@ impl Core {
         watcher.set_form(form);
         watcher.set(mode::CONFLATION_INFO, request.conflation_info);
         let place = item.watchers.len() as u32;
+        if item.watchers.len() < FEW_WATCHERS {
+            item.watchers.reserve_exact(1);
+        }
         item.watchers.push(watcher);
         let is_more = request.priority.is_some_and(|wanted| wanted.class > item.priority.class);
         item.priority = item.priority.max(request.priority.unwrap_or_default());
@@ -237,7 +249,7 @@ pub(super) const WAITING: State<'static> =
 
 /// Closed for good: a client that recovers items by itself would ask again at
 /// once, and again.
-const TOO_MANY_ITEMS: State<'static> =
+pub(super) const TOO_MANY_ITEMS: State<'static> =
     State { stream: StreamState::CLOSED, ..usual::TOO_MANY_ITEMS };
 
 const fn usage_error(text: &str) -> State<'_> {

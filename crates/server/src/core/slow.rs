@@ -48,7 +48,7 @@ impl Mount {
     fn conflated_on(&mut self, stream_id: i32) -> &mut Conflated {
         if self.conflated.len() > 2 * self.streams.len() + SPARE {
             let Self { conflated, conflated_order, streams, .. } = self;
-            conflated.retain(|stream_id, _| streams.contains_key(stream_id));
+            conflated.retain(|stream_id, _| streams.contains(*stream_id));
             conflated_order.retain(|stream_id| conflated.contains_key(stream_id));
         }
         self.conflated.entry(stream_id).or_default()
@@ -59,7 +59,7 @@ impl Mount {
         if self.late_images.len() > 2 * self.streams.len() + SPARE {
             let mut seen = Set::default();
             let Self { late_images, streams, .. } = self;
-            late_images.retain(|late| streams.contains_key(late) && seen.insert(*late));
+            late_images.retain(|late| streams.contains(*late) && seen.insert(*late));
         }
         self.late_images.push_back(stream_id);
     }
@@ -215,7 +215,7 @@ impl Core {
         while let Some(mount) = self.mounts.get_mut(session)
             && let Some(stream_id) = mount.late_images.pop_front()
         {
-            let Some(Stream::Item(stream)) = mount.streams.get(&stream_id) else { continue };
+            let Some(Stream::Item(stream)) = mount.streams.get(stream_id) else { continue };
             let (slot, place) = (stream.slot, stream.place);
             let watcher =
                 self.items.get_mut(slot).and_then(|item| item.watchers.get_mut(place as usize));

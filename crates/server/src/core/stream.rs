@@ -4,19 +4,23 @@ use tapeline_omm::dictionary::{DictionaryType, Verbosity};
 use tapeline_omm::directory::DirectoryRequest;
 use tapeline_omm::stream::ProviderStream;
 
+use super::json::HeldRequest;
+
 /// What is on a stream id of a mount.
 #[derive(Debug)]
 pub(super) enum Stream {
     /// The login of the mount.
     Login,
     /// The directory, or a part of it.
-    Directory(DirectoryRequest),
+    Directory(Box<DirectoryRequest>),
     /// A dictionary that the server has itself.
     Dictionary(DictionaryStream),
     /// An item.
     Item(ItemStream),
     /// A request that waits for its service.
-    Pending(PendingRequest),
+    Pending(Box<PendingRequest>),
+    /// A request for a service that no hub has told of yet.
+    Held(Box<HeldRequest>),
 }
 
 /// A dictionary on a stream.
@@ -28,17 +32,22 @@ pub(super) struct DictionaryStream {
     pub(super) streaming: bool,
 }
 
-/// An item on a stream: the cold half of a watcher.
+/// An item on a stream: the cold half of a watcher, 12 bytes.
 #[derive(Debug)]
 pub(super) struct ItemStream {
     /// The item's slot.
     pub(super) slot: u32,
     /// The place among the item's watchers.
     pub(super) place: u32,
-    /// Whether it is the one stream of its mount on the item, with updates.
-    pub(super) is_shared: bool,
     /// What may be sent.
     pub(super) state: ProviderStream,
+}
+
+impl ItemStream {
+    /// Whether it is the one stream of its mount on the item, with updates.
+    pub(super) const fn is_shared(&self) -> bool {
+        self.state.is_streaming() && !self.state.is_private()
+    }
 }
 
 /// A request that waits for its service to be there or to be up.

@@ -5,10 +5,10 @@ use tapeline_channel::SessionId;
 use tapeline_rwf::{Msg, MsgHeader, UpdateFlags, UpdateMsg};
 
 use super::Core;
-use super::item::mode;
+use super::item::{Item, Watcher, mode};
 use super::mount::gate;
-use super::variant::{Variant, write_form};
-use crate::Outputs;
+use super::variant::{Variant, Variants, write_form};
+use crate::{Outputs, Shared};
 
 impl Core {
     /// Copies an update to everybody who takes updates. Watchers that take them
@@ -58,10 +58,11 @@ impl Core {
         cold.clear();
         let gates = &mounts.gates;
         let mut sent_count = 0;
+        let mut shared = Shared::default();
         for (place, watcher) in item.watchers.iter().enumerate() {
             let is_open = gates.get(watcher.session.index as usize) == Some(&0);
             if watcher.is_plain() && is_open {
-                let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
+                let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, &mut shared);
                 sent_count += u64::from(trouble.note(watcher.session, sent));
             } else if watcher.has(mode::LIVE) {
                 cold.push(place as u32);
@@ -74,38 +75,78 @@ impl Core {
     }
 
     /// The watchers that do not take an update as it is, or not now.
-    #[cold]
+    #[inline(never)]
     fn spread_cold<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
         let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return };
         self.variants.begin();
-        for index in 0..self.cold.len() {
-            let place = self.cold[index];
-            let Some(watcher) =
-                self.items.get(slot).and_then(|item| item.watchers.get(place as usize)).copied()
-            else {
-                continue;
-            };
+        let mut next = 0;
+        while let Some(at) = self.spread_forms(slot, next, &update, out) {
+            next = at + 1;
+            let Some(watcher) = self.cold_watcher(slot, at) else { continue };
             let gates = self.mounts.gate(watcher.session);
             if gates & gate::PAUSED != 0
                 || gates & gate::FILTERED != 0 && !self.wants_type(watcher.session, &update)
             {
                 continue;
             }
-            if gates & gate::SLOW != 0 {
-                self.conflate(slot, &watcher, &update, out);
-                continue;
-            }
-            let Self { items, variants, trouble, statistics, .. } = self;
-            let Some(item) = items.get(slot) else { return };
-            let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
-            let write = |buffer: &mut [u8]| {
-                write_form(&update.into(), form, item.key.as_ref().msg_key(), buffer)
-            };
-            if let Some(bytes) = variants.get(Variant::of_update(watcher.form()), write) {
-                let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
-                statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
+            match gates & gate::SLOW != 0 {
+                true => self.conflate(slot, &watcher, &update, out),
+                false => self.send_variant(slot, &watcher, &update, out),
             }
         }
+    }
+
+    fn cold_watcher(&self, slot: u32, index: usize) -> Option<Watcher> {
+        let place = *self.cold.get(index)?;
+        self.items.get(slot)?.watchers.get(place as usize).copied()
+    }
+
+    fn send_variant<O: Outputs>(
+        &mut self,
+        slot: u32,
+        watcher: &Watcher,
+        update: &UpdateMsg<'_>,
+        out: &mut O,
+    ) {
+        let Self { items, variants, trouble, statistics, .. } = self;
+        let Some(item) = items.get(slot) else { return };
+        let known = variant_index(variants, item, watcher.form(), update);
+        let Some((bytes, shared)) = variants.at(known) else { return };
+        let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
+        statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
+    }
+
+    /// Sends an update to watchers in their forms, each form written once, up
+    /// to the first of them who may not get it like that now. Returns which
+    /// one that is.
+    fn spread_forms<O: Outputs>(
+        &mut self,
+        slot: u32,
+        first: usize,
+        update: &UpdateMsg<'_>,
+        out: &mut O,
+    ) -> Option<usize> {
+        let Self { items, mounts, variants, trouble, cold, statistics, .. } = self;
+        let item = items.get(slot)?;
+        let gates = &mounts.gates;
+        // Most watchers of an item want it in the form of the one before.
+        let mut last = None;
+        for (index, place) in cold.iter().enumerate().skip(first) {
+            let Some(watcher) = item.watchers.get(*place as usize) else { continue };
+            if gates.get(watcher.session.index as usize) != Some(&0) {
+                return Some(index);
+            }
+            let number = watcher.form();
+            let known = match last {
+                Some((form, known)) if form == number => known,
+                _ => variant_index(variants, item, number, update),
+            };
+            last = Some((number, known));
+            let Some((bytes, shared)) = variants.at(known) else { continue };
+            let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
+            statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
+        }
+        None
     }
 
     /// Whether the login of a mount wants updates of this type.
@@ -113,4 +154,17 @@ impl Core {
         let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
         login.is_some_and(|login| login.request.attributes.wants_update_type(update.update_type))
     }
+}
+
+/// Where an update is in a form.
+fn variant_index(
+    variants: &mut Variants,
+    item: &Item,
+    number: usize,
+    update: &UpdateMsg<'_>,
+) -> usize {
+    let form = number.checked_sub(1).and_then(|index| item.forms.get(index));
+    variants.index(Variant::of_update(number), |buffer: &mut [u8]| {
+        write_form(&(*update).into(), form, item.key.as_ref().msg_key(), buffer)
+    })
 }

@@ -6,6 +6,7 @@ use tapeline_omm::view::ProjectError;
 use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StreamState};
 
 use super::item::Form;
+use crate::Shared;
 
 /// What may differ between receivers of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +35,21 @@ impl Variant {
     }
 }
 
+/// One variant of the message that is being sent.
+#[derive(Debug)]
+struct Known {
+    variant: Variant,
+    /// Empty where there is nothing to send.
+    range: Range<usize>,
+    shared: Shared,
+}
+
 /// The variants of the message that is being sent.
 #[derive(Debug)]
 pub(super) struct Variants {
     buffer: Vec<u8>,
     used: usize,
-    /// Empty where there is nothing to send.
-    known: Vec<(Variant, Range<usize>)>,
+    known: Vec<Known>,
     max_bytes: usize,
 }
 
@@ -62,19 +71,35 @@ impl Variants {
         &mut self,
         variant: Variant,
         write: impl Fn(&mut [u8]) -> Result<Option<usize>, ProjectError>,
-    ) -> Option<&[u8]> {
-        let known = self.known.iter().find(|(known, _)| *known == variant);
-        let range = match known {
-            Some((_, range)) => range.clone(),
-            None => {
-                let len = self.write(write).unwrap_or_default();
-                let range = self.used..self.used + len;
-                self.used += len;
-                self.known.push((variant, range.clone()));
-                range
-            }
-        };
-        self.buffer.get(range).filter(|bytes| !bytes.is_empty())
+    ) -> Option<(&[u8], &mut Shared)> {
+        let index = self.index(variant, write);
+        self.at(index)
+    }
+
+    /// Where the message in a variant is, for [`at`](Self::at) until another
+    /// one begins.
+    pub(super) fn index(
+        &mut self,
+        variant: Variant,
+        write: impl Fn(&mut [u8]) -> Result<Option<usize>, ProjectError>,
+    ) -> usize {
+        if let Some(index) = self.known.iter().position(|known| known.variant == variant) {
+            return index;
+        }
+        let len = self.write(write).unwrap_or_default();
+        let range = self.used..self.used + len;
+        self.used += len;
+        self.known.push(Known { variant, range, shared: Shared::default() });
+        self.known.len() - 1
+    }
+
+    /// The message in the variant at this index. `None` when there is nothing
+    /// to send in it.
+    #[inline]
+    pub(super) fn at(&mut self, index: usize) -> Option<(&[u8], &mut Shared)> {
+        let known = self.known.get_mut(index)?;
+        let bytes = self.buffer.get(known.range.clone()).filter(|bytes| !bytes.is_empty())?;
+        Some((bytes, &mut known.shared))
     }
 
     fn write(

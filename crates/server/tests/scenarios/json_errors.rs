@@ -52,6 +52,7 @@ fn one_bad_message_of_a_frame_takes_none_of_the_others_with_it() {
 #[test]
 fn an_unknown_service_is_a_status_on_the_stream() {
     let mut world = World::with_feed();
+    world.settle();
     let consumer = world.mount_json();
     world
         .text(consumer, r#"{"ID":5,"Domain":"MarketByPrice","Key":{"Name":"A","Service":"NONE"}}"#);
@@ -61,10 +62,61 @@ fn an_unknown_service_is_a_status_on_the_stream() {
             r#"{"ID":5,"Type":"Status","Domain":"MarketByPrice","Key":{"Name":"A"},"State":{"Stream":"ClosedRecover","Data":"Suspect","Code":"SourceUnknown","Text":"Service not available"}}"#
         ]
     );
+    // A number that no service has is no better.
+    world.text(consumer, r#"{"ID":6,"Key":{"Name":"A","Service":9}}"#);
+    assert_eq!(
+        world.heard_json(consumer),
+        [
+            r#"{"ID":6,"Type":"Status","Key":{"Service":9,"Name":"A"},"State":{"Stream":"ClosedRecover","Data":"Suspect","Code":"SourceUnknown","Text":"Service not available"}}"#
+        ]
+    );
     // The id is free, and the name may be known by now.
     world.hub_directory(HUB, vec![service(1, "FEED", true), service(2, "NONE", true)]);
     world.text(consumer, r#"{"ID":5,"Key":{"Name":"A","Service":"NONE"}}"#);
     assert!(world.published().iter().any(|line| line.contains("A@2")));
+}
+
+#[test]
+fn a_service_that_is_down_is_waited_for_unless_the_client_recovers_items_itself() {
+    let mut world = World::with_feed();
+    world.hub_directory(HUB, vec![service(1, "FEED", false)]);
+    let (patient, other) = (world.mount_json(), world.connect_json());
+    let login = r#"{"ID":1,"Domain":"Login","Key":{"Name":"user","Elements":{"SingleOpen":0}}}"#;
+    world.text(other, login);
+    world.heard_json(other);
+    for consumer in [patient, other] {
+        world.text(consumer, r#"{"ID":5,"Key":{"Name":"A","Service":"FEED"}}"#);
+    }
+    assert_eq!(
+        world.heard_json(patient),
+        [
+            r#"{"ID":5,"Type":"Status","Key":{"Service":"FEED","Name":"A"},"State":{"Stream":"Open","Data":"Suspect","Text":"Service not up"}}"#
+        ]
+    );
+    assert_eq!(
+        world.heard_json(other),
+        [
+            r#"{"ID":5,"Type":"Status","Key":{"Service":"FEED","Name":"A"},"State":{"Stream":"ClosedRecover","Data":"Suspect","Code":"SourceUnknown","Text":"Service not up"}}"#
+        ]
+    );
+}
+
+#[test]
+fn another_key_on_a_stream_closes_it_for_wrong_use() {
+    let mut world = World::with_feed();
+    let consumer = world.mount_json();
+    for (id, key, what) in [
+        (5, r#"{"Name":"B","Service":"FEED"}"#, "name"),
+        (6, r#"{"Name":"A","Service":"NONE"}"#, "service"),
+    ] {
+        world.text(consumer, &format!(r#"{{"ID":{id},"Key":{{"Name":"A","Service":"FEED"}}}}"#));
+        world.text(consumer, &format!(r#"{{"ID":{id},"Key":{key}}}"#));
+        let heard = world.heard_json(consumer);
+        let state = r#""State":{"Stream":"Closed","Data":"Suspect","Code":"UsageError""#;
+        assert!(heard.len() == 1 && heard[0].contains(state), "{heard:?}");
+        assert!(heard[0].contains(&format!("Attempt to change the {what} ")), "{heard:?}");
+        assert!(world.published().iter().any(|line| line.starts_with("Close 100")));
+    }
 }
 
 #[test]

@@ -265,6 +265,7 @@ fn the_service_may_be_left_out_while_there_is_one() {
     let mut config = tapeline_server::ServerConfig::default();
     config.json.default_service = Some("OTHER".to_owned());
     let mut world = World::feed_with(config);
+    world.settle();
     let consumer = world.mount_json();
     world.text(consumer, r#"{"ID":6,"Key":{"Name":"IBM.N"}}"#);
     let heard = world.heard_json(consumer);

@@ -65,6 +65,25 @@ fn a_login_by_token_is_renewed_on_its_stream() {
     assert_eq!(parsed(&mut world, consumer)[0]["Type"], "Refresh");
 }
 
+#[test]
+fn a_login_of_another_user_on_an_open_one_ends_it() {
+    let mut world = World::with_feed();
+    let consumer = world.mount_json();
+    world.text(consumer, r#"{"ID":5,"Key":{"Name":"TRI.N","Service":"FEED"}}"#);
+    world.accept(HUB, 17, 0);
+    world.published();
+    world.text(consumer, r#"{"ID":1,"Domain":"Login","Key":{"Name":"other"}}"#);
+    assert_eq!(
+        world.heard_json(consumer),
+        [
+            r#"{"ID":1,"Type":"Status","Domain":"Login","Key":{"Name":"other"},"State":{"Stream":"Closed","Data":"Suspect","Code":"UsageError","Text":"Login Rejected. login reissue: user name must not change"}}"#
+        ]
+    );
+    assert!(world.published()[0].starts_with("Close 100 0"));
+    world.text(consumer, r#"{"ID":1,"Domain":"Login","Key":{"Name":"other"}}"#);
+    assert_eq!(parsed(&mut world, consumer)[0]["State"]["Stream"], "Open");
+}
+
 struct Nobody;
 
 impl LoginPolicy for Nobody {
@@ -101,8 +120,7 @@ fn before_a_login_everything_is_refused() {
     let heard = parsed(&mut world, consumer);
     for (answer, id) in heard.iter().zip([5, 6]) {
         assert_eq!((&answer["ID"], &answer["Type"]), (&json!(id), &json!("Status")));
-        let stream = answer["State"]["Stream"].as_str().expect("a state");
-        assert!(stream.starts_with("Closed"), "{stream}");
+        assert_eq!(answer["State"]["Stream"], "Closed");
         assert_eq!(answer["State"]["Data"], "Suspect");
     }
     assert_eq!(heard.len(), 2);
@@ -218,4 +236,39 @@ fn posts_reach_the_hub_and_acks_come_back() {
     );
     let heard = world.heard_json(consumer);
     assert!(heard[0].contains(r#""AckID":8,"NakCode":"SourceUnknown""#), "{heard:?}");
+}
+
+#[test]
+fn a_token_in_a_cookie_of_the_handshake_is_a_login() {
+    let mut world = World::with_feed();
+    let consumer = world.connect_json();
+    world.cookies(consumer, "session=7");
+    assert_eq!(world.heard_json(consumer), [""; 0]);
+    world.cookies(consumer, "session=7; AuthToken=eyJ; position=127.0.0.1/net; applicationId=256");
+    assert_eq!(world.out.texts.iter().map(|text| text.2).collect::<Vec<_>>(), [true]);
+    let answer = parsed(&mut world, consumer).remove(0);
+    assert_eq!((&answer["ID"], &answer["Domain"]), (&json!(-1), &json!("Login")));
+    assert_eq!(answer["State"]["Stream"], "Open");
+    assert_eq!(answer["Elements"]["PingTimeout"], 30);
+    assert_eq!(answer["Key"]["Elements"]["Position"], "127.0.0.1/net");
+    world.text(consumer, r#"{"ID":5,"Key":{"Name":"TRI.N","Service":"FEED"}}"#);
+    assert_eq!(world.published().len(), 1);
+    // Another login has to wait for the end of this one.
+    world.text(consumer, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);
+    assert_eq!(parsed(&mut world, consumer)[0]["State"]["Code"], "AlreadyOpen");
+    world.text(consumer, r#"{"ID":-1,"Domain":"Login","Type":"Close"}"#);
+    assert!(world.published()[0].starts_with("Close 100 0"));
+    world.text(consumer, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);
+    assert_eq!(parsed(&mut world, consumer)[0]["State"]["Stream"], "Open");
+}
+
+#[test]
+fn a_token_in_a_cookie_that_is_no_good_is_refused() {
+    let mut world = World::with_policy(ServerConfig::default(), Box::new(Nobody));
+    let consumer = world.connect_json();
+    world.cookies(consumer, "AuthToken=eyJ");
+    let answer = parsed(&mut world, consumer).remove(0);
+    assert_eq!((&answer["ID"], &answer["Type"]), (&json!(-1), &json!("Status")));
+    assert_eq!(answer["State"]["Stream"], "Closed");
+    assert_eq!(world.out.closed, [], "it may log in by itself");
 }

@@ -9,6 +9,7 @@ mod first_item;
 mod hubs;
 mod items;
 mod json_errors;
+mod json_held;
 mod json_items;
 mod json_mounts;
 mod limits;

@@ -2,8 +2,7 @@
 
 use tapeline_channel::SessionId;
 use tapeline_json::{Incoming, JsonError, PONG};
-use tapeline_omm::state::usual;
-use tapeline_rwf::{Msg, MsgClass, MsgHeader, MsgKey, RequestMsg, State, StateCode};
+use tapeline_rwf::{Msg, MsgClass, MsgHeader};
 
 use super::names::Names;
 use super::{Door, Spoken, close_code};
@@ -55,31 +54,13 @@ impl Core {
         out.writer.note_good(session, head.class);
         if head.class == MsgClass::Request
             && let Ok(Msg::Request(request)) = Msg::decode(rwf)
-            && request.key.service_id.is_some_and(|id| names.is_unknown(id))
-            && self.is_new(session, request.stream_id)
+            && let Some(wanted) = request.key.service_id.and_then(|id| names.unknown(id))
+            && self.mounts.get(session).is_some_and(|mount| mount.login.is_some())
         {
             self.statistics.messages_in += 1;
-            return self.refuse_service(session, &request, out);
+            return self.on_unknown_service(session, (&request, rwf), wanted, out);
         }
         self.on_message(session, rwf, out);
-    }
-
-    /// Whether a request of a user who is logged in opens a stream.
-    fn is_new(&self, session: SessionId, stream_id: i32) -> bool {
-        let mount = self.mounts.get(session).filter(|mount| mount.login.is_some());
-        mount.is_some_and(|mount| !mount.streams.contains_key(&stream_id))
-    }
-
-    /// A service by a name that nobody knows: there is no number to wait for.
-    fn refuse_service<O: Outputs>(
-        &mut self,
-        session: SessionId,
-        request: &RequestMsg<'_>,
-        out: &mut Spoken<'_, O>,
-    ) {
-        let key = MsgKey { service_id: None, ..request.key };
-        let state = State { code: StateCode::SOURCE_UNKNOWN, ..usual::SERVICE_NOT_AVAILABLE };
-        self.refuse(session, &RequestMsg { key, ..*request }, &state, out);
     }
 
     /// A message cannot be converted: its sender is told, and cut if it goes on

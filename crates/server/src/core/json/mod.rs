@@ -27,9 +27,14 @@
 //! * an ack has no code if it is good, and generic messages go to those only
 //!   who have sent one: either would end some clients.
 //!
+//! A client whose handshake has a cookie with a token is logged in without
+//! asking.
+//!
 //! Without a WebSocket listener there is no door, and nothing of it costs.
 
+mod cookies;
 mod frame;
+mod held;
 mod names;
 mod spoken;
 mod tails;
@@ -38,6 +43,7 @@ use std::sync::Arc;
 
 use tapeline_json::{FromJson, Limits, Options, ToJson, Vocabulary};
 
+pub(super) use self::held::HeldRequest;
 use self::names::Names;
 pub(super) use self::spoken::Spoken;
 use self::spoken::Writer;
@@ -79,7 +85,7 @@ impl Door {
             },
             ..Options::default()
         };
-        let mut names = Names::new(json.default_service.clone());
+        let mut names = Names::new(json.default_service.as_deref());
         names.learn(services);
         Self {
             reader: FromJson::new(Arc::clone(&vocabulary), options),
@@ -89,12 +95,14 @@ impl Door {
         }
     }
 
-    /// Takes over services that became known.
-    pub(super) fn learn(&mut self, services: &Services) {
-        if self.names.learn(services) {
+    /// Takes over services that became known. Whether there were any.
+    pub(super) fn learn(&mut self, services: &Services) -> bool {
+        let is_news = self.names.learn(services);
+        if is_news {
             // Tails have names in them.
             self.writer.forget_tails();
         }
+        is_news
     }
 
     /// The outputs with words for everybody.

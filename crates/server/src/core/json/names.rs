@@ -1,29 +1,36 @@
 //! Services by name, as JSON mounts call them.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
+use tapeline_omm::Text;
+
+use super::held::Wanted;
 use crate::core::services::Services;
 
 /// The names and numbers of the services.
 #[derive(Debug)]
 pub(super) struct Names {
     by_id: HashMap<u16, String>,
-    by_name: HashMap<String, u16>,
-    configured_default: Option<String>,
+    by_name: HashMap<Text, u16>,
+    configured_default: Option<Text>,
     default: Option<u16>,
     /// A number that no service has: it stands for those that nobody knows, so
     /// that what is said of one is still converted.
     unknown: u16,
+    /// The last that was said and stands as that number.
+    asked: RefCell<Wanted>,
 }
 
 impl Names {
-    pub(super) fn new(configured_default: Option<String>) -> Self {
+    pub(super) fn new(configured_default: Option<&str>) -> Self {
         Self {
             by_id: HashMap::new(),
             by_name: HashMap::new(),
-            configured_default,
+            configured_default: configured_default.map(Text::from),
             default: None,
             unknown: u16::MAX,
+            asked: RefCell::new(Wanted::Default),
         }
     }
 
@@ -34,21 +41,38 @@ impl Names {
             return false;
         }
         for (id, name) in services.names() {
-            let name = name.to_string();
             self.by_name.insert(name.clone(), id);
-            self.by_id.insert(id, name);
+            self.by_id.insert(id, name.to_string());
         }
         self.unknown = (0..=u16::MAX).rev().find(|id| !self.by_id.contains_key(id)).unwrap_or(0);
         self.default = match &self.configured_default {
-            Some(name) => self.by_name.get(name).copied(),
+            Some(name) => self.known(name),
             None if self.by_id.len() == 1 => self.by_id.keys().next().copied(),
             None => None,
         };
         true
     }
 
-    pub(super) const fn is_unknown(&self, id: u16) -> bool {
-        self.unknown == id
+    /// What a message was for that has this number as its service; `None` if
+    /// that is a service.
+    pub(super) fn unknown(&self, id: u16) -> Option<Wanted> {
+        match self.has(id) {
+            true => None,
+            false if id == self.unknown => Some(self.asked.borrow().clone()),
+            false => Some(Wanted::Number(id)),
+        }
+    }
+
+    pub(super) fn has(&self, id: u16) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    pub(super) fn known(&self, name: &[u8]) -> Option<u16> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(super) const fn known_default(&self) -> Option<u16> {
+        self.default
     }
 }
 
@@ -58,13 +82,20 @@ impl tapeline_json::Services for Names {
     }
 
     fn id(&self, name: &str) -> Option<u16> {
-        Some(self.by_name.get(name).copied().unwrap_or(self.unknown))
+        let known = self.known(name.as_bytes());
+        if known.is_none() {
+            self.asked.replace(Wanted::Name(name.into()));
+        }
+        Some(known.unwrap_or(self.unknown))
     }
 
     fn default_id(&self) -> Option<u16> {
-        match (&self.configured_default, self.default) {
-            (Some(_), None) => Some(self.unknown),
-            (_, known) => known,
+        // Which service is the only one is not known before there is one.
+        let may_be_known = self.configured_default.is_some() || self.by_id.is_empty();
+        if self.default.is_none() && may_be_known {
+            self.asked.replace(Wanted::Default);
+            return Some(self.unknown);
         }
+        self.default
     }
 }

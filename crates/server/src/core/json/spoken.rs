@@ -10,9 +10,9 @@ use tapeline_rwf::{
 
 use super::close_code;
 use super::names::Names;
-use super::tails::Tails;
+use super::tails::{Found, Tails};
 use crate::config::JsonConfig;
-use crate::{Outputs, Statistics};
+use crate::{Outputs, Shared, Statistics};
 
 /// How the words of a refused login begin: some clients go by them.
 const REJECTED: &str = "Login Rejected.";
@@ -27,6 +27,34 @@ struct Manner {
     faults: u32,
 }
 
+/// The start of a message, `{"ID":5,`. Clients number their streams alike, so
+/// the last one often is the next.
+#[derive(Debug)]
+struct Prefix {
+    stream_id: i32,
+    text: Vec<u8>,
+}
+
+impl Default for Prefix {
+    fn default() -> Self {
+        let mut text = Vec::new();
+        push_prefix(&mut text, 0);
+        Self { stream_id: 0, text }
+    }
+}
+
+impl Prefix {
+    #[inline]
+    fn of(&mut self, stream_id: i32) -> &[u8] {
+        if stream_id != self.stream_id {
+            self.stream_id = stream_id;
+            self.text.clear();
+            push_prefix(&mut self.text, stream_id);
+        }
+        &self.text
+    }
+}
+
 /// Messages in JSON.
 #[derive(Debug)]
 pub(in crate::core) struct Writer {
@@ -35,8 +63,7 @@ pub(in crate::core) struct Writer {
     manners: Vec<Manner>,
     json_mounts: usize,
     tails: Tails,
-    /// `{"ID":5,`.
-    prefix: Vec<u8>,
+    prefix: Prefix,
     /// A message that is not kept.
     text: Vec<u8>,
     login_payload: String,
@@ -57,7 +84,7 @@ impl Writer {
             manners: Vec::new(),
             json_mounts: 0,
             tails: Tails::new(),
-            prefix: Vec::new(),
+            prefix: Prefix::default(),
             text: Vec::new(),
             login_payload,
             converted: 0,
@@ -132,24 +159,34 @@ impl<'a, O> Spoken<'a, O> {
 }
 
 impl<O: Outputs> Spoken<'_, O> {
-    /// Sends what is the same for all who get it behind their `ID`.
-    #[inline]
-    fn send_shared(&mut self, session: SessionId, stream_id: i32, rwf: &[u8]) -> Sent {
-        let Writer { to_json, tails, prefix, converted, shared, .. } = &mut *self.writer;
-        let tail = tails.of(rwf);
-        if tail.is_of(rwf) {
-            *shared += 1;
-        } else {
-            tail.restart(rwf);
-            if let Err(error) = to_json.message_tail(rwf, self.names, &mut tail.json) {
-                tail.forget();
-                return self.send_unwritable(session, stream_id, rwf, &error);
+    /// Sends what is the same for all who get it behind their `ID`, converted
+    /// if it was not before.
+    fn send_tail(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        (rwf, domain): (&[u8], Domain),
+        shared: &mut Shared,
+    ) -> Sent {
+        let Writer { to_json, tails, prefix, converted, shared: found, .. } = &mut *self.writer;
+        let place = match tails.find(rwf, domain == Domain::DICTIONARY) {
+            Found::Tail(place) => {
+                *found += 1;
+                place
             }
-            *converted += 1;
-        }
-        prefix.clear();
-        push_prefix(prefix, stream_id);
-        self.out.send_json(session, &[prefix, &tail.json], false)
+            Found::Room(place) => {
+                let names = self.names;
+                let written = tails.fill(place, rwf, |json| to_json.message_tail(rwf, names, json));
+                if let Err(error) = written {
+                    return self.send_unwritable(session, stream_id, rwf, &error);
+                }
+                *converted += 1;
+                place
+            }
+        };
+        *shared = tails.shared(place);
+        let Some(tail) = tails.at(shared) else { return Sent::Queued };
+        self.out.send_json(session, &[prefix.of(stream_id), tail], false)
     }
 
     /// Something that not everybody gets like this.
@@ -181,9 +218,7 @@ impl<O: Outputs> Spoken<'_, O> {
             text.pop();
             text.extend_from_slice(login_payload.as_bytes());
         }
-        prefix.clear();
-        push_prefix(prefix, stream_id);
-        self.out.send_json(session, &[prefix, text], domain == Domain::LOGIN)
+        self.out.send_json(session, &[prefix.of(stream_id), text], domain == Domain::LOGIN)
     }
 
     /// A message that cannot be said in JSON. An image is missed by its client,
@@ -208,18 +243,22 @@ impl<O: Outputs> Spoken<'_, O> {
         if to_json.msg_tail(&status.into(), self.names, text).is_err() {
             return Sent::Queued;
         }
-        prefix.clear();
-        push_prefix(prefix, stream_id);
-        self.out.send_json(session, &[prefix, text], false)
+        self.out.send_json(session, &[prefix.of(stream_id), text], false)
     }
 
-    fn speak(&mut self, session: SessionId, stream_id: i32, rwf: &[u8]) -> Sent {
+    fn speak(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        rwf: &[u8],
+        shared: &mut Shared,
+    ) -> Sent {
         let Ok(head) = MsgHeader::decode(rwf) else { return Sent::Queued };
         match head.class {
             _ if head.domain == Domain::LOGIN => self.send_single(session, stream_id, rwf),
             MsgClass::Ack => self.send_single(session, stream_id, rwf),
             MsgClass::Generic if !self.takes_generics(session) => Sent::Queued,
-            _ => self.send_shared(session, stream_id, rwf),
+            _ => self.send_tail(session, stream_id, (rwf, head.domain), shared),
         }
     }
 
@@ -236,7 +275,7 @@ impl<O: Outputs> Outputs for Spoken<'_, O> {
             return self.out.send(session, message);
         }
         match MsgHeader::decode(message) {
-            Ok(head) => self.speak(session, head.stream_id, message),
+            Ok(head) => self.speak(session, head.stream_id, message, &mut Shared::default()),
             Err(_) => Sent::Queued,
         }
     }
@@ -245,8 +284,27 @@ impl<O: Outputs> Outputs for Spoken<'_, O> {
     fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
         match self.writer.speaks_json(session) {
             false => self.out.send_on(session, stream_id, message),
-            true => self.speak(session, stream_id, message),
+            true => self.speak(session, stream_id, message, &mut Shared::default()),
         }
+    }
+
+    #[inline]
+    fn send_shared(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        message: &[u8],
+        shared: &mut Shared,
+    ) -> Sent {
+        if !self.writer.speaks_json(session) {
+            return self.out.send_on(session, stream_id, message);
+        }
+        let Writer { tails, prefix, shared: found, .. } = &mut *self.writer;
+        let Some(tail) = tails.at(shared) else {
+            return self.speak(session, stream_id, message, shared);
+        };
+        *found += 1;
+        self.out.send_json(session, &[prefix.of(stream_id), tail], false)
     }
 
     fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {

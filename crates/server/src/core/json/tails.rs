@@ -1,69 +1,167 @@
 //! Messages in JSON, each converted once.
+//!
+//! ```text
+//!  short         a place by where the bytes lie: the forms of an update
+//!  long          images and their parts: the least recently used one goes
+//!  dictionaries  the same for them alone, so that no image drives one out
+//! ```
 
-/// Messages up to this many bytes of RWF are kept in one of many places, longer
-/// ones in a place of their own.
-const LONG_BYTES: usize = 16 << 10;
+use core::ops::Range;
+
+use crate::Shared;
+
+/// Messages up to this many bytes of RWF are short.
+const SHORT_BYTES: usize = 16 << 10;
 
 /// Places for short messages: as many forms of one update are converted once.
-const PLACES: usize = 64;
+const SHORT_PLACES: usize = 64;
+const LONG: Pool = Pool { first: SHORT_PLACES, places: 32, max_bytes: 8 << 20 };
+/// Two dictionaries in a few verbosities for a few services, some megabytes
+/// each.
+const DICTIONARIES: Pool =
+    Pool { first: SHORT_PLACES + LONG.places, places: 16, max_bytes: 48 << 20 };
+
+/// Places for long messages.
+#[derive(Clone, Copy)]
+struct Pool {
+    first: usize,
+    places: usize,
+    /// Most bytes that are kept in all of them, but for the last one filled.
+    max_bytes: usize,
+}
+
+impl Pool {
+    const fn range(self) -> Range<usize> {
+        self.first..self.first + self.places
+    }
+}
 
 /// What comes behind the `ID` of messages, with the bytes they were made of.
 #[derive(Debug)]
 pub(super) struct Tails {
-    /// By where the bytes lie, which only says where to look: what counts is
-    /// whether they are the same.
     places: Vec<Tail>,
-    long: Tail,
+    /// Counts what is written and what is found.
+    clock: u64,
 }
 
 /// A message in both forms.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail {
+struct Tail {
     rwf: Vec<u8>,
-    pub(super) json: Vec<u8>,
+    json: Vec<u8>,
+    /// When it was written; 0 while it is of no message.
+    stamp: u64,
+    /// When it was found last.
+    used: u64,
 }
 
 impl Tail {
-    /// Whether this is the message.
-    #[inline]
-    pub(super) fn is_of(&self, rwf: &[u8]) -> bool {
-        self.rwf == rwf
+    fn is_of(&self, rwf: &[u8]) -> bool {
+        self.stamp != 0 && self.rwf == rwf
     }
 
-    /// Makes it that message, with nothing written yet.
-    pub(super) fn restart(&mut self, rwf: &[u8]) {
-        self.rwf.clear();
-        self.rwf.extend_from_slice(rwf);
-        self.json.clear();
-        if self.json.capacity() > 8 * LONG_BYTES && rwf.len() <= LONG_BYTES {
-            self.json = Vec::new();
-        }
+    fn bytes(&self) -> usize {
+        self.rwf.capacity() + self.json.capacity()
     }
+}
 
-    /// Forgets what it is of.
-    pub(super) fn forget(&mut self) {
-        self.rwf.clear();
-    }
+/// Where the tail of a message is, or may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Tail(usize),
+    Room(usize),
 }
 
 impl Tails {
     pub(super) fn new() -> Self {
-        Self { places: vec![Tail::default(); PLACES], long: Tail::default() }
+        Self { places: vec![Tail::default(); DICTIONARIES.range().end], clock: 0 }
     }
 
-    /// Where the tail of a message is, if it is anywhere.
-    #[inline]
-    pub(super) fn of(&mut self, rwf: &[u8]) -> &mut Tail {
-        if rwf.len() > LONG_BYTES {
-            return &mut self.long;
+    /// Looks for the tail of a message.
+    pub(super) fn find(&mut self, rwf: &[u8], is_dictionary: bool) -> Found {
+        self.clock += 1;
+        let Some(pool) = pool_of(rwf, is_dictionary) else {
+            // Where the bytes lie only says where to look: what counts is
+            // whether they are the same.
+            let address = rwf.as_ptr().addr();
+            let place = ((address >> 4) ^ (address >> 10)) % SHORT_PLACES;
+            let is_it = self.places[place].is_of(rwf);
+            return if is_it { Found::Tail(place) } else { Found::Room(place) };
+        };
+        let mut oldest = pool.first;
+        for place in pool.range() {
+            if self.places[place].is_of(rwf) {
+                self.places[place].used = self.clock;
+                return Found::Tail(place);
+            }
+            if self.places[place].used < self.places[oldest].used {
+                oldest = place;
+            }
         }
-        let address = rwf.as_ptr().addr();
-        &mut self.places[((address >> 4) ^ (address >> 10)) % PLACES]
+        Found::Room(oldest)
     }
 
+    /// Writes the tail of a message where [`find`](Self::find) found room.
+    pub(super) fn fill<E>(
+        &mut self,
+        place: usize,
+        rwf: &[u8],
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let tail = &mut self.places[place];
+        if tail.json.capacity() > 8 * SHORT_BYTES {
+            // That of a burst, or of another long message.
+            *tail = Tail::default();
+        }
+        tail.rwf.clear();
+        tail.rwf.extend_from_slice(rwf);
+        tail.json.clear();
+        tail.stamp = 0;
+        write(&mut tail.json)?;
+        (tail.stamp, tail.used) = (self.clock, self.clock);
+        for pool in [LONG, DICTIONARIES] {
+            if pool.range().contains(&place) {
+                self.make_room(pool, place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets tails, the least recently used first, until the rest is within
+    /// the bytes of the pool.
+    fn make_room(&mut self, pool: Pool, filled: usize) {
+        let tails = &mut self.places[pool.range()];
+        while tails.iter().map(Tail::bytes).sum::<usize>() > pool.max_bytes {
+            let others = tails.iter_mut().enumerate();
+            let others = others.filter(|(at, tail)| pool.first + at != filled && tail.bytes() > 0);
+            let Some((_, oldest)) = others.min_by_key(|(_, tail)| tail.used) else { return };
+            *oldest = Tail::default();
+        }
+    }
+
+    /// The tail at a place, for [`at`](Self::at).
+    pub(super) fn shared(&self, place: usize) -> Shared {
+        Shared { place, stamp: self.places[place].stamp }
+    }
+
+    /// The tail that was found before, if it is there still.
+    #[inline]
+    pub(super) fn at(&self, shared: &Shared) -> Option<&[u8]> {
+        let tail = self.places.get(shared.place)?;
+        (tail.stamp == shared.stamp && tail.stamp != 0).then_some(&*tail.json)
+    }
+
+    /// Forgets all.
     pub(super) fn forget(&mut self) {
-        self.long.forget();
-        self.places.iter_mut().for_each(Tail::forget);
+        self.places.fill(Tail::default());
+    }
+}
+
+fn pool_of(rwf: &[u8], is_dictionary: bool) -> Option<Pool> {
+    match rwf.len() > SHORT_BYTES {
+        true if is_dictionary => Some(DICTIONARIES),
+        true => Some(LONG),
+        false => None,
     }
 }
 
@@ -71,20 +169,76 @@ impl Tails {
 mod tests {
     use super::*;
 
+    /// What a message is converted to here: its length and first byte.
+    fn json(tails: &mut Tails, rwf: &[u8], is_dictionary: bool) -> (Shared, bool) {
+        match tails.find(rwf, is_dictionary) {
+            Found::Tail(place) => (tails.shared(place), true),
+            Found::Room(place) => {
+                let text = format!("{} {}", rwf.len(), rwf[0]);
+                let written: Result<(), ()> = tails.fill(place, rwf, |json| {
+                    json.extend_from_slice(text.as_bytes());
+                    json.reserve_exact(rwf.len());
+                    Ok(())
+                });
+                assert_eq!(written, Ok(()));
+                (tails.shared(place), false)
+            }
+        }
+    }
+
     #[test]
     fn a_tail_is_found_by_its_bytes_and_by_nothing_else() {
         let mut tails = Tails::new();
         let mut bytes = vec![1, 2, 3];
-        assert!(!tails.of(&bytes).is_of(&bytes));
-        tails.of(&bytes).restart(&bytes);
-        tails.of(&bytes).json.extend_from_slice(b"text");
-        assert!(tails.of(&bytes).is_of(&bytes));
+        let (first, _) = json(&mut tails, &bytes, false);
+        assert_eq!(tails.at(&first), Some(&b"3 1"[..]));
+        assert_eq!(json(&mut tails, &bytes, false), (first, true));
         // Another message in the same place of memory.
-        bytes[1] = 9;
-        assert!(!tails.of(&bytes).is_of(&bytes));
-        bytes[1] = 2;
-        assert!(tails.of(&bytes).is_of(&bytes));
+        bytes[0] = 9;
+        let (second, is_known) = json(&mut tails, &bytes, false);
+        assert!(!is_known);
+        assert_eq!((tails.at(&first), tails.at(&second)), (None, Some(&b"3 9"[..])));
         tails.forget();
-        assert!(!tails.of(&bytes).is_of(&bytes));
+        assert_eq!((tails.at(&second), tails.at(&Shared::default())), (None, None));
+        assert!(!json(&mut tails, &bytes, false).1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_not_kept() {
+        let mut tails = Tails::new();
+        let Found::Room(place) = tails.find(&[1], false) else { panic!("it is empty") };
+        assert_eq!(tails.fill(place, &[1], |_| Err("bad")), Err("bad"));
+        assert_eq!(tails.find(&[1], false), Found::Room(place));
+        assert_eq!(tails.at(&tails.shared(place)), None);
+    }
+
+    #[test]
+    fn images_in_parts_are_converted_once_and_drive_no_dictionary_out() {
+        let mut tails = Tails::new();
+        let dictionary = vec![7; 2 << 20];
+        let of = |kind: u8| vec![kind; 60_000];
+        assert!(!json(&mut tails, &dictionary, true).1);
+        for round in 0..3 {
+            for part in 0..20 {
+                assert_eq!(json(&mut tails, &of(part), false).1, round > 0, "{part}");
+            }
+        }
+        for kind in 0..255 {
+            json(&mut tails, &of(kind), false);
+        }
+        assert!(json(&mut tails, &dictionary, true).1);
+        assert!(!json(&mut tails, &of(0), false).1, "the oldest went");
+        assert!(json(&mut tails, &of(254), false).1);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut tails = Tails::new();
+        for kind in 0..40 {
+            let (shared, _) = json(&mut tails, &vec![kind; 3 << 20], kind % 2 == 0);
+            assert!(tails.at(&shared).is_some(), "the last one is there");
+        }
+        let kept: usize = tails.places.iter().map(Tail::bytes).sum();
+        assert!(kept <= LONG.max_bytes + DICTIONARIES.max_bytes, "{kept}");
     }
 }

@@ -124,6 +124,11 @@ impl World {
         }
     }
 
+    /// Lets as much time go by as a service may take to become known.
+    pub fn settle(&mut self) {
+        self.pass(Duration::from_secs(15));
+    }
+
     /// A consumer connects.
     pub fn connect(&mut self) -> SessionId {
         let session = SessionId { index: self.next_session, generation: 1 };
@@ -153,6 +158,11 @@ impl World {
         );
         assert_eq!(answer.len(), 1, "{answer:?}");
         session
+    }
+
+    /// The handshake of a JSON mount had cookies.
+    pub fn cookies(&mut self, session: SessionId, cookies: &str) {
+        self.handle(Event::Cookies { session, cookies });
     }
 
     /// A JSON mount sends a frame.

@@ -1,0 +1,170 @@
+//! Requests for services that no hub has told of yet.
+//!
+//! A mount that speaks JSON names services, and one that was on the server
+//! before it was started again asks by name at once, perhaps before any hub
+//! has told what it has. Until the server has known its first service for as
+//! long as a hub may take to answer a request, a name that nobody knows is
+//! nothing wrong: the request is held as if it had been sent to a hub that has
+//! not answered, and for as long. Later it is refused at once.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::Text;
+use tapeline_omm::state::usual;
+use tapeline_omm::stream::Reject;
+use tapeline_rssl::Time;
+use tapeline_rwf::{Msg, MsgKey, RequestMsg, State, StateCode};
+
+use super::names::Names;
+use super::{Door, Spoken};
+use crate::Outputs;
+use crate::core::request::TOO_MANY_ITEMS;
+use crate::core::stream::Stream;
+use crate::core::{Core, millis};
+
+/// The service that a request is for, as it was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::core) enum Wanted {
+    Name(Text),
+    Number(u16),
+    /// The one of requests that name none.
+    Default,
+}
+
+/// A request that waits for a hub to tell of its service.
+#[derive(Debug)]
+pub(in crate::core) struct HeldRequest {
+    /// When it is refused.
+    pub(in crate::core) until: Time,
+    wanted: Wanted,
+    request: Box<[u8]>,
+}
+
+/// A service that nobody knows: there is no hub to ask.
+const UNKNOWN: State<'static> =
+    State { code: StateCode::SOURCE_UNKNOWN, ..usual::SERVICE_NOT_AVAILABLE };
+
+impl Core {
+    /// A request for a service that is not known: it is held or refused.
+    pub(super) fn on_unknown_service<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        (request, bytes): (&RequestMsg<'_>, &[u8]),
+        wanted: Wanted,
+        out: &mut Spoken<'_, O>,
+    ) {
+        let mount = self.mounts.get(session);
+        match mount.and_then(|mount| mount.streams.get(request.stream_id)) {
+            None => {}
+            // It asks for something else now.
+            Some(Stream::Pending(_) | Stream::Held(_)) => {
+                self.remove_stream(session, request.stream_id, out);
+            }
+            // Whatever service it is, it is not that of the stream.
+            Some(Stream::Item(_)) => {
+                return self.reject(session, request, &Reject::Changed("service"), out);
+            }
+            Some(_) => return self.on_reissue(session, request, bytes, out),
+        }
+        let patience = millis(self.config.limits.open_timeout_ms);
+        let is_settled = self.first_service_at.is_some_and(|at| at.after(patience) <= self.now);
+        if is_settled {
+            return self.refuse_service(session, request, &wanted, out);
+        }
+        if self.is_at_limit(session) {
+            return self.refuse(session, request, &TOO_MANY_ITEMS, out);
+        }
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let until = self.now.after(patience);
+        let held = HeldRequest { until, wanted, request: bytes.into() };
+        mount.streams.insert(request.stream_id, Stream::Held(Box::new(held)));
+        self.mounts.count_item(session, true);
+        self.held.insert((until, session, request.stream_id));
+    }
+
+    fn refuse_service<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        wanted: &Wanted,
+        out: &mut O,
+    ) {
+        let key = match wanted {
+            Wanted::Number(_) => request.key,
+            // The number in its place is none that the mount has said.
+            Wanted::Name(_) | Wanted::Default => MsgKey { service_id: None, ..request.key },
+        };
+        self.refuse(session, &RequestMsg { key, ..*request }, &UNKNOWN, out);
+    }
+
+    /// Services became known: what was held for them is asked for.
+    pub(in crate::core) fn retry_held<O: Outputs>(&mut self, door: &mut Door, out: &mut O) {
+        let held: Vec<_> = self.held.iter().copied().collect();
+        let Door { writer, names, .. } = door;
+        let names = &*names;
+        let mut out = Spoken::new(out, writer, names);
+        for (_, session, stream_id) in held {
+            let stream = self.mounts.get(session).and_then(|it| it.streams.get(stream_id));
+            let Some(Stream::Held(held)) = stream else { continue };
+            if let Some(service_id) = names.number_of(&held.wanted) {
+                self.release(session, stream_id, service_id, &mut out);
+            }
+        }
+        self.settle(&mut out);
+    }
+
+    /// Handles a request as if it had come now, for this service.
+    fn release<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        service_id: u16,
+        out: &mut O,
+    ) {
+        let Some(held) = self.take_held(session, stream_id, out) else { return };
+        let Ok(Msg::Request(request)) = Msg::decode(&held.request) else { return };
+        let key = MsgKey { service_id: Some(service_id), ..request.key };
+        let request = RequestMsg { key, ..request };
+        let bytes = self.scratch.message(&request.into()).map(<[u8]>::to_vec);
+        if let Some(bytes) = bytes {
+            self.on_request(session, &request, &bytes, out);
+        }
+    }
+
+    /// Refuses requests of whose services no hub has told in time.
+    pub(in crate::core) fn check_held<O: Outputs>(&mut self, out: &mut O) {
+        while let Some((until, session, stream_id)) = self.held.first().copied()
+            && until <= self.now
+        {
+            self.held.pop_first();
+            let Some(held) = self.take_held(session, stream_id, out) else { continue };
+            if let Ok(Msg::Request(request)) = Msg::decode(&held.request) {
+                self.refuse_service(session, &request, &held.wanted, out);
+            }
+        }
+    }
+
+    fn take_held<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        out: &mut O,
+    ) -> Option<HeldRequest> {
+        let stream = self.mounts.get_mut(session)?.streams.get_mut(stream_id)?;
+        let Stream::Held(held) = stream else { return None };
+        let request = core::mem::take(&mut held.request);
+        let held = HeldRequest { until: held.until, wanted: held.wanted.clone(), request };
+        self.remove_stream(session, stream_id, out);
+        Some(held)
+    }
+}
+
+impl Names {
+    /// The number of a service, if some hub has told of it.
+    fn number_of(&self, wanted: &Wanted) -> Option<u16> {
+        match wanted {
+            Wanted::Name(name) => self.known(name),
+            Wanted::Number(id) => self.has(*id).then_some(*id),
+            Wanted::Default => self.known_default(),
+        }
+    }
+}
