@@ -3,7 +3,8 @@
 #
 #   scripts/prerequisites.sh [build]   C compiler, libclang, libuuid, libbsd and
 #                                      a CMake of 3.30 or later
-#   scripts/prerequisites.sh test      also a JDK 17, Maven, iproute2, nftables
+#   scripts/prerequisites.sh test      also a JDK 17, Maven, Chromium, Python 3,
+#                                      iproute2, nftables
 #
 # On Debian and Ubuntu, root gets the missing packages installed; anyone else
 # is told what to install. CMake goes to .tools, for this project only. When all
@@ -106,6 +107,8 @@ test_tools() {
     missing=()
     need openjdk-17-jdk-headless has_jdk
     need maven has_command mvn
+    need chromium has_command chromium
+    need python3 has_command python3
     need iproute2 has_command ip
     need nftables has_command nft
     if ! install_missing; then

@@ -11,36 +11,67 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** An EMA consumer that downloads its dictionary from the server it connects to. */
+/** An EMA consumer. Most download their dictionary from the server they connect to. */
 final class Consumer implements AutoCloseable {
     static final String USER = "interop";
     static final String POSITION = "127.0.0.1/net";
 
     private static final int REQUEST_TIMEOUT_MS = 15_000;
-    private static final String SOCKET = "RSSL_SOCKET";
-    private static final String WEB_SOCKET = "RSSL_WEBSOCKET";
+
+    /** How it connects, and for WebSocket what it speaks. */
+    private enum Way {
+        SOCKET("RSSL_SOCKET", null),
+        RWF("RSSL_WEBSOCKET", "rssl.rwf"),
+        JSON("RSSL_WEBSOCKET", "tr_json2");
+
+        private final String type;
+        private final String protocol;
+
+        Way(String type, String protocol) {
+            this.type = type;
+            this.protocol = protocol;
+        }
+    }
 
     final OmmConsumer ema;
 
     /** With several ports EMA takes them in turns when a connection fails. */
     Consumer(Settings.Compression compression, int... ports) {
-        this(SOCKET, compression, REQUEST_TIMEOUT_MS, ports);
+        this(Way.SOCKET, compression, REQUEST_TIMEOUT_MS, ports);
     }
 
     /** Without a time-out of requests: EMA's cost of the timers of very many grows with their square. */
     static Consumer ofManyItems(int port) {
-        return new Consumer(SOCKET, Settings.Compression.NONE, 0, port);
+        return new Consumer(Way.SOCKET, Settings.Compression.NONE, 0, port);
     }
 
     /** RWF in WebSocket frames. */
     static Consumer overWebSocket(Settings.Compression compression, int port) {
-        return new Consumer(WEB_SOCKET, compression, REQUEST_TIMEOUT_MS, port);
+        return new Consumer(Way.RWF, compression, REQUEST_TIMEOUT_MS, port);
     }
 
-    private Consumer(String type, Settings.Compression compression, int requestTimeoutMs, int... ports) {
+    /** JSON in WebSocket frames; EMA turns it into RWF for the application. */
+    static Consumer overJson(int... ports) {
+        return new Consumer(Way.JSON, Settings.Compression.NONE, REQUEST_TIMEOUT_MS, ports);
+    }
+
+    /** The same with its dictionary from files. */
+    static Consumer overJsonWithFiles(int port) {
+        return new Consumer(
+                Way.JSON, Settings.Compression.NONE, REQUEST_TIMEOUT_MS, Dictionary.settings(), port);
+    }
+
+    private Consumer(Way way, Settings.Compression compression, int requestTimeoutMs, int... ports) {
+        this(
+                way, compression, requestTimeoutMs,
+                Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"), ports);
+    }
+
+    private Consumer(
+            Way way, Settings.Compression compression, int requestTimeoutMs, ElementList dictionary, int... ports) {
         Map<String, ElementList> channels = new LinkedHashMap<>();
         for (int port : ports) {
-            channels.put("Channel" + port, channel(type, compression, port));
+            channels.put("Channel" + port, channel(way, compression, port));
         }
         ema = EmaFactory.createOmmConsumer(EmaFactory.createOmmConsumerConfig()
                 .username(USER)
@@ -48,28 +79,30 @@ final class Consumer implements AutoCloseable {
                 .applicationName("interop")
                 .position(POSITION)
                 .consumerName("Consumer")
-                .config(settings(channels, requestTimeoutMs)));
+                .config(settings(channels, requestTimeoutMs, dictionary)));
     }
 
-    private static ElementList channel(String type, Settings.Compression compression, int port) {
+    private static ElementList channel(Way way, Settings.Compression compression, int port) {
         ElementList channel = Settings.elements(
-                "ChannelType", "ChannelType::" + type,
+                "ChannelType", "ChannelType::" + way.type,
                 "CompressionType", compression.ema(),
                 "CompressionThreshold", 300,
                 "Host", "127.0.0.1",
                 "Port", String.valueOf(port),
                 "ConnectionPingTimeout", 30_000,
+                "GuaranteedOutputBuffers", Settings.OUTPUT_BUFFERS,
                 "TcpNodelay", 1);
-        if (type.equals(WEB_SOCKET)) {
-            Settings.add(channel, "WsProtocols", "rssl.rwf");
+        if (way.protocol != null) {
+            Settings.add(channel, "WsProtocols", way.protocol);
         }
         return channel;
     }
 
-    private static com.refinitiv.ema.access.Map settings(Map<String, ElementList> channels, int requestTimeoutMs) {
+    private static com.refinitiv.ema.access.Map settings(
+            Map<String, ElementList> channels, int requestTimeoutMs, ElementList dictionary) {
         ElementList consumer = Settings.elements(
                 "ChannelSet", String.join(",", channels.keySet()),
-                "Dictionary", "Download",
+                "Dictionary", "Dictionary",
                 "ReconnectAttemptLimit", -1,
                 "ReconnectMinDelay", 100,
                 "ReconnectMaxDelay", 300,
@@ -81,7 +114,7 @@ final class Consumer implements AutoCloseable {
         return new Settings()
                 .one("Consumer", "Consumer", consumer)
                 .group("Channel", channels.keySet().iterator().next(), channels)
-                .one("Dictionary", "Download", Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"))
+                .one("Dictionary", "Dictionary", dictionary)
                 .map();
     }
 

@@ -38,7 +38,7 @@ class DictionaryTest {
             stream.image();
             source.update("LOCAL.N", 1, tick);
             assertEquals(tick, stream.updateFrom(0).payload());
-            DataDictionary downloaded = SessionTest.download(consumer);
+            DataDictionary downloaded = SessionTest.inParts(consumer);
             DictionaryEntry entry = downloaded.entry(FIELD);
             assertEquals("X_INTEROP", entry.acronym());
             assertEquals("Of this test only", entry.ddeAcronym());

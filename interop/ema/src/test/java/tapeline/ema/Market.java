@@ -101,6 +101,16 @@ final class Market
         return DIRECT ? sourcePort : tapeline.consumerPort();
     }
 
+    /** A consumer that speaks JSON and lives as long as the test. */
+    Consumer jsonConsumer() {
+        return keep(Consumer.overJson(tapeline.webSocketPort()));
+    }
+
+    /** The same with its dictionary from files. */
+    Consumer jsonConsumerWithFiles() {
+        return keep(Consumer.overJsonWithFiles(tapeline.webSocketPort()));
+    }
+
     /** A consumer that lives as long as the test. */
     Consumer consumer() {
         return keep(new Consumer(Settings.Compression.NONE, port()));

@@ -23,6 +23,7 @@ final class Samples {
     static final int RDNDISPLAY = 2;
     static final int DSPLY_NAME = 3;
     static final int TRDPRC_1 = 6;
+    static final int PRCTCK_1 = 14;
     static final int CURRENCY = 15;
     static final int TRADE_DATE = 16;
     static final int TRDTIM_1 = 18;

@@ -17,10 +17,10 @@ import com.refinitiv.ema.access.RefreshMsg;
 import com.refinitiv.ema.rdm.DataDictionary;
 import com.refinitiv.ema.rdm.DictionaryEntry;
 import com.refinitiv.ema.rdm.EmaRdm;
-import com.refinitiv.ema.rdm.EnumType;
 import com.refinitiv.ema.rdm.EnumTypeTable;
 import java.util.List;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -91,12 +91,25 @@ class SessionTest {
 
     @Test
     void theDictionariesArriveWhole() {
-        DataDictionary downloaded = download(market.consumer());
+        DataDictionary downloaded = inParts(market.consumer());
         assertSame(Dictionary.load(), downloaded);
     }
 
     /** Both dictionaries with all there is to know, of which the fields take several parts. */
-    static DataDictionary download(Consumer consumer) {
+    static DataDictionary inParts(Consumer consumer) {
+        Download download = download(consumer);
+        assertTrue(download.parts.size() > 2, "not in parts: " + download.parts.all());
+        return download.dictionary;
+    }
+
+    /** Both dictionaries, each in one message: there are clients over JSON that take them in no other way. */
+    static DataDictionary whole(Consumer consumer) {
+        Download download = download(consumer);
+        assertEquals(2, download.parts.size(), download.parts.all().toString());
+        return download.dictionary;
+    }
+
+    private static Download download(Consumer consumer) {
         Download download = new Download();
         for (String name : List.of("RWFFld", "RWFEnum")) {
             consumer.open(
@@ -105,8 +118,7 @@ class SessionTest {
                     download);
         }
         download.complete.await(2, "complete dictionaries", name -> true);
-        assertTrue(download.parts.size() > 2, "not in parts: " + download.parts.all());
-        return download.dictionary;
+        return download;
     }
 
     /** Puts the parts of both dictionaries together. */
@@ -145,6 +157,11 @@ class SessionTest {
     }
 
     private static void assertSame(DataDictionary want, DataDictionary got) {
+        assertSame(want, got, display -> display);
+    }
+
+    /** {@code display} is what becomes of the display text of an enumeration on its way. */
+    static void assertSame(DataDictionary want, DataDictionary got, UnaryOperator<String> display) {
         assertEquals(want.fieldVersion(), got.fieldVersion());
         assertEquals(want.enumRecordTemplateVersion(), got.enumRecordTemplateVersion());
         assertEquals(want.enumDisplayTemplateVersion(), got.enumDisplayTemplateVersion());
@@ -155,7 +172,7 @@ class SessionTest {
             assertTrue(got.hasEntry(entry.fid()), entry.acronym());
             assertEquals(text(entry), text(got.entry(entry.fid())));
         }
-        assertEquals(tables(want), tables(got));
+        assertEquals(tables(want, display), tables(got, text -> text));
         assertEquals("USD", got.enumType(Samples.CURRENCY, 840).display());
         assertNotNull(got.entry(Samples.BID));
     }
@@ -168,18 +185,16 @@ class SessionTest {
                 String.valueOf(entry.rwfLength()));
     }
 
-    private static Set<String> tables(DataDictionary dictionary) {
-        return dictionary.enumTables().stream().map(SessionTest::text).collect(Collectors.toSet());
+    private static Set<String> tables(DataDictionary dictionary, UnaryOperator<String> display) {
+        return dictionary.enumTables().stream().map(table -> text(table, display)).collect(Collectors.toSet());
     }
 
     /** Meanings are comments of the file; the enumeration itself is value and display. */
-    private static String text(EnumTypeTable table) {
-        String values = table.enumTypes().stream().map(SessionTest::text).collect(Collectors.joining(","));
+    private static String text(EnumTypeTable table, UnaryOperator<String> display) {
+        String values = table.enumTypes().stream()
+                .map(value -> value.value() + "=" + display.apply(value.display()))
+                .collect(Collectors.joining(","));
         return table.FidReferences().stream().sorted().toList() + ": " + values;
-    }
-
-    private static String text(EnumType value) {
-        return value.value() + "=" + value.display();
     }
 
     @Test

@@ -84,7 +84,7 @@ final class Tapeline implements AutoCloseable {
             arguments.add("--source");
             arguments.add("127.0.0.1:" + source);
         }
-        arguments.addAll(List.of("--ni-port", "0", "--rssl-port", "0", "--backbone", "aeron:ipc"));
+        arguments.addAll(List.of("--ni-port", "0", "--rssl-port", "0", "--ws-port", "0", "--backbone", "aeron:ipc"));
         return serving(arguments.toArray(String[]::new));
     }
 
@@ -133,6 +133,11 @@ final class Tapeline implements AutoCloseable {
     /** Where consumers connect. */
     int consumerPort() {
         return port("rssl");
+    }
+
+    /** Where consumers connect that speak JSON. */
+    int webSocketPort() {
+        return port("ws");
     }
 
     /** Where non-interactive providers connect. */
