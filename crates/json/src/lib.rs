@@ -9,10 +9,34 @@
 //! No sockets, no sessions: bytes in, bytes out. The subprotocol is `tr_json2`,
 //! which is also called `rssl.json.v2`.
 //!
-//! What JSON cannot carry is lost on the way from RWF: item groups, the info of
-//! field lists, which values were set-defined, item lengths of arrays, the hint
-//! of a zero, the difference of empty and blank. On the way to RWF every key
-//! with a name gets a name type.
+//! # What is lost
+//!
+//! A message that goes from RWF to JSON and back is the same but for this, which
+//! a property test holds to be all there is (`tests/carried/model.rs`):
+//!
+//! * messages: item groups; a key's name type is 1 where there was none; an
+//!   empty name is one zero byte, as is the name of a cookie or a token; key
+//!   attributes that are no elements; a NAK code that says that nothing is
+//!   wrong; in a request without updates, that the key is not to be in them;
+//! * views and batches: every other element of the payload, the key's name and
+//!   the type of a batch's names; a flag without the elements that it is for;
+//! * texts in headers and states that are no UTF-8 are taken for Latin-1 and
+//!   come back as UTF-8;
+//! * lists: the info of field and element lists, fields that the dictionary
+//!   lacks, all but the last of a field that comes twice, and which values were
+//!   set-defined;
+//! * containers: no bytes are a container without entries; the type of what is
+//!   in it where nothing is; payloads that are not JSON although they should be,
+//!   and blanks around those that are;
+//! * values: the hint of a zero, of fractions and of whole multiples of ten;
+//!   which "not a number" it was; blank parts of a time, which are zeros; item
+//!   lengths of arrays; bytes that are not UTF-8 where they should be; the
+//!   encoding, but not the text, of RMTES; which of the enumerated values that
+//!   are displayed alike it was, if displays are written.
+//!
+//! Refused on the way back are dates and times that do not exist, the domain 0,
+//! attributes inside attributes, names longer in UTF-8 than a key can hold, and
+//! view types but 1 and 2.
 
 mod error;
 mod names;

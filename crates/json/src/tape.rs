@@ -165,6 +165,9 @@ impl Parser<'_> {
         let start = self.at;
         let mut escaped = false;
         loop {
+            let rest = &self.text[self.at..];
+            let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1F);
+            self.at += rest.iter().position(is_special).unwrap_or(rest.len());
             match self.peek()? {
                 b'"' => break,
                 b'\\' => {
@@ -184,8 +187,7 @@ impl Parser<'_> {
                     }
                     self.at += 1;
                 }
-                0..=0x1F => return Err(self.fault()),
-                _ => self.at += 1,
+                _ => return Err(self.fault()),
             }
         }
         self.push(Kind::String, start, self.at, escaped);

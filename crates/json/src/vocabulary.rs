@@ -1,6 +1,7 @@
 //! The field dictionary in the words of JSON.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use tapeline_omm::dictionary::FieldDictionary;
@@ -21,10 +22,35 @@ pub struct Vocabulary {
     /// Index into `fields` by field id, as unsigned number.
     by_fid: Box<[u16]>,
     fields: Vec<Field>,
-    fid_by_acronym: HashMap<Box<str>, i16>,
+    fid_by_acronym: HashMap<Box<str>, i16, BuildHasherDefault<NameHasher>>,
     /// All written texts, one after the other.
     texts: Vec<u8>,
     tables: Vec<Table>,
+}
+
+/// A hash of short names, eight bytes at a time. What is looked up comes from
+/// strangers, but what is in the table does not, so that none of them can fill
+/// one place of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(FACTOR);
+        }
+    }
+
+    /// The table takes the low and the high bits, and a product is best in the
+    /// middle.
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
+    }
 }
 
 #[derive(Debug)]
@@ -66,7 +92,7 @@ impl Vocabulary {
         }
         let mut by_fid = vec![NONE; 1 << 16].into_boxed_slice();
         let mut fields = Vec::new();
-        let mut fid_by_acronym = HashMap::new();
+        let mut fid_by_acronym = HashMap::default();
         for def in dictionary.fields() {
             by_fid[usize::from(def.fid as u16)] = fields.len() as u16;
             let name = write(&mut texts, &def.acronym, b":");

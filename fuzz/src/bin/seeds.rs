@@ -66,6 +66,45 @@ fn write(target: &str, name: &str, head: &[u8], bytes: &[u8]) {
 fn main() {
     rssl_seeds();
     rwf_seeds();
+    json_seeds();
+    channel_seeds();
+}
+
+/// Some vectors of each file, with enumerations as numbers and expanded.
+fn json_seeds() {
+    for (file, every) in
+        [("json-rwf", 7), ("json-rwf-oneway", 7), ("json-rwf-quirks", 2), ("json-errors", 2)]
+    {
+        for (at, vector) in vectors(file).iter().step_by(every).enumerate() {
+            let (name, choice) = (format!("{file}-{at}"), [at as u8 & 1]);
+            if let Some(text) = vector["json_text"].as_str().filter(|t| t.len() <= SEED_BYTES) {
+                write("json_read", &name, &choice, text.as_bytes());
+                write("json_roundtrip", &name, &choice, text.as_bytes());
+            }
+            if let Some(rwf) =
+                vector["rwf_hex"].as_str().map(unhex).filter(|r| r.len() <= SEED_BYTES)
+            {
+                write("json_write", &name, &choice, &rwf);
+            }
+        }
+    }
+}
+
+/// The client's frames of a captured session, in steps of up to 60 bytes with
+/// time and the socket's appetite between them.
+fn channel_seeds() {
+    for session in sessions().iter().filter(|session| session.name == "ema-ws-json") {
+        for (at, skip) in [1, 2, 3, 5].into_iter().enumerate() {
+            let pieces = session.stream(true, skip);
+            let steps = pieces.chunks(60).flat_map(|piece| {
+                let behind = [0x45, 0x8A, 0xC0 | 40, 0xFF];
+                [&[piece.len() as u8], piece, &behind].concat()
+            });
+            write("channel_text", &format!("frames-{at}"), &[], &steps.collect::<Vec<u8>>());
+        }
+    }
+    let ping = b"\x08\x89\x82\x01\x02\x03\x04\x69\x6B\xFF\x4B\xFF\x5F\xBF\xFF";
+    write("channel_text", "ping", &[], ping);
 }
 
 /// Some vectors of each file.

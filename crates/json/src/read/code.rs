@@ -15,7 +15,11 @@ pub(super) fn int<T: TryFrom<i128>>(value: Value<'_>, key: &str) -> Result<T, Re
     let Some(digits) = value.number() else {
         return Err(wrong_kind(&value, key, TokenKind::Primitive));
     };
-    let number = digits.parse::<i128>().ok().and_then(|number| T::try_from(number).ok());
+    let number = match digits.parse::<i64>() {
+        Ok(number) => Some(number.into()),
+        Err(_) => digits.parse::<i128>().ok(),
+    };
+    let number = number.and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| Refusal::unexpected(&value, key))
 }
 

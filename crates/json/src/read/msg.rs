@@ -287,7 +287,7 @@ impl Reader<'_> {
                 }
             },
         }
-        if name.is_none() && matches!(name_type, 4 | 5) {
+        if name.is_none() && batch.is_none() && matches!(name_type, 4 | 5) {
             // The name type has no place in a key without a name.
             name = Some(Cow::Borrowed(b"\0"));
         }

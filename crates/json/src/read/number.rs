@@ -9,8 +9,38 @@ const MAX_EXPONENT: i32 = 7;
 
 /// A decimal number in JSON's digits, with all of them kept: `45.50` is 4550
 /// with two decimals. What RWF cannot say is none: more decimals or a larger
-/// exponent than it has (zeros do not count), a mantissa beyond 64 bits.
+/// exponent than it has (zeros do not count), a mantissa beyond 64 bits,
+/// also as a fraction.
+#[inline]
 pub(super) fn real(text: &str) -> Option<Real> {
+    short(text).or_else(|| any(text))
+}
+
+/// A number that fits as it is written, as nearly all do.
+#[inline]
+fn short(text: &str) -> Option<Real> {
+    const MOST_CHARS: usize = 18;
+    let (is_negative, magnitude) = match text.as_bytes() {
+        [b'-', magnitude @ ..] => (true, magnitude),
+        magnitude => (false, magnitude),
+    };
+    if magnitude.len() > MOST_CHARS {
+        return None;
+    }
+    let (mut mantissa, mut point) = (0_i64, None);
+    for (at, byte) in magnitude.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => mantissa = mantissa * 10 + i64::from(byte - b'0'),
+            b'.' => point = Some(at),
+            _ => return None,
+        }
+    }
+    let decimals = point.map_or(0, |at| magnitude.len() - at - 1);
+    let hint = RealHint::new(u8::try_from(MAX_DECIMALS.checked_sub(decimals as i32)?).ok()?)?;
+    Some(Real::new(if is_negative { -mantissa } else { mantissa }, hint))
+}
+
+fn any(text: &str) -> Option<Real> {
     let (is_negative, magnitude) = match text.strip_prefix('-') {
         Some(magnitude) => (true, magnitude),
         None => (false, text),
@@ -43,12 +73,23 @@ pub(super) fn real(text: &str) -> Option<Real> {
         mantissa *= 10;
         exponent -= 1;
     }
-    if is_too_wide(mantissa) || !(-MAX_DECIMALS..=MAX_EXPONENT).contains(&exponent) {
-        return None;
-    }
+    let hint = if is_too_wide(mantissa) {
+        let log2_denominator = u8::try_from(-exponent).ok().filter(|log2| *log2 <= 8)?;
+        mantissa = halves(mantissa, log2_denominator).filter(|halves| !is_too_wide(*halves))?;
+        RealHint::fractions(log2_denominator)
+    } else {
+        RealHint::new(u8::try_from(MAX_DECIMALS + exponent).ok()?)
+            .filter(|hint| hint.code() <= 21)?
+    };
     let signed = i64::try_from(if is_negative { -mantissa } else { mantissa }).ok()?;
-    let hint = RealHint::new(u8::try_from(MAX_DECIMALS + exponent).ok()?)?;
     Some(Real::new(signed, hint))
+}
+
+/// How many 1/2^n make `mantissa` × 10^-n, if that many in whole: a fraction
+/// has fewer digits than the decimals that say it.
+fn halves(mantissa: i128, n: u8) -> Option<i128> {
+    let unit = 5_i128.pow(n.into());
+    (mantissa % unit == 0).then_some(mantissa / unit)
 }
 
 #[cfg(test)]
@@ -72,9 +113,23 @@ mod tests {
             ("-9223372036854775808", i64::MIN, 14),
             ("92233720368547758070000000", i64::MAX, 21),
             ("0.1000000000000000000", 10_000_000_000_000, 0),
+            ("36028797018963967.99609375", i64::MAX, 30),
+            ("-4611686018427387904.0", i64::MIN / 2, 14),
+            ("-4611686018427387903.5", -i64::MAX, 23),
         ] {
             let hint = RealHint::new(hint).expect("a hint");
             assert_eq!(real(text), Some(Real::new(mantissa, hint)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_short_way_gives_what_the_long_one_gives() {
+        for text in ["0", "-0", "7", "45.50", "-0.5", "0.00", "007", "123456789012345678"] {
+            assert!(short(text).is_some(), "{text}");
+            assert_eq!(short(text), any(text), "{text}");
+        }
+        for text in ["0.00000000000001", "-0.00000000000001", "0.123456789012345", "1e3"] {
+            assert_eq!(real(text), any(text), "{text}");
         }
     }
 
@@ -83,6 +138,8 @@ mod tests {
         for text in [
             "1.5e-20",
             "9223372036854775808",
+            "9223372036854775807.5",
+            "4611686018427387903.25",
             "1e30",
             "1e99999999999",
             "0.123456789012345",

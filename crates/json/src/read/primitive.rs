@@ -1,5 +1,7 @@
 //! Values of fields, elements, arrays and map keys.
 
+use std::str::FromStr;
+
 use tapeline_rwf::{DataType, Primitive, Real, Slot};
 
 use super::code::{int, int_member, object, wrong_kind};
@@ -36,7 +38,7 @@ impl Reader<'_> {
             DataType::INT => put(Primitive::Int(int(value, key)?)),
             DataType::UINT => put(Primitive::Uint(int(value, key)?)),
             DataType::REAL => put(Primitive::Real(real(value, key)?)),
-            DataType::FLOAT => put(Primitive::Float(float(value, key)? as f32)),
+            DataType::FLOAT => put(Primitive::Float(float(value, key)?)),
             DataType::DOUBLE => put(Primitive::Double(float(value, key)?)),
             DataType::ENUM => put(self.enumeration(value, place)?),
             DataType::DATE => put(Primitive::Date(from_string(value, key, time::date)?)),
@@ -85,7 +87,7 @@ impl Reader<'_> {
         if data.kind() != Kind::Array {
             return Err(wrong_kind(&data, "Data", TokenKind::Array));
         }
-        check_one_kind(data)?;
+        check_one_kind(data, item_type)?;
         let item_len = int_member(array, "Length")?.unwrap_or(0);
         let mut items = slot.array(item_type, item_len)?;
         for item in data.items() {
@@ -96,9 +98,14 @@ impl Reader<'_> {
     }
 }
 
-/// Items are of one kind in JSON, apart from those that are blank.
-fn check_one_kind(items: Value<'_>) -> Outcome {
-    let mut kinds = items.items().filter(|item| !item.is_null());
+/// Items are of one kind in JSON, apart from those that are blank and from
+/// numbers that are none.
+fn check_one_kind(items: Value<'_>, item_type: DataType) -> Outcome {
+    let may_be_none = matches!(item_type, DataType::REAL | DataType::FLOAT | DataType::DOUBLE);
+    let counts = |item: &Value<'_>| {
+        !(item.is_null() || may_be_none && matches!(item.raw(), "Inf" | "-Inf" | "NaN"))
+    };
+    let mut kinds = items.items().filter(counts);
     let Some(first) = kinds.next().map(|item| TokenKind::from(item.kind())) else { return Ok(()) };
     match kinds.find(|item| TokenKind::from(item.kind()) != first) {
         None => Ok(()),
@@ -139,14 +146,41 @@ fn real(value: Value<'_>, key: &str) -> Result<Real, Refusal> {
     real.ok_or_else(|| Refusal::unexpected(&value, key))
 }
 
-fn float(value: Value<'_>, key: &str) -> Result<f64, Refusal> {
+/// A number of the nearest value; one so large that this is infinite is refused.
+fn float<F: Float>(value: Value<'_>, key: &str) -> Result<F, Refusal> {
     let float = match (value.kind(), value.raw()) {
-        (Kind::Number, digits) => digits.parse().ok(),
-        (Kind::String, "Inf") => Some(f64::INFINITY),
-        (Kind::String, "-Inf") => Some(f64::NEG_INFINITY),
-        (Kind::String, "NaN") => Some(f64::NAN),
+        (Kind::Number, digits) => digits.parse().ok().filter(|number: &F| number.is_finite()),
+        (Kind::String, "Inf") => Some(F::INFINITY),
+        (Kind::String, "-Inf") => Some(F::NEG_INFINITY),
+        (Kind::String, "NaN") => Some(F::NAN),
         (Kind::String, _) => None,
         _ => return Err(wrong_kind(&value, key, TokenKind::Primitive)),
     };
     float.ok_or_else(|| Refusal::unexpected(&value, key))
 }
+
+/// What the two sizes have in common. A number of four bytes is read as such:
+/// by way of eight it would be rounded twice.
+trait Float: FromStr {
+    const INFINITY: Self;
+    const NEG_INFINITY: Self;
+    const NAN: Self;
+
+    fn is_finite(&self) -> bool;
+}
+
+macro_rules! float {
+    ($($float:ident)*) => {$(
+        impl Float for $float {
+            const INFINITY: Self = $float::INFINITY;
+            const NEG_INFINITY: Self = $float::NEG_INFINITY;
+            const NAN: Self = $float::NAN;
+
+            fn is_finite(&self) -> bool {
+                (*self).is_finite()
+            }
+        }
+    )*};
+}
+
+float!(f32 f64);

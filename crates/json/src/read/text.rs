@@ -6,9 +6,7 @@ use super::Refusal;
 use super::code::wrong_kind;
 use crate::error::TokenKind;
 use crate::tape::Value;
-
-/// Behind this, RMTES is UTF-8.
-const UTF8_FOLLOWS: &[u8] = b"\x1b%0";
+use crate::write::text::UTF8_FOLLOWS;
 
 /// A string, its escapes resolved.
 pub(super) fn string<'t>(value: Value<'t>, key: &str) -> Result<Cow<'t, str>, Refusal> {
@@ -68,21 +66,54 @@ pub(super) fn ascii_bytes(text: &str) -> Cow<'_, [u8]> {
     latin.map_or(Cow::Borrowed(text.as_bytes()), Cow::Owned)
 }
 
-/// The bytes of text in RMTES: behind a switch to UTF-8 unless it is ASCII. A
-/// cursor command stays outside of the switch, where it is obeyed.
+/// The bytes of text in RMTES: behind a switch to UTF-8 unless each character
+/// stands for itself. Cursor commands at the start stay in front of the switch.
 pub(super) fn rmtes_bytes(text: &str) -> Cow<'_, [u8]> {
-    if text.is_ascii() {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text.as_bytes());
     }
     let mut bytes = Vec::with_capacity(text.len() + UTF8_FOLLOWS.len());
-    let rest = text.trim_start_matches('\u{9B}');
-    // The one-byte introducer of a command is a character of its own in JSON.
-    bytes.extend(text[..text.len() - rest.len()].chars().map(|_| 0x9B));
-    if !rest.is_ascii() {
-        bytes.extend_from_slice(UTF8_FOLLOWS);
+    let mut rest = text;
+    while let Some(len) = push_cursor_command(rest, &mut bytes) {
+        rest = &rest[len..];
     }
-    bytes.extend_from_slice(rest.as_bytes());
+    let switch_at = bytes.len();
+    let start = rest;
+    while let Some(character) = rest.chars().next() {
+        if let Some(len) = push_cursor_command(rest, &mut bytes) {
+            rest = &rest[len..];
+        } else if stands_for_itself(character) {
+            bytes.push(character as u8);
+            rest = &rest[1..];
+        } else {
+            bytes.truncate(switch_at);
+            bytes.extend_from_slice(UTF8_FOLLOWS);
+            bytes.extend_from_slice(start.as_bytes());
+            break;
+        }
+    }
     Cow::Owned(bytes)
+}
+
+/// Whether RMTES has the character as the byte that ASCII has for it. ESC,
+/// shifts and the like are obeyed.
+const fn stands_for_itself(character: char) -> bool {
+    matches!(character, ' '..='~' | '\u{1}'..='\u{D}' | '\u{10}'..='\u{18}' | '\u{1A}' | '\u{1E}' | '\u{1F}')
+}
+
+/// Takes the cursor command that the text begins with, and returns its length.
+/// CSI is ESC `[`, or one character that is one byte outside of UTF-8.
+fn push_cursor_command(text: &str, bytes: &mut Vec<u8>) -> Option<usize> {
+    let (introducer, behind) = match text.strip_prefix("\x1b[") {
+        Some(behind) => (&b"\x1b["[..], behind),
+        None => (&b"\x9b"[..], text.strip_prefix('\u{9B}')?),
+    };
+    let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+    matches!(behind.as_bytes().get(digits), Some(b'`' | b'b')).then(|| {
+        bytes.extend_from_slice(introducer);
+        bytes.extend_from_slice(&behind.as_bytes()[..=digits]);
+        text.len() - behind.len() + digits + 1
+    })
 }
 
 #[cfg(test)]
@@ -110,7 +141,10 @@ mod tests {
     fn text_that_is_not_ascii_says_how_it_is_written() {
         assert_eq!(*rmtes_bytes("plain"), *b"plain");
         assert_eq!(*rmtes_bytes("ż"), *b"\x1b%0\xc5\xbc");
-        assert_eq!(*rmtes_bytes("\u{9B}5`AB"), *b"\x9b5`AB");
+        assert_eq!(*rmtes_bytes("\u{9B}5`AB\n\u{9B}1b"), *b"\x9b5`AB\n\x9b1b");
+        assert_eq!(*rmtes_bytes("\u{9B}5`\x1b[2bż"), *b"\x9b5`\x1b[2b\x1b%0\xc5\xbc");
+        assert_eq!(*rmtes_bytes("\x1b-a"), *b"\x1b%0\x1b-a");
+        assert_eq!(*rmtes_bytes("A\u{9B}5"), *b"\x1b%0A\xc2\x9b5");
         assert_eq!(*ascii_bytes("é"), *b"\xE9");
         assert_eq!(*ascii_bytes("ż"), *"ż".as_bytes());
     }

@@ -31,8 +31,8 @@ fn dashed(text: &str) -> Option<Date> {
     let (year, rest) = match text.strip_prefix("--") {
         Some(rest) => (0, Some(rest)),
         None => match text.split_once('-') {
-            Some((year, rest)) => (digits(year, 4)?, Some(rest)),
-            None => (digits(text, 4)?, None),
+            Some((year, rest)) => (digits(year, 5)?, Some(rest)),
+            None => (digits(text, 5)?, None),
         },
     };
     let Some(rest) = rest else { return Some(Date::new(year, 0, 0)) };
@@ -136,10 +136,21 @@ mod tests {
             ("--02", 0, 2, 0),
             ("----05", 0, 0, 5),
             ("2024-02-29", 2024, 2, 29),
+            ("65535-01-02", 65535, 1, 2),
         ] {
             assert_eq!(date(text), Some(Date::new(year, month, day)), "{text}");
         }
-        for text in ["", "2020-13-45", "2023-02-29", "x", "2020-", "29 NOV", "2020-1-1-1", "--"] {
+        for text in [
+            "",
+            "2020-13-45",
+            "2023-02-29",
+            "x",
+            "2020-",
+            "29 NOV",
+            "2020-1-1-1",
+            "--",
+            "65536-01-02",
+        ] {
             assert_eq!(date(text), None, "{text}");
         }
     }

@@ -7,6 +7,7 @@ use super::number::push_int;
 use super::text::{push_base64, push_latin1, push_utf8};
 use crate::error::WriteError;
 use crate::names;
+use crate::tape::Kind;
 
 impl Writer<'_> {
     /// `"Fields":{..}` and the like with the comma; nothing for `NO_DATA`.
@@ -60,12 +61,14 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Whether a payload is JSON that can stand where an object or an array
+    /// has to be.
     fn is_json(&mut self, bytes: &[u8]) -> bool {
-        let text = std::str::from_utf8(bytes).ok();
-        text.is_some_and(|text| {
-            self.scratch.tape.parse(text, self.options.limits.depth).is_ok()
-                && !self.scratch.tape.is_lenient()
-        })
+        let Ok(text) = std::str::from_utf8(bytes) else { return false };
+        let tape = &mut self.scratch.tape;
+        tape.parse(text, self.options.limits.depth).is_ok()
+            && !tape.is_lenient()
+            && tape.root(text).is_some_and(|root| matches!(root.kind(), Kind::Object | Kind::Array))
     }
 
     fn filter_list(&mut self, data: &Encoded<'_>) -> Result<(), WriteError> {
@@ -91,7 +94,8 @@ impl Writer<'_> {
     fn map(&mut self, data: &Encoded<'_>) -> Result<(), WriteError> {
         let map = data.map()?;
         let defs = map.set_defs();
-        let key_type = map.key_type().0;
+        // A map of no bytes has no type of keys, but JSON has to name one.
+        let key_type = if data.is_empty() { DataType::BUFFER } else { map.key_type() }.0;
         self.out.push(b'{');
         self.named(b"\"KeyType\":", names::data_type::name(key_type), key_type);
         self.summary(map.summary(), &defs)?;

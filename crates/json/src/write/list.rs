@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tapeline_rwf::{DataType, ElementEntry, Encoded, FieldEntry, FieldList, SetDefs};
 
-use super::Writer;
 use super::text::push_header;
+use super::{Scratch, Writer};
 use crate::error::WriteError;
 
 impl Writer<'_> {
@@ -31,24 +31,23 @@ impl Writer<'_> {
 
     /// Whether a field id comes twice, which an object cannot say.
     fn repeats_a_field(&mut self, list: &FieldList<'_>) -> Result<bool, WriteError> {
-        let seen = &mut self.scratch.seen;
-        let place = |entry: &FieldEntry<'_>| {
-            let fid = usize::from(entry.field_id as u16);
-            (fid / 64, 1_u64 << (fid % 64))
-        };
+        let Scratch { seen, touched, .. } = &mut *self.scratch;
         let (mut repeats, mut error) = (false, None);
         for entry in list {
             match entry {
                 Ok(entry) => {
-                    let (word, bit) = place(&entry);
+                    let fid = usize::from(entry.field_id as u16);
+                    let (word, bit) = (fid / 64, 1_u64 << (fid % 64));
+                    if seen[word] == 0 {
+                        touched.push(word as u16);
+                    }
                     repeats |= seen[word] & bit != 0;
                     seen[word] |= bit;
                 }
                 Err(found) => error = Some(found),
             }
         }
-        // Each word that has been touched is cleared, whatever else it holds.
-        list.iter().flatten().for_each(|entry| seen[place(&entry).0] = 0);
+        touched.drain(..).for_each(|word| seen[usize::from(word)] = 0);
         error.map_or(Ok(repeats), |error| Err(error.into()))
     }
 

@@ -52,6 +52,8 @@ struct Scratch {
     /// One bit for each field id, to find those that come twice. All clear
     /// between two lists.
     seen: Box<[u64; 1024]>,
+    /// The words of `seen` that are to be cleared again, 1024 at most.
+    touched: Vec<u16>,
     /// For payloads that are JSON.
     tape: Tape,
 }
@@ -59,7 +61,8 @@ struct Scratch {
 impl ToJson {
     /// A converter with the fields of a vocabulary.
     pub fn new(vocabulary: Arc<Vocabulary>, options: Options) -> Self {
-        let scratch = Scratch { seen: Box::new([0; 1024]), tape: Tape::default() };
+        let scratch =
+            Scratch { seen: Box::new([0; 1024]), touched: Vec::new(), tape: Tape::default() };
         Self { vocabulary, options, scratch, left_out: 0 }
     }
 

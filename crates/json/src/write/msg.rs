@@ -2,8 +2,8 @@
 
 use tapeline_rwf::{
     AckFlags, AckMsg, CloseFlags, CloseMsg, DataType, Domain, Encoded, GenericFlags, GenericMsg,
-    Msg, MsgKey, PostFlags, PostMsg, PostUserInfo, Qos, RefreshFlags, RefreshMsg, RequestFlags,
-    RequestMsg, SetDefs, State, StatusFlags, StatusMsg, UpdateFlags, UpdateMsg,
+    Msg, MsgKey, NakCode, PostFlags, PostMsg, PostUserInfo, Qos, RefreshFlags, RefreshMsg,
+    RequestFlags, RequestMsg, SetDefs, State, StatusFlags, StatusMsg, UpdateFlags, UpdateMsg,
 };
 
 use super::Writer;
@@ -194,7 +194,8 @@ impl Writer<'_> {
     fn ack(&mut self, msg: &AckMsg<'_>) -> Result<(), WriteError> {
         let has = |flag| msg.flags.contains(flag);
         self.uint(b"\"AckID\":", msg.ack_id);
-        if let Some(code) = msg.nak_code {
+        // Some clients take any code for a refusal, also the one that says none.
+        if let Some(code) = msg.nak_code.filter(|code| *code != NakCode::NONE) {
             self.named(b"\"NakCode\":", names::nak_code::name(code.0), code.0);
         }
         if let Some(text) = msg.text {

@@ -21,15 +21,50 @@ pub(crate) fn push_int(out: &mut Vec<u8>, value: i64) {
 
 /// Appends an integer with zeros in front up to `width` digits, 20 at most.
 #[inline]
-fn push_padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
-    let mut digits = [b'0'; 20];
-    let mut at = digits.len();
-    while value > 0 {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
+fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
+    let digits = Digits::of(value);
+    out.extend_from_slice(&digits.text[digits.start.min(MOST_DIGITS - width)..]);
+}
+
+/// Digits of the longest 64-bit number.
+const MOST_DIGITS: usize = 20;
+
+/// The decimals `00` to `99`, one behind the other.
+const PAIRS: [u8; 200] = {
+    let mut pairs = [0; 200];
+    let mut value = 0;
+    while value < 100 {
+        pairs[2 * value] = b'0' + (value / 10) as u8;
+        pairs[2 * value + 1] = b'0' + (value % 10) as u8;
+        value += 1;
     }
-    out.extend_from_slice(&digits[at.min(digits.len() - width)..]);
+    pairs
+};
+
+/// A number in digits, with zeros in front of them.
+struct Digits {
+    text: [u8; MOST_DIGITS],
+    /// Where the first digit is that counts; of 0 there is none.
+    start: usize,
+}
+
+impl Digits {
+    #[inline]
+    fn of(mut value: u64) -> Self {
+        let mut text = [b'0'; MOST_DIGITS];
+        let mut start = MOST_DIGITS;
+        while value >= 10 {
+            let pair = (value % 100) as usize * 2;
+            value /= 100;
+            start -= 2;
+            text[start..start + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+        }
+        if value > 0 {
+            start -= 1;
+            text[start] = b'0' + value as u8;
+        }
+        Self { text, start }
+    }
 }
 
 /// Appends a decimal number: digits as the hint says, never an exponent. Zero
@@ -54,11 +89,11 @@ pub(crate) fn push_real(out: &mut Vec<u8>, real: Real) {
     }
     match code {
         0..=13 => {
-            let decimals = usize::from(14 - code);
-            let unit = 10_u64.pow(decimals as u32);
-            push_uint(out, magnitude / unit);
+            let Digits { text, start } = Digits::of(magnitude);
+            let point = MOST_DIGITS - usize::from(14 - code);
+            out.extend_from_slice(&text[start.min(point - 1)..point]);
             out.push(b'.');
-            push_padded(out, magnitude % unit, decimals);
+            out.extend_from_slice(&text[point..]);
         }
         14..=21 => {
             push_uint(out, magnitude);
@@ -197,6 +232,12 @@ mod tests {
         assert_eq!(written(|out| push_int(out, i64::MIN)), i64::MIN.to_string());
         assert_eq!(written(|out| push_uint(out, u64::MAX)), u64::MAX.to_string());
         assert_eq!(written(|out| push_uint(out, 0)), "0");
+        let powers = (0..20).map(|power| 10_u64.pow(power));
+        for value in powers.flat_map(|power| [power - 1, power, power + 1, power / 2]) {
+            assert_eq!(written(|out| push_uint(out, value)), value.to_string());
+            let padded = written(|out| push_padded(out, value, 9));
+            assert_eq!(padded, format!("{value:09}"));
+        }
     }
 
     #[test]

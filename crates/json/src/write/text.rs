@@ -3,6 +3,8 @@
 use tapeline_rwf::rmtes;
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
+/// Behind this, RMTES is UTF-8.
+pub(crate) const UTF8_FOLLOWS: &[u8] = b"\x1b%0";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Whether a byte of UTF-8 stands for itself in a JSON string.
@@ -16,7 +18,8 @@ const fn is_plain(byte: u8) -> bool {
 #[inline]
 pub(crate) fn push_str(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
-    if bytes.iter().all(|byte| is_plain(*byte)) {
+    // Without a way out in the middle, so that many bytes are looked at at once.
+    if bytes.iter().fold(true, |plain, byte| plain & is_plain(*byte)) {
         out.extend_from_slice(bytes);
         return;
     }
@@ -88,15 +91,21 @@ pub(crate) fn push_rmtes(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
+/// Once a value has become UTF-8 it stays that, across commands too.
 fn push_rmtes_runs(out: &mut Vec<u8>, text: &[u8]) {
-    let mut run_start = 0;
-    let mut at = 0;
+    let (mut run_start, mut run_is_utf8) = (0, false);
+    let (mut at, mut is_utf8) = (0, false);
     while at < text.len() {
-        let Some(len) = cursor_command_len(&text[at..]) else {
+        if text[at..].starts_with(UTF8_FOLLOWS) {
+            is_utf8 = true;
+            at += UTF8_FOLLOWS.len();
+            continue;
+        }
+        let Some(len) = cursor_command_len(&text[at..], is_utf8) else {
             at += 1;
             continue;
         };
-        push_rmtes_chars(out, &text[run_start..at]);
+        push_rmtes_chars(out, &text[run_start..at], run_is_utf8);
         for byte in &text[at..at + len] {
             match byte {
                 0x9B => push_escape(out, *byte),
@@ -104,24 +113,27 @@ fn push_rmtes_runs(out: &mut Vec<u8>, text: &[u8]) {
             }
         }
         at += len;
-        run_start = at;
+        (run_start, run_is_utf8) = (at, is_utf8);
     }
-    push_rmtes_chars(out, &text[run_start..]);
+    push_rmtes_chars(out, &text[run_start..], run_is_utf8);
 }
 
-fn push_rmtes_chars(out: &mut Vec<u8>, run: &[u8]) {
+fn push_rmtes_chars(out: &mut Vec<u8>, run: &[u8], is_utf8: bool) {
+    if is_utf8 {
+        return push_utf8(out, run);
+    }
     for character in rmtes::chars(run) {
         // After an error nothing is certain; the mark shows that there was more.
         push_char(out, character.unwrap_or(char::REPLACEMENT_CHARACTER));
     }
 }
 
-/// Length of the cursor command at the start: CSI, digits, a
-/// backquote or a b.
-fn cursor_command_len(text: &[u8]) -> Option<usize> {
+/// Length of the cursor command at the start: CSI, digits, a backquote or a b.
+/// In UTF-8 a byte 9B is the end of a character.
+fn cursor_command_len(text: &[u8], is_utf8: bool) -> Option<usize> {
     let introducer = match text {
         [0x1B, b'[', ..] => 2,
-        [0x9B, ..] => 1,
+        [0x9B, ..] if !is_utf8 => 1,
         _ => return None,
     };
     let digits = text[introducer..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -174,6 +186,15 @@ mod tests {
         assert_eq!(written(|out| push_rmtes(out, b"A\x1b[3bZ")), "A\\u001B[3bZ");
         assert_eq!(written(|out| push_rmtes(out, b"\x1b%0\xc5\xbc")), "ż");
         assert_eq!(written(|out| push_rmtes(out, b"A\x1b[x")), "A\u{FFFD}");
+    }
+
+    #[test]
+    fn a_value_that_became_utf8_stays_that() {
+        // In the first two a character ends with the byte 9B.
+        assert_eq!(written(|out| push_rmtes(out, "\x1b%0sněbr".as_bytes())), "sněbr");
+        assert_eq!(written(|out| push_rmtes(out, "\x1b%0Û5`".as_bytes())), "Û5`");
+        let moved = "\x1b%0é\x1b[5`ż".as_bytes();
+        assert_eq!(written(|out| push_rmtes(out, moved)), "é\\u001B[5`ż");
     }
 
     #[test]
