@@ -98,6 +98,7 @@ mod reconnect;
 mod scratch;
 mod server;
 mod slab;
+mod wire;
 
 pub use consumer::*;
 pub use error::ApiError;
@@ -109,3 +110,4 @@ pub use publisher::*;
 pub use reconnect::ReconnectPolicy;
 pub use scratch::MAX_MESSAGE_BYTES;
 pub use server::{Login, Server, ServerError};
+pub use wire::Wire;

@@ -8,7 +8,7 @@ use tapeline_omm::post::PostTracker;
 use tapeline_omm::stream::StreamOptions;
 use tapeline_rwf::PostUserInfo;
 
-use crate::{Login, ReconnectPolicy, Server};
+use crate::{Login, ReconnectPolicy, Server, Wire};
 
 /// How a consumer is to behave. The defaults are those of the vendor's
 /// libraries.
@@ -16,6 +16,8 @@ use crate::{Login, ReconnectPolicy, Server};
 pub struct ConsumerConfig {
     /// The servers, in the order to try them.
     pub servers: Vec<Server>,
+    /// What is spoken with them. Default: RSSL.
+    pub wire: Wire,
     /// Who logs in.
     pub login: Login,
     /// When to dial again.
@@ -50,7 +52,8 @@ pub struct ConsumerConfig {
 /// Where the dictionary of a consumer comes from.
 #[derive(Clone, Debug, Default)]
 pub enum DictionarySource {
-    /// None is needed.
+    /// None is needed. A connection that speaks [JSON](Wire::Json) uses the
+    /// built-in one.
     #[default]
     None,
     /// This one, as from files.
@@ -66,6 +69,7 @@ impl ConsumerConfig {
         let usual_timeout = Duration::from_secs(45);
         Self {
             servers: servers.into_iter().collect(),
+            wire: Wire::default(),
             login,
             reconnect: ReconnectPolicy::default(),
             dictionary: DictionarySource::None,

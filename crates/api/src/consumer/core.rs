@@ -38,6 +38,16 @@ pub trait ConsumerOutputs {
     fn send(&mut self, message: &[u8]) -> Sent;
     /// Close the connection, or give up connecting. It is not answered.
     fn disconnect(&mut self, reason: &str);
+    /// Services changed, to these. Only who puts messages into other words
+    /// needs to know; nothing is done by default.
+    fn directory(&mut self, directory: &Directory) {
+        let _ = directory;
+    }
+    /// The dictionary was downloaded. Only who puts messages into other words
+    /// needs to know; nothing is done by default.
+    fn dictionary(&mut self, dictionary: &FieldDictionary) {
+        let _ = dictionary;
+    }
 }
 
 /// What happens to a consumer.

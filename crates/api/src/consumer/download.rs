@@ -130,6 +130,7 @@ impl Run<'_> {
         let Some(builder) = self.core.download.builder.take() else { return };
         let dictionary = Arc::new(builder.build());
         self.core.dictionary = Some(Arc::clone(&dictionary));
+        self.out.dictionary(&dictionary);
         self.tell(ConsumerEvent::Dictionary { dictionary: &dictionary });
         if matches!(self.core.phase, Phase::Dictionary { .. }) {
             self.ready();

@@ -5,6 +5,7 @@ mod core;
 mod download;
 mod event;
 mod items;
+mod json;
 mod opening;
 mod queues;
 mod requests;

@@ -15,7 +15,8 @@ use super::spec::{Handle, ItemChange, ItemInfo, ItemSpec, ServiceRef};
 use super::streams::LOGIN_STREAM;
 use crate::{ApiError, Flow, GenericHead, Login, Payload, PostHead};
 
-/// The longest batch that goes into one request, in bytes of names.
+/// The longest batch that goes into one request, in bytes of names with what
+/// each takes beside itself: a length, or quotes and a comma.
 const MAX_BATCH_BYTES: usize = 32_000;
 
 /// What an application can ask of its consumer, at any time and also while it
@@ -347,7 +348,7 @@ impl<'c> Requests<'c> {
 fn batch_len(names: &[&str]) -> usize {
     let mut bytes = 0;
     let fits = |name: &&&str| {
-        bytes += name.len() + 1;
+        bytes += name.len() + 3;
         bytes <= MAX_BATCH_BYTES
     };
     names.iter().take_while(fits).count().max(1)

@@ -173,6 +173,7 @@ impl Run<'_> {
         if changes.is_empty() {
             return;
         }
+        self.out.directory(&self.core.directory);
         self.tell(ConsumerEvent::Directory { changes });
         for change in changes {
             match change {

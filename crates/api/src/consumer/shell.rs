@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use tapeline_channel::{
     ConnectConfig, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
-    Wakeup, random_seed,
+    TextEvent, Wakeup, random_seed,
 };
+use tapeline_json::PONG;
+use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_omm::directory::Directory;
 
 use super::core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
-use super::{ConsumerConfig, ConsumerHandler, Handle, ItemSpec, Requests};
-use crate::ApiError;
+use super::json::{Edge, Heard, Words};
+use super::{ConsumerConfig, ConsumerHandler, DictionarySource, Handle, ItemSpec, Requests};
+use crate::{ApiError, Wire};
 
 /// A consumer: asks for items, and is told of all that happens to them.
 ///
@@ -35,6 +39,9 @@ pub struct Consumer {
     reactor: Reactor,
     clock: MonotonicClock,
     connect: ConnectConfig,
+    wire: Wire,
+    /// For a wire of JSON.
+    edge: Option<Box<Edge>>,
     link: Link,
 }
 
@@ -48,6 +55,8 @@ struct Link {
 struct Connection<'o, 'r> {
     outbox: &'o mut Outbox<'r>,
     link: &'o mut Link,
+    /// To say it in JSON.
+    words: Option<Words<'o>>,
 }
 
 impl ConsumerOutputs for Connection<'_, '_> {
@@ -57,9 +66,12 @@ impl ConsumerOutputs for Connection<'_, '_> {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Sent {
-        match self.link.session {
-            Some(session) => self.outbox.send(session, message),
-            None => Sent::Gone,
+        match (self.link.session, &mut self.words) {
+            (Some(session), None) => self.outbox.send(session, message),
+            (Some(session), Some(words)) => {
+                words.writer.send(message, |text| self.outbox.send_text(session, &[text], false))
+            }
+            (None, _) => Sent::Gone,
         }
     }
 
@@ -68,6 +80,18 @@ impl ConsumerOutputs for Connection<'_, '_> {
         if let Some(session) = self.link.session.take() {
             tracing::info!(reason, "closing the connection");
             self.outbox.close(session, reason);
+        }
+    }
+
+    fn directory(&mut self, directory: &Directory) {
+        if let Some(words) = &self.words {
+            words.names.learn(directory);
+        }
+    }
+
+    fn dictionary(&mut self, dictionary: &FieldDictionary) {
+        if let Some(words) = &mut self.words {
+            words.writer.learn(dictionary);
         }
     }
 }
@@ -92,11 +116,17 @@ impl Consumer {
         if config.servers.is_empty() {
             return Err(ApiError::NoServers);
         }
+        let edge = (config.wire == Wire::Json).then(|| match &config.dictionary {
+            DictionarySource::Given(dictionary) => Edge::new(Some(dictionary)),
+            DictionarySource::None | DictionarySource::Download => Edge::new(None),
+        });
         Ok(Self {
+            wire: config.wire,
             core: ConsumerCore::new(config),
             reactor: Reactor::new(reactor)?,
             clock: MonotonicClock::start(),
             connect,
+            edge: edge.map(Box::new),
             link: Link::default(),
         })
     }
@@ -120,49 +150,85 @@ impl Consumer {
         events: &mut usize,
     ) -> usize {
         self.run_timers(handler);
+        let has_answered = self.answer_unsent(handler);
         let now = self.clock.now();
         let until = self.core.next_deadline().map(|deadline| deadline.since(now));
         let wait = match (timeout, until) {
+            _ if has_answered => Some(Duration::ZERO),
             (Some(timeout), Some(until)) => Some(timeout.min(until)),
             (timeout, until) => timeout.or(until),
         };
-        let (core, link) = (&mut self.core, &mut self.link);
+        let (core, link, edge) = (&mut self.core, &mut self.link, &mut self.edge);
+        let mut edge = edge.as_deref_mut();
         let work = self.reactor.poll(now, wait, |event, outbox| {
             *events += 1;
-            let is_ours = |session: SessionId| link.session == Some(session);
-            let input = match &event {
-                SessionEvent::Message { session, bytes } if is_ours(*session) => {
-                    ConsumerInput::Message(bytes)
+            if link.session.is_none() || session_of(&event) != link.session {
+                return;
+            }
+            let reason;
+            let input = match event {
+                SessionEvent::Message { bytes, .. } => ConsumerInput::Message(bytes),
+                SessionEvent::Text(TextEvent::Frame { session, text }) => {
+                    let Some(edge) = &mut edge else { return };
+                    return edge.frame(text, |heard, words| {
+                        // The core may have closed it in the middle of a frame.
+                        if link.session != Some(session) {
+                            return;
+                        }
+                        match heard {
+                            Heard::Ping => {
+                                // A server that reads nothing will be missed by the core.
+                                let _ = outbox.send_text(session, &[PONG], false);
+                            }
+                            Heard::Message(bytes) => {
+                                let out = &mut Connection { outbox, link, words: Some(words) };
+                                core.handle(now, ConsumerInput::Message(bytes), out, handler);
+                            }
+                        }
+                    });
                 }
-                SessionEvent::Opened { session, peer, .. } if is_ours(*session) => {
+                SessionEvent::Opened { peer, .. }
+                | SessionEvent::Text(TextEvent::Opened { peer, .. }) => {
                     tracing::info!(%peer, "connected");
                     ConsumerInput::Opened
                 }
-                SessionEvent::Closed { session, reason } if is_ours(*session) => {
+                SessionEvent::Closed { reason: why, .. } => {
                     link.session = None;
-                    tracing::warn!(%reason, "connection lost");
-                    let reason = reason.to_string();
-                    let out = &mut Connection { outbox, link };
-                    return core.handle(
-                        now,
-                        ConsumerInput::Closed { reason: &reason },
-                        out,
-                        handler,
-                    );
+                    tracing::warn!(reason = %why, "connection lost");
+                    reason = why.to_string();
+                    ConsumerInput::Closed { reason: &reason }
                 }
-                _ => return,
+                SessionEvent::Drained { .. } | SessionEvent::Rejected { .. } => return,
             };
-            core.handle(now, input, &mut Connection { outbox, link }, handler);
+            let words = edge.as_deref_mut().map(Edge::words);
+            core.handle(now, input, &mut Connection { outbox, link, words }, handler);
         });
         self.dial();
         work
+    }
+
+    /// Hands in the answers to posts that were not sent. Whether there were
+    /// any.
+    fn answer_unsent(&mut self, handler: &mut impl ConsumerHandler) -> bool {
+        let Some(edge) = &mut self.edge else { return false };
+        let now = self.clock.now();
+        let count = edge.answers();
+        for _ in 0..count {
+            let Some(answer) = edge.next_answer() else { break };
+            let mut outbox = self.reactor.outbox();
+            let words = Some(edge.words());
+            let out = &mut Connection { outbox: &mut outbox, link: &mut self.link, words };
+            self.core.handle(now, ConsumerInput::Message(&answer), out, handler);
+        }
+        count > 0
     }
 
     fn run_timers(&mut self, handler: &mut impl ConsumerHandler) {
         let now = self.clock.now();
         if self.core.next_deadline().is_some_and(|deadline| deadline <= now) {
             let mut outbox = self.reactor.outbox();
-            let out = &mut Connection { outbox: &mut outbox, link: &mut self.link };
+            let words = self.edge.as_deref_mut().map(Edge::words);
+            let out = &mut Connection { outbox: &mut outbox, link: &mut self.link, words };
             self.core.handle_timeout(now, out, handler);
         }
         self.dial();
@@ -173,8 +239,11 @@ impl Consumer {
             && let Some(server) = self.core.server(server)
         {
             tracing::info!(%server, "connecting");
-            self.link.session =
-                Some(self.reactor.connect(&server.host, server.port, &self.connect));
+            if let Some(edge) = &mut self.edge {
+                edge.restart();
+            }
+            let connect = self.wire.configured(&self.connect, server);
+            self.link.session = Some(self.reactor.connect(&server.host, server.port, &connect));
         }
     }
 
@@ -196,7 +265,8 @@ impl Consumer {
     pub fn with<R>(&mut self, ask: impl FnOnce(&mut Requests<'_>) -> R) -> R {
         let now = self.clock.now();
         let mut outbox = self.reactor.outbox();
-        let mut out = Connection { outbox: &mut outbox, link: &mut self.link };
+        let words = self.edge.as_deref_mut().map(Edge::words);
+        let mut out = Connection { outbox: &mut outbox, link: &mut self.link, words };
         ask(&mut self.core.requests(now, &mut out))
     }
 
@@ -210,5 +280,19 @@ impl Consumer {
     /// Wakes a waiting [`poll`](Self::poll) from another thread.
     pub fn wakeup(&self) -> Wakeup {
         self.reactor.wakeup()
+    }
+}
+
+/// The session that an event is about.
+const fn session_of(event: &SessionEvent<'_>) -> Option<SessionId> {
+    match event {
+        SessionEvent::Opened { session, .. }
+        | SessionEvent::Message { session, .. }
+        | SessionEvent::Drained { session }
+        | SessionEvent::Text(
+            TextEvent::Opened { session, .. } | TextEvent::Frame { session, .. },
+        )
+        | SessionEvent::Closed { session, .. } => Some(*session),
+        SessionEvent::Rejected { .. } => None,
     }
 }

@@ -5,15 +5,15 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
 use tapeline_bench::{
-    Affinity, Options, Output, Pacing, Procedure, Profile, Setup, Topology, Tuning, Value,
+    Affinity, Options, Output, Pacing, Procedure, Profile, Row, Setup, Topology, Tuning, Value,
     peers::{self, Peer},
     quick_options,
 };
 use tapeline_channel::Idle;
 
 use crate::failure::{Failure, Verdict, warn};
+use crate::stop::Stop;
 
 /// Measure as the published tests do, beside what this machine does without us
 ///
@@ -23,8 +23,9 @@ use crate::failure::{Failure, Verdict, warn};
 /// source missed its schedule, or that lost anything, is marked invalid and
 /// has no figures.
 ///
-/// Exit status: 0 when all was measured, 1 when an aim of `quick` is not met
-/// or a run is invalid, 2 when nothing can be measured.
+/// Exit status: 0 when all was measured, 1 when an aim of `quick` or `peers` is
+/// not met or a run is invalid (of a sweep, which ends with one that is: when
+/// all are), 2 when nothing can be measured, or on SIGTERM or SIGINT.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -65,7 +66,7 @@ struct ReportArgs {
 
 #[derive(clap::Args)]
 struct PeersArgs {
-    /// Fewer and shorter runs: some 100 s
+    /// Fewer and shorter runs: some two minutes
     #[arg(long)]
     quick: bool,
     /// The systems, as `nats` or `java-park`; without it, all
@@ -105,9 +106,12 @@ struct QuickArgs {
     /// Where the rows are written
     #[arg(long, value_name = "FILE", default_value = "target/bench/quick.json")]
     out: PathBuf,
-    /// Rows of the comparison with other systems, as it wrote them
-    #[arg(long, value_name = "FILE", default_value = "target/bench/peers.json")]
-    peers: PathBuf,
+    /// Where bench/peers/run.sh has built the other systems
+    #[arg(long, value_name = "FOLDER", default_value = "target/bench/peers")]
+    folder: PathBuf,
+    /// Leave the other systems out
+    #[arg(long)]
+    no_peers: bool,
     /// Only rows with this text in their name
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -193,7 +197,11 @@ struct Cores(Option<Affinity>);
 fn cores(text: &str) -> Result<Cores, String> {
     match text {
         "none" => Ok(Cores(None)),
-        _ => text.parse().map(|affinity| Cores(Some(affinity))),
+        _ => {
+            let affinity: Affinity = text.parse()?;
+            affinity.check().map_err(|error| error.to_string())?;
+            Ok(Cores(Some(affinity)))
+        }
     }
 }
 
@@ -280,7 +288,9 @@ impl Measuring {
 struct Terminal {
     json: Option<(PathBuf, BufWriter<File>)>,
     shows_progress: bool,
-    is_bad: bool,
+    /// Results that count, and those that do not.
+    good: usize,
+    bad: usize,
 }
 
 impl Terminal {
@@ -292,7 +302,8 @@ impl Terminal {
         Ok(Self {
             json: json.map(create).transpose()?,
             shows_progress: io::stderr().is_terminal(),
-            is_bad: false,
+            good: 0,
+            bad: 0,
         })
     }
 
@@ -318,7 +329,11 @@ impl Output for Terminal {
     }
 
     fn result(&mut self, result: &Value) {
-        self.is_bad |= result["valid"] == false;
+        // A floor is no run that could fail an aim, and always counts.
+        if result["bench"] == "result" && result["procedure"] != "floor" {
+            let count = if result["valid"] == true { &mut self.good } else { &mut self.bad };
+            *count += 1;
+        }
         if let Some((path, json)) = &mut self.json
             && let Err(error) = writeln!(json, "{result}").and_then(|()| json.flush())
         {
@@ -329,6 +344,8 @@ impl Output for Terminal {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
+    // Processes and networks of a run go with it: it comes back and ends them.
+    tapeline_bench::interrupt_when(Stop::on_signals(None)?.flag());
     match &args.what {
         What::Floor(measuring) => measure(&[Procedure::Floor], measuring),
         What::Latency(args) => {
@@ -357,7 +374,12 @@ fn measure_with(
     let mut out = Terminal::new(json)?;
     tapeline_bench::run(procedures, options, &mut out)?;
     out.clear();
-    Ok(Verdict::of(out.is_bad))
+    Ok(Verdict::of(is_bad(options.is_sweep, out.good, out.bad)))
+}
+
+/// A sweep goes on until a rate does not hold: it is bad if none did.
+const fn is_bad(is_sweep: bool, good: usize, bad: usize) -> bool {
+    if is_sweep { good == 0 } else { bad > 0 }
 }
 
 fn quick(args: &QuickArgs) -> Result<Verdict, Failure> {
@@ -371,15 +393,21 @@ fn quick(args: &QuickArgs) -> Result<Verdict, Failure> {
         max_probes: quick.max_probes,
         ..asked
     };
+    let others = peers::Options {
+        folder: args.folder.clone(),
+        affinity: options.setup.affinity.clone(),
+        ..peers::Options::brief()
+    };
+    let others = (!args.no_peers).then_some(&others);
     let mut out = Terminal::new(given.json.as_deref())?;
-    let rows = tapeline_bench::quick(&options, args.only.as_deref(), &args.peers, &mut out);
+    let rows = tapeline_bench::quick(&options, args.only.as_deref(), others, &mut out);
     out.clear();
     write_rows(&args.out, &rows)?;
     Ok(Verdict::of(rows.iter().any(|row| row.met == Some(false))))
 }
 
 /// Rows as a JSON list.
-fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> Result<(), Failure> {
+fn write_rows(path: &Path, rows: &[Row]) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(rows).map_err(io::Error::from)?;
     write_file(path, &(text + "\n"))
 }
@@ -415,7 +443,31 @@ fn compare(args: &PeersArgs) -> Result<Verdict, Failure> {
     let mut out = Terminal::new(args.json.as_deref())?;
     let rows = peers::run(&options, &mut out)?;
     out.clear();
-    let rows: Vec<Value> = rows.iter().map(|row| serde_json::json!(row)).collect();
     write_rows(&args.out, &rows)?;
-    Ok(Verdict::of(rows.iter().any(|row| row["met"] == false)))
+    Ok(Verdict::of(rows.iter().any(|row| row.met == Some(false))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_is_good_though_it_ends_with_a_rate_that_does_not_hold() {
+        assert!(!is_bad(true, 3, 1) && is_bad(true, 0, 1));
+        assert!(!is_bad(false, 3, 0) && is_bad(false, 3, 1));
+    }
+
+    #[test]
+    fn floors_and_machines_are_no_runs() {
+        let mut out = Terminal { json: None, shows_progress: false, good: 0, bad: 0 };
+        for result in [
+            serde_json::json!({"bench": "environment"}),
+            serde_json::json!({"bench": "result", "procedure": "floor", "valid": true}),
+            serde_json::json!({"bench": "result", "procedure": "latency", "valid": true}),
+            serde_json::json!({"bench": "result", "procedure": "latency", "valid": false}),
+        ] {
+            out.result(&result);
+        }
+        assert_eq!((out.good, out.bad), (1, 1));
+    }
 }

@@ -247,6 +247,9 @@ section! {
         /// (`tr_json2`, `rssl.json.v2`) or RWF (`rssl.rwf`). The usual one is
         /// 15000.
         "ws-port" => ws_port: Port = Port::Off;
+        /// Whether a browser that is sent to a WebSocket port gets a page at `/` on
+        /// which items can be watched.
+        "ws-page" => ws_page: bool = true;
         /// The port on which RSSL consumers are accepted over TLS, as of the
         /// vendor's encrypted connections.
         "rssl-tls-port" => rssl_tls_port: Port = Port::Off;

@@ -61,6 +61,10 @@ pub(crate) struct ServerFlags {
     #[arg(long, value_name = "PORT")]
     ws_port: Option<Port>,
 
+    /// Whether browsers get a page at a WebSocket port: `true` or `false` (server.ws-page)
+    #[arg(long, value_name = "BOOL")]
+    ws_page: Option<bool>,
+
     /// Where RSSL consumers connect over TLS (server.rssl-tls-port)
     #[arg(long, value_name = "PORT")]
     rssl_tls_port: Option<Port>,
@@ -125,6 +129,9 @@ impl ServerFlags {
         }
         if let Some(port) = self.ws_port {
             settings.server.ws_port = port;
+        }
+        if let Some(has_page) = self.ws_page {
+            settings.server.ws_page = has_page;
         }
         if let Some(port) = self.rssl_tls_port {
             settings.server.rssl_tls_port = port;

@@ -151,6 +151,7 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         listen_tls: door(server.rssl_tls_port)?,
         listen_websocket_tls: door(server.wss_port)?,
         tls: tls(server)?,
+        pages: server.ws_page.then(|| Arc::new(tapeline_server::pages())),
         json: JsonConfig {
             expand_enums: server.json_expand_enums,
             catch_unknown_keys: server.json_catch_unknown_keys,

@@ -2,6 +2,9 @@
 
 mod bench;
 mod config;
+mod page;
 mod path;
+mod peers;
 mod process;
 mod support;
+mod websocket;

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ArgAction;
-use tapeline_api::{Consumer, ConsumerConfig, DictionarySource, Login, Server};
+use clap::{ArgAction, ValueEnum};
+use tapeline_api::{Consumer, ConsumerConfig, DictionarySource, Login, Server, Wire};
 use tapeline_omm::Secret;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
@@ -65,6 +65,14 @@ pub(crate) struct Args {
     /// Port of the server, in place of --server [default: 14002]
     #[arg(short = 'p', long, value_name = "PORT")]
     port: Option<u16>,
+
+    /// A WebSocket port of a server, in place of --server; repeatable too
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["server", "host", "port"])]
+    ws: Vec<Server>,
+
+    /// What is spoken over the WebSocket
+    #[arg(long, value_name = "NAME", requires = "ws", default_value = "tr_json2")]
+    subprotocol: Subprotocol,
 
     /// The service; without it, the first one of the directory
     #[arg(short = 'S', long, value_name = "NAME")]
@@ -164,6 +172,17 @@ pub(crate) struct Args {
     help: Option<bool>,
 }
 
+/// What is spoken over a WebSocket, by the names that its opening has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Subprotocol {
+    /// JSON
+    #[value(name = "tr_json2", alias = "rssl.json.v2")]
+    Json,
+    /// RSSL
+    #[value(name = "rssl.rwf")]
+    Rwf,
+}
+
 impl Args {
     /// Whether rates and latencies are wanted.
     fn is_measuring(&self) -> bool {
@@ -177,12 +196,23 @@ impl Args {
     }
 
     fn servers(&self) -> Vec<Server> {
+        if !self.ws.is_empty() {
+            return self.ws.clone();
+        }
         match (&self.host, self.port) {
             (None, None) => self.server.clone(),
             (host, port) => {
                 let host = host.as_deref().unwrap_or("127.0.0.1");
                 vec![Server::new(host, port.unwrap_or(14002))]
             }
+        }
+    }
+
+    fn wire(&self) -> Wire {
+        match self.subprotocol {
+            _ if self.ws.is_empty() => Wire::Rssl,
+            Subprotocol::Json => Wire::Json,
+            Subprotocol::Rwf => Wire::RsslWebSocket,
         }
     }
 
@@ -226,6 +256,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let stamp_field = args.stamp_field(dictionary.as_deref())?;
     let latency_file = args.latency_file.as_deref().map(LatencyFile::create).transpose()?;
     let mut config = ConsumerConfig::new(args.servers(), args.login());
+    config.wire = args.wire();
     config.dictionary = match dictionary {
         Some(dictionary) => DictionarySource::Given(dictionary),
         None => DictionarySource::Download,
@@ -280,6 +311,19 @@ mod tests {
         assert_eq!(servers(&["--server", "a:1", "--server", "b:2"]), ["a:1", "b:2"]);
         let both = Client::try_parse_from(["client", "--server", "a:1", "--host", "b"]);
         assert!(both.is_err(), "which one would count?");
+    }
+
+    #[test]
+    fn a_websocket_speaks_json_unless_it_is_told_otherwise() {
+        let wire = |options: &[&str]| args(options).wire();
+        assert_eq!((wire(&[]), servers(&["--ws", "a:1"])), (Wire::Rssl, vec!["a:1".to_owned()]));
+        assert_eq!(wire(&["--ws", "a:1"]), Wire::Json);
+        assert_eq!(wire(&["--ws", "a:1", "--subprotocol", "rssl.json.v2"]), Wire::Json);
+        assert_eq!(wire(&["--ws", "a:1", "--subprotocol", "rssl.rwf"]), Wire::RsslWebSocket);
+        for wrong in [&["--subprotocol", "rssl.rwf"][..], &["--ws", "a:1", "--port", "5"]] {
+            let words = std::iter::once("client").chain(wrong.iter().copied());
+            assert!(Client::try_parse_from(words).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]
