@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .PHONY: help demo test prerequisites prerequisites-test fmt lint doc unit interop bench-wire \
-	bench-wire-quick bench bench-quick bench-report bench-peers fuzz clean
+	bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
 
 # Where results go: beside what is built.
 RESULTS = $(or $(CARGO_TARGET_DIR),target)/bench
@@ -35,14 +35,22 @@ doc:
 unit:
 	$(CARGO) test --workspace --locked
 
-interop: ## The vendor's own clients and providers against it (needs a JDK and Maven)
+interop: ## The vendor's own clients and providers against it, a browser at its page (JDK, Maven, Chromium)
 	interop/ema/run.sh
+	interop/browser/run.sh
+	interop/python/run.sh
 
 bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
 	interop/wire-bench/bench.sh
 
 bench-wire-quick: ## The same with short runs (about 3 minutes)
 	interop/wire-bench/bench.sh --quick
+
+bench-json: ## JSON conversion beside the vendor's Java library (about 9 minutes)
+	interop/json-bench/run.sh
+
+bench-json-quick: ## The same with short runs (about 3 minutes)
+	interop/json-bench/run.sh --quick
 
 bench: prerequisites ## The market data procedures, each figure beside the machine's own
 	$(CARGO) build --release --quiet --locked -p tapeline
@@ -52,13 +60,13 @@ bench: prerequisites ## The market data procedures, each figure beside the machi
 # Status 1 of `quick` says that an aim is missed, as does its table.
 bench-quick: prerequisites ## Every aim in one table, peers included (under 6 minutes when built)
 	mkdir -p $(RESULTS)
-	bench/peers/run.sh --quick --json $(RESULTS)/peers.json
-	$(TAPELINE) bench quick --peers $(RESULTS)/peers.json --out $(RESULTS)/quick.json \
+	bench/peers/run.sh --build
+	$(TAPELINE) bench quick --folder $(RESULTS)/peers --out $(RESULTS)/quick.json \
 		--json $(RESULTS)/quick.jsonl || test $$? -eq 1
 
 bench-report: ## The results so far as one HTML page
-	$(TAPELINE) bench report $(wildcard $(RESULTS)/*.jsonl) $(wildcard $(RESULTS)/quick.json) \
-		--out $(RESULTS)/report.html
+	$(TAPELINE) bench report $(wildcard $(RESULTS)/*.jsonl) \
+		$(wildcard $(RESULTS)/quick.json $(RESULTS)/peers.json) --out $(RESULTS)/report.html
 
 bench-peers: prerequisites ## Beside NATS, ZeroMQ, the vendor's Java provider and bare Aeron
 	bench/peers/run.sh $(PEERS)
@@ -68,4 +76,4 @@ fuzz: ## Every fuzz target for ten minutes, two at a time
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf interop/wire-bench/target interop/ema/target bench/peers/eta/target fuzz/target
+	rm -rf interop/wire-bench/target interop/json-bench/target interop/ema/target interop/python/target bench/peers/eta/target fuzz/target

@@ -3,8 +3,9 @@
 # turns, prints them side by side.
 #
 #   run.sh [--quick] [--json FILE] [OPTION...]
+#   run.sh --build
 #
-# --quick takes some two minutes when all is built. --json writes the rows to FILE (default
+# --build only builds. --quick takes some two minutes when all is built. --json writes the rows to FILE (default
 # target/bench/peers.json), and every run as a line to FILE with the ending .jsonl. Further options
 # are those of `tapeline bench peers`. A system whose tools are missing, or that does not build, is
 # named and left out. Status 0 also when an aim is missed: the table says so.
@@ -17,15 +18,17 @@ folder=$target/bench/peers
 log=$folder/build.log
 
 usage() {
-    sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
 }
 
 rows=$target/bench/peers.json
+only_builds=
 options=()
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) usage ;;
+        --build) only_builds=1 ;;
         --json)
             rows=${2:?--json needs a file}
             shift
@@ -74,6 +77,10 @@ build_zeromq
 build_eta
 (cd "$root" && cargo build --quiet --release --locked -p tapeline)
 
+[ -z "$only_builds" ] || exit 0
+
+# Of an earlier run: whoever reads it after this one failed would take it for new.
+rm -f "$rows" "${rows%.json}.jsonl"
 status=0
 "$target/release/tapeline" bench peers --folder "$folder" --out "$rows" \
     --json "${rows%.json}.jsonl" ${options[@]+"${options[@]}"} || status=$?

@@ -1,72 +1,47 @@
-//! The clients: consumers on one loop.
+//! The clients and what they got.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use tapeline_api::{
-    ConsumerConfig, ConsumerCore, ConsumerEvent, ConsumerHandler, ConsumerInput, ConsumerOutputs,
-    ItemSpec, Login, Requests, Server,
-};
-use tapeline_channel::{
-    ConnectConfig, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
-    random_seed,
-};
+use tapeline_api::{ConsumerEvent, ConsumerHandler, Requests};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataState, Domain, MsgClass, MsgHeader};
 
 use crate::BenchError;
 use crate::clock::now_ns;
+use crate::consumers::{Consumers, Reader};
 use crate::latency_stats::latencies;
+use crate::share::Share;
 use crate::source::{SERVICE, item_name};
+use crate::stamp::Stamp;
 use crate::update;
-
-/// Deadlines of consumers that have all they want are looked at once in so
-/// many turns.
-const TURNS_PER_TIMERS: u32 = 1024;
 
 /// How far clients read updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// The header of the message.
+    /// The header of the message, and the number behind its payload.
     Headers,
     /// Every field, and the times in it.
     Fields,
 }
 
-/// Consumers of one server on one loop.
+/// Consumers with their watchlists.
 pub(crate) struct Clients {
-    reactor: Reactor,
-    clock: MonotonicClock,
-    /// Of each server; mounts take them in turn.
-    addresses: Vec<SocketAddr>,
-    mounts: Vec<Mount>,
-    /// Mounts by the place of their session.
-    by_session: Vec<usize>,
-    reading: Reading,
+    consumers: Consumers,
     tally: Tally,
-    turn: u32,
-}
-
-struct Mount {
-    core: ConsumerCore,
-    link: Link,
-}
-
-#[derive(Default)]
-struct Link {
-    session: Option<SessionId>,
-    wants_session: bool,
 }
 
 /// What came.
 pub(crate) struct Tally {
+    reading: Reading,
     /// First images.
     pub(crate) images: usize,
     /// Images beyond those that the clients asked for.
     recovered: u64,
     wanted: usize,
     pub(crate) updates: u64,
+    /// What each client got, if updates are numbered.
+    shares: Vec<Share>,
     /// Updates that cannot be read, or came out of order.
     pub(crate) bad: u64,
     /// States of items that were not good, and lost connections.
@@ -80,14 +55,52 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    fn new(reading: Reading) -> Self {
+        Self {
+            reading,
+            images: 0,
+            recovered: 0,
+            wanted: 0,
+            updates: 0,
+            shares: Vec::new(),
+            bad: 0,
+            troubles: 0,
+            last_trouble: String::new(),
+            from_schedule: latencies(),
+            from_send: latencies(),
+            dictionary: FieldDictionary::builtin(),
+            last_due_ns: 0,
+        }
+    }
+
     /// Images that came because a server or a hub had lost something.
     pub(crate) fn recovered(&self) -> u64 {
         self.recovered
     }
 
+    /// What each client got so far.
+    pub(crate) fn shares(&self) -> &[Share] {
+        &self.shares
+    }
+
     fn trouble(&mut self, text: impl Into<String>) {
         self.troubles += 1;
         self.last_trouble = text.into();
+    }
+}
+
+impl Reader for Tally {
+    fn takes(&mut self, client: usize, message: &[u8]) -> bool {
+        if self.reading != Reading::Headers || !is_update(message) {
+            return false;
+        }
+        self.updates += 1;
+        let number = Stamp::read_rssl(message).map(|stamp| stamp.number);
+        let is_good = number
+            .zip(self.shares.get_mut(client))
+            .is_some_and(|(number, share)| share.add_next(number));
+        self.bad += u64::from(!is_good);
+        true
     }
 }
 
@@ -119,30 +132,6 @@ impl ConsumerHandler for Tally {
     }
 }
 
-struct Connection<'o, 'r> {
-    outbox: &'o mut Outbox<'r>,
-    link: &'o mut Link,
-}
-
-impl ConsumerOutputs for Connection<'_, '_> {
-    fn connect(&mut self, _: usize) {
-        self.link.wants_session = true;
-    }
-
-    fn send(&mut self, message: &[u8]) -> Sent {
-        match self.link.session {
-            Some(session) => self.outbox.send(session, message),
-            None => Sent::Gone,
-        }
-    }
-
-    fn disconnect(&mut self, reason: &str) {
-        if let Some(session) = self.link.session.take() {
-            self.outbox.close(session, reason);
-        }
-    }
-}
-
 impl Clients {
     /// Clients with these watchlists, spread over the servers.
     pub(crate) fn connect(
@@ -150,29 +139,7 @@ impl Clients {
         watchlists: &[Vec<u32>],
         reading: Reading,
     ) -> Result<Self, BenchError> {
-        let reactor = ReactorConfig { seed: random_seed(), ..ReactorConfig::default() };
-        let mut clients = Self {
-            reactor: Reactor::new(reactor)?,
-            clock: MonotonicClock::start(),
-            addresses: addresses.to_vec(),
-            mounts: Vec::new(),
-            by_session: Vec::new(),
-            reading,
-            tally: Tally {
-                images: 0,
-                recovered: 0,
-                wanted: 0,
-                updates: 0,
-                bad: 0,
-                troubles: 0,
-                last_trouble: String::new(),
-                from_schedule: latencies(),
-                from_send: latencies(),
-                dictionary: FieldDictionary::builtin(),
-                last_due_ns: 0,
-            },
-            turn: 0,
-        };
+        let mut clients = Self { consumers: Consumers::of(addresses)?, tally: Tally::new(reading) };
         for watchlist in watchlists {
             clients.add(watchlist)?;
         }
@@ -181,21 +148,9 @@ impl Clients {
 
     /// One more client.
     pub(crate) fn add(&mut self, watchlist: &[u32]) -> Result<(), BenchError> {
-        let number = self.mounts.len();
-        let address = self.addresses[number % self.addresses.len()];
-        let server = Server::new(address.ip().to_string(), address.port());
-        let mut config = ConsumerConfig::new([server], Login::new(format!("bench-{number}")));
-        config.obey_open_window = false;
-        config.request_timeout = Duration::from_secs(120);
-        let mut mount = Mount { core: ConsumerCore::new(config), link: Link::default() };
-        let mut outbox = self.reactor.outbox();
-        let mut out = Connection { outbox: &mut outbox, link: &mut mount.link };
-        let mut requests = mount.core.requests(self.clock.now(), &mut out);
-        for item in watchlist {
-            requests.open(&ItemSpec::new(SERVICE, &item_name(*item as usize)))?;
-        }
+        self.consumers.add(SERVICE, watchlist.iter().map(|item| item_name(*item as usize)))?;
         self.tally.wanted += watchlist.len();
-        self.mounts.push(mount);
+        self.tally.shares.push(Share::default());
         Ok(())
     }
 
@@ -221,70 +176,7 @@ impl Clients {
 
     /// Reads and writes what there is.
     pub(crate) fn poll(&mut self) -> usize {
-        self.turn = self.turn.wrapping_add(1);
-        if !self.is_ready() || self.turn.is_multiple_of(TURNS_PER_TIMERS) {
-            self.run_timers();
-        }
-        let Self { reactor, mounts, by_session, tally, reading, clock, .. } = self;
-        let now = clock.now();
-        let is_quick = *reading == Reading::Headers;
-        reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
-            let session = match &event {
-                SessionEvent::Message { session, bytes } => {
-                    if is_quick && is_update(bytes) {
-                        tally.updates += 1;
-                        return;
-                    }
-                    *session
-                }
-                SessionEvent::Opened { session, .. } | SessionEvent::Closed { session, .. } => {
-                    *session
-                }
-                _ => return,
-            };
-            let Some(mount) = by_session
-                .get(session.index as usize)
-                .and_then(|mount| mounts.get_mut(*mount))
-                .filter(|mount| mount.link.session == Some(session))
-            else {
-                return;
-            };
-            let text;
-            let input = match event {
-                SessionEvent::Message { bytes, .. } => ConsumerInput::Message(bytes),
-                SessionEvent::Opened { .. } => ConsumerInput::Opened,
-                SessionEvent::Closed { reason, .. } => {
-                    mount.link.session = None;
-                    text = reason.to_string();
-                    ConsumerInput::Closed { reason: &text }
-                }
-                _ => return,
-            };
-            let mut out = Connection { outbox, link: &mut mount.link };
-            mount.core.handle(now, input, &mut out, tally);
-        })
-    }
-
-    fn run_timers(&mut self) {
-        let now = self.clock.now();
-        for (number, mount) in self.mounts.iter_mut().enumerate() {
-            if mount.core.next_deadline().is_some_and(|deadline| deadline <= now) {
-                let mut outbox = self.reactor.outbox();
-                let mut out = Connection { outbox: &mut outbox, link: &mut mount.link };
-                mount.core.handle_timeout(now, &mut out, &mut self.tally);
-            }
-            if std::mem::take(&mut mount.link.wants_session) {
-                let address = self.addresses[number % self.addresses.len()];
-                let (host, port) = (address.ip().to_string(), address.port());
-                let session = self.reactor.connect(&host, port, &ConnectConfig::default());
-                mount.link.session = Some(session);
-                let place = session.index as usize;
-                if self.by_session.len() <= place {
-                    self.by_session.resize(place + 1, usize::MAX);
-                }
-                self.by_session[place] = number;
-            }
-        }
+        self.consumers.poll(!self.is_ready(), &mut self.tally)
     }
 }
 

@@ -1,13 +1,11 @@
-//! The clock that source, client and schedule share.
+//! The clock that source, clients, schedule and servers share.
 
-use std::sync::OnceLock;
-use std::time::Instant;
+use rustix::time::{ClockId, clock_gettime};
 
-static ORIGIN: OnceLock<Instant> = OnceLock::new();
-
-/// Now, in nanoseconds of the host's monotonic clock since it was first asked
-/// for, but never 0.
+/// Now, in nanoseconds of the host's monotonic clock: the same in every
+/// process.
 #[inline]
 pub(crate) fn now_ns() -> u64 {
-    ORIGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 1
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

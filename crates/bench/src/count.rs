@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::clients::Clients;
 use crate::clock::now_ns;
 use crate::plan::Plan;
-use crate::source::Source;
+use crate::publisher::Publisher;
 use crate::subject::Node;
 use crate::{BenchError, Options};
 
@@ -50,13 +50,13 @@ impl Workload {
 /// Errors: the system cannot be started, or the updates do not come.
 pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64, BenchError> {
     let plan = workload.plan(options);
-    let (mut source, address) = Source::start(plan.items, plan.order.clone())?;
+    let (mut publisher, address) = Publisher::listen(&plan)?;
     let mut node = Node::start(address, &options.setup)?;
     let server = node.address().ok_or_else(|| BenchError::Node("it does not listen".to_owned()))?;
     let mut clients = Clients::connect(&[server], &plan.watchlists, plan.reading)?;
     let began = Instant::now();
     while !clients.is_ready() {
-        source.poll();
+        publisher.source.poll();
         node.turn();
         clients.poll();
         if began.elapsed() > options.patience {
@@ -71,10 +71,10 @@ pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64,
     while left > 0 {
         let now = left.min(workload.per_turn());
         for _ in 0..now {
-            let item = source.send(now_ns());
+            let item = publisher.send(now_ns());
             expected += u64::from(watchers[item as usize]);
         }
-        source.flush();
+        publisher.source.flush();
         left -= now;
         let began = Instant::now();
         while clients.tally().updates < expected {

@@ -70,6 +70,17 @@ pub enum BenchError {
     /// Bare Aeron.
     #[error("bare Aeron: {0}")]
     Aeron(String),
+    /// A core that is to be used cannot be.
+    #[error("core {core} is not there: this process may use {cores:?}; name others, or `none`")]
+    NoSuchCore {
+        /// Which.
+        core: usize,
+        /// Those that it may use.
+        cores: Vec<usize>,
+    },
+    /// Somebody wants the program to end.
+    #[error("interrupted: what is not measured yet is left out")]
+    Interrupted,
     /// Hosts cannot be had.
     #[error("hosts of their own need root, network namespaces and nft: {0}")]
     Namespaces(String),

@@ -43,8 +43,11 @@
 //! # Ok::<(), tapeline_bench::BenchError>(())
 //! ```
 
+mod aeron;
+mod child;
 mod clients;
 mod clock;
+mod consumers;
 mod count;
 mod environment;
 mod error;
@@ -56,6 +59,7 @@ mod plan;
 mod procedures;
 mod processor;
 mod published;
+mod publisher;
 mod quick;
 pub mod record;
 pub mod report;
@@ -63,7 +67,10 @@ mod run;
 mod schedule;
 mod search;
 mod setup;
+mod share;
 mod source;
+mod stamp;
+mod stop;
 mod subject;
 mod system;
 mod table;
@@ -78,6 +85,7 @@ pub use quick::{Row, quick, quick_options};
 pub use schedule::{MAX_RATE, Pacing};
 pub use serde_json::Value;
 pub use setup::{Profile, Setup, Topology, Tuning};
+pub use stop::interrupt_when;
 
 use record::{Environment, Measurement, Record};
 
@@ -104,12 +112,16 @@ pub trait Output {
 
 /// Runs procedures, one after the other.
 ///
-/// Errors: the system cannot be started. That it is slow is a result.
+/// Errors: the system cannot be started, or somebody wants the program to end.
+/// That it is slow is a result.
 pub fn run(
     procedures: &[Procedure],
     options: &Options,
     out: &mut dyn Output,
 ) -> Result<(), BenchError> {
+    if let Some(affinity) = &options.setup.affinity {
+        affinity.check()?;
+    }
     let environment = Environment::read();
     out.result(&Record::from(environment.clone()).to_value());
     for procedure in procedures {

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::BenchError;
+
 /// The cores of the two sides, written `A;B`: source and clients are on the
 /// cores of A, hub and server on those of B. Each is a list as `0` or `0,2-3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,22 @@ impl Affinity {
         let ours = vec![all.next()?];
         let theirs: Vec<usize> = all.collect();
         (!theirs.is_empty()).then_some(Self { ours, theirs })
+    }
+
+    /// Whether this process may use all of these cores.
+    ///
+    /// Errors: one of them is not there, or is kept from this process.
+    pub fn check(&self) -> Result<(), BenchError> {
+        // Where the kernel does not tell, it cannot be held against anybody.
+        let Ok(set) = sched_getaffinity(None) else { return Ok(()) };
+        let is_missing = |core: &&usize| **core >= CpuSet::MAX_CPU || !set.is_set(**core);
+        match self.ours.iter().chain(&self.theirs).find(is_missing) {
+            Some(core) => Err(BenchError::NoSuchCore {
+                core: *core,
+                cores: (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
+            }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -62,7 +80,8 @@ fn cores(list: &str) -> Option<Vec<usize>> {
 }
 
 /// Keeps the calling thread, and what it starts from now on, on these cores.
-/// Cores that are not there leave it where it is, and so does none.
+/// Without any it stays where it is. Which are there was looked at before:
+/// [`Affinity::check`].
 pub(crate) fn pin(cores: Option<&[usize]>) {
     let Some(cores) = cores else { return };
     let mut set = CpuSet::new();
@@ -142,6 +161,20 @@ mod tests {
         assert_eq!(affinity.to_string(), "0,2;1,3,4,5");
         for wrong in ["", "0", "0;", ";1", "1-0;2", "a;b", "0;99999999"] {
             assert!(wrong.parse::<Affinity>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_named() {
+        let Some(here) = Affinity::of_machine() else { return };
+        here.check().unwrap();
+        let far = CpuSet::MAX_CPU - 1;
+        for wrong in [
+            Affinity { ours: vec![far], ..here.clone() },
+            Affinity { theirs: vec![here.theirs[0], far], ..here },
+        ] {
+            let error = wrong.check().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("core {far} is not there: ")), "{error}");
         }
     }
 

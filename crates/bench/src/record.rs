@@ -54,6 +54,10 @@ impl From<Environment> for Record {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {
+    /// The program and the machine that it was measured with, as a reader knows
+    /// them from the environment in front of it. Not part of the line.
+    #[serde(skip)]
+    pub origin: String,
     /// What was done: `latency`, `throughput`, `fanout`, `floor` and so on.
     pub procedure: String,
     /// How source, hub, server and clients were spread over threads, processes
@@ -108,10 +112,17 @@ pub struct Measurement {
     pub floor: Option<Distribution>,
     /// Updates that never came.
     pub lost: u64,
-    /// Gaps that the backbone told of.
-    pub gaps: u64,
-    /// Updates that were merged into later ones.
-    pub conflated: u64,
+    /// Gaps that the backbone told of; `None` where it did not tell.
+    pub gaps: Option<u64>,
+    /// Datagrams of the backbone that the network dropped because it was told
+    /// to lose some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_datagrams: Option<u64>,
+    /// Images that came again since something was lost.
+    pub recovered: u64,
+    /// Updates that were merged into later ones; `None` where the server did
+    /// not tell.
+    pub conflated: Option<u64>,
     /// Seconds on a processor in the time that was measured, by part.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu_seconds: BTreeMap<String, f64>,

@@ -46,7 +46,7 @@ use read::Input;
 /// assert!(html.starts_with("<!doctype html>"));
 /// ```
 pub fn html(records: &[Record]) -> String {
-    page::page(&Input { records: records.to_vec(), ..Input::default() })
+    page::page(&Input { records: runs::with_origins(records.to_vec()), ..Input::default() })
 }
 
 /// A report of result files: JSON lines of [`Record`]s, or the list of rows

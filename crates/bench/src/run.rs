@@ -38,9 +38,16 @@ pub(crate) struct Run {
     /// How many clients an update is for, in the mean.
     pub(crate) fan_out: f64,
     pub(crate) bad: u64,
-    pub(crate) merged: u64,
-    pub(crate) gaps: u64,
-    pub(crate) cut: u64,
+    /// `None` where hub and server do not tell.
+    pub(crate) merged: Option<u64>,
+    /// Of the time that was measured; `None` where hub and server do not tell.
+    pub(crate) gaps: Option<u64>,
+    /// Images that came again in the time that was measured.
+    pub(crate) recovered: u64,
+    /// Datagrams of the backbone that were dropped on purpose.
+    pub(crate) dropped: Option<u64>,
+    /// `None` where the server does not tell; the client then tells of it.
+    pub(crate) cut: Option<u64>,
     pub(crate) trouble: Option<String>,
     pub(crate) was_slow: bool,
     pub(crate) drained_after: Duration,
@@ -60,6 +67,7 @@ pub(crate) enum Flaw {
     Lost(u64),
     Merged(u64),
     Gaps(u64),
+    Recovered(u64),
     Cut(u64),
     Bad(u64),
     SourceHeldBack,
@@ -75,7 +83,9 @@ impl Flaw {
         matches!(
             self,
             Self::Trouble(_)
+                | Self::Cut(_)
                 | Self::Gaps(_)
+                | Self::Recovered(_)
                 | Self::SourceHeldBack
                 | Self::SourceLate { .. }
                 | Self::Behind { .. }
@@ -91,7 +101,8 @@ impl fmt::Display for Flaw {
             Self::Lost(count) => write!(f, "{count} updates were lost"),
             Self::Merged(count) => write!(f, "{count} updates were conflated"),
             Self::Gaps(count) => write!(f, "{count} gaps in the backbone"),
-            Self::Cut(count) => write!(f, "{count} mounts were cut off"),
+            Self::Recovered(count) => write!(f, "{count} images came again: something was lost"),
+            Self::Cut(count) => write!(f, "{count} mounts were cut off: they read too slowly"),
             Self::Bad(count) => write!(f, "{count} updates came out of order or broken"),
             Self::SourceHeldBack => {
                 f.write_str("the hub reads too slowly: the source's queue grew")
@@ -111,14 +122,20 @@ impl Run {
     /// Why the run does not count; `None` if it does.
     pub(crate) fn flaw(&self) -> Option<Flaw> {
         let kept = self.sent as f64 / self.scheduled.max(1) as f64;
+        let told = |count: Option<u64>| count.unwrap_or(0);
+        let (merged, cut, gaps) = (told(self.merged), told(self.cut), told(self.gaps));
+        if cut > 0 {
+            // Which is why its client was in trouble.
+            return Some(Flaw::Cut(cut));
+        }
         if let Some(text) = &self.trouble {
             return Some(Flaw::Trouble(text.clone()));
         }
         let flaws = [
-            (self.merged > 0, Flaw::Merged(self.merged)),
+            (merged > 0, Flaw::Merged(merged)),
             (self.lost() > 0, Flaw::Lost(self.lost())),
-            (self.cut > 0, Flaw::Cut(self.cut)),
-            (self.gaps > 0, Flaw::Gaps(self.gaps)),
+            (gaps > 0, Flaw::Gaps(gaps)),
+            (self.recovered > 0, Flaw::Recovered(self.recovered)),
             (self.bad > 0 || self.received > self.expected, Flaw::Bad(self.bad)),
             (self.was_slow, Flaw::SourceHeldBack),
             (kept < KEPT_SCHEDULE, Flaw::SourceLate { percent: kept * 100.0 }),
@@ -140,9 +157,11 @@ impl Run {
         self.expected.saturating_sub(self.received)
     }
 
-    /// Updates that reached clients in a second.
+    /// Updates that reached clients in a second. What the warm-up left in queues
+    /// is not of the rate, so it is never more than the set one.
     pub(crate) fn out_per_s(&self) -> f64 {
-        self.received_measured as f64 / self.time.as_secs_f64().max(1e-9)
+        let came = self.received_measured as f64 / self.time.as_secs_f64().max(1e-9);
+        came.min(self.rate as f64 * self.fan_out)
     }
 
     /// The rate at the source that this is.
@@ -153,7 +172,11 @@ impl Run {
     /// Whether the system can be used for another run: all connections are
     /// there and each item is good.
     pub(crate) fn is_clean(&self) -> bool {
-        self.trouble.is_none() && self.cut == 0 && self.bad == 0 && self.gaps == 0
+        self.trouble.is_none()
+            && self.cut.unwrap_or(0) == 0
+            && self.bad == 0
+            && self.gaps.unwrap_or(0) == 0
+            && self.recovered == 0
     }
 
     /// Updates to clients for each second that hub and server were on a
@@ -189,9 +212,11 @@ mod tests {
             received_measured: 2000,
             fan_out: 2.0,
             bad: 0,
-            merged: 0,
-            gaps: 0,
-            cut: 0,
+            merged: Some(0),
+            gaps: Some(0),
+            recovered: 0,
+            dropped: None,
+            cut: None,
             trouble: None,
             was_slow: false,
             drained_after: Duration::ZERO,
@@ -215,7 +240,9 @@ mod tests {
         assert_eq!(late.flaw(), Some(Flaw::SourceLate { percent: 98.0 }));
         let behind = Run { drained_after: Duration::from_millis(101), ..good() };
         assert_eq!(behind.flaw(), Some(Flaw::Behind { ms: 101 }));
-        assert_eq!(Run { merged: 2, ..good() }.flaw(), Some(Flaw::Merged(2)));
+        let cut = Run { cut: Some(1), trouble: Some(String::new()), received: 0, ..good() };
+        assert_eq!(cut.flaw(), Some(Flaw::Cut(1)));
+        assert_eq!(Run { merged: Some(2), ..good() }.flaw(), Some(Flaw::Merged(2)));
         assert_eq!(Run { was_slow: true, ..good() }.flaw(), Some(Flaw::SourceHeldBack));
         let slow = Run { received_measured: 1979, ..good() };
         assert_eq!(slow.flaw(), Some(Flaw::NotReached { per_s: 989.5 }));
@@ -227,14 +254,16 @@ mod tests {
         let run = good();
         assert!((run.out_per_s() - 2000.0).abs() < 1e-6);
         assert!((run.achieved_per_s() - 1000.0).abs() < 1e-6);
+        let caught_up = Run { received_measured: 2300, ..good() };
+        assert!((caught_up.achieved_per_s() - 1000.0).abs() < 1e-6);
         let per_cpu_second = run.per_cpu_second().unwrap();
         assert!((per_cpu_second - 5000.0).abs() < 1e-6, "{per_cpu_second}");
     }
 
     #[test]
     fn a_system_that_only_was_too_slow_can_go_on() {
-        assert!(Run { merged: 5, received: 10, ..good() }.is_clean());
-        assert!(!Run { cut: 1, ..good() }.is_clean());
+        assert!(Run { merged: Some(5), received: 10, ..good() }.is_clean());
+        assert!(!Run { cut: Some(1), ..good() }.is_clean());
         assert!(!Run { trouble: Some(String::new()), ..good() }.is_clean());
     }
 }

@@ -8,12 +8,12 @@ use tapeline_api::{
     Responses, ServiceSpec, StreamHandle,
 };
 
-use crate::clock::now_ns;
-use crate::update::{self, Update};
+use crate::update;
 
+/// The service of the items.
 pub(crate) const SERVICE: &str = "BENCH";
 
-/// The name of an item.
+/// The name of an item: all have one length.
 pub(crate) fn item_name(item: usize) -> String {
     format!("I{item:06}")
 }
@@ -26,10 +26,6 @@ fn item_of(name: &str) -> Option<usize> {
 pub(crate) struct Source {
     provider: Provider,
     book: Book,
-    update: Update,
-    /// The items of updates, one after the other, again and again.
-    order: Vec<u32>,
-    next: usize,
 }
 
 #[derive(Debug, Default)]
@@ -50,17 +46,11 @@ impl ProviderHandler for Book {
                 let item = name.and_then(item_of).filter(|item| *item < self.streams.len());
                 let Some(item) = item else { return };
                 self.open += usize::from(self.streams[item].replace(stream).is_none());
-                let image = update::fields();
-                if let Err(error) = responses.refresh(stream, &RefreshHead::default(), &image) {
-                    self.trouble = Some(error);
-                }
+                self.image(stream, responses);
             }
             // Who comes later, where nothing is cached.
             ProviderEvent::Reissue { stream, wants_image: true, .. } => {
-                let image = update::fields();
-                if let Err(error) = responses.refresh(stream, &RefreshHead::default(), &image) {
-                    self.trouble = Some(error);
-                }
+                self.image(stream, responses);
             }
             ProviderEvent::Drained { .. } => self.is_slow = false,
             _ => {}
@@ -68,19 +58,39 @@ impl ProviderHandler for Book {
     }
 }
 
+impl Book {
+    fn image(&mut self, stream: StreamHandle, responses: &mut Responses<'_>) {
+        let sent = responses.refresh(stream, &RefreshHead::default(), &update::fields());
+        self.trouble = sent.err().or(self.trouble.take());
+    }
+}
+
 impl Source {
     /// A source of so many items, which listens.
-    pub(crate) fn start(items: usize, order: Vec<u32>) -> Result<(Self, SocketAddr), ApiError> {
+    pub(crate) fn listen(items: usize) -> Result<(Self, SocketAddr), ApiError> {
         let config = ProviderConfig::new([ServiceSpec::new(1, SERVICE).entry()]);
         let mut provider = Provider::new(config)?;
         let address = provider.listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let book = Book { streams: vec![None; items], ..Book::default() };
-        Ok((Self { provider, book, update: Update::new(), order, next: 0 }, address))
+        Ok((Self { provider, book }, address))
     }
 
     /// Reads and writes what there is.
     pub(crate) fn poll(&mut self) -> usize {
         self.provider.poll(Some(Duration::ZERO), &mut self.book)
+    }
+
+    /// Sends an update of an item, if anybody has asked for it. It leaves with
+    /// the next [`flush`](Self::flush).
+    #[inline]
+    pub(crate) fn send(&mut self, item: usize, update: &[u8]) {
+        let Self { provider, book } = self;
+        let Some(stream) = book.streams[item] else { return };
+        match provider.with(|responses| responses.send(stream, update)) {
+            Ok(Flow::Free) => {}
+            Ok(Flow::Slow) => book.is_slow = true,
+            Err(error) => book.trouble = Some(error),
+        }
     }
 
     pub(crate) fn flush(&mut self) {
@@ -98,29 +108,20 @@ impl Source {
     }
 
     /// What went wrong.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.book.trouble.as_ref().map(ToString::to_string)
+    pub(crate) fn trouble(&self) -> Option<&ApiError> {
+        self.book.trouble.as_ref()
     }
+}
 
-    /// Bytes of an update.
-    pub(crate) fn update_bytes(&self) -> usize {
-        self.update.len()
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Sends an update of the next item. It leaves with the next
-    /// [`flush`](Self::flush). Returns the item.
-    #[inline]
-    pub(crate) fn send(&mut self, due_ns: u64) -> u32 {
-        let item = self.order[self.next];
-        self.next = if self.next + 1 == self.order.len() { 0 } else { self.next + 1 };
-        let Self { provider, book, update, .. } = self;
-        let Some(stream) = book.streams[item as usize] else { return item };
-        let bytes = update.stamped(due_ns, now_ns());
-        match provider.with(|responses| responses.send(stream, bytes)) {
-            Ok(Flow::Free) => {}
-            Ok(Flow::Slow) => book.is_slow = true,
-            Err(error) => book.trouble = Some(error),
-        }
-        item
+    #[test]
+    fn items_are_found_by_their_names() {
+        assert_eq!(item_of(&item_name(42)), Some(42));
+        assert_eq!(item_of(&item_name(1_234_567)), Some(1_234_567));
+        assert_eq!(item_of("X000042"), None);
+        assert_eq!(item_of("I00004x"), None);
     }
 }

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::BenchError;
-use crate::clients::Clients;
+use crate::clients::{Clients, Reading};
 use crate::clock::now_ns;
 use crate::plan::Plan;
 use crate::processor::{self, Pinned};
+use crate::publisher::Publisher;
 use crate::run::{OURS, Run};
 use crate::schedule::{Pacing, Schedule};
 use crate::setup::Setup;
-use crate::source::Source;
+use crate::share::{Share, wrong_shares};
+use crate::stop;
 use crate::subject::{Counts, Place, Subject};
 use crate::warm_up::WarmUp;
 
@@ -26,6 +28,12 @@ const DRAIN: Duration = Duration::from_secs(3);
 
 /// When nothing came for so long, nothing will.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// A system at which nothing moves for so long has all it wants.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// Moves of a system that is never quiet are waited for no longer than this.
+const MOST_QUIET: Duration = Duration::from_secs(2);
 
 /// What came is looked at so often for the warm-up and the series.
 const SLICE_NS: u64 = 100_000_000;
@@ -49,8 +57,9 @@ pub(crate) struct Load {
 pub(crate) struct System {
     // Clients and source first, so that nothing is recovered at the end.
     clients: Clients,
-    source: Source,
+    publisher: Publisher,
     subject: Subject,
+    plan: Plan,
     watchers: Vec<u32>,
     fan_out: f64,
     /// From the first connection to the last image.
@@ -65,22 +74,53 @@ impl System {
         setup: &Setup,
         patience: Duration,
     ) -> Result<Self, BenchError> {
+        if let Some(affinity) = &setup.affinity {
+            affinity.check()?;
+        }
         let pinned = Pinned::to(setup.our_cores());
         let place = Place::prepare(setup)?;
-        let (mut source, address) = Source::start(plan.items, plan.order.clone())?;
+        let (mut publisher, address) = Publisher::listen(plan)?;
         let subject = place.start(setup, address)?;
         let mut clients = Clients::connect(subject.addresses(), &plan.watchlists, plan.reading)?;
         let watchers = plan.watchers();
-        let ready_after = await_images(&mut clients, &mut source, &watchers, patience)?;
-        Ok(Self {
+        let ready_after = await_images(&mut clients, &mut publisher, &watchers, patience)?;
+        let mut system = Self {
             clients,
-            source,
+            publisher,
             subject,
+            plan: plan.clone(),
             watchers,
             fan_out: plan.fan_out(),
             ready_after,
             _pinned: pinned,
-        })
+        };
+        system.settle();
+        Ok(system)
+    }
+
+    /// Waits until nothing moves any more: what was lost in the rush of the
+    /// opening has been asked for again by then, and come.
+    fn settle(&mut self) {
+        let began = Instant::now();
+        let (mut last, mut quiet_since) = (self.moves(), began);
+        while quiet_since.elapsed() < QUIET && began.elapsed() < MOST_QUIET {
+            self.poll();
+            let now = self.moves();
+            if now != last {
+                (last, quiet_since) = (now, Instant::now());
+            }
+        }
+    }
+
+    /// What changes as long as images are on their way.
+    fn moves(&self) -> (Counts, u64, u64) {
+        let tally = self.clients.tally();
+        (self.subject.counts(), tally.recovered(), tally.troubles)
+    }
+
+    fn poll(&mut self) {
+        self.publisher.source.poll();
+        self.clients.poll();
     }
 
     /// Connects one more client and waits for its images.
@@ -93,15 +133,15 @@ impl System {
         for item in watchlist {
             self.watchers[*item as usize] += 1;
         }
-        await_images(&mut self.clients, &mut self.source, &self.watchers, patience)
+        self.plan.watchlists.push(watchlist.to_vec());
+        await_images(&mut self.clients, &mut self.publisher, &self.watchers, patience)
     }
 
     /// Reads and writes what there is for a while.
     pub(crate) fn idle_for(&mut self, time: Duration) {
         let began = Instant::now();
         while began.elapsed() < time {
-            self.source.poll();
-            self.clients.poll();
+            self.poll();
         }
     }
 
@@ -113,39 +153,43 @@ impl System {
     /// Bytes of an update on the wire to a client: in a packed frame, with its
     /// length.
     pub(crate) fn update_wire_bytes(&self) -> usize {
-        self.source.update_bytes() + 2
+        self.publisher.update_bytes() + 2
     }
 
     /// Sends updates until the rate was reached for the time of the warm-up,
     /// and then for the time that is measured.
-    pub(crate) fn run(&mut self, load: &Load) -> Run {
+    ///
+    /// Errors: somebody wants the program to end.
+    pub(crate) fn run(&mut self, load: &Load) -> Result<Run, BenchError> {
         let before = Before::of(self);
         self.clients.clear_latencies();
         let start_ns = now_ns() + 1_000_000;
         let mut schedule = Schedule::new(start_ns, load.rate, load.pacing);
-        let mut watch = Watch::new(load, self.fan_out, start_ns, before.received);
-        let (mut sent, mut expected, mut was_slow, mut turn) = (0_u64, 0_u64, false, 0_u32);
+        let mut watch = Watch::new(load, self, start_ns);
+        let (mut expected, mut was_slow, mut turn) = (0_u64, false, 0_u32);
         loop {
             let now = now_ns();
-            if now >= watch.next_ns && watch.look(now, self) {
-                break;
+            if now >= watch.next_ns {
+                stop::check()?;
+                if watch.look(now, self) {
+                    break;
+                }
             }
             let mut count = 0;
             while count < UPDATES_PER_TURN
                 && let Some(due_ns) = schedule.take(now)
             {
-                let item = self.source.send(due_ns);
+                let item = self.publisher.send(due_ns);
                 expected += u64::from(self.watchers[item as usize]);
                 count += 1;
             }
             if count > 0 {
-                self.source.flush();
-                sent += count as u64;
+                self.publisher.source.flush();
             }
             turn = turn.wrapping_add(1);
             if turn.is_multiple_of(TURNS_PER_SOURCE_POLL) {
-                self.source.poll();
-                was_slow |= self.source.is_slow();
+                self.publisher.source.poll();
+                was_slow |= self.publisher.source.is_slow();
                 if self.clients.tally().troubles > before.troubles {
                     watch.look(now_ns(), self);
                     break;
@@ -155,27 +199,43 @@ impl System {
         }
         let scheduled = schedule.due_by(watch.last_ns);
         let drained_after = self.drain(before.received + expected);
+        let outcome = Outcome { scheduled, expected, was_slow, drained_after };
+        Ok(self.sum_up(load, &before, watch, &outcome))
+    }
+
+    fn sum_up(&self, load: &Load, before: &Before, watch: Watch, outcome: &Outcome) -> Run {
         let tally = self.clients.tally();
         let counts = self.subject.counts();
+        let sent = self.publisher.published() - before.published;
+        let received = tally.updates - before.received;
+        // Where something is missing, that is what is wrong with the shares.
+        let wrong_shares = match received == outcome.expected && !before.shares.is_empty() {
+            true => {
+                wrong_shares(&self.plan, (before.published, sent), &before.shares, tally.shares())
+            }
+            false => 0,
+        };
         Run {
             rate: load.rate,
-            time: Duration::from_nanos(watch.last_ns - watch.measured_from_ns),
-            warm_up: Duration::from_nanos(watch.measured_from_ns - start_ns),
-            scheduled,
+            time: nanos(watch.measured_from_ns, watch.last_ns),
+            warm_up: nanos(watch.start_ns, watch.measured_from_ns),
+            scheduled: outcome.scheduled,
             sent,
-            expected,
-            received: tally.updates - before.received,
+            expected: outcome.expected,
+            received,
             received_measured: watch.last_received - watch.measured_received,
             fan_out: self.fan_out,
-            bad: tally.bad - before.bad,
-            merged: counts.merged - before.counts.merged,
-            gaps: counts.gaps - before.counts.gaps + tally.recovered() - before.recovered,
-            cut: counts.cut - before.counts.cut,
+            bad: tally.bad - before.bad + wrong_shares as u64,
+            merged: since(counts.merged, before.counts.merged),
+            gaps: since(counts.gaps, watch.measured_gaps),
+            recovered: tally.recovered() - watch.measured_recovered,
+            dropped: since(self.subject.dropped(), before.dropped),
+            cut: since(counts.cut, before.counts.cut),
             trouble: (tally.troubles > before.troubles)
                 .then(|| tally.last_trouble.clone())
-                .or(self.source.trouble()),
-            was_slow,
-            drained_after,
+                .or(self.publisher.source.trouble().map(ToString::to_string)),
+            was_slow: outcome.was_slow,
+            drained_after: outcome.drained_after,
             cpu_seconds: watch.cpu_seconds,
             from_schedule: tally.from_schedule.clone(),
             from_send: tally.from_send.clone(),
@@ -202,23 +262,32 @@ impl System {
             if received >= expected || now - last_at > SILENCE || now - began > DRAIN {
                 return last_at - began;
             }
-            self.source.poll();
-            self.clients.poll();
+            self.poll();
         }
     }
 }
 
+/// How far a count has come, if it is told.
+fn since(now: Option<u64>, before: Option<u64>) -> Option<u64> {
+    Some(now?.saturating_sub(before?))
+}
+
+fn nanos(from_ns: u64, to_ns: u64) -> Duration {
+    Duration::from_nanos(to_ns.saturating_sub(from_ns))
+}
+
 fn await_images(
     clients: &mut Clients,
-    source: &mut Source,
+    publisher: &mut Publisher,
     watchers: &[u32],
     patience: Duration,
 ) -> Result<Duration, BenchError> {
     let began = Instant::now();
     let watched = watchers.iter().filter(|count| **count > 0).count();
     // An image may come twice, so the number of images alone does not say it.
-    while !(clients.is_ready() && source.open_items() >= watched) {
-        source.poll();
+    while !(clients.is_ready() && publisher.source.open_items() >= watched) {
+        stop::check()?;
+        publisher.source.poll();
         clients.poll();
         if began.elapsed() > patience {
             let (images, items) = (clients.tally().images, clients.wanted());
@@ -231,23 +300,36 @@ fn await_images(
 /// What there was before a run.
 struct Before {
     counts: Counts,
+    dropped: Option<u64>,
+    published: u64,
     received: u64,
+    shares: Vec<Share>,
     bad: u64,
     troubles: u64,
-    recovered: u64,
 }
 
 impl Before {
     fn of(system: &System) -> Self {
         let tally = system.clients.tally();
+        let is_numbered = system.plan.reading == Reading::Headers;
         Self {
             counts: system.subject.counts(),
+            dropped: system.subject.dropped(),
+            published: system.publisher.published(),
             received: tally.updates,
+            shares: if is_numbered { tally.shares().to_vec() } else { Vec::new() },
             bad: tally.bad,
             troubles: tally.troubles,
-            recovered: tally.recovered(),
         }
     }
+}
+
+/// What became of the sending.
+struct Outcome {
+    scheduled: u64,
+    expected: u64,
+    was_slow: bool,
+    drained_after: Duration,
 }
 
 /// Looks at a run ten times a second: when it is warm, and when it is over.
@@ -260,6 +342,10 @@ struct Watch {
     is_measuring: bool,
     measured_from_ns: u64,
     measured_received: u64,
+    /// Gaps and images again of the warm-up are none of what is measured: the
+    /// start may have left them behind. Updates that they cost count as lost.
+    measured_gaps: Option<u64>,
+    measured_recovered: u64,
     cpu_seconds: BTreeMap<String, f64>,
     series: Vec<u64>,
     next_ns: u64,
@@ -268,9 +354,11 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(load: &Load, fan_out: f64, start_ns: u64, received: u64) -> Self {
-        let per_s = load.rate as f64 * fan_out;
+    fn new(load: &Load, system: &System, start_ns: u64) -> Self {
+        let per_s = load.rate as f64 * system.fan_out;
         let window_ns = load.warm_up.as_nanos() as u64;
+        let tally = system.clients.tally();
+        let received = tally.updates;
         Self {
             warm_up: WarmUp::new(per_s, load.warm_up),
             give_up_ns: start_ns + window_ns * u64::from(MOST_WINDOWS),
@@ -280,6 +368,8 @@ impl Watch {
             is_measuring: false,
             measured_from_ns: start_ns,
             measured_received: received,
+            measured_gaps: system.subject.counts().gaps,
+            measured_recovered: tally.recovered(),
             cpu_seconds: BTreeMap::new(),
             series: Vec::new(),
             next_ns: start_ns,
@@ -293,10 +383,12 @@ impl Watch {
         let received = system.clients.tally().updates;
         self.count(now_ns, received);
         if !self.is_measuring {
-            let since_start = Duration::from_nanos(now_ns - self.start_ns);
+            let since_start = nanos(self.start_ns, now_ns);
             if self.warm_up.is_over(since_start, received) || now_ns >= self.give_up_ns {
                 self.is_measuring = true;
                 (self.measured_from_ns, self.measured_received) = (now_ns, received);
+                self.measured_gaps = system.subject.counts().gaps;
+                self.measured_recovered = system.clients.tally().recovered();
                 self.cpu_seconds = system.cpu_seconds();
                 system.clients.clear_latencies();
             }

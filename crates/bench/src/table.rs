@@ -65,6 +65,11 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
+/// A figure as `text` has it, or a dash if there is none.
+pub(crate) fn or_dash(figure: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    figure.map_or("-".to_owned(), text)
+}
+
 /// Nanoseconds as microseconds, to four digits.
 pub(crate) fn micros(nanos: f64) -> String {
     match nanos / 1000.0 {

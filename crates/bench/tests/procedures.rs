@@ -53,16 +53,35 @@ fn brief() -> Options {
     }
 }
 
+/// Runs procedures until no connection was given up. On a machine that stands
+/// still for longer than a connection may be silent, both ends give it up, which
+/// says nothing about the procedures.
+fn run_undisturbed(procedures: &[Procedure], options: &Options) -> Recorded {
+    for _ in 0..5 {
+        let mut out = Recorded::default();
+        run(procedures, options, &mut out).unwrap();
+        let is_given_up = |result: &Measurement| {
+            result
+                .why_invalid
+                .as_ref()
+                .is_some_and(|why| why.contains("channel down") || why.contains("cut off"))
+        };
+        if !out.results.iter().any(is_given_up) {
+            return out;
+        }
+    }
+    panic!("connections are given up again and again");
+}
+
 #[test]
 fn latency_is_told_beside_the_floor_and_nothing_is_lost() {
     let folder = std::env::temp_dir().join(format!("tapeline-hdr-{}", std::process::id()));
     let options = Options { hdr_folder: Some(folder.clone()), ..brief() };
-    let mut out = Recorded::default();
-    run(&[Procedure::Floor, Procedure::Latency], &options, &mut out).unwrap();
+    let out = run_undisturbed(&[Procedure::Floor, Procedure::Latency], &options);
     let runs = out.of("latency");
     assert_eq!((runs.len(), out.environments), (1, 2));
     let run = runs[0];
-    assert_eq!((run.lost, run.conflated, run.gaps), (0, 0, 0), "{run:?}");
+    assert_eq!((run.lost, run.conflated, run.gaps), (0, Some(0), Some(0)), "{run:?}");
     let (from_schedule, from_send) = (run.from_schedule.unwrap(), run.from_send.unwrap());
     assert!(from_schedule.count > 50 && from_schedule.count == from_send.count, "{run:?}");
     assert!(from_schedule.mean_ns >= from_send.mean_ns, "{run:?}");
@@ -81,8 +100,7 @@ fn latency_is_told_beside_the_floor_and_nothing_is_lost() {
 #[test]
 fn bursts_and_ticks_lose_nothing() {
     for pacing in [Pacing::Bursts, Pacing::Ticks(100)] {
-        let mut out = Recorded::default();
-        run(&[Procedure::Latency], &Options { pacing, ..brief() }, &mut out).unwrap();
+        let out = run_undisturbed(&[Procedure::Latency], &Options { pacing, ..brief() });
         let runs = out.of("latency");
         assert_eq!((runs[0].lost, &runs[0].pacing[..]), (0, &pacing.to_string()[..]));
         assert!(runs[0].from_schedule.unwrap().count > 50, "{runs:?}");
@@ -90,17 +108,18 @@ fn bursts_and_ticks_lose_nothing() {
 }
 
 #[test]
-fn searches_end_and_say_what_stopped_them() {
+fn searches_end_with_a_rate_that_held_and_say_what_stopped_them() {
     let mut out = Recorded::default();
     run(&[Procedure::Throughput, Procedure::Fanout], &brief(), &mut out).unwrap();
     let (throughput, fanout) = (out.of("throughput")[0], out.of("fanout")[0]);
     assert_eq!(throughput.lost, 0, "{throughput:?}");
     assert!(throughput.stopped_by.is_some() && fanout.stopped_by.is_some(), "{fanout:?}");
-    if fanout.valid {
-        assert_eq!(fanout.fan_out, Some(2.5));
-        let (inside, outside) = (fanout.achieved_per_s.unwrap(), fanout.updates_out_per_s.unwrap());
-        assert!((outside / inside - 2.5).abs() < 0.01, "{fanout:?}");
-    }
+    // A rate that did not hold was lowered until one did.
+    assert!(throughput.valid && fanout.valid, "{throughput:?} {fanout:?}");
+    assert!(throughput.achieved_per_s.unwrap() > 0.0, "{throughput:?}");
+    assert_eq!(fanout.fan_out, Some(2.5));
+    let (inside, outside) = (fanout.achieved_per_s.unwrap(), fanout.updates_out_per_s.unwrap());
+    assert!(inside > 0.0 && (outside / inside - 2.5).abs() < 0.01, "{fanout:?}");
     assert!(fanout.floor_out_per_s.unwrap() > 0.0, "{fanout:?}");
 }
 

@@ -1,25 +1,24 @@
 //! Bare Aeron over shared memory, set up as the backbone sets it up: a driver
 //! that its owner works, and a client for each thread.
 
-use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use rusteron_media_driver::bindings::aeron_threading_mode_enum;
 use rusteron_media_driver::{
-    Aeron, AeronCError, AeronContext, AeronDriver, AeronDriverContext, AeronExclusivePublication,
-    AeronFragmentClosureAssembler, AeronHeader, AeronOfferError, AeronSubscription, Handlers,
+    Aeron, AeronCError, AeronDriver, AeronExclusivePublication, AeronFragmentClosureAssembler,
+    AeronHeader, AeronOfferError, AeronSubscription, Handlers,
 };
 
 use super::MESSAGE_BYTES;
-use crate::BenchError;
+use crate::aeron;
 use crate::clock::now_ns;
 use crate::latency_stats::latencies;
-use crate::processor;
+use crate::{BenchError, processor, stop};
 
+const TERM_BYTES: usize = 1 << 20;
 const PING_STREAM: i32 = 1001;
 const PONG_STREAM: i32 = 1002;
 
@@ -33,22 +32,6 @@ static DRIVERS: AtomicU32 = AtomicU32::new(0);
 
 fn failed(error: &AeronCError) -> BenchError {
     BenchError::Aeron(error.get_last_err_message().trim().to_owned())
-}
-
-fn text(text: &str) -> CString {
-    CString::new(text).unwrap_or_default()
-}
-
-fn driver(directory: &str) -> Result<AeronDriver, AeronCError> {
-    let context = AeronDriverContext::new()?;
-    context.set_dir(&text(directory))?;
-    context.set_dir_delete_on_start(true)?;
-    context.set_dir_delete_on_shutdown(true)?;
-    context.set_threading_mode(aeron_threading_mode_enum::AERON_THREADING_MODE_INVOKER)?;
-    context.set_ipc_term_buffer_length(1 << 20)?;
-    let driver = AeronDriver::new(&context)?;
-    driver.start(true)?;
-    Ok(driver)
 }
 
 /// One side: it sends on one stream and hears the other.
@@ -68,12 +51,8 @@ impl Side {
         (out, back): (i32, i32),
         mut work: impl FnMut(),
     ) -> Result<Self, AeronCError> {
-        let context = AeronContext::new()?;
-        context.set_dir(&text(directory))?;
-        context.set_use_conductor_agent_invoker(true)?;
-        let client = Aeron::new(&context)?;
-        client.start()?;
-        let channel = text("aeron:ipc");
+        let client = aeron::client(directory)?;
+        let channel = aeron::channel();
         let adding = client.async_add_exclusive_publication(&channel, out)?;
         let publication = loop {
             work();
@@ -136,7 +115,7 @@ pub(super) fn ping_pong(
 ) -> Result<Histogram<u64>, BenchError> {
     let serial = DRIVERS.fetch_add(1, Ordering::Relaxed);
     let directory = format!("/dev/shm/tapeline-bench-floor-{}-{serial}", std::process::id());
-    let driver = driver(&directory).map_err(|error| failed(&error))?;
+    let driver = aeron::driver(&directory, TERM_BYTES).map_err(|error| failed(&error))?;
     let is_over = Arc::new(AtomicBool::new(false));
     let (over, place) = (Arc::clone(&is_over), directory.clone());
     let cores = echo_cores.map(<[usize]>::to_vec);
@@ -178,7 +157,7 @@ fn ping(
     }
     let mut latencies = latencies();
     let (mut began, mut is_warm, mut sent) = (Instant::now(), false, now_ns());
-    while began.elapsed() < time {
+    while (began.elapsed() < time || latencies.is_empty()) && !stop::is_asked() {
         let mut came = 0;
         while came < MESSAGE_BYTES && began.elapsed() < time + MEETING {
             side.receive(|message| came += message.len())?;

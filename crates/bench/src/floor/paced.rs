@@ -17,8 +17,8 @@ use super::tcp::pair;
 use crate::Pacing;
 use crate::clock::now_ns;
 use crate::latency_stats::latencies;
-use crate::processor;
 use crate::schedule::Schedule;
+use crate::{processor, stop};
 
 /// Before the schedule begins, in nanoseconds.
 const LEAD_NS: u64 = 1_000_000;
@@ -72,6 +72,9 @@ pub(super) fn ping_pong(
             }
         })?;
         if now >= end_ns && received == schedule.due_by(end_ns - 1) {
+            break;
+        }
+        if stop::is_asked() {
             break;
         }
         if now >= end_ns + DRAIN_NS {

@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use super::MESSAGE_BYTES;
 use crate::clock::now_ns;
 use crate::latency_stats::latencies;
-use crate::processor;
+use crate::{processor, stop};
 
 /// Bytes of a write of the fan-out.
 const WRITE_BYTES: usize = 64 << 10;
@@ -52,7 +52,7 @@ pub(super) fn ping_pong(
     let mut latencies = latencies();
     let mut message = [7; MESSAGE_BYTES];
     let (mut began, mut is_warm) = (Instant::now(), false);
-    while began.elapsed() < time {
+    while (began.elapsed() < time || latencies.is_empty()) && !stop::is_asked() {
         let sent = now_ns();
         client.write_all(&message)?;
         read_whole(&mut client, &mut message)?;
@@ -113,9 +113,11 @@ pub(super) fn fan_out(
     });
     let mut room = vec![0; READ_BYTES];
     let (mut bytes, mut began, mut is_warm) = (0_u64, Instant::now(), false);
-    while began.elapsed() < time {
+    // A writer that has not been on a core yet is no figure.
+    while (began.elapsed() < time || bytes == 0) && !stop::is_asked() {
         for reader in &mut readers {
             match reader.read(&mut room) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => bytes += black_box(&room[..count]).len() as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),

@@ -9,27 +9,25 @@
 //!  └───────────┘
 //! ```
 
-use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use rusteron_media_driver::bindings::aeron_threading_mode_enum;
 use rusteron_media_driver::{
-    Aeron, AeronCError, AeronContext, AeronDriver, AeronDriverContext, AeronExclusivePublication,
-    AeronFragmentClosureAssembler, AeronHeader, AeronOfferError, AeronSubscription, Handlers,
+    Aeron, AeronCError, AeronDriver, AeronExclusivePublication, AeronFragmentClosureAssembler,
+    AeronHeader, AeronOfferError, AeronSubscription, Handlers,
 };
 
 use super::error::PeerError;
 use super::process::PATIENCE;
-use super::stamp::{Stamp, UPDATE_BYTES, now_ns};
 use super::tally::Tally;
 use super::way::{Order, Way};
 use super::workload::Workload;
-use crate::processor;
+use crate::clock::now_ns;
+use crate::stamp::{Stamp, UPDATE_BYTES};
+use crate::{aeron, processor};
 
-const CHANNEL: &str = "aeron:ipc";
 const STREAM: i32 = 1001;
 const TERM_BYTES: usize = 4 << 20;
 /// Updates that are taken from a subscription at once.
@@ -43,10 +41,6 @@ impl From<AeronCError> for PeerError {
     fn from(error: AeronCError) -> Self {
         Self::Aeron(error.get_last_err_message().trim().to_owned())
     }
-}
-
-fn c_string(text: &str) -> CString {
-    CString::new(text).unwrap_or_default()
 }
 
 /// Subscriptions here, and a publisher on a thread of its own.
@@ -64,10 +58,10 @@ impl Bare {
         let serial = DRIVERS.fetch_add(1, Ordering::Relaxed);
         let directory = format!("/dev/shm/tapeline-peers-{}-{serial}", std::process::id());
         let publisher = Publisher::start(&directory, cores)?;
-        let client = client(&directory)?;
+        let client = aeron::client(&directory)?;
         let mut subscriptions = Vec::new();
         for _ in 0..workload.clients {
-            let channel = c_string(CHANNEL);
+            let channel = aeron::channel();
             let adding =
                 client.async_add_subscription(&channel, STREAM, Handlers::NONE, Handlers::NONE)?;
             let added = wait(|| {
@@ -107,23 +101,6 @@ impl Way for Bare {
         Ok(work)
     }
 
-    /// Its own thread publishes.
-    fn send(&mut self, _: Stamp) -> Result<(), PeerError> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), PeerError> {
-        Ok(())
-    }
-
-    fn is_behind(&self) -> bool {
-        false
-    }
-
-    fn server_seconds(&self) -> Option<f64> {
-        None
-    }
-
     fn publish(&mut self, order: &Order) -> Result<bool, PeerError> {
         self.publisher.orders.send(*order).map_err(|_| gone()).map(|()| true)
     }
@@ -147,27 +124,6 @@ fn wait<T>(mut attempt: impl FnMut() -> Result<Option<T>, AeronCError>) -> Resul
         std::thread::yield_now();
     }
     Err(PeerError::Aeron("publisher and subscriptions do not meet".to_owned()))
-}
-
-fn client(directory: &str) -> Result<Aeron, AeronCError> {
-    let context = AeronContext::new()?;
-    context.set_dir(&c_string(directory))?;
-    context.set_use_conductor_agent_invoker(true)?;
-    let client = Aeron::new(&context)?;
-    client.start()?;
-    Ok(client)
-}
-
-fn driver(directory: &str) -> Result<AeronDriver, AeronCError> {
-    let context = AeronDriverContext::new()?;
-    context.set_dir(&c_string(directory))?;
-    context.set_dir_delete_on_start(true)?;
-    context.set_dir_delete_on_shutdown(true)?;
-    context.set_threading_mode(aeron_threading_mode_enum::AERON_THREADING_MODE_INVOKER)?;
-    context.set_ipc_term_buffer_length(TERM_BYTES)?;
-    let driver = AeronDriver::new(&context)?;
-    driver.start(true)?;
-    Ok(driver)
 }
 
 /// The thread of publisher and driver. It ends when this is dropped.
@@ -220,9 +176,9 @@ struct Out {
 
 impl Out {
     fn start(directory: &str) -> Result<Self, PeerError> {
-        let driver = driver(directory)?;
-        let client = client(directory)?;
-        let channel = c_string(CHANNEL);
+        let driver = aeron::driver(directory, TERM_BYTES)?;
+        let client = aeron::client(directory)?;
+        let channel = aeron::channel();
         let adding = client.async_add_exclusive_publication(&channel, STREAM)?;
         let publication = wait(|| {
             driver.main_do_work()?;

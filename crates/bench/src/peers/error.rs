@@ -1,6 +1,9 @@
 //! Why a system could not be measured.
 
+use tapeline_api::ApiError;
 use thiserror::Error;
+
+use crate::BenchError;
 
 /// Why a system could not be measured. The others are all the same.
 #[derive(Debug, Error)]
@@ -20,12 +23,12 @@ pub(super) enum PeerError {
     /// A peer says what its protocol does not have.
     #[error("{protocol}: {what}")]
     Protocol { protocol: &'static str, what: String },
-    /// Our own API.
+    /// Our own source.
+    #[error("our source: {0}")]
+    Source(String),
+    /// What the procedures of the market data system use as well.
     #[error(transparent)]
-    Api(#[from] tapeline_api::ApiError),
-    /// Our own sockets.
-    #[error(transparent)]
-    Channel(#[from] tapeline_channel::ChannelError),
+    Bench(#[from] BenchError),
     /// Aeron.
     #[error("aeron: {0}")]
     Aeron(String),
@@ -35,5 +38,11 @@ impl PeerError {
     /// For `map_err`: what was done when a socket failed.
     pub(super) fn socket(what: &'static str) -> impl Fn(std::io::Error) -> Self {
         move |error| Self::Socket { what, error }
+    }
+}
+
+impl From<ApiError> for PeerError {
+    fn from(error: ApiError) -> Self {
+        Self::Source(error.to_string())
     }
 }

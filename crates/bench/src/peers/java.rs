@@ -15,10 +15,10 @@ use super::error::PeerError;
 use super::mounts::Mounts;
 use super::options::Setting;
 use super::process::Process;
-use super::stamp::Stamp;
 use super::tally::Tally;
 use super::way::{Order, Way};
 use super::workload::Workload;
+use crate::source::SERVICE;
 
 /// One collector thread and a heap that is there from the start. The compilers'
 /// threads stay, so that their time is counted.
@@ -54,7 +54,7 @@ pub(super) fn start(
     };
     let mut command = Command::new("java");
     command.args(MACHINE).arg("-cp").arg(format!("{0}/eta.jar:{0}/lib/*", folder.display()));
-    command.args(["tapeline.peers.Provider", super::mounts::SERVICE, word]);
+    command.args(["tapeline.peers.Provider", SERVICE, word]);
     command.arg(workload.items.to_string()).stderr(log);
     let process = Process::start("java", &mut command, cores)?;
     let answer = process.answer("listening")?;
@@ -66,19 +66,6 @@ pub(super) fn start(
 impl Way for Java {
     fn poll(&mut self, tally: &mut Tally) -> Result<usize, PeerError> {
         self.mounts.poll(tally)
-    }
-
-    /// It publishes by itself.
-    fn send(&mut self, _: Stamp) -> Result<(), PeerError> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), PeerError> {
-        Ok(())
-    }
-
-    fn is_behind(&self) -> bool {
-        false
     }
 
     fn server_seconds(&self) -> Option<f64> {

@@ -9,8 +9,8 @@ use super::options::{Options, Peer};
 use super::search::{Found, highest_rate};
 use super::start::start;
 use super::trial::{Plan, Run, Trial};
-use crate::Output;
 use crate::table::rate;
+use crate::{Output, stop};
 
 /// What was found of a system.
 #[derive(Debug)]
@@ -25,12 +25,17 @@ pub(super) struct Measured {
     pub(super) is_missing: bool,
 }
 
-/// The highest rate that held, and the trial that shows it.
+/// The highest rate that held, and the trials that show it.
 #[derive(Debug, Default)]
 pub(super) struct Highest {
     pub(super) found: Found,
-    pub(super) trial: Option<Trial>,
+    /// One of the search, and those of the rounds after it.
+    pub(super) trials: Vec<Trial>,
 }
+
+/// A rate that does not hold any more is lowered by this share, so many times.
+const LOWERED: f64 = 0.9;
+const MOST_LOWERED: usize = 3;
 
 impl Measured {
     fn new(peer: Peer, rates: &[u64]) -> Self {
@@ -51,9 +56,11 @@ pub(super) fn all(options: &Options, work: &Path, out: &mut dyn Output) -> Vec<M
     let new = |peer: &Peer| Measured::new(*peer, &options.rates_out);
     let mut all: Vec<Measured> = options.peers.iter().map(new).collect();
     for round in 1..=options.rounds.max(1) {
-        let is_last = round == options.rounds.max(1);
         for measured in &mut all {
-            if let Err(error) = turn(measured, round, is_last, options, work, out) {
+            if stop::is_asked() {
+                return all;
+            }
+            if let Err(error) = turn(measured, round, options, work, out) {
                 out.progress(&format!("{}: {error}", measured.peer));
                 let peer = measured.peer.name();
                 let what = error.to_string();
@@ -68,11 +75,11 @@ pub(super) fn all(options: &Options, work: &Path, out: &mut dyn Output) -> Vec<M
     all
 }
 
-/// One system's turn.
+/// One system's turn: the set rates, then its highest one, which is looked for
+/// in the first round.
 fn turn(
     measured: &mut Measured,
     round: u32,
-    is_last: bool,
     options: &Options,
     work: &Path,
     out: &mut dyn Output,
@@ -81,61 +88,99 @@ fn turn(
     if measured.is_missing {
         return Ok(());
     }
-    let mut run = start(peer, options, work)?;
+    let mut system = Started { peer, options, work, run: None };
     for (rate_out, trials) in &mut measured.trials {
         let plan = Plan { rate_out: *rate_out, warm_up: options.warm_up, time: options.time };
-        let trial = run.trial(&plan)?;
+        let trial = system.trial(&plan)?;
         tell(peer, "trial", Some(round), &trial, out);
-        let is_whole = trial.is_whole();
         trials.push(trial);
-        if !is_whole {
-            run = start(peer, options, work)?;
-        }
     }
-    if is_last && peer.is_searched() && !options.search.is_zero() {
-        let from = measured.highest_set_rate().or(options.rates_out.first().copied());
-        let found = search(peer, from.unwrap_or(100_000), run, options, work, out)?;
-        out.result(&json!({
-            "bench": "peers", "what": "highest", "peer": peer.name(),
-            "rate_out_per_s": found.found.rate, "stopped_by": found.found.stopped_by,
-        }));
-        measured.highest = Some(found);
+    if !peer.is_searched() || options.search.is_zero() {
+        return Ok(());
     }
+    if let Some(highest) = &mut measured.highest {
+        return again(highest, &mut system, round, out);
+    }
+    let from = measured.highest_set_rate().or(options.rates_out.first().copied());
+    let highest = search(from.unwrap_or(100_000), &mut system, out)?;
+    out.result(&json!({
+        "bench": "peers", "what": "highest", "peer": peer.name(),
+        "rate_out_per_s": highest.found.rate, "stopped_by": highest.found.stopped_by,
+    }));
+    measured.highest = Some(highest);
     Ok(())
 }
 
-/// Looks for the highest rate of a system.
-fn search(
+/// A system that is started when it is needed, and anew when something was
+/// lost.
+struct Started<'a> {
     peer: Peer,
-    from: u64,
-    run: Run,
-    options: &Options,
-    work: &Path,
-    out: &mut dyn Output,
-) -> Result<Highest, PeerError> {
-    let (mut system, mut best) = (Some(run), None);
-    let found = highest_rate(from, |rate_out| {
-        let mut run = match system.take() {
+    options: &'a Options,
+    work: &'a Path,
+    run: Option<Run>,
+}
+
+impl Started<'_> {
+    fn trial(&mut self, plan: &Plan) -> Result<Trial, PeerError> {
+        let mut run = match self.run.take() {
             Some(run) => run,
-            None => start(peer, options, work)?,
+            None => start(self.peer, self.options, self.work)?,
         };
-        let plan = Plan { rate_out, warm_up: options.search / 4, time: options.search };
+        let trial = run.trial(plan)?;
+        if trial.is_whole() {
+            self.run = Some(run);
+        }
+        Ok(trial)
+    }
+}
+
+/// Looks for the highest rate of a system.
+fn search(from: u64, system: &mut Started<'_>, out: &mut dyn Output) -> Result<Highest, PeerError> {
+    let time = system.options.search;
+    let mut best = None;
+    let found = highest_rate(from, |rate_out| {
+        stop::check()?;
         // A server that hangs up on slow clients has reached its limit too.
-        let trial = match run.trial(&plan) {
+        let trial = match system.trial(&Plan { rate_out, warm_up: time / 4, time }) {
             Ok(trial) => trial,
+            Err(error @ PeerError::Missing { .. }) => return Err(error),
             Err(error) => return Ok(Some(error.to_string())),
         };
-        tell(peer, "search", None, &trial, out);
-        if trial.is_whole() {
-            system = Some(run);
-        }
+        tell(system.peer, "search", None, &trial, out);
         let flaw = trial.flaw().map(|flaw| flaw.to_string());
         if flaw.is_none() {
             best = Some(trial);
         }
         Ok::<_, PeerError>(flaw)
     })?;
-    Ok(Highest { found, trial: best })
+    Ok(Highest { found, trials: best.into_iter().collect() })
+}
+
+/// Another trial at the highest rate. If it does not hold any more, the highest
+/// rate is a lower one.
+fn again(
+    highest: &mut Highest,
+    system: &mut Started<'_>,
+    round: u32,
+    out: &mut dyn Output,
+) -> Result<(), PeerError> {
+    for _ in 0..=MOST_LOWERED {
+        let Some(rate_out) = highest.found.rate else { break };
+        let Options { warm_up, time, .. } = *system.options;
+        let trial = system.trial(&Plan { rate_out, warm_up, time })?;
+        tell(system.peer, "highest", Some(round), &trial, out);
+        match trial.flaw() {
+            None => {
+                highest.trials.push(trial);
+                break;
+            }
+            Some(flaw) => {
+                highest.found.rate = Some((rate_out as f64 * LOWERED) as u64);
+                highest.found.stopped_by = Some(flaw.to_string());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn tell(peer: Peer, what: &str, round: Option<u32>, trial: &Trial, out: &mut dyn Output) {

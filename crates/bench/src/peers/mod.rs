@@ -38,7 +38,6 @@ mod ours;
 mod process;
 mod report;
 mod search;
-mod stamp;
 mod start;
 mod streams;
 mod tally;
@@ -52,17 +51,39 @@ pub use options::{Options, Peer};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::processor::Pinned;
-use crate::{BenchError, Output, Row};
+use crate::record::{Environment, Record};
+use crate::{BenchError, Output, Row, stop};
+use measure::Measured;
 
 /// Runs of this process, each with a folder of its own.
 static RUNS: AtomicU32 = AtomicU32::new(0);
 
-/// Measures the systems in turns and compares them.
+/// Measures the systems in turns and compares them, in tables too.
 ///
 /// A system that is not there, or cannot be measured, is told of and left out.
 ///
-/// Errors: no temporary folder can be made.
+/// Errors: no temporary folder can be made, a core is not there, or somebody
+/// wants the program to end.
 pub fn run(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
+    let environment = Environment::read();
+    out.result(&Record::from(environment.clone()).to_value());
+    let measured = measured(options, out)?;
+    out.result(&Record::from(environment.after()).to_value());
+    out.table(&report::table(&measured).to_string());
+    let rows = report::rows(&measured);
+    out.table(&report::comparison(&rows).to_string());
+    Ok(rows)
+}
+
+/// The rows alone.
+pub(crate) fn rows(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
+    Ok(report::rows(&measured(options, out)?))
+}
+
+fn measured(options: &Options, out: &mut dyn Output) -> Result<Vec<Measured>, BenchError> {
+    if let Some(affinity) = &options.affinity {
+        affinity.check()?;
+    }
     let serial = RUNS.fetch_add(1, Ordering::Relaxed);
     let name = format!("tapeline-peers-{}-{serial}", std::process::id());
     let work = std::env::temp_dir().join(name);
@@ -73,8 +94,6 @@ pub fn run(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchErr
         measure::all(options, &work, out)
     };
     let _ = std::fs::remove_dir_all(&work);
-    out.table(&report::table(&measured).to_string());
-    let rows = report::rows(&measured);
-    out.table(&report::comparison(&rows).to_string());
-    Ok(rows)
+    stop::check()?;
+    Ok(measured)
 }

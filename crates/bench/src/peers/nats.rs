@@ -1,8 +1,8 @@
 //! NATS: a server in Go, and its text protocol.
 //!
 //! ```text
-//! publisher ── PUB I000042. 85\r\n update \r\n ──▶ nats-server
-//! client    ◀─ MSG I000042. 1 85\r\n update \r\n ─
+//! publisher ── PUB I000042 85\r\n update \r\n ──▶ nats-server
+//! client    ◀─ MSG I000042 1 85\r\n update \r\n ─
 //! ```
 
 use std::io::Write;
@@ -13,11 +13,10 @@ use std::time::Instant;
 
 use super::error::PeerError;
 use super::process::{PATIENCE, Process};
-use super::stamp::{Stamp, UPDATE_BYTES};
-use super::streams::{Readers, Wire, Writer, connect, read_until};
-use super::tally::Tally;
-use super::way::Way;
-use super::workload::{Workload, topic};
+use super::streams::{Broker, Wire, connect, read_until};
+use super::workload::Workload;
+use crate::source::item_name;
+use crate::stamp::{Stamp, UPDATE_BYTES};
 
 /// Connections without a word for long are no matter here; a publisher may be
 /// ahead of the server by all of this.
@@ -31,40 +30,21 @@ max_control_line: 4096
 const CONNECT: &str = "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\
                        \"lang\":\"rust\",\"version\":\"1\",\"protocol\":1,\"echo\":false}\r\n";
 
-/// Publisher, nats-server, clients.
-pub(super) struct Nats {
-    readers: Readers,
-    writer: Writer,
+/// nats-server with publisher and clients.
+pub(super) fn start(
+    program: &Path,
+    folder: &Path,
     workload: Workload,
-    /// The line in front of an update of each item.
-    heads: Vec<String>,
-    update: [u8; UPDATE_BYTES],
-    process: Process,
-}
-
-impl Nats {
-    pub(super) fn start(
-        program: &Path,
-        folder: &Path,
-        workload: Workload,
-        cores: Option<&[usize]>,
-    ) -> Result<Self, PeerError> {
-        let (process, address) = start_server(program, folder, cores)?;
-        let mut streams = Vec::new();
-        for client in 0..workload.clients {
-            streams.push(subscribe(address, &workload, client)?);
-        }
-        let mut stream = connect(address)?;
-        open(&mut stream, CONNECT)?;
-        Ok(Self {
-            readers: Readers::new(streams)?,
-            writer: Writer::new(stream)?,
-            workload,
-            heads: (0..workload.items).map(head).collect(),
-            update: [0; UPDATE_BYTES],
-            process,
-        })
+    cores: Option<&[usize]>,
+) -> Result<Broker<Protocol>, PeerError> {
+    let (process, address) = start_server(program, folder, cores)?;
+    let mut clients = Vec::new();
+    for client in 0..workload.clients {
+        clients.push(subscribe(address, &workload, client)?);
     }
+    let mut publisher = connect(address)?;
+    open(&mut publisher, CONNECT)?;
+    Broker::new(process, publisher, clients, workload)
 }
 
 fn start_server(
@@ -95,11 +75,6 @@ fn start_server(
     Ok((process, address))
 }
 
-fn head(item: usize) -> String {
-    // A subject does not end with a dot.
-    format!("PUB {} {UPDATE_BYTES}\r\n", topic(item).trim_end_matches('.'))
-}
-
 /// Says these words and waits until the server has worked them off.
 fn open(stream: &mut TcpStream, words: &str) -> Result<Vec<u8>, PeerError> {
     let words = format!("{words}PING\r\n");
@@ -118,42 +93,23 @@ fn subscribe(
     let mut words = CONNECT.to_owned();
     for item in workload.watchlist(client) {
         // Each subscription has a number of its own at its connection.
-        words.extend(["SUB ", topic(item).trim_end_matches('.'), &format!(" {item}\r\n")]);
+        words.extend(["SUB ", &item_name(item), &format!(" {item}\r\n")]);
     }
     let early = open(&mut stream, &words)?;
     Ok((stream, early))
 }
 
-impl Way for Nats {
-    fn poll(&mut self, tally: &mut Tally) -> Result<usize, PeerError> {
-        self.readers.poll::<Protocol>(tally)
-    }
-
-    #[inline]
-    fn send(&mut self, stamp: Stamp) -> Result<(), PeerError> {
-        let head = &self.heads[self.workload.item_of(stamp.number)];
-        stamp.write_plain(&mut self.update);
-        self.writer.send(&[head.as_bytes(), &self.update, b"\r\n"]);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), PeerError> {
-        self.writer.flush()
-    }
-
-    fn is_behind(&self) -> bool {
-        self.writer.is_behind()
-    }
-
-    fn server_seconds(&self) -> Option<f64> {
-        Some(self.process.seconds())
-    }
-}
-
-/// What clients receive.
-struct Protocol;
+/// The text protocol.
+pub(super) struct Protocol;
 
 impl Wire for Protocol {
+    const TAIL_BYTES: usize = 2;
+
+    fn message(item: &str) -> Vec<u8> {
+        let head = format!("PUB {item} {UPDATE_BYTES}\r\n");
+        [head.as_bytes(), &[0; UPDATE_BYTES], b"\r\n"].concat()
+    }
+
     fn take(bytes: &[u8], mut each: impl FnMut(Option<Stamp>)) -> Result<usize, PeerError> {
         let mut done = 0;
         while let Some(length) = bytes[done..].iter().position(|byte| *byte == b'\n') {
@@ -198,6 +154,7 @@ fn payload_bytes(line: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::streams::tests::assert_takes_from_any_split;
 
     #[test]
     fn messages_are_taken_whole_from_any_split() {
@@ -210,13 +167,7 @@ mod tests {
             bytes.extend_from_slice(&update);
             bytes.extend_from_slice(b"\r\nPING\r\n");
         }
-        for split in 0..=bytes.len() {
-            let mut taken = Vec::new();
-            let first = Protocol::take(&bytes[..split], |stamp| taken.extend(stamp)).unwrap();
-            let rest = Protocol::take(&bytes[first..], |stamp| taken.extend(stamp)).unwrap();
-            assert_eq!(first + rest, bytes.len(), "split at {split}");
-            assert_eq!(taken, stamps, "split at {split}");
-        }
+        assert_takes_from_any_split::<Protocol>(&bytes, &stamps);
     }
 
     #[test]

@@ -162,7 +162,22 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What `--quick` measures, in some 100 s.
+    /// What `tapeline bench quick` measures beside its own rows, in some 80 s:
+    /// everybody in the setting that costs least when there is little to do, and
+    /// with output gathered where that can be had.
+    pub fn brief() -> Self {
+        let peers = [
+            Peer::TapelineParked,
+            Peer::JavaParked,
+            Peer::Nats,
+            Peer::ZeroMq,
+            Peer::TapelineThroughput,
+            Peer::JavaThroughput,
+        ];
+        Self { peers: peers.to_vec(), ..Self::quick() }
+    }
+
+    /// What `--quick` measures, in some two minutes.
     pub fn quick() -> Self {
         Self {
             rates_out: vec![100_000, 300_000],

@@ -1,24 +1,20 @@
 //! A server as a process of its own.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use super::error::PeerError;
-use crate::processor::{Pinned, process_seconds};
+use crate::child::Child;
+use crate::stop;
 
 /// How long a process may take to get ready, and to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a process may take to end before it is killed.
-const END: Duration = Duration::from_secs(3);
-
-/// How often is looked whether it has ended.
-const LOOK: Duration = Duration::from_millis(1);
+/// How often is looked, while it is waited for an answer, whether to go on.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A process that ends when this is dropped.
 pub(super) struct Process {
@@ -38,12 +34,9 @@ impl Process {
     ) -> Result<Self, PeerError> {
         let failed = |error| PeerError::Start { program: name.to_owned(), error };
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = {
-            let _there = Pinned::to(cores);
-            command.spawn().map_err(failed)?
-        };
+        let mut child = Child::start(command, cores).map_err(failed)?;
         let (tell, lines) = mpsc::channel();
-        if let Some(stdout) = child.stdout.take() {
+        if let Some(stdout) = child.process.stdout.take() {
             thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     if tell.send(line).is_err() {
@@ -52,7 +45,7 @@ impl Process {
                 }
             });
         }
-        let stdin = child.stdin.take();
+        let stdin = child.process.stdin.take();
         Ok(Self { name: name.to_owned(), child, stdin, lines })
     }
 
@@ -63,13 +56,16 @@ impl Process {
 
     /// What follows `word` in the next line that begins with it.
     pub(super) fn answer(&self, word: &str) -> Result<String, PeerError> {
+        let began = Instant::now();
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            stop::check()?;
+            match self.lines.recv_timeout(LOOK) {
                 Ok(line) => {
                     if let Some(rest) = line.strip_prefix(word) {
                         return Ok(rest.trim().to_owned());
                     }
                 }
+                Err(RecvTimeoutError::Timeout) if began.elapsed() < PATIENCE => {}
                 Err(_) => return Err(self.fault(format!("did not say `{word}`"))),
             }
         }
@@ -91,25 +87,12 @@ impl Process {
 
     /// Whether it has ended.
     pub(super) fn is_over(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+        self.child.is_over()
     }
 
     /// Seconds that its threads were on a processor so far.
     pub(super) fn seconds(&self) -> f64 {
-        process_seconds(self.child.id())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // A process that is killed leaves its shared memory behind.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let began = Instant::now();
-        while !self.is_over() && began.elapsed() < END {
-            thread::park_timeout(LOOK);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.seconds()
     }
 }
 
@@ -118,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_answers_and_ends_with_its_owner() {
+    fn a_process_hears_and_answers() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo noise; echo ready 7; read line; echo got $line; exec sleep 60"]);
         let mut process = Process::start("sh", &mut command, None).unwrap();
@@ -127,9 +110,6 @@ mod tests {
         assert_eq!(process.answer("got").unwrap(), "hello");
         assert!(!process.is_over());
         assert_eq!(process.answered("more"), None);
-        let number = process.child.id();
-        drop(process);
-        assert!(!std::path::Path::new(&format!("/proc/{number}")).exists());
     }
 
     #[test]
@@ -143,7 +123,7 @@ mod tests {
         let mut process = Process::start("true", &mut Command::new("true"), None).unwrap();
         let error = process.answer("ready").unwrap_err();
         assert_eq!(error.to_string(), "true did not say `ready`");
-        process.child.wait().unwrap();
+        process.child.process.wait().unwrap();
         assert!(process.is_over());
     }
 }

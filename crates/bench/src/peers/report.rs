@@ -4,6 +4,7 @@ use super::measure::{Highest, Measured};
 use super::options::{Peer, Setting};
 use super::trial::Trial;
 use crate::Row;
+use crate::latency_stats;
 use crate::record::Distribution;
 use crate::table::{Table, rate};
 
@@ -70,16 +71,9 @@ impl Figure {
     /// Its median over the trials that count.
     fn median(self, trials: &[Trial]) -> Option<f64> {
         let valid = trials.iter().filter(|trial| trial.flaw().is_none());
-        median(valid.filter_map(self.of))
+        let middle = latency_stats::median(valid.filter_map(self.of));
+        (!middle.is_nan()).then_some(middle)
     }
-}
-
-/// The middle of some figures.
-fn median(figures: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut figures: Vec<f64> = figures.collect();
-    figures.sort_unstable_by(f64::total_cmp);
-    let (lower, upper) = (figures.len().checked_sub(1)? / 2, figures.len() / 2);
-    Some(f64::midpoint(figures[lower], figures[upper]))
 }
 
 /// Every system at every rate, medians of the rounds.
@@ -99,12 +93,10 @@ pub(super) fn table(all: &[Measured]) -> Table {
         for (at, trials) in measured.trials.iter().filter(|(_, trials)| !trials.is_empty()) {
             table.row(trials_row(measured.peer, *at, trials));
         }
-        if let Some(Highest { found, trial }) = &measured.highest {
-            let mut row = match (found.rate, trial) {
-                (Some(at), Some(trial)) => {
-                    trials_row(measured.peer, at, std::slice::from_ref(trial))
-                }
-                _ => vec!["-".to_owned(); 9],
+        if let Some(Highest { found, trials }) = &measured.highest {
+            let mut row = match found.rate {
+                Some(at) => trials_row(measured.peer, at, trials),
+                None => vec!["-".to_owned(); 9],
             };
             row[0] = format!("{}, highest", measured.peer);
             row[8] = found.stopped_by.clone().unwrap_or_default();
@@ -245,7 +237,7 @@ fn highest(pair: &Pair, aim: Aim, ours: &Measured, theirs: &Measured) -> Vec<Row
     };
     vec![
         row("highest rate without loss", None, |all| Some(all.found.rate? as f64)),
-        row(AT_HIGHEST, Some(aim), |all| all.trial.as_ref()?.per_server_second()),
+        row(AT_HIGHEST, Some(aim), |all| PER_CPU_SECOND.median(&all.trials)),
     ]
 }
 
@@ -299,7 +291,7 @@ mod tests {
             trials: trials.map(|(at, trials)| (100_000 * (at as u64 + 1), trials)).collect(),
             highest: Some(Highest {
                 found: Found { rate: Some(2_000_000), stopped_by: None },
-                trial: Some(trial(1.0, 0.5)),
+                trials: vec![trial(1.0, 0.5)],
             }),
             trouble: None,
             is_missing: false,

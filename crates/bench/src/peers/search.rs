@@ -1,10 +1,10 @@
 //! The highest rate without loss, in a bounded number of trials.
 
 /// A rate that holds is raised by this.
-const RAISE: f64 = 1.4;
+const RAISE: u64 = 2;
 /// Trials upwards, and then between what holds and what does not.
 const MAX_RAISES: usize = 10;
-const HALVINGS: usize = 3;
+const HALVINGS: usize = 4;
 
 /// What a search has found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +41,7 @@ pub(super) fn highest_rate<E>(
             if bad.is_some() {
                 break;
             }
-            rate = (rate as f64 * RAISE) as u64;
+            rate = rate.saturating_mul(RAISE);
         } else {
             bad = Some(rate);
             if found.rate.is_some() {

@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::aeron::Bare;
 use super::error::PeerError;
-use super::nats::Nats;
 use super::options::{Options, Peer};
 use super::tally::Tally;
 use super::trial::{Plan, Run};
 use super::way::Way;
 use super::workload::Workload;
-use super::zeromq::ZeroMq;
-use super::{java, ours};
+use super::{java, nats, ours, zeromq};
 
 /// Of the time in which a virtual machine compiles, updates a second that reach
 /// clients.
@@ -47,9 +45,9 @@ pub(super) fn start(peer: Peer, options: &Options, work: &Path) -> Result<Run, P
             Box::new(java::start(&folder, work, setting, &mut tally, workload, cores)?)
         }
         Peer::Nats => {
-            Box::new(Nats::start(&built(options, "nats-server")?, work, workload, cores)?)
+            Box::new(nats::start(&built(options, "nats-server")?, work, workload, cores)?)
         }
-        Peer::ZeroMq => Box::new(ZeroMq::start(&built(options, "zeromq-proxy")?, workload, cores)?),
+        Peer::ZeroMq => Box::new(zeromq::start(&built(options, "zeromq-proxy")?, workload, cores)?),
         Peer::Aeron => Box::new(Bare::start(workload, cores)?),
     };
     let mut run = Run::new(way, tally, workload);

@@ -2,25 +2,99 @@
 //! as the RSSL clients do.
 
 use std::io::{self, Read, Write};
+use std::marker::PhantomData;
 use std::net::TcpStream;
 use std::time::Duration;
 
 use mio::{Events, Interest, Poll, Token};
 
 use super::error::PeerError;
-use super::stamp::Stamp;
+use super::process::Process;
 use super::tally::Tally;
+use super::way::Way;
+use super::workload::Workload;
+use crate::source::item_name;
+use crate::stamp::{Stamp, UPDATE_BYTES};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 /// A publisher whose server leaves so many bytes behind holds back.
 const BACKLOG_BYTES: usize = 4 << 20;
 
-/// Takes messages out of what was received.
+/// A protocol of messages.
 pub(super) trait Wire {
+    /// Bytes behind the update in a message.
+    const TAIL_BYTES: usize;
+
+    /// What publishes an update of an item, which is all zeros for now.
+    fn message(item: &str) -> Vec<u8>;
+
     /// Hands on what each whole message at the front carries. Returns the
     /// bytes that are done with.
     fn take(bytes: &[u8], each: impl FnMut(Option<Stamp>)) -> Result<usize, PeerError>;
+}
+
+/// A server with plain sockets: a publisher and clients that only read.
+pub(super) struct Broker<W> {
+    readers: Readers,
+    writer: Writer,
+    workload: Workload,
+    /// What is published of each item, with room for a stamp.
+    messages: Vec<Vec<u8>>,
+    process: Process,
+    wire: PhantomData<W>,
+}
+
+impl<W: Wire> Broker<W> {
+    /// Of sockets on which all has been asked for; the clients' with what came
+    /// early.
+    pub(super) fn new(
+        process: Process,
+        publisher: TcpStream,
+        clients: Vec<(TcpStream, Vec<u8>)>,
+        workload: Workload,
+    ) -> Result<Self, PeerError> {
+        Ok(Self {
+            readers: Readers::new(clients)?,
+            writer: Writer::new(publisher)?,
+            workload,
+            messages: (0..workload.items).map(|item| W::message(&item_name(item))).collect(),
+            process,
+            wire: PhantomData,
+        })
+    }
+}
+
+impl<W: Wire> Way for Broker<W> {
+    fn poll(&mut self, tally: &mut Tally) -> Result<usize, PeerError> {
+        self.readers.poll::<W>(tally)
+    }
+
+    #[inline]
+    fn send(&mut self, stamp: Stamp) -> Result<(), PeerError> {
+        let message = &mut self.messages[self.workload.item_of(stamp.number)];
+        let start = message.len() - W::TAIL_BYTES - UPDATE_BYTES;
+        stamp.write_plain(&mut message[start..]);
+        self.writer.send(message);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), PeerError> {
+        self.writer.flush()
+    }
+
+    fn is_behind(&self) -> bool {
+        self.writer.is_behind()
+    }
+
+    fn server_seconds(&self) -> Option<f64> {
+        Some(self.process.seconds())
+    }
+
+    fn tidy(&mut self) -> Result<(), PeerError> {
+        self.writer.drain();
+        Ok(())
+    }
 }
 
 struct Socket {
@@ -118,10 +192,8 @@ impl Writer {
     }
 
     #[inline]
-    pub(super) fn send(&mut self, parts: &[&[u8]]) {
-        for part in parts {
-            self.room.extend_from_slice(part);
-        }
+    pub(super) fn send(&mut self, message: &[u8]) {
+        self.room.extend_from_slice(message);
     }
 
     /// Whether the server leaves so much behind that the publisher should hold
@@ -189,16 +261,32 @@ pub(super) fn read_until(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::peers::stamp::UPDATE_BYTES;
-    use crate::peers::workload::Workload;
     use std::net::TcpListener;
+
+    /// Has a protocol take these bytes, split in two at every place: each time
+    /// it must find these updates.
+    pub(in crate::peers) fn assert_takes_from_any_split<W: Wire>(bytes: &[u8], stamps: &[Stamp]) {
+        for split in 0..=bytes.len() {
+            let mut taken = Vec::new();
+            let first = W::take(&bytes[..split], |stamp| taken.extend(stamp)).unwrap();
+            let rest = W::take(&bytes[first..], |stamp| taken.extend(stamp)).unwrap();
+            assert_eq!(first + rest, bytes.len(), "split at {split}");
+            assert_eq!(taken, stamps, "split at {split}");
+        }
+    }
 
     /// Updates and nothing around them.
     struct Bare;
 
     impl Wire for Bare {
+        const TAIL_BYTES: usize = 0;
+
+        fn message(_: &str) -> Vec<u8> {
+            vec![0; UPDATE_BYTES]
+        }
+
         fn take(bytes: &[u8], mut each: impl FnMut(Option<Stamp>)) -> Result<usize, PeerError> {
             let whole = bytes.chunks_exact(UPDATE_BYTES);
             let rest = whole.remainder().len();
@@ -218,8 +306,7 @@ mod tests {
         // More than the sockets take at once: parts of updates are met.
         for number in 0..100_000 {
             Stamp { due_ns: 1, number }.write_plain(&mut update);
-            let (front, back) = update.split_at(30);
-            writer.send(&[front, back]);
+            writer.send(&update);
         }
         assert!(writer.is_behind());
         while tally.received < 100_000 {

@@ -2,8 +2,9 @@
 
 use hdrhistogram::Histogram;
 
-use super::stamp::{Stamp, now_ns};
 use super::workload::Workload;
+use crate::clock::now_ns;
+use crate::stamp::Stamp;
 
 /// Latencies above this count as this, in nanoseconds.
 const MAX_NS: u64 = 60_000_000_000;

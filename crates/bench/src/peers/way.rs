@@ -1,8 +1,8 @@
 //! The way of updates through a system.
 
 use super::error::PeerError;
-use super::stamp::Stamp;
 use super::tally::Tally;
+use crate::stamp::Stamp;
 
 /// What a publisher that is part of the server is to do by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +21,25 @@ pub(super) trait Way {
     /// Reads what there is for the clients. Returns how much was done.
     fn poll(&mut self, tally: &mut Tally) -> Result<usize, PeerError>;
 
-    /// Publishes an update with the next [`flush`](Self::flush).
-    fn send(&mut self, stamp: Stamp) -> Result<(), PeerError>;
+    /// Publishes an update with the next [`flush`](Self::flush). Nothing where
+    /// the server [publishes](Self::publish) by itself, as the next two.
+    fn send(&mut self, _: Stamp) -> Result<(), PeerError> {
+        Ok(())
+    }
 
-    fn flush(&mut self) -> Result<(), PeerError>;
+    fn flush(&mut self) -> Result<(), PeerError> {
+        Ok(())
+    }
 
     /// Whether the server takes so little that the publisher should hold back.
-    fn is_behind(&self) -> bool;
+    fn is_behind(&self) -> bool {
+        false
+    }
 
     /// Seconds that the server was on a processor. `None` without a server.
-    fn server_seconds(&self) -> Option<f64>;
+    fn server_seconds(&self) -> Option<f64> {
+        None
+    }
 
     /// Now and then: what else the publisher's connection needs.
     fn tidy(&mut self) -> Result<(), PeerError> {

@@ -39,15 +39,9 @@ impl Workload {
     }
 }
 
-/// The name of an item where it is a topic: all of the same length.
-pub(super) fn topic(item: usize) -> String {
-    format!("I{item:06}.")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::stamp::TOPIC_BYTES;
 
     #[test]
     fn every_item_has_its_watchers_and_every_client_its_share() {
@@ -60,10 +54,5 @@ mod tests {
             assert_eq!(workload.watchlist(client).count(), 500, "client {client}");
         }
         assert!(!workload.watchlist(3).eq(workload.watchlist(4)), "neighbours differ");
-    }
-
-    #[test]
-    fn topics_have_one_length() {
-        assert!([0, 7, 999_999].map(topic).iter().all(|topic| topic.len() == TOPIC_BYTES));
     }
 }

@@ -19,11 +19,10 @@ use std::process::Command;
 
 use super::error::PeerError;
 use super::process::Process;
-use super::stamp::{Stamp, TOPIC_BYTES, UPDATE_BYTES};
-use super::streams::{Readers, Wire, Writer, connect, read_until};
-use super::tally::Tally;
-use super::way::Way;
-use super::workload::{Workload, topic};
+use super::streams::{Broker, Wire, connect, read_until};
+use super::workload::Workload;
+use crate::source::item_name;
+use crate::stamp::{Stamp, TOPIC_BYTES, UPDATE_BYTES};
 
 const GREETING_BYTES: usize = 64;
 const LONG: u8 = 2;
@@ -32,53 +31,37 @@ const MAX_SHORT_BYTES: usize = 255;
 /// Nobody here sends more.
 const MAX_FRAME_BYTES: usize = 64 << 10;
 
-/// Publisher, proxy, clients.
-pub(super) struct ZeroMq {
-    readers: Readers,
-    writer: Writer,
+/// The proxy with publisher and clients.
+pub(super) fn start(
+    program: &Path,
     workload: Workload,
-    topics: Vec<String>,
-    update: [u8; UPDATE_BYTES],
-    process: Process,
+    cores: Option<&[usize]>,
+) -> Result<Broker<Protocol>, PeerError> {
+    let process = Process::start("zeromq proxy", &mut Command::new(program), cores)?;
+    let answer = process.answer("listening")?;
+    let addresses = answer
+        .split_once(' ')
+        .and_then(|(publishers, clients)| Some((publishers.parse().ok()?, clients.parse().ok()?)));
+    let Some((publishers, clients)): Option<(SocketAddr, SocketAddr)> = addresses else {
+        return Err(process.fault(format!("says it listens on `{answer}`")));
+    };
+    let (mut publisher, mut early) = open(publishers, "PUB")?;
+    let mut streams = Vec::new();
+    for client in 0..workload.clients {
+        streams.push(subscribe(clients, &workload, client)?);
+        // The proxy passes on what clients ask for, in their order: when the
+        // publisher is asked for the last, the proxy has them all.
+        let last = frame_of(&[b"\x01", last_topic(client).as_bytes()].concat());
+        early = read_until(&mut publisher, early, |bytes| {
+            bytes.windows(last.len()).position(|window| window == last).map(|at| at + last.len())
+        })?;
+    }
+    Broker::new(process, publisher, streams, workload)
 }
 
-impl ZeroMq {
-    pub(super) fn start(
-        program: &Path,
-        workload: Workload,
-        cores: Option<&[usize]>,
-    ) -> Result<Self, PeerError> {
-        let process = Process::start("zeromq proxy", &mut Command::new(program), cores)?;
-        let answer = process.answer("listening")?;
-        let addresses = answer.split_once(' ').and_then(|(publishers, clients)| {
-            Some((publishers.parse().ok()?, clients.parse().ok()?))
-        });
-        let Some((publishers, clients)): Option<(SocketAddr, SocketAddr)> = addresses else {
-            return Err(process.fault(format!("says it listens on `{answer}`")));
-        };
-        let (mut publisher, mut early) = open(publishers, "PUB")?;
-        let mut streams = Vec::new();
-        for client in 0..workload.clients {
-            streams.push(subscribe(clients, &workload, client)?);
-            // The proxy passes on what clients ask for, in their order: when
-            // the publisher is asked for the last, the proxy has them all.
-            let last = frame_of(&[b"\x01", last_topic(client).as_bytes()].concat());
-            early = read_until(&mut publisher, early, |bytes| {
-                bytes
-                    .windows(last.len())
-                    .position(|window| window == last)
-                    .map(|at| at + last.len())
-            })?;
-        }
-        Ok(Self {
-            readers: Readers::new(streams)?,
-            writer: Writer::new(publisher)?,
-            workload,
-            topics: (0..workload.items).map(topic).collect(),
-            update: [0; UPDATE_BYTES],
-            process,
-        })
-    }
+/// The topic of an item: no other topic begins with it.
+fn topic(item: &str) -> String {
+    format!("{item}.")
 }
 
 /// A topic that only this client asks for.
@@ -131,43 +114,12 @@ fn subscribe(
 ) -> Result<(TcpStream, Vec<u8>), PeerError> {
     let (mut stream, early) = open(address, "SUB")?;
     let mut bytes = Vec::new();
-    for topic in workload.watchlist(client).map(topic).chain([last_topic(client)]) {
+    let topics = workload.watchlist(client).map(|item| topic(&item_name(item)));
+    for topic in topics.chain([last_topic(client)]) {
         bytes.extend(frame_of(&[b"\x01", topic.as_bytes()].concat()));
     }
     stream.write_all(&bytes).map_err(PeerError::socket("subscribe"))?;
     Ok((stream, early))
-}
-
-impl Way for ZeroMq {
-    fn poll(&mut self, tally: &mut Tally) -> Result<usize, PeerError> {
-        self.readers.poll::<Protocol>(tally)
-    }
-
-    #[inline]
-    fn send(&mut self, stamp: Stamp) -> Result<(), PeerError> {
-        let topic = &self.topics[self.workload.item_of(stamp.number)];
-        self.update[..TOPIC_BYTES].copy_from_slice(topic.as_bytes());
-        stamp.write_plain(&mut self.update);
-        self.writer.send(&[&[0, UPDATE_BYTES as u8], &self.update]);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), PeerError> {
-        self.writer.flush()
-    }
-
-    fn is_behind(&self) -> bool {
-        self.writer.is_behind()
-    }
-
-    fn server_seconds(&self) -> Option<f64> {
-        Some(self.process.seconds())
-    }
-
-    fn tidy(&mut self) -> Result<(), PeerError> {
-        self.writer.drain();
-        Ok(())
-    }
 }
 
 /// The length of the body of the frame at the front, and where it starts.
@@ -190,10 +142,18 @@ fn frame(bytes: &[u8]) -> Result<Option<(usize, usize)>, PeerError> {
     }
 }
 
-/// What clients receive.
-struct Protocol;
+/// ZMTP 3.0.
+pub(super) struct Protocol;
 
 impl Wire for Protocol {
+    const TAIL_BYTES: usize = 0;
+
+    fn message(item: &str) -> Vec<u8> {
+        let mut update = [0; UPDATE_BYTES];
+        update[..TOPIC_BYTES].copy_from_slice(topic(item).as_bytes());
+        frame_of(&update)
+    }
+
     fn take(bytes: &[u8], mut each: impl FnMut(Option<Stamp>)) -> Result<usize, PeerError> {
         let mut done = 0;
         while let Some((length, start)) = frame(&bytes[done..])? {
@@ -210,11 +170,13 @@ impl Wire for Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::streams::tests::assert_takes_from_any_split;
 
     #[test]
     fn messages_are_taken_whole_from_any_split() {
         let mut update = [0; UPDATE_BYTES];
         let stamps: Vec<_> = (0..3).map(|number| Stamp { due_ns: 10, number }).collect();
+        let twice: Vec<_> = stamps.iter().flat_map(|stamp| [*stamp, *stamp]).collect();
         let mut bytes = ready("XPUB");
         for stamp in &stamps {
             stamp.write_plain(&mut update);
@@ -222,14 +184,7 @@ mod tests {
             let long = [&[LONG, 0, 0, 0, 0, 0, 0, 0, UPDATE_BYTES as u8], &update[..]].concat();
             bytes.extend(long);
         }
-        for split in 0..=bytes.len() {
-            let mut taken = Vec::new();
-            let first = Protocol::take(&bytes[..split], |stamp| taken.extend(stamp)).unwrap();
-            let rest = Protocol::take(&bytes[first..], |stamp| taken.extend(stamp)).unwrap();
-            assert_eq!(first + rest, bytes.len(), "split at {split}");
-            assert_eq!(taken.len(), 6, "split at {split}");
-            assert!(taken.iter().step_by(2).eq(&stamps), "split at {split}");
-        }
+        assert_takes_from_any_split::<Protocol>(&bytes, &twice);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::search::{Goal, search};
 use super::throughput::nothing;
 use crate::plan::Plan;
 use crate::record::Measurement;
-use crate::table::{Table, rate};
+use crate::table::{Table, or_dash, rate};
 use crate::{BenchError, Options, Output, floor};
 
 /// Where the search begins, in updates a second of the source.
@@ -34,7 +34,7 @@ pub(crate) fn fanout(options: &Options, out: &mut dyn Output) -> Result<(), Benc
         hdr: None,
         ..result
     };
-    let out_per_s = result.updates_out_per_s.unwrap_or(0.0);
+    let out_per_s = result.updates_out_per_s;
     let head = [
         "producer 50/50",
         "in /s",
@@ -50,14 +50,14 @@ pub(crate) fn fanout(options: &Options, out: &mut dyn Output) -> Result<(), Benc
     let mut table = Table::new(&head);
     table.row(vec![
         format!("{}, {mounts} mounts of {} items", options.setup.label(), common + own),
-        rate(result.achieved_per_s.unwrap_or(0.0)),
-        rate(out_per_s),
-        format!("{:.0}", out_per_s * found.wire_bytes as f64 / 1e6),
+        or_dash(result.achieved_per_s, rate),
+        or_dash(out_per_s, rate),
+        or_dash(out_per_s, |per_s| format!("{:.0}", per_s * found.wire_bytes as f64 / 1e6)),
         rate(floor_out),
-        format!("{:.0} %", out_per_s / floor_out * 100.0),
+        or_dash(out_per_s, |per_s| format!("{:.0} %", per_s / floor_out * 100.0)),
         cpu(&result),
-        rate(result.updates_per_cpu_second.unwrap_or(0.0)),
-        format!("{:.2}", found.ready_after.as_secs_f64()),
+        or_dash(result.updates_per_cpu_second, rate),
+        format!("{:.2}", found.ready_after_s()),
         found.stopped_by,
     ]);
     out.record(result);

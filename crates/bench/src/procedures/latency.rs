@@ -185,7 +185,8 @@ fn add_rows(result: &Measurement, paced: &Distribution, table: &mut Table, notes
         row.push(ratio(figures.p99_ns, paced.p99_ns));
         row.push(rate(result.achieved_per_s.unwrap_or(0.0)));
         row.push(cpu(result));
-        row.extend([result.lost, result.gaps, result.conflated].map(|count| count.to_string()));
+        let counts = [Some(result.lost), result.gaps, result.conflated];
+        row.extend(counts.map(|count| count.map_or("-".to_owned(), |count| count.to_string())));
         table.row(row);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) fn measurement(
         from_send: Distribution::of(&run.from_send),
         lost: run.lost(),
         gaps: run.gaps,
+        recovered: run.recovered,
+        dropped_datagrams: run.dropped,
         conflated: run.merged,
         cpu_seconds: run.cpu_seconds.clone(),
         updates_out_per_s: Some(run.out_per_s()),

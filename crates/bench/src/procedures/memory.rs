@@ -19,8 +19,9 @@ use crate::{BenchError, Options, Output};
 /// Items of each mount whose memory is told.
 const ITEMS_PER_MOUNT: usize = 1_000;
 
-/// How long hub and server are left alone before they are looked at.
-const SETTLE: Duration = Duration::from_millis(200);
+/// How long hub and server are left alone before they are looked at: longer
+/// than a session keeps the memory of a burst.
+const SETTLE: Duration = Duration::from_millis(1_500);
 
 /// What was found, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

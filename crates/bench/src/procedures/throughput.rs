@@ -6,7 +6,7 @@ use super::search::{Goal, search};
 use crate::clients::Reading;
 use crate::plan::Plan;
 use crate::record::Measurement;
-use crate::table::{Table, rate};
+use crate::table::{Table, or_dash, rate};
 use crate::{BenchError, Options, Output};
 
 /// Where the search begins, in updates a second.
@@ -27,7 +27,7 @@ pub(crate) fn throughput(options: &Options, out: &mut dyn Output) -> Result<(), 
         hdr: None,
         ..result
     };
-    let per_s = result.achieved_per_s.unwrap_or(0.0);
+    let per_s = result.achieved_per_s;
     let head = [
         "no fan-out",
         "updates/s",
@@ -40,11 +40,11 @@ pub(crate) fn throughput(options: &Options, out: &mut dyn Output) -> Result<(), 
     let mut table = Table::new(&head);
     table.row(vec![
         format!("{}, {} items", options.setup.label(), options.items),
-        rate(per_s),
-        format!("{:.0}", per_s * found.wire_bytes as f64 / 1e6),
+        or_dash(per_s, rate),
+        or_dash(per_s, |per_s| format!("{:.0}", per_s * found.wire_bytes as f64 / 1e6)),
         cpu(&result),
-        rate(result.updates_per_cpu_second.unwrap_or(0.0)),
-        format!("{:.2}", found.ready_after.as_secs_f64()),
+        or_dash(result.updates_per_cpu_second, rate),
+        format!("{:.2}", found.ready_after_s()),
         found.stopped_by,
     ]);
     out.record(result);

@@ -61,6 +61,8 @@ struct Medians {
     /// hundreds.
     floor_p99: f64,
     lost: u64,
+    /// Datagrams that the network was told to drop, in all rounds.
+    dropped: u64,
 }
 
 /// The rates one after the other, in turns with the floor. An error, as text,
@@ -85,7 +87,7 @@ fn rounds(
         let mut system = System::start(&plan, &options.setup, options.patience)?;
         for (rate, runs) in rates.iter().zip(&mut runs) {
             let Options { pacing, warm_up, time, .. } = *options;
-            let run = system.run(&Load { rate: *rate, pacing, warm_up, time });
+            let run = system.run(&Load { rate: *rate, pacing, warm_up, time })?;
             let result = measurement("latency", options, &plan, &run);
             let result = Measurement { round: Some(round), floor, ..result };
             out.record(result.clone());
@@ -117,6 +119,7 @@ fn medians(
         floor_p50: of(floors, |its| its.p50_ns as f64),
         floor_p99: of(paced, |its| its.p99_ns as f64),
         lost: runs.iter().map(|run| run.lost).sum(),
+        dropped: runs.iter().filter_map(|run| run.dropped_datagrams).sum(),
     })
 }
 
@@ -184,12 +187,16 @@ pub(super) fn with_loss(options: &Options, out: &mut dyn Output) -> Result<Vec<R
     }
     let mut both = both.into_iter();
     Ok(match (both.next(), both.next()) {
+        (Some(Ok(_)), Some(Ok(with))) if with.dropped == 0 => {
+            Row::missing(WITH_LOSS, "the network dropped nothing").collect()
+        }
         (Some(Ok(without)), Some(Ok(with))) => {
             let more = with.p99 - without.p99;
             let row = Row::of(&WITH_LOSS[0], more).met(more <= 100.0 && with.lost == 0);
             vec![row.because(format!(
-                "p99 {:.0} with, {:.0} without; median {:.1} with, {:.1} without; {} lost",
-                with.p99, without.p99, with.p50, without.p50, with.lost
+                "p99 {:.0} with, {:.0} without; median {:.1} with, {:.1} without; \
+                 {} datagrams dropped, {} updates lost",
+                with.p99, without.p99, with.p50, without.p50, with.dropped, with.lost
             ))]
         }
         (Some(Err(why)), _) | (_, Some(Err(why))) => Row::missing(WITH_LOSS, &why).collect(),

@@ -4,7 +4,6 @@ mod latencies;
 mod rates;
 mod row;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use row::Row;
@@ -13,12 +12,12 @@ use crate::clients::Reading;
 use crate::procedures::memory_bytes;
 use crate::record::{Environment, Record};
 use crate::setup::{Setup, Topology};
-use crate::{BenchError, Options, Output};
+use crate::{BenchError, Options, Output, peers};
 
 /// A group of rows that are measured together.
 struct Group {
     /// Names of its rows, for those that cannot be measured, with their aims.
-    rows: &'static [(&'static str, &'static str, &'static str)],
+    rows: &'static [row::Name],
     measure: fn(&Options, &mut dyn Output) -> Result<Vec<Row>, BenchError>,
 }
 
@@ -32,12 +31,9 @@ const GROUPS: [Group; 7] = [
     Group { rows: MEMORY, measure: memory },
 ];
 
-/// Rows of the comparison with other systems, which is a program of its own.
-const PEERS: &[(&str, &str, &str)] = &[(
-    "vendor's provider, NATS, ZeroMQ, bare Aeron",
-    "ratio",
-    "see the rows of bench/peers/run.sh --quick",
-)];
+/// Rows of the comparison with other systems, where it cannot be made.
+const PEERS: &[row::Name] =
+    &[("vendor's provider, NATS, ZeroMQ", "ratio", "see bench/peers/README.md")];
 
 /// The options of `options` with the times that make the whole a matter of
 /// minutes. Times that were set by hand are the caller's: set them afterwards.
@@ -52,13 +48,12 @@ pub fn quick_options() -> Options {
     }
 }
 
-/// Measures every row whose name has `only` in it, and reads those of the
-/// comparison with other systems from the file that it wrote. A row that
-/// cannot be measured says why.
+/// Measures every row whose name has `only` in it; with `others`, beside other
+/// systems too. A row that cannot be measured says why.
 pub fn quick(
     options: &Options,
     only: Option<&str>,
-    peers: &Path,
+    others: Option<&peers::Options>,
     out: &mut dyn Output,
 ) -> Vec<Row> {
     let is_wanted = |name: &str| only.is_none_or(|text| name.contains(text));
@@ -72,8 +67,12 @@ pub fn quick(
             Err(error) => rows.extend(Row::missing(group.rows, &error.to_string())),
         }
     }
-    match row::read(peers) {
-        Ok(read) => rows.extend(read),
+    let compared = match others {
+        Some(others) => peers::rows(others, out).map_err(|error| error.to_string()),
+        None => Err("left out; bench/peers/run.sh builds the others".to_owned()),
+    };
+    match compared {
+        Ok(compared) => rows.extend(compared),
         Err(why) => rows.extend(Row::missing(PEERS, &why)),
     }
     out.result(&Record::from(environment.after()).to_value());
@@ -83,7 +82,7 @@ pub fn quick(
     rows
 }
 
-const MEMORY: &[(&str, &str, &str)] = &[
+const MEMORY: &[row::Name] = &[
     ("memory of a mount with 1,000 items", "bytes", "at most 65,536"),
     ("memory of an item in the hub", "bytes", "at most 1,024"),
     ("memory of an item in the server", "bytes", "at most 216, its watcher included"),
@@ -134,12 +133,11 @@ mod tests {
     #[test]
     fn what_cannot_be_measured_says_why() {
         let mut out = Silent::default();
-        let nowhere = Path::new("/nonexistent/peers.json");
-        let rows = quick(&quick_options(), Some("NATS"), nowhere, &mut out);
+        let rows = quick(&quick_options(), Some("NATS"), None, &mut out);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].value, rows[0].met), (None, None));
-        assert!(rows[0].reason.as_deref().unwrap().contains("peers.json"), "{rows:?}");
-        assert!(out.0.contains("NATS") && out.0.contains("peers.json"), "{}", out.0);
+        assert!(rows[0].reason.as_deref().unwrap().contains("bench/peers/run.sh"), "{rows:?}");
+        assert!(out.0.contains("NATS") && out.0.contains("missing"), "{}", out.0);
     }
 
     #[test]

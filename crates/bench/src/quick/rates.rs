@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use super::row::{Name, Row};
 use crate::clients::Reading;
+use crate::latency_stats::median;
 use crate::plan::Plan;
 use crate::procedures::{Found, Goal, measurement, search};
 use crate::record::Measurement;
 use crate::run::Run;
+use crate::system::System;
 use crate::{BenchError, Options, Output, floor};
 
 pub(super) const ONE_CLIENT: &[Name] = &[
@@ -17,7 +19,7 @@ pub(super) const ONE_CLIENT: &[Name] = &[
         "above 1.65 M, then 3 M",
     ),
     ("highest rate, no fan-out, 100,000 items", "updates/s", "above 1.8 M, then 3 M"),
-    ("100,000-item watchlist: login to last image", "s", "below 1"),
+    ("100,000-item watchlist: login to last image, median", "s", "below 1"),
 ];
 pub(super) const FAN_OUT: &[Name] = &[
     ("Producer 50/50, 100 mounts, outbound", "updates/s", "above 10.1 M"),
@@ -34,6 +36,9 @@ const ITEMS: usize = 100_000;
 /// Where searches begin, in updates a second of the source.
 const FROM: u64 = 800_000;
 const FROM_FAN_OUT: u64 = 100_000;
+
+/// The time to the last image is the median of at least so many starts.
+const STARTS: usize = 5;
 
 /// How long the floor of the fan-out is measured, before and after.
 const FLOOR: Duration = Duration::from_secs(1);
@@ -54,20 +59,45 @@ pub(super) fn one_client(options: &Options, out: &mut dyn Output) -> Result<Vec<
     let goal = Goal { name: "quick: no fan-out", from: FROM, or_else: |_| None };
     let plain = search(&goal, &plan, options, out)?;
     tell("throughput", &plan, options, &plain, out);
-    let ready_s = decoded.ready_after.min(plain.ready_after).as_secs_f64();
-    let rate = |name: &Name, found: &Found, published: f64| {
-        let per_s = found.run.as_ref().map_or(0.0, Run::achieved_per_s);
-        // The published limit is one aim, and the project's own another.
-        let row = Row::of(name, per_s).met(per_s >= 3e6);
-        let passed = if per_s > published { "the first is met" } else { "neither is met" };
-        let text = if per_s >= 3e6 { "both are met" } else { passed };
-        row.because(format!("{text}; stopped by: {}", found.stopped_by))
-    };
     Ok(vec![
         rate(&ONE_CLIENT[0], &decoded, 1.65e6),
         rate(&ONE_CLIENT[1], &plain, 1.8e6),
-        Row::of(&ONE_CLIENT[2], ready_s).met(ready_s < 1.0),
+        images(&plan, [&decoded, &plain], options, out)?,
     ])
+}
+
+fn rate(name: &Name, found: &Found, published: f64) -> Row {
+    let Some(run) = &found.run else { return Row::none(name, &found.stopped_by) };
+    let per_s = run.achieved_per_s();
+    // The published limit is one aim, and the project's own another.
+    let text = match per_s {
+        _ if per_s >= 3e6 => "both are met",
+        _ if per_s > published => "the first is met",
+        _ => "neither is met",
+    };
+    let row = Row::of(name, per_s).met(per_s >= 3e6);
+    row.because(format!("{text}; stopped by: {}", found.stopped_by))
+}
+
+/// Searches make a system anew when one was broken; what is missing for a
+/// median is started here.
+fn images(
+    plan: &Plan,
+    found: [&Found; 2],
+    options: &Options,
+    out: &mut dyn Output,
+) -> Result<Row, BenchError> {
+    let starts = found.into_iter().flat_map(|found| &found.ready_after);
+    let mut seconds: Vec<f64> = starts.map(Duration::as_secs_f64).collect();
+    while seconds.len() < STARTS {
+        out.progress("quick: images of a watchlist");
+        let system = System::start(plan, &options.setup, options.patience)?;
+        seconds.push(system.ready_after.as_secs_f64());
+    }
+    let (count, middle) = (seconds.len(), median(seconds.iter().copied()));
+    let worst = seconds.into_iter().fold(0.0, f64::max);
+    let row = Row::of(&ONE_CLIENT[2], middle).met(middle < 1.0);
+    Ok(row.because(format!("of {count} starts, the slowest {worst:.2} s")))
 }
 
 pub(super) fn fan_out(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
@@ -79,11 +109,19 @@ pub(super) fn fan_out(options: &Options, out: &mut dyn Output) -> Result<Vec<Row
     let after = floor::tcp_fan_out(&options.setup, mounts, FLOOR)?;
     tell("fanout", &plan, options, &found, out);
     let floor = f64::midpoint(before, after) / found.wire_bytes as f64;
-    let per_s = found.run.as_ref().map_or(0.0, Run::out_per_s);
-    let row = |name: &Name| Row::of(name, per_s).beside(floor);
+    let Some(run) = &found.run else {
+        return Ok(Row::missing(FAN_OUT, &found.stopped_by).collect());
+    };
+    let per_s = run.out_per_s();
+    let why = format!(
+        "{} items a mount, {:.0} in/s; stopped by: {}",
+        common_items + own_items,
+        run.achieved_per_s(),
+        found.stopped_by
+    );
     Ok(vec![
-        row(&FAN_OUT[0]).met(per_s > 10.1e6).because(format!("stopped by: {}", found.stopped_by)),
-        row(&FAN_OUT[1]).met(per_s >= 0.5 * floor),
+        Row::of(&FAN_OUT[0], per_s).beside(floor).met(per_s > 10.1e6).because(why),
+        Row::of(&FAN_OUT[1], per_s).beside(floor).met(per_s >= 0.5 * floor),
     ])
 }
 

@@ -1,8 +1,5 @@
 //! A row of the table of aims.
 
-use std::fs;
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::table::Table;
@@ -43,13 +40,14 @@ impl Row {
         }
     }
 
-    /// Rows that cannot be measured.
+    /// A row without a figure.
+    pub(super) fn none(name: &Name, why: &str) -> Self {
+        Self { value: None, reason: Some(why.to_owned()), ..Self::of(name, 0.0) }
+    }
+
+    /// Rows without figures.
     pub(super) fn missing(names: &[Name], why: &str) -> impl Iterator<Item = Self> {
-        names.iter().map(move |name| Self {
-            value: None,
-            reason: Some(why.to_owned()),
-            ..Self::of(name, 0.0)
-        })
+        names.iter().map(move |name| Self::none(name, why))
     }
 
     /// With the floor, and the ratio to it.
@@ -70,13 +68,6 @@ impl Row {
     }
 }
 
-/// The rows in a file, a JSON list; or why there are none.
-pub(super) fn read(path: &Path) -> Result<Vec<Row>, String> {
-    let text = fs::read_to_string(path)
-        .map_err(|error| format!("no {}: {error}; run bench/peers/run.sh", path.display()))?;
-    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
 /// The rows for people.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut table =
@@ -93,7 +84,7 @@ pub(super) fn table(rows: &[Row]) -> String {
         }
         table.row(vec![
             row.row.clone(),
-            row.value.map_or("none".to_owned(), figure),
+            row.value.map_or("missing".to_owned(), figure),
             row.unit.clone(),
             row.floor.map_or(String::new(), figure),
             row.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
@@ -141,5 +132,11 @@ mod tests {
         let text = table(&rows);
         let line = text.lines().nth(1).unwrap();
         assert_eq!(line, "latency    11.0    µs   4.00   2.75   NO  at most 2.5 times the floor");
+        let text = table(&[Row::none(&NAME, "no rate held")]);
+        let line = text.lines().nth(1).unwrap();
+        assert!(
+            line.starts_with("latency  missing    µs ") && line.contains("no rate held"),
+            "{line}"
+        );
     }
 }

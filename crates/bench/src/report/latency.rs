@@ -125,6 +125,7 @@ fn arrangement(series: &Series<'_>, run: &Measurement) -> String {
 fn row(rate: u64, run: &Measurement, figures: Option<Distribution>) -> Vec<Cell> {
     let figure = Cell::Figure;
     let count = |count: u64| Cell::Figure(whole(count as f64));
+    let told = |told: Option<u64>| Cell::maybe(told.map(|told| whole(told as f64)));
     let mut cells = vec![count(rate)];
     match figures.filter(|_| run.valid) {
         Some(of) => {
@@ -145,7 +146,7 @@ fn row(rate: u64, run: &Measurement, figures: Option<Distribution>) -> Vec<Cell>
             cells.push(Cell::Invalid(COLUMNS.len() - 4, why));
         }
     }
-    cells.extend([run.lost, run.gaps, run.conflated].map(count));
+    cells.extend([Some(run.lost), run.gaps, run.conflated].map(told));
     cells
 }
 

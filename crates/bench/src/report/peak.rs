@@ -105,7 +105,7 @@ fn row(run: &Measurement) -> Vec<Cell> {
         let why = run.why_invalid.clone().unwrap_or_else(|| "no rate held".to_owned());
         cells.push(Cell::Invalid(7, why));
     }
-    cells.extend([run.lost, run.gaps, run.conflated].map(|lost| count(Some(lost))));
+    cells.extend([Some(run.lost), run.gaps, run.conflated].map(count));
     cells.push(Cell::text(run.stopped_by.clone().unwrap_or_default()));
     cells
 }

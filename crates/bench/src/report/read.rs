@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use serde_json::Value;
+
+use super::runs::with_origins;
 use crate::BenchError;
 use crate::quick::Row;
 use crate::record::Record;
@@ -18,7 +21,8 @@ const MAX_NAMED: usize = 20;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Input {
     pub(super) records: Vec<Record>,
-    pub(super) rows: Vec<Row>,
+    /// Lists of rows, each with the name of its file.
+    pub(super) rows: Vec<(String, Vec<Row>)>,
     /// What could not be understood.
     pub(super) left_out: Vec<String>,
 }
@@ -42,23 +46,31 @@ impl Input {
     fn add_text(&mut self, name: &str, text: &str) {
         if text.trim_start().starts_with('[') {
             match serde_json::from_str::<Vec<Row>>(text) {
-                Ok(rows) => self.rows.extend(rows),
+                Ok(rows) => self.rows.push((name.to_owned(), rows)),
                 Err(error) => self.left_out.push(format!("{name}: no list of rows: {error}")),
             }
             return;
         }
-        let mut not_named = 0;
+        let (mut not_named, mut records) = (0, Vec::new());
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             match serde_json::from_str::<Record>(line) {
-                Ok(record) => self.records.push(record),
+                Ok(record) => records.push(record),
+                // Their comparison is in a list of rows.
+                Err(_) if is_of_peers(line) => {}
                 Err(_) if self.left_out.len() >= MAX_NAMED => not_named += 1,
                 Err(error) => self.left_out.push(format!("{name}, line {}: {error}", at + 1)),
             }
         }
+        self.records.extend(with_origins(records));
         if not_named > 0 {
             self.left_out.push(format!("{name}: {not_named} more lines that are no records"));
         }
     }
+}
+
+/// Whether a line tells of a run of `tapeline bench peers`.
+fn is_of_peers(line: &str) -> bool {
+    serde_json::from_str::<Value>(line).is_ok_and(|value| value["bench"] == "peers")
 }
 
 #[cfg(test)]
@@ -92,9 +104,11 @@ mod tests {
             {"row":"latency","value":1.5,"unit":"µs","floor":1,"ratio":1.5,"aim":"≤ 3","met":true},
             {"row":"peers","value":null,"unit":"","aim":"","reason":"no Java"}]"#;
         input.add_text("quick.json", text);
-        assert_eq!((input.rows.len(), input.left_out.len()), (2, 0));
-        assert_eq!((input.rows[0].value, input.rows[0].met), (Some(1.5), Some(true)));
-        assert_eq!(input.rows[1].reason.as_deref(), Some("no Java"));
+        input.add_text("peers.jsonl", r#"{"bench":"peers","what":"trial"}"#);
+        let [(name, rows)] = &input.rows[..] else { panic!("{:?}", input.rows) };
+        assert_eq!((&name[..], rows.len(), input.left_out.len()), ("quick.json", 2, 0));
+        assert_eq!((rows[0].value, rows[0].met), (Some(1.5), Some(true)));
+        assert_eq!(rows[1].reason.as_deref(), Some("no Java"));
         input.add_text("list.json", "[1]");
         assert!(
             input.left_out[0].starts_with("list.json: no list of rows"),

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 
+use super::environment::{processor, program};
 use super::format::whole;
 use crate::latency_stats::median;
-use crate::record::{Distribution, Measurement, Record, from_hdr};
+use crate::record::{Distribution, Environment, Measurement, Record, from_hdr};
 
 /// Results of one kind of procedure, in the order in which they were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,27 @@ pub(super) fn of_kind(records: &[Record], kind: Kind) -> Vec<&Measurement> {
         Record::Environment(_) => None,
     });
     results.filter(|measurement| Kind::of(measurement) == kind).collect()
+}
+
+/// Records with each result's origin: results of different programs or machines
+/// are never rounds of the same.
+pub(super) fn with_origins(records: Vec<Record>) -> Vec<Record> {
+    let mut origin = String::new();
+    let told = records.into_iter().map(|mut record| {
+        match &mut record {
+            Record::Environment(environment) => {
+                origin = format!("{} on {}", program(environment), machine(environment));
+            }
+            Record::Result(result) => result.origin.clone_from(&origin),
+        }
+        record
+    });
+    told.collect()
+}
+
+fn machine(environment: &Environment) -> String {
+    let kernel = environment.kernel.clone().unwrap_or_default();
+    [processor(environment), kernel].join(", ")
 }
 
 /// Latency of one arrangement, at one or more rates.
@@ -138,7 +160,8 @@ pub(super) fn series<'a>(runs: &[&'a Measurement]) -> Vec<Series<'a>> {
 type Part = fn(&Measurement) -> String;
 
 /// What an arrangement consists of.
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
+    |run| run.origin.clone(),
     |run| run.procedure.clone(),
     |run| run.topology.clone(),
     |run| if run.pacing.is_empty() { String::new() } else { format!("{} pacing", run.pacing) },
@@ -202,6 +225,26 @@ mod tests {
         let bursts = Measurement { pacing: "bursts".to_owned(), ..a.clone() };
         assert_eq!(names(&[&a, &bursts]), ["even pacing", "bursts pacing"]);
         assert_eq!(names(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn runs_of_two_builds_are_not_rounds_of_one() {
+        let build = |commit: &str| {
+            let commit = Some(commit.to_owned());
+            Record::from(Environment { git_commit: commit, ..Environment::default() })
+        };
+        let result = || Record::from(run("thread", 5, 1.0, true));
+        let names = |records: &[Record]| {
+            let runs = of_kind(records, Kind::Latency);
+            let series = series(&runs);
+            let named = series.iter().map(|one| (one.name.clone(), one.rates[&5].all.len()));
+            named.collect::<Vec<_>>()
+        };
+        let same = with_origins(vec![build("a"), result(), build("a"), result()]);
+        assert_eq!(names(&same), [("thread".to_owned(), 2)]);
+        let other = with_origins(vec![build("a"), result(), result(), build("b"), result()]);
+        let [(first, 2), (second, 1)] = &names(&other)[..] else { panic!("{:?}", names(&other)) };
+        assert!(first.contains("commit a") && second.contains("commit b"), "{first} {second}");
     }
 
     #[test]

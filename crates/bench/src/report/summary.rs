@@ -1,7 +1,7 @@
 //! Every measurement in one line, and what stands by itself: aims, floors,
 //! memory.
 
-use super::format::{micros, ratio, three_digits, whole};
+use super::format::{escape, micros, ratio, three_digits, whole};
 use super::runs::{Kind, Rounds, of_kind, series};
 use super::table::{Cell, Column, table};
 use crate::quick::Row;
@@ -91,9 +91,9 @@ fn peak(run: &Measurement) -> Vec<Cell> {
     cells
 }
 
-/// Figures beside what they are to be.
-pub(super) fn aims(rows: &[Row]) -> String {
-    if rows.is_empty() {
+/// Figures beside what they are to be, a table for each file.
+pub(super) fn aims(lists: &[(String, Vec<Row>)]) -> String {
+    if lists.iter().all(|(_, rows)| rows.is_empty()) {
         return String::new();
     }
     let columns = [
@@ -124,9 +124,13 @@ pub(super) fn aims(rows: &[Row]) -> String {
             Cell::text(row.reason.clone().unwrap_or_default()),
         ]
     };
-    let rows: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
-    let table = table("Aims", &columns, &rows);
-    format!("<section id=\"aims\"><h2>Aims</h2>\n{table}</section>\n")
+    let tables = lists.iter().map(|(file, rows)| {
+        let rows: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
+        let caption = format!("Aims, {file}");
+        format!("<h3>{}</h3>\n{}", escape(file), table(&caption, &columns, &rows))
+    });
+    let tables: String = tables.collect();
+    format!("<section id=\"aims\"><h2>Aims</h2>\n{tables}</section>\n")
 }
 
 /// What the machine does without us.
@@ -235,7 +239,7 @@ mod tests {
             ..Row::default()
         };
         let missing = Row { reason: Some("no Java".to_owned()), ..Row::default() };
-        let html = aims(&[row, missing]);
+        let html = aims(&[("quick.json".to_owned(), vec![row, missing])]);
         assert!(html.contains("11.5") && html.contains("✕ not met"), "{html}");
         assert!(html.contains("not measured") && html.contains("no Java"), "{html}");
     }

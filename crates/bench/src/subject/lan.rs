@@ -23,19 +23,22 @@ static LANS: AtomicU32 = AtomicU32::new(0);
 pub(super) struct Lan {
     prefix: String,
     home: File,
+    /// Whether anything is lost on purpose.
+    loses: bool,
 }
 
 fn failed(text: String) -> BenchError {
     BenchError::Namespaces(text)
 }
 
-fn run(program: &str, arguments: &str) -> Result<(), BenchError> {
+/// Runs a program. Returns what it said.
+fn run(program: &str, arguments: &str) -> Result<String, BenchError> {
     let output = Command::new(program)
         .args(arguments.split_whitespace())
         .output()
         .map_err(|error| failed(format!("{program}: {error}")))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(failed(format!("{program} {arguments}: {}", said.trim())))
@@ -46,7 +49,8 @@ impl Lan {
     pub(super) fn new(loss_percent: f64) -> Result<Self, BenchError> {
         let number = LANS.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("tlb{}x{number}", std::process::id());
-        let lan = Self { prefix, home: File::open("/proc/thread-self/ns/net")? };
+        let home = File::open("/proc/thread-self/ns/net")?;
+        let lan = Self { prefix, home, loses: loss_percent > 0.0 };
         let (hub, server) = (lan.name("hub"), lan.name("server"));
         for host in [&hub, &server] {
             run("ip", &format!("netns add {host}"))?;
@@ -62,6 +66,15 @@ impl Lan {
             }
         }
         Ok(lan)
+    }
+
+    /// Datagrams that were dropped so far; `None` if none are to be.
+    pub(super) fn dropped(&self) -> Option<u64> {
+        let at = |host: &str| {
+            let list = format!("netns exec {} nft list chain inet loss arriving", self.name(host));
+            dropped_of(&run("ip", &list).ok()?)
+        };
+        self.loses.then(|| Some(at("hub")? + at("server")?))?
     }
 
     fn name(&self, host: &str) -> String {
@@ -85,12 +98,18 @@ fn enter(namespace: &File) -> Result<(), BenchError> {
         .map_err(|error| failed(io::Error::from(error).to_string()))
 }
 
+/// The packets of `… counter packets 12 bytes 1234 drop`.
+fn dropped_of(chain: &str) -> Option<u64> {
+    let (_, behind) = chain.split_once("counter packets ")?;
+    behind.split_whitespace().next()?.parse().ok()
+}
+
 fn lose(host: &str, percent: f64) -> Result<(), BenchError> {
     let of_ten_thousand = (percent * 100.0).round() as u32;
     run("ip", &format!("netns exec {host} nft add table inet loss"))?;
     let rules = format!(
         "add chain inet loss arriving {{ type filter hook input priority 0; }}
-         add rule inet loss arriving udp dport {PORT}-{} numgen random mod 10000 < {of_ten_thousand} drop",
+         add rule inet loss arriving udp dport {PORT}-{} numgen random mod 10000 < {of_ten_thousand} counter drop",
         PORT + 1
     );
     let output = Command::new("ip")
@@ -109,5 +128,19 @@ impl Drop for Lan {
         for host in ["hub", "server"] {
             let _ = run("ip", &format!("netns delete {}", self.name(host)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_datagrams_are_counted_by_the_rule() {
+        let chain = "chain arriving {\n type filter hook input priority filter; policy accept;\n \
+                     udp dport 40456-40457 numgen random mod 10000 < 100 \
+                     counter packets 271 bytes 39012 drop\n}";
+        assert_eq!(dropped_of(chain), Some(271));
+        assert_eq!(dropped_of("chain arriving { drop }"), None);
     }
 }

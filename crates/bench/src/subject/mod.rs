@@ -14,17 +14,18 @@ use crate::setup::{Setup, Topology};
 use lan::Lan;
 pub(crate) use node::Node;
 use processes::Processes;
+pub(crate) use program::Program;
 use thread::NodeThread;
 
-/// What hub and server have done so far, as far as they tell.
+/// What hub and server have done so far; `None` where they do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Updates that were conflated.
-    pub(crate) merged: u64,
+    pub(crate) merged: Option<u64>,
     /// Mounts that were cut off.
-    pub(crate) cut: u64,
+    pub(crate) cut: Option<u64>,
     /// Holes in the backbone, and frames that it dropped.
-    pub(crate) gaps: u64,
+    pub(crate) gaps: Option<u64>,
 }
 
 /// Where a system is going to be. The source starts between this and
@@ -86,6 +87,15 @@ impl Subject {
         match self {
             Self::Thread(node) => BTreeMap::from([("hub+server".to_owned(), node.cpu_seconds())]),
             Self::Processes(processes) => processes.cpu_seconds(),
+        }
+    }
+
+    /// Datagrams between them that were dropped on purpose so far; `None` where
+    /// none are.
+    pub(crate) fn dropped(&self) -> Option<u64> {
+        match self {
+            Self::Thread(_) => None,
+            Self::Processes(processes) => processes.dropped(),
         }
     }
 

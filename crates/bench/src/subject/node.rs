@@ -65,9 +65,9 @@ impl Node {
         let statistics = self.server.statistics();
         let (hub_bus, server_bus) = (self.hub.bus().counters(), self.server.bus().counters());
         Counts {
-            merged: statistics.updates_merged,
-            cut: statistics.mounts_cut,
-            gaps: statistics.gaps + hub_bus.dropped + server_bus.gaps,
+            merged: Some(statistics.updates_merged),
+            cut: Some(statistics.mounts_cut),
+            gaps: Some(statistics.gaps + hub_bus.dropped + server_bus.gaps),
         }
     }
 }

@@ -13,7 +13,6 @@ use super::lan::{self, Lan};
 use super::node::{MAX_ITEMS, MAX_MOUNTS};
 use super::program::Program;
 use crate::BenchError;
-use crate::processor::{self, Pinned};
 use crate::setup::{Setup, Topology};
 
 static SYSTEMS: AtomicU32 = AtomicU32::new(0);
@@ -29,7 +28,7 @@ pub(crate) struct Processes {
     hub: Program,
     addresses: Vec<SocketAddr>,
     _folders: Folders,
-    _lan: Option<Lan>,
+    lan: Option<Lan>,
 }
 
 /// Files of the system, and its shared memory. Gone when dropped.
@@ -78,14 +77,14 @@ impl Processes {
             "--log".to_owned(),
             "error".to_owned(),
         ];
-        let _pinned = Pinned::to(setup.their_cores());
+        let cores = setup.their_cores();
         let driver = folders.driver.display().to_string();
         let mut arguments = vec!["hub".to_owned()];
         arguments.extend(common.clone());
         let own =
             ["--source", &provider.to_string(), "--ni-port", "off", "--backbone-dir", &driver];
         arguments.extend(own.map(str::to_owned));
-        let hub = Program::start(&program, &folders.files, "hub", &arguments)?;
+        let hub = Program::start(&program, &folders.files, "hub", &arguments, cores)?;
         if let Some(lan) = &lan {
             lan.enter_server()?;
         }
@@ -102,11 +101,11 @@ impl Processes {
                 0 | 1 => "server".to_owned(),
                 _ => format!("server-{number}"),
             };
-            servers.push(Program::start(&program, &folders.files, &name, &arguments)?);
+            servers.push(Program::start(&program, &folders.files, &name, &arguments, cores)?);
         }
         let addresses =
             servers.iter().map(|server| server.address("rssl")).collect::<Result<_, _>>()?;
-        Ok(Self { servers, hub, addresses, _folders: folders, _lan: lan })
+        Ok(Self { servers, hub, addresses, _folders: folders, lan })
     }
 
     pub(super) fn addresses(&self) -> &[SocketAddr] {
@@ -116,15 +115,19 @@ impl Processes {
     pub(super) fn cpu_seconds(&self) -> BTreeMap<String, f64> {
         std::iter::once(&self.hub)
             .chain(&self.servers)
-            .map(|program| (program.name().to_owned(), processor::process_seconds(program.id())))
+            .map(|program| (program.name().to_owned(), program.seconds()))
             .collect()
+    }
+
+    /// Datagrams of the backbone that were dropped on purpose so far.
+    pub(super) fn dropped(&self) -> Option<u64> {
+        self.lan.as_ref()?.dropped()
     }
 
     /// Of the hub, and of all servers together.
     pub(super) fn memory_bytes(&self) -> Option<(u64, u64)> {
-        let of = |program: &Program| processor::own_memory_bytes(program.id());
-        let servers = self.servers.iter().map(of).sum::<Option<u64>>()?;
-        Some((of(&self.hub)?, servers))
+        let servers = self.servers.iter().map(Program::own_memory_bytes).sum::<Option<u64>>()?;
+        Some((self.hub.own_memory_bytes()?, servers))
     }
 }
 

@@ -1,28 +1,21 @@
-//! A hub or a server as a process.
+//! A `tapeline` that serves, as a process.
 
 use std::fs::{self, File};
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::BenchError;
+use crate::child::{Child, LOOK};
+use crate::processor;
+use crate::{BenchError, stop};
 
 /// How long a program may take to listen.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 
-/// How long a program may take to end before it is killed.
-const END: Duration = Duration::from_secs(3);
-
-/// How often is looked whether something has become so.
-const LOOK: Duration = Duration::from_millis(1);
-
-/// A running `tapeline hub` or `tapeline server`. Ended when dropped.
-pub(super) struct Program {
+/// A running `tapeline hub`, `server` or `run`. Ended when dropped.
+pub(crate) struct Program {
     name: String,
     child: Child,
     ready: PathBuf,
@@ -30,39 +23,35 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts it with its files in `folder`, on the cores and in the network
-    /// of the calling thread, and waits until it listens.
-    pub(super) fn start(
+    /// Starts it with its files in `folder`, in the network of the calling
+    /// thread, on these cores or those of the calling thread, and waits until
+    /// it listens.
+    pub(crate) fn start(
         program: &Path,
         folder: &Path,
         name: &str,
         arguments: &[String],
+        cores: Option<&[usize]>,
     ) -> Result<Self, BenchError> {
         let (ready, log) =
             (folder.join(format!("{name}.ready")), folder.join(format!("{name}.log")));
+        // Of one before, which was in the same folder.
+        let _ = fs::remove_file(&ready);
         let failed = |text: String| BenchError::Program { name: name.to_owned(), text };
-        let child = Command::new(program)
-            .args(arguments)
-            .arg("--ready-file")
-            .arg(&ready)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(&log)?)
-            .spawn()
-            .map_err(|error| failed(error.to_string()))?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--ready-file").arg(&ready);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
+        let child = Child::start(&mut command, cores).map_err(|error| failed(error.to_string()))?;
         let mut program = Self { name: name.to_owned(), child, ready, log };
         let began = Instant::now();
         while !program.ready.exists() {
-            if program.has_ended() || began.elapsed() > START {
+            stop::check()?;
+            if program.child.is_over() || began.elapsed() > START {
                 return Err(failed(program.last_words()));
             }
             thread::park_timeout(LOOK);
         }
         Ok(program)
-    }
-
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// The last line of its log.
@@ -72,41 +61,27 @@ impl Program {
     }
 
     /// What it is called.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its number.
-    pub(super) fn id(&self) -> u32 {
-        self.child.id()
+    /// Seconds that its threads were on a processor so far.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.child.seconds()
+    }
+
+    /// Bytes of memory of its own.
+    pub(crate) fn own_memory_bytes(&self) -> Option<u64> {
+        processor::own_memory_bytes(self.child.id())
     }
 
     /// The address behind a name of its ready file.
-    pub(super) fn address(&self, name: &str) -> Result<SocketAddr, BenchError> {
+    pub(crate) fn address(&self, name: &str) -> Result<SocketAddr, BenchError> {
         let text = fs::read_to_string(&self.ready)?;
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         value.and_then(|value| value.parse().ok()).ok_or_else(|| BenchError::Program {
             name: self.name.clone(),
             text: format!("its ready file has no {name}"),
         })
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        // A process that is killed leaves its shared memory behind.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let began = Instant::now();
-        while self.child.try_wait()?.is_none() {
-            if began.elapsed() > END {
-                self.child.kill()?;
-            }
-            thread::park_timeout(LOOK);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.end();
     }
 }

@@ -26,9 +26,12 @@ struct Shared {
 
 impl Shared {
     fn set(&self, counts: Counts) {
-        self.merged.store(counts.merged, Ordering::Relaxed);
-        self.cut.store(counts.cut, Ordering::Relaxed);
-        self.gaps.store(counts.gaps, Ordering::Relaxed);
+        let store = |place: &AtomicU64, count: Option<u64>| {
+            place.store(count.unwrap_or(0), Ordering::Relaxed);
+        };
+        store(&self.merged, counts.merged);
+        store(&self.cut, counts.cut);
+        store(&self.gaps, counts.gaps);
     }
 }
 
@@ -69,7 +72,7 @@ impl NodeThread {
     }
 
     pub(super) fn counts(&self) -> Counts {
-        let of = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        let of = |place: &AtomicU64| Some(place.load(Ordering::Relaxed));
         Counts {
             merged: of(&self.shared.merged),
             cut: of(&self.shared.cut),

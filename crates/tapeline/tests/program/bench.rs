@@ -1,14 +1,33 @@
 //! Measuring, briefly: each procedure runs and says what it found.
 
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-use crate::support::{Run, arg, file, folder, run};
+use crate::support::{Run, arg, file, folder, run, tapeline};
 
 /// So few updates that a machine with other work to do holds them too.
 const BRIEF: &str =
     "--seconds 0.3 --warm-up 0.1 --probe 0.1 --rounds 1 --idle yield --affinity none";
 
+/// Runs a procedure until no connection was given up: a machine that stands
+/// still for long has both ends do that, which says nothing about measuring.
 fn bench(what: &str, further: &[&str]) -> (Run, Vec<Value>) {
+    for _ in 0..5 {
+        let (done, results) = bench_once(what, further);
+        let is_given_up = |result: &Value| {
+            let why = result["why_invalid"].as_str().unwrap_or_default();
+            why.contains("channel down") || why.contains("cut off")
+        };
+        if !results.iter().any(is_given_up) {
+            return (done, results);
+        }
+    }
+    panic!("connections are given up again and again");
+}
+
+fn bench_once(what: &str, further: &[&str]) -> (Run, Vec<Value>) {
     let folder = folder();
     let json = folder.path().join("results.jsonl");
     let mut args = vec!["bench", what, "--json", arg(&json)];
@@ -53,7 +72,10 @@ fn two_hosts_lose_datagrams_and_no_update() {
     }
     let latency = of(&results, "latency");
     assert_eq!(latency["topology"], "namespaces 5 % loss");
-    assert_eq!((&latency["lost"], &latency["gaps"]), (&0.into(), &0.into()), "{latency}");
+    assert_eq!(latency["lost"], 0, "{latency}");
+    assert!(latency["dropped_datagrams"].as_u64() > Some(0), "{latency}");
+    // Processes do not tell what they merged or missed.
+    assert!(latency["gaps"].is_null() && latency["conflated"].is_null(), "{latency}");
 }
 
 #[test]
@@ -106,10 +128,48 @@ fn what_cannot_be_measured_is_explained() {
         (vec!["floor", "--seconds", "0"], "give a time above 0"),
         (vec!["fanout", "--mounts", "0"], "counted from 1"),
         (vec!["report", "/nonexistent/results"], "/nonexistent/results"),
+        (vec!["floor", "--affinity", "0;1023"], "core 1023 is not there"),
     ];
     for (args, text) in cases {
         let done = run(&[vec!["bench"], args].concat());
         assert_eq!(done.status, Some(2), "{}", done.err);
         assert!(done.err.contains(text), "{}", done.err);
+    }
+}
+
+/// The processes that a process has started.
+fn children(parent: u32) -> Vec<u32> {
+    let numbers = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_child = |number: &u32| {
+        // The parent is the second word behind the name in brackets.
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        let behind = stat.rsplit(')').next().unwrap_or_default();
+        behind.split_whitespace().nth(1) == Some(&parent.to_string())
+    };
+    numbers.filter(is_child).collect()
+}
+
+#[test]
+fn a_signal_ends_hub_and_server_too() {
+    let mut args = vec!["bench", "latency", "--topology", "ipc", "--rate", "100"];
+    args.extend(BRIEF.split_whitespace().skip(2));
+    args.extend(["--seconds", "600"]);
+    let mut bench = tapeline(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    let both = loop {
+        let both = children(bench.id());
+        if both.len() == 2 {
+            break both;
+        }
+        assert_eq!(bench.try_wait().unwrap(), None, "it ended by itself");
+        assert!(started.elapsed() < Duration::from_secs(60), "hub and server do not start");
+        std::thread::yield_now();
+    };
+    let kill = Command::new("kill").args(["-TERM", &bench.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert_eq!(bench.wait().unwrap().code(), Some(2));
+    for child in both {
+        assert!(!std::path::Path::new(&format!("/proc/{child}")).exists(), "{child} is left");
     }
 }

@@ -14,9 +14,9 @@ final class Watchers {
         counts = new int[items];
     }
 
-    /** An item is called I000042. with its number. */
+    /** An item is called I000042, with its number. */
     void add(Client client, String name, int stream) {
-        int item = Integer.parseInt(name.substring(1, name.length() - 1));
+        int item = Integer.parseInt(name.substring(1));
         int count = counts[item]++;
         if (count == streams[item].length) {
             clients[item] = Arrays.copyOf(clients[item], 2 * count);

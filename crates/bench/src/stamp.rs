@@ -14,11 +14,11 @@ use crate::update::Update;
 
 /// Bytes of an update: an RWF message with 74 bytes of payload, or as many
 /// bytes for those who do not look into it.
-pub(super) const UPDATE_BYTES: usize = 85;
+pub(crate) const UPDATE_BYTES: usize = 85;
 
 /// Bytes in front that name the topic for those who have no subject of their
 /// own beside the message.
-pub(super) const TOPIC_BYTES: usize = 8;
+pub(crate) const TOPIC_BYTES: usize = 8;
 
 const TOP: u64 = 1 << 63;
 const DUE_FIELD: [u8; 3] = [0x0F, 0x3E, 8];
@@ -27,22 +27,22 @@ const TAIL_BYTES: usize = 22;
 
 /// When an update was due, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) due_ns: u64,
+pub(crate) struct Stamp {
+    pub(crate) due_ns: u64,
     /// Counts all updates of a run of a system, from 0.
-    pub(super) number: u64,
+    pub(crate) number: u64,
 }
 
 impl Stamp {
     /// The RSSL update that carries it.
     #[inline]
-    pub(super) fn write_rssl(self, update: &mut Update) -> &[u8] {
+    pub(crate) fn write_rssl(self, update: &mut Update) -> &[u8] {
         update.stamped(self.due_ns | TOP, self.number | TOP)
     }
 
     /// From an RSSL update. `None` when it is another message.
     #[inline]
-    pub(super) fn read_rssl(message: &[u8]) -> Option<Self> {
+    pub(crate) fn read_rssl(message: &[u8]) -> Option<Self> {
         let start = message.len().checked_sub(TAIL_BYTES)?;
         let tail: &[u8; TAIL_BYTES] = message[start..].try_into().ok()?;
         let (due, number) = (u64_at(tail, 3), u64_at(tail, 14));
@@ -50,16 +50,16 @@ impl Stamp {
             .then_some(Self { due_ns: due ^ TOP, number: number ^ TOP })
     }
 
-    /// Into an update for those who do not look into it.
+    /// Into the front of an update for those who do not look into it.
     #[inline]
-    pub(super) fn write_plain(self, update: &mut [u8; UPDATE_BYTES]) {
+    pub(crate) fn write_plain(self, update: &mut [u8]) {
         update[TOPIC_BYTES..TOPIC_BYTES + 8].copy_from_slice(&self.due_ns.to_be_bytes());
         update[TOPIC_BYTES + 8..TOPIC_BYTES + 16].copy_from_slice(&self.number.to_be_bytes());
     }
 
     /// From such an update. `None` when it has another length.
     #[inline]
-    pub(super) fn read_plain(update: &[u8]) -> Option<Self> {
+    pub(crate) fn read_plain(update: &[u8]) -> Option<Self> {
         let update: &[u8; UPDATE_BYTES] = update.try_into().ok()?;
         let (due_ns, number) = (u64_at(update, TOPIC_BYTES), u64_at(update, TOPIC_BYTES + 8));
         Some(Self { due_ns, number })
@@ -71,13 +71,6 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_be_bytes(word)
-}
-
-/// Nanoseconds of the host's monotonic clock: the same in every process.
-#[inline]
-pub(super) fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[cfg(test)]
