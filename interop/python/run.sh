@@ -70,7 +70,7 @@ fi
 
 if [ -z "$program" ]; then
     (cd "$root" && cargo build --quiet --release --locked -p tapeline)
-    program=${CARGO_TARGET_DIR:-$root/target}/release/tapeline
+    program=$(cd "$root" && realpath "${CARGO_TARGET_DIR:-target}/release/tapeline")
 fi
 export TAPELINE=$program
 

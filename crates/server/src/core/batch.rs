@@ -18,7 +18,12 @@ impl Core {
         out: &mut O,
     ) {
         let done = match Batch::of_request(request) {
-            Ok(Some(Batch::Items(names))) => self.open_batch(session, request, names, out),
+            Ok(Some(Batch::Items(names))) => {
+                let open = |core: &mut Self, single: &RequestMsg<'_>, out: &mut O| {
+                    core.open_one(session, single, out);
+                };
+                self.open_batch(session, request, names, open, out)
+            }
             Ok(Some(Batch::Streams(ids))) => {
                 self.end_batch(session, request, &BATCH_DONE, out);
                 self.reissue_batch(session, request, ids, out);
@@ -32,7 +37,7 @@ impl Core {
         }
     }
 
-    fn end_batch<O: Outputs>(
+    pub(super) fn end_batch<O: Outputs>(
         &mut self,
         session: SessionId,
         request: &RequestMsg<'_>,
@@ -44,12 +49,14 @@ impl Core {
         self.send(session, &status.into(), out);
     }
 
-    /// Opens the items, each as if it had been requested by itself.
-    fn open_batch<O: Outputs>(
+    /// Opens the items, each as if it had been requested by itself, which is
+    /// what `open` does with its request.
+    pub(super) fn open_batch<O: Outputs>(
         &mut self,
         session: SessionId,
         request: &RequestMsg<'_>,
         names: ItemNames<'_>,
+        mut open: impl FnMut(&mut Self, &RequestMsg<'_>, &mut O),
         out: &mut O,
     ) -> Result<(), BatchError> {
         let base = request.stream_id;
@@ -73,7 +80,7 @@ impl Core {
         let view = self.view_alone(request);
         for (stream_id, name) in streams {
             let key = MsgKey { name: Some(name), ..request.key };
-            self.open_one(session, &single(request, &view, stream_id, key), out);
+            open(self, &single(request, &view, stream_id, key), out);
         }
         Ok(())
     }

@@ -31,6 +31,11 @@ impl Core {
         match mount.streams.get(request.stream_id) {
             Some(Stream::Login) => self.reissue_login(session, request, out),
             Some(_) => self.reject(session, msg, &Reject::Changed("domain"), out),
+            None if mount.is_logged_in_by_cookies_alone() => {
+                // Its handshake had cookies that may be another application's.
+                self.end_login(session, out);
+                self.log_in(session, request, out);
+            }
             None if mount.login.is_some() => {
                 let state = refused(StateCode::ALREADY_OPEN, "The login is open on another stream");
                 self.refuse(session, msg, &state, out);

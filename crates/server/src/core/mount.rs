@@ -12,6 +12,7 @@ use tapeline_rssl::Time;
 use super::dictionary::Download;
 use super::map::{Map, Set};
 use super::slow::Conflated;
+use super::stream::{COOKIE_LOGIN_STREAM, Stream};
 use super::streams::Streams;
 
 /// Why updates for a mount do not go straight out: bits of its gate.
@@ -52,6 +53,14 @@ pub(super) struct Mount {
     pub(super) late_images: VecDeque<i32>,
     /// Dictionaries that are being sent.
     pub(super) downloads: VecDeque<Download>,
+}
+
+impl Mount {
+    /// Whether its login is that of its handshake, and nothing was asked for.
+    pub(super) fn is_logged_in_by_cookies_alone(&self) -> bool {
+        self.streams.len() == 1
+            && matches!(self.streams.get(COOKIE_LOGIN_STREAM), Some(Stream::Login))
+    }
 }
 
 /// Who is logged in on a mount.

@@ -6,6 +6,10 @@ use tapeline_omm::stream::ProviderStream;
 
 use super::json::HeldRequest;
 
+/// The stream of a login that nobody asked for; a client's own have positive
+/// numbers.
+pub(super) const COOKIE_LOGIN_STREAM: i32 = -1;
+
 /// What is on a stream id of a mount.
 #[derive(Debug)]
 pub(super) enum Stream {

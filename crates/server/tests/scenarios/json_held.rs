@@ -116,10 +116,9 @@ fn a_batch_and_the_default_service_are_waited_for_too() {
     let mut world = World::with(config(Some("FEED")));
     let consumer = world.mount_json();
     world.text(consumer, r#"{"ID":5,"Key":{"Name":["A","B"]}}"#);
-    assert_eq!(world.heard_json(consumer), [""; 0]);
-    feed_appears(&mut world);
     let heard = world.heard_json(consumer);
     assert!(heard[0].contains("Processed 2 total items"), "{heard:?}");
+    feed_appears(&mut world);
     let opened = world.published().join("\n");
     assert!(opened.contains("A@1") && opened.contains("B@1"), "{opened}");
 }
@@ -152,4 +151,63 @@ fn a_request_that_waits_for_its_service_may_become_one_for_another() {
     world.published();
     world.hub_directory(HUB, vec![service(1, "FEED", true)]);
     assert!(!world.published().iter().any(|line| line.starts_with("Open")));
+}
+
+#[test]
+fn without_any_service_nothing_is_missed() {
+    let mut world = started();
+    let consumer = world.mount_json();
+    world.text(consumer, r#"{"ID":5,"Key":{"Name":"A","Service":"FEED"}}"#);
+    for _ in 0..40 {
+        world.pass(Duration::from_secs(1));
+        // The server's pings are answered.
+        world.text(consumer, r#"{"Type":"Pong"}"#);
+    }
+    let heard = world.heard_json(consumer);
+    assert!(heard.iter().all(|text| !text.contains("State")), "{heard:?}");
+    feed_appears(&mut world);
+    assert!(world.published().iter().any(|line| line.contains("A@1")));
+}
+
+#[test]
+fn the_items_of_a_batch_wait_and_are_closed_each_by_itself() {
+    let mut world = started();
+    let consumer = world.mount_json();
+    world.text(consumer, r#"{"ID":5,"Key":{"Name":["A","B"],"Service":"FEED"}}"#);
+    let heard = world.heard_json(consumer);
+    assert!(heard.len() == 1 && heard[0].contains("Processed 2 total items"), "{heard:?}");
+    world.text(consumer, r#"{"ID":6,"Type":"Close"}"#);
+    feed_appears(&mut world);
+    let opened = world.published().join("\n");
+    assert!(opened.contains("B@1") && !opened.contains("A@1"), "{opened}");
+}
+
+#[test]
+fn what_the_server_has_itself_needs_no_service() {
+    let mut world = started();
+    let consumer = world.mount_json();
+    for service in ["", r#","Service":"NONE""#, r#","Service":7"#] {
+        let text = format!(
+            r#"{{"ID":5,"Domain":"Dictionary","Key":{{"Name":"RWFEnum","Filter":0{service}}},"Streaming":false}}"#
+        );
+        world.text(consumer, &text);
+        let heard = world.heard_json(consumer);
+        assert!(heard[0].contains(r#""Type":"Refresh""#), "{service}: {}", heard[0]);
+        assert!(!heard[0].contains("65535"), "{service}: {}", heard[0]);
+    }
+    world.text(consumer, r#"{"ID":6,"Domain":"Source","Key":{"Service":7,"Filter":3}}"#);
+    let heard = world.heard_json(consumer);
+    assert!(heard[0].contains(r#""Domain":"Source""#), "{heard:?}");
+    assert!(heard[0].contains(r#""Type":"Refresh""#), "{heard:?}");
+}
+
+#[test]
+fn the_number_that_stands_for_a_name_is_nobodys() {
+    let mut world = started();
+    let (first, second) = (world.mount_json(), world.mount_json());
+    world.text(first, r#"{"ID":5,"Key":{"Name":"A","Service":"FEED"}}"#);
+    world.text(second, r#"{"ID":5,"Key":{"Name":"B","Service":65535}}"#);
+    feed_appears(&mut world);
+    let opened = world.published().join("\n");
+    assert!(opened.contains("A@1") && !opened.contains("B@1"), "{opened}");
 }

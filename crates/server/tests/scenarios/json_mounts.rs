@@ -251,9 +251,20 @@ fn a_token_in_a_cookie_of_the_handshake_is_a_login() {
     assert_eq!(answer["State"]["Stream"], "Open");
     assert_eq!(answer["Elements"]["PingTimeout"], 30);
     assert_eq!(answer["Key"]["Elements"]["Position"], "127.0.0.1/net");
+    // The cookie may be another application's: the client's own login goes before.
+    world.text(consumer, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);
+    let own = parsed(&mut world, consumer).remove(0);
+    assert_eq!((&own["ID"], &own["State"]["Stream"]), (&json!(1), &json!("Open")));
+}
+
+#[test]
+fn a_login_by_cookies_that_is_used_has_to_end_before_another() {
+    let mut world = World::with_feed();
+    let consumer = world.connect_json();
+    world.cookies(consumer, "AuthToken=eyJ");
+    world.heard_json(consumer);
     world.text(consumer, r#"{"ID":5,"Key":{"Name":"TRI.N","Service":"FEED"}}"#);
     assert_eq!(world.published().len(), 1);
-    // Another login has to wait for the end of this one.
     world.text(consumer, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);
     assert_eq!(parsed(&mut world, consumer)[0]["State"]["Code"], "AlreadyOpen");
     world.text(consumer, r#"{"ID":-1,"Domain":"Login","Type":"Close"}"#);

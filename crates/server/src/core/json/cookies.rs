@@ -8,10 +8,7 @@ use tapeline_omm::login::{AUTHN_TOKEN_NAME, LoginRequest, user_name_type};
 use super::Spoken;
 use crate::Outputs;
 use crate::core::Core;
-
-/// The stream of a login that nobody asked for; a client's own have positive
-/// numbers.
-const LOGIN_STREAM: i32 = -1;
+use crate::core::stream::COOKIE_LOGIN_STREAM;
 
 /// Names of the cookies, as the vendor's servers have them by default.
 const TOKEN: &str = "AuthToken";
@@ -43,7 +40,7 @@ fn login_of(cookies: &str) -> Option<LoginRequest> {
         let bare = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
         Some(bare.unwrap_or(value)).filter(|value| !value.is_empty())
     };
-    let mut request = LoginRequest::new(LOGIN_STREAM, AUTHN_TOKEN_NAME);
+    let mut request = LoginRequest::new(COOKIE_LOGIN_STREAM, AUTHN_TOKEN_NAME);
     request.name_type = Some(user_name_type::AUTHN_TOKEN);
     let said = &mut request.attributes;
     said.authentication_token = Some(Credential::Ascii(value(TOKEN)?.into()));

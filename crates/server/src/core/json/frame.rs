@@ -50,15 +50,16 @@ impl Core {
         names: &Names,
         out: &mut Spoken<'_, O>,
     ) {
+        let asked = names.take_asked();
         let Ok(head) = MsgHeader::decode(rwf) else { return };
         out.writer.note_good(session, head.class);
         if head.class == MsgClass::Request
             && let Ok(Msg::Request(request)) = Msg::decode(rwf)
-            && let Some(wanted) = request.key.service_id.and_then(|id| names.unknown(id))
+            && let Some(wanted) = request.key.service_id.and_then(|id| names.unknown(id, asked))
             && self.mounts.get(session).is_some_and(|mount| mount.login.is_some())
         {
             self.statistics.messages_in += 1;
-            return self.on_unknown_service(session, (&request, rwf), wanted, out);
+            return self.on_unknown_service(session, &request, &wanted, out);
         }
         self.on_message(session, rwf, out);
     }

@@ -9,10 +9,11 @@
 
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
+use tapeline_omm::batch::Batch;
 use tapeline_omm::state::usual;
 use tapeline_omm::stream::Reject;
 use tapeline_rssl::Time;
-use tapeline_rwf::{Msg, MsgKey, RequestMsg, State, StateCode};
+use tapeline_rwf::{Domain, Msg, MsgKey, RequestFlags, RequestMsg, State, StateCode};
 
 use super::names::Names;
 use super::{Door, Spoken};
@@ -30,6 +31,17 @@ pub(in crate::core) enum Wanted {
     Default,
 }
 
+impl Wanted {
+    /// The request without the number that stands for what was said instead.
+    fn as_said<'a>(&self, request: &RequestMsg<'a>) -> RequestMsg<'a> {
+        let key = match self {
+            Self::Number(_) => request.key,
+            Self::Name(_) | Self::Default => MsgKey { service_id: None, ..request.key },
+        };
+        RequestMsg { key, ..*request }
+    }
+}
+
 /// A request that waits for a hub to tell of its service.
 #[derive(Debug)]
 pub(in crate::core) struct HeldRequest {
@@ -44,14 +56,49 @@ const UNKNOWN: State<'static> =
     State { code: StateCode::SOURCE_UNKNOWN, ..usual::SERVICE_NOT_AVAILABLE };
 
 impl Core {
-    /// A request for a service that is not known: it is held or refused.
+    /// A request for a service that is not known: it is held or refused, the
+    /// items of a batch each by itself. What the server answers whatever the
+    /// service is answered.
     pub(super) fn on_unknown_service<O: Outputs>(
         &mut self,
         session: SessionId,
-        (request, bytes): (&RequestMsg<'_>, &[u8]),
-        wanted: Wanted,
+        request: &RequestMsg<'_>,
+        wanted: &Wanted,
         out: &mut Spoken<'_, O>,
     ) {
+        let needs_service = match request.domain {
+            Domain::LOGIN => false,
+            Domain::SOURCE => !matches!(wanted, Wanted::Number(_)),
+            _ => !self.is_own_dictionary(request),
+        };
+        let request = &wanted.as_said(request);
+        if !needs_service {
+            let bytes = self.scratch.message(&(*request).into()).map(<[u8]>::to_vec);
+            return self.on_request(session, request, &bytes.unwrap_or_default(), out);
+        }
+        let is_batch = request.flags.contains(RequestFlags::HAS_BATCH);
+        if is_batch && let Ok(Some(Batch::Items(names))) = Batch::of_request(request) {
+            let hold = |core: &mut Self, single: &RequestMsg<'_>, out: &mut Spoken<'_, O>| {
+                core.hold(session, single, wanted, out);
+            };
+            let opened = self.open_batch(session, request, names, hold, out);
+            if let Err(error) = opened {
+                self.end_batch(session, request, &error.state().as_state(), out);
+            }
+            return;
+        }
+        self.hold(session, request, wanted, out);
+    }
+
+    fn hold<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &RequestMsg<'_>,
+        wanted: &Wanted,
+        out: &mut O,
+    ) {
+        let bytes = self.scratch.message(&(*request).into()).map(<[u8]>::to_vec);
+        let Some(bytes) = bytes else { return };
         let mount = self.mounts.get(session);
         match mount.and_then(|mount| mount.streams.get(request.stream_id)) {
             None => {}
@@ -63,37 +110,22 @@ impl Core {
             Some(Stream::Item(_)) => {
                 return self.reject(session, request, &Reject::Changed("service"), out);
             }
-            Some(_) => return self.on_reissue(session, request, bytes, out),
+            Some(_) => return self.on_reissue(session, request, &bytes, out),
         }
         let patience = millis(self.config.limits.open_timeout_ms);
         let is_settled = self.first_service_at.is_some_and(|at| at.after(patience) <= self.now);
         if is_settled {
-            return self.refuse_service(session, request, &wanted, out);
+            return self.refuse(session, request, &UNKNOWN, out);
         }
         if self.is_at_limit(session) {
             return self.refuse(session, request, &TOO_MANY_ITEMS, out);
         }
         let Some(mount) = self.mounts.get_mut(session) else { return };
         let until = self.now.after(patience);
-        let held = HeldRequest { until, wanted, request: bytes.into() };
+        let held = HeldRequest { until, wanted: wanted.clone(), request: bytes.into() };
         mount.streams.insert(request.stream_id, Stream::Held(Box::new(held)));
         self.mounts.count_item(session, true);
         self.held.insert((until, session, request.stream_id));
-    }
-
-    fn refuse_service<O: Outputs>(
-        &mut self,
-        session: SessionId,
-        request: &RequestMsg<'_>,
-        wanted: &Wanted,
-        out: &mut O,
-    ) {
-        let key = match wanted {
-            Wanted::Number(_) => request.key,
-            // The number in its place is none that the mount has said.
-            Wanted::Name(_) | Wanted::Default => MsgKey { service_id: None, ..request.key },
-        };
-        self.refuse(session, &RequestMsg { key, ..*request }, &UNKNOWN, out);
     }
 
     /// Services became known: what was held for them is asked for.
@@ -130,16 +162,30 @@ impl Core {
         }
     }
 
-    /// Refuses requests of whose services no hub has told in time.
+    /// Refuses requests of whose services no hub has told in time. As long as
+    /// there is no service at all, nobody can know that one is missing.
     pub(in crate::core) fn check_held<O: Outputs>(&mut self, out: &mut O) {
         while let Some((until, session, stream_id)) = self.held.first().copied()
             && until <= self.now
         {
             self.held.pop_first();
+            if self.first_service_at.is_none() {
+                self.hold_on(session, stream_id);
+                continue;
+            }
             let Some(held) = self.take_held(session, stream_id, out) else { continue };
             if let Ok(Msg::Request(request)) = Msg::decode(&held.request) {
-                self.refuse_service(session, &request, &held.wanted, out);
+                self.refuse(session, &request, &UNKNOWN, out);
             }
+        }
+    }
+
+    fn hold_on(&mut self, session: SessionId, stream_id: i32) {
+        let later = self.now.after(millis(self.config.limits.open_timeout_ms));
+        let mount = self.mounts.get_mut(session);
+        if let Some(Stream::Held(held)) = mount.and_then(|it| it.streams.get_mut(stream_id)) {
+            held.until = later;
+            self.held.insert((later, session, stream_id));
         }
     }
 

@@ -18,8 +18,8 @@ pub(super) struct Names {
     /// A number that no service has: it stands for those that nobody knows, so
     /// that what is said of one is still converted.
     unknown: u16,
-    /// The last that was said and stands as that number.
-    asked: RefCell<Wanted>,
+    /// What stands as that number in the message that is being converted.
+    asked: RefCell<Option<Wanted>>,
 }
 
 impl Names {
@@ -30,7 +30,7 @@ impl Names {
             configured_default: configured_default.map(Text::from),
             default: None,
             unknown: u16::MAX,
-            asked: RefCell::new(Wanted::Default),
+            asked: RefCell::new(None),
         }
     }
 
@@ -53,12 +53,17 @@ impl Names {
         true
     }
 
-    /// What a message was for that has this number as its service; `None` if
-    /// that is a service.
-    pub(super) fn unknown(&self, id: u16) -> Option<Wanted> {
+    /// What the message that was converted last had said, if nobody knows it.
+    pub(super) fn take_asked(&self) -> Option<Wanted> {
+        self.asked.take()
+    }
+
+    /// What a message was for that has this number as its service and had
+    /// `asked`; `None` if that is a service.
+    pub(super) fn unknown(&self, id: u16, asked: Option<Wanted>) -> Option<Wanted> {
         match self.has(id) {
             true => None,
-            false if id == self.unknown => Some(self.asked.borrow().clone()),
+            false if id == self.unknown => Some(asked.unwrap_or(Wanted::Number(id))),
             false => Some(Wanted::Number(id)),
         }
     }
@@ -84,7 +89,7 @@ impl tapeline_json::Services for Names {
     fn id(&self, name: &str) -> Option<u16> {
         let known = self.known(name.as_bytes());
         if known.is_none() {
-            self.asked.replace(Wanted::Name(name.into()));
+            self.asked.replace(Some(Wanted::Name(name.into())));
         }
         Some(known.unwrap_or(self.unknown))
     }
@@ -93,7 +98,7 @@ impl tapeline_json::Services for Names {
         // Which service is the only one is not known before there is one.
         let may_be_known = self.configured_default.is_some() || self.by_id.is_empty();
         if self.default.is_none() && may_be_known {
-            self.asked.replace(Wanted::Default);
+            self.asked.replace(Some(Wanted::Default));
             return Some(self.unknown);
         }
         self.default

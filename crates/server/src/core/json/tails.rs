@@ -1,7 +1,7 @@
 //! Messages in JSON, each converted once.
 //!
 //! ```text
-//!  short         a place by where the bytes lie: the forms of an update
+//!  short         one of few places by where the bytes lie: the forms of an update
 //!  long          images and their parts: the least recently used one goes
 //!  dictionaries  the same for them alone, so that no image drives one out
 //! ```
@@ -13,8 +13,12 @@ use crate::Shared;
 /// Messages up to this many bytes of RWF are short.
 const SHORT_BYTES: usize = 16 << 10;
 
-/// Places for short messages: as many forms of one update are converted once.
-const SHORT_PLACES: usize = 64;
+/// Places for short messages: at least [`NEIGHBOURS`] forms of one update are
+/// converted once each, and as a rule some dozens.
+const SHORT_PLACES: usize = 128;
+
+/// Places that are looked at for a short message.
+const NEIGHBOURS: usize = 8;
 const LONG: Pool = Pool { first: SHORT_PLACES, places: 32, max_bytes: 8 << 20 };
 /// Two dictionaries in a few verbosities for a few services, some megabytes
 /// each.
@@ -80,16 +84,12 @@ impl Tails {
     /// Looks for the tail of a message.
     pub(super) fn find(&mut self, rwf: &[u8], is_dictionary: bool) -> Found {
         self.clock += 1;
-        let Some(pool) = pool_of(rwf, is_dictionary) else {
-            // Where the bytes lie only says where to look: what counts is
-            // whether they are the same.
-            let address = rwf.as_ptr().addr();
-            let place = ((address >> 4) ^ (address >> 10)) % SHORT_PLACES;
-            let is_it = self.places[place].is_of(rwf);
-            return if is_it { Found::Tail(place) } else { Found::Room(place) };
+        let range = match pool_of(rwf, is_dictionary) {
+            Some(pool) => pool.range(),
+            None => neighbours(rwf),
         };
-        let mut oldest = pool.first;
-        for place in pool.range() {
+        let mut oldest = range.start;
+        for place in range {
             if self.places[place].is_of(rwf) {
                 self.places[place].used = self.clock;
                 return Found::Tail(place);
@@ -157,6 +157,14 @@ impl Tails {
     }
 }
 
+/// The places for a short message. Where its bytes lie only says where to look:
+/// what counts is whether they are the same.
+fn neighbours(rwf: &[u8]) -> Range<usize> {
+    let address = rwf.as_ptr().addr();
+    let first = ((address >> 4) ^ (address >> 10)) % SHORT_PLACES / NEIGHBOURS * NEIGHBOURS;
+    first..first + NEIGHBOURS
+}
+
 fn pool_of(rwf: &[u8], is_dictionary: bool) -> Option<Pool> {
     match rwf.len() > SHORT_BYTES {
         true if is_dictionary => Some(DICTIONARIES),
@@ -197,10 +205,30 @@ mod tests {
         bytes[0] = 9;
         let (second, is_known) = json(&mut tails, &bytes, false);
         assert!(!is_known);
-        assert_eq!((tails.at(&first), tails.at(&second)), (None, Some(&b"3 9"[..])));
+        assert_eq!((tails.at(&first), tails.at(&second)), (Some(&b"3 1"[..]), Some(&b"3 9"[..])));
+        for other in 10..30 {
+            bytes[0] = other;
+            json(&mut tails, &bytes, false);
+        }
+        assert_eq!((tails.at(&first), tails.at(&second)), (None, None), "others are there");
+        let (last, _) = json(&mut tails, &bytes, false);
         tails.forget();
-        assert_eq!((tails.at(&second), tails.at(&Shared::default())), (None, None));
+        assert_eq!((tails.at(&last), tails.at(&Shared::default())), (None, None));
         assert!(!json(&mut tails, &bytes, false).1);
+    }
+
+    #[test]
+    fn many_forms_of_one_update_are_converted_once_each() {
+        for (forms, bytes) in [(32, 104), (32, 200), (16, 1_040), (8, 4_096)] {
+            let mut tails = Tails::new();
+            let memory: Vec<u8> = (0..forms * bytes).map(|at| (at / bytes) as u8).collect();
+            for round in 0..3 {
+                for form in memory.chunks(bytes) {
+                    let (_, is_known) = json(&mut tails, form, false);
+                    assert_eq!(is_known, round > 0, "{forms} of {bytes}: {}", form[0]);
+                }
+            }
+        }
     }
 
     #[test]
