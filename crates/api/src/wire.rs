@@ -23,7 +23,8 @@ const WEBSOCKET_PATH: &str = "/WebSocket";
 /// Messages are converted where they come in and go out, with the fields of
 /// the [dictionary](crate::DictionarySource): the given one, the downloaded one
 /// as soon as it is there, the built-in one with neither. A field that it lacks
-/// is left out of what comes; a post with one is not sent, and its ack says so.
+/// is left out of what comes; a post with one is not sent, and its ack, if it
+/// wants one, says so.
 ///
 /// What JSON has no place for is lost on the way: item groups, the difference
 /// of blank and empty, which of several numbers with one display text an

@@ -343,11 +343,13 @@ impl Table {
     /// of it.
     #[inline]
     pub(crate) fn send_text(&mut self, id: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        let length = pieces.iter().map(|piece| piece.len()).sum();
         if !alone
+            && length > 0
             && let Some(Slot { generation, place: Place::Live(live) }) =
                 self.slots.get_mut(id.index as usize)
             && *generation == id.generation
-            && live.spend(pieces.iter().map(|piece| piece.len()).sum())
+            && live.spend(length)
             && live.put_text(pieces, false).is_ok()
         {
             return Sent::Queued;

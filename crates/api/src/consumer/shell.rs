@@ -69,7 +69,8 @@ impl ConsumerOutputs for Connection<'_, '_> {
         match (self.link.session, &mut self.words) {
             (Some(session), None) => self.outbox.send(session, message),
             (Some(session), Some(words)) => {
-                words.writer.send(message, |text| self.outbox.send_text(session, &[text], false))
+                let alone = words.writer.sends_alone();
+                words.writer.send(message, |text| self.outbox.send_text(session, &[text], alone))
             }
             (None, _) => Sent::Gone,
         }

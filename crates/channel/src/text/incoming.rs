@@ -72,7 +72,7 @@ pub(super) struct Incoming {
     /// The message is of binary frames.
     is_binary: bool,
     /// Whose frames these are: a client's are masked, and of text only.
-    from_client: bool,
+    pub(super) from_client: bool,
     max_message_bytes: usize,
 }
 

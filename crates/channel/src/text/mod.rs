@@ -16,8 +16,9 @@
 //! ```
 //!
 //! A WebSocket's own pings are answered, unless much waits to be sent already:
-//! who pings and reads nothing gets no answer. They are no sign of life, nor is
-//! a frame that does not end: only a message is.
+//! who pings and reads nothing gets no answer. At a server they are no sign of
+//! life, nor is a frame that does not end: only a message is. A client, which
+//! chose its server and gets long messages from it, counts every byte.
 
 mod config;
 pub mod fuzzing;
@@ -162,6 +163,10 @@ impl TextConnection {
             self.input.filled(count);
             self.counters.bytes_received += count as u64;
             self.read_at = now;
+            if !self.input.from_client {
+                // A client chose its server, whose long messages take their time.
+                self.received_at = now;
+            }
         }
     }
 
@@ -523,6 +528,19 @@ mod tests {
         client.flush();
         let frame = client.transmit();
         assert_eq!((frame.len(), &frame[..2]), (6 + 5, &[0x81, 0x85][..]), "masked");
+    }
+
+    #[test]
+    fn a_long_message_on_its_way_is_a_sign_of_life_for_a_client() {
+        let (mut client, answer) = client();
+        receive(&mut client, answer.as_bytes(), at(1));
+        assert_eq!(client.poll(), Some(TextInput::Opened("tr_json2")));
+        receive(&mut client, b"\x81\x04[", at(25));
+        assert_eq!(client.poll(), None);
+        client.handle_timeout(at(40));
+        assert_eq!(client.poll(), None);
+        receive(&mut client, b"{}]", at(50));
+        assert_eq!(client.poll(), Some(TextInput::Text("[{}]")));
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn the_client_shows_the_same_whatever_is_spoken() {
 fn a_port_that_speaks_no_websocket_is_told() {
     let node = node(&["--rssl-port", "0"]);
     let address = node.address("rssl").to_string();
-    let args = ["client", "--ws", &address, "TAPE1.X", "--seconds", "1"];
+    let args = ["client", "--ws", &address, "TAPE1.X", "--seconds", "5"];
     let done = run(&args);
     assert_eq!(done.status, Some(1), "{}", done.out);
     assert!(done.err.contains("HTTP opening answered with status 400"), "{}", done.err);

@@ -8,8 +8,8 @@ use tapeline_channel::Sent;
 use tapeline_json::{NoServices, ToJson, Vocabulary};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{
-    AckMsg, DataState, Domain, Msg, MsgClass, MsgHeader, NakCode, PostFlags, PostMsg, State,
-    StateCode, StatusMsg, StreamState,
+    AckMsg, DataState, Domain, Msg, MsgClass, MsgHeader, NakCode, PostFlags, PostMsg, RequestFlags,
+    State, StateCode, StatusMsg, StreamState,
 };
 
 use super::options;
@@ -17,6 +17,19 @@ use crate::scratch::encode_into;
 
 /// The largest message that servers take as a rule, in bytes.
 const USUAL_MESSAGE_BYTES: usize = 61_440;
+
+/// A server that says that it takes fewer bytes means something else: not even
+/// a request would fit.
+const LEAST_MESSAGE_BYTES: usize = 128;
+
+/// Whether a request gets an answer, be it that it is wrong: what asks for no
+/// image, as a pause does, gets none.
+fn wants_answer(request: &[u8]) -> bool {
+    match Msg::decode(request) {
+        Ok(Msg::Request(request)) => !request.flags.contains(RequestFlags::NO_REFRESH),
+        _ => false,
+    }
+}
 
 /// Writes messages, and keeps what has to be known of them.
 #[derive(Debug)]
@@ -63,6 +76,12 @@ impl Writer {
         self.to_json = ToJson::new(Arc::clone(&self.vocabulary), options());
     }
 
+    /// Whether each message has a frame for itself: the server takes less in a
+    /// frame than is packed into one.
+    pub(in crate::consumer) const fn sends_alone(&self) -> bool {
+        self.max_message_bytes < USUAL_MESSAGE_BYTES
+    }
+
     /// Has `send` send a message as one JSON object, if the server takes it.
     pub(in crate::consumer) fn send(
         &mut self,
@@ -81,7 +100,7 @@ impl Writer {
         }
         let Ok(head) = MsgHeader::decode(rwf) else { return Sent::TooLarge };
         match head.class {
-            MsgClass::Request => {
+            MsgClass::Request if wants_answer(rwf) => {
                 self.unanswered.insert(head.stream_id, head.domain);
             }
             MsgClass::Close => {
@@ -134,7 +153,9 @@ impl Writer {
             && let Ok(Some(most)) = elements.element("MaxMsgSize")
             && let Ok(Some(most)) = most.value.uint()
         {
-            self.max_message_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            self.max_message_bytes =
+                if most < LEAST_MESSAGE_BYTES { USUAL_MESSAGE_BYTES } else { most };
         }
     }
 
