@@ -40,6 +40,9 @@ fn short(text: &str) -> Option<Real> {
     Some(Real::new(if is_negative { -mantissa } else { mantissa }, hint))
 }
 
+/// Powers of ten beyond which no digits help.
+const FAR: i32 = 100;
+
 fn any(text: &str) -> Option<Real> {
     let (is_negative, magnitude) = match text.strip_prefix('-') {
         Some(magnitude) => (true, magnitude),
@@ -62,6 +65,8 @@ fn any(text: &str) -> Option<Real> {
     }
     if mantissa == 0 {
         exponent = exponent.clamp(-MAX_DECIMALS, 0);
+    } else if !(-FAR..=FAR).contains(&exponent) {
+        return None;
     }
     let is_too_wide = |mantissa: i128| mantissa > i128::from(i64::MAX) + i128::from(is_negative);
     while (exponent < -MAX_DECIMALS || is_too_wide(mantissa)) && mantissa % 10 == 0 && mantissa > 0
@@ -144,6 +149,8 @@ mod tests {
             "1e99999999999",
             "0.123456789012345",
             "1e-2147483648",
+            "100000000000000000000e2147483647",
+            "99999999999999999999e-2147483648",
             "123456789012345678901234567890123456789012345678",
         ] {
             assert_eq!(real(text), None, "{text}");
