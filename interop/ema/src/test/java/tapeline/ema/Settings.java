@@ -37,7 +37,7 @@ final class Settings {
      * ever: what it has left to write is not written although the socket takes it, and it sends not even
      * pings. Tests have fewer messages on their way.
      */
-    static final int OUTPUT_BUFFERS = 2_000;
+    static final int OUTPUT_BUFFERS = 6_000;
 
     private final Map root = EmaFactory.createMap();
 
