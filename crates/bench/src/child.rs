@@ -37,16 +37,20 @@ impl Child {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Seconds that its threads were on a processor so far.
-    pub(crate) fn seconds(&self) -> f64 {
+    /// Seconds that its threads were on a processor so far; `None` where the
+    /// kernel does not tell.
+    pub(crate) fn seconds(&self) -> Option<f64> {
         processor::process_seconds(self.id())
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // A process that is killed leaves its shared memory behind.
-        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+        // The number of one that has ended may be another's by now.
+        if !self.is_over() {
+            // A process that is killed leaves its shared memory behind.
+            let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+        }
         let began = Instant::now();
         while !self.is_over() && began.elapsed() < END {
             thread::park_timeout(LOOK);

@@ -118,24 +118,25 @@ pub(crate) fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Seconds that a thread of this process was on a processor.
-pub(crate) fn thread_seconds(thread: i32) -> f64 {
+/// Seconds that a thread of this process was on a processor; `None` where the
+/// kernel does not tell.
+pub(crate) fn thread_seconds(thread: i32) -> Option<f64> {
     on_processor(&format!("/proc/self/task/{thread}/schedstat"))
 }
 
 /// Seconds that all threads of a process were on a processor, those that have
-/// ended left out.
-pub(crate) fn process_seconds(process: u32) -> f64 {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return 0.0 };
+/// ended left out; `None` where the kernel does not tell of any.
+pub(crate) fn process_seconds(process: u32) -> Option<f64> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of = |task: fs::DirEntry| on_processor(&task.path().join("schedstat").to_string_lossy());
-    tasks.filter_map(Result::ok).map(of).sum()
+    tasks.filter_map(Result::ok).filter_map(of).reduce(|sum, seconds| sum + seconds)
 }
 
 /// The first figure of `schedstat`: nanoseconds on a processor.
-fn on_processor(path: &str) -> f64 {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let nanos = text.split_whitespace().next().and_then(|figure| figure.parse::<u64>().ok());
-    nanos.unwrap_or(0) as f64 / 1e9
+fn on_processor(path: &str) -> Option<f64> {
+    let text = fs::read_to_string(path).ok()?;
+    let nanos: u64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanos as f64 / 1e9)
 }
 
 /// Bytes of memory of its own that a process has touched: no files, no shared
@@ -180,13 +181,19 @@ mod tests {
 
     #[test]
     fn a_thread_that_works_is_on_a_processor() {
-        let before = thread_seconds(thread_id());
+        let seconds = || thread_seconds(thread_id()).unwrap();
+        let before = seconds();
         let mut sum = 0_u64;
-        while thread_seconds(thread_id()) - before < 0.005 {
+        while seconds() - before < 0.005 {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         // The sum over the threads that live: this one is among them.
-        assert!(process_seconds(std::process::id()) >= 0.005);
+        assert!(process_seconds(std::process::id()) >= Some(0.005));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_tell_is_not_known() {
+        assert_eq!((thread_seconds(-1), process_seconds(u32::MAX)), (None, None));
     }
 
     #[test]

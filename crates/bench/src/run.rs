@@ -51,6 +51,8 @@ pub(crate) struct Run {
     pub(crate) trouble: Option<String>,
     pub(crate) was_slow: bool,
     pub(crate) drained_after: Duration,
+    /// Whether updates still came when they were waited for no longer.
+    pub(crate) is_still_coming: bool,
     /// Seconds on a processor in the time that was measured, by part.
     pub(crate) cpu_seconds: BTreeMap<String, f64>,
     /// Nanoseconds from when an update was due, and from when it was sent.
@@ -103,7 +105,7 @@ impl fmt::Display for Flaw {
             Self::Gaps(count) => write!(f, "{count} gaps in the backbone"),
             Self::Recovered(count) => write!(f, "{count} images came again: something was lost"),
             Self::Cut(count) => write!(f, "{count} mounts were cut off: they read too slowly"),
-            Self::Bad(count) => write!(f, "{count} updates came out of order or broken"),
+            Self::Bad(count) => write!(f, "{count} updates came twice, out of order or broken"),
             Self::SourceHeldBack => {
                 f.write_str("the hub reads too slowly: the source's queue grew")
             }
@@ -136,7 +138,7 @@ impl Run {
             (self.lost() > 0, Flaw::Lost(self.lost())),
             (gaps > 0, Flaw::Gaps(gaps)),
             (self.recovered > 0, Flaw::Recovered(self.recovered)),
-            (self.bad > 0 || self.received > self.expected, Flaw::Bad(self.bad)),
+            (self.bad > 0 || self.beyond() > 0, Flaw::Bad(self.bad.max(self.beyond()))),
             (self.was_slow, Flaw::SourceHeldBack),
             (kept < KEPT_SCHEDULE, Flaw::SourceLate { percent: kept * 100.0 }),
             (self.drained_after > BEHIND, Flaw::Behind { ms: self.drained_after.as_millis() }),
@@ -157,6 +159,11 @@ impl Run {
         self.expected.saturating_sub(self.received)
     }
 
+    /// Updates that came and were none of this run: twice, or of one before.
+    fn beyond(&self) -> u64 {
+        self.received.saturating_sub(self.expected)
+    }
+
     /// Updates that reached clients in a second. What the warm-up left in queues
     /// is not of the rate, so it is never more than the set one.
     pub(crate) fn out_per_s(&self) -> f64 {
@@ -170,11 +177,13 @@ impl Run {
     }
 
     /// Whether the system can be used for another run: all connections are
-    /// there and each item is good.
+    /// there, each item is good, and no update of this run comes in the next.
     pub(crate) fn is_clean(&self) -> bool {
         self.trouble.is_none()
             && self.cut.unwrap_or(0) == 0
             && self.bad == 0
+            && self.beyond() == 0
+            && !self.is_still_coming
             && self.gaps.unwrap_or(0) == 0
             && self.recovered == 0
     }
@@ -220,6 +229,7 @@ mod tests {
             trouble: None,
             was_slow: false,
             drained_after: Duration::ZERO,
+            is_still_coming: false,
             cpu_seconds: BTreeMap::from([
                 (OURS.to_owned(), 1.0),
                 ("hub".to_owned(), 0.1),
@@ -247,6 +257,7 @@ mod tests {
         let slow = Run { received_measured: 1979, ..good() };
         assert_eq!(slow.flaw(), Some(Flaw::NotReached { per_s: 989.5 }));
         assert_eq!(Run { received_measured: 1980, ..good() }.flaw(), None);
+        assert_eq!(Run { received: 2003, ..good() }.flaw(), Some(Flaw::Bad(3)));
     }
 
     #[test]
@@ -265,5 +276,12 @@ mod tests {
         assert!(Run { merged: Some(5), received: 10, ..good() }.is_clean());
         assert!(!Run { cut: Some(1), ..good() }.is_clean());
         assert!(!Run { trouble: Some(String::new()), ..good() }.is_clean());
+    }
+
+    #[test]
+    fn updates_of_a_run_are_none_of_the_next() {
+        assert!(good().is_clean());
+        assert!(!Run { received: 10, is_still_coming: true, ..good() }.is_clean());
+        assert!(!Run { received: 2001, ..good() }.is_clean());
     }
 }

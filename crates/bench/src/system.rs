@@ -198,8 +198,8 @@ impl System {
             self.clients.poll();
         }
         let scheduled = schedule.due_by(watch.last_ns);
-        let drained_after = self.drain(before.received + expected);
-        let outcome = Outcome { scheduled, expected, was_slow, drained_after };
+        let drained = self.drain(before.received + expected);
+        let outcome = Outcome { scheduled, expected, was_slow, drained };
         Ok(self.sum_up(load, &before, watch, &outcome))
     }
 
@@ -235,7 +235,8 @@ impl System {
                 .then(|| tally.last_trouble.clone())
                 .or(self.publisher.source.trouble().map(ToString::to_string)),
             was_slow: outcome.was_slow,
-            drained_after: outcome.drained_after,
+            drained_after: outcome.drained.after,
+            is_still_coming: outcome.drained.is_given_up,
             cpu_seconds: watch.cpu_seconds,
             from_schedule: tally.from_schedule.clone(),
             from_send: tally.from_send.clone(),
@@ -245,12 +246,13 @@ impl System {
 
     fn cpu_seconds(&self) -> BTreeMap<String, f64> {
         let mut seconds = self.subject.cpu_seconds();
-        seconds.insert(OURS.to_owned(), processor::thread_seconds(processor::thread_id()));
+        let ours = processor::thread_seconds(processor::thread_id());
+        seconds.extend(ours.map(|ours| (OURS.to_owned(), ours)));
         seconds
     }
 
     /// Polls until all is there, or nothing comes any more.
-    fn drain(&mut self, expected: u64) -> Duration {
+    fn drain(&mut self, expected: u64) -> Drained {
         let began = Instant::now();
         let (mut last_received, mut last_at) = (self.clients.tally().updates, began);
         loop {
@@ -259,8 +261,9 @@ impl System {
             if received > last_received {
                 (last_received, last_at) = (received, now);
             }
-            if received >= expected || now - last_at > SILENCE || now - began > DRAIN {
-                return last_at - began;
+            let is_over = received >= expected || now - last_at > SILENCE;
+            if is_over || now - began > DRAIN {
+                return Drained { after: last_at - began, is_given_up: !is_over };
             }
             self.poll();
         }
@@ -329,7 +332,15 @@ struct Outcome {
     scheduled: u64,
     expected: u64,
     was_slow: bool,
-    drained_after: Duration,
+    drained: Drained,
+}
+
+/// The end of a run.
+struct Drained {
+    /// When the last update came.
+    after: Duration,
+    /// Whether more were coming still.
+    is_given_up: bool,
 }
 
 /// Looks at a run ten times a second: when it is warm, and when it is over.
@@ -402,10 +413,12 @@ impl Watch {
             self.next_ns = self.next_ns.min(end_ns);
             return false;
         }
-        for (part, seconds) in system.cpu_seconds() {
-            let before = self.cpu_seconds.entry(part).or_default();
-            *before = seconds - *before;
-        }
+        let before = std::mem::take(&mut self.cpu_seconds);
+        let all = system.cpu_seconds().into_iter();
+        // What was not told at both ends is not known.
+        self.cpu_seconds = all
+            .filter_map(|(part, end)| before.get(&part).map(|from| (part, end - from)))
+            .collect();
         true
     }
 

@@ -39,7 +39,7 @@ fn brief() -> Options {
         setup: Setup { idle: Some(Idle::Yield), affinity: None, ..Setup::default() },
         rates: vec![500],
         search_from: Some(500),
-        time: Duration::from_millis(300),
+        time: Duration::from_secs(1),
         warm_up: Duration::from_millis(100),
         probe: Duration::from_millis(100),
         max_probes: 2,
@@ -53,24 +53,28 @@ fn brief() -> Options {
     }
 }
 
-/// Runs procedures until no connection was given up. On a machine that stands
-/// still for longer than a connection may be silent, both ends give it up, which
-/// says nothing about the procedures.
+/// What becomes of a run on a machine with other work to do: one that stands
+/// still for longer than a connection may be silent has both ends give it up,
+/// and one that is slow misses the rate. It says nothing about the procedures.
+const DISTURBED: [&str; 4] =
+    ["channel down", "cut off", "of what was due", "the set rate was not reached"];
+
+/// Runs procedures until they were not disturbed; the last time counts however
+/// it ends.
 fn run_undisturbed(procedures: &[Procedure], options: &Options) -> Recorded {
-    for _ in 0..5 {
+    let mut tries = 5;
+    loop {
         let mut out = Recorded::default();
         run(procedures, options, &mut out).unwrap();
-        let is_given_up = |result: &Measurement| {
-            result
-                .why_invalid
-                .as_ref()
-                .is_some_and(|why| why.contains("channel down") || why.contains("cut off"))
+        let is_disturbed = |result: &Measurement| {
+            let why = result.why_invalid.as_deref().unwrap_or_default();
+            DISTURBED.iter().any(|text| why.contains(text))
         };
-        if !out.results.iter().any(is_given_up) {
+        tries -= 1;
+        if tries == 0 || !out.results.iter().any(is_disturbed) {
             return out;
         }
     }
-    panic!("connections are given up again and again");
 }
 
 #[test]
@@ -109,8 +113,7 @@ fn bursts_and_ticks_lose_nothing() {
 
 #[test]
 fn searches_end_with_a_rate_that_held_and_say_what_stopped_them() {
-    let mut out = Recorded::default();
-    run(&[Procedure::Throughput, Procedure::Fanout], &brief(), &mut out).unwrap();
+    let out = run_undisturbed(&[Procedure::Throughput, Procedure::Fanout], &brief());
     let (throughput, fanout) = (out.of("throughput")[0], out.of("fanout")[0]);
     assert_eq!(throughput.lost, 0, "{throughput:?}");
     assert!(throughput.stopped_by.is_some() && fanout.stopped_by.is_some(), "{fanout:?}");

@@ -155,14 +155,23 @@ fn ping(
             return Err(BenchError::Aeron("the two sides did not meet".to_owned()));
         }
     }
+    let check = |since_ns: u64| -> Result<(), BenchError> {
+        stop::check()?;
+        let waited = Duration::from_nanos(now_ns().saturating_sub(since_ns));
+        match is_alone() || waited > MEETING {
+            true => Err(BenchError::Aeron("the side that echoes does not answer".to_owned())),
+            false => Ok(()),
+        }
+    };
     let mut latencies = latencies();
     let (mut began, mut is_warm, mut sent) = (Instant::now(), false, now_ns());
-    while (began.elapsed() < time || latencies.is_empty()) && !stop::is_asked() {
+    while began.elapsed() < time || latencies.is_empty() {
         let mut came = 0;
-        while came < MESSAGE_BYTES && began.elapsed() < time + MEETING {
+        while came < MESSAGE_BYTES {
             side.receive(|message| came += message.len())?;
             if side.turn.is_multiple_of(TURNS_PER_WORK) {
                 work();
+                check(sent)?;
             }
         }
         latencies.saturating_record((now_ns() - sent) / 2);
@@ -173,6 +182,7 @@ fn ping(
         sent = now_ns();
         while !side.send(&message)? {
             work();
+            check(sent)?;
         }
     }
     Ok(latencies)

@@ -69,7 +69,7 @@ impl Way for Java {
     }
 
     fn server_seconds(&self) -> Option<f64> {
-        Some(self.process.seconds())
+        self.process.seconds()
     }
 
     fn publish(&mut self, order: &Order) -> Result<bool, PeerError> {

@@ -99,7 +99,12 @@ fn turn(
         return Ok(());
     }
     if let Some(highest) = &mut measured.highest {
-        return again(highest, &mut system, round, out);
+        let Options { warm_up, time, .. } = *options;
+        return highest.again(|rate_out| {
+            let trial = system.trial(&Plan { rate_out, warm_up, time })?;
+            tell(peer, "highest", Some(round), &trial, out);
+            Ok(trial)
+        });
     }
     let from = measured.highest_set_rate().or(options.rates_out.first().copied());
     let highest = search(from.unwrap_or(100_000), &mut system, out)?;
@@ -156,31 +161,35 @@ fn search(from: u64, system: &mut Started<'_>, out: &mut dyn Output) -> Result<H
     Ok(Highest { found, trials: best.into_iter().collect() })
 }
 
-/// Another trial at the highest rate. If it does not hold any more, the highest
-/// rate is a lower one.
-fn again(
-    highest: &mut Highest,
-    system: &mut Started<'_>,
-    round: u32,
-    out: &mut dyn Output,
-) -> Result<(), PeerError> {
-    for _ in 0..=MOST_LOWERED {
-        let Some(rate_out) = highest.found.rate else { break };
-        let Options { warm_up, time, .. } = *system.options;
-        let trial = system.trial(&Plan { rate_out, warm_up, time })?;
-        tell(system.peer, "highest", Some(round), &trial, out);
-        match trial.flaw() {
-            None => {
-                highest.trials.push(trial);
-                break;
-            }
-            Some(flaw) => {
-                highest.found.rate = Some((rate_out as f64 * LOWERED) as u64);
-                highest.found.stopped_by = Some(flaw.to_string());
-            }
+impl Highest {
+    /// Another trial at the highest rate. If it does not hold any more, the
+    /// highest rate is the next lower one that does, or none.
+    ///
+    /// Errors: those of `trial`.
+    fn again<E>(&mut self, mut trial: impl FnMut(u64) -> Result<Trial, E>) -> Result<(), E> {
+        let Some(mut rate_out) = self.found.rate else { return Ok(()) };
+        for _ in 0..=MOST_LOWERED {
+            let trial = trial(rate_out)?;
+            let Some(flaw) = trial.flaw() else {
+                self.held(rate_out, trial);
+                return Ok(());
+            };
+            self.found.stopped_by = Some(flaw.to_string());
+            rate_out = (rate_out as f64 * LOWERED) as u64;
         }
+        self.found.rate = None;
+        self.trials.clear();
+        Ok(())
     }
-    Ok(())
+
+    /// A trial at this rate held. Those of a higher one are none of it.
+    fn held(&mut self, rate_out: u64, trial: Trial) {
+        if self.found.rate != Some(rate_out) {
+            self.found.rate = Some(rate_out);
+            self.trials.clear();
+        }
+        self.trials.push(trial);
+    }
 }
 
 fn tell(peer: Peer, what: &str, round: Option<u32>, trial: &Trial, out: &mut dyn Output) {
@@ -198,4 +207,44 @@ fn tell(peer: Peer, what: &str, round: Option<u32>, trial: &Trial, out: &mut dyn
     json["peer"] = peer.name().into();
     json["round"] = round.into();
     out.result(&json);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::trial::good;
+
+    fn found(rate: u64) -> Highest {
+        let found = Found { rate: Some(rate), stopped_by: None };
+        Highest { found, trials: vec![good()] }
+    }
+
+    /// A trial that holds up to this rate.
+    fn up_to(limit: u64) -> impl FnMut(u64) -> Result<Trial, ()> {
+        move |rate_out| {
+            let received = if rate_out > limit { 990 } else { 1_000 };
+            Ok(Trial { rate_out, received, ..good() })
+        }
+    }
+
+    #[test]
+    fn the_highest_rate_is_one_that_was_tried_and_held() {
+        let mut highest = found(10_000);
+        highest.again(up_to(10_000)).unwrap();
+        assert_eq!((highest.found.rate, highest.trials.len()), (Some(10_000), 2));
+        highest.again(up_to(8_500)).unwrap();
+        assert_eq!(highest.found.rate, Some(8_100));
+        assert_eq!(highest.found.stopped_by.as_deref(), Some("10 updates were lost"));
+        let rates: Vec<u64> = highest.trials.iter().map(|trial| trial.rate_out).collect();
+        assert_eq!(rates, [8_100], "trials of a rate that does not hold are dropped");
+    }
+
+    #[test]
+    fn a_rate_that_never_holds_again_is_none() {
+        let mut highest = found(10_000);
+        highest.again(up_to(7_000)).unwrap();
+        assert_eq!((highest.found.rate, highest.trials.len()), (None, 0));
+        assert!(highest.found.stopped_by.is_some());
+        highest.again(|rate| Err(format!("{rate} is tried"))).unwrap();
+    }
 }

@@ -80,6 +80,11 @@ pub(crate) fn rows(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, 
     Ok(report::rows(&measured(options, out)?))
 }
 
+/// The names that these rows may have.
+pub(crate) fn row_names(options: &Options) -> Vec<String> {
+    report::names(&options.peers, &options.rates_out)
+}
+
 fn measured(options: &Options, out: &mut dyn Output) -> Result<Vec<Measured>, BenchError> {
     if let Some(affinity) = &options.affinity {
         affinity.check()?;

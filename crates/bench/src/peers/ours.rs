@@ -79,7 +79,7 @@ impl Way for Ours {
     }
 
     fn server_seconds(&self) -> Option<f64> {
-        Some(self.program.seconds())
+        self.program.seconds()
     }
 
     fn tidy(&mut self) -> Result<(), PeerError> {

@@ -90,8 +90,9 @@ impl Process {
         self.child.is_over()
     }
 
-    /// Seconds that its threads were on a processor so far.
-    pub(super) fn seconds(&self) -> f64 {
+    /// Seconds that its threads were on a processor so far; `None` where the
+    /// kernel does not tell.
+    pub(super) fn seconds(&self) -> Option<f64> {
         self.child.seconds()
     }
 }

@@ -182,6 +182,28 @@ pub(super) fn rows(all: &[Measured]) -> Vec<Row> {
     rows
 }
 
+/// The names of the rows of these systems at these rates.
+pub(super) fn names(peers: &[Peer], rates_out: &[u64]) -> Vec<String> {
+    let new = |peer: &Peer| Measured {
+        peer: *peer,
+        trials: Vec::new(),
+        highest: Some(Highest::default()),
+        trouble: None,
+        is_missing: false,
+    };
+    let all: Vec<Measured> = peers.iter().map(new).collect();
+    let mut names: Vec<String> = rows(&all).into_iter().map(|row| row.row).collect();
+    let at_rates =
+        |name: &String| rates_out.iter().map(|at| at_rate(name, *at)).collect::<Vec<String>>();
+    names.extend(names.iter().flat_map(at_rates).collect::<Vec<String>>());
+    names
+}
+
+/// The name of a row whose figure is that of one rate.
+fn at_rate(name: &str, at: u64) -> String {
+    format!("{name} at {}/s", rate(at as f64))
+}
+
 fn compare(pair: &Pair, figure: Figure, aim: Aim, ours: &Measured, theirs: &Measured) -> Row {
     let mut worst: Option<(u64, f64, f64, f64)> = None;
     let mut is_unheld = false;
@@ -196,10 +218,18 @@ fn compare(pair: &Pair, figure: Figure, aim: Aim, ours: &Measured, theirs: &Meas
         }
     }
     let Pair { name, setting, .. } = pair;
-    let at = worst.map_or(String::new(), |(at, ..)| format!(" at {}/s", rate(at as f64)));
-    let reason = ours.trouble.as_ref().or(theirs.trouble.as_ref());
+    let row = format!("{name}: {} ({setting})", figure.name);
+    let why = |measured: &Measured| measured.trouble.clone().or_else(|| flaw(measured, figure));
+    let reason = match (is_unheld, worst) {
+        (true, _) => why(ours),
+        (false, None) => {
+            let why = why(ours).or_else(|| why(theirs));
+            Some(why.unwrap_or("there is no rate at which both have this figure".to_owned()))
+        }
+        (false, Some(_)) => None,
+    };
     Row {
-        row: format!("{name}: {} ({setting}){at}", figure.name),
+        row: worst.map_or(row.clone(), |(at, ..)| at_rate(&row, at)),
         value: worst.map(|worst| worst.1),
         unit: figure.unit.to_owned(),
         floor: worst.map(|worst| worst.2),
@@ -209,8 +239,16 @@ fn compare(pair: &Pair, figure: Figure, aim: Aim, ours: &Measured, theirs: &Meas
             true => Some(false),
             false => worst.map(|worst| aim.is_met(worst.3)),
         },
-        reason: reason.filter(|_| worst.is_none()).cloned(),
+        reason,
     }
+}
+
+/// What was wrong with the first trial of a rate at which a system has no such
+/// figure.
+fn flaw(measured: &Measured, figure: Figure) -> Option<String> {
+    let without = measured.trials.iter().filter(|(_, trials)| figure.median(trials).is_none());
+    let flaw = without.flat_map(|(_, trials)| trials).find_map(Trial::flaw)?;
+    Some(format!("{}: {flaw}", measured.peer))
 }
 
 const AT_HIGHEST: &str = "updates out per server CPU second at each one's highest rate";
@@ -221,6 +259,17 @@ fn highest(pair: &Pair, aim: Aim, ours: &Measured, theirs: &Measured) -> Vec<Row
         return Vec::new();
     };
     let Pair { name, setting, .. } = pair;
+    let why = |what: &str| {
+        let both = [(pair.ours, ours), (pair.theirs, theirs)];
+        let stopped = both.iter().find(|(_, all)| all.found.rate.is_none());
+        match stopped {
+            Some((peer, all)) => {
+                let why = all.found.stopped_by.as_deref().unwrap_or("nothing was tried");
+                format!("{peer}: no rate held: {why}")
+            }
+            None => format!("not known: {what}"),
+        }
+    };
     let row = |what: &str, aim: Option<Aim>, of: fn(&Highest) -> Option<f64>| {
         let (value, floor) = (of(ours), of(theirs));
         let ratio = value.zip(floor).map(|(value, floor)| value / floor);
@@ -232,7 +281,7 @@ fn highest(pair: &Pair, aim: Aim, ours: &Measured, theirs: &Measured) -> Vec<Row
             ratio,
             aim: aim.map_or(String::new(), Aim::text),
             met: aim.zip(ratio).map(|(aim, ratio)| aim.is_met(ratio)),
-            reason: None,
+            reason: ratio.is_none().then(|| why(what)),
         }
     };
     vec![
@@ -258,7 +307,10 @@ pub(super) fn comparison(rows: &[Row]) -> Table {
             row.aim.clone(),
             match row.met {
                 Some(true) => "yes".to_owned(),
-                Some(false) => "no".to_owned(),
+                Some(false) => match &row.reason {
+                    Some(reason) => format!("no: {reason}"),
+                    None => "no".to_owned(),
+                },
                 None => row.reason.clone().unwrap_or_default(),
             },
         ]);
@@ -331,7 +383,45 @@ mod tests {
             measured(Peer::TapelineParked, vec![vec![trial(20.0, 0.1)], vec![lost]]),
             measured(Peer::ZeroMq, vec![vec![trial(50.0, 0.2)], vec![trial(40.0, 1.0)]]),
         ];
-        assert_eq!(row(&rows(&all), "ZeroMQ: p50").met, Some(false));
+        let p50 = row(&rows(&all), "ZeroMQ: p50");
+        assert_eq!(p50.met, Some(false));
+        let reason = format!("{}: 1000 updates were lost", Peer::TapelineParked);
+        assert_eq!(p50.reason, Some(reason), "why the aim is missed though the ratio is good");
+    }
+
+    #[test]
+    fn a_highest_rate_that_is_not_there_says_why() {
+        let mut nats = measured(Peer::Nats, vec![vec![trial(50.0, 0.2)]]);
+        let found = Found { rate: None, stopped_by: Some("3 updates were lost".to_owned()) };
+        nats.highest = Some(Highest { found, trials: Vec::new() });
+        let all = [measured(Peer::TapelineParked, vec![vec![trial(20.0, 0.1)]]), nats];
+        for name in ["NATS: highest", "NATS: updates out per server CPU second at each one's"] {
+            let row = row(&rows(&all), name);
+            assert_eq!((row.ratio, row.met), (None, None));
+            assert_eq!(row.reason.as_deref(), Some("nats: no rate held: 3 updates were lost"));
+        }
+    }
+
+    #[test]
+    fn a_figure_that_is_not_known_is_not_0() {
+        let unknown = Trial { server_seconds: None, ..trial(20.0, 0.1) };
+        let all = [
+            measured(Peer::TapelineParked, vec![vec![trial(20.0, 0.1)]]),
+            measured(Peer::Nats, vec![vec![unknown]]),
+        ];
+        let cpu = row(&rows(&all), "NATS: updates out per server CPU second (");
+        assert_eq!((cpu.value, cpu.met), (None, None));
+        assert!(cpu.reason.is_some_and(|why| why.contains("no rate at which both")));
+    }
+
+    #[test]
+    fn the_names_of_rows_are_known_before() {
+        let peers = [Peer::TapelineParked, Peer::Nats];
+        let all = peers.map(|peer| measured(peer, vec![vec![trial(20.0, 0.1)]]));
+        let names = names(&peers, &[100_000]);
+        let rows = rows(&all);
+        assert!(rows.iter().all(|row| names.contains(&row.row)), "{names:?}");
+        assert!(names.iter().all(|name| name.starts_with("NATS: ")), "{names:?}");
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl<W: Wire> Way for Broker<W> {
     }
 
     fn server_seconds(&self) -> Option<f64> {
-        Some(self.process.seconds())
+        self.process.seconds()
     }
 
     fn tidy(&mut self) -> Result<(), PeerError> {

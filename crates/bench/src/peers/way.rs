@@ -36,7 +36,8 @@ pub(super) trait Way {
         false
     }
 
-    /// Seconds that the server was on a processor. `None` without a server.
+    /// Seconds that the server was on a processor. `None` without a server, or
+    /// where the kernel does not tell.
     fn server_seconds(&self) -> Option<f64> {
         None
     }

@@ -143,10 +143,10 @@ fn show(
 fn highest(results: &[Measurement]) -> String {
     let last = results.iter().rev().find(|result| result.valid);
     let stopped_by = results.last().and_then(|result| result.why_invalid.as_deref());
-    let highest = last.and_then(|result| result.rate_per_s).unwrap_or(0);
+    let highest = last.and_then(|result| result.rate_per_s);
     format!(
-        "max sustained rate: {}/s; stopped by: {}\n",
-        rate(highest as f64),
+        "max sustained rate: {}; stopped by: {}\n",
+        highest.map_or("none".to_owned(), |per_s| format!("{}/s", rate(per_s as f64))),
         stopped_by.unwrap_or("the end of the rates")
     )
 }
@@ -191,8 +191,12 @@ fn add_rows(result: &Measurement, paced: &Distribution, table: &mut Table, notes
     }
 }
 
-/// Seconds on a processor by part, in the order of their names.
+/// Seconds on a processor by part, in the order of their names; a dash if none
+/// is known.
 pub(super) fn cpu(result: &Measurement) -> String {
+    if result.cpu_seconds.is_empty() {
+        return "-".to_owned();
+    }
     let parts = result.cpu_seconds.iter().map(|(part, s)| format!("{part} {s:.2}"));
     parts.collect::<Vec<_>>().join(", ")
 }
@@ -250,6 +254,8 @@ mod tests {
         assert_eq!(table.to_string().lines().count(), 1);
         assert_eq!(notes, "50 k/s: INVALID: 3 updates were lost\n");
         let found = "max sustained rate: 50 k/s; stopped by: 3 updates were lost\n";
-        assert_eq!(highest(&[valid, invalid]), found);
+        assert_eq!(highest(&[valid, invalid.clone()]), found);
+        let found = "max sustained rate: none; stopped by: 3 updates were lost\n";
+        assert_eq!(highest(&[invalid]), found);
     }
 }

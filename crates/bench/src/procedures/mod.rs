@@ -13,5 +13,5 @@ pub(crate) use floor::floor;
 pub(crate) use latency::latency;
 pub(crate) use measurement::{floor as floor_measurement, measurement};
 pub(crate) use memory::{measure as memory_bytes, memory};
-pub(crate) use search::{Found, Goal, search};
+pub(crate) use search::{Found, Goal, Kept, search};
 pub(crate) use throughput::throughput;

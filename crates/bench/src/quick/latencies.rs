@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::row::{Name, Row};
 use super::{decoding, on};
 use crate::latency_stats::median;
-use crate::procedures::{floor_measurement, measurement};
+use crate::procedures::{Kept, floor_measurement, measurement};
 use crate::record::{Distribution, Measurement};
 use crate::setup::{Setup, Topology};
-use crate::system::{Load, System};
+use crate::system::Load;
 use crate::{BenchError, Options, Output, floor};
 
 pub(super) const IN_A_THREAD: &[Name] = &[
@@ -84,10 +84,10 @@ fn rounds(
         let at_pace = Distribution::of(&floor::tcp_paced(&options.setup, FLOOR)?);
         out.record(floor_measurement("bare TCP, paced", FLOOR.as_secs_f64(), at_pace));
         paced.extend(at_pace);
-        let mut system = System::start(&plan, &options.setup, options.patience)?;
+        let mut kept = Kept::new(&plan, options);
         for (rate, runs) in rates.iter().zip(&mut runs) {
             let Options { pacing, warm_up, time, .. } = *options;
-            let run = system.run(&Load { rate: *rate, pacing, warm_up, time })?;
+            let run = kept.run(&Load { rate: *rate, pacing, warm_up, time })?;
             let result = measurement("latency", options, &plan, &run);
             let result = Measurement { round: Some(round), floor, ..result };
             out.record(result.clone());

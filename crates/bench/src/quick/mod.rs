@@ -12,7 +12,7 @@ use crate::clients::Reading;
 use crate::procedures::memory_bytes;
 use crate::record::{Environment, Record};
 use crate::setup::{Setup, Topology};
-use crate::{BenchError, Options, Output, peers};
+use crate::{BenchError, Options, Output, peers, stop};
 
 /// A group of rows that are measured together.
 struct Group {
@@ -50,36 +50,44 @@ pub fn quick_options() -> Options {
 
 /// Measures every row whose name has `only` in it; with `others`, beside other
 /// systems too. A row that cannot be measured says why.
+///
+/// Errors: somebody wants the program to end.
 pub fn quick(
     options: &Options,
     only: Option<&str>,
     others: Option<&peers::Options>,
     out: &mut dyn Output,
-) -> Vec<Row> {
+) -> Result<Vec<Row>, BenchError> {
     let is_wanted = |name: &str| only.is_none_or(|text| name.contains(text));
     let began = Instant::now();
     let environment = Environment::read();
     out.result(&Record::from(environment.clone()).to_value());
     let mut rows = Vec::new();
     for group in GROUPS.iter().filter(|group| group.rows.iter().any(|row| is_wanted(row.0))) {
+        stop::check()?;
         match (group.measure)(options, out) {
             Ok(measured) => rows.extend(measured),
             Err(error) => rows.extend(Row::missing(group.rows, &error.to_string())),
         }
     }
     let compared = match others {
-        Some(others) => peers::rows(others, out).map_err(|error| error.to_string()),
+        Some(others) if peers::row_names(others).iter().any(|name| is_wanted(name)) => {
+            peers::rows(others, out).map_err(|error| error.to_string())
+        }
+        Some(_) => Ok(Vec::new()),
         None => Err("left out; bench/peers/run.sh builds the others".to_owned()),
     };
     match compared {
         Ok(compared) => rows.extend(compared),
         Err(why) => rows.extend(Row::missing(PEERS, &why)),
     }
+    // What was interrupted is no result: it would take the place of a whole one.
+    stop::check()?;
     out.result(&Record::from(environment.after()).to_value());
     rows.retain(|row| is_wanted(&row.row));
     let seconds = began.elapsed().as_secs();
     out.table(&format!("{}measured in {seconds} s\n", row::table(&rows)));
-    rows
+    Ok(rows)
 }
 
 const MEMORY: &[row::Name] = &[
@@ -120,24 +128,44 @@ fn decoding(options: &Options) -> crate::plan::Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Value;
 
     #[derive(Default)]
-    struct Silent(String);
+    struct Silent {
+        tables: String,
+        results: Vec<Value>,
+    }
 
     impl Output for Silent {
         fn table(&mut self, text: &str) {
-            self.0.push_str(text);
+            self.tables.push_str(text);
+        }
+
+        fn result(&mut self, result: &Value) {
+            self.results.push(result.clone());
         }
     }
 
     #[test]
     fn what_cannot_be_measured_says_why() {
         let mut out = Silent::default();
-        let rows = quick(&quick_options(), Some("NATS"), None, &mut out);
+        let rows = quick(&quick_options(), Some("NATS"), None, &mut out).unwrap();
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].value, rows[0].met), (None, None));
         assert!(rows[0].reason.as_deref().unwrap().contains("bench/peers/run.sh"), "{rows:?}");
-        assert!(out.0.contains("NATS") && out.0.contains("missing"), "{}", out.0);
+        let tables = out.tables;
+        assert!(tables.contains("NATS") && tables.contains("missing"), "{tables}");
+    }
+
+    #[test]
+    fn other_systems_are_measured_only_if_a_row_of_theirs_is_wanted() {
+        let mut out = Silent::default();
+        let peers = vec![peers::Peer::TapelineParked, peers::Peer::Nats];
+        let folder = "/nowhere".into();
+        let others = peers::Options { peers, folder, ..peers::Options::brief() };
+        let rows = quick(&quick_options(), Some("no such row"), Some(&others), &mut out).unwrap();
+        assert!(rows.is_empty(), "{rows:?}");
+        assert!(out.results.iter().all(|result| result["bench"] != "peers"), "{:?}", out.results);
     }
 
     #[test]

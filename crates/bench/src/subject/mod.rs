@@ -82,10 +82,15 @@ impl Subject {
         }
     }
 
-    /// Seconds that each part was on a processor so far.
+    /// Seconds that each part was on a processor so far, of those of which the
+    /// kernel tells.
     pub(crate) fn cpu_seconds(&self) -> BTreeMap<String, f64> {
         match self {
-            Self::Thread(node) => BTreeMap::from([("hub+server".to_owned(), node.cpu_seconds())]),
+            Self::Thread(node) => node
+                .cpu_seconds()
+                .map(|seconds| ("hub+server".to_owned(), seconds))
+                .into_iter()
+                .collect(),
             Self::Processes(processes) => processes.cpu_seconds(),
         }
     }

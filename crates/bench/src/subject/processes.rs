@@ -115,7 +115,7 @@ impl Processes {
     pub(super) fn cpu_seconds(&self) -> BTreeMap<String, f64> {
         std::iter::once(&self.hub)
             .chain(&self.servers)
-            .map(|program| (program.name().to_owned(), program.seconds()))
+            .filter_map(|program| Some((program.name().to_owned(), program.seconds()?)))
             .collect()
     }
 

@@ -65,8 +65,9 @@ impl Program {
         &self.name
     }
 
-    /// Seconds that its threads were on a processor so far.
-    pub(crate) fn seconds(&self) -> f64 {
+    /// Seconds that its threads were on a processor so far; `None` where the
+    /// kernel does not tell.
+    pub(crate) fn seconds(&self) -> Option<f64> {
         self.child.seconds()
     }
 

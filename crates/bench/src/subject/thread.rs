@@ -80,7 +80,7 @@ impl NodeThread {
         }
     }
 
-    pub(super) fn cpu_seconds(&self) -> f64 {
+    pub(super) fn cpu_seconds(&self) -> Option<f64> {
         processor::thread_seconds(self.thread_id)
     }
 }

@@ -400,7 +400,7 @@ fn quick(args: &QuickArgs) -> Result<Verdict, Failure> {
     };
     let others = (!args.no_peers).then_some(&others);
     let mut out = Terminal::new(given.json.as_deref())?;
-    let rows = tapeline_bench::quick(&options, args.only.as_deref(), others, &mut out);
+    let rows = tapeline_bench::quick(&options, args.only.as_deref(), others, &mut out)?;
     out.clear();
     write_rows(&args.out, &rows)?;
     Ok(Verdict::of(rows.iter().any(|row| row.met == Some(false))))

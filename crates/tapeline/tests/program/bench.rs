@@ -8,23 +8,29 @@ use serde_json::Value;
 use crate::support::{Run, arg, file, folder, run, tapeline};
 
 /// So few updates that a machine with other work to do holds them too.
-const BRIEF: &str =
-    "--seconds 0.3 --warm-up 0.1 --probe 0.1 --rounds 1 --idle yield --affinity none";
+const BRIEF: &str = "--seconds 1 --warm-up 0.1 --probe 0.1 --rounds 1 --idle yield --affinity none";
 
-/// Runs a procedure until no connection was given up: a machine that stands
-/// still for long has both ends do that, which says nothing about measuring.
+/// What becomes of a run on a machine with other work to do: one that stands
+/// still for long has both ends give a connection up, and one that is slow
+/// misses the rate. It says nothing about measuring.
+const DISTURBED: [&str; 4] =
+    ["channel down", "cut off", "of what was due", "the set rate was not reached"];
+
+/// Runs a procedure until it was not disturbed; the last time counts however it
+/// ends.
 fn bench(what: &str, further: &[&str]) -> (Run, Vec<Value>) {
-    for _ in 0..5 {
+    let mut tries = 5;
+    loop {
         let (done, results) = bench_once(what, further);
-        let is_given_up = |result: &Value| {
+        let is_disturbed = |result: &Value| {
             let why = result["why_invalid"].as_str().unwrap_or_default();
-            why.contains("channel down") || why.contains("cut off")
+            DISTURBED.iter().any(|text| why.contains(text))
         };
-        if !results.iter().any(is_given_up) {
+        tries -= 1;
+        if tries == 0 || !results.iter().any(is_disturbed) {
             return (done, results);
         }
     }
-    panic!("connections are given up again and again");
 }
 
 fn bench_once(what: &str, further: &[&str]) -> (Run, Vec<Value>) {
@@ -84,9 +90,9 @@ fn mounts_are_spread_over_several_servers() {
     let (done, results) = bench("fanout", &more);
     let fanout = of(&results, "fanout");
     assert!(fanout["stopped_by"].is_string(), "{fanout} {}", done.err);
-    if fanout["valid"] == true {
-        assert!(fanout["cpu_seconds"]["server-2"].as_f64() > Some(0.0), "{fanout}");
-    }
+    assert_eq!(fanout["valid"], true, "{fanout} {}", done.err);
+    assert!(fanout["updates_out_per_s"].as_f64() > Some(0.0), "{fanout}");
+    assert!(fanout["cpu_seconds"]["server-2"].as_f64() > Some(0.0), "{fanout}");
 }
 
 #[test]
