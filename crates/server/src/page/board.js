@@ -66,7 +66,7 @@ class Row {
     show() {
         const { item } = this;
         for (const [field, { cell }] of this.#cells) {
-            if (item.fields.has(field)) cell.write(item.fields.get(field));
+            cell.write(item.fields.get(field));
         }
         this.element.dataset.condition = item.condition;
         this.#state.textContent = item.condition;

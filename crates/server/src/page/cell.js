@@ -26,11 +26,11 @@ export class Cell {
         place.replaceChildren(this.#element);
     }
 
-    /** Shows a value; it flashes unless it is the first. */
+    /** Shows a value, or that there is none; it flashes unless it is the first. */
     write(value) {
         const text = asText(value);
         const before = this.#shown;
-        if (text === before) return;
+        if (text === (before ?? "")) return;
         this.#shown = text;
         this.#element.textContent = text;
         this.#element.classList.toggle("number", text !== "" && Number.isFinite(Number(text)));

@@ -116,13 +116,14 @@ export class Mount {
 
     /** Connects as this user, leaving the connection there may be. */
     connectAs(user) {
+        if (this.#isLoggedIn) this.#suspect("asked for again, as another user");
         this.#user = user;
         this.#failures = 0;
         this.#drop();
         this.#connect();
     }
 
-    /** Connects at once if there is a pause between two attempts. */
+    /** Connects at once if there is a pause between two attempts, or no next one. */
     retryNow() {
         if (this.#socket === null && this.#user !== "") this.#connect();
     }
@@ -137,7 +138,7 @@ export class Mount {
             return item;
         }
         item.setState("Asking", "Suspect", "", "asked for, no answer yet");
-        if (this.#isLoggedIn) this.#send(this.#request(item));
+        if (this.#isLoggedIn && !this.#isAsked(item)) this.#send(this.#request(item));
         this.#told.state(item);
         return item;
     }
@@ -145,7 +146,7 @@ export class Mount {
     /** Ends the interest in an item. */
     close(item) {
         this.#items.delete(item.key);
-        if (this.#byId.delete(item.id)) this.#send({ ID: item.id, Type: "Close" });
+        if (this.#leave(item)) this.#send({ ID: item.id, Type: "Close" });
     }
 
     // ---- the connection
@@ -205,11 +206,7 @@ export class Mount {
         const pauseMs = most * (0.5 + Math.random() / 2);
         this.#retry = setTimeout(() => this.#connect(), pauseMs);
         this.#told.connection({ phase: "lost", text: reason, retryAt: Date.now() + pauseMs });
-        for (const item of this.#items.values()) {
-            if (!item.isWanted) continue;
-            item.setState(item.stream, "Suspect", "", "the connection was lost");
-            this.#told.state(item);
-        }
+        this.#suspect("the connection was lost");
     }
 
     #send(message) {
@@ -236,6 +233,9 @@ export class Mount {
         if (message.Type === "Pong") return this.#pong();
         if (message.ID === LOGIN_ID) return this.#loginAnswer(message);
         if (message.ID === DIRECTORY_ID) return this.#directory(message);
+        // What is nobody's may be a login by cookies: the server makes one of
+        // its own for a token that another application of this host has left,
+        // and gives it up for that of this page.
         const item = this.#byId.get(message.ID);
         if (item === undefined) return undefined;
         switch (message.Type) {
@@ -258,6 +258,7 @@ export class Mount {
         if (message.Type === "Error" || (Stream !== undefined && Stream !== "Open")) {
             this.#drop();
             this.#told.connection({ phase: "refused", text: message.Text ?? Text });
+            this.#suspect("there is no login");
             return;
         }
         if (message.Type !== "Refresh" || this.#isLoggedIn) return;
@@ -299,6 +300,25 @@ export class Mount {
         return { ID: item.id, KeyInUpdates: false, Key: { Service: item.service, Name: item.name } };
     }
 
+    // Whether it has a stream on this connection, or asked for one. Its ID alone
+    // does not tell: IDs begin anew with each connection.
+    #isAsked(item) {
+        return this.#byId.get(item.id) === item;
+    }
+
+    #leave(item) {
+        return this.#isAsked(item) && this.#byId.delete(item.id);
+    }
+
+    // What is shown of the wanted items is of a connection that is over.
+    #suspect(why) {
+        for (const item of this.#items.values()) {
+            if (!item.isWanted) continue;
+            item.setState(item.stream, "Suspect", "", why);
+            this.#told.state(item);
+        }
+    }
+
     #ask(items) {
         const requests = items.map((item) => this.#request(item));
         for (let at = 0; at < requests.length; at += REQUESTS_PER_FRAME) {
@@ -326,7 +346,7 @@ export class Mount {
     #state(item, { Stream, Data, Code = "", Text = "" }) {
         const data = Data === undefined || Data === "NoChange" ? item.data : Data;
         item.setState(Stream ?? item.stream, data, Code, Text);
-        if (item.stream !== "Open") this.#byId.delete(item.id);
+        if (item.stream !== "Open") this.#leave(item);
         if (item.stream === "ClosedRecover") this.#reaskLater();
         this.#told.state(item);
     }
@@ -336,7 +356,8 @@ export class Mount {
         if (this.#reask !== 0) return;
         this.#reask = setTimeout(() => {
             this.#reask = 0;
-            this.#ask([...this.#items.values()].filter((item) => item.stream === "ClosedRecover"));
+            const isToAsk = (item) => item.stream === "ClosedRecover" && !this.#isAsked(item);
+            this.#ask([...this.#items.values()].filter(isToAsk));
         }, REASK_AFTER_MS);
     }
 }

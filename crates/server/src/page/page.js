@@ -47,7 +47,7 @@ function draw(item) {
         isDrawing = false;
         if (isHeld) return;
         for (const item of changed) {
-            if (!mount.items.has(item.key)) continue;
+            if (mount.items.get(item.key) !== item) continue;
             board.show(item);
             fields.show(item);
         }
@@ -96,7 +96,7 @@ function showConnection({ phase, text, retryAt: at = 0 }) {
     shown.querySelector(".words").textContent = PHASES[phase];
     shown.title = text;
     byId("trouble").textContent = phase === "up" ? "" : text;
-    byId("retry").hidden = phase !== "lost";
+    byId("retry").hidden = phase !== "lost" && phase !== "refused";
     retryAt = at;
     showCountdown();
     if (phase !== "connecting") gauges.restart();
@@ -107,8 +107,12 @@ function showCountdown() {
     byId("countdown").textContent = retryAt > 0 && seconds > 0 ? `next try in ${seconds} s` : "";
 }
 
+// The user's choice, which is kept while there is no such service.
+let chosenService = address.get("service") ?? "";
+
 function showServices(services) {
-    const wanted = serviceInput.value || address.get("service");
+    const isThere = services.some(({ name }) => name === chosenService);
+    const wanted = isThere ? chosenService : serviceInput.value;
     const options = services.map(({ name, isUp }) => {
         const option = new Option(isUp ? name : `${name} (down)`, name);
         option.selected = name === wanted;
@@ -140,7 +144,8 @@ const mount = new Mount(socketAddress.href, {
 function remember() {
     const query = new URLSearchParams();
     if (userInput.value !== userInput.defaultValue) query.set("user", userInput.value);
-    if (serviceInput.value !== "") query.set("service", serviceInput.value);
+    const service = chosenService || serviceInput.value;
+    if (service !== "") query.set("service", service);
     for (const item of mount.items.values()) query.append("item", item.key);
     for (const field of board.chosenColumns) query.append("field", field);
     history.replaceState(null, "", query.size === 0 ? location.pathname : `?${query}`);
@@ -187,7 +192,10 @@ userInput.addEventListener("change", () => {
     mount.connectAs(userInput.value.trim());
 });
 
-serviceInput.addEventListener("change", remember);
+serviceInput.addEventListener("change", () => {
+    chosenService = serviceInput.value;
+    remember();
+});
 
 byId("retry").addEventListener("click", () => mount.retryNow());
 
