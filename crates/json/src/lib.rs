@@ -35,8 +35,9 @@
 //!   are displayed alike it was, if displays are written.
 //!
 //! Refused on the way back are dates and times that do not exist, the domain 0,
-//! attributes inside attributes, names longer in UTF-8 than a key can hold, and
-//! view types but 1 and 2.
+//! attributes inside attributes, names longer in UTF-8 than a key can hold, view
+//! types but 1 and 2, elements, arrays and map keys of a type that has no name,
+//! and a JSON payload that is nested too deep for the message around it.
 
 mod error;
 mod names;
