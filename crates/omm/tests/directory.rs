@@ -199,6 +199,10 @@ fn names_do_not_change_and_are_not_shared() {
         refused(1, DirectoryRefusal::NameChanged)
     );
     assert_eq!(update(&mut directory, service(3, "TWO")), refused(3, DirectoryRefusal::NameTaken));
+    // Nor in the second description of one entry.
+    let mut twice = service(3, "THREE");
+    twice.filters.extend(service(3, "TWO").filters);
+    assert_eq!(update(&mut directory, twice), refused(3, DirectoryRefusal::NameChanged));
     assert_eq!(directory.services().len(), 2);
     assert_eq!(directory.service_id(b"ONE"), Some(1));
     // A name is free again when its service is gone.

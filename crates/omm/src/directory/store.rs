@@ -305,13 +305,13 @@ impl Directory {
     }
 
     fn check_name(&self, entry: &ServiceEntry) -> Result<(), DirectoryRefusal> {
-        let given = entry.filters.iter().find_map(|filter| match filter {
+        let mut names = entry.filters.iter().filter_map(|filter| match filter {
             FilterEntry::Content { content: FilterContent::Info(info), .. } => info.name.as_ref(),
             _ => None,
         });
-        let Some(given) = given else { return Ok(()) };
+        let Some(given) = names.next() else { return Ok(()) };
         let known = self.names.get(&entry.service_id);
-        if known.is_some_and(|known| known != given) {
+        if known.is_some_and(|known| known != given) || names.any(|other| other != given) {
             return Err(DirectoryRefusal::NameChanged);
         }
         match self.ids.get(given) {
