@@ -45,7 +45,7 @@ class ItemsTest {
     @Test
     void updatesArriveAllAndInOrder() {
         int count = 20_000;
-        int step = Settings.OUTPUT_BUFFERS / 2;
+        int step = 1_000;
         Stream stream = market.consumer().open(Source.SERVICE, "ORDER.N");
         stream.image();
         Watch watch = Watch.start();
