@@ -65,13 +65,17 @@ fn run_undisturbed(procedures: &[Procedure], options: &Options) -> Recorded {
     let mut tries = 5;
     loop {
         let mut out = Recorded::default();
-        run(procedures, options, &mut out).unwrap();
+        let ended = run(procedures, options, &mut out);
         let is_disturbed = |result: &Measurement| {
             let why = result.why_invalid.as_deref().unwrap_or_default();
+            let rates = result.rate_per_s.zip(result.achieved_per_s);
             DISTURBED.iter().any(|text| why.contains(text))
+                || rates.is_some_and(|(set, reached)| reached < 0.95 * set as f64)
         };
         tries -= 1;
-        if tries == 0 || !out.results.iter().any(is_disturbed) {
+        let is_last = tries == 0;
+        if is_last || ended.is_ok() && !out.results.iter().any(is_disturbed) {
+            ended.unwrap();
             return out;
         }
     }
