@@ -32,6 +32,7 @@ pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handle
         match read {
             Read::Bytes(count) => {
                 left = left.saturating_sub(count.max(1));
+                table.note_talker(live);
                 events(table, live, handler);
             }
             Read::End => {
@@ -42,6 +43,7 @@ pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handle
             Read::Failed(error) => failed(table, live, &error, handler),
         }
     }
+    live.is_expected = false;
     has_come
 }
 

@@ -9,6 +9,7 @@ use tapeline_rssl::{Connection, Time, Version};
 
 use crate::link::Link;
 use crate::stream::Stream;
+use crate::tcp::TcpSocket;
 use crate::text::TextConnection;
 use crate::timers::NEVER;
 use crate::{ChannelError, CloseReason, ConnectConfig, socket};
@@ -123,7 +124,7 @@ impl Dial {
         self.step = Step::New;
         while let Some(address) = self.addresses.pop_front() {
             let connecting = socket::connect(address, &self.config.session.socket)
-                .map(Stream::Tcp)
+                .map(|socket| Stream::Tcp(TcpSocket::new(socket)))
                 .and_then(|mut stream| stream.register(registry, token).map(|()| stream));
             match connecting {
                 Ok(stream) => {

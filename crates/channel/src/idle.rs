@@ -1,4 +1,4 @@
-//! What a thread does when it had nothing to do.
+//! What a thread does between two rounds of its loop.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use std::time::Duration;
 pub enum Idle {
     /// Go on at once.
     Spin,
-    /// Let other threads run.
+    /// Let other threads run, after a round with work too: what it did is
+    /// waited for by the thread that wants this core next.
     Yield,
     /// Sleep.
     Park {
@@ -26,17 +27,15 @@ pub enum Idle {
 }
 
 impl Idle {
-    /// Spends one round's idle time, unless the round did `work`.
+    /// What comes after a round that did `work`.
     pub fn idle(&mut self, work: usize) {
-        if work > 0 {
-            return;
-        }
         match *self {
-            Self::Spin => std::hint::spin_loop(),
             Self::Yield => std::thread::yield_now(),
-            Self::Park { micros } => {
+            Self::Park { micros } if work == 0 => {
                 std::thread::park_timeout(Duration::from_micros(u64::from(micros)));
             }
+            Self::Spin if work == 0 => std::hint::spin_loop(),
+            Self::Spin | Self::Park { .. } => {}
         }
     }
 

@@ -115,6 +115,8 @@ mod session;
 mod socket;
 mod stream;
 mod table;
+mod talkers;
+mod tcp;
 mod text;
 mod timers;
 mod tls;

@@ -13,6 +13,7 @@ use crate::link::Link;
 use crate::live::{Live, Origin};
 use crate::stream::Stream;
 use crate::table::{Notice, Place, Table};
+use crate::tcp::TcpSocket;
 use crate::tls::TlsStream;
 use crate::{ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, socket};
 
@@ -160,7 +161,7 @@ impl Listener {
         socket::set_accepted(&stream, &self.config.session.socket)?;
         let mut stream = match &self.config.tls {
             Some(tls) => Stream::Tls(TlsStream::new(stream, tls)?),
-            None => Stream::Tcp(stream),
+            None => Stream::Tcp(TcpSocket::new(stream)),
         };
         let id = table.insert(|_| Place::Out);
         match stream.register(registry, Token(id.index as usize)) {

@@ -23,6 +23,10 @@ const PRIORITY: Priority = Priority::High;
 /// for the first of a frame the frame's header, in its largest form.
 const PACKED_OVERHEAD_BYTES: usize = 34;
 
+/// What was read is acknowledged when nothing followed for so long, should the
+/// peer wait for it.
+const MAX_ACK_DELAY: Duration = Duration::from_micros(50);
+
 /// Who a session belongs to.
 pub(crate) enum Origin {
     Listener(ListenerId),
@@ -83,6 +87,12 @@ pub(crate) struct Live {
     pub(crate) expects_end: bool,
     /// In the list of sessions to be read.
     pub(crate) is_listed: bool,
+    /// In the list of sessions that talk.
+    pub(crate) is_talker: bool,
+    /// When bytes last came.
+    pub(crate) heard_at: Time,
+    /// It is read because it talks, in a busy loop.
+    pub(crate) is_expected: bool,
     /// In the list of sessions to be flushed.
     pub(crate) is_dirty: bool,
     pub(crate) is_slow: bool,
@@ -134,6 +144,9 @@ impl Live {
             is_writable: true,
             expects_end: false,
             is_listed: false,
+            is_talker: false,
+            heard_at: Time::ZERO,
+            is_expected: false,
             is_dirty: false,
             is_slow: false,
             credit: 0,
@@ -156,16 +169,23 @@ impl Live {
     pub(crate) fn read(&mut self, now: Time) -> Read {
         let room = self.connection.recv_buffer();
         let wanted = room.len();
-        let read = self.stream.read(room);
+        let is_late = self.is_expected && now.since(self.heard_at) < MAX_ACK_DELAY;
+        let read = self.stream.read(room, is_late);
         if let Ok(count) = read {
             self.connection.received(count, now);
+            self.heard_at = now;
         }
         self.after_read(read, wanted)
     }
 
+    /// Acknowledges what was read late.
+    pub(crate) fn acknowledge(&mut self) {
+        self.stream.acknowledge();
+    }
+
     /// Reads what a closed session's peer still sends, for nobody.
     pub(crate) fn read_away(&mut self, scratch: &mut [u8]) -> Read {
-        let read = self.stream.read(scratch);
+        let read = self.stream.read(scratch, false);
         self.after_read(read, scratch.len())
     }
 

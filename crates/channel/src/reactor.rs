@@ -24,9 +24,14 @@ use crate::{
 /// Readiness taken from the kernel at one time; more comes with the next poll.
 const EVENTS: usize = 1024;
 
-/// A loop that polls more often than this reads few sessions directly between
-/// two looks at what else is ready.
+/// A loop that polls more often than this is busy, and reads the sessions that
+/// talk, if they are few.
+const BUSY_INTERVAL: Duration = Duration::from_micros(40);
+
+/// A busy loop asks what else is ready when so much time went by,
 const ASK_INTERVAL: Duration = Duration::from_micros(20);
+/// and it polled so often.
+const POLLS_PER_ASK: u32 = 4;
 
 const WAKER: Token = Token(usize::MAX);
 
@@ -50,6 +55,8 @@ pub struct Reactor {
     is_reading: bool,
     /// When the kernel was last asked what is ready.
     asked_at: Time,
+    polls_since: u32,
+    polled_at: Time,
     /// When the flush interval ends.
     flush_at: Time,
 }
@@ -78,11 +85,13 @@ impl Reactor {
             lookups: Lookups::new(Arc::clone(&waker), config.max_lookups),
             waker,
             listeners: Vec::new(),
-            table: Table::new(config.flush_bytes),
+            table: Table::new(config.flush_bytes, config.max_direct_reads),
             seeds: config.seed,
             config,
             is_reading: true,
             asked_at: Time::ZERO,
+            polls_since: 0,
+            polled_at: Time::ZERO,
             flush_at: Time::ZERO,
         })
     }
@@ -142,9 +151,8 @@ impl Reactor {
         mut handler: impl FnMut(SessionEvent<'_>, &mut Outbox<'_>),
     ) -> usize {
         self.table.now = now;
-        if !std::mem::take(&mut self.woken) && !self.expect_all() {
-            self.wait(Some(Duration::ZERO));
-            self.asked_at = now;
+        if !std::mem::take(&mut self.woken) {
+            self.expect(now);
         }
         let mut work = self.take_readiness();
         work += self.take_answers();
@@ -157,6 +165,7 @@ impl Reactor {
         if work > 0 || wait == Some(Duration::ZERO) {
             return work;
         }
+        self.table.acknowledge_talkers();
         self.wait(self.longest_wait(wait));
         self.woken = !self.events.is_empty();
         usize::from(self.woken)
@@ -227,12 +236,23 @@ impl Reactor {
         [table.timers.next(), flush, accept].into_iter().flatten().min()
     }
 
-    /// Has few sessions read without asking whether they have anything. False
-    /// when it is time to ask, as only that tells of connections and of room
-    /// to write.
-    fn expect_all(&mut self) -> bool {
-        self.table.now.since(self.asked_at) < ASK_INTERVAL
-            && self.table.expect_all(self.config.max_direct_reads)
+    /// Notes who may have something to read: in a busy loop those who talk, and
+    /// whoever the kernel names. That also tells of connections and of room to
+    /// write.
+    fn expect(&mut self, now: Time) {
+        let is_busy = now.since(self.polled_at) < BUSY_INTERVAL && self.table.has_few_talkers();
+        self.polled_at = now;
+        self.polls_since += 1;
+        let is_time = self.polls_since >= POLLS_PER_ASK && now.since(self.asked_at) >= ASK_INTERVAL;
+        if !is_busy || is_time {
+            self.wait(Some(Duration::ZERO));
+            (self.asked_at, self.polls_since) = (now, 0);
+            self.table.forget_silent();
+        }
+        match is_busy {
+            true => self.table.expect_talkers(),
+            false => self.table.acknowledge_talkers(),
+        }
     }
 
     fn longest_wait(&self, wait: Option<Duration>) -> Option<Duration> {

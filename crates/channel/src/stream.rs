@@ -1,12 +1,12 @@
 //! The byte streams under sessions.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, SocketAddr};
 
 use mio::event::Event;
-use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
+use crate::tcp::TcpSocket;
 use crate::tls::TlsStream;
 
 /// A read that left room took all there was, and the next byte is a new edge.
@@ -35,7 +35,7 @@ impl From<&Event> for Readiness {
 /// it reads from.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    Tcp(TcpStream),
+    Tcp(TcpSocket),
     Tls(TlsStream),
 }
 
@@ -44,23 +44,31 @@ impl Stream {
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         match self {
-            Self::Tcp(socket) => registry.register(socket, token, both),
+            Self::Tcp(tcp) => registry.register(&mut tcp.socket, token, both),
             Self::Tls(stream) => registry.register(&mut stream.socket, token, both),
         }
     }
 
-    /// Reads what there is; 0 bytes are the peer's end.
-    pub(crate) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+    /// Reads what there is; 0 bytes are the peer's end. A late read has the
+    /// peer wait for its acknowledgement, if that is of use.
+    pub(crate) fn read(&mut self, room: &mut [u8], is_late: bool) -> io::Result<usize> {
         match self {
-            Self::Tcp(socket) => retry(|| socket.read(room)),
+            Self::Tcp(tcp) => retry(|| tcp.read(room, is_late)),
             Self::Tls(stream) => retry(|| stream.read(room)),
+        }
+    }
+
+    /// Acknowledges what was read late. Should that fail, a read tells why.
+    pub(crate) fn acknowledge(&mut self) {
+        if let Self::Tcp(tcp) = self {
+            let _ = tcp.acknowledge();
         }
     }
 
     /// Whether a read that leaves room took all that the socket has.
     pub(crate) const fn short_read_empties(&self) -> bool {
         match self {
-            Self::Tcp(_) => SHORT_READ_EMPTIES,
+            Self::Tcp(tcp) => SHORT_READ_EMPTIES && tcp.short_read_empties(),
             Self::Tls(_) => false,
         }
     }
@@ -68,9 +76,9 @@ impl Stream {
     /// Writes what fits of all slices.
     pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let written = match self {
-            Self::Tcp(socket) => retry(|| match slices {
-                [one] => socket.write(one),
-                _ => socket.write_vectored(slices),
+            Self::Tcp(tcp) => retry(|| match slices {
+                [one] => tcp.socket.write(one),
+                _ => tcp.socket.write_vectored(slices),
             }),
             Self::Tls(stream) => retry(|| stream.write(slices)),
         };
@@ -111,8 +119,8 @@ impl Stream {
     /// Tells the peer that nothing more comes. One that is gone need not know.
     pub(crate) fn end(&mut self) {
         match self {
-            Self::Tcp(socket) => {
-                let _ = socket.shutdown(Shutdown::Write);
+            Self::Tcp(tcp) => {
+                let _ = tcp.socket.shutdown(Shutdown::Write);
             }
             Self::Tls(stream) => stream.end(),
         }
@@ -122,7 +130,7 @@ impl Stream {
     /// as long as it is not decided.
     pub(crate) fn connected(&mut self) -> io::Result<Option<SocketAddr>> {
         let socket = match self {
-            Self::Tcp(socket) => socket,
+            Self::Tcp(tcp) => &mut tcp.socket,
             Self::Tls(stream) => &mut stream.socket,
         };
         if let Some(error) = socket.take_error()? {

@@ -11,13 +11,11 @@ use crate::dial::Dial;
 use crate::link::Link;
 use crate::live::{Live, Origin, Stage};
 use crate::stream::Readiness;
+use crate::talkers::Talkers;
 use crate::timers::Timers;
 use crate::{
     CloseReason, ConnectConfig, ListenerId, Pages, ReactorCounters, Sent, SessionId, TextConfig,
 };
-
-/// Places that are looked at in search of few sessions.
-const MOST_WALKED: usize = 64;
 
 /// Room for a message on its way into fragments, kept when not in use.
 const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
@@ -68,6 +66,7 @@ pub(crate) struct Table {
     pub(crate) dials: VecDeque<SessionId>,
     pub(crate) notices: VecDeque<Notice>,
     pub(crate) timers: Timers,
+    talkers: Talkers,
     pub(crate) deferred: Deferred,
     /// By listener.
     pub(crate) occupancy: Vec<Occupancy>,
@@ -80,8 +79,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(flush_bytes: usize) -> Self {
-        Self { flush_bytes, ..Self::default() }
+    pub(crate) fn new(flush_bytes: usize, max_direct_reads: usize) -> Self {
+        Self { flush_bytes, talkers: Talkers::new(max_direct_reads), ..Self::default() }
     }
 
     /// Gives a place to what `make` makes of its id.
@@ -192,26 +191,61 @@ impl Table {
         }
     }
 
-    /// Lists all open sessions to be read; false when they are more than
-    /// `most`, or there are none.
-    pub(crate) fn expect_all(&mut self, most: usize) -> bool {
-        if self.slots.len() - self.free.len() > most || self.slots.len() > MOST_WALKED {
-            return false;
+    /// Notes that bytes came of a session that is out of the table.
+    #[inline]
+    pub(crate) fn note_talker(&mut self, live: &mut Live) {
+        if !live.is_talker {
+            live.is_talker = self.talkers.add(live.id);
         }
-        let mut any = false;
-        for (index, slot) in self.slots.iter_mut().enumerate() {
+    }
+
+    /// Whether those who talk are so few that they can be read without asking
+    /// who has something.
+    pub(crate) fn has_few_talkers(&self) -> bool {
+        self.talkers.few().is_some()
+    }
+
+    /// Lists the sessions that talk to be read, if they are few.
+    pub(crate) fn expect_talkers(&mut self) {
+        for id in self.talkers.few().unwrap_or_default() {
+            let Some(slot) = self.slots.get_mut(id.index as usize) else { continue };
             let Place::Live(live) = &mut slot.place else { continue };
-            if live.stage != Stage::Open {
+            if live.id != *id || live.stage != Stage::Open {
                 continue;
             }
-            any = true;
             live.is_readable = true;
+            live.is_expected = !live.expects_end;
             if !live.is_listed {
                 live.is_listed = true;
-                self.ready.push_back(index as u32);
+                self.ready.push_back(id.index);
             }
         }
-        any
+    }
+
+    /// Acknowledges what was read late, as nobody can tell when the next poll
+    /// will be.
+    pub(crate) fn acknowledge_talkers(&mut self) {
+        for id in self.talkers.all() {
+            if let Some(Slot { place: Place::Live(live), .. }) =
+                self.slots.get_mut(id.index as usize)
+            {
+                live.acknowledge();
+            }
+        }
+    }
+
+    /// Has one session that fell silent talk no more.
+    pub(crate) fn forget_silent(&mut self) {
+        let slots = &self.slots;
+        let heard_at = |id: SessionId| match &slots.get(id.index as usize)?.place {
+            Place::Live(live) if live.id == id => Some(live.heard_at),
+            _ => None,
+        };
+        if let Some(id) = self.talkers.look(self.now, heard_at)
+            && let Some(Place::Live(live)) = self.place(id)
+        {
+            live.is_talker = false;
+        }
     }
 
     fn flush_one(&mut self, index: u32) {

@@ -56,8 +56,8 @@ impl Node {
     /// One turn of all three. Returns how much was done.
     pub(crate) fn turn(&mut self) -> usize {
         let now = self.clock.now();
-        let mut work = self.engine.work(now);
-        work += self.hub.duty_cycle(now);
+        let mut work = self.hub.duty_cycle(now);
+        work += self.engine.work(now);
         work + self.server.duty_cycle(now)
     }
 

@@ -164,11 +164,11 @@ impl Node {
         Ok(())
     }
 
+    /// The driver's work is behind the hub's, which it sends, and before the
+    /// server's, which it receives.
     fn turn(&mut self, now: Time) -> usize {
-        let mut work = self.engine.work(now);
-        if let Some(hub) = &mut self.hub {
-            work += hub.duty_cycle(now);
-        }
+        let mut work = self.hub.as_mut().map_or(0, |hub| hub.duty_cycle(now));
+        work += self.engine.work(now);
         if let Some(server) = &mut self.server {
             work += server.duty_cycle(now);
         }

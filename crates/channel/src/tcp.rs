@@ -1,0 +1,220 @@
+//! A TCP socket that is acknowledged after its bytes are dealt with.
+
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+
+use mio::net::TcpStream;
+use socket2::SockRef;
+
+/// No more bytes than these are left in the kernel's queue. Who reads more at a
+/// time has many messages for each acknowledgement.
+const LATE_BYTES: usize = 4096;
+
+/// Reads that one acknowledgement is for. A sender whose window is small waits
+/// for it: as many packets are the smallest window that senders work with.
+const LATE_READS: u8 = 4;
+
+/// A connected socket.
+///
+/// To take bytes out of the kernel's queue makes the kernel acknowledge them
+/// before the call returns, if they were few and all there was: a packet down
+/// to the peer's socket and back, longer than the message needs from here to
+/// the next socket. A *late* read copies the bytes and leaves them where they
+/// are. A later one, or [`acknowledge`](Self::acknowledge), takes them out.
+///
+/// ```text
+///   read:       [take out, acknowledge] -> message -> send
+///   late read:  [copy] -> message -> send ... [take out, acknowledge]
+/// ```
+#[derive(Debug)]
+pub(crate) struct TcpSocket {
+    pub(crate) socket: TcpStream,
+    /// Bytes that were read and are still in the kernel's queue.
+    unacknowledged: usize,
+    /// Reads that left them there.
+    late_reads: u8,
+    /// The last read took few bytes.
+    reads_little: bool,
+    /// The last read may have left something although it left room.
+    was_cut: bool,
+}
+
+impl TcpSocket {
+    pub(crate) const fn new(socket: TcpStream) -> Self {
+        Self { socket, unacknowledged: 0, late_reads: 0, reads_little: false, was_cut: false }
+    }
+
+    /// Whether the last read took all there was, if it left room.
+    pub(crate) const fn short_read_empties(&self) -> bool {
+        !self.was_cut
+    }
+
+    /// Reads what there is; 0 bytes are the peer's end, which late reads do not
+    /// see behind bytes that are not acknowledged.
+    pub(crate) fn read(&mut self, room: &mut [u8], is_late: bool) -> io::Result<usize> {
+        if is_late && self.reads_little && cfg!(target_os = "linux") {
+            return self.read_late(room);
+        }
+        self.acknowledge()?;
+        self.was_cut = false;
+        let count = self.socket.read(room)?;
+        self.reads_little = count <= LATE_BYTES;
+        Ok(count)
+    }
+
+    fn read_late(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let seen = self.unacknowledged;
+        if self.late_reads >= LATE_READS || seen >= LATE_BYTES.min(room.len()) {
+            self.acknowledge()?;
+            return self.read_late(room);
+        }
+        let there = self.socket.peek(room)?;
+        self.was_cut = there == room.len();
+        let count = there.saturating_sub(seen);
+        if count == 0 && seen > 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        room.copy_within(seen..there, 0);
+        self.unacknowledged = there;
+        self.late_reads += 1;
+        self.reads_little = count <= LATE_BYTES;
+        Ok(count)
+    }
+
+    /// Takes out of the kernel's queue what was read late.
+    pub(crate) fn acknowledge(&mut self) -> io::Result<()> {
+        self.late_reads = 0;
+        while self.unacknowledged > 0 {
+            let mut nothing = [MaybeUninit::uninit(); LATE_BYTES];
+            let most = self.unacknowledged.min(LATE_BYTES);
+            // Of a TCP socket this drops bytes without copying them.
+            let taken = SockRef::from(&self.socket)
+                .recv_with_flags(&mut nothing[..most], libc::MSG_TRUNC)?;
+            if taken == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.unacknowledged -= taken;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TcpSocket {
+    /// A socket that is closed with bytes in its queue resets the connection.
+    fn drop(&mut self) {
+        let _ = self.acknowledge();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream as Blocking};
+
+    use super::*;
+
+    fn pair() -> (Blocking, TcpSocket) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = Blocking::connect(listener.local_addr().unwrap()).unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        // Blocking, so that a read waits for what is on its way.
+        (peer, TcpSocket::new(TcpStream::from_std(ours)))
+    }
+
+    fn say(peer: &mut Blocking, text: &str) {
+        peer.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn hear(socket: &mut TcpSocket) -> String {
+        let mut room = [0; 100];
+        let count = socket.read(&mut room, true).unwrap();
+        String::from_utf8(room[..count].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn what_is_read_late_is_read_once() {
+        let (mut peer, mut socket) = pair();
+        let texts: Vec<_> = (0..3 * LATE_READS).map(|number| number.to_string()).collect();
+        for text in &texts {
+            say(&mut peer, text);
+            assert_eq!(&hear(&mut socket), text);
+        }
+        assert_eq!(socket.unacknowledged > 0, cfg!(target_os = "linux"));
+        socket.acknowledge().unwrap();
+        drop(peer);
+        assert_eq!(hear(&mut socket), "");
+    }
+
+    #[test]
+    fn a_late_reader_is_blocked_by_what_it_has_seen() {
+        let (mut peer, mut socket) = pair();
+        for text in ["first", "second"] {
+            say(&mut peer, text);
+            assert_eq!(hear(&mut socket), text);
+        }
+        let mut room = [0; 100];
+        let blocked = socket.read(&mut room, true).unwrap_err();
+        assert_eq!(blocked.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn few_reads_wait_for_one_acknowledgement() {
+        let (mut peer, mut socket) = pair();
+        let unacknowledged: Vec<_> = (0..=LATE_READS + 1)
+            .map(|_| {
+                say(&mut peer, "ten bytes.");
+                assert_eq!(hear(&mut socket), "ten bytes.");
+                socket.unacknowledged / 10
+            })
+            .collect();
+        // The first read does not know yet that it reads little.
+        assert_eq!(unacknowledged, [0, 1, 2, 3, 4, 1]);
+    }
+
+    #[test]
+    fn a_reader_of_much_takes_it_out_at_once() {
+        let (mut peer, mut socket) = pair();
+        for text in ["little", "little"] {
+            say(&mut peer, text);
+            assert_eq!(hear(&mut socket), text);
+        }
+        let much: Vec<u8> = (0..5 * LATE_BYTES).map(|at| at as u8).collect();
+        peer.write_all(&much).unwrap();
+        let mut heard = Vec::new();
+        let mut room = vec![0; 3 * LATE_BYTES];
+        while heard.len() < much.len() {
+            let count = socket.read(&mut room, true).unwrap();
+            heard.extend_from_slice(&room[..count]);
+            assert!(socket.unacknowledged <= "little".len() + room.len());
+        }
+        assert_eq!(heard, much);
+    }
+
+    #[test]
+    fn a_small_room_is_read_into_late() {
+        let (mut peer, mut socket) = pair();
+        say(&mut peer, "0");
+        assert_eq!(hear(&mut socket), "0");
+        say(&mut peer, "123456789");
+        let mut heard = String::new();
+        let mut room = [0; 2];
+        while heard.len() < 9 {
+            let count = socket.read(&mut room, true).unwrap();
+            heard.push_str(std::str::from_utf8(&room[..count]).unwrap());
+            assert!(count == 2 || heard.len() == 9 || !socket.short_read_empties());
+        }
+        assert_eq!(heard, "123456789");
+    }
+
+    #[test]
+    fn a_late_reader_that_closes_does_not_reset() {
+        let (mut peer, mut socket) = pair();
+        for text in ["one", "two"] {
+            say(&mut peer, text);
+            assert_eq!(hear(&mut socket), text);
+        }
+        drop(socket);
+        let mut room = [0; 10];
+        assert_eq!(peer.read(&mut room).unwrap(), 0, "an end, and no error");
+    }
+}
