@@ -96,6 +96,20 @@ fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     let session = live.id;
     while live.stage != Stage::Closing {
         let Link::Rssl(connection) = &mut live.connection else { return };
+        let mut packed = connection.packed();
+        for bytes in &mut packed {
+            handler(SessionEvent::Message { session, bytes }, &mut Outbox::new(table));
+            if table.deferred.has_work() {
+                break;
+            }
+        }
+        let taken = packed.taken();
+        connection.take_packed(taken);
+        if table.deferred.has_work() {
+            table.apply_deferred(live);
+            table.deferred.begin(live);
+            continue;
+        }
         let Some(event) = connection.poll_event() else { return };
         match event {
             Event::Message(bytes) => {

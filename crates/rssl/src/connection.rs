@@ -1,4 +1,3 @@
-use std::ops::Range;
 use std::time::Duration;
 
 use crate::compression::Compressor;
@@ -9,6 +8,7 @@ use crate::open_client::ClientOpening;
 use crate::open_server::ServerOpening;
 use crate::opening::{Agreed, Context, Opening, Progress};
 use crate::output::Transmit;
+use crate::packed::{Packed, Taken};
 use crate::random::Random;
 use crate::receiver::{Place, Received, Receiver};
 use crate::sender::{PING, PackedRoom, Sender};
@@ -69,8 +69,10 @@ struct Clock {
 /// Memory of output, in bytes, that is kept however quiet a connection is.
 const RESTING_BYTES: usize = 16 * 1024;
 
-/// How long nothing is sent until the memory of a burst is given back.
-const REST_AFTER: Duration = Duration::from_secs(1);
+/// How long nothing is sent until the memory of a burst is given back: long
+/// beside what it costs to get it again, short beside a rush of joiners, whose
+/// bursts then lie in the same memory.
+const REST_AFTER: Duration = Duration::from_millis(100);
 
 /// What `poll_event` found, without a borrow.
 enum Found {
@@ -150,32 +152,36 @@ impl Connection {
         self.peer_closed = true;
     }
 
+    /// The messages of a packed frame that is being taken apart: a faster way
+    /// to them than [`poll_event`](Self::poll_event), for as many as the caller
+    /// likes. None when there is no such frame.
+    #[inline]
+    pub fn packed(&self) -> Packed<'_> {
+        match &self.state {
+            State::Active(receiver) if self.closing.is_none() && !self.sender.has_failed() => {
+                receiver.packed(&self.input)
+            }
+            _ => Packed::new(&[]),
+        }
+    }
+
+    /// Takes note of messages that were taken out of [`packed`](Self::packed),
+    /// without anything else having been done with the connection meanwhile.
+    #[inline]
+    pub fn take_packed(&mut self, taken: Taken) {
+        if let State::Active(receiver) = &mut self.state
+            && taken.messages > 0
+        {
+            receiver.take_packed(&mut self.input, taken.bytes);
+            self.counters.messages_received += taken.messages;
+        }
+    }
+
     /// The next event; `None` until more bytes or time come in.
     ///
     /// After [`Event::Closed`] there are no more events; the shell sends what
     /// is left until [`is_finished`](Self::is_finished) and closes the socket.
-    #[inline]
     pub fn poll_event(&mut self) -> Option<Event<'_>> {
-        match self.next_packed() {
-            Some(message) => Some(Event::Message(self.input.slice(message))),
-            None => self.poll_any_event(),
-        }
-    }
-
-    /// The next message of a packed frame that is being taken apart, which is
-    /// how nearly all messages come. `None` leaves everything as it was.
-    #[inline]
-    fn next_packed(&mut self) -> Option<Range<usize>> {
-        let State::Active(receiver) = &mut self.state else { return None };
-        if self.closing.is_some() || self.sender.has_failed() {
-            return None;
-        }
-        let message = receiver.next_packed(&mut self.input)?;
-        self.counters.messages_received += 1;
-        Some(message)
-    }
-
-    fn poll_any_event(&mut self) -> Option<Event<'_>> {
         match self.advance() {
             Ok(None) => None,
             Ok(Some(Found::Connected)) => self.negotiated.as_deref().map(Event::Connected),
@@ -367,6 +373,26 @@ impl Connection {
         self.sender.output.memory_bytes()
     }
 
+    /// Takes the output buffer of a priority, if there is one in which nothing
+    /// waits: to be lent to another connection.
+    #[inline]
+    pub fn take_buffer(&mut self, priority: Priority) -> Option<Vec<u8>> {
+        self.sender.output.queue(priority).take_buffer()
+    }
+
+    /// Whether there is no output buffer for a priority, so that the next
+    /// message allocates one, or needs [`give_buffer`](Self::give_buffer).
+    #[inline]
+    pub fn lacks_buffer(&self, priority: Priority) -> bool {
+        self.sender.output.lacks_buffer(priority)
+    }
+
+    /// Lends an output buffer, for a priority that has none. What is in it does
+    /// not matter, its length is what counts.
+    pub fn give_buffer(&mut self, priority: Priority, buffer: Vec<u8>) {
+        self.sender.output.queue(priority).give_buffer(buffer);
+    }
+
     /// The longest message, in bytes, that [`pack`](Self::pack) takes; 0
     /// before the connection is active. M − 2, less where a compressed body
     /// must surely fit a frame.
@@ -484,7 +510,8 @@ impl Connection {
 
     /// Does what is due at `now`: queues a ping, finds the peer dead, which
     /// [`poll_event`](Self::poll_event) then reports, or gives the memory of
-    /// large buffers back after a quiet second. Too early a call does nothing.
+    /// large buffers back after a quiet tenth of a second. Too early a call does
+    /// nothing.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.rest_deadline().is_some_and(|due| now >= due) {
             self.sender.output.rest();

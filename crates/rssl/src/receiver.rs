@@ -7,6 +7,7 @@ use crate::compression::Decompressor;
 use crate::error::{CloseReason, ProtocolError};
 use crate::frame::{Body, COMPRESSED, FrameHeader, HEADER_BYTES};
 use crate::input::Input;
+use crate::packed::Packed;
 use crate::reassembly::Reassembly;
 use crate::unwrap::{FrameBound, Unwrap, Unwrapped};
 use crate::websocket::CONTROL_PAYLOAD_BYTES;
@@ -131,21 +132,22 @@ impl Receiver {
         }
     }
 
-    /// The next message of the packed body at the head of the receive buffer.
-    /// `None` when there is no such body, when it ends, and when it is broken,
-    /// which is for [`Self::next`] to tell.
+    /// The messages of the packed body at the head of the receive buffer.
     #[inline]
-    pub(crate) fn next_packed(&mut self, input: &mut Input) -> Option<Range<usize>> {
-        let Unpacking::Input { left } = self.unpacking else { return None };
-        let [high, low, rest @ ..] = input.ready().get(..left)? else { return None };
-        let length = usize::from(u16::from_be_bytes([*high, *low]));
-        if length == 0 || length > rest.len() {
-            return None;
+    pub(crate) fn packed<'a>(&self, input: &'a Input) -> Packed<'a> {
+        match self.unpacking {
+            Unpacking::Input { left } => Packed::new(input.ready().get(..left).unwrap_or_default()),
+            _ => Packed::new(&[]),
         }
-        self.reassembly.release();
-        self.unpacking = Unpacking::Input { left: left - 2 - length };
-        let packed = input.take(2 + length);
-        Some(packed.start + 2..packed.end)
+    }
+
+    /// Takes messages of so many bytes out of that body.
+    pub(crate) fn take_packed(&mut self, input: &mut Input, bytes: usize) {
+        if let Unpacking::Input { left } = self.unpacking {
+            self.reassembly.release();
+            self.unpacking = Unpacking::Input { left: left.saturating_sub(bytes) };
+            input.take(bytes);
+        }
     }
 
     fn frame(&mut self, input: &mut Input, length: usize) -> Result<Received, CloseReason> {
