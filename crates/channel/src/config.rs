@@ -23,9 +23,11 @@ pub struct ReactorConfig {
     /// Connections accepted per listener in one poll; the rest wait for the
     /// next. Default 64.
     pub accepts_per_poll: usize,
-    /// Up to so many sessions are read in a busy loop without asking the kernel
-    /// first whether they have anything: one system call less on the way of a
-    /// message. Default 4; 0: the kernel is always asked.
+    /// As long as no more sessions than these sent anything in the last 50 ms, a
+    /// loop that polls more often than every 40 µs reads those without asking
+    /// the kernel first whether they have anything, and has small messages
+    /// acknowledged behind their delivery: a system call and a packet less on
+    /// the way of a message. Default 4; 0: the kernel is always asked.
     pub max_direct_reads: usize,
     /// Host names that may be resolved at one time, each by a thread of its
     /// own. A `connect` beyond it fails. Default 32.
