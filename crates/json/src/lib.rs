@@ -20,8 +20,8 @@
 //!   wrong; in a request without updates, that the key is not to be in them;
 //! * views and batches: every other element of the payload, the key's name and
 //!   the type of a batch's names; a flag without the elements that it is for;
-//! * texts in headers and states that are no UTF-8 are taken for Latin-1 and
-//!   come back as UTF-8;
+//! * texts in headers and states, and names in batches and views, that are no
+//!   UTF-8 are taken for Latin-1 and come back as UTF-8;
 //! * lists: the info of field and element lists, fields that the dictionary
 //!   lacks, all but the last of a field that comes twice, and which values were
 //!   set-defined;

@@ -13,6 +13,7 @@ macro_rules! names {
             }
 
             /// The code of a name; case counts.
+            #[allow(dead_code, reason = "containers are found by their members")]
             pub(crate) fn code(name: &str) -> Option<$repr> {
                 match name {
                     $($name => Some($code),)*

@@ -37,12 +37,22 @@ struct NameHasher(u64);
 impl Hasher for NameHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(FACTOR);
+        let mut rest = bytes;
+        while let Some((word, behind)) = rest.split_first_chunk() {
+            self.write_u64(u64::from_le_bytes(*word));
+            rest = behind;
         }
+        self.write_u64(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    }
+
+    /// The mark behind a text, needless where a text is all that is hashed.
+    #[inline]
+    fn write_u8(&mut self, _: u8) {}
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(FACTOR);
     }
 
     /// The table takes the low and the high bits, and a product is best in the

@@ -126,6 +126,22 @@ fn errors_have_the_texts_and_the_id_that_users_know() {
 }
 
 #[test]
+fn an_error_repeats_only_the_start_of_a_long_name() {
+    let converters = Converters::new();
+    let options = Options { catch_unknown_keys: true, ..Options::default() };
+    let long = "é".repeat(5000);
+    for text in [
+        format!(r#"{{"ID":2,"Key":{{"{long}":1}}}}"#),
+        format!(r#"{{"ID":2,"Type":"Generic","Elements":{{"{long}":[]}}}}"#),
+        format!(r#"{{"ID":2,"Type":"Generic","Elements":{{"{long}":-1}}}}"#),
+        format!(r#"{{"ID":2,"Type":"Generic","Elements":{{"{long}":{{"Type":"{long}"}}}}}}"#),
+    ] {
+        let said = only_fault(&converters.given(options, &text)).to_string();
+        assert!(said.len() < 500, "{said}");
+    }
+}
+
+#[test]
 fn an_unknown_service_can_be_told_from_bad_json() {
     let text = r#"{"ID":2,"Key":{"Name":"A","Service":"NO_SUCH"}}"#;
     let given = Converters::new().given(Options::default(), text);

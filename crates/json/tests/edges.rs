@@ -88,3 +88,26 @@ fn a_batch_by_token_has_names_and_no_name() {
     let msg = Msg::decode(rwf).expect("well-formed");
     assert_eq!(msg.key().and_then(|key| key.name), None);
 }
+
+#[test]
+fn names_are_the_same_in_a_batch_and_alone() {
+    let converters = Converters::new();
+    for name in ["CAFÉ.PA", "ŁÓDŹ", "価格"] {
+        let alone = format!(r#"{{"ID":5,"Type":"Request","Key":{{"Name":"{name}"}}}}"#);
+        let rwf = converters.rwf(Options::default(), &alone).expect("taken");
+        let msg = Msg::decode(&rwf).expect("well-formed");
+        assert_eq!(msg.key().and_then(|key| key.name), Some(name.as_bytes()));
+
+        let batch = format!(r#"{{"ID":5,"Type":"Request","Key":{{"Name":["{name}","A"]}}}}"#);
+        let rwf = converters.rwf(Options::default(), &batch).expect("taken");
+        let msg = Msg::decode(&rwf).expect("well-formed");
+        let list = msg.payload().element_list().expect("a list");
+        let names = list.element(":ItemList").expect("well-formed").expect("names");
+        let names = names.value.array().expect("an array").expect("not blank");
+        let first = names.iter().next().expect("a name").expect("well-formed");
+        assert_eq!(first.bytes(), name.as_bytes());
+
+        let written = converters.to_json(Options::default(), false, &rwf);
+        assert_eq!(written.as_deref(), Ok(batch.as_str()));
+    }
+}

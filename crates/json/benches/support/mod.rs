@@ -33,7 +33,8 @@ pub(crate) struct Fixture {
     /// The name of the message.
     pub(crate) name: String,
     rwf: Vec<u8>,
-    json: String,
+    /// The bytes of a frame, as they come from a socket.
+    json: Vec<u8>,
     to_json: ToJson,
     from_json: FromJson,
     text: Vec<u8>,
@@ -57,7 +58,7 @@ impl Fixture {
         let mut fixture = Self {
             name: text("name"),
             rwf: unhex(&text("rwf")),
-            json: text("json"),
+            json: text("json").into_bytes(),
             to_json: ToJson::new(Arc::clone(&VOCABULARY), options),
             from_json: FromJson::new(Arc::clone(&VOCABULARY), options),
             text: Vec::new(),
@@ -71,7 +72,8 @@ impl Fixture {
         self.write();
         let written = self.text.clone();
         let mut rwf = Vec::new();
-        self.from_json.frame(&self.json, &OneService, |incoming| match incoming {
+        let json = std::str::from_utf8(&self.json).expect("UTF-8");
+        self.from_json.frame(json, &OneService, |incoming| match incoming {
             Incoming::Message(bytes) => rwf = bytes.to_vec(),
             other => panic!("{other:?}"),
         });
@@ -92,9 +94,10 @@ impl Fixture {
         black_box(&self.text);
     }
 
-    /// JSON to RWF.
+    /// JSON to RWF; whether the bytes are UTF-8 is part of it.
     pub(crate) fn read(&mut self) {
-        self.from_json.frame(black_box(&self.json), &OneService, |incoming| {
+        let json = std::str::from_utf8(black_box(&self.json)).expect("UTF-8");
+        self.from_json.frame(json, &OneService, |incoming| {
             black_box(&incoming);
         });
     }

@@ -5,7 +5,8 @@ use tapeline_rwf::{
     VectorHead,
 };
 
-use super::code::{code, int_member, object, required_int, switch, wrong_kind};
+use super::code::{code, int_member, required_int, switch, wrong_kind};
+use super::object::{Member, Object};
 use super::primitive::{Place, primitive_type};
 use super::text::{ascii_bytes, base64, base64_member, string};
 use super::{Outcome, Reader, Refusal, shortened};
@@ -13,31 +14,23 @@ use crate::error::{Fault, TokenKind};
 use crate::names;
 use crate::tape::{Kind, Value};
 
-const ENTRY_KEYS: [&str; 5] = ["ID", "Index", "Action", "Key", "PermData"];
-
-/// The container that a key stands for; entries and summaries have two more
-/// names.
-fn container_type(key: &Value<'_>) -> Option<DataType> {
-    let code = match &*key.string()? {
-        "FieldList" => DataType::FIELD_LIST.0,
-        "ElementList" => DataType::ELEMENT_LIST.0,
-        name => names::container::code(name)?,
-    };
-    Some(DataType(code))
+/// The entries of a container; null is none.
+fn entries<'t>(container: &Object<'t>) -> Result<Option<Value<'t>>, Refusal> {
+    match container.get(Member::Entries) {
+        Some(entries) if entries.kind() == Kind::Array => Ok(Some(entries)),
+        Some(other) if !other.is_null() => Err(wrong_kind(&other, "Entries", TokenKind::Array)),
+        _ => Ok(None),
+    }
 }
 
-/// The one container of a message, an entry or a summary.
-pub(super) fn content(value: Value<'_>) -> Result<Option<(DataType, Value<'_>)>, Refusal> {
-    let mut found = None;
-    for (key, value) in value.members() {
-        if let Some(data_type) = container_type(&key) {
-            if found.is_some() {
-                return Err(Refusal::at(&key, Fault::UnexpectedKey { key: key.raw().to_owned() }));
-            }
-            found = Some((data_type, value));
+/// The type of what is in the first entry that has something in it.
+fn entry_type(entries: Option<Value<'_>>) -> Result<Option<DataType>, Refusal> {
+    for entry in entries.iter().flat_map(Value::items) {
+        if let Some((data_type, _)) = Object::of(entry, "Entries")?.content()? {
+            return Ok(Some(data_type));
         }
     }
-    Ok(found)
+    Ok(None)
 }
 
 /// Summary and entries of a map, vector or series.
@@ -49,27 +42,21 @@ struct Body<'t> {
 }
 
 impl<'t> Body<'t> {
-    fn read(container: Value<'t>) -> Result<Self, Refusal> {
-        let entries = container.get("Entries").filter(|entries| !entries.is_null());
-        if let Some(entries) = entries
-            && entries.kind() != Kind::Array
-        {
-            return Err(wrong_kind(&entries, "Entries", TokenKind::Array));
-        }
-        let summary = match container.get("Summary") {
-            Some(summary) => content(object(summary, "Summary")?)?,
+    fn read(container: &Object<'t>) -> Result<Self, Refusal> {
+        let entries = entries(container)?;
+        let summary = match container.get(Member::Summary) {
+            Some(summary) => Object::of(summary, "Summary")?.content()?,
             None => None,
         };
-        let mut container_type = summary.map(|(data_type, _)| data_type);
-        for entry in entries.iter().flat_map(Value::items) {
-            let content = content(object(entry, "Entries")?)?;
-            container_type = container_type.or(content.map(|(data_type, _)| data_type));
-        }
+        let container_type = match summary {
+            Some((data_type, _)) => Some(data_type),
+            None => entry_type(entries)?,
+        };
         Ok(Self {
             entries,
             summary,
             container_type: container_type.unwrap_or(DataType::NO_DATA),
-            total_count_hint: int_member(container, "CountHint")?,
+            total_count_hint: int_member(container, Member::CountHint)?,
         })
     }
 
@@ -90,12 +77,12 @@ impl Reader<'_> {
         }
         let key = names::container::name(data_type.0).unwrap_or("Data");
         match data_type {
-            DataType::FILTER_LIST => self.filter_list(object(value, key)?, slot),
-            DataType::VECTOR => self.vector(object(value, key)?, slot),
-            DataType::MAP => self.map(object(value, key)?, slot),
-            DataType::SERIES => self.series(object(value, key)?, slot),
-            DataType::MSG => self.inner_message(object(value, key)?, slot),
-            DataType::OPAQUE => Ok(slot.bytes(&base64(value, key)?)?),
+            DataType::FILTER_LIST => self.filter_list(&Object::of(value, key)?, slot),
+            DataType::VECTOR => self.vector(&Object::of(value, key)?, slot),
+            DataType::MAP => self.map(&Object::of(value, key)?, slot),
+            DataType::SERIES => self.series(&Object::of(value, key)?, slot),
+            DataType::MSG => self.inner_message(&Object::of(value, key)?, slot),
+            DataType::OPAQUE => Ok(slot.bytes(&base64(value, key, self.spare)?)?),
             DataType::XML => Ok(slot.bytes(string(value, key)?.as_bytes())?),
             DataType::ANSI_PAGE => Ok(slot.bytes(&ascii_bytes(&string(value, key)?))?),
             DataType::JSON => match value.kind() {
@@ -109,9 +96,9 @@ impl Reader<'_> {
         }
     }
 
-    fn inner_message(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
+    fn inner_message(&self, message: &Object<'_>, slot: Slot<'_, '_>) -> Outcome {
         let mut slot = Some(slot);
-        self.with_msg(value, &mut |msg, payload| {
+        self.with_msg(message, &mut |msg, payload| {
             let Some(slot) = slot.take() else { return Ok(()) };
             // The error of the closure is kept aside: the encoder has its own.
             let mut refused = Ok(());
@@ -124,29 +111,18 @@ impl Reader<'_> {
         })
     }
 
-    fn filter_list(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
-        self.check_keys(value, &["CountHint", "Entries"])?;
-        let entries = value.get("Entries").filter(|entries| !entries.is_null());
-        if let Some(entries) = entries
-            && entries.kind() != Kind::Array
-        {
-            return Err(wrong_kind(&entries, "Entries", TokenKind::Array));
-        }
-        let mut head = FilterListHead::new(DataType::ELEMENT_LIST);
-        for entry in entries.iter().flat_map(Value::items) {
-            if let Some((data_type, _)) = content(object(entry, "Entries")?)? {
-                head.container_type = data_type;
-                break;
-            }
-        }
-        head.total_count_hint = int_member(value, "CountHint")?;
+    fn filter_list(&self, value: &Object<'_>, slot: Slot<'_, '_>) -> Outcome {
+        self.check_members(value, |member| matches!(member, Member::CountHint | Member::Entries))?;
+        let entries = entries(value)?;
+        let mut head = FilterListHead::new(entry_type(entries)?.unwrap_or(DataType::ELEMENT_LIST));
+        head.total_count_hint = int_member(value, Member::CountHint)?;
         let mut list = slot.filter_list(&head)?;
         for entry in entries.iter().flat_map(Value::items) {
-            self.check_entry_keys(object(entry, "Entries")?)?;
-            let id = required_int(entry, "ID", "FilterList")?;
-            let action = FilterAction(action(entry, "FilterList", names::filter_action::code)?);
-            let perm_data = base64_member(entry, "PermData")?;
-            let content = content(entry)?.filter(|_| action != FilterAction::CLEAR);
+            let entry = self.entry(entry)?;
+            let id = required_int(&entry, Member::Id, "FilterList")?;
+            let action = FilterAction(action(&entry, "FilterList", names::filter_action::code)?);
+            let perm_data = base64_member(&entry, Member::PermData, self.spare)?;
+            let content = entry.content()?.filter(|_| action != FilterAction::CLEAR);
             let own_type = match (content, action) {
                 (_, FilterAction::CLEAR) => None,
                 (Some((data_type, _)), _) => Some(data_type),
@@ -164,24 +140,27 @@ impl Reader<'_> {
         Ok(list.finish()?)
     }
 
-    fn map(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
-        self.check_keys(value, &["KeyType", "Summary", "CountHint", "KeyFieldID", "Entries"])?;
-        let key_type = value.get("KeyType").ok_or(Refusal::missing("KeyType", Some("Map")))?;
-        let key_type = primitive_type(key_type)?;
+    fn map(&self, value: &Object<'_>, slot: Slot<'_, '_>) -> Outcome {
+        use Member::{CountHint, Entries, Key, KeyFieldId, KeyType, Summary};
+
+        self.check_members(value, |member| {
+            matches!(member, KeyType | Summary | CountHint | KeyFieldId | Entries)
+        })?;
+        let key_type = primitive_type(value.required(KeyType, Some("Map"))?)?;
         let body = Body::read(value)?;
         let mut head = MapHead::new(key_type, body.container_type);
         head.total_count_hint = body.total_count_hint;
-        head.key_field_id = int_member(value, "KeyFieldID")?;
+        head.key_field_id = int_member(value, KeyFieldId)?;
         let mut map = slot.map(&head)?;
         if let Some(summary) = body.summary {
             self.content(summary, map.summary()?)?;
         }
         for entry in body.entries() {
-            self.check_entry_keys(entry)?;
-            let key = entry.get("Key").ok_or(Refusal::missing("Key", Some("Map")))?;
-            let action = MapAction(action(entry, "Map", names::map_action::code)?);
-            let perm_data = base64_member(entry, "PermData")?;
-            let content = content(entry)?;
+            let entry = self.entry(entry)?;
+            let key = entry.required(Key, Some("Map"))?;
+            let action = MapAction(action(&entry, "Map", names::map_action::code)?);
+            let perm_data = base64_member(&entry, Member::PermData, self.spare)?;
+            let content = entry.content()?;
             let is_bare = action == MapAction::DELETE || body.container_type == DataType::NO_DATA;
             let place = Place { key: "Key", field_id: None };
             self.primitive(key, key_type, place, &mut |key| {
@@ -198,21 +177,26 @@ impl Reader<'_> {
         Ok(map.finish()?)
     }
 
-    fn vector(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
-        self.check_keys(value, &["Summary", "CountHint", "SupportSorting", "Entries"])?;
+    fn vector(&self, value: &Object<'_>, slot: Slot<'_, '_>) -> Outcome {
+        use Member::{CountHint, Entries, Index, Summary, SupportSorting};
+
+        self.check_members(value, |member| {
+            matches!(member, Summary | CountHint | SupportSorting | Entries)
+        })?;
         let body = Body::read(value)?;
         let mut head = VectorHead::new(body.container_type);
         head.total_count_hint = body.total_count_hint;
-        head.supports_sorting = switch(value, "SupportSorting", false)?;
+        head.supports_sorting = switch(value, SupportSorting, false)?;
         let mut vector = slot.vector(&head)?;
         if let Some(summary) = body.summary {
             self.content(summary, vector.summary()?)?;
         }
         for entry in body.entries() {
-            self.check_entry_keys(entry)?;
-            let index = required_int(entry, "Index", "Vector")?;
-            let action = VectorAction(action(entry, "Vector", names::vector_action::code)?);
-            let perm_data = base64_member(entry, "PermData")?;
+            let entry = self.entry(entry)?;
+            let index = required_int(&entry, Index, "Vector")?;
+            let action = VectorAction(action(&entry, "Vector", names::vector_action::code)?);
+            let perm_data = base64_member(&entry, Member::PermData, self.spare)?;
+            let content = entry.content()?;
             let is_bare = matches!(action, VectorAction::CLEAR | VectorAction::DELETE)
                 || body.container_type == DataType::NO_DATA;
             if is_bare {
@@ -220,7 +204,7 @@ impl Reader<'_> {
                 continue;
             }
             let slot = vector.entry(action, index, perm_data.as_deref())?;
-            match content(entry)? {
+            match content {
                 Some(content) => self.content(content, slot)?,
                 None => slot.empty()?,
             }
@@ -228,8 +212,10 @@ impl Reader<'_> {
         Ok(vector.finish()?)
     }
 
-    fn series(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
-        self.check_keys(value, &["Summary", "CountHint", "Entries"])?;
+    fn series(&self, value: &Object<'_>, slot: Slot<'_, '_>) -> Outcome {
+        use Member::{CountHint, Entries, Summary};
+
+        self.check_members(value, |member| matches!(member, Summary | CountHint | Entries))?;
         let body = Body::read(value)?;
         let mut head = SeriesHead::new(body.container_type);
         head.total_count_hint = body.total_count_hint;
@@ -238,8 +224,7 @@ impl Reader<'_> {
             self.content(summary, series.summary()?)?;
         }
         for entry in body.entries() {
-            self.check_entry_keys(entry)?;
-            match content(entry)? {
+            match self.entry(entry)?.content()? {
                 Some(content) => self.content(content, series.entry()?)?,
                 None if body.container_type == DataType::NO_DATA => series.bare_entry()?,
                 None => series.entry()?.empty()?,
@@ -259,25 +244,24 @@ impl Reader<'_> {
         self.container(value, slot)
     }
 
-    fn check_entry_keys(&self, entry: Value<'_>) -> Outcome {
-        if !self.options.catch_unknown_keys {
-            return Ok(());
-        }
-        for (key, _) in entry.members() {
-            if container_type(&key).is_none() && !ENTRY_KEYS.iter().any(|known| key.is(known)) {
-                return Err(Refusal::at(&key, Fault::UnexpectedKey { key: key.raw().to_owned() }));
-            }
-        }
-        Ok(())
+    fn entry<'t>(&self, entry: Value<'t>) -> Result<Object<'t>, Refusal> {
+        use Member::{Action, Id, Index, Key, PermData};
+
+        let entry = Object::of(entry, "Entries")?;
+        self.check_members(&entry, |member| {
+            matches!(member, Id | Index | Action | Key | PermData)
+                || member.container_type().is_some()
+        })?;
+        Ok(entry)
     }
 }
 
 fn action(
-    entry: Value<'_>,
+    entry: &Object<'_>,
     parent: &'static str,
     by_name: impl Fn(&str) -> Option<u8>,
 ) -> Result<u8, Refusal> {
-    let value = entry.get("Action").ok_or(Refusal::missing("Action", Some(parent)))?;
+    let value = entry.required(Member::Action, Some(parent))?;
     match code(value, "Action", by_name)? {
         action @ 0..=15 => Ok(action),
         _ => Err(Refusal::unexpected(&value, "Action")),

@@ -4,7 +4,8 @@ use tapeline_rwf::{
     DataType, ElementListHead, ElementListWriter, FieldListHead, FieldListWriter, Primitive, Slot,
 };
 
-use super::code::{object, wrong_kind};
+use super::code::wrong_kind;
+use super::object::{Member, Object};
 use super::primitive::Place;
 use super::text::string;
 use super::{Outcome, Reader, Refusal, shortened};
@@ -15,9 +16,7 @@ use crate::tape::{Kind, Value};
 impl Reader<'_> {
     /// Values by field name or number; null is a list without fields.
     pub(super) fn field_list(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
-        if !value.is_null() {
-            object(value, "Fields")?;
-        }
+        require_members(&value, "Fields")?;
         let mut list = slot.field_list(&FieldListHead::STANDARD)?;
         for (key, value) in value.members() {
             self.field(key, value, &mut list)?;
@@ -63,9 +62,7 @@ impl Reader<'_> {
     /// Values by name, each with its type or of one that can be told by its
     /// look; null is a list without elements.
     pub(super) fn element_list(&self, value: Value<'_>, slot: Slot<'_, '_>) -> Outcome {
-        if !value.is_null() {
-            object(value, "Elements")?;
-        }
+        require_members(&value, "Elements")?;
         let mut list = slot.element_list(&ElementListHead::STANDARD)?;
         for (key, value) in value.members() {
             self.element(&string(key, "Elements")?, value, &mut list)?;
@@ -101,14 +98,22 @@ impl Reader<'_> {
     /// `{"Type":..,"Data":..}`.
     fn typed<'t>(&self, value: Value<'t>) -> Result<(DataType, Value<'t>), Refusal> {
         const PARENT: Option<&str> = Some("Elements");
-        self.check_keys(value, &["Type", "Data"])?;
-        let name = value.get("Type").ok_or(Refusal::missing("Type", PARENT))?;
+        let typed = Object::of(value, "Elements")?;
+        self.check_members(&typed, |member| matches!(member, Member::Type | Member::Data))?;
+        let name = typed.required(Member::Type, PARENT)?;
         let code = name.string().and_then(|name| names::data_type::code(&name));
         let Some(code) = code else {
             let name_text = shortened(name.raw());
             return Err(Refusal::at(&name, Fault::InvalidContainer { name: name_text }));
         };
-        let data = value.get("Data").ok_or(Refusal::missing("Data", PARENT))?;
-        Ok((DataType(code), data))
+        Ok((DataType(code), typed.required(Member::Data, PARENT)?))
+    }
+}
+
+/// A list is an object or null.
+fn require_members(value: &Value<'_>, key: &str) -> Outcome {
+    match value.kind() {
+        Kind::Object | Kind::Null => Ok(()),
+        _ => Err(wrong_kind(value, key, TokenKind::Object)),
     }
 }

@@ -5,8 +5,10 @@ mod container;
 mod list;
 mod msg;
 mod number;
+mod object;
 mod parts;
 mod primitive;
+mod spare;
 mod text;
 mod time;
 
@@ -14,6 +16,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tapeline_rwf::{EncodeError, Encoder};
+
+use object::{Member, Object};
+use spare::Spare;
 
 use crate::error::{Fault, JsonError};
 use crate::tape::{Kind, Tape, Value};
@@ -73,12 +78,14 @@ pub struct FromJson {
     options: Options,
     tape: Tape,
     buffer: Vec<u8>,
+    spare: Spare,
 }
 
 impl FromJson {
     /// A converter with the fields of a vocabulary.
     pub fn new(vocabulary: Arc<Vocabulary>, options: Options) -> Self {
-        Self { vocabulary, options, tape: Tape::default(), buffer: Vec::new() }
+        let (tape, buffer, spare) = (Tape::default(), Vec::new(), Spare::default());
+        Self { vocabulary, options, tape, buffer, spare }
     }
 
     /// Gives each message of a frame in order: an object, or an array of them,
@@ -96,18 +103,20 @@ impl FromJson {
             let error = JsonError { id: 0, fault, offset: None };
             return each(Incoming::Failed { error, text });
         }
-        if let Err(fault) = self.tape.parse(json, limits.depth) {
-            return each(Incoming::Failed { error: JsonError::syntax(fault), text });
-        }
+        let document = match self.tape.parse(json, limits.depth) {
+            Ok(document) => document,
+            Err(fault) => {
+                return each(Incoming::Failed { error: JsonError::syntax(fault), text });
+            }
+        };
         let reader = Reader {
             vocabulary: &self.vocabulary,
             options: &self.options,
             services,
+            spare: &self.spare,
             is_in_attributes: false,
         };
-        if let Some(root) = self.tape.root(json) {
-            reader.messages(root, &mut self.buffer, &mut each);
-        }
+        reader.messages(document.root(), &mut self.buffer, &mut each);
     }
 }
 
@@ -131,7 +140,7 @@ impl Refusal {
 
     fn unexpected(value: &Value<'_>, key: &str) -> Self {
         let text = shortened(value.raw());
-        Self::at(value, Fault::UnexpectedValue { value: text, key: key.to_owned() })
+        Self::at(value, Fault::UnexpectedValue { value: text, key: shortened(key) })
     }
 
     fn missing(key: &'static str, parent: Option<&'static str>) -> Self {
@@ -153,6 +162,7 @@ struct Reader<'r> {
     vocabulary: &'r Vocabulary,
     options: &'r Options,
     services: &'r dyn Services,
+    spare: &'r Spare,
     is_in_attributes: bool,
 }
 
@@ -161,14 +171,16 @@ impl Reader<'_> {
     fn messages(&self, value: Value<'_>, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Incoming<'_>)) {
         match value.kind() {
             Kind::Array => value.items().for_each(|item| self.messages(item, buffer, each)),
-            Kind::Object => match self.incoming(value, buffer) {
-                Ok(incoming) => each(incoming),
-                Err(Refusal { fault, offset }) => {
-                    let id = value.get("ID").and_then(|id| id.number()?.parse().ok()).unwrap_or(0);
-                    let error = JsonError { id, fault, offset };
-                    each(Incoming::Failed { error, text: value.raw() });
+            Kind::Object => {
+                let object = Object::new(value);
+                match self.incoming(&object, buffer) {
+                    Ok(incoming) => each(incoming),
+                    Err(Refusal { fault, offset }) => {
+                        let error = JsonError { id: id(&object), fault, offset };
+                        each(Incoming::Failed { error, text: value.raw() });
+                    }
                 }
-            },
+            }
             _ => {
                 let fault = Fault::Syntax { code: -2 };
                 let error = JsonError { id: 0, fault, offset: Some(value.offset()) };
@@ -179,10 +191,10 @@ impl Reader<'_> {
 
     fn incoming<'a>(
         &self,
-        object: Value<'a>,
+        object: &Object<'a>,
         buffer: &'a mut Vec<u8>,
     ) -> Result<Incoming<'a>, Refusal> {
-        if let Some(name) = object.get("Type") {
+        if let Some(name) = object.get(Member::Type) {
             if name.is("Ping") {
                 return Ok(Incoming::Ping);
             }
@@ -190,15 +202,19 @@ impl Reader<'_> {
                 return Ok(Incoming::Pong);
             }
             if name.is("Error") {
-                let id = object.get("ID").and_then(|id| id.number()?.parse().ok()).unwrap_or(0);
-                let text = object.get("Text").and_then(|text| text.string()).unwrap_or_default();
-                return Ok(Incoming::Error { id, text });
+                let text = object.get(Member::Text).and_then(|text| text.string());
+                return Ok(Incoming::Error { id: id(object), text: text.unwrap_or_default() });
             }
         }
         let max = self.options.limits.rwf_bytes;
         let len = encode(buffer, max, |encoder| self.message(object, encoder))?;
         Ok(Incoming::Message(buffer.get(..len).unwrap_or_default()))
     }
+}
+
+/// The `ID` of a message that is not converted, 0 if it has none.
+fn id(message: &Object<'_>) -> i32 {
+    message.get(Member::Id).and_then(|id| number::int(id.number()?)?.try_into().ok()).unwrap_or(0)
 }
 
 /// Encodes into a buffer that grows as needed up to `max` bytes; returns the

@@ -10,72 +10,15 @@ use tapeline_rwf::{
     UpdateFlags, UpdateMsg, UpdateType,
 };
 
-use super::code::{code, code_member, int, int_member, object, required_int, switch, wrong_kind};
-use super::container::content;
+use super::code::{code, code_member, int, int_member, required_int, switch, wrong_kind};
+use super::object::{Member, Object};
 use super::parts::{ReadState, post_user_info};
-use super::text::{ascii_bytes, base64_member, string};
+use super::spare::Lent;
+use super::text::{base64_member, string};
 use super::{Outcome, Reader, Refusal, encode};
 use crate::error::{Fault, TokenKind};
 use crate::names;
 use crate::tape::{Kind, Value};
-
-/// The keys of all classes, for when unknown ones are caught.
-const MESSAGE_KEYS: [&str; 54] = [
-    "ID",
-    "Type",
-    "Domain",
-    "Key",
-    "ReqKey",
-    "Streaming",
-    "Priority",
-    "KeyInUpdates",
-    "ConfInfoInUpdates",
-    "Refresh",
-    "Qos",
-    "QOS",
-    "WorstQos",
-    "Private",
-    "Qualified",
-    "Pause",
-    "ExtHdr",
-    "ViewType",
-    "View",
-    "State",
-    "Complete",
-    "ClearCache",
-    "DoNotCache",
-    "PostUserInfo",
-    "PartNumber",
-    "PermData",
-    "SeqNumber",
-    "Solicited",
-    "UpdateType",
-    "DoNotConflate",
-    "DoNotRipple",
-    "Discardable",
-    "ConflationInfo",
-    "SecSeqNumber",
-    "ProviderDriven",
-    "PostID",
-    "Ack",
-    "PostUserRights",
-    "AckID",
-    "NakCode",
-    "Text",
-    "Fields",
-    "FieldList",
-    "Elements",
-    "ElementList",
-    "FilterList",
-    "Map",
-    "Vector",
-    "Series",
-    "Message",
-    "Opaque",
-    "Xml",
-    "Json",
-    "AnsiPage",
-];
 
 /// What a message carries.
 pub(super) enum Payload<'t> {
@@ -107,26 +50,26 @@ impl Payload<'_> {
 }
 
 /// The parts that most classes have, as they are borrowed by the message.
-struct Common<'t> {
+struct Common<'t, 'p> {
     domain: Domain,
     stream_id: i32,
-    key: Option<ReadKey<'t>>,
-    extended_header: Option<Vec<u8>>,
-    perm_data: Option<Vec<u8>>,
+    key: Option<ReadKey<'t, 'p>>,
+    extended_header: Option<Lent<'p>>,
+    perm_data: Option<Lent<'p>>,
 }
 
-struct ReadKey<'t> {
+struct ReadKey<'t, 'p> {
     service_id: Option<u16>,
     name: Option<Cow<'t, [u8]>>,
     name_type: u8,
     filter: Option<u32>,
     identifier: Option<i32>,
-    attrib: Option<Vec<u8>>,
+    attrib: Option<Lent<'p>>,
     /// The names of a batch.
     batch: Option<Value<'t>>,
 }
 
-impl ReadKey<'_> {
+impl ReadKey<'_, '_> {
     fn as_key(&self) -> MsgKey<'_> {
         MsgKey {
             service_id: self.service_id,
@@ -145,7 +88,7 @@ impl ReadKey<'_> {
 
 impl Reader<'_> {
     /// Encodes a message that is the outermost data.
-    pub(super) fn message(&self, message: Value<'_>, encoder: &mut Encoder<'_>) -> Outcome {
+    pub(super) fn message(&self, message: &Object<'_>, encoder: &mut Encoder<'_>) -> Outcome {
         self.with_msg(message, &mut |msg, payload| {
             let slot = encoder.begin(msg, payload.container_type())?;
             self.payload(payload, slot)
@@ -188,10 +131,10 @@ impl Reader<'_> {
         }
         let mut items = list.slot(NAME, DataType::ARRAY)?.array(DataType::INT, 0)?;
         for wanted in view.wanted.items() {
-            let field_id = match wanted.string() {
+            let field_id = match wanted.kind() {
                 // A field that nobody knows is one that no record has.
-                Some(name) => self.field_id(&name),
-                None => Some(int(wanted, "View")?),
+                Kind::String => self.field_id(&string(wanted, "View")?),
+                _ => Some(int(wanted, "View")?),
             };
             if let Some(field_id) = field_id {
                 items.put(Primitive::Int(field_id.into()))?;
@@ -203,10 +146,10 @@ impl Reader<'_> {
     /// Reads a message and gives it to `then`, with what its payload is to be.
     pub(super) fn with_msg(
         &self,
-        message: Value<'_>,
+        message: &Object<'_>,
         then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
     ) -> Outcome {
-        let class = match message.get("Type") {
+        let class = match message.get(Member::Type) {
             Some(name) => {
                 let code = code(name, "Type", names::class::code)?;
                 // The wire has spare bits in the class, JSON has none.
@@ -215,10 +158,10 @@ impl Reader<'_> {
             }
             None => MsgClass::Request,
         };
-        self.check_keys(message, &MESSAGE_KEYS)?;
+        self.check_members(message, Member::is_of_message)?;
         let common = self.common(message, class)?;
-        let content = content(message)?;
-        let payload = content
+        let payload = message
+            .content()?
             .map_or(Payload::None, |(data_type, value)| Payload::Container(data_type, value));
         match class {
             MsgClass::Request => self.request(message, &common, payload, then),
@@ -232,22 +175,22 @@ impl Reader<'_> {
         }
     }
 
-    fn common<'t>(&self, message: Value<'t>, class: MsgClass) -> Result<Common<'t>, Refusal> {
-        let id = message.get("ID").ok_or(Refusal::missing("ID", None))?;
+    fn common<'t>(&self, message: &Object<'t>, class: MsgClass) -> Result<Common<'t, '_>, Refusal> {
+        let id = message.required(Member::Id, None)?;
         let stream_id = match class {
             MsgClass::Close if id.kind() == Kind::Array => {
                 id.items().next().map_or(Ok(0), |first| int(first, "ID"))?
             }
             _ => int(id, "ID")?,
         };
-        let domain = match message.get("Domain") {
+        let domain = match message.get(Member::Domain) {
             Some(value) => match code(value, "Domain", names::domain::code)? {
                 0 => return Err(Refusal::unexpected(&value, "Domain")),
                 code => Domain(code),
             },
             None => Domain::MARKET_PRICE,
         };
-        let key = match message.get("Key") {
+        let key = match message.get(Member::Key) {
             Some(key) => Some(self.key(key, domain, class)?),
             None => None,
         };
@@ -255,8 +198,8 @@ impl Reader<'_> {
             domain,
             stream_id,
             key,
-            extended_header: base64_member(message, "ExtHdr")?,
-            perm_data: base64_member(message, "PermData")?,
+            extended_header: base64_member(message, Member::ExtHdr, self.spare)?,
+            perm_data: base64_member(message, Member::PermData, self.spare)?,
         })
     }
 
@@ -265,16 +208,19 @@ impl Reader<'_> {
         value: Value<'t>,
         domain: Domain,
         class: MsgClass,
-    ) -> Result<ReadKey<'t>, Refusal> {
-        let key = object(value, "Key")?;
-        let known = ["Service", "NameType", "Name", "Filter", "Identifier", "Elements"];
-        self.check_keys(key, &known)?;
+    ) -> Result<ReadKey<'t, '_>, Refusal> {
+        use Member::{Elements, Filter, Identifier, Name, NameType, Service};
+
+        let key = Object::of(value, "Key")?;
+        self.check_members(&key, |member| {
+            matches!(member, Service | NameType | Name | Filter | Identifier | Elements)
+        })?;
         let by_name = |name: &str| {
             names::login_name_type::code(name).or_else(|| names::item_name_type::code(name))
         };
-        let name_type = code_member(key, "NameType", 1, by_name)?;
+        let name_type = code_member(&key, NameType, 1, by_name)?;
         let (mut name, mut batch) = (None, None);
-        match key.get("Name") {
+        match key.get(Name) {
             None => {}
             Some(value) => match value.kind() {
                 Kind::Array if class == MsgClass::Request => batch = Some(value),
@@ -292,17 +238,17 @@ impl Reader<'_> {
             name = Some(Cow::Borrowed(b"\0"));
         }
         Ok(ReadKey {
-            service_id: self.service(key, domain, class)?,
+            service_id: self.service(&key, domain, class)?,
             name,
             name_type,
-            filter: int_member(key, "Filter")?,
-            identifier: int_member(key, "Identifier")?,
-            attrib: key.get("Elements").map(|elements| self.attributes(elements)).transpose()?,
+            filter: int_member(&key, Filter)?,
+            identifier: int_member(&key, Identifier)?,
+            attrib: key.get(Elements).map(|elements| self.attributes(elements)).transpose()?,
             batch,
         })
     }
 
-    fn attributes(&self, elements: Value<'_>) -> Result<Vec<u8>, Refusal> {
+    fn attributes(&self, elements: Value<'_>) -> Result<Lent<'_>, Refusal> {
         // Attributes are encoded on their own, and perhaps once more into a
         // larger buffer. A message inside them that had some too would double
         // the work with each level.
@@ -310,21 +256,21 @@ impl Reader<'_> {
             return Err(EncodeError::Depth.into());
         }
         let reader = Reader { is_in_attributes: true, ..*self };
-        let mut bytes = Vec::new();
-        let len = encode(&mut bytes, self.options.limits.rwf_bytes, |encoder| {
+        let mut bytes = self.spare.lend();
+        let len = encode(bytes.vec(), self.options.limits.rwf_bytes, |encoder| {
             reader.element_list(elements, encoder.container(DataType::ELEMENT_LIST))
         })?;
-        bytes.truncate(len);
+        bytes.vec().truncate(len);
         Ok(bytes)
     }
 
     fn service(
         &self,
-        key: Value<'_>,
+        key: &Object<'_>,
         domain: Domain,
         class: MsgClass,
     ) -> Result<Option<u16>, Refusal> {
-        let Some(service) = key.get("Service") else {
+        let Some(service) = key.get(Member::Service) else {
             let has_default = !matches!(domain, Domain::LOGIN | Domain::SOURCE)
                 && matches!(class, MsgClass::Request | MsgClass::Post);
             let default = self.options.default_service.or_else(|| self.services.default_id());
@@ -342,36 +288,38 @@ impl Reader<'_> {
 
     fn request(
         &self,
-        message: Value<'_>,
-        common: &Common<'_>,
+        message: &Object<'_>,
+        common: &Common<'_, '_>,
         payload: Payload<'_>,
         then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
     ) -> Outcome {
-        let key = common.key.as_ref().ok_or(Refusal::missing("Key", None))?;
+        let key = common.key.as_ref().ok_or_else(|| Refusal::missing("Key", None))?;
         let mut msg = RequestMsg::new(common.domain, common.stream_id);
         msg.key = key.as_key();
         msg.extended_header = common.extended_header.as_deref();
-        for (name, default, flag, set_if) in [
-            ("Streaming", true, RequestFlags::STREAMING, true),
-            ("KeyInUpdates", true, RequestFlags::MSG_KEY_IN_UPDATES, true),
-            ("ConfInfoInUpdates", false, RequestFlags::CONF_INFO_IN_UPDATES, true),
-            ("Refresh", true, RequestFlags::NO_REFRESH, false),
-            ("Private", false, RequestFlags::PRIVATE_STREAM, true),
-            ("Pause", false, RequestFlags::PAUSE, true),
-            ("Qualified", false, RequestFlags::QUALIFIED_STREAM, true),
+        for (member, default, flag, set_if) in [
+            (Member::Streaming, true, RequestFlags::STREAMING, true),
+            (Member::KeyInUpdates, true, RequestFlags::MSG_KEY_IN_UPDATES, true),
+            (Member::ConfInfoInUpdates, false, RequestFlags::CONF_INFO_IN_UPDATES, true),
+            (Member::Refresh, true, RequestFlags::NO_REFRESH, false),
+            (Member::Private, false, RequestFlags::PRIVATE_STREAM, true),
+            (Member::Pause, false, RequestFlags::PAUSE, true),
+            (Member::Qualified, false, RequestFlags::QUALIFIED_STREAM, true),
         ] {
-            msg.flags.set(flag, switch(message, name, default)? == set_if);
+            msg.flags.set(flag, switch(message, member, default)? == set_if);
         }
-        if let Some(priority) = message.get("Priority") {
-            let priority = object(priority, "Priority")?;
-            self.check_keys(priority, &["Class", "Count"])?;
+        if let Some(priority) = message.get(Member::Priority) {
+            let priority = Object::of(priority, "Priority")?;
+            self.check_members(&priority, |member| {
+                matches!(member, Member::Class | Member::Count)
+            })?;
             msg.priority = Some(Priority {
-                class: required_int(priority, "Class", "Priority")?,
-                count: required_int(priority, "Count", "Priority")?,
+                class: required_int(&priority, Member::Class, "Priority")?,
+                count: required_int(&priority, Member::Count, "Priority")?,
             });
         }
         (msg.qos, msg.worst_qos) = (self.qos_member(message)?, None);
-        if let Some(worst) = message.get("WorstQos") {
+        if let Some(worst) = message.get(Member::WorstQos) {
             msg.worst_qos = Some(self.qos(worst, "WorstQos")?);
         }
         if self.options.default_dynamic_qos && msg.qos.is_none() {
@@ -389,59 +337,60 @@ impl Reader<'_> {
     }
 
     /// The key is `Qos`; some pages of the vendor's document spell it `QOS`.
-    fn qos_member(&self, message: Value<'_>) -> Result<Option<Qos>, Refusal> {
-        let qos = message.get("Qos").or_else(|| message.get("QOS"));
+    fn qos_member(&self, message: &Object<'_>) -> Result<Option<Qos>, Refusal> {
+        let qos = message.get(Member::Qos).or_else(|| message.get(Member::QosInCapitals));
         qos.map(|qos| self.qos(qos, "Qos")).transpose()
     }
 
     fn refresh(
         &self,
-        message: Value<'_>,
-        common: &Common<'_>,
+        message: &Object<'_>,
+        common: &Common<'_, '_>,
         payload: &Payload<'_>,
         then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
     ) -> Outcome {
-        let state = match message.get("State") {
+        let state = match message.get(Member::State) {
             Some(state) => self.state(state, "State")?,
             None => ReadState::OPEN_OK,
         };
         let mut msg = RefreshMsg::new(common.domain, common.stream_id);
-        for (name, default, flag) in [
-            ("Solicited", true, RefreshFlags::SOLICITED),
-            ("Complete", true, RefreshFlags::REFRESH_COMPLETE),
-            ("ClearCache", true, RefreshFlags::CLEAR_CACHE),
-            ("DoNotCache", false, RefreshFlags::DO_NOT_CACHE),
-            ("Private", false, RefreshFlags::PRIVATE_STREAM),
-            ("Qualified", false, RefreshFlags::QUALIFIED_STREAM),
+        for (member, default, flag) in [
+            (Member::Solicited, true, RefreshFlags::SOLICITED),
+            (Member::Complete, true, RefreshFlags::REFRESH_COMPLETE),
+            (Member::ClearCache, true, RefreshFlags::CLEAR_CACHE),
+            (Member::DoNotCache, false, RefreshFlags::DO_NOT_CACHE),
+            (Member::Private, false, RefreshFlags::PRIVATE_STREAM),
+            (Member::Qualified, false, RefreshFlags::QUALIFIED_STREAM),
         ] {
-            msg.flags.set(flag, switch(message, name, default)?);
+            msg.flags.set(flag, switch(message, member, default)?);
         }
         msg.state = state.as_state();
         msg.qos = self.qos_member(message)?;
         msg.key = common.key.as_ref().map(ReadKey::as_key);
         msg.extended_header = common.extended_header.as_deref();
         msg.perm_data = common.perm_data.as_deref();
-        msg.seq_num = int_member(message, "SeqNumber")?;
-        msg.part_num = int_member(message, "PartNumber")?;
+        msg.seq_num = int_member(message, Member::SeqNumber)?;
+        msg.part_num = int_member(message, Member::PartNumber)?;
         msg.post_user_info = post_user_info(message)?;
         then(&msg.into(), payload)
     }
 
     fn status(
         &self,
-        message: Value<'_>,
-        common: &Common<'_>,
+        message: &Object<'_>,
+        common: &Common<'_, '_>,
         payload: &Payload<'_>,
         then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
     ) -> Outcome {
-        let state = message.get("State").map(|state| self.state(state, "State")).transpose()?;
+        let state =
+            message.get(Member::State).map(|state| self.state(state, "State")).transpose()?;
         let mut msg = StatusMsg::new(common.domain, common.stream_id);
-        for (name, flag) in [
-            ("ClearCache", StatusFlags::CLEAR_CACHE),
-            ("Private", StatusFlags::PRIVATE_STREAM),
-            ("Qualified", StatusFlags::QUALIFIED_STREAM),
+        for (member, flag) in [
+            (Member::ClearCache, StatusFlags::CLEAR_CACHE),
+            (Member::Private, StatusFlags::PRIVATE_STREAM),
+            (Member::Qualified, StatusFlags::QUALIFIED_STREAM),
         ] {
-            msg.flags.set(flag, switch(message, name, false)?);
+            msg.flags.set(flag, switch(message, member, false)?);
         }
         msg.state = state.as_ref().map(ReadState::as_state);
         msg.key = common.key.as_ref().map(ReadKey::as_key);
@@ -461,19 +410,24 @@ const WORST_QOS: Qos = Qos {
     rate_info_ms: u16::MAX,
 };
 
-fn view(message: Value<'_>) -> Result<Option<View<'_>>, Refusal> {
-    let Some(wanted) = message.get("View") else { return Ok(None) };
+fn view<'t>(message: &Object<'t>) -> Result<Option<View<'t>>, Refusal> {
+    let Some(wanted) = message.get(Member::View) else { return Ok(None) };
     if wanted.kind() != Kind::Array {
         return Err(wrong_kind(&wanted, "View", TokenKind::Array));
     }
     // A view without a type is one of fields.
-    let view_type = code_member(message, "ViewType", 1, names::view_type::code)?;
+    let view_type = code_member(message, Member::ViewType, 1, names::view_type::code)?;
     if !matches!(view_type, 1 | 2) {
-        return Err(Refusal::unexpected(&message.get("ViewType").unwrap_or(wanted), "ViewType"));
+        return Err(Refusal::unexpected(
+            &message.get(Member::ViewType).unwrap_or(wanted),
+            "ViewType",
+        ));
     }
     Ok(Some(View { view_type, wanted }))
 }
 
+/// Names in an array are UTF-8, as the names that are alone in a key and those
+/// of elements: whoever asks for an item in a batch means the same item.
 fn write_names(
     list: &mut ElementListWriter<'_, '_>,
     element: &str,
@@ -482,53 +436,54 @@ fn write_names(
 ) -> Outcome {
     let mut items = list.slot(element, DataType::ARRAY)?.array(DataType::ASCII_STRING, 0)?;
     for name in names.items() {
-        items.put(Primitive::Ascii(&ascii_bytes(&string(name, key)?)))?;
+        items.put(Primitive::Ascii(string(name, key)?.as_bytes()))?;
     }
     Ok(items.finish()?)
 }
 
 fn update(
-    message: Value<'_>,
-    common: &Common<'_>,
+    message: &Object<'_>,
+    common: &Common<'_, '_>,
     payload: &Payload<'_>,
     then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
 ) -> Outcome {
     const INFO: &str = "ConflationInfo";
     let mut msg = UpdateMsg::new(common.domain, common.stream_id);
-    for (name, flag) in [
-        ("DoNotCache", UpdateFlags::DO_NOT_CACHE),
-        ("DoNotConflate", UpdateFlags::DO_NOT_CONFLATE),
-        ("DoNotRipple", UpdateFlags::DO_NOT_RIPPLE),
-        ("Discardable", UpdateFlags::DISCARDABLE),
+    for (member, flag) in [
+        (Member::DoNotCache, UpdateFlags::DO_NOT_CACHE),
+        (Member::DoNotConflate, UpdateFlags::DO_NOT_CONFLATE),
+        (Member::DoNotRipple, UpdateFlags::DO_NOT_RIPPLE),
+        (Member::Discardable, UpdateFlags::DISCARDABLE),
     ] {
-        msg.flags.set(flag, switch(message, name, false)?);
+        msg.flags.set(flag, switch(message, member, false)?);
     }
-    msg.update_type = UpdateType(code_member(message, "UpdateType", 0, names::update_type::code)?);
-    if let Some(info) = message.get(INFO) {
-        let info = object(info, INFO)?;
+    msg.update_type =
+        UpdateType(code_member(message, Member::UpdateType, 0, names::update_type::code)?);
+    if let Some(info) = message.get(Member::ConflationInfo) {
+        let info = Object::of(info, INFO)?;
         msg.conflation = Some(Conflation {
-            count: required_int(info, "Count", INFO)?,
-            time_ms: required_int(info, "Time", INFO)?,
+            count: required_int(&info, Member::Count, INFO)?,
+            time_ms: required_int(&info, Member::Time, INFO)?,
         });
     }
     msg.key = common.key.as_ref().map(ReadKey::as_key);
     msg.extended_header = common.extended_header.as_deref();
     msg.perm_data = common.perm_data.as_deref();
-    msg.seq_num = int_member(message, "SeqNumber")?;
+    msg.seq_num = int_member(message, Member::SeqNumber)?;
     msg.post_user_info = post_user_info(message)?;
     then(&msg.into(), payload)
 }
 
 fn close(
-    message: Value<'_>,
-    common: &Common<'_>,
+    message: &Object<'_>,
+    common: &Common<'_, '_>,
     payload: Payload<'_>,
     then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
 ) -> Outcome {
     let mut msg = CloseMsg::new(common.domain, common.stream_id);
-    msg.flags.set(CloseFlags::ACK, switch(message, "Ack", false)?);
+    msg.flags.set(CloseFlags::ACK, switch(message, Member::Ack, false)?);
     msg.extended_header = common.extended_header.as_deref();
-    let payload = match message.get("ID").filter(|id| id.kind() == Kind::Array) {
+    let payload = match message.get(Member::Id).filter(|id| id.kind() == Kind::Array) {
         Some(ids) => Payload::Close(ids),
         None => payload,
     };
@@ -536,63 +491,65 @@ fn close(
 }
 
 fn ack(
-    message: Value<'_>,
-    common: &Common<'_>,
+    message: &Object<'_>,
+    common: &Common<'_, '_>,
     payload: &Payload<'_>,
     then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
 ) -> Outcome {
-    let text = message.get("Text").map(|text| string(text, "Text")).transpose()?;
+    let text = message.get(Member::Text).map(|text| string(text, "Text")).transpose()?;
     let mut msg = AckMsg::new(common.domain, common.stream_id);
-    for (name, flag) in
-        [("Private", AckFlags::PRIVATE_STREAM), ("Qualified", AckFlags::QUALIFIED_STREAM)]
-    {
-        msg.flags.set(flag, switch(message, name, false)?);
+    for (member, flag) in [
+        (Member::Private, AckFlags::PRIVATE_STREAM),
+        (Member::Qualified, AckFlags::QUALIFIED_STREAM),
+    ] {
+        msg.flags.set(flag, switch(message, member, false)?);
     }
-    msg.ack_id = int_member(message, "AckID")?.unwrap_or(0);
-    let nak_code = NakCode(code_member(message, "NakCode", 0, names::nak_code::code)?);
+    msg.ack_id = int_member(message, Member::AckId)?.unwrap_or(0);
+    let nak_code = NakCode(code_member(message, Member::NakCode, 0, names::nak_code::code)?);
     // Some clients take any code for a refusal, also the one that says none.
     msg.nak_code = (nak_code != NakCode::NONE).then_some(nak_code);
     msg.text = text.as_deref().map(str::as_bytes);
     msg.key = common.key.as_ref().map(ReadKey::as_key);
     msg.extended_header = common.extended_header.as_deref();
-    msg.seq_num = int_member(message, "SeqNumber")?;
+    msg.seq_num = int_member(message, Member::SeqNumber)?;
     then(&msg.into(), payload)
 }
 
 fn generic(
-    message: Value<'_>,
-    common: &Common<'_>,
+    message: &Object<'_>,
+    common: &Common<'_, '_>,
     payload: &Payload<'_>,
     then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
 ) -> Outcome {
     let mut msg = GenericMsg::new(common.domain, common.stream_id);
-    msg.flags.set(GenericFlags::MESSAGE_COMPLETE, switch(message, "Complete", true)?);
-    msg.flags.set(GenericFlags::PROVIDER_DRIVEN, switch(message, "ProviderDriven", false)?);
+    msg.flags.set(GenericFlags::MESSAGE_COMPLETE, switch(message, Member::Complete, true)?);
+    msg.flags.set(GenericFlags::PROVIDER_DRIVEN, switch(message, Member::ProviderDriven, false)?);
     msg.key = common.key.as_ref().map(ReadKey::as_key);
     msg.extended_header = common.extended_header.as_deref();
     msg.perm_data = common.perm_data.as_deref();
-    msg.seq_num = int_member(message, "SeqNumber")?;
-    msg.secondary_seq_num = int_member(message, "SecSeqNumber")?;
-    msg.part_num = int_member(message, "PartNumber")?;
+    msg.seq_num = int_member(message, Member::SeqNumber)?;
+    msg.secondary_seq_num = int_member(message, Member::SecSeqNumber)?;
+    msg.part_num = int_member(message, Member::PartNumber)?;
     then(&msg.into(), payload)
 }
 
 fn post(
-    message: Value<'_>,
-    common: &Common<'_>,
+    message: &Object<'_>,
+    common: &Common<'_, '_>,
     payload: &Payload<'_>,
     then: &mut dyn FnMut(&Msg<'_>, &Payload<'_>) -> Outcome,
 ) -> Outcome {
     let mut msg = PostMsg::new(common.domain, common.stream_id);
-    msg.flags.set(PostFlags::POST_COMPLETE, switch(message, "Complete", true)?);
-    msg.flags.set(PostFlags::ACK, switch(message, "Ack", false)?);
+    msg.flags.set(PostFlags::POST_COMPLETE, switch(message, Member::Complete, true)?);
+    msg.flags.set(PostFlags::ACK, switch(message, Member::Ack, false)?);
     msg.post_user_info = post_user_info(message)?.unwrap_or_default();
-    msg.post_id = int_member(message, "PostID")?;
+    msg.post_id = int_member(message, Member::PostId)?;
     msg.key = common.key.as_ref().map(ReadKey::as_key);
     msg.extended_header = common.extended_header.as_deref();
     msg.perm_data = common.perm_data.as_deref();
-    msg.seq_num = int_member(message, "SeqNumber")?;
-    msg.part_num = int_member(message, "PartNumber")?;
-    msg.user_rights = int_member(message, "PostUserRights")?.map(PostUserRights::from_bits_retain);
+    msg.seq_num = int_member(message, Member::SeqNumber)?;
+    msg.part_num = int_member(message, Member::PartNumber)?;
+    msg.user_rights =
+        int_member(message, Member::PostUserRights)?.map(PostUserRights::from_bits_retain);
     then(&msg.into(), payload)
 }

@@ -40,6 +40,31 @@ fn short(text: &str) -> Option<Real> {
     Some(Real::new(if is_negative { -mantissa } else { mantissa }, hint))
 }
 
+/// An integer without a sign and of so few digits that it cannot overflow, as
+/// nearly all are.
+#[inline]
+pub(super) fn short_int(digits: &[u8]) -> Option<u64> {
+    const MOST_DIGITS: usize = 19;
+    if !(1..=MOST_DIGITS).contains(&digits.len()) {
+        return None;
+    }
+    let mut number = 0;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    Some(number)
+}
+
+/// An integer in digits, of which none is lost; a number with decimals or an
+/// exponent is none.
+pub(super) fn int(digits: &[u8]) -> Option<i128> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
 /// Powers of ten beyond which no digits help.
 const FAR: i32 = 100;
 
@@ -125,6 +150,29 @@ mod tests {
             let hint = RealHint::new(hint).expect("a hint");
             assert_eq!(real(text), Some(Real::new(mantissa, hint)), "{text}");
         }
+    }
+
+    #[test]
+    fn integers_are_read_to_the_last_digit() {
+        for (digits, number) in [
+            ("0", Some(0)),
+            ("-0", Some(0)),
+            ("007", Some(7)),
+            ("-999999999999999999", Some(-999_999_999_999_999_999)),
+            ("18446744073709551615", Some(i128::from(u64::MAX))),
+            ("-9223372036854775808", Some(i128::from(i64::MIN))),
+            ("1.0", None),
+            ("1e3", None),
+            ("1000000000000000000000000000000000000000000", None),
+        ] {
+            assert_eq!(int(digits.as_bytes()), number, "{digits}");
+            if let Some(short) = short_int(digits.as_bytes()) {
+                assert_eq!(Some(i128::from(short)), number, "{digits}");
+            }
+        }
+        assert_eq!(short_int(b"9999999999999999999"), Some(9_999_999_999_999_999_999));
+        assert_eq!(short_int(b"18446744073709551615"), None);
+        assert_eq!(short_int(b""), None);
     }
 
     #[test]

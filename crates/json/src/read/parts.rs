@@ -5,10 +5,11 @@ use std::net::Ipv4Addr;
 
 use tapeline_rwf::{DataState, PostUserInfo, Qos, Rate, StateCode, StreamState, Timeliness};
 
-use super::code::{code_member, int, int_member, object, switch, wrong_kind};
+use super::code::{code_member, int, int_member, switch, wrong_kind};
+use super::object::{Member, Object};
 use super::text::string;
 use super::{Reader, Refusal};
-use crate::error::{Fault, TokenKind};
+use crate::error::TokenKind;
 use crate::names;
 use crate::tape::{Kind, Value};
 
@@ -40,72 +41,81 @@ impl ReadState<'_> {
 }
 
 impl Reader<'_> {
-    /// With unknown keys caught, every key has to be one of these.
-    pub(super) fn check_keys(&self, object: Value<'_>, known: &[&str]) -> Result<(), Refusal> {
-        if !self.options.catch_unknown_keys {
-            return Ok(());
+    /// With unknown keys caught, every member has to be known.
+    #[inline]
+    pub(super) fn check_members(
+        &self,
+        object: &Object<'_>,
+        is_known: impl Fn(Member) -> bool,
+    ) -> Result<(), Refusal> {
+        match self.options.catch_unknown_keys {
+            true => object.check_members(is_known),
+            false => Ok(()),
         }
-        for (key, _) in object.members() {
-            if !known.iter().any(|known| key.is(known)) {
-                return Err(Refusal::at(&key, Fault::UnexpectedKey { key: key.raw().to_owned() }));
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn state<'t>(&self, value: Value<'t>, key: &str) -> Result<ReadState<'t>, Refusal> {
-        let state = object(value, key)?;
-        self.check_keys(state, &["Stream", "Data", "Code", "Text"])?;
-        let text = match state.get("Text").filter(|text| !text.is_null()) {
+        use Member::{Code, Data, Stream, Text};
+
+        let state = Object::of(value, key)?;
+        self.check_members(&state, |member| matches!(member, Stream | Data | Code | Text))?;
+        let text = match state.get(Text).filter(|text| !text.is_null()) {
             Some(text) => string(text, "Text")?,
             None => Cow::Borrowed(""),
         };
-        let stream = code_member(state, "Stream", StreamState::OPEN.0, names::stream_state::code)?;
-        let data = code_member(state, "Data", DataState::OK.0, names::data_state::code)?;
-        let code = code_member(state, "Code", 0, names::state_code::code)?;
-        let [stream, data] =
-            [("Stream", stream, 0x1F), ("Data", data, 0x07)].map(|(key, code, max)| match code {
-                code if code <= max => Ok(code),
-                _ => Err(Refusal::unexpected(&state.get(key).unwrap_or(state), key)),
-            });
+        let stream = code_member(&state, Stream, StreamState::OPEN.0, names::stream_state::code)?;
+        let data = code_member(&state, Data, DataState::OK.0, names::data_state::code)?;
+        let code = code_member(&state, Code, 0, names::state_code::code)?;
+        for (member, code, max) in [(Stream, stream, 0x1F), (Data, data, 0x07)] {
+            if code > max {
+                let value = state.get(member).unwrap_or(value);
+                return Err(Refusal::unexpected(&value, member.name()));
+            }
+        }
         Ok(ReadState {
-            stream: StreamState(stream?),
-            data: DataState(data?),
+            stream: StreamState(stream),
+            data: DataState(data),
             code: StateCode(code),
             text,
         })
     }
 
     pub(super) fn qos(&self, value: Value<'_>, key: &str) -> Result<Qos, Refusal> {
-        let qos = object(value, key)?;
-        self.check_keys(qos, &["Timeliness", "Rate", "Dynamic", "TimeInfo", "RateInfo"])?;
-        let timeliness = code_member(qos, "Timeliness", 0, names::timeliness::code)?;
-        let rate = code_member(qos, "Rate", 0, names::rate::code)?;
+        use Member::{
+            Dynamic, Rate as RateMember, RateInfo, TimeInfo, Timeliness as TimelinessMember,
+        };
+
+        let qos = Object::of(value, key)?;
+        self.check_members(&qos, |member| {
+            matches!(member, TimelinessMember | RateMember | Dynamic | TimeInfo | RateInfo)
+        })?;
+        let timeliness = code_member(&qos, TimelinessMember, 0, names::timeliness::code)?;
+        let rate = code_member(&qos, RateMember, 0, names::rate::code)?;
         if timeliness > 7 || rate > 15 {
             return Err(Refusal::unexpected(&value, key));
         }
-        let info = |key, is_there: bool| {
-            let info = int_member(qos, key)?;
+        let info = |member, is_there: bool| {
+            let info = int_member(&qos, member)?;
             Ok::<_, Refusal>(info.filter(|_| is_there).unwrap_or(0))
         };
         Ok(Qos {
             timeliness: Timeliness(timeliness),
             rate: Rate(rate),
-            dynamic: switch(qos, "Dynamic", false)?,
-            time_info_s: info("TimeInfo", timeliness > 2)?,
-            rate_info_ms: info("RateInfo", rate > 2)?,
+            dynamic: switch(&qos, Dynamic, false)?,
+            time_info_s: info(TimeInfo, timeliness > 2)?,
+            rate_info_ms: info(RateInfo, rate > 2)?,
         })
     }
 }
 
 /// Who posted: `{"Address":"10.1.2.3","UserID":1234}`; the address may be a
 /// number.
-pub(super) fn post_user_info(message: Value<'_>) -> Result<Option<PostUserInfo>, Refusal> {
+pub(super) fn post_user_info(message: &Object<'_>) -> Result<Option<PostUserInfo>, Refusal> {
     const KEY: &str = "PostUserInfo";
-    let Some(value) = message.get(KEY) else { return Ok(None) };
-    let info = object(value, KEY)?;
-    let address = info.get("Address").ok_or(Refusal::missing("Address", Some(KEY)))?;
-    let user_id = info.get("UserID").ok_or(Refusal::missing("UserID", Some(KEY)))?;
+    let Some(value) = message.get(Member::PostUserInfo) else { return Ok(None) };
+    let info = Object::of(value, KEY)?;
+    let address = info.required(Member::Address, Some(KEY))?;
+    let user_id = info.required(Member::UserId, Some(KEY))?;
     let address = match address.kind() {
         Kind::Number => int(address, "Address")?,
         Kind::String => match address.raw().parse::<Ipv4Addr>() {

@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use tapeline_rwf::{DataType, Primitive, Real, Slot};
 
-use super::code::{int, int_member, object, wrong_kind};
+use super::code::{int, int_member, wrong_kind};
+use super::object::{Member, Object};
 use super::text::{ascii_bytes, base64, rmtes_bytes, string};
 use super::{Outcome, Reader, Refusal, number, shortened, time};
 use crate::error::{Fault, TokenKind};
@@ -48,11 +49,11 @@ impl Reader<'_> {
             }
             DataType::QOS => put(Primitive::Qos(self.qos(value, key)?)),
             DataType::STATE => put(Primitive::State(self.state(value, key)?.as_state())),
-            DataType::BUFFER => put(Primitive::Buffer(&base64(value, key)?)),
+            DataType::BUFFER => put(Primitive::Buffer(&base64(value, key, self.spare)?)),
             DataType::ASCII_STRING => put(Primitive::Ascii(&ascii_bytes(&string(value, key)?))),
             DataType::UTF8_STRING => put(Primitive::Utf8(string(value, key)?.as_bytes())),
             DataType::RMTES_STRING => put(Primitive::Rmtes(&rmtes_bytes(&string(value, key)?))),
-            _ => Err(Refusal::at(&value, Fault::InvalidPrimitive { name: key.to_owned() })),
+            _ => Err(Refusal::at(&value, Fault::InvalidPrimitive { name: shortened(key) })),
         }
     }
 
@@ -76,19 +77,21 @@ impl Reader<'_> {
         if value.is_null() {
             return Ok(slot.empty()?);
         }
-        let array = object(value, key)?;
-        self.check_keys(array, &["Type", "Length", "Data"])?;
-        let name = array.get("Type").ok_or(Refusal::missing("Type", Some("Array")))?;
+        let array = Object::of(value, key)?;
+        self.check_members(&array, |member| {
+            matches!(member, Member::Type | Member::Length | Member::Data)
+        })?;
+        let name = array.required(Member::Type, Some("Array"))?;
         let item_type = primitive_type(name)?;
         if item_type == DataType::ARRAY {
             return Err(invalid_primitive(name));
         }
-        let data = array.get("Data").ok_or(Refusal::missing("Data", Some("Array")))?;
+        let data = array.required(Member::Data, Some("Array"))?;
         if data.kind() != Kind::Array {
             return Err(wrong_kind(&data, "Data", TokenKind::Array));
         }
         check_one_kind(data, item_type)?;
-        let item_len = int_member(array, "Length")?.unwrap_or(0);
+        let item_len = int_member(&array, Member::Length)?.unwrap_or(0);
         let mut items = slot.array(item_type, item_len)?;
         for item in data.items() {
             let place = Place { key: "Data", field_id: None };

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use super::Refusal;
 use super::code::wrong_kind;
+use super::object::{Member, Object};
+use super::spare::{Lent, Spare};
 use crate::error::TokenKind;
 use crate::tape::Value;
 use crate::write::text::UTF8_FOLLOWS;
@@ -14,22 +16,35 @@ pub(super) fn string<'t>(value: Value<'t>, key: &str) -> Result<Cow<'t, str>, Re
 }
 
 /// The bytes of a string in base64.
-pub(super) fn base64(value: Value<'_>, key: &str) -> Result<Vec<u8>, Refusal> {
-    decode_base64(&string(value, key)?).ok_or_else(|| Refusal::unexpected(&value, key))
+pub(super) fn base64<'p>(
+    value: Value<'_>,
+    key: &str,
+    spare: &'p Spare,
+) -> Result<Lent<'p>, Refusal> {
+    let mut bytes = spare.lend();
+    match decode_base64(&string(value, key)?, bytes.vec()) {
+        Some(()) => Ok(bytes),
+        None => Err(Refusal::unexpected(&value, key)),
+    }
 }
 
 /// The bytes of a member in base64, if it is there.
-pub(super) fn base64_member(object: Value<'_>, key: &str) -> Result<Option<Vec<u8>>, Refusal> {
-    object.get(key).map(|value| base64(value, key)).transpose()
+#[inline]
+pub(super) fn base64_member<'p>(
+    object: &Object<'_>,
+    member: Member,
+    spare: &'p Spare,
+) -> Result<Option<Lent<'p>>, Refusal> {
+    object.get(member).map(|value| base64(value, member.name(), spare)).transpose()
 }
 
-/// Bytes in the standard alphabet; padding may be missing.
-fn decode_base64(text: &str) -> Option<Vec<u8>> {
+/// Appends bytes in the standard alphabet; padding may be missing.
+fn decode_base64(text: &str, bytes: &mut Vec<u8>) -> Option<()> {
     let digits = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
     if text.len() != digits.len() && !text.len().is_multiple_of(4) {
         return None;
     }
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
+    bytes.reserve(digits.len() / 4 * 3 + 2);
     for group in digits.as_bytes().chunks(4) {
         let mut bits = 0_u32;
         for digit in group {
@@ -42,7 +57,7 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
             _ => return None,
         }
     }
-    Some(bytes)
+    Some(())
 }
 
 fn base64_digit(digit: u8) -> Option<u8> {
@@ -133,7 +148,9 @@ mod tests {
             ("AAA==", None),
             ("A===", None),
         ] {
-            assert_eq!(decode_base64(text).as_deref(), bytes, "{text}");
+            let mut decoded = Vec::new();
+            let is_base64 = decode_base64(text, &mut decoded).is_some();
+            assert_eq!(is_base64.then_some(&decoded[..]), bytes, "{text}");
         }
     }
 

@@ -65,10 +65,10 @@ impl Writer<'_> {
     /// has to be.
     fn is_json(&mut self, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
-        let tape = &mut self.scratch.tape;
-        tape.parse(text, self.options.limits.depth).is_ok()
-            && !tape.is_lenient()
-            && tape.root(text).is_some_and(|root| matches!(root.kind(), Kind::Object | Kind::Array))
+        let document = self.scratch.tape.parse(text, self.options.limits.depth);
+        document.is_ok_and(|document| {
+            !document.is_lenient && matches!(document.root().kind(), Kind::Object | Kind::Array)
+        })
     }
 
     fn filter_list(&mut self, data: &Encoded<'_>) -> Result<(), WriteError> {

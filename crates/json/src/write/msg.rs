@@ -2,8 +2,9 @@
 
 use tapeline_rwf::{
     AckFlags, AckMsg, CloseFlags, CloseMsg, DataType, Domain, Encoded, GenericFlags, GenericMsg,
-    Msg, MsgKey, NakCode, PostFlags, PostMsg, PostUserInfo, Qos, RefreshFlags, RefreshMsg,
-    RequestFlags, RequestMsg, SetDefs, State, StatusFlags, StatusMsg, UpdateFlags, UpdateMsg,
+    Msg, MsgKey, NakCode, PostFlags, PostMsg, PostUserInfo, Primitive, Qos, RefreshFlags,
+    RefreshMsg, RequestFlags, RequestMsg, SetDefs, State, StatusFlags, StatusMsg, UpdateFlags,
+    UpdateMsg,
 };
 
 use super::Writer;
@@ -99,7 +100,7 @@ impl Writer<'_> {
         }
         if let Some(view) = element(payload, VIEW_DATA)? {
             self.raw(b"\"View\":");
-            self.primitive_items(&view)?;
+            self.names(&view)?;
         }
         Ok(())
     }
@@ -252,7 +253,7 @@ impl Writer<'_> {
         match (batch, key.name) {
             (Some(names), _) => {
                 self.raw(b"\"Name\":");
-                self.primitive_items(names)?;
+                self.names(names)?;
             }
             // A cookie or a token is in the attributes.
             (None, Some(_)) if matches!(name_type, 4 | 5) => {}
@@ -278,6 +279,23 @@ impl Writer<'_> {
             None => {}
         }
         self.close(b'}');
+        Ok(())
+    }
+
+    /// Names in an array and the comma: texts as a name that is alone in a key.
+    fn names(&mut self, array: &Encoded<'_>) -> Result<(), WriteError> {
+        let Some(array) = array.array()? else {
+            self.raw(b"[],");
+            return Ok(());
+        };
+        self.out.push(b'[');
+        for item in &array {
+            match item?.primitive()? {
+                Primitive::Ascii(name) => self.string(|out| push_header(out, name)),
+                other => self.primitive(&other)?,
+            }
+        }
+        self.close(b']');
         Ok(())
     }
 

@@ -177,8 +177,8 @@ impl Model {
             }
             _ => None,
         };
-        let names = element(":ItemList").filter(|_| header.flags & BATCH != 0);
-        let view = element(":ViewData").filter(|_| header.flags & VIEW != 0);
+        let names = element(":ItemList").filter(|_| header.flags & BATCH != 0).map(name_texts);
+        let view = element(":ViewData").filter(|_| header.flags & VIEW != 0).map(name_texts);
         let is_view = header.flags & VIEW != 0;
         header.flags &= !(BATCH | VIEW);
         if names.is_none() && view.is_none() {
@@ -336,6 +336,18 @@ pub(crate) fn header_text(bytes: Vec<u8>) -> Vec<u8> {
         Ok(text) => text.into_bytes(),
         Err(error) => error.as_bytes().iter().map(|b| char::from(*b)).collect::<String>().into(),
     }
+}
+
+/// Names in an array are texts as the name of a key is.
+fn name_texts(mut item: Item) -> Item {
+    if let Item::Value(Value::Array { items, .. }) = &mut item {
+        for item in items {
+            if let Value::Bytes(DataType::ASCII_STRING, bytes) = item {
+                *bytes = header_text(std::mem::take(bytes));
+            }
+        }
+    }
+    item
 }
 
 /// Blank parts of a time are zeros, and from blank seconds on nothing is said.
