@@ -214,7 +214,7 @@ impl Table {
                 continue;
             }
             live.is_readable = true;
-            live.is_expected = !live.expects_end;
+            live.is_expected = true;
             if !live.is_listed {
                 live.is_listed = true;
                 self.ready.push_back(id.index);

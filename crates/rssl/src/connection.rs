@@ -373,26 +373,6 @@ impl Connection {
         self.sender.output.memory_bytes()
     }
 
-    /// Takes the output buffer of a priority, if there is one in which nothing
-    /// waits: to be lent to another connection.
-    #[inline]
-    pub fn take_buffer(&mut self, priority: Priority) -> Option<Vec<u8>> {
-        self.sender.output.queue(priority).take_buffer()
-    }
-
-    /// Whether there is no output buffer for a priority, so that the next
-    /// message allocates one, or needs [`give_buffer`](Self::give_buffer).
-    #[inline]
-    pub fn lacks_buffer(&self, priority: Priority) -> bool {
-        self.sender.output.lacks_buffer(priority)
-    }
-
-    /// Lends an output buffer, for a priority that has none. What is in it does
-    /// not matter, its length is what counts.
-    pub fn give_buffer(&mut self, priority: Priority, buffer: Vec<u8>) {
-        self.sender.output.queue(priority).give_buffer(buffer);
-    }
-
     /// The longest message, in bytes, that [`pack`](Self::pack) takes; 0
     /// before the connection is active. M − 2, less where a compressed body
     /// must surely fit a frame.

@@ -75,10 +75,6 @@ impl Output {
         &mut self.queues[priority.index()]
     }
 
-    pub(crate) const fn lacks_buffer(&self, priority: Priority) -> bool {
-        self.queues[priority.index()].lacks_buffer()
-    }
-
     pub(crate) fn queued_bytes(&self) -> usize {
         self.queues.iter().map(Queue::queued_bytes).sum()
     }

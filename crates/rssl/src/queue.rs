@@ -58,27 +58,6 @@ impl Queue {
         }
     }
 
-    /// Takes the buffer, if there is one and nothing waits in it.
-    pub(crate) fn take_buffer(&mut self) -> Option<Vec<u8>> {
-        let is_spare = self.head == self.tail && !self.bytes.is_empty();
-        is_spare.then(|| {
-            (self.head, self.sealed, self.tail) = (0, 0, 0);
-            std::mem::take(&mut self.bytes)
-        })
-    }
-
-    /// Whether there is no buffer.
-    pub(crate) const fn lacks_buffer(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// Puts a buffer in where there is none.
-    pub(crate) fn give_buffer(&mut self, buffer: Vec<u8>) {
-        if self.lacks_buffer() {
-            self.bytes = buffer;
-        }
-    }
-
     /// Makes sure that `count` bytes fit behind what is there.
     pub(crate) fn reserve(&mut self, count: usize) {
         if self.bytes.len() - self.tail >= count {
@@ -203,26 +182,6 @@ mod tests {
         }
         assert!(queue.memory_bytes() <= 4096, "{}", queue.memory_bytes());
         assert_eq!(queue.queued_bytes(), 1000);
-    }
-
-    #[test]
-    fn a_buffer_that_nothing_waits_in_can_be_lent_to_another() {
-        let (mut queue, mut other) = (Queue::new(100_000), Queue::new(100_000));
-        push(&mut queue, &[1; 1000]);
-        assert!(queue.take_buffer().is_none(), "it is in use");
-        queue.sent(1000);
-        let buffer = queue.take_buffer().unwrap();
-        assert!(queue.lacks_buffer());
-        assert!(queue.take_buffer().is_none(), "it has none");
-        other.give_buffer(buffer);
-        let memory = other.memory_bytes();
-        push(&mut other, &[2; 1000]);
-        assert_eq!(other.sealed(), &[2; 1000]);
-        assert!(memory >= 1000 && other.memory_bytes() <= memory + 16);
-        push(&mut queue, b"abc");
-        assert_eq!(queue.sealed(), b"abc");
-        queue.give_buffer(vec![0; 8]);
-        assert_eq!(queue.sealed(), b"abc", "it has one");
     }
 
     #[test]

@@ -1,108 +1,25 @@
 //! After warm-up an update costs no allocation, whoever gets it and however.
 
+mod bare;
+
 use std::net::SocketAddr;
 
-use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
-use tapeline_channel::{Sent, SessionId};
-use tapeline_omm::directory::{
-    DirectoryFilter, DirectoryRefresh, FilterContent, FilterEntry, ServiceEntry, ServiceInfo,
-    ServiceState,
-};
+use bare::{Counter, accept, built, frame, quote, session, start};
+use tapeline_backbone::Kind;
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::view::View;
 use tapeline_rssl::Time;
-use tapeline_rwf::{
-    DataType, Domain, EncodeError, Encoder, FieldListHead, Msg, MsgKey, Real, RefreshFlags,
-    RefreshMsg, State, UpdateMsg,
-};
-use tapeline_server::{AcceptAll, Core, Event, Outputs, ServerConfig};
+use tapeline_rwf::{Domain, MsgKey, UpdateMsg};
+use tapeline_server::{AcceptAll, Core, Event, ServerConfig};
 
-const HUB: Incarnation = Incarnation(100);
 const MOUNTS: u32 = 8;
-
-/// Counts what is sent; one session is slow for as long as it is told to be.
-#[derive(Default)]
-struct Counter {
-    sent: usize,
-    slow: Option<SessionId>,
-}
-
-impl Outputs for Counter {
-    fn send(&mut self, session: SessionId, _: &[u8]) -> Sent {
-        self.sent += 1;
-        if self.slow == Some(session) { Sent::Slow } else { Sent::Queued }
-    }
-
-    fn send_on(&mut self, session: SessionId, _: i32, message: &[u8]) -> Sent {
-        self.send(session, message)
-    }
-
-    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], _: bool) -> Sent {
-        self.send(session, pieces[0])
-    }
-
-    fn close(&mut self, _: SessionId, _: &str) {}
-
-    fn publish(&mut self, _: FrameHeader, _: &[&[u8]]) {}
-}
-
-fn built(write: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Vec<u8> {
-    let mut buffer = vec![0; 1 << 12];
-    let mut encoder = Encoder::new(&mut buffer);
-    write(&mut encoder).expect("room");
-    let len = encoder.finish().expect("room");
-    buffer.truncate(len);
-    buffer
-}
-
-fn quote(head: &Msg<'_>, bid: i64) -> Vec<u8> {
-    built(|encoder| {
-        let mut list =
-            encoder.begin(head, DataType::FIELD_LIST)?.field_list(&FieldListHead::STANDARD)?;
-        list.put(22, Real::decimal(bid, 2))?;
-        list.put(25, Real::decimal(bid + 1, 2))?;
-        list.finish()
-    })
-}
-
-fn directory() -> Vec<u8> {
-    let info = ServiceInfo {
-        name: Some("FEED".into()),
-        capabilities: Some(vec![Domain::MARKET_PRICE]),
-        ..ServiceInfo::default()
-    };
-    let filters = [FilterContent::Info(info), FilterContent::State(ServiceState::new(true, true))];
-    let refresh = DirectoryRefresh {
-        stream_id: 0,
-        solicited: true,
-        clear_cache: true,
-        state: State::open_ok("").into(),
-        filter: DirectoryFilter::USUAL,
-        service_id: None,
-        services: vec![ServiceEntry::add(1, filters.map(FilterEntry::set).into())],
-    };
-    built(|encoder| refresh.encode(encoder))
-}
-
-fn session(index: u32) -> SessionId {
-    SessionId { index, generation: 1 }
-}
-
-/// Frames of the hub.
-fn frame(core: &mut Core, out: &mut Counter, kind: Kind, item: u32, seq: u32, body: &[u8]) {
-    let mut header = FrameHeader::new(kind, Incarnation::ALL, item);
-    (header.sender, header.item_seq) = (HUB, seq);
-    core.handle(Time::ZERO, Event::Bus(BusEvent::Frame { header, body }), out);
-}
 
 /// A server where one item is watched: by most as it is, by some with a view
 /// or with the key in every message.
 fn watched(out: &mut Counter) -> Core {
     let mut core = Core::new(ServerConfig::default(), Box::new(AcceptAll));
-    let up = BusEvent::PeerUp { peer: HUB, name: "hub" };
-    core.handle(Time::ZERO, Event::Bus(up), out);
-    frame(&mut core, out, Kind::Directory, 1, 0, &directory());
+    start(&mut core, out);
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let view = View::of_fields([22]);
     for index in 0..MOUNTS {
@@ -118,10 +35,7 @@ fn watched(out: &mut Counter) -> Core {
         let bytes = built(|encoder| request.encode(encoder, &payload));
         core.handle(Time::ZERO, Event::Message { session, bytes: &bytes }, out);
     }
-    frame(&mut core, out, Kind::Accept, 17, 0, &0_u32.to_le_bytes());
-    let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
-    let head = RefreshMsg { flags, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
-    frame(&mut core, out, Kind::Item, 17, 1, &quote(&head.into(), 4500));
+    accept(&mut core, out, 17, 0);
     core
 }
 

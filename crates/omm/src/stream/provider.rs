@@ -128,6 +128,17 @@ impl ProviderStream {
         stream
     }
 
+    /// The stream as numbers, for a table of many: its facts, and the number of
+    /// the next part of the image that is being sent, 0 when there is none.
+    pub const fn to_numbers(&self) -> (u16, u16) {
+        (self.bits, self.next_part)
+    }
+
+    /// The stream of what [`to_numbers`](Self::to_numbers) gave.
+    pub const fn from_numbers(bits: u16, next_part: u16) -> Self {
+        Self { bits, next_part }
+    }
+
     const fn has(&self, bit: u16) -> bool {
         self.bits & bit != 0
     }

@@ -5,7 +5,7 @@ use tapeline_omm::batch::{BATCH_DONE, Batch};
 use tapeline_rwf::{AckMsg, CloseFlags, CloseMsg, State, StatusMsg};
 
 use super::Core;
-use super::stream::{ItemStream, Stream};
+use super::stream::{Entry, ItemStream, Stream, Taken};
 use crate::Outputs;
 
 impl Core {
@@ -58,7 +58,7 @@ impl Core {
     fn close_stream<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
         let stream = self.mounts.get(session).and_then(|mount| mount.streams.get(stream_id));
         match stream {
-            Some(Stream::Login) => self.end_login(session, out),
+            Some(Entry::Other(Stream::Login)) => self.end_login(session, out),
             Some(_) => self.remove_stream(session, stream_id, out),
             None => {}
         }
@@ -77,52 +77,40 @@ impl Core {
             conflated.forget();
         }
         match stream {
-            Stream::Login => {}
-            Stream::Directory(_) => {
+            Taken::Other(Stream::Login) => {}
+            Taken::Other(Stream::Directory(_)) => {
                 mount.admin_count = mount.admin_count.saturating_sub(1);
                 mount.directories.retain(|known| *known != stream_id);
             }
-            Stream::Dictionary(_) => {
+            Taken::Other(Stream::Dictionary(_)) => {
                 mount.admin_count = mount.admin_count.saturating_sub(1);
                 mount.cancel_download(stream_id);
             }
-            Stream::Pending(pending) => {
+            Taken::Other(Stream::Pending(pending)) => {
                 self.pending.remove(&(pending.service_id, session, stream_id));
                 self.mounts.count_item(session, false);
             }
-            Stream::Held(held) => {
+            Taken::Other(Stream::Held(held)) => {
                 self.held.remove(&(held.until, session, stream_id));
                 self.mounts.count_item(session, false);
             }
-            Stream::Item(item) => self.unwatch(session, &item, out),
+            Taken::Item(item) => self.unwatch((session, stream_id), &item, out),
         }
     }
 
     /// Takes a watcher off its item, which is closed if it was the last one.
-    fn unwatch<O: Outputs>(&mut self, session: SessionId, stream: &ItemStream, out: &mut O) {
+    fn unwatch<O: Outputs>(
+        &mut self,
+        (session, stream_id): (SessionId, i32),
+        stream: &ItemStream,
+        out: &mut O,
+    ) {
         self.mounts.count_item(session, false);
-        let slot = stream.slot;
-        let Some(item) = self.items.get_mut(slot) else { return };
-        let place = stream.place as usize;
-        if place >= item.watchers.len() {
-            return;
-        }
-        item.watchers.swap_remove(place);
-        let moved = item.watchers.get(place).copied();
-        let is_empty = item.watchers.is_empty();
-        if let Some(moved) = moved
-            && let Some(mount) = self.mounts.get_mut(moved.session)
-            && let Some(Stream::Item(stream)) = mount.streams.get_mut(moved.stream_id)
-        {
-            stream.place = place as u32;
-        }
-        if stream.is_shared()
-            && let Some(mount) = self.mounts.get_mut(session)
-        {
-            mount.open.remove(&slot);
-        }
-        if is_empty {
-            self.close_item(slot, out);
+        let Some(item) = self.items.get_mut(stream.slot) else { return };
+        let Some(place) = item.watchers.place(session.index, stream_id) else { return };
+        item.watchers.remove(place);
+        if item.watchers.is_empty() {
+            self.close_item(stream.slot, out);
         }
     }
 
@@ -132,8 +120,7 @@ impl Core {
         mount.conflated.clear();
         mount.conflated_order.clear();
         mount.late_images.clear();
-        let stream_ids: Vec<_> = mount.streams.iter().map(|(stream_id, _)| stream_id).collect();
-        for stream_id in stream_ids {
+        for stream_id in mount.streams.ids() {
             self.remove_stream(session, stream_id, out);
         }
     }

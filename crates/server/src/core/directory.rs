@@ -7,7 +7,7 @@ use tapeline_rwf::{MsgKey, RequestMsg, State, StreamState};
 
 use super::Core;
 use super::services::ServiceChanges;
-use super::stream::Stream;
+use super::stream::{Entry, Stream};
 use crate::Outputs;
 
 /// The text that the vendor's providers give.
@@ -76,7 +76,9 @@ impl Core {
             for session in sessions {
                 let Some(mount) = self.mounts.get(session) else { continue };
                 for stream_id in &mount.directories {
-                    let Some(Stream::Directory(request)) = mount.streams.get(*stream_id) else {
+                    let Some(Entry::Other(Stream::Directory(request))) =
+                        mount.streams.get(*stream_id)
+                    else {
                         continue;
                     };
                     let Some(update) = update.restricted(request) else { continue };

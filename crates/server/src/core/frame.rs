@@ -8,7 +8,7 @@ use tapeline_rwf::{
 };
 
 use super::Core;
-use super::item::Upstream;
+use super::item::{HubIndex, Upstream};
 use crate::Outputs;
 
 impl Core {
@@ -28,7 +28,7 @@ impl Core {
         self.statistics.frames_ignored += u64::from(!is_used);
     }
 
-    fn on_hub_directory<O: Outputs>(&mut self, index: usize, body: &[u8], out: &mut O) -> bool {
+    fn on_hub_directory<O: Outputs>(&mut self, index: HubIndex, body: &[u8], out: &mut O) -> bool {
         let Some(hub) = self.hubs.get_mut(index) else { return false };
         let Ok(msg) = Msg::decode(body) else { return false };
         let changes = match DirectoryMsg::decode(&msg) {
@@ -51,7 +51,7 @@ impl Core {
 
     fn on_accept<O: Outputs>(
         &mut self,
-        index: usize,
+        index: HubIndex,
         hub_item: u32,
         body: &[u8],
         out: &mut O,
@@ -106,7 +106,7 @@ impl Core {
 
     /// A hub uses the number of an item for another one: the end of the first
     /// was lost on the way.
-    fn orphan<O: Outputs>(&mut self, index: usize, hub_item: u32, slot: u32, out: &mut O) {
+    fn orphan<O: Outputs>(&mut self, index: HubIndex, hub_item: u32, slot: u32, out: &mut O) {
         let known = self.hubs.get(index).and_then(|hub| hub.slot(hub_item));
         if let Some(orphan) = known.filter(|known| *known != slot) {
             self.detach(orphan, out);
@@ -118,14 +118,20 @@ impl Core {
     }
 
     /// A hub answered a request: it may have another one.
-    pub(super) fn answered<O: Outputs>(&mut self, index: usize, out: &mut O) {
+    pub(super) fn answered<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         if let Some(hub) = self.hubs.get_mut(index) {
             hub.unanswered = hub.unanswered.saturating_sub(1);
         }
         self.pump(index, out);
     }
 
-    fn on_refuse<O: Outputs>(&mut self, index: usize, slot: u32, body: &[u8], out: &mut O) -> bool {
+    fn on_refuse<O: Outputs>(
+        &mut self,
+        index: HubIndex,
+        slot: u32,
+        body: &[u8],
+        out: &mut O,
+    ) -> bool {
         if self.items.answered(slot, index) {
             self.answered(index, out);
             return true;
@@ -159,7 +165,7 @@ impl Core {
     #[inline]
     fn on_item<O: Outputs>(
         &mut self,
-        index: usize,
+        index: HubIndex,
         header: &FrameHeader,
         body: &[u8],
         out: &mut O,

@@ -8,7 +8,7 @@ use tapeline_rwf::{Domain, GenericMsg, MapAction, Msg, MsgKey};
 use super::Core;
 use super::item::{Item, Upstream};
 use super::mount::gate;
-use super::stream::Stream;
+use super::stream::{Entry, Stream};
 use crate::Outputs;
 
 impl Core {
@@ -22,10 +22,10 @@ impl Core {
         let stream =
             self.mounts.get(session).and_then(|mount| mount.streams.get(generic.stream_id));
         match stream {
-            Some(Stream::Login) if generic.domain == Domain::LOGIN => {
+            Some(Entry::Other(Stream::Login)) if generic.domain == Domain::LOGIN => {
                 self.on_login_generic(session, generic, out);
             }
-            Some(Stream::Item(item)) => {
+            Some(Entry::Item(item)) => {
                 let slot = item.slot;
                 self.forward_generic(slot, generic, out);
             }
@@ -66,9 +66,7 @@ impl Core {
             Msg::from(GenericMsg { stream_id: 0, key, ..*generic })
         });
         let mut place = 0;
-        while let Some(watcher) =
-            self.items.get(slot).and_then(|item| item.watchers.get(place).copied())
-        {
+        while let Some(watcher) = self.watcher(slot, place) {
             self.flush_before(watcher.session, watcher.stream_id, out);
             let told = match &told {
                 Some(told) => self.scratch.message(told),
@@ -114,14 +112,11 @@ impl Core {
     /// a new image, which nobody asked for.
     pub(super) fn refresh_all<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         let Some(mount) = self.mounts.get(session) else { return };
-        let stream_ids: Vec<_> = mount
-            .streams
-            .iter()
-            .filter(
-                |(_, stream)| matches!(stream, Stream::Item(item) if item.state.takes_updates()),
-            )
-            .map(|(stream_id, _)| stream_id)
-            .collect();
+        let takes_updates = |stream_id: &i32| {
+            let item = mount.streams.item(*stream_id);
+            item.is_some_and(|item| item.state.takes_updates())
+        };
+        let stream_ids: Vec<_> = mount.streams.ids().into_iter().filter(takes_updates).collect();
         for stream_id in stream_ids {
             if let Some((slot, place)) = self.item_on(session, stream_id) {
                 self.owe_image(slot, place, out);

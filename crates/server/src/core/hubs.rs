@@ -9,6 +9,8 @@ use tapeline_omm::qos::is_same;
 use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Qos};
 
+use super::item::HubIndex;
+
 /// No item.
 const NONE: u32 = u32::MAX;
 
@@ -55,7 +57,10 @@ impl Hub {
     pub(super) fn bind(&mut self, hub_item: u32, slot: u32) {
         let index = hub_item as usize;
         if index >= self.slots.len() {
-            self.slots.resize((index + 1).next_power_of_two(), NONE);
+            // A hub counts its items up: room for an eighth more.
+            let len = index + 1 + index / 8;
+            self.slots.reserve_exact(len - self.slots.len());
+            self.slots.resize(len, NONE);
         }
         if core::mem::replace(&mut self.slots[index], slot) == NONE {
             self.item_count += 1;
@@ -104,22 +109,22 @@ pub(super) struct Hubs {
 
 impl Hubs {
     #[inline]
-    pub(super) fn find(&self, incarnation: Incarnation) -> Option<usize> {
+    pub(super) fn find(&self, incarnation: Incarnation) -> Option<HubIndex> {
         let is_it =
             |hub: &Option<Hub>| hub.as_ref().is_some_and(|it| it.incarnation == incarnation);
-        self.table.iter().position(is_it)
+        self.table.iter().position(is_it).map(|index| index as HubIndex)
     }
 
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<&Hub> {
-        self.table.get(index)?.as_ref()
+    pub(super) fn get(&self, index: HubIndex) -> Option<&Hub> {
+        self.table.get(index as usize)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Hub> {
-        self.table.get_mut(index)?.as_mut()
+    pub(super) fn get_mut(&mut self, index: HubIndex) -> Option<&mut Hub> {
+        self.table.get_mut(index as usize)?.as_mut()
     }
 
-    pub(super) fn directory(&self, index: usize) -> Option<&Directory> {
+    pub(super) fn directory(&self, index: HubIndex) -> Option<&Directory> {
         self.get(index).map(|hub| &hub.directory)
     }
 
@@ -127,22 +132,22 @@ impl Hubs {
         self.table.iter().flatten().count()
     }
 
-    pub(super) fn insert(&mut self, incarnation: Incarnation) -> usize {
+    pub(super) fn insert(&mut self, incarnation: Incarnation) -> HubIndex {
         let hub = Some(Hub::new(incarnation));
         match self.table.iter().position(Option::is_none) {
             Some(free) => {
                 self.table[free] = hub;
-                free
+                free as HubIndex
             }
             None => {
                 self.table.push(hub);
-                self.table.len() - 1
+                self.table.len() as HubIndex - 1
             }
         }
     }
 
-    pub(super) fn remove(&mut self, index: usize) -> Option<Hub> {
-        self.table.get_mut(index)?.take()
+    pub(super) fn remove(&mut self, index: HubIndex) -> Option<Hub> {
+        self.table.get_mut(index as usize)?.take()
     }
 
     /// When a hub is to be asked what was lost.
@@ -151,15 +156,21 @@ impl Hubs {
     }
 
     /// The hubs that are to be asked now what was lost.
-    pub(super) fn to_resync(&self, now: Time) -> Vec<usize> {
+    pub(super) fn to_resync(&self, now: Time) -> Vec<HubIndex> {
         let is_due = |hub: &Hub| hub.resync_due.is_some_and(|due| due <= now);
-        let hubs = self.table.iter().enumerate();
+        let hubs = self.numbered();
         hubs.filter(|(_, hub)| hub.as_ref().is_some_and(is_due)).map(|(index, _)| index).collect()
     }
 
-    fn providers<'h>(&'h self, name: &'h Text) -> impl Iterator<Item = (usize, &'h Hub, u16)> + 'h {
-        let hubs = self.table.iter().enumerate();
-        hubs.filter_map(move |(index, hub)| {
+    fn numbered(&self) -> impl Iterator<Item = (HubIndex, &Option<Hub>)> {
+        self.table.iter().enumerate().map(|(index, hub)| (index as HubIndex, hub))
+    }
+
+    fn providers<'h>(
+        &'h self,
+        name: &'h Text,
+    ) -> impl Iterator<Item = (HubIndex, &'h Hub, u16)> + 'h {
+        self.numbered().filter_map(move |(index, hub)| {
             let hub = hub.as_ref()?;
             Some((index, hub, hub.directory.service_id(name)?))
         })
@@ -185,7 +196,7 @@ impl Hubs {
         name: &Text,
         domain: Domain,
         qos: Option<Qos>,
-    ) -> Option<(usize, u16)> {
+    ) -> Option<(HubIndex, u16)> {
         let load = |hub: &Hub, id| {
             let load = hub.directory.service(id).and_then(|service| service.load.as_ref());
             let factor = load.and_then(|load| load.load_factor).unwrap_or_default();

@@ -4,13 +4,13 @@ use tapeline_cache::{Image, Limits};
 use tapeline_channel::SessionId;
 use tapeline_omm::market::Part;
 use tapeline_omm::state::{is_final, is_recoverable};
-use tapeline_omm::stream::Allowed;
+use tapeline_omm::stream::{Allowed, ProviderStream};
 use tapeline_rwf::{DataState, Encoded, MsgKey, RefreshFlags, RefreshMsg, State, StreamState};
 
 use super::Core;
-use super::item::{Item, mode};
-use super::stream::Stream;
+use super::item::{Item, Upstream};
 use super::variant::{Variant, write_form};
+use super::watchers::{Seat, mode};
 use crate::Outputs;
 
 /// Larger images go out of the cache in parts of about this size.
@@ -42,7 +42,7 @@ impl Core {
         item.in_parts = !is_complete && !is_end;
         if !item.in_parts {
             item.image_asked = false;
-            item.watchers.iter_mut().for_each(|watcher| watcher.set(mode::IN_IMAGE, false));
+            item.watchers.seats_mut().for_each(|seat| seat.set(mode::IN_IMAGE, false));
             if is_end {
                 self.let_go(slot);
             } else if !item.is_streaming && is_complete {
@@ -62,13 +62,11 @@ impl Core {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.get_mut(slot).filter(|item| item.in_parts) else { return };
         item.in_parts = false;
-        for watcher in item.watchers.iter_mut().filter(|watcher| watcher.has(mode::IN_IMAGE)) {
-            watcher.set(mode::IN_IMAGE, false);
-            watcher.set(mode::WANTS, true);
-            let mount = mounts.get_mut(watcher.session);
-            let stream = mount.and_then(|mount| mount.streams.get_mut(watcher.stream_id));
-            if let Some(Stream::Item(stream)) = stream {
-                stream.state.abandon_image();
+        for seat in item.watchers.seats_mut().filter(|seat| seat.has(mode::IN_IMAGE)) {
+            seat.set(mode::IN_IMAGE, false);
+            seat.set(mode::WANTS, true);
+            if let Some(mount) = mounts.mount_at_mut(seat.mount()) {
+                mount.streams.change(seat.stream_id(), ProviderStream::abandon_image);
             }
         }
     }
@@ -87,9 +85,7 @@ impl Core {
         let mut over = Vec::new();
         self.variants.begin();
         let mut place = 0;
-        while let Some(watcher) =
-            self.items.get(slot).and_then(|item| item.watchers.get(place).copied())
-        {
+        while let Some(watcher) = self.watcher(slot, place) {
             let index = place;
             place += 1;
             if !watcher.has(mode::IN_IMAGE) {
@@ -116,19 +112,19 @@ impl Core {
             let state = image.state();
             state.stream == StreamState::OPEN && state.data == DataState::OK
         });
-        let Some(watcher) = item.watchers.get_mut(place) else { return false };
-        let Some(mount) = mounts.get_mut(watcher.session).filter(|it| it.is_slow && is_cached)
+        let Some(seat) = item.watchers.seat_mut(place) else { return false };
+        let Some(mount) = mounts.mount_at_mut(seat.mount()).filter(|it| it.is_slow && is_cached)
         else {
             return false;
         };
-        watcher.set(mode::IN_IMAGE | mode::LIVE, false);
-        watcher.set(mode::WANTS, true);
-        if let Some(conflated) = mount.conflated.get_mut(&watcher.stream_id) {
+        seat.set(mode::IN_IMAGE | mode::LIVE, false);
+        seat.set(mode::WANTS, true);
+        if let Some(conflated) = mount.conflated.get_mut(&seat.stream_id()) {
             conflated.forget();
         }
-        if !watcher.has(mode::LATE) {
-            watcher.set(mode::LATE, true);
-            mount.put_image_off(watcher.stream_id);
+        if !seat.has(mode::LATE) {
+            seat.set(mode::LATE, true);
+            mount.put_image_off(seat.stream_id());
         }
         true
     }
@@ -145,38 +141,39 @@ impl Core {
     ) -> bool {
         let Self { items, mounts, variants, trouble, .. } = self;
         let Some(item) = items.get_mut(slot) else { return false };
-        let Some(watcher) = item.watchers.get_mut(place) else { return false };
-        let Some(Stream::Item(stream)) = mounts
-            .get_mut(watcher.session)
-            .and_then(|mount| mount.streams.get_mut(watcher.stream_id))
-        else {
-            return false;
-        };
-        let Ok(allowed) = stream.state.image(part, &refresh.state) else {
+        let Some(watcher) = mounts.watcher(item, place) else { return false };
+        let changed = mounts.get_mut(watcher.session).and_then(|mount| {
+            mount.streams.change(watcher.stream_id, |state| {
+                let allowed = state.image(part, &refresh.state);
+                (allowed, state.clone())
+            })
+        });
+        let Some((allowed, state)) = changed else { return false };
+        let Some(seat) = item.watchers.seat_mut(place) else { return false };
+        let Ok(allowed) = allowed else {
             // It needs one from the beginning.
-            watcher.set(mode::IN_IMAGE, false);
-            watcher.set(mode::WANTS, true);
-            return stream.state.is_over();
+            seat.set(mode::IN_IMAGE, false);
+            seat.set(mode::WANTS, true);
+            return state.is_over();
         };
-        watcher.set(mode::WANTS | mode::LATE, false);
-        watcher.set(mode::LIVE, stream.state.takes_updates());
-        let (watcher, is_over) = (*watcher, stream.state.is_over());
+        seat.set(mode::WANTS | mode::LATE, false);
+        seat.set(mode::LIVE, state.takes_updates());
         let variant = Variant {
-            form: watcher.form(),
+            form: watcher.form,
             stream: allowed.stream,
             data: allowed.data,
             solicited: allowed.solicited,
             private: allowed.private,
             with_key: allowed.with_key,
         };
-        let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
+        let form = item.watchers.form(watcher.form);
         let told = told(item, refresh, part, &allowed);
         let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
         if let Some((bytes, shared)) = variants.get(variant, write) {
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             trouble.note(watcher.session, sent);
         }
-        is_over
+        state.is_over()
     }
 
     /// What is left to do for an item when an image, or a part, went out.
@@ -185,7 +182,9 @@ impl Core {
         if item.in_parts {
             return;
         }
-        let is_left = item.upstream == super::item::Upstream::Nowhere;
+        self.forget_settled();
+        let Some(item) = self.items.get(slot) else { return };
+        let is_left = item.upstream == Upstream::Nowhere;
         if is_left && item.is_streaming {
             if is_recoverable || !item.watchers.is_empty() {
                 self.wait_for_another_try(slot);
@@ -206,15 +205,12 @@ impl Core {
         if !item.is_servable() {
             return self.ask_image(slot, out);
         }
-        let waits = |it: &&super::item::Watcher| it.has(mode::WANTS) && !it.has(mode::LATE);
-        let waiting: Vec<_> = item
-            .watchers
-            .iter()
-            .filter(waits)
-            .map(|watcher| (watcher.session, watcher.stream_id))
-            .collect();
-        for (session, stream_id) in waiting {
-            if let Some((slot, place)) = self.item_on(session, stream_id) {
+        let waits = |it: &&Seat| it.has(mode::WANTS) && !it.has(mode::LATE);
+        let waiting: Vec<_> = item.watchers.seats().iter().filter(waits).copied().collect();
+        for seat in waiting {
+            let session = self.mounts.session_at(seat.mount());
+            let found = session.and_then(|session| self.item_on(session, seat.stream_id()));
+            if let Some((slot, place)) = found {
                 self.serve_from_cache(slot, place, out);
             }
         }
@@ -222,14 +218,14 @@ impl Core {
 
     /// Sends a watcher the image in the cache, at once or when the output of
     /// its mount has drained.
-    pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, place: u32, out: &mut O) {
-        let Some(item) = self.items.get_mut(slot) else { return };
-        let Some(watcher) = item.watchers.get(place as usize).copied() else { return };
+    pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, place: usize, out: &mut O) {
+        let Some(watcher) = self.watcher(slot, place) else { return };
         if self.mounts.get(watcher.session).is_some_and(|mount| mount.is_slow) {
-            self.comes_later(slot, place as usize);
+            self.comes_later(slot, place);
             return;
         }
-        let Some(image) = item.image.take() else { return };
+        let image = self.items.get_mut(slot).and_then(|item| item.image.take());
+        let Some(image) = image else { return };
         self.flush_before(watcher.session, watcher.stream_id, out);
         let is_over = self.send_cached(slot, place, &image, out);
         if let Some(item) = self.items.get_mut(slot) {
@@ -243,7 +239,7 @@ impl Core {
     fn send_cached<O: Outputs>(
         &mut self,
         slot: u32,
-        place: u32,
+        place: usize,
         image: &Image,
         out: &mut O,
     ) -> bool {
@@ -275,7 +271,7 @@ impl Core {
                 ..RefreshMsg::new(domain, 0)
             };
             self.variants.begin();
-            is_over = self.send_image(slot, place as usize, part, &refresh, out);
+            is_over = self.send_image(slot, place, part, &refresh, out);
             payload.clear();
         }
         self.payload = payload;
@@ -296,13 +292,13 @@ fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with
         // One that does not fit leaves an image nobody is served from.
         let _ = image.refresh(refresh);
     }
-    item.state.apply(&refresh.state);
+    item.apply_state(&refresh.state);
     item.has_image = true;
     item.needs_repair = false;
     if is_first {
-        for watcher in &mut item.watchers {
-            let gets_it = is_for_all || watcher.has(mode::WANTS);
-            watcher.set(mode::IN_IMAGE, gets_it);
+        for seat in item.watchers.seats_mut() {
+            let gets_it = is_for_all || seat.has(mode::WANTS);
+            seat.set(mode::IN_IMAGE, gets_it);
         }
     }
 }

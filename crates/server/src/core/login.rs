@@ -10,7 +10,7 @@ use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
 use super::mount::{Login, gate, user_of};
-use super::stream::Stream;
+use super::stream::{Entry, Stream};
 use crate::{LoginContext, LoginVerdict, Outputs};
 
 /// Requests, reissues and closes.
@@ -29,7 +29,7 @@ impl Core {
         };
         let Some(mount) = self.mounts.get(session) else { return };
         match mount.streams.get(request.stream_id) {
-            Some(Stream::Login) => self.reissue_login(session, request, out),
+            Some(Entry::Other(Stream::Login)) => self.reissue_login(session, request, out),
             Some(_) => self.reject(session, msg, &Reject::Changed("domain"), out),
             None if mount.is_logged_in_by_cookies_alone() => {
                 // Its handshake had cookies that may be another application's.
@@ -220,7 +220,7 @@ impl Core {
         if let Some(login) = mount.login.take() {
             self.forget_user(login.user());
         }
-        self.mounts.gates[session.index as usize] &= gate::SLOW;
+        self.mounts.set_gate(session, gate::FILTERED | gate::PAUSED, false);
         self.mounts.without_login.push_back((now, session));
     }
 

@@ -31,6 +31,7 @@ mod post;
 mod reissue;
 mod request;
 mod scratch;
+mod seats;
 mod services;
 mod slow;
 mod status;
@@ -39,6 +40,7 @@ mod streams;
 mod update;
 mod upstream;
 mod variant;
+mod watchers;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -58,9 +60,9 @@ use self::mount::{Mounts, gate};
 use self::post::Posts;
 use self::scratch::Scratch;
 use self::services::Services;
-use self::stream::Stream;
 use self::upstream::Due;
 use self::variant::Variants;
+use self::watchers::{Seat, Watcher};
 use crate::{LoginPolicy, Outputs, ServerConfig};
 
 /// Something that happened, to be handled by a [`Core`].
@@ -403,7 +405,12 @@ impl Core {
     }
 
     fn on_opened<O: Outputs>(&mut self, session: SessionId, peer: SocketAddr, out: &mut O) {
-        if self.mounts.count >= self.config.limits.max_mounts {
+        let has_room = self.mounts.count < self.config.limits.max_mounts;
+        if let Some(gone) = self.mounts.session_at(session.index) {
+            // What it has must not become that of who has its index now.
+            self.drop_mount(gone, out);
+        }
+        if !has_room || session.index >= Seat::MOUNTS {
             self.statistics.mounts_cut += 1;
             out.close(session, "the server has all the mounts it may have");
             return;
@@ -540,11 +547,15 @@ impl Core {
     }
 
     /// The item on a stream of a mount: its slot and the watcher's place.
-    fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, u32)> {
-        match self.mounts.get(session)?.streams.get(stream_id)? {
-            Stream::Item(item) => Some((item.slot, item.place)),
-            _ => None,
-        }
+    fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, usize)> {
+        let slot = self.mounts.get(session)?.streams.slot(stream_id)?;
+        let place = self.items.get(slot)?.watchers.place(session.index, stream_id)?;
+        Some((slot, place))
+    }
+
+    /// The watcher of an item at a place.
+    fn watcher(&self, slot: u32, place: usize) -> Option<Watcher> {
+        self.mounts.watcher(self.items.get(slot)?, place)
     }
 }
 

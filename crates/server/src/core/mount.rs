@@ -10,19 +10,21 @@ use tapeline_omm::stream::RecoveryPolicy;
 use tapeline_rssl::Time;
 
 use super::dictionary::Download;
-use super::map::{Map, Set};
+use super::item::Item;
+use super::map::Map;
 use super::slow::Conflated;
-use super::stream::{COOKIE_LOGIN_STREAM, Stream};
+use super::stream::{COOKIE_LOGIN_STREAM, Entry, Stream};
 use super::streams::Streams;
+use super::watchers::Watcher;
 
 /// Why updates for a mount do not go straight out: bits of its gate.
 pub(super) mod gate {
     /// It reads too slowly: updates are merged.
-    pub(in crate::core) const SLOW: u8 = 1;
+    pub(in crate::core) const SLOW: u32 = 1;
     /// Its login is paused, or it stands by: updates are left out.
-    pub(in crate::core) const PAUSED: u8 = 2;
+    pub(in crate::core) const PAUSED: u32 = 2;
     /// Its login wants some types of updates only.
-    pub(in crate::core) const FILTERED: u8 = 4;
+    pub(in crate::core) const FILTERED: u32 = 4;
 }
 
 /// The connection of a consumer.
@@ -41,8 +43,6 @@ pub(super) struct Mount {
     pub(super) item_count: usize,
     /// Streams that are neither login nor items.
     pub(super) admin_count: usize,
-    /// Slots of the items that are open as streaming.
-    pub(super) open: Set<u32>,
     /// Whether its output is above the threshold.
     pub(super) is_slow: bool,
     /// Updates that wait, merged, by stream.
@@ -59,7 +59,7 @@ impl Mount {
     /// Whether its login is that of its handshake, and nothing was asked for.
     pub(super) fn is_logged_in_by_cookies_alone(&self) -> bool {
         self.streams.len() == 1
-            && matches!(self.streams.get(COOKIE_LOGIN_STREAM), Some(Stream::Login))
+            && matches!(self.streams.get(COOKIE_LOGIN_STREAM), Some(Entry::Other(Stream::Login)))
     }
 }
 
@@ -117,13 +117,34 @@ pub(super) struct User {
     pub(super) items: usize,
 }
 
+/// What an update has to know of a mount.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Gate {
+    /// The generation of its session.
+    generation: u32,
+    /// Why updates do not go straight out: bits of [`gate`].
+    shut: u32,
+}
+
+impl Gate {
+    /// The session behind the gate, given its index, if updates go straight
+    /// out.
+    #[inline]
+    pub(super) const fn open(self, index: u32) -> Option<SessionId> {
+        match self.shut {
+            0 => Some(SessionId { index, generation: self.generation }),
+            _ => None,
+        }
+    }
+}
+
 /// All mounts.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     /// By the index of the session.
     table: Vec<Option<Box<Mount>>>,
-    /// By the index of the session: why updates do not go straight out.
-    pub(super) gates: Vec<u8>,
+    /// By the index of the session.
+    pub(super) gates: Vec<Gate>,
     pub(super) count: usize,
     pub(super) users: Map<Text, User>,
     /// Mounts without a login, oldest first; those that have one or are gone
@@ -146,7 +167,7 @@ impl Mounts {
         let index = session.index as usize;
         if index >= self.table.len() {
             self.table.resize_with(index + 1, || None);
-            self.gates.resize(index + 1, 0);
+            self.gates.resize(index + 1, Gate::default());
         }
         let mount = Mount {
             session,
@@ -158,7 +179,6 @@ impl Mounts {
             directories: Vec::new(),
             item_count: 0,
             admin_count: 0,
-            open: Set::default(),
             is_slow: false,
             conflated: Map::default(),
             conflated_order: VecDeque::new(),
@@ -166,7 +186,7 @@ impl Mounts {
             downloads: VecDeque::new(),
         };
         self.table[index] = Some(Box::new(mount));
-        self.gates[index] = 0;
+        self.gates[index] = Gate { generation: session.generation, shut: 0 };
         self.count += 1;
         self.without_login.push_back((now, session));
     }
@@ -174,7 +194,7 @@ impl Mounts {
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Mount>> {
         self.get(session)?;
         let mount = self.table.get_mut(session.index as usize)?.take();
-        self.gates[session.index as usize] = 0;
+        self.gates[session.index as usize] = Gate::default();
         self.count -= 1;
         mount
     }
@@ -185,16 +205,33 @@ impl Mounts {
     }
 
     /// The gate of a mount: why updates do not go straight out.
-    pub(super) fn gate(&self, session: SessionId) -> u8 {
-        self.gates.get(session.index as usize).copied().unwrap_or_default()
+    pub(super) fn gate(&self, session: SessionId) -> u32 {
+        self.gates.get(session.index as usize).map_or(0, |gate| gate.shut)
     }
 
-    pub(super) fn set_gate(&mut self, session: SessionId, bit: u8, is_set: bool) {
+    pub(super) fn set_gate(&mut self, session: SessionId, bits: u32, is_set: bool) {
         if self.get(session).is_none() {
             return;
         }
-        let gate = &mut self.gates[session.index as usize];
-        *gate = if is_set { *gate | bit } else { *gate & !bit };
+        let shut = &mut self.gates[session.index as usize].shut;
+        *shut = if is_set { *shut | bits } else { *shut & !bits };
+    }
+
+    /// The session of the mount that has this index.
+    pub(super) fn session_at(&self, index: u32) -> Option<SessionId> {
+        Some(self.table.get(index as usize)?.as_ref()?.session)
+    }
+
+    /// The mount whose session has this index.
+    pub(super) fn mount_at_mut(&mut self, index: u32) -> Option<&mut Mount> {
+        self.table.get_mut(index as usize)?.as_deref_mut()
+    }
+
+    /// The watcher of an item at a place.
+    #[inline]
+    pub(super) fn watcher(&self, item: &Item, place: usize) -> Option<Watcher> {
+        item.watchers
+            .at(place, |index| self.gates.get(index as usize).map_or(0, |it| it.generation))
     }
 
     /// Counts an item of a user, or one fewer.

@@ -3,7 +3,7 @@
 use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
-use super::item::Upstream;
+use super::item::{HubIndex, Upstream};
 use super::{Core, millis};
 use crate::Outputs;
 
@@ -37,7 +37,7 @@ impl Core {
     }
 
     /// A hub is gone: its items are asked for elsewhere, or wait.
-    fn hub_down<O: Outputs>(&mut self, index: usize, out: &mut O) {
+    fn hub_down<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let Some(lost) = self.hubs.remove(index) else { return };
         self.items.forget_hub(index);
         self.posts_lost(index, out);
@@ -92,7 +92,7 @@ impl Core {
     }
 
     /// Whether a hub says that a service is down, or does not have it any more.
-    fn is_down_at(&self, index: usize, service_id: u16) -> bool {
+    fn is_down_at(&self, index: HubIndex, service_id: u16) -> bool {
         let directory = self.hubs.directory(index);
         let Some((name, directory)) = self.services.name(service_id).zip(directory) else {
             return true;
@@ -104,7 +104,7 @@ impl Core {
 
     /// Frames of a hub were lost. Where they are lost all the time, asking what
     /// they were of must not make it worse: it is asked every now and then.
-    fn on_gap<O: Outputs>(&mut self, index: usize, out: &mut O) {
+    fn on_gap<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let interval = millis(self.config.limits.resync_interval_ms);
         let Some(hub) = self.hubs.get_mut(index) else { return };
         match hub.resynced_at.map(|at| at.after(interval)) {
@@ -122,7 +122,7 @@ impl Core {
 
     /// Frames of a hub were lost. It is asked which items they were of, for
     /// its services, and again for everything that it has not answered.
-    fn resync<O: Outputs>(&mut self, index: usize, out: &mut O) {
+    fn resync<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let Some(hub) = self.hubs.get_mut(index) else { return };
         hub.resynced_at = Some(self.now);
         hub.resync_due = None;

@@ -48,7 +48,7 @@ impl Core {
 
     fn retry_pending<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
-        let Some(Stream::Pending(pending)) = mount.streams.get_mut(stream_id) else { return };
+        let Some(Stream::Pending(pending)) = mount.streams.other_mut(stream_id) else { return };
         let bytes = core::mem::take(&mut pending.request);
         let Ok(Msg::Request(msg)) = Msg::decode(&bytes) else { return };
         let is_admitted = ItemRequest::decode(&msg)

@@ -10,9 +10,9 @@ use tapeline_omm::post::{AckForm, Post, PostRefusal, PostStream, nak};
 use tapeline_rssl::Time;
 use tapeline_rwf::{AckFlags, AckMsg, Domain, Msg, MsgKey, PostFlags, PostMsg, PostUserInfo};
 
-use super::item::Upstream;
+use super::item::{HubIndex, Upstream};
 use super::map::Map;
-use super::stream::Stream;
+use super::stream::{Entry, Stream};
 use super::{Core, millis};
 use crate::Outputs;
 
@@ -28,7 +28,7 @@ struct Waiting {
     post_id: u32,
     seq_num: Option<u32>,
     is_private: bool,
-    hub: usize,
+    hub: HubIndex,
 }
 
 /// The posts that wait for their acks, by the number that hubs know them by.
@@ -75,7 +75,7 @@ impl Posts {
 
 /// Where a post goes.
 struct Route {
-    hub: usize,
+    hub: HubIndex,
     /// The hub's number for the service.
     service_id: Option<u16>,
     reference: u32,
@@ -148,7 +148,7 @@ impl Core {
         }
         let streams = self.mounts.get(session).map(|mount| &mount.streams);
         match streams.and_then(|streams| streams.get(post.stream_id)) {
-            Some(Stream::Login) => {
+            Some(Entry::Other(Stream::Login)) => {
                 let checked = Post::check(post, PostStream::Login)?;
                 let item = checked.item.ok_or(PostRefusal::NoName)?;
                 let id = item.service_id.ok_or(PostRefusal::NoService)?;
@@ -165,7 +165,7 @@ impl Core {
                     None => Err(PostRefusal::ServiceDown(id)),
                 }
             }
-            Some(Stream::Item(stream)) => {
+            Some(Entry::Item(stream)) => {
                 Post::check(post, PostStream::Item)?;
                 let item = self.items.get(stream.slot);
                 let item = item.ok_or(PostRefusal::NotOpen(post.stream_id))?;
@@ -244,7 +244,7 @@ impl Core {
     }
 
     /// A hub is gone, and with it the way of these posts.
-    pub(super) fn posts_lost<O: Outputs>(&mut self, hub: usize, out: &mut O) {
+    pub(super) fn posts_lost<O: Outputs>(&mut self, hub: HubIndex, out: &mut O) {
         let on_hub = self.posts.waiting.iter().filter(|(_, post)| post.hub == hub);
         let mut numbers: Vec<_> = on_hub.map(|(number, _)| *number).collect();
         numbers.sort_unstable();

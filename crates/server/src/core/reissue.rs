@@ -7,8 +7,8 @@ use tapeline_omm::view::{View, ViewChange};
 use tapeline_rwf::{DataState, Domain, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
-use super::item::{Form, mode};
-use super::stream::Stream;
+use super::stream::{Entry, Stream};
+use super::watchers::{Form, mode};
 use crate::Outputs;
 
 impl Core {
@@ -22,27 +22,27 @@ impl Core {
         let Some(mount) = self.mounts.get(session) else { return };
         match mount.streams.get(msg.stream_id) {
             None => {}
-            Some(Stream::Login) => {
+            Some(Entry::Other(Stream::Login)) => {
                 // The login goes on: it is the request that is wrong.
                 self.refuse(session, msg, &ON_LOGIN_STREAM, out);
             }
-            Some(Stream::Directory(known)) if msg.domain == Domain::SOURCE => {
+            Some(Entry::Other(Stream::Directory(known))) if msg.domain == Domain::SOURCE => {
                 let known = **known;
                 self.reissue_directory(session, known, msg, out);
             }
-            Some(Stream::Dictionary(known)) if msg.domain == Domain::DICTIONARY => {
+            Some(Entry::Other(Stream::Dictionary(known))) if msg.domain == Domain::DICTIONARY => {
                 let known = *known;
                 self.reissue_dictionary(session, known, msg, out);
             }
-            Some(Stream::Directory(_) | Stream::Dictionary(_)) => {
+            Some(Entry::Other(Stream::Directory(_) | Stream::Dictionary(_))) => {
                 self.reject(session, msg, &Reject::Changed("domain"), out);
             }
-            Some(Stream::Pending(_) | Stream::Held(_)) => {
+            Some(Entry::Other(Stream::Pending(_) | Stream::Held(_))) => {
                 // It may ask for something else now that can be served.
                 self.remove_stream(session, msg.stream_id, out);
                 self.open_item(session, msg, bytes, out);
             }
-            Some(Stream::Item(_)) => self.reissue_item(session, msg, bytes, out),
+            Some(Entry::Item(_)) => self.reissue_item(session, msg, bytes, out),
         }
     }
 
@@ -64,24 +64,24 @@ impl Core {
         };
         let Some((slot, place)) = self.item_on(session, msg.stream_id) else { return };
         let Self { mounts, items, .. } = self;
-        let Some(Stream::Item(stream)) =
-            mounts.get_mut(session).and_then(|mount| mount.streams.get_mut(msg.stream_id))
-        else {
+        let (Some(mount), Some(item)) = (mounts.get_mut(session), items.get_mut(slot)) else {
             return;
         };
-        let Some(item) = items.get_mut(slot) else { return };
-        let effect = match stream.state.reissue(&item.key.as_ref(), &request) {
+        let changed = mount.streams.change(msg.stream_id, |state| {
+            let effect = state.reissue(&item.key.as_ref(), &request);
+            (effect, state.takes_updates(), state.owes_image())
+        });
+        let Some((effect, is_live, owes_image)) = changed else { return };
+        let effect = match effect {
             Ok(effect) => effect,
             Err(reject) => return self.reject(session, msg, &reject, out),
         };
-        let is_live = stream.state.takes_updates();
-        let (is_private, wants) = (item.is_private, effect.image && stream.state.owes_image());
+        let (is_private, wants) = (item.is_private, effect.image && owes_image);
         if is_private {
-            item.request = Some(bytes.into());
+            item.request = Some(Box::new(bytes.into()));
         }
         change_watcher(item, place, &request, view, is_live);
-        let is_more = request.priority.is_some_and(|wanted| wanted.class > item.priority.class);
-        item.priority = item.priority.max(request.priority.unwrap_or_default());
+        let is_more = item.raise_priority(request.priority);
         if effect.flow_changed
             && request.pause
             && let Some(mount) = mounts.get_mut(session)
@@ -102,10 +102,10 @@ impl Core {
     }
 
     /// A watcher is to get an image: from the cache, or from the hub.
-    pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, place: u32, out: &mut O) {
+    pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, place: usize, out: &mut O) {
         let Some(item) = self.items.get_mut(slot) else { return };
-        let Some(watcher) = item.watchers.get_mut(place as usize) else { return };
-        watcher.set(mode::WANTS, true);
+        let Some(seat) = item.watchers.seat_mut(place) else { return };
+        seat.set(mode::WANTS, true);
         match item.is_servable() {
             true => self.serve_from_cache(slot, place, out),
             false => self.ask_image(slot, out),
@@ -123,26 +123,22 @@ const ON_LOGIN_STREAM: State<'static> = State::new(
 /// What a reissue changes of the hot half of a stream.
 fn change_watcher(
     item: &mut super::item::Item,
-    place: u32,
+    place: usize,
     request: &ItemRequest<'_>,
     view: ViewChange,
     is_live: bool,
 ) {
-    let Some(watcher) = item.watchers.get(place as usize).copied() else { return };
-    let known = match watcher.form() {
-        0 => Form::PLAIN,
-        form => item.forms.get(form - 1).cloned().unwrap_or(Form::PLAIN),
-    };
+    let known = item.watchers.form_at(place).cloned().unwrap_or(Form::PLAIN);
     let view: Option<View> = match view {
         _ if item.is_private => None,
         ViewChange::Keep => known.view,
         ViewChange::Replace(view) => Some(view),
         ViewChange::Drop => None,
     };
-    let form = item.form(Form { view, with_key: request.key_in_updates, ..known });
-    if let Some(watcher) = item.watchers.get_mut(place as usize) {
-        watcher.set_form(form);
-        watcher.set(mode::LIVE, is_live);
-        watcher.set(mode::CONFLATION_INFO, request.conflation_info);
+    let form = Form { view, with_key: request.key_in_updates, ..known };
+    item.watchers.set_form(place, form);
+    if let Some(seat) = item.watchers.seat_mut(place) {
+        seat.set(mode::LIVE, is_live);
+        seat.set(mode::CONFLATION_INFO, request.conflation_info);
     }
 }

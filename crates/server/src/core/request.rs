@@ -9,17 +9,16 @@ use tapeline_omm::{ItemKeyRef, is_administrative};
 use tapeline_rwf::{DataState, Qos, RequestFlags, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
-use super::item::{Form, Item, Upstream, Watcher, mode};
+use super::item::{Item, Upstream};
+use super::mount::Mount;
 use super::stream::{ItemStream, PendingRequest, Stream};
+use super::watchers::{Form, mode};
 use crate::Outputs;
-
-/// Most items have few watchers: room is made for each of as many by itself.
-const FEW_WATCHERS: usize = 4;
 
 /// What a request becomes.
 enum Opened {
     /// A stream on this slot, at this place.
-    Watching { slot: u32, place: u32, is_new: bool },
+    Watching { slot: u32, place: usize, is_new: bool },
     /// Nothing.
     Refused,
 }
@@ -114,19 +113,13 @@ impl Core {
         let Opened::Watching { slot, place, is_new } = opened else { return };
         let policy = self.policy_of(session).filter(|_| !is_administrative(request.domain));
         let state = ProviderStream::new(request, policy);
-        if let Some(watcher) =
-            self.items.get_mut(slot).and_then(|item| item.watchers.get_mut(place as usize))
+        if let Some(seat) = self.items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place))
         {
-            watcher.set(mode::LIVE, state.takes_updates());
-            watcher.set(mode::WANTS, state.owes_image());
+            seat.set(mode::LIVE, state.takes_updates());
+            seat.set(mode::WANTS, state.owes_image());
         }
         if let Some(mount) = self.mounts.get_mut(session) {
-            let stream = ItemStream { slot, place, state };
-            let is_shared = stream.is_shared();
-            mount.streams.insert(stream_id, Stream::Item(stream));
-            if is_shared {
-                mount.open.insert(slot);
-            }
+            mount.streams.insert_item(stream_id, &ItemStream { slot, state });
         }
         self.mounts.count_item(session, true);
         match is_new {
@@ -150,10 +143,12 @@ impl Core {
             false => self.items.find(&key, request.streaming),
         };
         let Some(mount) = self.mounts.get(session) else { return Opened::Refused };
-        let is_twice = found.is_some_and(|slot| mount.open.contains(&slot));
         // Libraries over JSON have no watchlist that would merge their streams.
         let may_be_twice = self.config.allow_same_item_twice || mount.speaks_json;
-        if is_twice && request.streaming && !may_be_twice {
+        let is_twice = !may_be_twice
+            && request.streaming
+            && found.is_some_and(|slot| self.has_open(mount, slot));
+        if is_twice {
             let state = Reject::AlreadyOpen.state();
             self.refuse(session, msg, &state.as_state(), out);
             return Opened::Refused;
@@ -183,24 +178,27 @@ impl Core {
         let Some(item) = self.items.get_mut(slot) else { return Opened::Refused };
         if request.private {
             // What a private stream asks for is between its two ends.
-            item.request = Some(bytes.into());
+            item.request = Some(Box::new(bytes.into()));
         }
         let view = view.filter(|_| !request.private);
-        let form = item.form(Form { view, with_key: request.key_in_updates, with_perm_data });
-        let mut watcher = Watcher { session, stream_id: request.stream_id, mode: 0 };
-        watcher.set_form(form);
-        watcher.set(mode::CONFLATION_INFO, request.conflation_info);
-        let place = item.watchers.len() as u32;
-        if item.watchers.len() < FEW_WATCHERS {
-            item.watchers.reserve_exact(1);
+        let place = item.watchers.insert(session.index, request.stream_id);
+        let form = Form { view, with_key: request.key_in_updates, with_perm_data };
+        item.watchers.set_form(place, form);
+        if let Some(seat) = item.watchers.seat_mut(place) {
+            seat.set(mode::CONFLATION_INFO, request.conflation_info);
         }
-        item.watchers.push(watcher);
-        let is_more = request.priority.is_some_and(|wanted| wanted.class > item.priority.class);
-        item.priority = item.priority.max(request.priority.unwrap_or_default());
+        let is_more = item.raise_priority(request.priority);
         if is_more && found.is_some() && item.upstream.told().is_some() {
             self.reissue_upstream(slot, false, out);
         }
         Opened::Watching { slot, place, is_new: found.is_none() }
+    }
+
+    /// Whether a mount watches an item on a stream with updates.
+    fn has_open(&self, mount: &Mount, slot: u32) -> bool {
+        let Some(item) = self.items.get(slot) else { return false };
+        let is_shared = |stream_id| mount.streams.item(stream_id).is_some_and(|it| it.is_shared());
+        item.watchers.of_mount(mount.session.index).any(is_shared)
     }
 
     fn open_new<O: Outputs>(&mut self, slot: u32, out: &mut O) {
@@ -223,14 +221,15 @@ impl Core {
     fn join<O: Outputs>(&mut self, slot: u32, session: SessionId, stream_id: i32, out: &mut O) {
         let Some((_, place)) = self.item_on(session, stream_id) else { return };
         let Some(item) = self.items.get(slot) else { return };
-        let wants = item.watchers.get(place as usize).is_some_and(|it| it.has(mode::WANTS));
+        let wants = item.watchers.seats().get(place).is_some_and(|it| it.has(mode::WANTS));
         if !wants {
             return;
         }
         if item.is_servable() {
             return self.serve_from_cache(slot, place, out);
         }
-        let is_stale = item.state.data == DataState::SUSPECT && !item.state.text.is_empty();
+        let state = item.state();
+        let is_stale = state.data == DataState::SUSPECT && !state.text.is_empty();
         match item.upstream {
             Upstream::Accepted { .. } if item.has_image && !item.in_parts => {
                 self.ask_image(slot, out);

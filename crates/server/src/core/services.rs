@@ -10,6 +10,7 @@ use tapeline_omm::{ItemKeyRef, Text};
 use tapeline_rwf::{Domain, State};
 
 use super::hubs::Hubs;
+use super::item::HubIndex;
 
 /// The names of the dictionaries that the server has itself, for all services.
 pub(super) const FIELD_DICTIONARY: &str = "RWFFld";
@@ -49,7 +50,7 @@ impl Services {
     pub(super) fn changed(
         &mut self,
         hubs: &Hubs,
-        hub: usize,
+        hub: HubIndex,
         changes: &[DirectoryChange],
     ) -> ServiceChanges {
         let mut all = ServiceChanges::default();
@@ -152,7 +153,7 @@ impl Services {
     }
 
     /// The hub at which to ask for an item, and its number for the service.
-    pub(super) fn choose(&self, hubs: &Hubs, key: &ItemKeyRef<'_>) -> Option<(usize, u16)> {
+    pub(super) fn choose(&self, hubs: &Hubs, key: &ItemKeyRef<'_>) -> Option<(HubIndex, u16)> {
         hubs.choose(self.name(key.service_id?)?, key.domain, key.qos)
     }
 

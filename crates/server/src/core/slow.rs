@@ -3,15 +3,13 @@
 
 use tapeline_cache::{Conflation, Limits, Merged};
 use tapeline_channel::SessionId;
-use tapeline_omm::StateBuf;
 use tapeline_rwf::{DataState, Msg, State, StateCode, StatusMsg, StreamState, UpdateMsg};
 
 use super::Core;
-use super::item::{Watcher, mode};
 use super::map::Set;
 use super::mount::{Mount, gate};
-use super::stream::Stream;
 use super::variant::write_form;
+use super::watchers::{Watcher, mode};
 use crate::Outputs;
 
 /// Updates of one stream of a slow mount.
@@ -109,11 +107,7 @@ impl Core {
         out: &mut O,
     ) {
         let Some((slot, place)) = self.item_on(session, stream_id) else { return };
-        let Some(watcher) =
-            self.items.get(slot).and_then(|item| item.watchers.get(place as usize)).copied()
-        else {
-            return;
-        };
+        let Some(watcher) = self.watcher(slot, place) else { return };
         let mut merged = core::mem::take(&mut self.merged);
         merged.clear();
         let conflated =
@@ -138,7 +132,7 @@ impl Core {
     ) {
         let Self { items, scratch, trouble, statistics, .. } = self;
         let Some(item) = items.get(slot) else { return };
-        let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
+        let form = item.watchers.form(watcher.form);
         let key = item.key.as_ref().msg_key();
         let write = |buffer: &mut [u8]| write_form(&(*update).into(), form, key, buffer);
         if let Some(bytes) = scratch.project(write) {
@@ -151,7 +145,7 @@ impl Core {
     fn announce<O: Outputs>(&mut self, slot: u32, watcher: &Watcher, code: StateCode, out: &mut O) {
         let Self { items, scratch, trouble, .. } = self;
         let Some(item) = items.get(slot) else { return };
-        let StateBuf { data, .. } = item.state;
+        let data = item.state().data;
         let data = if data == DataState::NO_CHANGE { DataState::OK } else { data };
         let state = State::new(StreamState::OPEN, data, code, "");
         let domain = item.key.as_ref().domain;
@@ -201,9 +195,7 @@ impl Core {
         announced.sort_unstable();
         for stream_id in announced {
             let Some((slot, place)) = self.item_on(session, stream_id) else { continue };
-            let watcher =
-                self.items.get(slot).and_then(|item| item.watchers.get(place as usize)).copied();
-            if let Some(watcher) = watcher {
+            if let Some(watcher) = self.watcher(slot, place) {
                 self.announce(slot, &watcher, StateCode::REALTIME_RESUMED, out);
             }
         }
@@ -215,14 +207,10 @@ impl Core {
         while let Some(mount) = self.mounts.get_mut(session)
             && let Some(stream_id) = mount.late_images.pop_front()
         {
-            let Some(Stream::Item(stream)) = mount.streams.get(stream_id) else { continue };
-            let (slot, place) = (stream.slot, stream.place);
-            let watcher =
-                self.items.get_mut(slot).and_then(|item| item.watchers.get_mut(place as usize));
-            let Some(watcher) = watcher.filter(|watcher| watcher.has(mode::LATE)) else {
-                continue;
-            };
-            watcher.set(mode::LATE, false);
+            let Some((slot, place)) = self.item_on(session, stream_id) else { continue };
+            let seat = self.items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
+            let Some(seat) = seat.filter(|seat| seat.has(mode::LATE)) else { continue };
+            seat.set(mode::LATE, false);
             self.owe_image(slot, place, out);
             if self.is_slow_again(session) {
                 return false;

@@ -1,15 +1,16 @@
 //! Changes of state: from a hub, and the server's own.
 
 use tapeline_channel::SessionId;
+use tapeline_omm::StateBuf;
 use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::Allowed;
 use tapeline_rwf::{MsgKey, State, StatusFlags, StatusMsg, StreamState};
 
 use super::Core;
-use super::item::{Item, mode};
+use super::item::Item;
 use super::mount::gate;
-use super::stream::Stream;
 use super::variant::{Variant, write_form};
+use super::watchers::mode;
 use crate::Outputs;
 
 impl Core {
@@ -52,7 +53,7 @@ impl Core {
     ) {
         let Some(item) = self.items.get_mut(slot) else { return };
         if let Some(state) = &status.state {
-            item.state.apply(state);
+            item.apply_state(state);
         }
         if let Some(image) = &mut item.image {
             image.status(status);
@@ -60,9 +61,7 @@ impl Core {
         self.variants.begin();
         let mut over = Vec::new();
         let mut place = 0;
-        while let Some(watcher) =
-            self.items.get(slot).and_then(|item| item.watchers.get(place).copied())
-        {
+        while let Some(watcher) = self.watcher(slot, place) {
             self.flush_before(watcher.session, watcher.stream_id, out);
             if self.send_status(slot, place, status, out) {
                 over.push((watcher.session, watcher.stream_id));
@@ -75,14 +74,14 @@ impl Core {
     }
 
     /// Tells a newcomer the state of its item, which has no image for it now.
-    pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: u32, out: &mut O) {
+    pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: usize, out: &mut O) {
         let Some(item) = self.items.get(slot) else { return };
         let domain = item.key.as_ref().domain;
-        let Some(watcher) = item.watchers.get(place as usize).copied() else { return };
-        let state = item.state.clone();
+        let Some(watcher) = self.watcher(slot, place) else { return };
+        let state = StateBuf::from(item.state());
         let status = StatusMsg { state: Some(state.as_state()), ..StatusMsg::new(domain, 0) };
         self.variants.begin();
-        if self.send_status(slot, place as usize, &status, out) {
+        if self.send_status(slot, place, &status, out) {
             self.remove_stream(watcher.session, watcher.stream_id, out);
         }
     }
@@ -97,33 +96,35 @@ impl Core {
     ) -> bool {
         let Self { items, mounts, variants, trouble, .. } = self;
         let Some(item) = items.get_mut(slot) else { return false };
-        let Some(watcher) = item.watchers.get_mut(place) else { return false };
-        let Some(Stream::Item(stream)) = mounts
-            .get_mut(watcher.session)
-            .and_then(|mount| mount.streams.get_mut(watcher.stream_id))
-        else {
-            return false;
-        };
-        let Ok(allowed) = stream.state.status(status.state.as_ref()) else { return true };
-        watcher.set(mode::LIVE, stream.state.takes_updates());
-        watcher.set(mode::WANTS, watcher.has(mode::WANTS) || stream.state.owes_image());
-        let (watcher, is_over) = (*watcher, stream.state.is_over());
+        let Some(watcher) = mounts.watcher(item, place) else { return false };
+        let changed = mounts.get_mut(watcher.session).and_then(|mount| {
+            mount.streams.change(watcher.stream_id, |state| {
+                let allowed = state.status(status.state.as_ref());
+                (allowed, state.clone())
+            })
+        });
+        let Some((allowed, state)) = changed else { return false };
+        let Ok(allowed) = allowed else { return true };
+        if let Some(seat) = item.watchers.seat_mut(place) {
+            seat.set(mode::LIVE, state.takes_updates());
+            seat.set(mode::WANTS, seat.has(mode::WANTS) || state.owes_image());
+        }
         let variant = Variant {
-            form: watcher.form(),
+            form: watcher.form,
             stream: allowed.stream,
             data: allowed.data,
             solicited: false,
             private: allowed.private,
             with_key: allowed.with_key,
         };
-        let form = watcher.form().checked_sub(1).and_then(|index| item.forms.get(index));
+        let form = item.watchers.form(watcher.form);
         let told = told(item, status, &allowed);
         let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
         if let Some((bytes, shared)) = variants.get(variant, write) {
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             trouble.note(watcher.session, sent);
         }
-        is_over
+        state.is_over()
     }
 
     /// What was merged for a stream of a slow mount goes out before anything

@@ -12,6 +12,24 @@ pub(super) const COOKIE_LOGIN_STREAM: i32 = -1;
 
 /// What is on a stream id of a mount.
 #[derive(Debug)]
+pub(super) enum Entry<'s> {
+    /// An item.
+    Item(ItemStream),
+    /// Something else.
+    Other(&'s Stream),
+}
+
+/// What was on a stream id of a mount.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// An item.
+    Item(ItemStream),
+    /// Something else.
+    Other(Stream),
+}
+
+/// What is on a stream id of a mount, but for items.
+#[derive(Debug)]
 pub(super) enum Stream {
     /// The login of the mount.
     Login,
@@ -19,8 +37,6 @@ pub(super) enum Stream {
     Directory(Box<DirectoryRequest>),
     /// A dictionary that the server has itself.
     Dictionary(DictionaryStream),
-    /// An item.
-    Item(ItemStream),
     /// A request that waits for its service.
     Pending(Box<PendingRequest>),
     /// A request for a service that no hub has told of yet.
@@ -36,13 +52,11 @@ pub(super) struct DictionaryStream {
     pub(super) streaming: bool,
 }
 
-/// An item on a stream: the cold half of a watcher, 12 bytes.
+/// An item on a stream: the cold half of a watcher.
 #[derive(Debug)]
 pub(super) struct ItemStream {
     /// The item's slot.
     pub(super) slot: u32,
-    /// The place among the item's watchers.
-    pub(super) place: u32,
     /// What may be sent.
     pub(super) state: ProviderStream,
 }

@@ -5,9 +5,10 @@ use tapeline_channel::SessionId;
 use tapeline_rwf::{Msg, MsgHeader, UpdateFlags, UpdateMsg};
 
 use super::Core;
-use super::item::{Item, Watcher, mode};
+use super::item::Item;
 use super::mount::gate;
 use super::variant::{Variant, Variants, write_form};
+use super::watchers::{Watcher, mode};
 use crate::{Outputs, Shared};
 
 impl Core {
@@ -59,12 +60,15 @@ impl Core {
         let gates = &mounts.gates;
         let mut sent_count = 0;
         let mut shared = Shared::default();
-        for (place, watcher) in item.watchers.iter().enumerate() {
-            let is_open = gates.get(watcher.session.index as usize) == Some(&0);
-            if watcher.is_plain() && is_open {
-                let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, &mut shared);
-                sent_count += u64::from(trouble.note(watcher.session, sent));
-            } else if watcher.has(mode::LIVE) {
+        for (place, seat) in item.watchers.seats().iter().enumerate() {
+            let index = seat.mount();
+            let gate = gates.get(index as usize).and_then(|gate| gate.open(index));
+            if let Some(session) = gate
+                && seat.is_plain()
+            {
+                let sent = out.send_shared(session, seat.stream_id(), bytes, &mut shared);
+                sent_count += u64::from(trouble.note(session, sent));
+            } else if seat.has(mode::LIVE) {
                 cold.push(place as u32);
             }
         }
@@ -98,7 +102,7 @@ impl Core {
 
     fn cold_watcher(&self, slot: u32, index: usize) -> Option<Watcher> {
         let place = *self.cold.get(index)?;
-        self.items.get(slot)?.watchers.get(place as usize).copied()
+        self.watcher(slot, place as usize)
     }
 
     fn send_variant<O: Outputs>(
@@ -110,7 +114,7 @@ impl Core {
     ) {
         let Self { items, variants, trouble, statistics, .. } = self;
         let Some(item) = items.get(slot) else { return };
-        let known = variant_index(variants, item, watcher.form(), update);
+        let known = variant_index(variants, item, watcher.form, update);
         let Some((bytes, shared)) = variants.at(known) else { return };
         let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
         statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
@@ -128,15 +132,14 @@ impl Core {
     ) -> Option<usize> {
         let Self { items, mounts, variants, trouble, cold, statistics, .. } = self;
         let item = items.get(slot)?;
-        let gates = &mounts.gates;
         // Most watchers of an item want it in the form of the one before.
         let mut last = None;
         for (index, place) in cold.iter().enumerate().skip(first) {
-            let Some(watcher) = item.watchers.get(*place as usize) else { continue };
-            if gates.get(watcher.session.index as usize) != Some(&0) {
+            let Some(watcher) = mounts.watcher(item, *place as usize) else { continue };
+            if mounts.gate(watcher.session) != 0 {
                 return Some(index);
             }
-            let number = watcher.form();
+            let number = watcher.form;
             let known = match last {
                 Some((form, known)) if form == number => known,
                 _ => variant_index(variants, item, number, update),
@@ -163,7 +166,7 @@ fn variant_index(
     number: usize,
     update: &UpdateMsg<'_>,
 ) -> usize {
-    let form = number.checked_sub(1).and_then(|index| item.forms.get(index));
+    let form = item.watchers.form(number);
     variants.index(Variant::of_update(number), |buffer: &mut [u8]| {
         write_form(&(*update).into(), form, item.key.as_ref().msg_key(), buffer)
     })

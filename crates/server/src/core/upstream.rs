@@ -1,13 +1,15 @@
 //! Requests to hubs: opened in turn, asked again when there is no answer,
 //! closed when nobody watches any more.
 
+use std::collections::VecDeque;
+
 use tapeline_backbone::{FrameHeader, Kind};
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
 use tapeline_rssl::Time;
 use tapeline_rwf::{Encoder, Msg, MsgKey, RequestMsg};
 
-use super::item::{Item, Upstream};
+use super::item::{HubIndex, Item, Upstream};
 use super::scratch::Scratch;
 use super::{Core, millis};
 use crate::Outputs;
@@ -41,13 +43,16 @@ impl Core {
     }
 
     /// Sends the next requests to a hub, as far as its window allows.
-    pub(super) fn pump<O: Outputs>(&mut self, index: usize, out: &mut O) {
+    pub(super) fn pump<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let window = self.config.limits.open_window;
         while let Some(hub) = self.hubs.get_mut(index) {
             if hub.unanswered >= window {
                 return;
             }
-            let Some(slot) = hub.queue.pop_front() else { return };
+            let Some(slot) = hub.queue.pop_front() else {
+                give_back(&mut hub.queue);
+                return;
+            };
             // Closed, or moved to another hub meanwhile.
             let queued = self.items.get(slot).map(|item| item.upstream);
             if queued == Some(Upstream::Queued { hub: index }) {
@@ -56,7 +61,7 @@ impl Core {
         }
     }
 
-    fn send_open<O: Outputs>(&mut self, slot: u32, index: usize, out: &mut O) {
+    fn send_open<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
         let (Some(item), Some(hub)) = (self.items.get_mut(slot), self.hubs.get_mut(index)) else {
             return;
         };
@@ -150,6 +155,21 @@ impl Core {
         self.look_again(slot, false);
     }
 
+    /// Forgets when to look at items that have what they were asked for, as
+    /// far as they are next: a burst of requests leaves nothing behind.
+    pub(super) fn forget_settled(&mut self) {
+        while self.due.front().is_some_and(|due| self.is_settled(due)) {
+            self.due.pop_front();
+        }
+        give_back(&mut self.due);
+    }
+
+    fn is_settled(&self, due: &Due) -> bool {
+        let Some(item) = self.items.get(due.slot) else { return false };
+        let is_had = matches!(item.upstream, Upstream::Accepted { .. }) && item.has_image;
+        item.attempt != due.attempt || is_had && !item.image_asked && !item.needs_repair
+    }
+
     /// Looks at items whose hub had time to answer.
     pub(super) fn check_due<O: Outputs>(&mut self, out: &mut O) {
         while self.due.front().is_some_and(|due| due.at <= self.now) {
@@ -193,12 +213,22 @@ impl Core {
 
     /// Withdraws a request that was not answered and sends it once more: one of
     /// the two may have been lost.
-    pub(super) fn ask_again<O: Outputs>(&mut self, slot: u32, index: usize, out: &mut O) {
+    pub(super) fn ask_again<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
         if let Some(hub) = self.hubs.get_mut(index) {
             hub.unanswered = hub.unanswered.saturating_sub(1);
             out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
         }
         self.send_open(slot, index, out);
+    }
+}
+
+/// Entries whose room is kept when they are gone.
+const KEPT_ENTRIES: usize = 64;
+
+/// Gives back the room of a burst that is over.
+fn give_back<T>(queue: &mut VecDeque<T>) {
+    if queue.capacity() > KEPT_ENTRIES && queue.len() < queue.capacity() / 4 {
+        queue.shrink_to(2 * queue.len());
     }
 }
 
@@ -220,7 +250,7 @@ fn request<'s>(
     let request = ItemRequest {
         streaming: item.is_streaming,
         no_refresh: !with_image,
-        priority: Some(item.priority),
+        priority: Some(item.priority()),
         qos: key.qos.map_or(QosWish::Best, QosWish::Exact),
         ..ItemRequest::new(key.domain, 0, msg_key)
     };

@@ -5,7 +5,7 @@ use core::ops::Range;
 use tapeline_omm::view::ProjectError;
 use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StreamState};
 
-use super::item::Form;
+use super::watchers::Form;
 use crate::Shared;
 
 /// What may differ between receivers of one message.

@@ -19,7 +19,7 @@ use super::names::Names;
 use super::{Door, Spoken};
 use crate::Outputs;
 use crate::core::request::TOO_MANY_ITEMS;
-use crate::core::stream::Stream;
+use crate::core::stream::{Entry, Stream};
 use crate::core::{Core, millis};
 
 /// The service that a request is for, as it was said.
@@ -103,11 +103,11 @@ impl Core {
         match mount.and_then(|mount| mount.streams.get(request.stream_id)) {
             None => {}
             // It asks for something else now.
-            Some(Stream::Pending(_) | Stream::Held(_)) => {
+            Some(Entry::Other(Stream::Pending(_) | Stream::Held(_))) => {
                 self.remove_stream(session, request.stream_id, out);
             }
             // Whatever service it is, it is not that of the stream.
-            Some(Stream::Item(_)) => {
+            Some(Entry::Item(_)) => {
                 return self.reject(session, request, &Reject::Changed("service"), out);
             }
             Some(_) => return self.on_reissue(session, request, &bytes, out),
@@ -136,7 +136,7 @@ impl Core {
         let mut out = Spoken::new(out, writer, names);
         for (_, session, stream_id) in held {
             let stream = self.mounts.get(session).and_then(|it| it.streams.get(stream_id));
-            let Some(Stream::Held(held)) = stream else { continue };
+            let Some(Entry::Other(Stream::Held(held))) = stream else { continue };
             if let Some(service_id) = names.number_of(&held.wanted) {
                 self.release(session, stream_id, service_id, &mut out);
             }
@@ -183,7 +183,7 @@ impl Core {
     fn hold_on(&mut self, session: SessionId, stream_id: i32) {
         let later = self.now.after(millis(self.config.limits.open_timeout_ms));
         let mount = self.mounts.get_mut(session);
-        if let Some(Stream::Held(held)) = mount.and_then(|it| it.streams.get_mut(stream_id)) {
+        if let Some(Stream::Held(held)) = mount.and_then(|it| it.streams.other_mut(stream_id)) {
             held.until = later;
             self.held.insert((later, session, stream_id));
         }
@@ -195,7 +195,7 @@ impl Core {
         stream_id: i32,
         out: &mut O,
     ) -> Option<HeldRequest> {
-        let stream = self.mounts.get_mut(session)?.streams.get_mut(stream_id)?;
+        let stream = self.mounts.get_mut(session)?.streams.other_mut(stream_id)?;
         let Stream::Held(held) = stream else { return None };
         let request = core::mem::take(&mut held.request);
         let held = HeldRequest { until: held.until, wanted: held.wanted.clone(), request };
