@@ -386,6 +386,19 @@ fn items_flow_from_a_provider_to_two_consumers() {
 }
 
 #[test]
+fn where_no_image_is_kept_a_newcomer_is_the_only_one_who_gets_the_next() {
+    let mut system = System::with(ServerConfig { cache: false, ..ServerConfig::default() });
+    let (first, second) = (system.consumer(), system.consumer());
+    system.open(first, 5, "TRI.N");
+    system.open(second, 9, "TRI.N");
+    let requests = system.provider.asked.iter().filter(|asked| asked.contains("TRI.N"));
+    assert_eq!(requests.count(), 2, "no image is kept");
+    system.provider.update("TRI.N", 101);
+    assert_eq!(system.until_bid(first, 5, 101).len(), 1, "the update alone");
+    assert_eq!(system.until_bid(second, 9, 101).len(), 1);
+}
+
+#[test]
 fn a_snapshot_and_an_item_that_is_not_there_end_by_themselves() {
     let mut system = System::new();
     let consumer = system.consumer();

@@ -1,9 +1,9 @@
 //! Images on their way to servers: which part is for whom.
 //!
 //! An image that answers a request is for those who wait for one, and others
-//! do not see it; unless nobody has one yet, then it goes to all. An image that
-//! was not asked for goes to all. Who is the audience of the first part stays
-//! it for the others.
+//! do not see it, nor do the mounts of a server that have one already; unless
+//! nobody has one yet, then it goes to all. An image that was not asked for goes
+//! to all. Who is the audience of the first part stays it for the others.
 
 use tapeline_backbone::FrameFlags;
 use tapeline_omm::stream::Reaction;
@@ -27,7 +27,7 @@ const NO_IMAGE: State<'static> = State::new(
 impl Item {
     /// The first part of an image is here: who is it for?
     fn begin_image(&mut self, is_answer: bool) {
-        let is_held = self.interests.iter().any(|interest| interest.stage == Stage::Live);
+        let is_held = self.live && !self.recovering;
         self.to_all = !is_answer || !is_held;
         if !is_answer && !self.published {
             return;
