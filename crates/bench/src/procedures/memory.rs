@@ -19,6 +19,10 @@ use crate::{BenchError, Options, Output};
 /// Items of each mount whose memory is told.
 const ITEMS_PER_MOUNT: usize = 1_000;
 
+/// Watchers of each item whose memory is told, beyond the first two: what the
+/// burst of the second one leaves behind is used again by the others.
+const FURTHER_WATCHERS: usize = 4;
+
 /// How long hub and server are left alone before they are looked at: longer
 /// than a session keeps the memory of a burst.
 const SETTLE: Duration = Duration::from_millis(1_500);
@@ -31,6 +35,7 @@ pub(crate) struct Bytes {
     pub(crate) item_in_hub: f64,
     /// An item in the server with its one watcher.
     pub(crate) item_in_server: f64,
+    /// One of several more, after the second.
     pub(crate) watcher: f64,
 }
 
@@ -79,6 +84,10 @@ pub(crate) fn measure(options: &Options, out: &mut dyn Output) -> Result<Bytes, 
     let one = look(&mut system)?;
     system.add_client(&all, options.patience)?;
     let two = look(&mut system)?;
+    for _ in 0..FURTHER_WATCHERS {
+        system.add_client(&all, options.patience)?;
+    }
+    let further = look(&mut system)?;
     drop(system);
     out.progress("memory: mounts");
     let mut plan = Plan::alike(1, ITEMS_PER_MOUNT, Reading::Headers);
@@ -95,7 +104,7 @@ pub(crate) fn measure(options: &Options, out: &mut dyn Output) -> Result<Bytes, 
         mount: each(first.server, last.server, mounts),
         item_in_hub: each(before.hub, one.hub, items),
         item_in_server: each(before.server, one.server, items),
-        watcher: each(one.server, two.server, items),
+        watcher: each(two.server, further.server, FURTHER_WATCHERS * items),
     })
 }
 
