@@ -98,7 +98,7 @@ const MEMORY: &[row::Name] = &[
 ];
 
 /// Mounts over which the memory of one is told.
-const MEMORY_MOUNTS: usize = 50;
+const MEMORY_MOUNTS: usize = 200;
 
 fn memory(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
     let options = Options { mounts: MEMORY_MOUNTS, ..options.clone() };
