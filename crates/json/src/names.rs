@@ -1,13 +1,47 @@
 //! The names that JSON has for codes of the wire.
 
+use crate::write::text::{BLOCK, push_block};
+
+/// A name in its quotes, ready to be written.
+pub(crate) struct Quoted {
+    block: [u8; BLOCK],
+    len: u8,
+}
+
+impl Quoted {
+    const fn new(text: &str) -> Self {
+        let mut block = [0; BLOCK];
+        // A name that is too long for a block does not compile.
+        block.split_at_mut(text.len()).0.copy_from_slice(text.as_bytes());
+        Self { block, len: text.len() as u8 }
+    }
+
+    #[inline]
+    pub(crate) fn push_to(&self, out: &mut Vec<u8>) {
+        push_block(out, &self.block, usize::from(self.len));
+    }
+}
+
 macro_rules! names {
     ($($(#[$meta:meta])* $module:ident: $repr:ty { $($code:literal $name:literal,)* })*) => {$(
         $(#[$meta])*
         pub(crate) mod $module {
+            use super::Quoted;
+
             /// The name of a code, if it has one.
+            #[allow(dead_code, reason = "most are only written")]
             pub(crate) const fn name(code: $repr) -> Option<&'static str> {
                 match code {
                     $($code => Some($name),)*
+                    _ => None,
+                }
+            }
+
+            /// The name of a code as it is written.
+            #[inline]
+            pub(crate) const fn quoted(code: $repr) -> Option<&'static Quoted> {
+                match code {
+                    $($code => Some(const { &Quoted::new(concat!("\"", $name, "\"")) }),)*
                     _ => None,
                 }
             }
@@ -137,5 +171,18 @@ mod tests {
             assert!(is_inverse(container::name(number), &container::code));
         }
         assert_eq!(domain::code("marketprice"), None);
+    }
+
+    #[test]
+    fn names_are_written_in_quotes() {
+        for number in 0..=255 {
+            let mut written = Vec::new();
+            if let Some(name) = state_code::quoted(number) {
+                name.push_to(&mut written);
+            }
+            let name = state_code::name(number);
+            let expected = name.map(|name| format!("\"{name}\"")).unwrap_or_default();
+            assert_eq!(written, expected.as_bytes());
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataType, rmtes};
 
-use crate::write::text::push_str;
+use crate::write::text::{BLOCK, push_start, push_str};
 
 /// Stands for "none" in the dense index.
 const NONE: u16 = u16::MAX;
@@ -23,9 +23,23 @@ pub struct Vocabulary {
     by_fid: Box<[u16]>,
     fields: Vec<Field>,
     fid_by_acronym: HashMap<Box<str>, i16, BuildHasherDefault<NameHasher>>,
-    /// All written texts, one after the other.
+    /// All written texts, one after the other, and a block of zeros behind them.
     texts: Vec<u8>,
     tables: Vec<Table>,
+}
+
+/// A text that is ready to be written: the start of some bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'v> {
+    bytes: &'v [u8],
+    len: usize,
+}
+
+impl Text<'_> {
+    #[inline]
+    pub(crate) fn push_to(self, out: &mut Vec<u8>) {
+        push_start(out, self.bytes, self.len);
+    }
 }
 
 /// A hash of short names, eight bytes at a time. What is looked up comes from
@@ -110,6 +124,7 @@ impl Vocabulary {
             fields.push(Field { data_type: def.rwf_type, name, table });
             fid_by_acronym.insert(def.acronym.clone(), def.fid);
         }
+        texts.extend_from_slice(&[0; BLOCK]);
         Self { by_fid, fields, fid_by_acronym, texts, tables }
     }
 
@@ -120,7 +135,7 @@ impl Vocabulary {
 
     /// The type of a field and the `"NAME":` to write for it.
     #[inline]
-    pub(crate) fn written(&self, fid: i16) -> Option<(DataType, &[u8])> {
+    pub(crate) fn written(&self, fid: i16) -> Option<(DataType, Text<'_>)> {
         let field = self.field(fid)?;
         Some((field.data_type, self.text(&field.name)))
     }
@@ -137,7 +152,7 @@ impl Vocabulary {
 
     /// The quoted display text of a value of an enumerated field.
     #[inline]
-    pub(crate) fn display(&self, fid: i16, number: u16) -> Option<&[u8]> {
+    pub(crate) fn display(&self, fid: i16, number: u16) -> Option<Text<'_>> {
         let displays = &self.table(fid)?.displays;
         // Most tables count from 0 without a gap, at least at their start.
         let found = match displays.get(usize::from(number)) {
@@ -158,8 +173,8 @@ impl Vocabulary {
     }
 
     #[inline]
-    fn text(&self, range: &Range<u32>) -> &[u8] {
-        &self.texts[range.start as usize..range.end as usize]
+    fn text(&self, range: &Range<u32>) -> Text<'_> {
+        Text { bytes: &self.texts[range.start as usize..], len: range.len() }
     }
 }
 
@@ -188,12 +203,19 @@ mod tests {
     #[test]
     fn names_and_displays_are_ready_to_be_written() {
         let vocabulary = vocabulary();
-        assert_eq!(vocabulary.written(22), Some((DataType::REAL, &b"\"BID\":"[..])));
-        assert_eq!(vocabulary.written(23), None);
-        assert_eq!(vocabulary.display(14, 1), Some("\"⇧\"".as_bytes()));
-        assert_eq!(vocabulary.display(14, 3), Some(&b"\" \""[..]));
-        assert_eq!(vocabulary.display(14, 2), None);
-        assert_eq!(vocabulary.display(22, 0), None);
+        let text = |text: Text<'_>| {
+            let mut out = Vec::new();
+            text.push_to(&mut out);
+            String::from_utf8(out).expect("JSON is UTF-8")
+        };
+        let written = vocabulary.written(22).map(|(data_type, name)| (data_type, text(name)));
+        assert_eq!(written, Some((DataType::REAL, "\"BID\":".to_owned())));
+        assert!(vocabulary.written(23).is_none());
+        let display = |fid, number| vocabulary.display(fid, number).map(text);
+        assert_eq!(display(14, 1).as_deref(), Some("\"⇧\""));
+        assert_eq!(display(14, 3).as_deref(), Some("\" \""));
+        assert_eq!(display(14, 2), None);
+        assert_eq!(display(22, 0), None);
     }
 
     #[test]

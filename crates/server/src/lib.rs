@@ -16,7 +16,7 @@
 //!
 //! ```text
 //! frame → hub's item id → slot → item ┬→ image, if there is a cache
-//!                         (two tables) └→ watchers, 16 bytes each:
+//!                         (two tables) └→ watchers, 8 bytes each:
 //!     as it is       the bytes are copied, the stream id patched
 //!     in a form      view, key, without permission data: written once per form
 //!     paused         nothing; the image that follows has it

@@ -16,15 +16,14 @@ impl Writer<'_> {
         data: &Encoded<'_>,
         defs: &SetDefs<'_>,
     ) -> Result<(), WriteError> {
-        let Some(name) = names::container::name(data.data_type().0) else {
+        let Some(name) = names::container::quoted(data.data_type().0) else {
             // A container of no known type has no key to stand under.
             *self.left_out += u64::from(data.data_type() != DataType::NO_DATA);
             return Ok(());
         };
         let before = self.out.len();
-        self.out.push(b'"');
-        self.raw(name.as_bytes());
-        self.raw(b"\":");
+        name.push_to(self.out);
+        self.out.push(b':');
         if data.data_type() == DataType::JSON && !self.is_json(data.bytes()) {
             self.out.truncate(before);
             *self.left_out += 1;
@@ -50,7 +49,9 @@ impl Writer<'_> {
             _ if data.is_empty() => self.raw(b"null"),
             DataType::XML => self.quoted(|out| push_utf8(out, data.bytes())),
             DataType::ANSI_PAGE => self.quoted(|out| push_latin1(out, data.bytes())),
-            DataType::JSON if self.is_json(data.bytes()) => self.raw(data.bytes()),
+            DataType::JSON if self.is_json(data.bytes()) => {
+                self.out.extend_from_slice(data.bytes());
+            }
             DataType::JSON => {
                 self.raw(b"null");
                 *self.left_out += 1;
@@ -80,7 +81,7 @@ impl Writer<'_> {
             let entry = entry?;
             self.uint(b"{\"ID\":", entry.id);
             let action = entry.action.0;
-            self.named(b"\"Action\":", names::filter_action::name(action), action);
+            self.named(b"\"Action\":", names::filter_action::quoted(action), action);
             self.base64(b"\"PermData\":", entry.perm_data);
             if action != tapeline_rwf::FilterAction::CLEAR.0 {
                 self.keyed_container(&entry.data, &SetDefs::NONE)?;
@@ -97,7 +98,7 @@ impl Writer<'_> {
         // A map of no bytes has no type of keys, but JSON has to name one.
         let key_type = if data.is_empty() { DataType::BUFFER } else { map.key_type() }.0;
         self.out.push(b'{');
-        self.named(b"\"KeyType\":", names::data_type::name(key_type), key_type);
+        self.named(b"\"KeyType\":", names::data_type::quoted(key_type), key_type);
         self.summary(map.summary(), &defs)?;
         self.count_hint(map.total_count_hint());
         if let Some(field_id) = map.key_field_id() {
@@ -109,9 +110,9 @@ impl Writer<'_> {
         for entry in &map {
             let entry = entry?;
             let action = entry.action.0;
-            self.named(b"{\"Action\":", names::map_action::name(action), action);
+            self.named(b"{\"Action\":", names::map_action::quoted(action), action);
             self.raw(b"\"Key\":");
-            self.primitive(&entry.key.primitive()?)?;
+            self.primitive(&entry.key)?;
             self.base64(b"\"PermData\":", entry.perm_data);
             if entry.action != tapeline_rwf::MapAction::DELETE {
                 self.keyed_container(&entry.data, &defs)?;
@@ -137,7 +138,7 @@ impl Writer<'_> {
             let entry = entry?;
             let action = entry.action.0;
             self.uint(b"{\"Index\":", entry.index);
-            self.named(b"\"Action\":", names::vector_action::name(action), action);
+            self.named(b"\"Action\":", names::vector_action::quoted(action), action);
             self.base64(b"\"PermData\":", entry.perm_data);
             if !matches!(entry.action, VectorAction::CLEAR | VectorAction::DELETE) {
                 self.keyed_container(&entry.data, &defs)?;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tapeline_rwf::{DataType, ElementEntry, Encoded, FieldEntry, FieldList, SetDefs};
 
+use super::Writer;
 use super::text::push_header;
-use super::{Scratch, Writer};
 use crate::error::WriteError;
 
 impl Writer<'_> {
@@ -16,38 +16,59 @@ impl Writer<'_> {
         defs: &SetDefs<'_>,
     ) -> Result<(), WriteError> {
         let list = data.field_list_with(defs)?;
+        let (before, left_out) = (self.out.len(), *self.left_out);
         self.out.push(b'{');
-        match self.repeats_a_field(&list)? {
-            false => {
-                for entry in &list {
-                    self.field(&entry?)?;
+        if !self.usual_fields(&list) {
+            // From the start again, for whatever it is.
+            *self.left_out = left_out;
+            match self.repeats_a_field(&list)? {
+                false => {
+                    for entry in &list {
+                        self.field(&entry?)?;
+                    }
                 }
+                true => self.last_of_each_field(&list)?,
             }
-            true => self.last_of_each_field(&list)?,
         }
         self.close(b'}');
         Ok(())
     }
 
+    /// Writes the fields in one pass if none comes twice, is a container or is
+    /// malformed; else returns `false`, with some of them written.
+    ///
+    /// Lists inside the list are left to the slower way, since which ids have
+    /// been seen is known for one list at a time.
+    fn usual_fields(&mut self, list: &FieldList<'_>) -> bool {
+        let is_usual = list.iter().all(|entry| match entry {
+            Ok(entry) => self.scratch.is_new(entry.field_id) && self.usual_field(&entry),
+            Err(_) => false,
+        });
+        self.scratch.forget();
+        is_usual
+    }
+
+    #[inline]
+    fn usual_field(&mut self, entry: &FieldEntry<'_>) -> bool {
+        let Some((data_type, name)) = self.vocabulary.written(entry.field_id) else {
+            *self.left_out += 1;
+            return true;
+        };
+        name.push_to(self.out);
+        let value = entry.typed(data_type);
+        !value.data_type().is_container() && self.field_primitive(entry.field_id, &value).is_ok()
+    }
+
     /// Whether a field id comes twice, which an object cannot say.
     fn repeats_a_field(&mut self, list: &FieldList<'_>) -> Result<bool, WriteError> {
-        let Scratch { seen, touched, .. } = &mut *self.scratch;
         let (mut repeats, mut error) = (false, None);
         for entry in list {
             match entry {
-                Ok(entry) => {
-                    let fid = usize::from(entry.field_id as u16);
-                    let (word, bit) = (fid / 64, 1_u64 << (fid % 64));
-                    if seen[word] == 0 {
-                        touched.push(word as u16);
-                    }
-                    repeats |= seen[word] & bit != 0;
-                    seen[word] |= bit;
-                }
+                Ok(entry) => repeats |= !self.scratch.is_new(entry.field_id),
                 Err(found) => error = Some(found),
             }
         }
-        touched.drain(..).for_each(|word| seen[usize::from(word)] = 0);
+        self.scratch.forget();
         error.map_or(Ok(repeats), |error| Err(error.into()))
     }
 
@@ -67,7 +88,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    #[inline]
     fn field(&mut self, entry: &FieldEntry<'_>) -> Result<(), WriteError> {
         let Some((data_type, name)) = self.vocabulary.written(entry.field_id) else {
             *self.left_out += 1;
@@ -75,7 +95,7 @@ impl Writer<'_> {
         };
         let value = entry.typed(data_type);
         self.or_leave_out(|writer| {
-            writer.raw(name);
+            name.push_to(writer.out);
             match value.data_type().is_container() {
                 true => writer.container(&value, &SetDefs::NONE),
                 false => writer.field_primitive(entry.field_id, &value),
@@ -105,14 +125,14 @@ impl Writer<'_> {
         let data_type = entry.value.data_type().base();
         let bare = matches!(data_type, DataType::UINT | DataType::ASCII_STRING);
         if bare && !entry.value.is_empty() {
-            return self.primitive(&entry.value.primitive()?);
+            return self.primitive(&entry.value);
         }
         self.out.push(b'{');
         self.type_name(data_type);
         self.raw(b"\"Data\":");
         match data_type.is_container() {
             true => self.container(&entry.value, &SetDefs::NONE)?,
-            false => self.primitive(&entry.value.primitive()?)?,
+            false => self.primitive(&entry.value)?,
         }
         self.close(b'}');
         Ok(())

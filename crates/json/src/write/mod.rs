@@ -12,6 +12,7 @@ use std::sync::Arc;
 use tapeline_rwf::Msg;
 
 use crate::error::WriteError;
+use crate::names::Quoted;
 use crate::tape::Tape;
 use crate::{Options, Services, Vocabulary};
 use number::{push_int, push_uint};
@@ -56,6 +57,27 @@ struct Scratch {
     touched: Vec<u16>,
     /// For payloads that are JSON.
     tape: Tape,
+}
+
+impl Scratch {
+    /// Whether this is the first time that a field id is seen.
+    #[inline]
+    fn is_new(&mut self, field_id: i16) -> bool {
+        let fid = field_id as u16;
+        let (word, bit) = (fid / 64, 1_u64 << (fid % 64));
+        let seen = &mut self.seen[usize::from(word)];
+        if *seen == 0 {
+            self.touched.push(word);
+        }
+        let is_new = *seen & bit == 0;
+        *seen |= bit;
+        is_new
+    }
+
+    /// Makes all field ids new again.
+    fn forget(&mut self) {
+        self.touched.drain(..).for_each(|word| self.seen[usize::from(word)] = 0);
+    }
 }
 
 impl ToJson {
@@ -163,17 +185,19 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
+    /// Text that is known here, so that copying it is a few moves.
     #[inline]
-    fn raw(&mut self, text: &[u8]) {
+    fn raw<const N: usize>(&mut self, text: &[u8; N]) {
         self.out.extend_from_slice(text);
     }
 
     /// Ends an object or an array and goes on behind it.
     #[inline]
     fn close(&mut self, bracket: u8) {
-        match self.out.last_mut() {
-            Some(last) if *last == b',' => *last = bracket,
-            _ => self.out.push(bracket),
+        if let Some(last @ b',') = self.out.last_mut() {
+            *last = bracket;
+        } else {
+            self.out.push(bracket);
         }
         self.comma();
     }
@@ -184,32 +208,27 @@ impl Writer<'_> {
     }
 
     /// A member whose value is a number; `key` has its quotes and colon.
-    fn uint(&mut self, key: &[u8], value: impl Into<u64>) {
+    #[inline]
+    fn uint<const N: usize>(&mut self, key: &[u8; N], value: impl Into<u64>) {
         self.raw(key);
         push_uint(self.out, value.into());
         self.comma();
     }
 
     /// A member whose value is a name, or the number if it has none.
-    fn named(&mut self, key: &[u8], name: Option<&str>, code: u8) {
+    #[inline]
+    fn named<const N: usize>(&mut self, key: &[u8; N], name: Option<&Quoted>, code: u8) {
         self.raw(key);
-        self.name(name, code);
-    }
-
-    fn name(&mut self, name: Option<&str>, code: u8) {
         match name {
-            Some(name) => {
-                self.out.push(b'"');
-                self.raw(name.as_bytes());
-                self.out.push(b'"');
-            }
+            Some(name) => name.push_to(self.out),
             None => push_uint(self.out, code.into()),
         }
         self.comma();
     }
 
     /// A member that is there if `condition` holds; `text` is all of it.
-    fn flag(&mut self, condition: bool, text: &[u8]) {
+    #[inline]
+    fn flag<const N: usize>(&mut self, condition: bool, text: &[u8; N]) {
         if condition {
             self.raw(text);
             self.comma();
@@ -217,7 +236,8 @@ impl Writer<'_> {
     }
 
     /// A member whose value is bytes in base64, if there are any.
-    fn base64(&mut self, key: &[u8], bytes: Option<&[u8]>) {
+    #[inline]
+    fn base64<const N: usize>(&mut self, key: &[u8; N], bytes: Option<&[u8]>) {
         if let Some(bytes) = bytes {
             self.raw(key);
             text::push_base64(self.out, bytes);
@@ -234,9 +254,11 @@ impl Writer<'_> {
     }
 
     /// A string and the comma behind it.
+    #[inline]
     fn string(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.quoted(push);
-        self.comma();
+        self.out.push(b'"');
+        push(self.out);
+        self.raw(b"\",");
     }
 
     /// Writes something that may be left out alone: if it is malformed, what

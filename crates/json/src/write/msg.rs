@@ -2,9 +2,8 @@
 
 use tapeline_rwf::{
     AckFlags, AckMsg, CloseFlags, CloseMsg, DataType, Domain, Encoded, GenericFlags, GenericMsg,
-    Msg, MsgKey, NakCode, PostFlags, PostMsg, PostUserInfo, Primitive, Qos, RefreshFlags,
-    RefreshMsg, RequestFlags, RequestMsg, SetDefs, State, StatusFlags, StatusMsg, UpdateFlags,
-    UpdateMsg,
+    Msg, MsgKey, NakCode, PostFlags, PostMsg, PostUserInfo, Qos, RefreshFlags, RefreshMsg,
+    RequestFlags, RequestMsg, SetDefs, State, StatusFlags, StatusMsg, UpdateFlags, UpdateMsg,
 };
 
 use super::Writer;
@@ -36,10 +35,10 @@ impl Writer<'_> {
     /// A message from behind its `ID` to its closing brace.
     pub(super) fn msg_tail(&mut self, msg: &Msg<'_>) -> Result<(), WriteError> {
         let code = msg.class().code();
-        self.named(b"\"Type\":", names::class::name(code), code);
+        self.named(b"\"Type\":", names::class::quoted(code), code);
         if msg.domain() != Domain::MARKET_PRICE {
             let domain = msg.domain().0;
-            self.named(b"\"Domain\":", names::domain::name(domain), domain);
+            self.named(b"\"Domain\":", names::domain::quoted(domain), domain);
         }
         match msg {
             Msg::Request(msg) => self.request(msg)?,
@@ -92,15 +91,19 @@ impl Writer<'_> {
     }
 
     fn view(&mut self, payload: &Encoded<'_>) -> Result<(), WriteError> {
-        if let Some(view_type) = element(payload, VIEW_TYPE)?
-            && let Some(code) = view_type.uint()?
+        if payload.data_type() != DataType::ELEMENT_LIST {
+            return Ok(());
+        }
+        let elements = payload.element_list()?;
+        if let Some(view_type) = elements.element(VIEW_TYPE)?
+            && let Some(code) = view_type.value.uint()?
         {
             let code = u8::try_from(code).unwrap_or(u8::MAX);
-            self.named(b"\"ViewType\":", names::view_type::name(code), code);
+            self.named(b"\"ViewType\":", names::view_type::quoted(code), code);
         }
-        if let Some(view) = element(payload, VIEW_DATA)? {
+        if let Some(view) = elements.element(VIEW_DATA)? {
             self.raw(b"\"View\":");
-            self.names(&view)?;
+            self.names(&view.value)?;
         }
         Ok(())
     }
@@ -127,7 +130,7 @@ impl Writer<'_> {
     fn update(&mut self, msg: &UpdateMsg<'_>) -> Result<(), WriteError> {
         let has = |flag| msg.flags.contains(flag);
         let code = msg.update_type.0;
-        self.named(b"\"UpdateType\":", names::update_type::name(code), code);
+        self.named(b"\"UpdateType\":", names::update_type::quoted(code), code);
         self.flag(has(UpdateFlags::DO_NOT_CONFLATE), b"\"DoNotConflate\":true");
         self.flag(has(UpdateFlags::DO_NOT_RIPPLE), b"\"DoNotRipple\":true");
         self.flag(has(UpdateFlags::DISCARDABLE), b"\"Discardable\":true");
@@ -197,7 +200,7 @@ impl Writer<'_> {
         self.uint(b"\"AckID\":", msg.ack_id);
         // Some clients take any code for a refusal, also the one that says none.
         if let Some(code) = msg.nak_code.filter(|code| *code != NakCode::NONE) {
-            self.named(b"\"NakCode\":", names::nak_code::name(code.0), code.0);
+            self.named(b"\"NakCode\":", names::nak_code::quoted(code.0), code.0);
         }
         if let Some(text) = msg.text {
             self.raw(b"\"Text\":");
@@ -245,8 +248,8 @@ impl Writer<'_> {
         let name_type = key.name_type.unwrap_or(1);
         if name_type != 1 {
             let name = match domain {
-                Domain::LOGIN => names::login_name_type::name(name_type),
-                _ => names::item_name_type::name(name_type),
+                Domain::LOGIN => names::login_name_type::quoted(name_type),
+                _ => names::item_name_type::quoted(name_type),
             };
             self.named(b"\"NameType\":", name, name_type);
         }
@@ -290,9 +293,12 @@ impl Writer<'_> {
         };
         self.out.push(b'[');
         for item in &array {
-            match item?.primitive()? {
-                Primitive::Ascii(name) => self.string(|out| push_header(out, name)),
-                other => self.primitive(&other)?,
+            let item = item?;
+            match item.data_type() {
+                DataType::ASCII_STRING if !item.is_empty() => {
+                    self.string(|out| push_header(out, item.bytes()));
+                }
+                _ => self.primitive(&item)?,
             }
         }
         self.close(b']');
@@ -313,7 +319,8 @@ impl Writer<'_> {
         self.keyed_container(payload, &SetDefs::NONE)
     }
 
-    fn qos_member(&mut self, key: &[u8], qos: Option<&Qos>) {
+    #[inline]
+    fn qos_member<const N: usize>(&mut self, key: &[u8; N], qos: Option<&Qos>) {
         if let Some(qos) = qos {
             self.raw(key);
             self.qos(qos);

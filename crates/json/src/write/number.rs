@@ -4,10 +4,28 @@ use std::io::Write as _;
 
 use tapeline_rwf::{Date, DateTime, Real, RealHint, Time};
 
+use super::text::push_block;
+
 /// Appends an unsigned integer.
 #[inline]
 pub(crate) fn push_uint(out: &mut Vec<u8>, value: u64) {
-    push_padded(out, value, 1);
+    match value {
+        ..10 => out.push(b'0' + value as u8),
+        _ => push_digits(out, value),
+    }
+}
+
+fn push_digits(out: &mut Vec<u8>, value: u64) {
+    match EightDigits::of(value) {
+        Some(digits) => digits.push(out, digits.leading_zeros()),
+        None => push_long_uint(out, value),
+    }
+}
+
+/// Appends an integer of more than eight digits.
+fn push_long_uint(out: &mut Vec<u8>, value: u64) {
+    push_uint(out, value / EightDigits::END);
+    push_padded(out, value % EightDigits::END, EightDigits::COUNT);
 }
 
 /// Appends a signed integer.
@@ -19,51 +37,74 @@ pub(crate) fn push_int(out: &mut Vec<u8>, value: i64) {
     push_uint(out, value.unsigned_abs());
 }
 
-/// Appends an integer with zeros in front up to `width` digits, 20 at most.
+/// Appends an integer with zeros in front up to `width` digits, 8 at most.
 #[inline]
 fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
-    let digits = Digits::of(value);
-    out.extend_from_slice(&digits.text[digits.start.min(MOST_DIGITS - width)..]);
-}
-
-/// Digits of the longest 64-bit number.
-const MOST_DIGITS: usize = 20;
-
-/// The decimals `00` to `99`, one behind the other.
-const PAIRS: [u8; 200] = {
-    let mut pairs = [0; 200];
-    let mut value = 0;
-    while value < 100 {
-        pairs[2 * value] = b'0' + (value / 10) as u8;
-        pairs[2 * value + 1] = b'0' + (value % 10) as u8;
-        value += 1;
+    match EightDigits::of(value) {
+        Some(digits) => {
+            digits.push(out, digits.leading_zeros().min(EightDigits::COUNT - width));
+        }
+        None => push_long_uint(out, value),
     }
-    pairs
-};
-
-/// A number in digits, with zeros in front of them.
-struct Digits {
-    text: [u8; MOST_DIGITS],
-    /// Where the first digit is that counts; of 0 there is none.
-    start: usize,
 }
 
-impl Digits {
+/// A number below 10^8 in digits, with zeros in front of them.
+#[derive(Clone, Copy)]
+struct EightDigits {
+    /// The values of the digits, the first one in the lowest byte.
+    digits: u64,
+}
+
+impl EightDigits {
+    const COUNT: usize = 8;
+    /// The first number that has more digits.
+    const END: u64 = 100_000_000;
+    const ASCII_ZEROS: u64 = u64::from_le_bytes([b'0'; Self::COUNT]);
+
+    /// All digits at once: the halves of the number are split into pairs and
+    /// the pairs into digits, side by side in one word. A division by 100 or 10
+    /// is a multiplication and a shift, exact for numbers that small.
     #[inline]
-    fn of(mut value: u64) -> Self {
-        let mut text = [b'0'; MOST_DIGITS];
-        let mut start = MOST_DIGITS;
-        while value >= 10 {
-            let pair = (value % 100) as usize * 2;
-            value /= 100;
-            start -= 2;
-            text[start..start + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+    const fn of(value: u64) -> Option<Self> {
+        if value >= Self::END {
+            return None;
         }
-        if value > 0 {
-            start -= 1;
-            text[start] = b'0' + value as u8;
-        }
-        Self { text, start }
+        let halves = (value / 10_000) | ((value % 10_000) << 32);
+        let hundreds = (halves * 10_486) >> 20 & 0x0000_007F_0000_007F;
+        let pairs = hundreds | (halves - hundreds * 100) << 16;
+        let tens = (pairs * 103) >> 10 & 0x000F_000F_000F_000F;
+        Some(Self { digits: tens | (pairs - tens * 10) << 8 })
+    }
+
+    /// Zeros in front of the number; the last digit counts even if it is 0.
+    #[inline]
+    const fn leading_zeros(self) -> usize {
+        (self.digits | 1 << 56).trailing_zeros() as usize / 8
+    }
+
+    #[inline]
+    const fn text(self) -> u64 {
+        self.digits | Self::ASCII_ZEROS
+    }
+
+    /// Appends the digits but for the first `skip`.
+    #[inline]
+    fn push(self, out: &mut Vec<u8>, skip: usize) {
+        push_block(out, &(self.text() >> (8 * skip)).to_le_bytes(), Self::COUNT - skip);
+    }
+
+    /// Appends the digits with a point in front of the last `decimals`, 7 at
+    /// most.
+    #[inline]
+    fn push_with_point(self, out: &mut Vec<u8>, decimals: usize) {
+        let whole = Self::COUNT - decimals;
+        let [point_at, behind_point] = [8 * whole, 8 * whole + 8];
+        let text = u128::from(self.text());
+        let text = text & ((1 << point_at) - 1)
+            | u128::from(b'.') << point_at
+            | text >> point_at << behind_point;
+        let skip = self.leading_zeros().min(whole - 1);
+        push_block(out, &(text >> (8 * skip)).to_le_bytes(), Self::COUNT + 1 - skip);
     }
 }
 
@@ -73,7 +114,6 @@ impl Digits {
 #[inline]
 pub(crate) fn push_real(out: &mut Vec<u8>, real: Real) {
     let magnitude = real.mantissa().unsigned_abs();
-    let code = real.hint().code();
     if !real.hint().is_finite() {
         return out.extend_from_slice(match real.hint() {
             RealHint::INFINITY => b"\"Inf\"",
@@ -87,19 +127,35 @@ pub(crate) fn push_real(out: &mut Vec<u8>, real: Real) {
     if real.mantissa() < 0 {
         out.push(b'-');
     }
-    match code {
-        0..=13 => {
-            let Digits { text, start } = Digits::of(magnitude);
-            let point = MOST_DIGITS - usize::from(14 - code);
-            out.extend_from_slice(&text[start.min(point - 1)..point]);
-            out.push(b'.');
-            out.extend_from_slice(&text[point..]);
+    match real.hint().code() {
+        code @ ..14 => {
+            let decimals = 14 - usize::from(code);
+            match EightDigits::of(magnitude) {
+                Some(digits) if decimals < EightDigits::COUNT => {
+                    digits.push_with_point(out, decimals);
+                }
+                _ => push_long_decimal(out, magnitude, decimals),
+            }
         }
-        14..=21 => {
+        code @ 14..=21 => {
             push_uint(out, magnitude);
             out.extend_from_slice(&b"0000000"[..usize::from(code - 14)]);
         }
-        _ => push_fraction(out, magnitude, u32::from(code - 22)),
+        code => push_fraction(out, magnitude, u32::from(code - 22)),
+    }
+}
+
+/// Appends `magnitude / 10^decimals`, all the decimals of it: 14 at most.
+fn push_long_decimal(out: &mut Vec<u8>, magnitude: u64, decimals: usize) {
+    let denominator = 10_u64.pow(decimals as u32);
+    push_uint(out, magnitude / denominator);
+    out.push(b'.');
+    let rest = magnitude % denominator;
+    if decimals > EightDigits::COUNT {
+        push_padded(out, rest / EightDigits::END, decimals - EightDigits::COUNT);
+        push_padded(out, rest % EightDigits::END, EightDigits::COUNT);
+    } else {
+        push_padded(out, rest, decimals);
     }
 }
 
@@ -161,22 +217,39 @@ pub(crate) fn push_date(out: &mut Vec<u8>, date: Date) {
 /// Appends a time: `14:40:32.123456789`, the fraction without zeros at its
 /// end, blank parts and what is behind them left out.
 pub(crate) fn push_time(out: &mut Vec<u8>, time: Time) {
-    push_padded(out, if time.hour == 255 { 0 } else { time.hour.into() }, 2);
-    out.push(b':');
-    push_padded(out, if time.minute == 255 { 0 } else { time.minute.into() }, 2);
-    if time.second == 255 {
-        return;
+    let Time { hour, minute, second, .. } = time;
+    if hour.max(minute).max(second) < 100 {
+        push_clock(out, [hour, minute, second]);
+    } else {
+        push_padded(out, if hour == 255 { 0 } else { hour.into() }, 2);
+        out.push(b':');
+        push_padded(out, if minute == 255 { 0 } else { minute.into() }, 2);
+        if second == 255 {
+            return;
+        }
+        out.push(b':');
+        push_padded(out, second.into(), 2);
     }
-    out.push(b':');
-    push_padded(out, time.second.into(), 2);
     let part = |value: u16| if value > 999 { 0 } else { u64::from(value) };
     let [ms, us, ns] = [time.millisecond, time.microsecond, time.nanosecond].map(part);
     if ms + us + ns == 0 {
         return;
     }
     out.push(b'.');
-    push_padded(out, ms * 1_000_000 + us * 1000 + ns, 9);
+    push_padded(out, ms, 3);
+    push_padded(out, us * 1000 + ns, 6);
     trim_zeros(out);
+}
+
+/// Appends `14:40:32`, of numbers below 100: the digits of `14040032`, the
+/// zeros between them made colons.
+fn push_clock(out: &mut Vec<u8>, parts: [u8; 3]) {
+    const COLON: u64 = (b':' ^ b'0') as u64;
+    const COLONS: u64 = COLON << 16 | COLON << 40;
+    let [hour, minute, second] = parts.map(u64::from);
+    if let Some(digits) = EightDigits::of(hour * 1_000_000 + minute * 1000 + second) {
+        out.extend_from_slice(&(digits.text() ^ COLONS).to_le_bytes());
+    }
 }
 
 /// Appends a date and a time; a half that is blank is left out.
@@ -235,8 +308,32 @@ mod tests {
         let powers = (0..20).map(|power| 10_u64.pow(power));
         for value in powers.flat_map(|power| [power - 1, power, power + 1, power / 2]) {
             assert_eq!(written(|out| push_uint(out, value)), value.to_string());
-            let padded = written(|out| push_padded(out, value, 9));
-            assert_eq!(padded, format!("{value:09}"));
+            let padded = written(|out| push_padded(out, value, 7));
+            assert_eq!(padded, format!("{value:07}"));
+        }
+    }
+
+    #[test]
+    fn all_numbers_of_eight_digits_are_exact() {
+        // Each half of the digits takes all its values beside others.
+        for half in 0..10_000 {
+            for value in [half, half * 10_000, half * 10_000 + 9999, 99_990_000 + half] {
+                assert_eq!(written(|out| push_uint(out, value)), value.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn decimals_of_any_length_have_their_point_where_it_belongs() {
+        let powers = (0..20).map(|power| 10_u64.pow(power));
+        let numbers = powers.flat_map(|power| [power - 1, power, power + 1, power / 8 * 7]);
+        for value in numbers.filter(|value| (1..=i64::MAX as u64).contains(value)) {
+            for decimals in 1..=14 {
+                let padded = format!("{value:0width$}", width = decimals + 1);
+                let (whole, fraction) = padded.split_at(padded.len() - decimals);
+                let hint = 14 - decimals as u8;
+                assert_eq!(real(value as i64, hint), format!("{whole}.{fraction}"));
+            }
         }
     }
 
@@ -270,6 +367,9 @@ mod tests {
         let time = Time::new(1, 2, 3);
         for (time, text) in [
             (time, "01:02:03"),
+            (Time::new(23, 59, 60), "23:59:60"),
+            (Time::new(99, 100, 7), "99:100:07"),
+            (Time::new(255, 0, 99), "00:00:99"),
             (time.with_subseconds(100, 0, 0), "01:02:03.1"),
             (time.with_subseconds(4, 5, 6), "01:02:03.004005006"),
             (time.with_subseconds(4, 2047, 2047), "01:02:03.004"),

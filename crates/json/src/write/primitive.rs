@@ -12,22 +12,41 @@ use crate::names;
 
 impl Writer<'_> {
     /// A primitive and the comma behind it.
+    ///
+    /// The usual types without the way over [`Primitive`]: a value that goes
+    /// through memory costs as much as all its digits.
     #[inline]
-    pub(super) fn primitive(&mut self, value: &Primitive<'_>) -> Result<(), WriteError> {
-        match *value {
-            Primitive::Real(real) => push_real(self.out, real),
-            Primitive::Uint(number) => push_uint(self.out, number),
-            Primitive::Int(number) => push_int(self.out, number),
-            Primitive::Enum(number) => push_uint(self.out, number.into()),
-            Primitive::Rmtes(text) => self.quoted(|out| push_rmtes(out, text)),
-            ref other => return self.rare_primitive(other),
+    pub(super) fn primitive(&mut self, value: &Encoded<'_>) -> Result<(), WriteError> {
+        match value.data_type() {
+            _ if value.is_empty() => self.raw(b"null"),
+            DataType::REAL => self.or_null(value.real()?, push_real),
+            DataType::UINT => self.or_null(value.uint()?, push_uint),
+            DataType::INT => self.or_null(value.int()?, push_int),
+            DataType::ENUM => {
+                self.or_null(value.enumeration()?.map(u64::from), push_uint);
+            }
+            DataType::RMTES_STRING => self.quoted(|out| push_rmtes(out, value.bytes())),
+            DataType::ASCII_STRING => self.quoted(|out| push_latin1(out, value.bytes())),
+            _ => return self.rare_primitive(value),
         }
         self.comma();
         Ok(())
     }
 
-    fn rare_primitive(&mut self, value: &Primitive<'_>) -> Result<(), WriteError> {
-        match *value {
+    #[inline]
+    fn or_null<T>(&mut self, value: Option<T>, push: impl FnOnce(&mut Vec<u8>, T)) {
+        match value {
+            Some(value) => push(self.out, value),
+            None => self.raw(b"null"),
+        }
+    }
+
+    fn rare_primitive(&mut self, value: &Encoded<'_>) -> Result<(), WriteError> {
+        match value.primitive()? {
+            // Of a set definition, with a length of its own.
+            Primitive::Real(real) => push_real(self.out, real),
+            Primitive::Uint(number) => push_uint(self.out, number),
+            Primitive::Int(number) => push_int(self.out, number),
             Primitive::Float(number) => push_float(self.out, number),
             Primitive::Double(number) => push_float(self.out, number),
             Primitive::Date(date) => self.quoted(|out| push_date(out, date)),
@@ -45,7 +64,7 @@ impl Writer<'_> {
                 return Ok(());
             }
             Primitive::Array(array) => return self.array(&array),
-            // The blanks; the other variants have been written before.
+            // The blanks; the other variants are never rare.
             _ => self.raw(b"null"),
         }
         self.comma();
@@ -59,24 +78,24 @@ impl Writer<'_> {
         field_id: i16,
         value: &Encoded<'_>,
     ) -> Result<(), WriteError> {
-        let value = value.primitive()?;
-        if let Primitive::Enum(number) = value
+        if value.data_type() == DataType::ENUM
             && self.options.expand_enums
+            && let Some(number) = value.enumeration()?
             && let Some(display) = self.vocabulary.display(field_id, number)
         {
-            self.out.extend_from_slice(display);
+            display.push_to(self.out);
             self.comma();
             return Ok(());
         }
-        self.primitive(&value)
+        self.primitive(value)
     }
 
     /// `{"Timeliness":..,"Rate":..}` and the comma.
     pub(super) fn qos(&mut self, qos: &Qos) {
         self.out.push(b'{');
         let (timeliness, rate) = (qos.timeliness.0, qos.rate.0);
-        self.named(b"\"Timeliness\":", names::timeliness::name(timeliness), timeliness);
-        self.named(b"\"Rate\":", names::rate::name(rate), rate);
+        self.named(b"\"Timeliness\":", names::timeliness::quoted(timeliness), timeliness);
+        self.named(b"\"Rate\":", names::rate::quoted(rate), rate);
         self.flag(qos.dynamic, b"\"Dynamic\":true");
         if timeliness > 2 {
             self.uint(b"\"TimeInfo\":", qos.time_info_s);
@@ -91,10 +110,10 @@ impl Writer<'_> {
     pub(super) fn state(&mut self, state: &State<'_>) {
         self.out.push(b'{');
         let (stream, data, code) = (state.stream.0, state.data.0, state.code.0);
-        self.named(b"\"Stream\":", names::stream_state::name(stream), stream);
-        self.named(b"\"Data\":", names::data_state::name(data), data);
+        self.named(b"\"Stream\":", names::stream_state::quoted(stream), stream);
+        self.named(b"\"Data\":", names::data_state::quoted(data), data);
         if code != 0 {
-            self.named(b"\"Code\":", names::state_code::name(code), code);
+            self.named(b"\"Code\":", names::state_code::quoted(code), code);
         }
         if !state.text.is_empty() {
             self.raw(b"\"Text\":");
@@ -117,7 +136,7 @@ impl Writer<'_> {
     pub(super) fn array_items(&mut self, array: &Array<'_>) -> Result<(), WriteError> {
         self.out.push(b'[');
         for item in array {
-            self.primitive(&item?.primitive()?)?;
+            self.primitive(&item?)?;
         }
         self.close(b']');
         Ok(())
@@ -126,6 +145,6 @@ impl Writer<'_> {
     /// `"Type":..` and the comma.
     pub(super) fn type_name(&mut self, data_type: DataType) {
         let code = data_type.base().0;
-        self.named(b"\"Type\":", names::data_type::name(code), code);
+        self.named(b"\"Type\":", names::data_type::quoted(code), code);
     }
 }

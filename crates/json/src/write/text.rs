@@ -7,15 +7,67 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 pub(crate) const UTF8_FOLLOWS: &[u8] = b"\x1b%0";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// Bytes that are copied at once where a text may be that long.
+pub(crate) const BLOCK: usize = 32;
+
+/// Appends the first `len` bytes of a block: a few moves, where a length that
+/// only the processor knows takes a call.
+#[inline]
+pub(crate) fn push_block<const N: usize>(out: &mut Vec<u8>, block: &[u8; N], len: usize) {
+    let end = out.len() + len;
+    out.extend_from_slice(block);
+    out.truncate(end);
+}
+
+/// Appends the first `len` bytes of a text, as a block if the text goes on
+/// behind them for long enough.
+#[inline]
+pub(crate) fn push_start(out: &mut Vec<u8>, text: &[u8], len: usize) {
+    match text.first_chunk::<BLOCK>() {
+        Some(block) if len <= BLOCK => push_block(out, block, len),
+        _ => out.extend_from_slice(&text[..len]),
+    }
+}
+
 /// Whether a byte of UTF-8 stands for itself in a JSON string.
 #[inline]
 const fn is_plain(byte: u8) -> bool {
     byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7F
 }
 
+/// Whether a text is ASCII of which nothing has to be escaped.
+#[inline]
+fn is_plain_ascii(text: &[u8]) -> bool {
+    let (words, _) = text.as_chunks();
+    let marks = words.iter().fold(0, |marks, word| marks | marks_of_others(*word));
+    let last = match (text.last_chunk(), text) {
+        (Some(last), _) => *last,
+        (None, [a, b, c, d, ..]) => {
+            let [.., e, f, g, h] = text else { return false };
+            [*a, *b, *c, *d, *e, *f, *g, *h]
+        }
+        _ => return text.iter().all(|byte| byte.is_ascii() && is_plain(*byte)),
+    };
+    marks | marks_of_others(last) == 0
+}
+
+/// 0 if all eight bytes are ASCII that stands for itself. A borrow or a carry
+/// into a neighbour comes only from a byte that has its own mark.
+#[inline]
+const fn marks_of_others(word: [u8; 8]) -> u64 {
+    const fn each(byte: u8) -> u64 {
+        u64::from_le_bytes([byte; 8])
+    }
+    let word = u64::from_le_bytes(word);
+    let control = word.wrapping_sub(each(0x20));
+    let quote = (word ^ each(b'"')).wrapping_sub(each(1));
+    let backslash = (word ^ each(b'\\')).wrapping_sub(each(1));
+    let delete = word.wrapping_add(each(1));
+    (word | control | quote | backslash | delete) & each(0x80)
+}
+
 /// Appends the inside of a string: UTF-8 with everything escaped that has to
 /// be, control characters and 7F included.
-#[inline]
 pub(crate) fn push_str(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     // Without a way out in the middle, so that many bytes are looked at at once.
@@ -55,7 +107,15 @@ fn push_char(out: &mut Vec<u8>, character: char) {
 }
 
 /// Appends the inside of a string of 7-bit text; bytes above are Latin-1.
+#[inline]
 pub(crate) fn push_latin1(out: &mut Vec<u8>, text: &[u8]) {
+    match is_plain_ascii(text) {
+        true => out.extend_from_slice(text),
+        false => push_unusual_latin1(out, text),
+    }
+}
+
+fn push_unusual_latin1(out: &mut Vec<u8>, text: &[u8]) {
     match std::str::from_utf8(text) {
         Ok(ascii) if ascii.is_ascii() => push_str(out, ascii),
         _ => text.iter().for_each(|byte| push_char(out, char::from(*byte))),
@@ -74,7 +134,15 @@ pub(crate) fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Appends the inside of a string of header text, whose encoding nothing
 /// tells: UTF-8 if it is that, else Latin-1.
+#[inline]
 pub(crate) fn push_header(out: &mut Vec<u8>, text: &[u8]) {
+    match is_plain_ascii(text) {
+        true => out.extend_from_slice(text),
+        false => push_unusual_header(out, text),
+    }
+}
+
+fn push_unusual_header(out: &mut Vec<u8>, text: &[u8]) {
     match std::str::from_utf8(text) {
         Ok(text) => push_str(out, text),
         Err(_) => push_latin1(out, text),
@@ -85,6 +153,13 @@ pub(crate) fn push_header(out: &mut Vec<u8>, text: &[u8]) {
 /// since it is the receiver who applies them.
 #[inline]
 pub(crate) fn push_rmtes(out: &mut Vec<u8>, text: &[u8]) {
+    match is_plain_ascii(text) {
+        true => out.extend_from_slice(text),
+        false => push_unusual_rmtes(out, text),
+    }
+}
+
+fn push_unusual_rmtes(out: &mut Vec<u8>, text: &[u8]) {
     match rmtes::plain_text(text) {
         Some(plain) => push_str(out, plain),
         None => push_rmtes_runs(out, text),
@@ -144,15 +219,28 @@ fn cursor_command_len(text: &[u8], is_utf8: bool) -> Option<usize> {
 /// Appends bytes in base64, quotes included.
 pub(crate) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
-    for group in bytes.chunks(3) {
-        let [a, b, c] = [0, 1, 2].map(|at| group.get(at).copied().unwrap_or(0));
-        let bits = u32::from_be_bytes([0, a, b, c]);
-        let digit = |shift: u32| BASE64[(bits >> shift & 0x3F) as usize];
-        let third = if group.len() > 1 { digit(6) } else { b'=' };
-        let fourth = if group.len() > 2 { digit(0) } else { b'=' };
-        out.extend_from_slice(&[digit(18), digit(12), third, fourth]);
+    let (groups, rest) = bytes.as_chunks();
+    for group in groups {
+        out.extend_from_slice(&base64_digits(*group));
+    }
+    match *rest {
+        [a] => {
+            let [first, second, ..] = base64_digits([a, 0, 0]);
+            out.extend_from_slice(&[first, second, b'=', b'=']);
+        }
+        [a, b] => {
+            let [first, second, third, _] = base64_digits([a, b, 0]);
+            out.extend_from_slice(&[first, second, third, b'=']);
+        }
+        _ => {}
     }
     out.push(b'"');
+}
+
+#[inline]
+fn base64_digits([a, b, c]: [u8; 3]) -> [u8; 4] {
+    let bits = u32::from_be_bytes([0, a, b, c]);
+    [18, 12, 6, 0].map(|shift| BASE64[(bits >> shift & 0x3F) as usize])
 }
 
 #[cfg(test)]
@@ -169,6 +257,35 @@ mod tests {
     fn what_json_cannot_hold_is_escaped() {
         let text = written(|out| push_str(out, "q\" b\\ \n\t\u{1}\u{7f} ż"));
         assert_eq!(text, r#"q\" b\\ \n\t\u0001\u007F ż"#);
+    }
+
+    #[test]
+    fn a_byte_that_is_not_plain_is_seen_wherever_it_is() {
+        for byte in 0..=255 {
+            let is_plain = (0x20..0x7F).contains(&byte) && !b"\"\\".contains(&byte);
+            // Beside bytes that a carry or a borrow would come from or go to.
+            for (len, filler) in (1..20).flat_map(|len| b" ~!#[]".map(|filler| (len, filler))) {
+                for at in 0..len {
+                    let mut text = vec![filler; len];
+                    text[at] = byte;
+                    assert_eq!(is_plain_ascii(&text), is_plain, "{text:?}");
+                }
+            }
+        }
+        assert!(is_plain_ascii(b""));
+    }
+
+    #[test]
+    fn the_start_of_a_text_is_copied_with_and_without_more_behind_it() {
+        let text: Vec<u8> = (b' '..=b'~').collect();
+        for len in 0..=text.len() {
+            for behind in [0, 7, BLOCK] {
+                let text = &text[..text.len().min(len + behind)];
+                let mut out = b"before".to_vec();
+                push_start(&mut out, text, len);
+                assert_eq!(out, [b"before", &text[..len]].concat());
+            }
+        }
     }
 
     #[test]
@@ -199,7 +316,13 @@ mod tests {
 
     #[test]
     fn base64_is_padded() {
-        for (bytes, text) in [(&b""[..], ""), (b"\0", "AA=="), (b"Web", "V2Vi"), (b"ab", "YWI=")] {
+        for (bytes, text) in [
+            (&b""[..], ""),
+            (b"\0", "AA=="),
+            (b"Web", "V2Vi"),
+            (b"ab", "YWI="),
+            (b"abcd\xFF\xFE", "YWJjZP/+"),
+        ] {
             assert_eq!(written(|out| push_base64(out, bytes)), format!("\"{text}\""));
         }
     }
