@@ -20,6 +20,7 @@ impl Writer<'_> {
         self.out.push(b'{');
         if !self.usual_fields(&list) {
             // From the start again, for whatever it is.
+            self.out.truncate(before + 1);
             *self.left_out = left_out;
             match self.repeats_a_field(&list)? {
                 false => {
