@@ -169,7 +169,9 @@ impl Live {
     pub(crate) fn read(&mut self, now: Time) -> Read {
         let room = self.connection.recv_buffer();
         let wanted = room.len();
-        let is_late = self.is_expected && now.since(self.heard_at) < MAX_ACK_DELAY;
+        // An end is behind what is read late, and hidden by it.
+        let is_late =
+            self.is_expected && !self.expects_end && now.since(self.heard_at) < MAX_ACK_DELAY;
         let read = self.stream.read(room, is_late);
         if let Ok(count) = read {
             self.connection.received(count, now);

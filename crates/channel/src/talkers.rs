@@ -32,6 +32,10 @@ impl Talkers {
     /// Notes that a session sent bytes; whether it is on the list from now on.
     #[cold]
     pub(crate) fn add(&mut self, id: SessionId) -> bool {
+        if self.ids.contains(&id) {
+            // It has another socket now.
+            return true;
+        }
         let has_room = self.ids.len() <= self.most && self.most > 0;
         if has_room {
             self.ids.push(id);
@@ -80,6 +84,8 @@ mod tests {
         assert!(talkers.add(id(3)));
         assert_eq!(talkers.few(), None);
         assert!(!talkers.add(id(4)), "one too many is enough to know");
+        assert!(talkers.add(id(3)), "it is there");
+        assert_eq!(talkers.all().len(), 3);
     }
 
     #[test]

@@ -6,9 +6,12 @@ use std::mem::MaybeUninit;
 use mio::net::TcpStream;
 use socket2::SockRef;
 
-/// No more bytes than these are left in the kernel's queue. Who reads more at a
-/// time has many messages for each acknowledgement.
+/// Most bytes of one late read. Who reads more at a time has many messages for
+/// each acknowledgement.
 const LATE_BYTES: usize = 4096;
+
+/// Most bytes that are left in the kernel's queue, before one more late read.
+const LEFT_BYTES: usize = LATE_BYTES;
 
 /// Reads that one acknowledgement is for. A sender whose window is small waits
 /// for it: as many packets are the smallest window that senders work with.
@@ -52,7 +55,7 @@ impl TcpSocket {
     /// Reads what there is; 0 bytes are the peer's end, which late reads do not
     /// see behind bytes that are not acknowledged.
     pub(crate) fn read(&mut self, room: &mut [u8], is_late: bool) -> io::Result<usize> {
-        if is_late && self.reads_little && cfg!(target_os = "linux") {
+        if is_late && self.reads_little && !room.is_empty() && cfg!(target_os = "linux") {
             return self.read_late(room);
         }
         self.acknowledge()?;
@@ -63,11 +66,12 @@ impl TcpSocket {
     }
 
     fn read_late(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let seen = self.unacknowledged;
-        if self.late_reads >= LATE_READS || seen >= LATE_BYTES.min(room.len()) {
+        if self.late_reads >= LATE_READS || self.unacknowledged >= LEFT_BYTES.min(room.len()) {
             self.acknowledge()?;
-            return self.read_late(room);
         }
+        let seen = self.unacknowledged;
+        let most = room.len().min(seen + LATE_BYTES);
+        let room = &mut room[..most];
         let there = self.socket.peek(room)?;
         self.was_cut = there == room.len();
         let count = there.saturating_sub(seen);
@@ -77,7 +81,7 @@ impl TcpSocket {
         room.copy_within(seen..there, 0);
         self.unacknowledged = there;
         self.late_reads += 1;
-        self.reads_little = count <= LATE_BYTES;
+        self.reads_little = !self.was_cut;
         Ok(count)
     }
 
@@ -85,8 +89,8 @@ impl TcpSocket {
     pub(crate) fn acknowledge(&mut self) -> io::Result<()> {
         self.late_reads = 0;
         while self.unacknowledged > 0 {
-            let mut nothing = [MaybeUninit::uninit(); LATE_BYTES];
-            let most = self.unacknowledged.min(LATE_BYTES);
+            let mut nothing = [MaybeUninit::uninit(); LEFT_BYTES + LATE_BYTES];
+            let most = self.unacknowledged.min(nothing.len());
             // Of a TCP socket this drops bytes without copying them.
             let taken = SockRef::from(&self.socket)
                 .recv_with_flags(&mut nothing[..most], libc::MSG_TRUNC)?;
@@ -185,7 +189,7 @@ mod tests {
         while heard.len() < much.len() {
             let count = socket.read(&mut room, true).unwrap();
             heard.extend_from_slice(&room[..count]);
-            assert!(socket.unacknowledged <= "little".len() + room.len());
+            assert!(socket.unacknowledged <= "little".len() + LATE_BYTES);
         }
         assert_eq!(heard, much);
     }

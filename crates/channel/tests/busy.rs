@@ -114,6 +114,28 @@ fn the_end_of_a_talker_is_seen_behind_what_it_said_last() {
 }
 
 #[test]
+fn the_end_of_a_talker_is_seen_by_a_loop_that_goes_to_sleep() {
+    for words in 1..6 {
+        let mut busy = Busy::new(&ReactorConfig::default());
+        for count in 1..=words {
+            busy.say(b"last words");
+            busy.turn_until_heard(count);
+        }
+        busy.turns(6);
+        busy.say(b"and one");
+        busy.world.client.reactor.close_all("enough");
+        busy.now = busy.now.after(Duration::from_micros(15));
+        busy.turns(1);
+        let started = Instant::now();
+        while busy.world.server.closed().is_empty() {
+            busy.now = busy.now.after(Duration::from_millis(1));
+            busy.world.server.wait(busy.now, Duration::from_millis(5));
+            assert!(started.elapsed() < PATIENCE, "told were {:?}", busy.world.server.told);
+        }
+    }
+}
+
+#[test]
 fn more_talkers_than_may_be_read_directly_are_all_heard() {
     let config = ReactorConfig { max_direct_reads: 2, ..ReactorConfig::default() };
     let mut busy = Busy::new(&config);

@@ -5,7 +5,9 @@ mod support;
 use support::{A, B, World, config, item_request, provider};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::Event;
-use tapeline_rwf::{Priority, RefreshFlags, RequestFlags, RequestMsg};
+use tapeline_rwf::{
+    DataState, Priority, RefreshFlags, RequestFlags, RequestMsg, State, StateCode, StreamState,
+};
 
 const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' complete";
 const SNAPSHOT: &str = "Refresh NonStreaming / Ok / None / 'All is well' complete";
@@ -259,6 +261,37 @@ fn a_private_stream_is_changed_by_its_requester_as_it_likes() {
     assert_eq!(world.heard_by(source), ["Request 4 1:TRI.N streaming private"]);
     world.says(source, &answer);
     assert_eq!(world.frames(), [format!("B #1 image private {IMAGE}")]);
+}
+
+#[test]
+fn every_image_of_a_private_stream_is_for_its_requester() {
+    let (mut world, source) = live(config(1));
+    let private = RequestMsg {
+        flags: RequestFlags::STREAMING | RequestFlags::PRIVATE_STREAM,
+        ..item_request(1, "TRI.N")
+    };
+    world.open_with(B, 2, &private);
+    // Before the first image is there.
+    world.reissue(B, 2, &private);
+    let answer = provider::refresh_with(4, "TRI.N", |msg| {
+        msg.flags.insert(RefreshFlags::PRIVATE_STREAM);
+    });
+    world.says(source, &answer);
+    world.heard_by(source);
+    world.forget();
+    world.says(source, &answer);
+    assert_eq!(world.frames(), [format!("B #1 image private {IMAGE}")]);
+}
+
+#[test]
+fn an_answer_that_changes_the_state_is_for_all() {
+    let (mut world, source) = live(config(1));
+    let state = State::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, "hm");
+    world.says(source, &provider::status(3, state));
+    world.reissue(A, 0, &item_request(1, "TRI.N"));
+    world.forget();
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.frames(), [format!("all #3 image {IMAGE}")]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rssl::Compression;
 use thiserror::Error;
 
+use crate::core::MAX_MOUNTS;
+
 /// The settings of a server. Names follow those of the P2PS where there is one.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -288,6 +290,9 @@ pub enum ConfigError {
     /// Something is to go over TLS, and there is no certificate to show.
     #[error("TLS needs a certificate and its private key; give both, or no port for TLS")]
     NoCertificate,
+    /// Sessions have no numbers for so many mounts.
+    #[error("max_mounts is {0}; give at most 1048576")]
+    Mounts(usize),
     /// A bound without which nothing can be done.
     #[error("{0} must be above 0")]
     Zero(&'static str),
@@ -307,6 +312,9 @@ impl ServerConfig {
         let needs_tls = !(self.listen_tls.is_empty() && self.listen_websocket_tls.is_empty());
         if needs_tls && self.tls.is_none() {
             return Err(ConfigError::NoCertificate);
+        }
+        if self.limits.max_mounts > MAX_MOUNTS {
+            return Err(ConfigError::Mounts(self.limits.max_mounts));
         }
         for (name, value) in [
             ("max_mounts", self.limits.max_mounts),
@@ -348,6 +356,9 @@ mod tests {
         let listen_tls = vec![([0, 0, 0, 0], 14443).into()];
         let config = ServerConfig { listen_tls, ..ServerConfig::default() };
         assert_eq!(config.check(), Err(ConfigError::NoCertificate));
+        let mut config = ServerConfig::default();
+        config.limits.max_mounts = MAX_MOUNTS + 1;
+        assert_eq!(config.check(), Err(ConfigError::Mounts(1_048_577)));
         let config = ServerConfig { min_ping_timeout_s: 61, ..ServerConfig::default() };
         assert_eq!(
             config.check().map_err(|error| error.to_string()),

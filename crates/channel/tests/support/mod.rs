@@ -59,6 +59,12 @@ impl Side {
         self.poll_with(now, |_, _| {})
     }
 
+    /// Polls, and waits for so long if there was nothing to do.
+    pub fn wait(&mut self, now: Time, most: Duration) -> usize {
+        let told = &mut self.told;
+        self.reactor.poll(now, Some(most), |event, _| told.push(event.into()))
+    }
+
     /// Polls, and has `react` see the events after they are kept.
     pub fn poll_with(
         &mut self,

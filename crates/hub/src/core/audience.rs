@@ -25,16 +25,18 @@ const NO_IMAGE: State<'static> = State::new(
 );
 
 impl Item {
-    /// The first part of an image is here: who is it for?
-    fn begin_image(&mut self, is_answer: bool) {
-        let is_held = self.live && !self.recovering;
+    /// The first part of an image is here: who is it for? For all, if it says
+    /// of the data what they do not know.
+    fn begin_image(&mut self, is_answer: bool, data: DataState) {
+        let is_known = data == DataState::NO_CHANGE || data == self.state.data;
+        let is_held = self.live && !self.recovering && is_known;
         self.to_all = !is_answer || !is_held;
         if !is_answer && !self.published {
             return;
         }
         self.to_all |= self.published;
         for interest in &mut self.interests {
-            if interest.stage == Stage::Waiting {
+            if interest.stage == Stage::Waiting || self.private {
                 interest.stage = Stage::Receiving;
             }
         }
@@ -62,7 +64,7 @@ impl Core {
         let is_first = !item.in_parts || refresh.part_num == Some(0);
         let mut part = RefreshMsg { stream_id: 0, key: None, ..*refresh };
         if is_first {
-            item.begin_image(refresh.flags.contains(RefreshFlags::SOLICITED));
+            item.begin_image(refresh.flags.contains(RefreshFlags::SOLICITED), part.state.data);
             if item.recovering {
                 part.flags |= RefreshFlags::CLEAR_CACHE;
             }

@@ -17,7 +17,8 @@ use crate::state::is_final;
 /// is over with its last part; a paused stream gets no updates, but status and
 /// images; nothing after a final state or a close.
 ///
-/// It takes four bytes: a server has one for each stream of each mount.
+/// It takes four bytes, and as numbers two: a server has one for each stream of
+/// each mount.
 #[derive(Clone, Debug)]
 pub struct ProviderStream {
     bits: u16,

@@ -114,13 +114,14 @@ impl Core {
         }
     }
 
-    /// Frees all streams of a mount, in the order of their ids.
+    /// Frees all streams of a mount, the highest id first: on an item that it
+    /// has open many times, none of its seats moves up.
     pub(super) fn remove_streams<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
         mount.conflated.clear();
         mount.conflated_order.clear();
         mount.late_images.clear();
-        for stream_id in mount.streams.ids() {
+        for stream_id in mount.streams.ids().into_iter().rev() {
             self.remove_stream(session, stream_id, out);
         }
     }

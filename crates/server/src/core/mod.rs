@@ -65,6 +65,9 @@ use self::variant::Variants;
 use self::watchers::{Seat, Watcher};
 use crate::{LoginPolicy, Outputs, ServerConfig};
 
+/// Sessions with indexes from here on have no place.
+pub(crate) const MAX_MOUNTS: usize = Seat::MOUNTS as usize;
+
 /// Something that happened, to be handled by a [`Core`].
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -381,7 +384,8 @@ impl Core {
 
     fn end_all<O: Outputs>(&mut self, reason: &str, out: &mut O) {
         let sessions: Vec<_> = self.mounts.sessions().collect();
-        for session in sessions {
+        // Who sits last leaves first: nobody moves up.
+        for session in sessions.into_iter().rev() {
             self.drop_mount(session, out);
             out.close(session, reason);
         }
@@ -405,11 +409,11 @@ impl Core {
     }
 
     fn on_opened<O: Outputs>(&mut self, session: SessionId, peer: SocketAddr, out: &mut O) {
-        let has_room = self.mounts.count < self.config.limits.max_mounts;
         if let Some(gone) = self.mounts.session_at(session.index) {
             // What it has must not become that of who has its index now.
             self.drop_mount(gone, out);
         }
+        let has_room = self.mounts.count < self.config.limits.max_mounts;
         if !has_room || session.index >= Seat::MOUNTS {
             self.statistics.mounts_cut += 1;
             out.close(session, "the server has all the mounts it may have");

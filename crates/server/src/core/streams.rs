@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 /// ```
 ///
 /// An item on a stream takes 6 bytes and a bit where the client counts its ids
-/// up, and up to 420 where it takes them at random.
+/// up, and up to 430 where it takes them at random.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     items: Map<i32, Box<Page>>,

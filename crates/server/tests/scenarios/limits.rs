@@ -60,6 +60,42 @@ fn the_server_has_no_more_mounts_than_allowed() {
 }
 
 #[test]
+fn a_session_in_the_place_of_another_has_nothing_of_it() {
+    // Whether the server was told of the end or not, and with no room but one.
+    for is_told in [true, false] {
+        let mut world = limited(Limits { max_mounts: 2, ..Limits::default() });
+        let other = world.mount();
+        let first = world.mount_as(7, 1);
+        world.open_item(first, 5, "TRI.N", 17);
+        world.say(other, &request(6, "TRI.N"));
+        world.heard(other);
+        if is_told {
+            world.disconnect(first);
+        }
+        let second = world.mount_as(7, 2);
+        assert_eq!(world.out.closed, []);
+        world.item(HUB, 17, 2, &update(&[(22, 1)]));
+        assert_eq!(world.heard(first), [""; 0]);
+        assert_eq!(world.heard(second), [""; 0]);
+        assert_eq!(world.heard(other), ["UPDATE 6 MARKET_PRICE QUOTE {22=1}"]);
+        world.say(second, &request(5, "TRI.N"));
+        assert!(world.heard(second)[0].starts_with("REFRESH 5"));
+        world.item(HUB, 17, 3, &update(&[(22, 2)]));
+        assert_eq!(world.heard(second), ["UPDATE 5 MARKET_PRICE QUOTE {22=2}"]);
+        assert_eq!(world.heard(first), [""; 0]);
+    }
+}
+
+#[test]
+fn a_session_beyond_all_places_is_closed() {
+    let mut world = World::with_feed();
+    let session = world.mount_as(1 << 20, 1);
+    assert_eq!(world.out.closed[0].0, session);
+    world.mount_as((1 << 20) - 1, 1);
+    assert_eq!(world.out.closed.len(), 1);
+}
+
+#[test]
 fn garbage_costs_its_sender_the_session_and_nobody_else_anything() {
     let mut world = World::with_feed();
     let (bad, good) = (world.mount(), world.mount());

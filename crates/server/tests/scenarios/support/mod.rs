@@ -138,6 +138,17 @@ impl World {
         session
     }
 
+    /// A consumer connects whose session has this index and generation, and
+    /// logs in.
+    pub fn mount_as(&mut self, index: u32, generation: u32) -> SessionId {
+        let session = SessionId { index, generation };
+        let peer = SocketAddr::from(([10, 0, 0, 1], 1000));
+        self.handle(Event::Opened { session, peer });
+        self.say(session, &login(1, "user"));
+        self.heard(session);
+        session
+    }
+
     /// A consumer connects that speaks JSON.
     pub fn connect_json(&mut self) -> SessionId {
         let session = SessionId { index: self.next_session, generation: 1 };
