@@ -115,13 +115,19 @@ fn the_end_of_a_talker_is_seen_behind_what_it_said_last() {
 
 #[test]
 fn the_end_of_a_talker_is_seen_by_a_loop_that_goes_to_sleep() {
-    // However many turns ago the kernel was asked.
-    for (turns, gap_micros) in (0..8).flat_map(|turns| [1, 8, 15, 22, 30].map(|gap| (turns, gap))) {
+    // However many of its words wait for their acknowledgement, and however
+    // long ago the kernel was asked.
+    for (words, turns) in (0..4).flat_map(|words| (0..8).map(move |turns| (words, turns))) {
         let mut busy = Busy::new(&ReactorConfig::default());
+        for count in 1..=words {
+            busy.say(b"words");
+            busy.turn_until_heard(count);
+        }
+        busy.world.server.told.clear();
         busy.turns(turns);
         busy.say(b"last words");
         busy.world.client.reactor.close_all("enough");
-        busy.now = busy.now.after(Duration::from_micros(gap_micros));
+        busy.now = busy.now.after(Duration::from_micros(25));
         busy.turns(1);
         let started = Instant::now();
         while busy.world.server.closed().is_empty() {
