@@ -86,9 +86,9 @@ section! {
         /// gathered for 20 ms (`flush-interval-ms`), and the kernel may gather
         /// more (`tcp-no-delay = false`).
         "name" => name: ProfileName = ProfileName::Latency;
-        /// What a thread does that found nothing to do: `spin` needs a core of
-        /// its own, `yield` lets others run, `park` sleeps for 50 microseconds at a
-        /// time once there was nothing to do for 200.
+        /// What a thread does that found nothing to do: `spin` needs a core of its
+        /// own, `yield` lets others run after every turn, `park` sleeps for 50
+        /// microseconds at a time once there was nothing to do for 200.
         "idle" => idle: IdleWhen = IdleWhen::Park;
     }
 }
