@@ -120,6 +120,7 @@ mod tcp;
 mod text;
 mod timers;
 mod tls;
+mod wait;
 
 pub use clock::MonotonicClock;
 pub use config::{
@@ -139,3 +140,4 @@ pub use tapeline_rssl::Time;
 pub use text::fuzzing;
 pub use text::{TextClient, TextConfig};
 pub use tls::Tls;
+pub use wait::Wait;

@@ -171,6 +171,18 @@ impl Reactor {
         usize::from(self.woken)
     }
 
+    /// Whether there is nothing to do before a byte comes or a deadline passes:
+    /// the kernel is asked. The thread may then [`wait`](crate::Wait::wait)
+    /// elsewhere.
+    pub fn is_quiet(&mut self) -> bool {
+        if !self.woken {
+            self.table.acknowledge_talkers();
+            self.wait(Some(Duration::ZERO));
+            self.woken = !self.events.is_empty();
+        }
+        !self.woken && self.next_deadline().is_none_or(|deadline| deadline > self.table.now)
+    }
+
     /// To send or close outside of a poll.
     pub fn outbox(&mut self) -> Outbox<'_> {
         Outbox::new(&mut self.table)
@@ -465,6 +477,13 @@ impl Reactor {
         }
         self.flush_at = now.after(self.flush_interval());
         self.table.flush()
+    }
+}
+
+/// The kernel's readiness queue, for a [`Wait`](crate::Wait).
+impl std::os::fd::AsRawFd for Reactor {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.poll.as_raw_fd()
     }
 }
 

@@ -8,7 +8,7 @@ use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
     ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent, SessionEvent,
-    SessionId, Via,
+    SessionId, Via, Wait,
 };
 use tapeline_rssl::{ClientConfig, Limits, Time};
 use thiserror::Error;
@@ -187,6 +187,22 @@ impl<B: Bus> Hub<B> {
         }
         work += self.dial();
         work + self.bus.work(now)
+    }
+
+    /// When the next turn has something to do although nothing comes, but for
+    /// the backbone, which tells how long it can wait.
+    pub fn next_deadline(&self) -> Option<Time> {
+        [self.core.next_deadline(), self.reactor.next_deadline()].into_iter().flatten().min()
+    }
+
+    /// Has `wait` end when a provider says something.
+    pub fn watch(&self, wait: &Wait) -> Result<(), ChannelError> {
+        wait.watch(&self.reactor)
+    }
+
+    /// Whether the providers have nothing to say now. To be asked before a wait.
+    pub fn is_quiet(&mut self) -> bool {
+        self.reactor.is_quiet()
     }
 
     /// Says goodbye to servers and closes all sessions. A few more turns send

@@ -7,7 +7,7 @@ use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
 use tapeline_channel::{
     ChannelError, CloseReason, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor,
     ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions, TextConfig,
-    TextEvent,
+    TextEvent, Wait,
 };
 use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
@@ -195,9 +195,20 @@ impl<B: Bus> Server<B> {
         work + bus.work(now)
     }
 
-    /// When the next turn has something to do although nothing comes.
+    /// When the next turn has something to do although nothing comes, but for
+    /// the backbone, which tells how long it can wait.
     pub fn next_deadline(&self) -> Option<Time> {
         [self.core.next_deadline(), self.reactor.next_deadline()].into_iter().flatten().min()
+    }
+
+    /// Has `wait` end when a mount says something.
+    pub fn watch(&self, wait: &Wait) -> Result<(), ChannelError> {
+        wait.watch(&self.reactor)
+    }
+
+    /// Whether the mounts have nothing to say now. To be asked before a wait.
+    pub fn is_quiet(&mut self) -> bool {
+        self.reactor.is_quiet()
     }
 
     /// Ends all mounts and leaves the backbone. Some more turns send what is

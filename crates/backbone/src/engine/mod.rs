@@ -3,9 +3,11 @@
 mod directory;
 mod driver;
 mod link;
+mod sockets;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::CString;
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -31,6 +33,8 @@ const TURNS_PER_DRIVER_WORK: u32 = 16;
 const TURNS_PER_CLIENT_WORK: u32 = 64;
 /// A caller that sleeps between its turns still gets both worked this often.
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
+/// What is over shared memory has neither losses to repair nor windows to move.
+const LONGEST_WAIT_IN_MEMORY: Duration = Duration::from_millis(10);
 /// Turns at the end, in which goodbyes reach the network.
 const LAST_TURNS: usize = 64;
 
@@ -142,6 +146,20 @@ impl Engine {
             done += self.shared.work_client();
         }
         done
+    }
+
+    /// How long the caller may sleep if it is woken by whatever comes.
+    pub const fn longest_wait(&self) -> Duration {
+        if self.has_network { LONGEST_WAIT } else { LONGEST_WAIT_IN_MEMORY }
+    }
+
+    /// Descriptors that can be read when something comes to the driver over a
+    /// network, to wait for; not those of a driver that is another process.
+    /// They come and go with ports and with names that are resolved anew, some
+    /// turns later: ask again now and then.
+    pub fn sockets(&self) -> Vec<RawFd> {
+        let has_sockets = self.has_network && self.shared.driver.is_some();
+        if has_sockets { sockets::datagram_sockets() } else { Vec::new() }
     }
 
     /// The driver's directory: what an engine in another process of this host

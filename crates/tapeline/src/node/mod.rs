@@ -1,11 +1,15 @@
 //! Hubs and servers in this process: one thread, one media driver.
 
 mod flags;
+mod rest;
 mod settings;
 mod shards;
 
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
+pub(crate) use rest::PARK_MICROS;
 pub(crate) use shards::Shards;
+
+use rest::{Rest, Rooms};
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,13 +25,6 @@ use crate::addresses::Addresses;
 use crate::config::{Driver, IdleWhen, Settings};
 use crate::failure::Failure;
 use crate::stop::Stop;
-
-/// How long a thread sleeps that found nothing to do.
-pub(crate) const PARK_MICROS: u32 = 50;
-
-/// A thread that had something to do does not sleep for so long: more tends to
-/// follow.
-const LINGER: Duration = Duration::from_micros(200);
 
 /// How long the last bytes may take to leave.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -46,8 +43,7 @@ pub(crate) struct Node {
     server: Option<Server<AeronPort>>,
     engine: Engine,
     clock: MonotonicClock,
-    idle: Idle,
-    last_work: Time,
+    rest: Rest,
 }
 
 impl Node {
@@ -86,14 +82,13 @@ impl Node {
         let directory = engine.directory().display().to_string();
         let channel = channels.to_string();
         tracing::info!(channel, directory, "backbone");
-        Ok(Self {
-            hub,
-            server,
-            engine,
-            clock: MonotonicClock::start(),
-            idle,
-            last_work: Time::ZERO,
-        })
+        let rest = Rest::new(idle);
+        let mut node = Self { hub, server, engine, clock: MonotonicClock::start(), rest };
+        if is_woken(settings) {
+            let (rest, rooms) = node.resting();
+            rest.wake_on_all(&rooms).map_err(tapeline_server::ServerError::from)?;
+        }
+        Ok(node)
     }
 
     /// Where consumers mount.
@@ -177,13 +172,13 @@ impl Node {
 
     /// What follows a turn that did `work`.
     fn rest(&mut self, now: Time, work: usize) {
-        if work > 0 {
-            self.last_work = now;
-        }
-        match self.idle {
-            Idle::Park { .. } if now.since(self.last_work) < LINGER => Idle::Yield.idle(work),
-            _ => self.idle.idle(work),
-        }
+        let (rest, rooms) = self.resting();
+        rest.rest(now, work, rooms);
+    }
+
+    fn resting(&mut self) -> (&mut Rest, Rooms<'_>) {
+        let Self { hub, server, engine, rest, .. } = self;
+        (rest, Rooms { hub: hub.as_mut(), server: server.as_mut(), engine })
     }
 
     /// Says goodbye to everybody.
@@ -208,6 +203,14 @@ impl Node {
         }
         tracing::info!("ended");
     }
+}
+
+/// Whether everything that comes to this process can wake it. What another
+/// process or thread writes into the driver's memory wakes nobody.
+fn is_woken(settings: &Settings) -> bool {
+    let backbone = &settings.backbone;
+    let is_embedded = backbone.driver == Driver::Embedded;
+    is_embedded && backbone.dir.is_none() && settings.server.shards <= 1
 }
 
 /// Whether hub and server can meet: a driver that nobody else knows of leads

@@ -7,3 +7,4 @@ mod lan;
 mod market;
 mod program;
 mod recording;
+mod rest;

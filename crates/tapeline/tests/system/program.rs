@@ -107,6 +107,14 @@ impl Program {
         self.signal(Signal::CONT);
     }
 
+    /// How often its main thread gave up the processor so far, to sleep.
+    pub(crate) fn sleeps(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("a running process");
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.and_then(|count| count.trim().parse().ok()).expect("a count of the kernel")
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a running process");
     }

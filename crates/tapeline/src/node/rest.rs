@@ -1,0 +1,102 @@
+//! What a thread does between two turns.
+
+use std::time::Duration;
+
+use tapeline_backbone::{AeronPort, Engine};
+use tapeline_channel::{ChannelError, Idle, Wait};
+use tapeline_hub::Hub;
+use tapeline_rssl::Time;
+use tapeline_server::Server;
+
+/// How long a thread sleeps that found nothing to do and is not woken.
+pub(crate) const PARK_MICROS: u32 = 50;
+
+/// A thread that had something to do does not sleep for so long: more tends to
+/// follow.
+const LINGER: Duration = Duration::from_micros(200);
+
+/// The same of a thread that is woken: as long as to be woken takes.
+const LINGER_BEFORE_WAIT: Duration = Duration::from_micros(20);
+
+/// The driver's sockets are looked for this often.
+const SOCKETS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What a thread turns.
+pub(super) struct Rooms<'a> {
+    pub(super) hub: Option<&'a mut Hub<AeronPort>>,
+    pub(super) server: Option<&'a mut Server<AeronPort>>,
+    pub(super) engine: &'a Engine,
+}
+
+/// The rests of a thread.
+pub(super) struct Rest {
+    idle: Idle,
+    /// For all that comes; `None` if it is not waited for.
+    wait: Option<Wait>,
+    last_work: Time,
+    sockets_at: Time,
+}
+
+impl Rest {
+    /// Of a thread that nothing wakes.
+    pub(super) const fn new(idle: Idle) -> Self {
+        Self { idle, wait: None, last_work: Time::ZERO, sockets_at: Time::ZERO }
+    }
+
+    /// Has a thread that sleeps be woken by what comes.
+    pub(super) fn wake_on_all(&mut self, rooms: &Rooms<'_>) -> Result<(), ChannelError> {
+        if matches!(self.idle, Idle::Park { .. }) {
+            let wait = Wait::new()?;
+            rooms.hub.as_ref().map_or(Ok(()), |hub| hub.watch(&wait))?;
+            rooms.server.as_ref().map_or(Ok(()), |server| server.watch(&wait))?;
+            self.wait = Some(wait);
+        }
+        Ok(())
+    }
+
+    /// What follows a turn at `now` that did `work`.
+    pub(super) fn rest(&mut self, now: Time, work: usize, rooms: Rooms<'_>) {
+        if work > 0 {
+            self.last_work = now;
+        }
+        let is_parking = matches!(self.idle, Idle::Park { .. });
+        let linger = if self.wait.is_some() { LINGER_BEFORE_WAIT } else { LINGER };
+        match &mut self.wait {
+            _ if is_parking && now.since(self.last_work) < linger => Idle::Yield.idle(work),
+            None => self.idle.idle(work),
+            Some(wait) => {
+                if now.since(self.sockets_at) >= SOCKETS_INTERVAL {
+                    self.sockets_at = now;
+                    watch_sockets(wait, rooms.engine);
+                }
+                let most = rooms.longest_wait(now);
+                if most > Duration::ZERO {
+                    wait.wait(most);
+                }
+            }
+        }
+    }
+}
+
+impl Rooms<'_> {
+    /// How long there is nothing to do, if nothing comes.
+    fn longest_wait(self, now: Time) -> Duration {
+        let hub = self.hub.map(|hub| (hub.is_quiet(), hub.next_deadline()));
+        let server = self.server.map(|server| (server.is_quiet(), server.next_deadline()));
+        let mut most = self.engine.longest_wait();
+        for (is_quiet, deadline) in [hub, server].into_iter().flatten() {
+            let until = deadline.map_or(most, |deadline| deadline.since(now));
+            most = if is_quiet { most.min(until) } else { Duration::ZERO };
+        }
+        most
+    }
+}
+
+/// One that cannot be waited for is still served in the engine's own time.
+fn watch_sockets(wait: &Wait, engine: &Engine) {
+    for socket in engine.sockets() {
+        if let Err(error) = wait.watch_descriptor(socket) {
+            tracing::debug!(socket, %error, "a socket of the backbone wakes nobody");
+        }
+    }
+}
