@@ -3,6 +3,7 @@
 
 use std::hint::black_box;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
@@ -120,6 +121,8 @@ fn watched(items: u32, mounts: u32, cache: bool) -> (Core, Sink) {
     let mut config = ServerConfig { cache, ..ServerConfig::default() };
     // One more for a newcomer.
     config.limits.max_mounts = mounts as usize + 1;
+    // All mounts are of one user.
+    config.limits.item_limit = (items * (mounts + 1)) as usize;
     let mut core = Core::new(config, Box::new(AcceptAll));
     let up = BusEvent::PeerUp { peer: HUB, name: "hub" };
     core.handle(Time::ZERO, Event::Bus(up), &mut out);
@@ -183,5 +186,70 @@ fn opens(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, updates, opens);
+/// What is taken off in the midst of many watchers: for that long nobody gets
+/// anything.
+fn leaves(c: &mut Criterion) {
+    const ITEMS: u32 = 1_000;
+    let mut group = c.benchmark_group("leave");
+    group.sample_size(10);
+    for mounts in [100, 10_000] {
+        let (mut core, mut out) = watched(ITEMS, mounts, false);
+        let requests: Vec<_> =
+            (0..ITEMS).map(|item| request(5 + item as i32, &format!("ITEM{item}"))).collect();
+        let session = SessionId { index: mounts / 2, generation: 1 };
+        let id = BenchmarkId::new("a mount with 1000 items", format!("of {mounts} mounts"));
+        group.bench_function(id, |bencher| {
+            bencher.iter_custom(|times| {
+                let mut spent = Duration::ZERO;
+                for _ in 0..times {
+                    let start = Instant::now();
+                    core.handle(Time::ZERO, Event::Closed { session }, &mut out);
+                    spent += start.elapsed();
+                    mount(&mut core, &mut out, session.index);
+                    for bytes in &requests {
+                        say(&mut core, &mut out, session, bytes);
+                    }
+                }
+                spent
+            });
+        });
+    }
+    for streams in [100, 500_000] {
+        let (mut core, mut out, session) = twice_and_more(streams);
+        let id = BenchmarkId::new("a stream", format!("of {streams} of one mount on an item"));
+        group.bench_function(id, |bencher| {
+            bencher.iter_custom(|times| {
+                let mut spent = Duration::ZERO;
+                for time in 0..times as u32 {
+                    let stream_id = 5 + (time.wrapping_mul(7_919) % streams) as i32;
+                    let close = tapeline_rwf::CloseMsg::new(Domain::MARKET_PRICE, stream_id);
+                    let close = built(|encoder| encoder.message(&close.into()));
+                    let start = Instant::now();
+                    say(&mut core, &mut out, session, &close);
+                    spent += start.elapsed();
+                    say(&mut core, &mut out, session, &request(stream_id, "ITEM0"));
+                }
+                spent
+            });
+        });
+    }
+    group.finish();
+}
+
+/// A mount with so many streams on one item.
+fn twice_and_more(streams: u32) -> (Core, Sink, SessionId) {
+    let mut out = Sink::default();
+    let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
+    let mut core = Core::new(config, Box::new(AcceptAll));
+    let up = BusEvent::PeerUp { peer: HUB, name: "hub" };
+    core.handle(Time::ZERO, Event::Bus(up), &mut out);
+    frame(&mut core, &mut out, Kind::Directory, 1, 0, &directory());
+    let session = mount(&mut core, &mut out, 0);
+    for stream in 0..streams {
+        say(&mut core, &mut out, session, &request(5 + stream as i32, "ITEM0"));
+    }
+    (core, out, session)
+}
+
+criterion_group!(benches, updates, opens, leaves);
 criterion_main!(benches);

@@ -5,6 +5,8 @@ use tapeline_omm::batch::{BATCH_DONE, Batch};
 use tapeline_rwf::{AckMsg, CloseFlags, CloseMsg, State, StatusMsg};
 
 use super::Core;
+use super::forms::Form;
+use super::item::Item;
 use super::stream::{Entry, ItemStream, Stream, Taken};
 use crate::Outputs;
 
@@ -106,10 +108,13 @@ impl Core {
         out: &mut O,
     ) {
         self.mounts.count_item(session, false);
-        let Some(item) = self.items.get_mut(stream.slot) else { return };
-        let Some(place) = item.watchers.place(session.index, stream_id) else { return };
-        item.watchers.remove(place);
-        if item.watchers.is_empty() {
+        let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else { return };
+        let Some(place) = watchers.place(stream.seat(session, stream_id)) else { return };
+        if let Some(mount) = self.mounts.get_mut(session) {
+            mount.set_form(watchers, place, Form::PLAIN);
+        }
+        watchers.remove(place);
+        if watchers.is_empty() {
             self.close_item(stream.slot, out);
         }
     }

@@ -8,6 +8,7 @@ use tapeline_rwf::{Domain, GenericMsg, MapAction, Msg, MsgKey};
 use super::Core;
 use super::item::{Item, Upstream};
 use super::mount::gate;
+use super::rows::Place;
 use super::stream::{Entry, Stream};
 use crate::Outputs;
 
@@ -65,8 +66,9 @@ impl Core {
             let key = Some(MsgKey { service_id, ..key });
             Msg::from(GenericMsg { stream_id: 0, key, ..*generic })
         });
-        let mut place = 0;
-        while let Some(watcher) = self.watcher(slot, place) {
+        let mut next = Place::FIRST;
+        while let Some((place, watcher)) = self.watcher_from(slot, next) {
+            next = place.next();
             self.flush_before(watcher.session, watcher.stream_id, out);
             let told = match &told {
                 Some(told) => self.scratch.message(told),
@@ -75,7 +77,6 @@ impl Core {
             let Some(told) = told else { return };
             let sent = out.send_on(watcher.session, watcher.stream_id, told);
             self.trouble.note(watcher.session, sent);
-            place += 1;
         }
     }
 

@@ -9,8 +9,9 @@ use tapeline_rwf::{DataState, Encoded, MsgKey, RefreshFlags, RefreshMsg, State, 
 
 use super::Core;
 use super::item::{Item, Upstream};
+use super::rows::Place;
+use super::seat::{Seat, mode};
 use super::variant::{Variant, write_form};
-use super::watchers::{Seat, mode};
 use crate::Outputs;
 
 /// Larger images go out of the cache in parts of about this size.
@@ -84,19 +85,18 @@ impl Core {
         let part = Part { number: refresh.part_num, is_last: is_complete };
         let mut over = Vec::new();
         self.variants.begin();
-        let mut place = 0;
-        while let Some(watcher) = self.watcher(slot, place) {
-            let index = place;
-            place += 1;
+        let mut next = Place::FIRST;
+        while let Some((place, watcher)) = self.watcher_from(slot, next) {
+            next = place.next();
             if !watcher.has(mode::IN_IMAGE) {
                 continue;
             }
             // One that has begun goes on, however slow the mount is.
-            if is_first && self.comes_later(slot, index) {
+            if is_first && self.comes_later(slot, place) {
                 continue;
             }
             self.flush_before(watcher.session, watcher.stream_id, out);
-            if self.send_image(slot, index, part, refresh, out) {
+            if self.send_image(slot, place, part, refresh, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
         }
@@ -105,7 +105,7 @@ impl Core {
 
     /// Whether a watcher gets its image out of the cache, when the output of
     /// its mount has drained.
-    fn comes_later(&mut self, slot: u32, place: usize) -> bool {
+    fn comes_later(&mut self, slot: u32, place: Place) -> bool {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.get_mut(slot) else { return false };
         let is_cached = item.image.as_ref().is_some_and(|image| {
@@ -134,7 +134,7 @@ impl Core {
     fn send_image<O: Outputs>(
         &mut self,
         slot: u32,
-        place: usize,
+        place: Place,
         part: Part,
         refresh: &RefreshMsg<'_>,
         out: &mut O,
@@ -206,7 +206,7 @@ impl Core {
             return self.ask_image(slot, out);
         }
         let waits = |it: &&Seat| it.has(mode::WANTS) && !it.has(mode::LATE);
-        let waiting: Vec<_> = item.watchers.seats().iter().filter(waits).copied().collect();
+        let waiting: Vec<_> = item.watchers.seats().filter(waits).copied().collect();
         for seat in waiting {
             let session = self.mounts.session_at(seat.mount());
             let found = session.and_then(|session| self.item_on(session, seat.stream_id()));
@@ -218,7 +218,7 @@ impl Core {
 
     /// Sends a watcher the image in the cache, at once or when the output of
     /// its mount has drained.
-    pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, place: usize, out: &mut O) {
+    pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
         let Some(watcher) = self.watcher(slot, place) else { return };
         if self.mounts.get(watcher.session).is_some_and(|mount| mount.is_slow) {
             self.comes_later(slot, place);
@@ -239,7 +239,7 @@ impl Core {
     fn send_cached<O: Outputs>(
         &mut self,
         slot: u32,
-        place: usize,
+        place: Place,
         image: &Image,
         out: &mut O,
     ) -> bool {

@@ -9,7 +9,8 @@ use tapeline_omm::{ItemKey, ItemKeyRef, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::map::Map;
-use super::watchers::{Watchers, mode};
+use super::seat::mode;
+use super::watchers::Watchers;
 
 /// The index of a hub in the table of hubs.
 pub(super) type HubIndex = u32;
@@ -155,7 +156,7 @@ impl Item {
 
     /// Whether any watcher waits for an image.
     pub(super) fn is_wanted(&self) -> bool {
-        self.watchers.seats().iter().any(|seat| seat.has(mode::WANTS))
+        self.watchers.seats().any(|seat| seat.has(mode::WANTS))
     }
 
     /// Whether newcomers are served from the cache.

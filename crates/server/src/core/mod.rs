@@ -16,6 +16,7 @@ mod batch;
 mod close;
 mod dictionary;
 mod directory;
+mod forms;
 mod frame;
 mod generic;
 mod hubs;
@@ -30,7 +31,9 @@ mod pending;
 mod post;
 mod reissue;
 mod request;
+mod rows;
 mod scratch;
+mod seat;
 mod seats;
 mod services;
 mod slow;
@@ -58,11 +61,13 @@ use self::item::Items;
 use self::json::{Door, GOING_AWAY};
 use self::mount::{Mounts, gate};
 use self::post::Posts;
+use self::rows::Place;
 use self::scratch::Scratch;
+use self::seat::Seat;
 use self::services::Services;
 use self::upstream::Due;
 use self::variant::Variants;
-use self::watchers::{Seat, Watcher};
+use self::watchers::Watcher;
 use crate::{LoginPolicy, Outputs, ServerConfig};
 
 /// Sessions with indexes from here on have no place.
@@ -194,7 +199,7 @@ pub struct Core {
     /// For mounts that speak JSON. Not here while an event is handled.
     door: Option<Box<Door>>,
     /// Places of watchers that do not take an update as it is.
-    cold: Vec<u32>,
+    cold: Vec<Place>,
     /// Payload of an image out of the cache.
     payload: Vec<u8>,
     /// An update that was merged.
@@ -551,15 +556,22 @@ impl Core {
     }
 
     /// The item on a stream of a mount: its slot and the watcher's place.
-    fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, usize)> {
-        let slot = self.mounts.get(session)?.streams.slot(stream_id)?;
-        let place = self.items.get(slot)?.watchers.place(session.index, stream_id)?;
-        Some((slot, place))
+    fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, Place)> {
+        let stream = self.mounts.get(session)?.streams.item(stream_id)?;
+        let watchers = &self.items.get(stream.slot)?.watchers;
+        Some((stream.slot, watchers.place(stream.seat(session, stream_id))?))
     }
 
     /// The watcher of an item at a place.
-    fn watcher(&self, slot: u32, place: usize) -> Option<Watcher> {
+    fn watcher(&self, slot: u32, place: Place) -> Option<Watcher> {
         self.mounts.watcher(self.items.get(slot)?, place)
+    }
+
+    /// The first watcher of an item from a place on.
+    fn watcher_from(&self, slot: u32, place: Place) -> Option<(Place, Watcher)> {
+        let item = self.items.get(slot)?;
+        let place = item.watchers.from(place)?;
+        Some((place, self.mounts.watcher(item, place)?))
     }
 }
 

@@ -10,12 +10,14 @@ use tapeline_omm::stream::RecoveryPolicy;
 use tapeline_rssl::Time;
 
 use super::dictionary::Download;
+use super::forms::{Form, MAX_VIEW_BYTES};
 use super::item::Item;
 use super::map::Map;
+use super::rows::Place;
 use super::slow::Conflated;
 use super::stream::{COOKIE_LOGIN_STREAM, Entry, Stream};
 use super::streams::Streams;
-use super::watchers::Watcher;
+use super::watchers::{Watcher, Watchers};
 
 /// Why updates for a mount do not go straight out: bits of its gate.
 pub(super) mod gate {
@@ -43,6 +45,8 @@ pub(super) struct Mount {
     pub(super) item_count: usize,
     /// Streams that are neither login nor items.
     pub(super) admin_count: usize,
+    /// Bytes of the views of its streams.
+    view_bytes: usize,
     /// Whether its output is above the threshold.
     pub(super) is_slow: bool,
     /// Updates that wait, merged, by stream.
@@ -60,6 +64,16 @@ impl Mount {
     pub(super) fn is_logged_in_by_cookies_alone(&self) -> bool {
         self.streams.len() == 1
             && matches!(self.streams.get(COOKIE_LOGIN_STREAM), Some(Entry::Other(Stream::Login)))
+    }
+
+    /// Sets the form in which a stream of the mount gets messages from now on:
+    /// the one with all fields, if the mount has views enough.
+    pub(super) fn set_form(&mut self, watchers: &mut Watchers, place: Place, form: Form) {
+        let bytes = |watchers: &Watchers| watchers.form_at(place).map_or(0, Form::view_bytes);
+        let of_others = self.view_bytes.saturating_sub(bytes(watchers));
+        let has_room = of_others + form.view_bytes() <= MAX_VIEW_BYTES;
+        watchers.set_form(place, if has_room { form } else { form.without_view() });
+        self.view_bytes = of_others + bytes(watchers);
     }
 }
 
@@ -179,6 +193,7 @@ impl Mounts {
             directories: Vec::new(),
             item_count: 0,
             admin_count: 0,
+            view_bytes: 0,
             is_slow: false,
             conflated: Map::default(),
             conflated_order: VecDeque::new(),
@@ -229,7 +244,7 @@ impl Mounts {
 
     /// The watcher of an item at a place.
     #[inline]
-    pub(super) fn watcher(&self, item: &Item, place: usize) -> Option<Watcher> {
+    pub(super) fn watcher(&self, item: &Item, place: Place) -> Option<Watcher> {
         item.watchers
             .at(place, |index| self.gates.get(index as usize).map_or(0, |it| it.generation))
     }

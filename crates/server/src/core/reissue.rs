@@ -3,12 +3,16 @@
 use tapeline_channel::SessionId;
 use tapeline_omm::market::ItemRequest;
 use tapeline_omm::stream::Reject;
-use tapeline_omm::view::{View, ViewChange};
+use tapeline_omm::view::ViewChange;
 use tapeline_rwf::{DataState, Domain, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
+use super::forms::Form;
+use super::item::Item;
+use super::mount::Mount;
+use super::rows::Place;
+use super::seat::mode;
 use super::stream::{Entry, Stream};
-use super::watchers::{Form, mode};
 use crate::Outputs;
 
 impl Core {
@@ -80,7 +84,7 @@ impl Core {
         if is_private {
             item.request = Some(Box::new(bytes.into()));
         }
-        change_watcher(item, place, &request, view, is_live);
+        change_watcher((mount, item), place, &request, view, is_live);
         let is_more = item.raise_priority(request.priority);
         if effect.flow_changed
             && request.pause
@@ -102,7 +106,7 @@ impl Core {
     }
 
     /// A watcher is to get an image: from the cache, or from the hub.
-    pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, place: usize, out: &mut O) {
+    pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
         let Some(item) = self.items.get_mut(slot) else { return };
         let Some(seat) = item.watchers.seat_mut(place) else { return };
         seat.set(mode::WANTS, true);
@@ -122,21 +126,21 @@ const ON_LOGIN_STREAM: State<'static> = State::new(
 
 /// What a reissue changes of the hot half of a stream.
 fn change_watcher(
-    item: &mut super::item::Item,
-    place: usize,
+    (mount, item): (&mut Mount, &mut Item),
+    place: Place,
     request: &ItemRequest<'_>,
     view: ViewChange,
     is_live: bool,
 ) {
     let known = item.watchers.form_at(place).cloned().unwrap_or(Form::PLAIN);
-    let view: Option<View> = match view {
-        _ if item.is_private => None,
-        ViewChange::Keep => known.view,
-        ViewChange::Replace(view) => Some(view),
-        ViewChange::Drop => None,
+    let (view, is_full_view) = match view {
+        _ if item.is_private => (None, false),
+        ViewChange::Keep => (known.view, known.is_full_view),
+        ViewChange::Replace(view) => (Some(view), false),
+        ViewChange::Drop => (None, false),
     };
-    let form = Form { view, with_key: request.key_in_updates, ..known };
-    item.watchers.set_form(place, form);
+    let form = Form { view, is_full_view, with_key: request.key_in_updates, ..known };
+    mount.set_form(&mut item.watchers, place, form);
     if let Some(seat) = item.watchers.seat_mut(place) {
         seat.set(mode::LIVE, is_live);
         seat.set(mode::CONFLATION_INFO, request.conflation_info);

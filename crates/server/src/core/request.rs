@@ -9,16 +9,17 @@ use tapeline_omm::{ItemKeyRef, is_administrative};
 use tapeline_rwf::{DataState, Qos, RequestFlags, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
+use super::forms::Form;
 use super::item::{Item, Upstream};
-use super::mount::Mount;
+use super::rows::Place;
+use super::seat::{Seat, mode};
 use super::stream::{ItemStream, PendingRequest, Stream};
-use super::watchers::{Form, mode};
 use crate::Outputs;
 
 /// What a request becomes.
 enum Opened {
     /// A stream on this slot, at this place.
-    Watching { slot: u32, place: usize, is_new: bool },
+    Watching { slot: u32, place: Place, is_new: bool },
     /// Nothing.
     Refused,
 }
@@ -147,7 +148,10 @@ impl Core {
         let may_be_twice = self.config.allow_same_item_twice || mount.speaks_json;
         let is_twice = !may_be_twice
             && request.streaming
-            && found.is_some_and(|slot| self.has_open(mount, slot));
+            && found.and_then(|slot| self.items.get(slot)).is_some_and(|item| {
+                // One that is found is not private.
+                item.watchers.has_streaming(session.index)
+            });
         if is_twice {
             let state = Reject::AlreadyOpen.state();
             self.refuse(session, msg, &state.as_state(), out);
@@ -181,9 +185,13 @@ impl Core {
             item.request = Some(Box::new(bytes.into()));
         }
         let view = view.filter(|_| !request.private);
-        let place = item.watchers.insert(session.index, request.stream_id);
-        let form = Form { view, with_key: request.key_in_updates, with_perm_data };
-        item.watchers.set_form(place, form);
+        let seat = Seat::new(session.index, request.stream_id, request.streaming);
+        let place = item.watchers.insert(seat);
+        let with_key = request.key_in_updates;
+        let form = Form { view, is_full_view: false, with_key, with_perm_data };
+        if let Some(mount) = self.mounts.get_mut(session) {
+            mount.set_form(&mut item.watchers, place, form);
+        }
         if let Some(seat) = item.watchers.seat_mut(place) {
             seat.set(mode::CONFLATION_INFO, request.conflation_info);
         }
@@ -192,13 +200,6 @@ impl Core {
             self.reissue_upstream(slot, false, out);
         }
         Opened::Watching { slot, place, is_new: found.is_none() }
-    }
-
-    /// Whether a mount watches an item on a stream with updates.
-    fn has_open(&self, mount: &Mount, slot: u32) -> bool {
-        let Some(item) = self.items.get(slot) else { return false };
-        let is_shared = |stream_id| mount.streams.item(stream_id).is_some_and(|it| it.is_shared());
-        item.watchers.of_mount(mount.session.index).any(is_shared)
     }
 
     fn open_new<O: Outputs>(&mut self, slot: u32, out: &mut O) {
@@ -220,11 +221,10 @@ impl Core {
     /// instead.
     fn join<O: Outputs>(&mut self, slot: u32, session: SessionId, stream_id: i32, out: &mut O) {
         let Some((_, place)) = self.item_on(session, stream_id) else { return };
-        let Some(item) = self.items.get(slot) else { return };
-        let wants = item.watchers.seats().get(place).is_some_and(|it| it.has(mode::WANTS));
-        if !wants {
+        if !self.watcher(slot, place).is_some_and(|watcher| watcher.has(mode::WANTS)) {
             return;
         }
+        let Some(item) = self.items.get(slot) else { return };
         if item.is_servable() {
             return self.serve_from_cache(slot, place, out);
         }

@@ -8,8 +8,9 @@ use tapeline_rwf::{DataState, Msg, State, StateCode, StatusMsg, StreamState, Upd
 use super::Core;
 use super::map::Set;
 use super::mount::{Mount, gate};
+use super::seat::mode;
 use super::variant::write_form;
-use super::watchers::{Watcher, mode};
+use super::watchers::Watcher;
 use crate::Outputs;
 
 /// Updates of one stream of a slow mount.

@@ -9,8 +9,9 @@ use tapeline_rwf::{MsgKey, State, StatusFlags, StatusMsg, StreamState};
 use super::Core;
 use super::item::Item;
 use super::mount::gate;
+use super::rows::Place;
+use super::seat::mode;
 use super::variant::{Variant, write_form};
-use super::watchers::mode;
 use crate::Outputs;
 
 impl Core {
@@ -60,13 +61,13 @@ impl Core {
         }
         self.variants.begin();
         let mut over = Vec::new();
-        let mut place = 0;
-        while let Some(watcher) = self.watcher(slot, place) {
+        let mut next = Place::FIRST;
+        while let Some((place, watcher)) = self.watcher_from(slot, next) {
+            next = place.next();
             self.flush_before(watcher.session, watcher.stream_id, out);
             if self.send_status(slot, place, status, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
-            place += 1;
         }
         for (session, stream_id) in over {
             self.remove_stream(session, stream_id, out);
@@ -74,7 +75,7 @@ impl Core {
     }
 
     /// Tells a newcomer the state of its item, which has no image for it now.
-    pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: usize, out: &mut O) {
+    pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
         let Some(item) = self.items.get(slot) else { return };
         let domain = item.key.as_ref().domain;
         let Some(watcher) = self.watcher(slot, place) else { return };
@@ -90,7 +91,7 @@ impl Core {
     fn send_status<O: Outputs>(
         &mut self,
         slot: u32,
-        place: usize,
+        place: Place,
         status: &StatusMsg<'_>,
         out: &mut O,
     ) -> bool {

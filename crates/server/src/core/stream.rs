@@ -1,10 +1,12 @@
 //! What is on a stream id of a mount.
 
+use tapeline_channel::SessionId;
 use tapeline_omm::dictionary::{DictionaryType, Verbosity};
 use tapeline_omm::directory::DirectoryRequest;
 use tapeline_omm::stream::ProviderStream;
 
 use super::json::HeldRequest;
+use super::seat::Seat;
 
 /// The stream of a login that nobody asked for; a client's own have positive
 /// numbers.
@@ -62,9 +64,9 @@ pub(super) struct ItemStream {
 }
 
 impl ItemStream {
-    /// Whether it is the one stream of its mount on the item, with updates.
-    pub(super) const fn is_shared(&self) -> bool {
-        self.state.is_streaming() && !self.state.is_private()
+    /// A seat by which that of the stream is found.
+    pub(super) const fn seat(&self, session: SessionId, stream_id: i32) -> Seat {
+        Seat::new(session.index, stream_id, self.state.is_streaming())
     }
 }
 

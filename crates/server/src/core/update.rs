@@ -7,8 +7,10 @@ use tapeline_rwf::{Msg, MsgHeader, UpdateFlags, UpdateMsg};
 use super::Core;
 use super::item::Item;
 use super::mount::gate;
+use super::rows::Place;
+use super::seat::mode;
 use super::variant::{Variant, Variants, write_form};
-use super::watchers::{Watcher, mode};
+use super::watchers::Watcher;
 use crate::{Outputs, Shared};
 
 impl Core {
@@ -60,16 +62,18 @@ impl Core {
         let gates = &mounts.gates;
         let mut sent_count = 0;
         let mut shared = Shared::default();
-        for (place, seat) in item.watchers.seats().iter().enumerate() {
-            let index = seat.mount();
-            let gate = gates.get(index as usize).and_then(|gate| gate.open(index));
-            if let Some(session) = gate
-                && seat.is_plain()
-            {
-                let sent = out.send_shared(session, seat.stream_id(), bytes, &mut shared);
-                sent_count += u64::from(trouble.note(session, sent));
-            } else if seat.has(mode::LIVE) {
-                cold.push(place as u32);
+        for (row, seats) in item.watchers.rows().enumerate() {
+            for (column, seat) in seats.iter().enumerate() {
+                let index = seat.mount();
+                let gate = gates.get(index as usize).and_then(|gate| gate.open(index));
+                if let Some(session) = gate
+                    && seat.is_plain()
+                {
+                    let sent = out.send_shared(session, seat.stream_id(), bytes, &mut shared);
+                    sent_count += u64::from(trouble.note(session, sent));
+                } else if seat.has(mode::LIVE) {
+                    cold.push(Place::new(row, column));
+                }
             }
         }
         statistics.updates_out += sent_count;
@@ -102,7 +106,7 @@ impl Core {
 
     fn cold_watcher(&self, slot: u32, index: usize) -> Option<Watcher> {
         let place = *self.cold.get(index)?;
-        self.watcher(slot, place as usize)
+        self.watcher(slot, place)
     }
 
     fn send_variant<O: Outputs>(
@@ -135,7 +139,7 @@ impl Core {
         // Most watchers of an item want it in the form of the one before.
         let mut last = None;
         for (index, place) in cold.iter().enumerate().skip(first) {
-            let Some(watcher) = mounts.watcher(item, *place as usize) else { continue };
+            let Some(watcher) = mounts.watcher(item, *place) else { continue };
             if mounts.gate(watcher.session) != 0 {
                 return Some(index);
             }

@@ -3,9 +3,9 @@
 use core::ops::Range;
 
 use tapeline_omm::view::ProjectError;
-use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StreamState};
+use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StateCode, StreamState};
 
-use super::watchers::Form;
+use super::forms::Form;
 use crate::Shared;
 
 /// What may differ between receivers of one message.
@@ -144,7 +144,8 @@ pub(super) fn write_form(
     }
 }
 
-/// Puts the key in or takes permission data out.
+/// Puts the key in, takes permission data out, and says where all fields are
+/// given in place of a view.
 fn shape<'m>(msg: Msg<'m>, form: &Form, key: MsgKey<'m>) -> Msg<'m> {
     let keep = |perm_data: Option<&'m [u8]>| perm_data.filter(|_| form.with_perm_data);
     match msg {
@@ -155,6 +156,11 @@ fn shape<'m>(msg: Msg<'m>, form: &Form, key: MsgKey<'m>) -> Msg<'m> {
         }
         Msg::Refresh(mut refresh) => {
             refresh.perm_data = keep(refresh.perm_data);
+            let has_news =
+                refresh.state.data == DataState::OK && refresh.state.code == StateCode::NONE;
+            if form.is_full_view && has_news {
+                refresh.state.code = StateCode::FULL_VIEW_PROVIDED;
+            }
             refresh.into()
         }
         Msg::Status(mut status) => {

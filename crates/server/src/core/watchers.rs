@@ -1,97 +1,11 @@
 //! Who watches an item.
 
-use std::collections::BTreeMap;
-
 use tapeline_channel::SessionId;
-use tapeline_omm::view::View;
 
+use super::forms::{Form, Forms};
+use super::rows::Place;
+use super::seat::Seat;
 use super::seats::Seats;
-
-/// How a watcher stands.
-pub(super) mod mode {
-    /// It gets updates.
-    pub(in crate::core) const LIVE: u32 = 0x01;
-    /// It waits for an image.
-    pub(in crate::core) const WANTS: u32 = 0x02;
-    /// It gets the parts of the image that is coming.
-    pub(in crate::core) const IN_IMAGE: u32 = 0x04;
-    /// It wants to know how much was merged into an update.
-    pub(in crate::core) const CONFLATION_INFO: u32 = 0x08;
-    /// Its image waits for the mount's output to drain.
-    pub(in crate::core) const LATE: u32 = 0x10;
-}
-
-const FORM_SHIFT: u32 = 5;
-const FORM_BITS: u32 = 7;
-const MOUNT_SHIFT: u32 = FORM_SHIFT + FORM_BITS;
-const FORM_MASK: u32 = ((1 << FORM_BITS) - 1) << FORM_SHIFT;
-/// What must be as in a seat that takes every update as it is.
-const PLAIN_MASK: u32 = ((1 << MOUNT_SHIFT) - 1) & !mode::CONFLATION_INFO;
-
-/// Stands for a form whose number is kept aside.
-const FAR: usize = (1 << FORM_BITS) - 1;
-
-/// One stream of one mount on an item.
-///
-/// ```text
-///   | mount: 20 | form: 7 | mode: 5 |   stream id: 32   |   8 bytes
-/// ```
-///
-/// A mount has its seats taken away before its index goes to another session,
-/// so that the generation need not be here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
-    word: u32,
-    stream_id: i32,
-}
-
-impl Seat {
-    /// Mounts have lower indexes than this.
-    pub(super) const MOUNTS: u32 = 1 << (u32::BITS - MOUNT_SHIFT);
-
-    pub(super) const fn new(mount: u32, stream_id: i32) -> Self {
-        Self { word: mount << MOUNT_SHIFT, stream_id }
-    }
-
-    /// The index of the mount's session.
-    #[inline]
-    pub(super) const fn mount(self) -> u32 {
-        self.word >> MOUNT_SHIFT
-    }
-
-    #[inline]
-    pub(super) const fn stream_id(self) -> i32 {
-        self.stream_id
-    }
-
-    #[inline]
-    pub(super) const fn has(self, bit: u32) -> bool {
-        self.word & bit != 0
-    }
-
-    /// Whether it takes every update as it is.
-    #[inline]
-    pub(super) const fn is_plain(self) -> bool {
-        self.word & PLAIN_MASK == mode::LIVE
-    }
-
-    pub(super) const fn set(&mut self, bits: u32, is_set: bool) {
-        self.word = if is_set { self.word | bits } else { self.word & !bits };
-    }
-
-    const fn form(self) -> usize {
-        ((self.word & FORM_MASK) >> FORM_SHIFT) as usize
-    }
-
-    const fn set_form(&mut self, form: usize) {
-        self.word = self.word & !FORM_MASK | (form as u32) << FORM_SHIFT;
-    }
-
-    /// By what the seats of an item are in order.
-    const fn order(self) -> (u32, i32) {
-        (self.mount(), self.stream_id)
-    }
-}
 
 /// A seat, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,32 +23,7 @@ impl Watcher {
     }
 }
 
-/// How a watcher gets messages, if not as they come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Form {
-    /// Only these fields.
-    pub(super) view: Option<View>,
-    /// With the key in every message.
-    pub(super) with_key: bool,
-    /// With permission data.
-    pub(super) with_perm_data: bool,
-}
-
-impl Form {
-    /// As messages come.
-    pub(super) const PLAIN: Self = Self { view: None, with_key: false, with_perm_data: true };
-}
-
-/// The forms of an item.
-#[derive(Debug, Default)]
-struct Forms {
-    /// Those beside the plain one, counted from 1.
-    list: Vec<Form>,
-    /// The numbers of those that do not fit their seats.
-    far: BTreeMap<(u32, i32), usize>,
-}
-
-/// The watchers of an item, in the order of their mounts and streams.
+/// The watchers of an item, in the [order](Seat::order) of their seats.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
     seats: Seats,
@@ -142,72 +31,73 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    pub(super) fn is_empty(&self) -> bool {
-        self.seats().is_empty()
+    pub(super) const fn is_empty(&self) -> bool {
+        self.seats.is_empty()
     }
 
+    /// All seats, some after some: the n-th of the m-th are at
+    /// [`Place::new(m, n)`](Place::new).
     #[inline]
-    pub(super) fn seats(&self) -> &[Seat] {
-        self.seats.as_slice()
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[Seat]> {
+        self.seats.rows()
+    }
+
+    pub(super) fn seats(&self) -> impl Iterator<Item = &Seat> {
+        self.seats.iter()
     }
 
     pub(super) fn seats_mut(&mut self) -> impl Iterator<Item = &mut Seat> {
-        self.seats.as_mut_slice().iter_mut()
+        self.seats.iter_mut()
     }
 
-    pub(super) fn seat_mut(&mut self, place: usize) -> Option<&mut Seat> {
-        self.seats.as_mut_slice().get_mut(place)
+    pub(super) fn seat_mut(&mut self, place: Place) -> Option<&mut Seat> {
+        self.seats.get_mut(place)
     }
 
     /// The watcher at a place, given the generation of its mount's session.
-    pub(super) fn at(&self, place: usize, generation: impl FnOnce(u32) -> u32) -> Option<Watcher> {
-        let seat = *self.seats().get(place)?;
+    pub(super) fn at(&self, place: Place, generation: impl FnOnce(u32) -> u32) -> Option<Watcher> {
+        let seat = self.seats.get(place)?;
         let index = seat.mount();
         Some(Watcher {
             session: SessionId { index, generation: generation(index) },
-            stream_id: seat.stream_id,
+            stream_id: seat.stream_id(),
             form: self.number(seat),
             seat,
         })
     }
 
-    /// The place of a stream of a mount.
-    pub(super) fn place(&self, mount: u32, stream_id: i32) -> Option<usize> {
-        self.seats().binary_search_by_key(&(mount, stream_id), |seat| seat.order()).ok()
+    /// The first taken place from this one on.
+    pub(super) fn from(&self, place: Place) -> Option<Place> {
+        Some(self.seats.from(place)?.0)
     }
 
-    /// The stream ids of a mount's watchers.
-    pub(super) fn of_mount(&self, mount: u32) -> impl Iterator<Item = i32> {
-        let seats = self.seats();
-        let first = seats.partition_point(|seat| seat.mount() < mount);
-        let rest = seats[first..].iter();
-        rest.take_while(move |seat| seat.mount() == mount).map(|seat| seat.stream_id)
+    /// The place of the watcher that has such a seat.
+    pub(super) fn place(&self, seat: Seat) -> Option<Place> {
+        self.seats.find(seat.order())
     }
 
-    /// Adds a stream of a mount that is not there yet; its place.
-    pub(super) fn insert(&mut self, mount: u32, stream_id: i32) -> usize {
-        let found = self.seats().binary_search_by_key(&(mount, stream_id), |seat| seat.order());
-        let (Ok(place) | Err(place)) = found;
-        if found.is_err() {
-            self.seats.insert(place, Seat::new(mount, stream_id));
-        }
-        place
+    /// Whether a mount watches with updates.
+    pub(super) fn has_streaming(&self, mount: u32) -> bool {
+        let first = self.seats.first_from(Seat::new(mount, i32::MIN, true).order());
+        first.is_some_and(|(_, seat)| seat.mount() == mount && seat.is_streaming())
+    }
+
+    /// Adds a watcher that is not there yet; its place.
+    pub(super) fn insert(&mut self, seat: Seat) -> Place {
+        self.seats.insert(seat)
     }
 
     /// Takes a watcher off.
-    pub(super) fn remove(&mut self, place: usize) {
-        if let Some(seat) = self.seats.remove(place)
-            && let Some(forms) = &mut self.forms
-        {
-            forms.far.remove(&seat.order());
-        }
+    pub(super) fn remove(&mut self, place: Place) {
+        self.set_form(place, Form::PLAIN);
+        self.seats.remove(place);
     }
 
     /// Number of the form in which a watcher gets messages, 0 for the plain one.
     #[inline]
     fn number(&self, seat: Seat) -> usize {
         match seat.form() {
-            FAR => self.far_number(seat),
+            Seat::FAR => self.far_number(seat),
             number => number,
         }
     }
@@ -220,64 +110,34 @@ impl Watchers {
 
     /// A form by its number; `None` for the plain one.
     pub(super) fn form(&self, number: usize) -> Option<&Form> {
-        self.forms.as_ref()?.list.get(number.checked_sub(1)?)
+        self.forms.as_ref()?.get(number)
     }
 
     /// The form of the watcher at a place; `None` for the plain one.
-    pub(super) fn form_at(&self, place: usize) -> Option<&Form> {
-        self.form(self.number(*self.seats().get(place)?))
+    pub(super) fn form_at(&self, place: Place) -> Option<&Form> {
+        self.form(self.number(self.seats.get(place)?))
     }
 
-    /// Sets the form in which a watcher gets messages from now on.
-    pub(super) fn set_form(&mut self, place: usize, form: Form) {
-        let number = self.number_of(form);
-        self.set_number(place, number);
-    }
-
-    fn set_number(&mut self, place: usize, number: usize) {
-        let Some(seat) = self.seats.as_mut_slice().get_mut(place) else { return };
-        let was_far = seat.form() == FAR;
-        seat.set_form(number.min(FAR));
-        let Some(forms) = self.forms.as_mut().filter(|_| was_far || number >= FAR) else { return };
-        match number >= FAR {
-            true => forms.far.insert(seat.order(), number),
-            false => forms.far.remove(&seat.order()),
+    /// Sets the form in which a watcher gets messages from now on. Where there
+    /// is no room for its view it is the form with all fields.
+    pub(super) fn set_form(&mut self, place: Place, form: Form) {
+        if self.forms.is_none() && form == Form::PLAIN {
+            return;
+        }
+        let Some(seat) = self.seats.get_mut(place) else { return };
+        let forms = self.forms.get_or_insert_default();
+        let before = match seat.form() {
+            Seat::FAR => forms.far.remove(&seat.order()).unwrap_or_default(),
+            number => number,
         };
-    }
-
-    /// The number of a form, made known if it is new.
-    fn number_of(&mut self, form: Form) -> usize {
-        if form == Form::PLAIN {
-            return 0;
+        forms.give_back(before);
+        let number = forms.take(form);
+        seat.set_form(number.min(Seat::FAR));
+        if number >= Seat::FAR {
+            forms.far.insert(seat.order(), number);
         }
-        let forms = self.forms.get_or_insert_default();
-        if let Some(known) = forms.list.iter().position(|known| *known == form) {
-            return known + 1;
-        }
-        if forms.list.len() >= 2 * self.seats().len() + 16 {
-            self.forget_unused_forms();
-        }
-        let forms = self.forms.get_or_insert_default();
-        forms.list.push(form);
-        forms.list.len()
-    }
-
-    /// Renumbers the forms that watchers have, without those that none has any
-    /// more.
-    fn forget_unused_forms(&mut self) {
-        let old = self.forms.as_ref().map_or(&[][..], |forms| &forms.list);
-        let mut numbers = vec![0; old.len() + 1];
-        let mut kept = Vec::new();
-        let held: Vec<_> = self.seats().iter().map(|seat| self.number(*seat)).collect();
-        for number in held.iter().copied().filter(|number| *number > 0) {
-            if numbers[number] == 0 {
-                kept.push(old[number - 1].clone());
-                numbers[number] = kept.len();
-            }
-        }
-        self.forms = Some(Box::new(Forms { list: kept, far: BTreeMap::new() }));
-        for (place, number) in held.into_iter().enumerate() {
-            self.set_number(place, numbers[number]);
+        if forms.is_empty() {
+            self.forms = None;
         }
     }
 }
@@ -285,83 +145,90 @@ impl Watchers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::seat::mode;
     use proptest::prelude::*;
+    use tapeline_omm::view::View;
 
     fn of_field(field_id: i16) -> Form {
         Form { view: Some(View::of_fields([field_id])), ..Form::PLAIN }
     }
 
+    fn seat(mount: u32) -> Seat {
+        Seat::new(mount, 1, true)
+    }
+
     #[test]
-    fn a_seat_is_eight_bytes() {
-        assert_eq!(size_of::<Seat>(), 8);
+    fn few_watchers_take_32_bytes() {
         assert_eq!(size_of::<Watchers>(), 32);
     }
 
     #[test]
-    fn mount_form_and_mode_share_a_word() {
+    fn a_watcher_is_what_its_seat_says() {
         let mut watchers = Watchers::default();
         let last = Seat::MOUNTS - 1;
-        let place = watchers.insert(last, -5);
+        let place = watchers.insert(Seat::new(last, -5, true));
         watchers.set_form(place, of_field(22));
-        let seat = watchers.seat_mut(place).unwrap();
-        seat.set(mode::WANTS | mode::LIVE, true);
-        assert!(seat.has(mode::LIVE) && seat.has(mode::WANTS) && !seat.is_plain());
+        watchers.seat_mut(place).unwrap().set(mode::WANTS, true);
         let watcher = watchers.at(place, |index| index + 1).unwrap();
         assert_eq!(watcher.session, SessionId { index: last, generation: last + 1 });
         assert_eq!((watcher.stream_id, watcher.form), (-5, 1));
+        assert!(watcher.has(mode::WANTS) && !watcher.has(mode::LIVE));
         watchers.set_form(place, Form::PLAIN);
-        let seat = watchers.seat_mut(place).unwrap();
-        seat.set(mode::WANTS, false);
-        assert!(seat.is_plain());
-        seat.set(mode::CONFLATION_INFO, true);
-        assert!(seat.is_plain(), "an update as it is was not merged");
+        assert_eq!(watchers.form_at(place), None);
+        assert!(watchers.forms.is_none(), "nobody has a form");
     }
 
     #[test]
     fn each_of_many_watchers_may_have_a_form_of_its_own() {
         let mut watchers = Watchers::default();
-        for mount in 0..300 {
-            let place = watchers.insert(mount, 1);
+        for mount in 0..600 {
+            let place = watchers.insert(seat(mount));
             watchers.set_form(place, of_field(mount as i16));
         }
         let has = |watchers: &Watchers, mount: u32, field_id: i16| {
-            let place = watchers.place(mount, 1).unwrap();
+            let place = watchers.place(seat(mount)).unwrap();
             let watcher = watchers.at(place, |_| 0).unwrap();
             assert_eq!(watchers.form(watcher.form), Some(&of_field(field_id)));
         };
-        (0..300).for_each(|mount| has(&watchers, mount, mount as i16));
-        for mount in 0..200 {
-            let place = watchers.place(mount, 1).unwrap();
+        (0..600).for_each(|mount| has(&watchers, mount, mount as i16));
+        for mount in 0..500 {
+            let place = watchers.place(seat(mount)).unwrap();
             watchers.remove(place);
         }
         for step in 0..1000 {
-            let place = watchers.place(200, 1).unwrap();
+            let place = watchers.place(seat(500)).unwrap();
             watchers.set_form(place, of_field(1000 + step));
         }
-        has(&watchers, 200, 1999);
-        (201..300).for_each(|mount| has(&watchers, mount, mount as i16));
-        let forms = watchers.forms.as_ref().unwrap();
-        assert!(forms.list.len() <= 2 * 100 + 16, "what nobody has is forgotten");
-        assert!(forms.far.len() <= 100);
+        has(&watchers, 500, 1999);
+        (501..600).for_each(|mount| has(&watchers, mount, mount as i16));
+        assert!(watchers.forms.as_ref().unwrap().far.len() <= 100);
+        for mount in 500..600 {
+            assert!(watchers.forms.is_some());
+            let place = watchers.place(seat(mount)).unwrap();
+            watchers.remove(place);
+        }
+        assert!(watchers.forms.is_none(), "the last one has left");
     }
 
     proptest! {
         #[test]
-        fn they_are_a_set_in_order(steps in prop::collection::vec((0..20_u32, -3..3_i32, any::<bool>()), 0..300)) {
-            let (mut watchers, mut known) = (Watchers::default(), std::collections::BTreeSet::new());
-            for (mount, stream_id, is_there) in steps {
+        fn a_mount_has_streams_with_updates_or_not(
+            steps in prop::collection::vec((0..4_u32, -3..3_i32, any::<[bool; 2]>()), 0..100)
+        ) {
+            let (mut watchers, mut known) = (Watchers::default(), std::collections::HashSet::new());
+            for (mount, stream_id, [is_streaming, is_there]) in steps {
+                let seat = Seat::new(mount, stream_id, is_streaming);
                 if is_there {
-                    watchers.insert(mount, stream_id);
-                    known.insert((mount, stream_id));
-                } else if let Some(place) = watchers.place(mount, stream_id) {
+                    watchers.insert(seat);
+                    known.insert((mount, stream_id, is_streaming));
+                } else if let Some(place) = watchers.place(seat) {
                     watchers.remove(place);
-                    prop_assert!(known.remove(&(mount, stream_id)));
-                } else {
-                    prop_assert!(!known.contains(&(mount, stream_id)));
+                    known.remove(&(mount, stream_id, is_streaming));
                 }
-                prop_assert!(watchers.seats().iter().map(|seat| seat.order()).eq(known.iter().copied()));
-                let of_three = known.range((3, i32::MIN)..(4, i32::MIN)).map(|(_, id)| *id);
-                prop_assert!(watchers.of_mount(3).eq(of_three));
+                for mount in 0..4 {
+                    let has = known.iter().any(|(of, _, is_streaming)| *of == mount && *is_streaming);
+                    prop_assert_eq!(watchers.has_streaming(mount), has);
+                }
             }
         }
     }

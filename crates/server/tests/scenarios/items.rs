@@ -402,6 +402,36 @@ fn an_item_is_not_open_twice_on_one_mount() {
 }
 
 #[test]
+fn snapshots_that_are_waited_for_do_not_count_as_open() {
+    let mut world = World::with_feed();
+    let (other, consumer) = (world.mount(), world.mount());
+    world.say(other, &request(5, "TRI.N"));
+    let snapshot = |stream_id| item_request(stream_id, "TRI.N", |it| it.streaming = false);
+    for stream_id in [10, 3, 20] {
+        world.say(consumer, &snapshot(stream_id));
+    }
+    world.say(consumer, &request(15, "TRI.N"));
+    assert_eq!(world.heard(consumer), [""; 0], "all wait for the hub");
+    for stream_id in [2, 30] {
+        world.say(consumer, &request(stream_id, "TRI.N"));
+        assert!(world.heard(consumer)[0].contains("Item already open"), "{stream_id}");
+    }
+    world.say(consumer, &snapshot(12));
+    world.say(consumer, &close(15));
+    world.say(consumer, &request(30, "TRI.N"));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    let mut heard: Vec<_> = world.heard(consumer);
+    heard.sort_unstable();
+    let begins: Vec<_> = heard.iter().map(|it| it.split(" MARKET").next().unwrap()).collect();
+    let all = ["REFRESH 10", "REFRESH 12", "REFRESH 20", "REFRESH 3", "REFRESH 30"];
+    assert_eq!(begins, all);
+    world.item(HUB, 17, 2, &update(&[(22, 2)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 30 MARKET_PRICE QUOTE {22=2}"]);
+}
+
+#[test]
 fn where_it_is_allowed_an_item_is_open_twice() {
     let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
     let mut world = World::feed_with(config);

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "shared by the modules of one test")]
 
 mod batches;
+mod crowds;
 mod dictionaries;
 mod directories;
 mod first_item;

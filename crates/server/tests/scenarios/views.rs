@@ -1,8 +1,10 @@
 //! Views: only some of the fields.
 
+use tapeline_channel::SessionId;
 use tapeline_omm::market::RequestPayload;
 use tapeline_omm::view::View;
 use tapeline_rwf::{DataType, Domain, Encoder, MsgKey, RequestFlags, RequestMsg};
+use tapeline_server::ServerConfig;
 
 use crate::support::*;
 
@@ -103,4 +105,75 @@ fn a_malformed_view_closes_a_new_stream_and_leaves_an_open_one() {
     );
     world.item(HUB, 17, 2, &update(&[(22, 3)]));
     assert_eq!(world.heard(consumer).len(), 1);
+}
+
+/// Distinct views that an item has at a time.
+const VIEWS: i32 = 1_024;
+
+#[test]
+fn an_item_with_too_many_views_gives_all_fields_until_one_of_them_is_not_used() {
+    let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.open_item(consumer, 1_000_000, "TRI.N", 17);
+    let ask = |world: &mut World, stream_id: i32, fields: &[i16]| {
+        world.say(consumer, &viewed(stream_id, "TRI.N", fields));
+        let heard = world.heard(consumer);
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        heard[0].split_once("Ok / ").expect("a state").1.to_owned()
+    };
+    for view in 0..VIEWS {
+        assert_eq!(
+            ask(&mut world, 5 + view, &[22, 100 + view as i16]),
+            "None / 'All is well' {22=100}"
+        );
+    }
+    let full = "FullViewProvided / 'All is well' {22=100 25=101}";
+    assert_eq!(ask(&mut world, 5_000, &[22]), full);
+    assert_eq!(ask(&mut world, 5_001, &[22, 107]), "None / 'All is well' {22=100}", "known");
+    world.item(HUB, 17, 2, &update(&[(22, 1), (25, 2)]));
+    let whole: Vec<_> =
+        world.heard(consumer).into_iter().filter(|it| it.ends_with("{22=1 25=2}")).collect();
+    assert_eq!(
+        whole,
+        [1_000_000, 5_000].map(|id| format!("UPDATE {id} MARKET_PRICE QUOTE {{22=1 25=2}}"))
+    );
+    let keep = RequestPayload { keep_view: true, ..RequestPayload::NONE };
+    world.say(consumer, &request_with(5_000, "TRI.N", &keep, |_| {}));
+    assert!(world.heard(consumer)[0].contains("FullViewProvided"), "that view is not known");
+    world.say(consumer, &close(5 + 8));
+    let own = "None / 'All is well' {22=1}";
+    assert_eq!(ask(&mut world, 5_000, &[22]), own, "there is room again");
+    assert_eq!(ask(&mut world, 5_000, &[22, 107]), own, "and again");
+    assert_eq!(ask(&mut world, 5_002, &[22, 7]), own);
+}
+
+#[test]
+fn a_mount_with_too_many_bytes_of_views_gets_all_fields_until_it_closes_some() {
+    let mut world = World::with_feed();
+    let (greedy, modest) = (world.mount(), world.mount());
+    // As many fields as a request can name; there is room for 64 MiB.
+    let fields: Vec<i16> = (0..32_000).collect();
+    let room = (64 << 20) / (2 * fields.len() as i32);
+    let ask = |world: &mut World, mount: SessionId, stream_id: i32| {
+        let name = format!("ITEM{stream_id}");
+        world.say(mount, &viewed(stream_id, &name, &fields));
+        let [open] = &world.out.published[..] else { panic!("one request") };
+        let reference = open.0.item;
+        world.out.published.clear();
+        world.accept(HUB, stream_id as u32, reference);
+        world.item(HUB, stream_id as u32, 1, &image(&[(22, 1), (-1, 2)]));
+        let heard = world.heard(mount);
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        heard[0].contains("FullViewProvided")
+    };
+    for stream_id in 5..5 + room {
+        assert!(!ask(&mut world, greedy, stream_id), "{stream_id}");
+    }
+    assert!(ask(&mut world, greedy, 10_000));
+    assert!(!ask(&mut world, modest, 10_001), "others have room of their own");
+    world.say(greedy, &close(100));
+    world.published();
+    assert!(!ask(&mut world, greedy, 10_002));
+    assert!(ask(&mut world, greedy, 10_003));
 }

@@ -14,7 +14,7 @@ use tapeline_rwf::{
 
 /// Encodes into a buffer of its own.
 pub fn built(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
-    let mut buffer = vec![0; 1 << 12];
+    let mut buffer = vec![0; 1 << 17];
     let mut encoder = Encoder::new(&mut buffer);
     write(&mut encoder);
     let len = encoder.finish().expect("room");

@@ -1,0 +1,137 @@
+//! One stream of one mount on an item, as an update sees it.
+
+/// How a watcher stands.
+pub(super) mod mode {
+    /// It gets updates.
+    pub(in crate::core) const LIVE: u32 = 0x01;
+    /// It waits for an image.
+    pub(in crate::core) const WANTS: u32 = 0x02;
+    /// It gets the parts of the image that is coming.
+    pub(in crate::core) const IN_IMAGE: u32 = 0x04;
+    /// It wants to know how much was merged into an update.
+    pub(in crate::core) const CONFLATION_INFO: u32 = 0x08;
+    /// Its image waits for the mount's output to drain.
+    pub(in crate::core) const LATE: u32 = 0x10;
+}
+
+const FORM_SHIFT: u32 = 5;
+const FORM_BITS: u32 = 6;
+const SNAPSHOT_SHIFT: u32 = FORM_SHIFT + FORM_BITS;
+const MOUNT_SHIFT: u32 = SNAPSHOT_SHIFT + 1;
+const FORM_MASK: u32 = ((1 << FORM_BITS) - 1) << FORM_SHIFT;
+/// What must be as in a seat that takes every update as it is.
+const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !mode::CONFLATION_INFO;
+
+/// One stream of one mount on an item.
+///
+/// ```text
+///   | mount: 20 | snapshot: 1 | form: 6 | mode: 5 |   stream id: 32   |   8 bytes
+/// ```
+///
+/// A mount has its seats taken away before its index goes to another session,
+/// so that the generation need not be here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seat {
+    word: u32,
+    stream_id: i32,
+}
+
+/// By what the seats of an item are in order, each having its own: by mounts,
+/// of each the streams with updates first, then by stream ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Order(u32, i32);
+
+impl Seat {
+    /// Mounts have lower indexes than this.
+    pub(super) const MOUNTS: u32 = 1 << (u32::BITS - MOUNT_SHIFT);
+
+    /// Stands for a form whose number is kept aside.
+    pub(super) const FAR: usize = (1 << FORM_BITS) - 1;
+
+    pub(super) const fn new(mount: u32, stream_id: i32, is_streaming: bool) -> Self {
+        let word = mount << MOUNT_SHIFT | (!is_streaming as u32) << SNAPSHOT_SHIFT;
+        Self { word, stream_id }
+    }
+
+    /// The index of the mount's session.
+    #[inline]
+    pub(super) const fn mount(self) -> u32 {
+        self.word >> MOUNT_SHIFT
+    }
+
+    #[inline]
+    pub(super) const fn stream_id(self) -> i32 {
+        self.stream_id
+    }
+
+    /// Whether updates were asked for. It stays so.
+    pub(super) const fn is_streaming(self) -> bool {
+        self.word >> SNAPSHOT_SHIFT & 1 == 0
+    }
+
+    #[inline]
+    pub(super) const fn has(self, bit: u32) -> bool {
+        self.word & bit != 0
+    }
+
+    /// Whether it takes every update as it is.
+    #[inline]
+    pub(super) const fn is_plain(self) -> bool {
+        self.word & PLAIN_MASK == mode::LIVE
+    }
+
+    pub(super) const fn set(&mut self, bits: u32, is_set: bool) {
+        self.word = if is_set { self.word | bits } else { self.word & !bits };
+    }
+
+    /// The number of its form, 0 for the plain one, up to [`FAR`](Self::FAR).
+    pub(super) const fn form(self) -> usize {
+        ((self.word & FORM_MASK) >> FORM_SHIFT) as usize
+    }
+
+    pub(super) const fn set_form(&mut self, form: usize) {
+        self.word = self.word & !FORM_MASK | (form as u32) << FORM_SHIFT;
+    }
+
+    #[inline]
+    pub(super) const fn order(self) -> Order {
+        Order(self.word >> SNAPSHOT_SHIFT, self.stream_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_is_eight_bytes() {
+        assert_eq!(size_of::<Seat>(), 8);
+    }
+
+    #[test]
+    fn mount_form_and_mode_share_a_word() {
+        for is_streaming in [true, false] {
+            let mut seat = Seat::new(Seat::MOUNTS - 1, -5, is_streaming);
+            let order = seat.order();
+            seat.set(mode::WANTS | mode::LIVE, true);
+            assert!(seat.has(mode::LIVE) && seat.has(mode::WANTS) && !seat.is_plain());
+            seat.set_form(Seat::FAR);
+            seat.set(mode::WANTS, false);
+            assert_eq!((seat.form(), seat.is_plain()), (Seat::FAR, false));
+            seat.set_form(0);
+            assert!(seat.is_plain());
+            seat.set(mode::CONFLATION_INFO, true);
+            assert!(seat.is_plain(), "an update as it is was not merged");
+            assert_eq!((seat.mount(), seat.stream_id()), (Seat::MOUNTS - 1, -5));
+            assert_eq!((seat.is_streaming(), seat.order()), (is_streaming, order));
+        }
+    }
+
+    #[test]
+    fn a_mounts_streams_with_updates_come_first() {
+        let seats = [(3, 9, true), (4, -2, true), (4, 7, true), (4, -5, false), (5, 1, true)];
+        let orders =
+            seats.map(|(mount, id, is_streaming)| Seat::new(mount, id, is_streaming).order());
+        assert!(orders.is_sorted());
+    }
+}
