@@ -45,6 +45,7 @@ mod options;
 mod packet;
 mod read;
 mod services;
+mod short_name;
 mod tape;
 mod vocabulary;
 mod write;

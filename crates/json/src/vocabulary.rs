@@ -1,12 +1,13 @@
 //! The field dictionary in the words of JSON.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::ops::Range;
 
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataType, rmtes};
 
+use crate::short_name::ShortName;
 use crate::write::text::{BLOCK, push_start, push_str};
 
 /// Stands for "none" in the dense index.
@@ -22,7 +23,10 @@ pub struct Vocabulary {
     /// Index into `fields` by field id, as unsigned number.
     by_fid: Box<[u16]>,
     fields: Vec<Field>,
-    fid_by_acronym: HashMap<Box<str>, i16, BuildHasherDefault<NameHasher>>,
+    /// What a field of a name is, by the name.
+    named: HashMap<ShortName, (i16, DataType), BuildHasherDefault<NameHasher>>,
+    /// The same for names that are not short.
+    long_named: HashMap<Box<str>, (i16, DataType)>,
     /// All written texts, one after the other, and a block of zeros behind them.
     texts: Vec<u8>,
     tables: Vec<Table>,
@@ -42,31 +46,23 @@ impl Text<'_> {
     }
 }
 
-/// A hash of short names, eight bytes at a time. What is looked up comes from
-/// strangers, but what is in the table does not, so that none of them can fill
-/// one place of it.
+/// Hashes short names, which bring what is to be hashed.
 #[derive(Clone, Copy, Debug, Default)]
 struct NameHasher(u64);
 
-impl Hasher for NameHasher {
+impl Hash for ShortName {
     #[inline]
-    fn write(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while let Some((word, behind)) = rest.split_first_chunk() {
-            self.write_u64(u64::from_le_bytes(*word));
-            rest = behind;
-        }
-        self.write_u64(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(ShortName::hash(*self, 0x9E37_79B9_7F4A_7C15));
     }
+}
 
-    /// The mark behind a text, needless where a text is all that is hashed.
-    #[inline]
-    fn write_u8(&mut self, _: u8) {}
+impl Hasher for NameHasher {
+    fn write(&mut self, _: &[u8]) {}
 
     #[inline]
-    fn write_u64(&mut self, word: u64) {
-        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(FACTOR);
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 
     /// The table takes the low and the high bits, and a product is best in the
@@ -116,16 +112,20 @@ impl Vocabulary {
         }
         let mut by_fid = vec![NONE; 1 << 16].into_boxed_slice();
         let mut fields = Vec::new();
-        let mut fid_by_acronym = HashMap::default();
+        let (mut named, mut long_named) = (HashMap::default(), HashMap::new());
         for def in dictionary.fields() {
             by_fid[usize::from(def.fid as u16)] = fields.len() as u16;
             let name = write(&mut texts, &def.acronym, b":");
             let table = table_by_fid.get(&def.fid).copied();
             fields.push(Field { data_type: def.rwf_type, name, table });
-            fid_by_acronym.insert(def.acronym.clone(), def.fid);
+            let field = (def.fid, def.rwf_type);
+            match ShortName::new(def.acronym.as_bytes()) {
+                Some(name) => named.insert(name, field),
+                None => long_named.insert(def.acronym.clone(), field),
+            };
         }
         texts.extend_from_slice(&[0; BLOCK]);
-        Self { by_fid, fields, fid_by_acronym, texts, tables }
+        Self { by_fid, fields, named, long_named, texts, tables }
     }
 
     #[inline]
@@ -145,9 +145,19 @@ impl Vocabulary {
         Some(self.field(fid)?.data_type)
     }
 
+    /// The field of a short name, and its type.
+    #[inline]
+    pub(crate) fn named(&self, name: ShortName) -> Option<(i16, DataType)> {
+        self.named.get(&name).copied()
+    }
+
     /// The field of an acronym.
     pub(crate) fn fid(&self, acronym: &str) -> Option<i16> {
-        self.fid_by_acronym.get(acronym).copied()
+        let field = match ShortName::new(acronym.as_bytes()) {
+            Some(name) => self.named(name),
+            None => self.long_named.get(acronym).copied(),
+        };
+        field.map(|(fid, _)| fid)
     }
 
     /// The quoted display text of a value of an enumerated field.

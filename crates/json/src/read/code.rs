@@ -6,6 +6,7 @@ use crate::error::{Fault, TokenKind};
 use crate::tape::{Kind, Value};
 
 /// A fault of kind.
+#[cold]
 pub(super) fn wrong_kind(value: &Value<'_>, key: &str, expected: TokenKind) -> Refusal {
     let received = value.kind().into();
     Refusal::at(value, Fault::TokenType { expected, key: shortened(key), received })
@@ -17,8 +18,7 @@ pub(super) fn int<T: TryFrom<u64> + TryFrom<i128>>(
     value: Value<'_>,
     key: &str,
 ) -> Result<T, Refusal> {
-    let short = value.number().and_then(number::short_int);
-    match short.and_then(|number| T::try_from(number).ok()) {
+    match value.short_uint().and_then(|number| T::try_from(number).ok()) {
         Some(number) => Ok(number),
         None => any_int(value, key),
     }
@@ -38,7 +38,10 @@ pub(super) fn int_member<T: TryFrom<u64> + TryFrom<i128>>(
     object: &Object<'_>,
     member: Member,
 ) -> Result<Option<T>, Refusal> {
-    object.get(member).map(|value| int(value, member.name())).transpose()
+    match object.get(member) {
+        Some(value) => int(value, member.name()).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// An integer of a member that has to be there.
@@ -53,7 +56,10 @@ pub(super) fn required_int<T: TryFrom<u64> + TryFrom<i128>>(
 /// A switch: `true` and `false`, also as 1 and 0 and in quotes.
 #[inline]
 pub(super) fn switch(object: &Object<'_>, member: Member, default: bool) -> Result<bool, Refusal> {
-    object.get(member).map_or(Ok(default), |value| switch_value(value, member))
+    match object.get(member) {
+        Some(value) => switch_value(value, member),
+        None => Ok(default),
+    }
 }
 
 fn switch_value(value: Value<'_>, member: Member) -> Result<bool, Refusal> {
@@ -89,5 +95,8 @@ pub(super) fn code_member(
     default: u8,
     by_name: impl Fn(&str) -> Option<u8>,
 ) -> Result<u8, Refusal> {
-    object.get(member).map_or(Ok(default), |value| code(value, member.name(), by_name))
+    match object.get(member) {
+        Some(value) => code(value, member.name(), by_name),
+        None => Ok(default),
+    }
 }

@@ -6,7 +6,7 @@ use tapeline_rwf::{
 };
 
 use super::code::{code, int_member, required_int, switch, wrong_kind};
-use super::object::{Member, Object};
+use super::object::{Member, Object, object};
 use super::primitive::{Place, primitive_type};
 use super::text::{ascii_bytes, base64, base64_member, string};
 use super::{Outcome, Reader, Refusal, shortened};
@@ -26,7 +26,7 @@ fn entries<'t>(container: &Object<'t>) -> Result<Option<Value<'t>>, Refusal> {
 /// The type of what is in the first entry that has something in it.
 fn entry_type(entries: Option<Value<'_>>) -> Result<Option<DataType>, Refusal> {
     for entry in entries.iter().flat_map(Value::items) {
-        if let Some((data_type, _)) = Object::of(entry, "Entries")?.content()? {
+        if let Some((data_type, _)) = Object::new(object(entry, "Entries")?).content()? {
             return Ok(Some(data_type));
         }
     }
@@ -45,7 +45,7 @@ impl<'t> Body<'t> {
     fn read(container: &Object<'t>) -> Result<Self, Refusal> {
         let entries = entries(container)?;
         let summary = match container.get(Member::Summary) {
-            Some(summary) => Object::of(summary, "Summary")?.content()?,
+            Some(summary) => Object::new(object(summary, "Summary")?).content()?,
             None => None,
         };
         let container_type = match summary {
@@ -77,11 +77,11 @@ impl Reader<'_> {
         }
         let key = names::container::name(data_type.0).unwrap_or("Data");
         match data_type {
-            DataType::FILTER_LIST => self.filter_list(&Object::of(value, key)?, slot),
-            DataType::VECTOR => self.vector(&Object::of(value, key)?, slot),
-            DataType::MAP => self.map(&Object::of(value, key)?, slot),
-            DataType::SERIES => self.series(&Object::of(value, key)?, slot),
-            DataType::MSG => self.inner_message(&Object::of(value, key)?, slot),
+            DataType::FILTER_LIST => self.filter_list(&Object::new(object(value, key)?), slot),
+            DataType::VECTOR => self.vector(&Object::new(object(value, key)?), slot),
+            DataType::MAP => self.map(&Object::new(object(value, key)?), slot),
+            DataType::SERIES => self.series(&Object::new(object(value, key)?), slot),
+            DataType::MSG => self.inner_message(&Object::new(object(value, key)?), slot),
             DataType::OPAQUE => Ok(slot.bytes(&base64(value, key, self.spare)?)?),
             DataType::XML => Ok(slot.bytes(string(value, key)?.as_bytes())?),
             DataType::ANSI_PAGE => Ok(slot.bytes(&ascii_bytes(&string(value, key)?))?),
@@ -118,7 +118,8 @@ impl Reader<'_> {
         head.total_count_hint = int_member(value, Member::CountHint)?;
         let mut list = slot.filter_list(&head)?;
         for entry in entries.iter().flat_map(Value::items) {
-            let entry = self.entry(entry)?;
+            let entry = Object::new(object(entry, "Entries")?);
+            self.check_entry(&entry)?;
             let id = required_int(&entry, Member::Id, "FilterList")?;
             let action = FilterAction(action(&entry, "FilterList", names::filter_action::code)?);
             let perm_data = base64_member(&entry, Member::PermData, self.spare)?;
@@ -156,7 +157,8 @@ impl Reader<'_> {
             self.content(summary, map.summary()?)?;
         }
         for entry in body.entries() {
-            let entry = self.entry(entry)?;
+            let entry = Object::new(object(entry, "Entries")?);
+            self.check_entry(&entry)?;
             let key = entry.required(Key, Some("Map"))?;
             let action = MapAction(action(&entry, "Map", names::map_action::code)?);
             let perm_data = base64_member(&entry, Member::PermData, self.spare)?;
@@ -192,7 +194,8 @@ impl Reader<'_> {
             self.content(summary, vector.summary()?)?;
         }
         for entry in body.entries() {
-            let entry = self.entry(entry)?;
+            let entry = Object::new(object(entry, "Entries")?);
+            self.check_entry(&entry)?;
             let index = required_int(&entry, Index, "Vector")?;
             let action = VectorAction(action(&entry, "Vector", names::vector_action::code)?);
             let perm_data = base64_member(&entry, Member::PermData, self.spare)?;
@@ -224,7 +227,9 @@ impl Reader<'_> {
             self.content(summary, series.summary()?)?;
         }
         for entry in body.entries() {
-            match self.entry(entry)?.content()? {
+            let entry = Object::new(object(entry, "Entries")?);
+            self.check_entry(&entry)?;
+            match entry.content()? {
                 Some(content) => self.content(content, series.entry()?)?,
                 None if body.container_type == DataType::NO_DATA => series.bare_entry()?,
                 None => series.entry()?.empty()?,
@@ -244,15 +249,14 @@ impl Reader<'_> {
         self.container(value, slot)
     }
 
-    fn entry<'t>(&self, entry: Value<'t>) -> Result<Object<'t>, Refusal> {
+    #[inline]
+    fn check_entry(&self, entry: &Object<'_>) -> Outcome {
         use Member::{Action, Id, Index, Key, PermData};
 
-        let entry = Object::of(entry, "Entries")?;
-        self.check_members(&entry, |member| {
+        self.check_members(entry, |member| {
             matches!(member, Id | Index | Action | Key | PermData)
                 || member.container_type().is_some()
-        })?;
-        Ok(entry)
+        })
     }
 }
 

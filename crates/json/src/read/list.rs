@@ -5,8 +5,8 @@ use tapeline_rwf::{
 };
 
 use super::code::wrong_kind;
-use super::object::{Member, Object};
-use super::primitive::Place;
+use super::object::{Member, Object, object};
+use super::primitive::{Place, put_usual};
 use super::text::string;
 use super::{Outcome, Reader, Refusal, shortened};
 use crate::error::{Fault, TokenKind};
@@ -24,7 +24,24 @@ impl Reader<'_> {
         Ok(list.finish()?)
     }
 
+    #[inline]
     fn field(
+        &self,
+        key: Value<'_>,
+        value: Value<'_>,
+        list: &mut FieldListWriter<'_, '_>,
+    ) -> Outcome {
+        if let Some(name) = key.short_name()
+            && let Some((field_id, data_type)) = self.vocabulary.named(name)
+            && let Some(written) = put_usual(&value, data_type, |value| list.put(field_id, value))
+        {
+            return Ok(written?);
+        }
+        self.any_field(key, value, list)
+    }
+
+    #[inline(never)]
+    fn any_field(
         &self,
         key: Value<'_>,
         value: Value<'_>,
@@ -65,12 +82,32 @@ impl Reader<'_> {
         require_members(&value, "Elements")?;
         let mut list = slot.element_list(&ElementListHead::STANDARD)?;
         for (key, value) in value.members() {
-            self.element(&string(key, "Elements")?, value, &mut list)?;
+            self.element(key, value, &mut list)?;
         }
         Ok(list.finish()?)
     }
 
+    #[inline]
     fn element(
+        &self,
+        key: Value<'_>,
+        value: Value<'_>,
+        list: &mut ElementListWriter<'_, '_>,
+    ) -> Outcome {
+        let data_type = match value.kind() {
+            Kind::Number => DataType::UINT,
+            _ => DataType::ASCII_STRING,
+        };
+        if let Some(name) = key.plain()
+            && let Some(written) = put_usual(&value, data_type, |value| list.put(name, value))
+        {
+            return Ok(written?);
+        }
+        self.any_element(&string(key, "Elements")?, value, list)
+    }
+
+    #[inline(never)]
+    fn any_element(
         &self,
         name: &str,
         value: Value<'_>,
@@ -98,7 +135,7 @@ impl Reader<'_> {
     /// `{"Type":..,"Data":..}`.
     fn typed<'t>(&self, value: Value<'t>) -> Result<(DataType, Value<'t>), Refusal> {
         const PARENT: Option<&str> = Some("Elements");
-        let typed = Object::of(value, "Elements")?;
+        let typed = Object::new(object(value, "Elements")?);
         self.check_members(&typed, |member| matches!(member, Member::Type | Member::Data))?;
         let name = typed.required(Member::Type, PARENT)?;
         let code = name.string().and_then(|name| names::data_type::code(&name));

@@ -120,31 +120,44 @@ impl FromJson {
     }
 }
 
-/// A fault and where it is.
+/// A fault and where it is; on the heap, so that results which are rarely this
+/// stay in registers.
 #[derive(Debug)]
-struct Refusal {
+struct Refusal(Box<Refused>);
+
+#[derive(Debug)]
+struct Refused {
     fault: Fault,
     offset: Option<u32>,
 }
 
 impl From<EncodeError> for Refusal {
+    #[cold]
     fn from(error: EncodeError) -> Self {
-        Self { fault: error.into(), offset: None }
+        Self::of(error.into())
     }
 }
 
 impl Refusal {
-    fn at(value: &Value<'_>, fault: Fault) -> Self {
-        Self { fault, offset: Some(value.offset()) }
+    /// A fault that is in no one place.
+    #[cold]
+    fn of(fault: Fault) -> Self {
+        Self(Box::new(Refused { fault, offset: None }))
     }
 
+    #[cold]
+    fn at(value: &Value<'_>, fault: Fault) -> Self {
+        Self(Box::new(Refused { fault, offset: Some(value.offset()) }))
+    }
+
+    #[cold]
     fn unexpected(value: &Value<'_>, key: &str) -> Self {
         let text = shortened(value.raw());
         Self::at(value, Fault::UnexpectedValue { value: text, key: shortened(key) })
     }
 
     fn missing(key: &'static str, parent: Option<&'static str>) -> Self {
-        Self { fault: Fault::MissingKey { key, parent }, offset: None }
+        Self::of(Fault::MissingKey { key, parent })
     }
 }
 
@@ -175,7 +188,8 @@ impl Reader<'_> {
                 let object = Object::new(value);
                 match self.incoming(&object, buffer) {
                     Ok(incoming) => each(incoming),
-                    Err(Refusal { fault, offset }) => {
+                    Err(Refusal(refused)) => {
+                        let Refused { fault, offset } = *refused;
                         let error = JsonError { id: id(&object), fault, offset };
                         each(Incoming::Failed { error, text: value.raw() });
                     }
@@ -236,7 +250,7 @@ fn encode(
             Err(EncodeError::BufferTooSmall { missing }) => {
                 let needed = buffer.len() + missing;
                 if needed > max {
-                    return Err(Refusal { fault: Fault::RwfTooLong { max }, offset: None });
+                    return Err(Refusal::of(Fault::RwfTooLong { max }));
                 }
                 buffer.resize(needed, 0);
             }

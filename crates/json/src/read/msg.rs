@@ -11,10 +11,10 @@ use tapeline_rwf::{
 };
 
 use super::code::{code, code_member, int, int_member, required_int, switch, wrong_kind};
-use super::object::{Member, Object};
+use super::object::{Member, Object, object};
 use super::parts::{ReadState, post_user_info};
 use super::spare::Lent;
-use super::text::{base64_member, string};
+use super::text::{base64_member, string, string_bytes};
 use super::{Outcome, Reader, Refusal, encode};
 use crate::error::{Fault, TokenKind};
 use crate::names;
@@ -211,7 +211,7 @@ impl Reader<'_> {
     ) -> Result<ReadKey<'t, '_>, Refusal> {
         use Member::{Elements, Filter, Identifier, Name, NameType, Service};
 
-        let key = Object::of(value, "Key")?;
+        let key = Object::new(object(value, "Key")?);
         self.check_members(&key, |member| {
             matches!(member, Service | NameType | Name | Filter | Identifier | Elements)
         })?;
@@ -225,12 +225,7 @@ impl Reader<'_> {
             Some(value) => match value.kind() {
                 Kind::Array if class == MsgClass::Request => batch = Some(value),
                 Kind::Null => name = Some(Cow::Borrowed(&b"\0"[..])),
-                _ => {
-                    name = Some(match string(value, "Name")? {
-                        Cow::Borrowed(name) => Cow::Borrowed(name.as_bytes()),
-                        Cow::Owned(name) => Cow::Owned(name.into_bytes()),
-                    });
-                }
+                _ => name = Some(string_bytes(value, "Name")?),
             },
         }
         if name.is_none() && batch.is_none() && matches!(name_type, 4 | 5) {
@@ -309,7 +304,7 @@ impl Reader<'_> {
             msg.flags.set(flag, switch(message, member, default)? == set_if);
         }
         if let Some(priority) = message.get(Member::Priority) {
-            let priority = Object::of(priority, "Priority")?;
+            let priority = Object::new(object(priority, "Priority")?);
             self.check_members(&priority, |member| {
                 matches!(member, Member::Class | Member::Count)
             })?;
@@ -436,7 +431,7 @@ fn write_names(
 ) -> Outcome {
     let mut items = list.slot(element, DataType::ARRAY)?.array(DataType::ASCII_STRING, 0)?;
     for name in names.items() {
-        items.put(Primitive::Ascii(string(name, key)?.as_bytes()))?;
+        items.put(Primitive::Ascii(&string_bytes(name, key)?))?;
     }
     Ok(items.finish()?)
 }
@@ -460,7 +455,7 @@ fn update(
     msg.update_type =
         UpdateType(code_member(message, Member::UpdateType, 0, names::update_type::code)?);
     if let Some(info) = message.get(Member::ConflationInfo) {
-        let info = Object::of(info, INFO)?;
+        let info = Object::new(object(info, INFO)?);
         msg.conflation = Some(Conflation {
             count: required_int(&info, Member::Count, INFO)?,
             time_ms: required_int(&info, Member::Time, INFO)?,

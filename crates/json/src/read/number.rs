@@ -2,6 +2,8 @@
 
 use tapeline_rwf::{Real, RealHint};
 
+use crate::tape::{ShortNumber, Value};
+
 /// Most decimals that RWF can say.
 const MAX_DECIMALS: i32 = 14;
 /// Largest exponent that RWF can say.
@@ -12,51 +14,16 @@ const MAX_EXPONENT: i32 = 7;
 /// exponent than it has (zeros do not count), a mantissa beyond 64 bits,
 /// also as a fraction.
 #[inline]
-pub(super) fn real(text: &str) -> Option<Real> {
-    short(text).or_else(|| any(text))
+pub(super) fn real(number: &Value<'_>) -> Option<Real> {
+    number.short_number().and_then(short).or_else(|| any(number.raw()))
 }
 
 /// A number that fits as it is written, as nearly all do.
 #[inline]
-fn short(text: &str) -> Option<Real> {
-    const MOST_CHARS: usize = 18;
-    let (is_negative, magnitude) = match text.as_bytes() {
-        [b'-', magnitude @ ..] => (true, magnitude),
-        magnitude => (false, magnitude),
-    };
-    if magnitude.len() > MOST_CHARS {
-        return None;
-    }
-    let (mut mantissa, mut point) = (0_i64, None);
-    for (at, byte) in magnitude.iter().enumerate() {
-        match byte {
-            b'0'..=b'9' => mantissa = mantissa * 10 + i64::from(byte - b'0'),
-            b'.' => point = Some(at),
-            _ => return None,
-        }
-    }
-    let decimals = point.map_or(0, |at| magnitude.len() - at - 1);
-    let hint = RealHint::new(u8::try_from(MAX_DECIMALS.checked_sub(decimals as i32)?).ok()?)?;
-    Some(Real::new(if is_negative { -mantissa } else { mantissa }, hint))
-}
-
-/// An integer without a sign and of so few digits that it cannot overflow, as
-/// nearly all are.
-#[inline]
-pub(super) fn short_int(digits: &[u8]) -> Option<u64> {
-    const MOST_DIGITS: usize = 19;
-    if !(1..=MOST_DIGITS).contains(&digits.len()) {
-        return None;
-    }
-    let mut number = 0;
-    for byte in digits {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        number = number * 10 + u64::from(digit);
-    }
-    Some(number)
+pub(super) fn short(number: ShortNumber) -> Option<Real> {
+    let hint = RealHint::new((MAX_DECIMALS as u8).checked_sub(number.decimals)?)?;
+    let mantissa = number.digits as i64;
+    Some(Real::new(if number.is_negative { -mantissa } else { mantissa }, hint))
 }
 
 /// An integer in digits, of which none is lost; a number with decimals or an
@@ -125,6 +92,17 @@ fn halves(mantissa: i128, n: u8) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tape::Tape;
+
+    /// What is made of a number in a text.
+    fn of<T>(text: &str, made: impl FnOnce(&Value<'_>) -> T) -> T {
+        let mut tape = Tape::default();
+        made(&tape.parse(text, 8).expect("JSON").root())
+    }
+
+    fn short_uint(text: &str) -> Option<u64> {
+        Tape::default().parse(text, 8).expect("JSON").root().short_uint()
+    }
 
     #[test]
     fn digits_are_kept_as_they_are_written() {
@@ -148,7 +126,7 @@ mod tests {
             ("-4611686018427387903.5", -i64::MAX, 23),
         ] {
             let hint = RealHint::new(hint).expect("a hint");
-            assert_eq!(real(text), Some(Real::new(mantissa, hint)), "{text}");
+            assert_eq!(of(text, real), Some(Real::new(mantissa, hint)), "{text}");
         }
     }
 
@@ -166,23 +144,37 @@ mod tests {
             ("1000000000000000000000000000000000000000000", None),
         ] {
             assert_eq!(int(digits.as_bytes()), number, "{digits}");
-            if let Some(short) = short_int(digits.as_bytes()) {
+            if let Some(short) = short_uint(digits) {
                 assert_eq!(Some(i128::from(short)), number, "{digits}");
             }
         }
-        assert_eq!(short_int(b"9999999999999999999"), Some(9_999_999_999_999_999_999));
-        assert_eq!(short_int(b"18446744073709551615"), None);
-        assert_eq!(short_int(b""), None);
+        assert_eq!(short_uint("999999999999999999"), Some(999_999_999_999_999_999));
+        assert_eq!(short_uint("1000000000000000000"), None);
+        assert_eq!(short_uint("-1"), None);
+        assert_eq!(short_uint("1.0"), None);
     }
 
     #[test]
     fn the_short_way_gives_what_the_long_one_gives() {
-        for text in ["0", "-0", "7", "45.50", "-0.5", "0.00", "007", "123456789012345678"] {
-            assert!(short(text).is_some(), "{text}");
-            assert_eq!(short(text), any(text), "{text}");
+        for text in [
+            "0",
+            "-0",
+            "7",
+            "45.50",
+            "-0.5",
+            "0.00",
+            "007",
+            "12345678",
+            "1234567.5",
+            "-00.50",
+            "123456789012345678",
+        ] {
+            let found = of(text, |number| number.short_number().and_then(short));
+            assert!(found.is_some(), "{text}");
+            assert_eq!(found, any(text), "{text}");
         }
         for text in ["0.00000000000001", "-0.00000000000001", "0.123456789012345", "1e3"] {
-            assert_eq!(real(text), any(text), "{text}");
+            assert_eq!(of(text, real), any(text), "{text}");
         }
     }
 
@@ -201,7 +193,7 @@ mod tests {
             "99999999999999999999e-2147483648",
             "123456789012345678901234567890123456789012345678",
         ] {
-            assert_eq!(real(text), None, "{text}");
+            assert_eq!(of(text, real), None, "{text}");
         }
     }
 }

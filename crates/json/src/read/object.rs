@@ -5,6 +5,7 @@ use tapeline_rwf::DataType;
 use super::code::wrong_kind;
 use super::{Refusal, shortened};
 use crate::error::{Fault, TokenKind};
+use crate::short_name::ShortName;
 use crate::tape::{Kind, Value};
 
 macro_rules! members {
@@ -54,7 +55,7 @@ members! {
 
 /// Where the names are found: a table with at most one of them in a slot.
 struct Slots {
-    factor: u32,
+    factor: u64,
     /// Index into the names, or [`EMPTY`].
     index: [u8; 1 << SLOT_BITS],
 }
@@ -62,59 +63,74 @@ struct Slots {
 const SLOT_BITS: u32 = 9;
 const EMPTY: u8 = u8::MAX;
 
-static SLOTS: Slots = Slots::new(Member::NAMES);
+static SLOTS: Slots = Slots::new(&SHORT_NAMES);
+/// None for the few names that are not short.
+static SHORT_NAMES: [Option<ShortName>; Member::COUNT] = short_names();
+
+const fn short_names() -> [Option<ShortName>; Member::COUNT] {
+    let mut short = [None; Member::COUNT];
+    let mut at = 0;
+    while at < Member::COUNT {
+        short[at] = ShortName::new(Member::NAMES[at].as_bytes());
+        at += 1;
+    }
+    short
+}
 
 impl Slots {
     /// Tries factors until no two names meet; done by the compiler.
-    const fn new(names: &[&str]) -> Self {
-        let mut factor = 0x9E37_79B1_u32;
+    const fn new(names: &[Option<ShortName>]) -> Self {
+        let mut factor = 0x9E37_79B9_7F4A_7C15_u64;
         'factor: loop {
             let mut index = [EMPTY; 1 << SLOT_BITS];
             let mut at = 0;
             while at < names.len() {
-                let slot = Self::slot(names[at].as_bytes(), factor);
-                if index[slot] != EMPTY {
-                    factor = factor.wrapping_mul(5).wrapping_add(2);
-                    continue 'factor;
+                if let Some(name) = names[at] {
+                    let slot = Self::slot(name, factor);
+                    if index[slot] != EMPTY {
+                        factor = factor.wrapping_mul(5).wrapping_add(2);
+                        continue 'factor;
+                    }
+                    index[slot] = at as u8;
                 }
-                index[slot] = at as u8;
                 at += 1;
             }
             return Self { factor, index };
         }
     }
 
-    /// Four bytes tell all names apart: the length, and the characters at the
-    /// start, at a third and at the end.
-    const fn slot(name: &[u8], factor: u32) -> usize {
-        let [.., last] = name else { return 0 };
-        let word = u32::from_le_bytes([name.len() as u8, name[0], name[name.len() / 3], *last]);
-        (word.wrapping_mul(factor) >> (u32::BITS - SLOT_BITS)) as usize
+    #[inline]
+    const fn slot(name: ShortName, factor: u64) -> usize {
+        (name.hash(factor) >> (u64::BITS - SLOT_BITS)) as usize
     }
 }
 
 impl Member {
     const COUNT: usize = Self::ALL.len();
 
-    /// The member of a name; case counts.
+    /// The member of a short name; case counts.
     #[inline]
-    fn of(name: &[u8]) -> Option<Self> {
+    fn of_short(name: ShortName) -> Option<Self> {
         let index = usize::from(SLOTS.index[Slots::slot(name, SLOTS.factor)]);
-        let found = Self::NAMES.get(index)?;
-        (found.as_bytes() == name).then(|| Self::ALL[index])
+        let found = SHORT_NAMES.get(index)?;
+        (*found == Some(name)).then(|| Self::ALL[index])
+    }
+
+    /// The member of a key with escapes or of a name that is not short.
+    #[cold]
+    #[inline(never)]
+    fn of_any(key: &Value<'_>) -> Option<Self> {
+        let name = key.string()?;
+        let at = Self::NAMES.iter().position(|known| *known == name)?;
+        Some(Self::ALL[at])
     }
 
     #[inline]
     fn of_key(key: &Value<'_>) -> Option<Self> {
-        match key.plain() {
-            Some(name) => Self::of(name),
-            None => Self::of_escaped(key),
+        match key.short_name() {
+            Some(name) => Self::of_short(name),
+            None => Self::of_any(key),
         }
-    }
-
-    #[cold]
-    fn of_escaped(key: &Value<'_>) -> Option<Self> {
-        Self::of(key.string()?.as_bytes())
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -145,7 +161,18 @@ impl Member {
     }
 }
 
+/// A value that has to be an object; `key` is where it is.
+#[inline]
+pub(super) fn object<'t>(value: Value<'t>, key: &str) -> Result<Value<'t>, Refusal> {
+    match value.kind() {
+        Kind::Object => Ok(value),
+        _ => Err(wrong_kind(&value, key, TokenKind::Object)),
+    }
+}
+
 /// An object, gone through once to know where its members are.
+///
+/// It is large: made where it stays, it is not copied.
 pub(super) struct Object<'t> {
     value: Value<'t>,
     /// Index on the tape by member; of two of a name that of the last. 0, which
@@ -157,17 +184,7 @@ pub(super) struct Object<'t> {
 }
 
 impl<'t> Object<'t> {
-    /// The members of a value that has to be an object; `key` is where it is.
-    #[inline]
-    pub(super) fn of(value: Value<'t>, key: &str) -> Result<Self, Refusal> {
-        match value.kind() {
-            Kind::Object => Ok(Self::new(value)),
-            _ => Err(wrong_kind(&value, key, TokenKind::Object)),
-        }
-    }
-
     /// The members of an object; of anything else none.
-    #[inline]
     pub(super) fn new(value: Value<'t>) -> Self {
         let mut object =
             Self { value, found: [0; Member::COUNT], content: None, second_content: None };
@@ -230,15 +247,26 @@ mod tests {
     use crate::names;
     use crate::tape::Tape;
 
+    /// The member of a key in its quotes.
+    fn of(name: &str) -> Option<Member> {
+        let text = format!("\"{name}\"");
+        let mut tape = Tape::default();
+        let document = tape.parse(&text, 8).expect("JSON");
+        Member::of_key(&document.root())
+    }
+
     #[test]
     fn members_are_found_by_their_names_and_by_nothing_else() {
         for member in Member::ALL {
-            assert_eq!(Member::of(member.name().as_bytes()), Some(*member));
-            assert_eq!(Member::of(&member.name().as_bytes()[1..]), None);
-            assert_eq!(Member::of(member.name().to_lowercase().as_bytes()), None);
+            assert_eq!(of(member.name()), Some(*member));
+            assert_eq!(of(&member.name()[1..]), None);
+            assert_eq!(of(&member.name().to_lowercase()), None);
+            assert_eq!(of(&format!("{}s", member.name())), None);
         }
-        assert_eq!(Member::of(b""), None);
-        assert_eq!(Member::of(b"Nothing"), None);
+        assert_eq!(of(""), None);
+        assert_eq!(of("Nothing"), None);
+        // The first letter as an escape.
+        assert_eq!(of("\\u0049D"), Some(Member::Id));
     }
 
     #[test]
@@ -258,10 +286,10 @@ mod tests {
         let text = r#"{"ID":1,"x":2,"\u0049D":3,"Map":{},"Fields":{}}"#;
         let mut tape = Tape::default();
         let document = tape.parse(text, 8).expect("JSON");
-        let object = Object::of(document.root(), "Key").expect("an object");
+        let object = Object::new(document.root());
         assert_eq!(object.get(Member::Id).and_then(|id| id.number()), Some(&b"3"[..]));
         assert!(object.get(Member::Type).is_none());
-        assert!(object.content().is_err_and(|refusal| refusal.offset == Some(36)));
+        assert!(object.content().is_err_and(|refusal| refusal.0.offset == Some(36)));
         assert!(object.check_members(Member::is_of_message).is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use tapeline_rwf::{DataState, PostUserInfo, Qos, Rate, StateCode, StreamState, Timeliness};
 
 use super::code::{code_member, int, int_member, switch, wrong_kind};
-use super::object::{Member, Object};
+use super::object::{Member, Object, object};
 use super::text::string;
 use super::{Reader, Refusal};
 use crate::error::TokenKind;
@@ -57,7 +57,7 @@ impl Reader<'_> {
     pub(super) fn state<'t>(&self, value: Value<'t>, key: &str) -> Result<ReadState<'t>, Refusal> {
         use Member::{Code, Data, Stream, Text};
 
-        let state = Object::of(value, key)?;
+        let state = Object::new(object(value, key)?);
         self.check_members(&state, |member| matches!(member, Stream | Data | Code | Text))?;
         let text = match state.get(Text).filter(|text| !text.is_null()) {
             Some(text) => string(text, "Text")?,
@@ -85,7 +85,7 @@ impl Reader<'_> {
             Dynamic, Rate as RateMember, RateInfo, TimeInfo, Timeliness as TimelinessMember,
         };
 
-        let qos = Object::of(value, key)?;
+        let qos = Object::new(object(value, key)?);
         self.check_members(&qos, |member| {
             matches!(member, TimelinessMember | RateMember | Dynamic | TimeInfo | RateInfo)
         })?;
@@ -113,7 +113,7 @@ impl Reader<'_> {
 pub(super) fn post_user_info(message: &Object<'_>) -> Result<Option<PostUserInfo>, Refusal> {
     const KEY: &str = "PostUserInfo";
     let Some(value) = message.get(Member::PostUserInfo) else { return Ok(None) };
-    let info = Object::of(value, KEY)?;
+    let info = Object::new(object(value, KEY)?);
     let address = info.required(Member::Address, Some(KEY))?;
     let user_id = info.required(Member::UserId, Some(KEY))?;
     let address = match address.kind() {

@@ -5,12 +5,13 @@ use std::str::FromStr;
 use tapeline_rwf::{DataType, Primitive, Real, Slot};
 
 use super::code::{int, int_member, wrong_kind};
-use super::object::{Member, Object};
+use super::object::{Member, Object, object};
 use super::text::{ascii_bytes, base64, rmtes_bytes, string};
 use super::{Outcome, Reader, Refusal, number, shortened, time};
 use crate::error::{Fault, TokenKind};
 use crate::names;
 use crate::tape::{Kind, Value};
+use crate::write::text::is_plain_ascii;
 
 /// What a value belongs to.
 #[derive(Clone, Copy)]
@@ -19,6 +20,42 @@ pub(super) struct Place<'k> {
     pub(super) key: &'k str,
     /// The field, for enumerations.
     pub(super) field_id: Option<i16>,
+}
+
+/// Gives a value that is as most of its type are to `put`: a short number, plain
+/// text, the usual form of a time. None for all others, right or wrong: those
+/// are left to [`Reader::primitive`].
+///
+/// `put` is called in many places so that none of them has to look at what kind
+/// of value it was given, which besides would have to go through memory.
+#[inline]
+pub(super) fn put_usual<T>(
+    value: &Value<'_>,
+    data_type: DataType,
+    put: impl FnOnce(Primitive<'_>) -> T,
+) -> Option<T> {
+    Some(match (value.kind(), data_type) {
+        (Kind::Number, DataType::REAL) => {
+            put(Primitive::Real(number::short(value.short_number()?)?))
+        }
+        (Kind::Number, DataType::UINT) => put(Primitive::Uint(value.short_uint()?)),
+        (Kind::Number, DataType::ENUM) => {
+            put(Primitive::Enum(value.short_uint()?.try_into().ok()?))
+        }
+        (Kind::Number, DataType::INT) => put(Primitive::Int(value.short_uint()?.try_into().ok()?)),
+        (Kind::String, DataType::RMTES_STRING) => put(Primitive::Rmtes(usual_text(value)?)),
+        (Kind::String, DataType::ASCII_STRING) => put(Primitive::Ascii(usual_text(value)?)),
+        (Kind::String, DataType::TIME) => put(Primitive::Time(time::usual_time(value.plain()?)?)),
+        (Kind::String, DataType::DATE) => put(Primitive::Date(time::usual_date(value.plain()?)?)),
+        _ => return None,
+    })
+}
+
+/// Text without escapes that is the same in all encodings. Without any it would
+/// be a blank.
+#[inline]
+fn usual_text<'t>(value: &Value<'t>) -> Option<&'t [u8]> {
+    value.plain().filter(|text| !text.is_empty() && is_plain_ascii(text))
 }
 
 impl Reader<'_> {
@@ -77,7 +114,7 @@ impl Reader<'_> {
         if value.is_null() {
             return Ok(slot.empty()?);
         }
-        let array = Object::of(value, key)?;
+        let array = Object::new(object(value, key)?);
         self.check_members(&array, |member| {
             matches!(member, Member::Type | Member::Length | Member::Data)
         })?;
@@ -94,6 +131,10 @@ impl Reader<'_> {
         let item_len = int_member(&array, Member::Length)?.unwrap_or(0);
         let mut items = slot.array(item_type, item_len)?;
         for item in data.items() {
+            if let Some(written) = put_usual(&item, item_type, |item| items.put(item)) {
+                written?;
+                continue;
+            }
             let place = Place { key: "Data", field_id: None };
             self.primitive(item, item_type, place, &mut |value| Ok(items.put(value)?))?;
         }
@@ -139,7 +180,7 @@ fn from_string<T>(
 
 fn real(value: Value<'_>, key: &str) -> Result<Real, Refusal> {
     let real = match (value.kind(), value.raw()) {
-        (Kind::Number, digits) => number::real(digits),
+        (Kind::Number, _) => number::real(&value),
         (Kind::String, "Inf") => Some(Real::INFINITY),
         (Kind::String, "-Inf") => Some(Real::NEG_INFINITY),
         (Kind::String, "NaN") => Some(Real::NAN),

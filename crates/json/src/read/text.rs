@@ -8,11 +8,20 @@ use super::object::{Member, Object};
 use super::spare::{Lent, Spare};
 use crate::error::TokenKind;
 use crate::tape::Value;
-use crate::write::text::UTF8_FOLLOWS;
+use crate::write::text::{BASE64, UTF8_FOLLOWS};
 
 /// A string, its escapes resolved.
 pub(super) fn string<'t>(value: Value<'t>, key: &str) -> Result<Cow<'t, str>, Refusal> {
     value.string().ok_or_else(|| wrong_kind(&value, key, TokenKind::String))
+}
+
+/// The bytes of a string, its escapes resolved.
+#[inline]
+pub(super) fn string_bytes<'t>(value: Value<'t>, key: &str) -> Result<Cow<'t, [u8]>, Refusal> {
+    match value.plain() {
+        Some(plain) => Ok(Cow::Borrowed(plain)),
+        None => Ok(Cow::Owned(string(value, key)?.into_owned().into_bytes())),
+    }
 }
 
 /// The bytes of a string in base64.
@@ -22,7 +31,7 @@ pub(super) fn base64<'p>(
     spare: &'p Spare,
 ) -> Result<Lent<'p>, Refusal> {
     let mut bytes = spare.lend();
-    match decode_base64(&string(value, key)?, bytes.vec()) {
+    match decode_base64(&string_bytes(value, key)?, bytes.vec()) {
         Some(()) => Ok(bytes),
         None => Err(Refusal::unexpected(&value, key)),
     }
@@ -39,37 +48,45 @@ pub(super) fn base64_member<'p>(
 }
 
 /// Appends bytes in the standard alphabet; padding may be missing.
-fn decode_base64(text: &str, bytes: &mut Vec<u8>) -> Option<()> {
-    let digits = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
+fn decode_base64(text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
+    let digits = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     if text.len() != digits.len() && !text.len().is_multiple_of(4) {
         return None;
     }
-    bytes.reserve(digits.len() / 4 * 3 + 2);
-    for group in digits.as_bytes().chunks(4) {
-        let mut bits = 0_u32;
-        for digit in group {
-            bits = bits << 6 | u32::from(base64_digit(*digit)?);
+    let (groups, rest) = digits.as_chunks();
+    bytes.reserve(groups.len() * 3 + 2);
+    for group in groups {
+        bytes.extend_from_slice(&base64_bits(*group)?.to_be_bytes()[1..]);
+    }
+    match *rest {
+        [] => {}
+        [a, b] => bytes.push((base64_bits([a, b, b'A', b'A'])? >> 16) as u8),
+        [a, b, c] => {
+            bytes.extend_from_slice(&base64_bits([a, b, c, b'A'])?.to_be_bytes()[1..3]);
         }
-        match group.len() {
-            4 => bytes.extend_from_slice(&bits.to_be_bytes()[1..]),
-            3 => bytes.extend_from_slice(&(bits >> 2).to_be_bytes()[2..]),
-            2 => bytes.push((bits >> 4) as u8),
-            _ => return None,
-        }
+        _ => return None,
     }
     Some(())
 }
 
-fn base64_digit(digit: u8) -> Option<u8> {
-    Some(match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    })
+/// The 24 bits of four digits.
+#[inline]
+fn base64_bits(digits: [u8; 4]) -> Option<u32> {
+    let [a, b, c, d] = digits.map(|digit| BASE64_VALUES[usize::from(digit)]);
+    let bits = u32::from(a) << 18 | u32::from(b) << 12 | u32::from(c) << 6 | u32::from(d);
+    ((a | b | c | d) < 0x40).then_some(bits)
 }
+
+/// The value of each byte as a digit; one that is none has a value too large.
+static BASE64_VALUES: [u8; 256] = {
+    let mut values = [0xFF; 256];
+    let mut value = 0;
+    while value < BASE64.len() {
+        values[BASE64[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
 
 /// The bytes of text in a field that is ASCII: Latin-1, which is what bytes
 /// over 127 are read as; UTF-8 where that cannot say it.
@@ -143,13 +160,17 @@ mod tests {
             ("AA", Some(b"\0")),
             ("YWI=", Some(b"ab")),
             ("V2Vi", Some(b"Web")),
+            ("V2Vi+/8", Some(b"Web\xFB\xFF")),
+            ("V2Vi+/8=", Some(b"Web\xFB\xFF")),
+            ("V2ViAAA=AAAA", None),
+            ("V2V\u{e9}", None),
             ("***", None),
             ("A", None),
             ("AAA==", None),
             ("A===", None),
         ] {
             let mut decoded = Vec::new();
-            let is_base64 = decode_base64(text, &mut decoded).is_some();
+            let is_base64 = decode_base64(text.as_bytes(), &mut decoded).is_some();
             assert_eq!(is_base64.then_some(&decoded[..]), bytes, "{text}");
         }
     }

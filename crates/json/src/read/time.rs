@@ -5,6 +5,29 @@ use tapeline_rwf::{Date, DateTime, Time};
 const MONTHS: [&str; 12] =
     ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 
+/// A date in the form `2017-11-29`.
+#[inline]
+pub(super) fn usual_date(text: &[u8]) -> Option<Date> {
+    let &[a, b, c, d, b'-', e, f, b'-', g, h] = text else { return None };
+    let year = u16::from(two_digits(a, b)?) * 100 + u16::from(two_digits(c, d)?);
+    let (month, day) = (two_digits(e, f)?, two_digits(g, h)?);
+    let date = Date::new(year, month, day);
+    (month > 0 && day > 0 && is_possible(date)).then_some(date)
+}
+
+/// A time in the form `14:40:32`.
+#[inline]
+pub(super) fn usual_time(text: &[u8]) -> Option<Time> {
+    let &[a, b, b':', c, d, b':', e, f] = text else { return None };
+    let (hour, minute, second) = (two_digits(a, b)?, two_digits(c, d)?, two_digits(e, f)?);
+    (hour < 24 && minute < 60 && second <= 60).then(|| Time::new(hour, minute, second))
+}
+
+#[inline]
+fn two_digits(tens: u8, ones: u8) -> Option<u8> {
+    (tens.is_ascii_digit() && ones.is_ascii_digit()).then(|| (tens - b'0') * 10 + (ones - b'0'))
+}
+
 /// A number of 1 to `width` digits.
 fn digits(text: &str, width: usize) -> Option<u16> {
     let fits = (1..=width).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
@@ -171,6 +194,34 @@ mod tests {
         }
         for text in ["25:99", "24:00", "14", "14:40:61", "14:40:32.", "1:2:3:4:5:6:7", "-1:00"] {
             assert_eq!(time(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_usual_forms_say_what_the_others_do() {
+        for (text, is_usual) in [
+            ("2017-11-29", true),
+            ("0000-11-29", true),
+            ("2024-02-29", true),
+            ("2023-02-29", false),
+            ("2023-13-01", false),
+            ("2023-00-01", false),
+            ("2023-01-00", false),
+            ("2023-1-01", false),
+            ("2023-0x-01", false),
+        ] {
+            assert_eq!(usual_date(text.as_bytes()), date(text).filter(|_| is_usual), "{text}");
+        }
+        for (text, is_usual) in [
+            ("23:59:60", true),
+            ("00:00:00", true),
+            ("24:00:00", false),
+            ("23:60:00", false),
+            ("23:59:61", false),
+            ("23:59:5:", false),
+            ("23:59", false),
+        ] {
+            assert_eq!(usual_time(text.as_bytes()), time(text).filter(|_| is_usual), "{text}");
         }
     }
 

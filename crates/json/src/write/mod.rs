@@ -99,8 +99,11 @@ impl ToJson {
         services: &dyn Services,
         out: &mut Vec<u8>,
     ) -> Result<(), WriteError> {
-        let msg = Msg::decode(rwf)?;
-        self.attempt(services, out, |writer| writer.msg(&msg))
+        // By reference: a message is large to move out of the result.
+        match &Msg::decode(rwf) {
+            Ok(msg) => self.attempt(services, out, |writer| writer.msg(msg)),
+            Err(error) => Err((*error).into()),
+        }
     }
 
     /// Appends what comes behind the `ID` of a message: the same for all
@@ -114,8 +117,10 @@ impl ToJson {
         services: &dyn Services,
         out: &mut Vec<u8>,
     ) -> Result<(), WriteError> {
-        let msg = Msg::decode(rwf)?;
-        self.msg_tail(&msg, services, out)
+        match &Msg::decode(rwf) {
+            Ok(msg) => self.msg_tail(msg, services, out),
+            Err(error) => Err((*error).into()),
+        }
     }
 
     /// Does what [`message_tail`](Self::message_tail) does for a message that

@@ -5,7 +5,8 @@ use tapeline_rwf::rmtes;
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 /// Behind this, RMTES is UTF-8.
 pub(crate) const UTF8_FOLLOWS: &[u8] = b"\x1b%0";
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+pub(crate) const BASE64: &[u8; 64] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Bytes that are copied at once where a text may be that long.
 pub(crate) const BLOCK: usize = 32;
@@ -37,7 +38,7 @@ const fn is_plain(byte: u8) -> bool {
 
 /// Whether a text is ASCII of which nothing has to be escaped.
 #[inline]
-fn is_plain_ascii(text: &[u8]) -> bool {
+pub(crate) fn is_plain_ascii(text: &[u8]) -> bool {
     let (words, _) = text.as_chunks();
     let marks = words.iter().fold(0, |marks, word| marks | marks_of_others(*word));
     let last = match (text.last_chunk(), text) {

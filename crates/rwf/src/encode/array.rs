@@ -48,6 +48,7 @@ impl<'e, 'b> ArrayWriter<'e, 'b> {
     }
 
     /// Writes one item, of the item type of the array.
+    #[inline]
     pub fn put<'v>(&mut self, value: impl Into<Primitive<'v>>) -> Result<(), EncodeError> {
         let value = value.into();
         self.encoder.check(self.level)?;

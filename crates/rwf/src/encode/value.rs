@@ -107,6 +107,16 @@ impl Encoder<'_> {
             | Primitive::Ascii(bytes)
             | Primitive::Utf8(bytes)
             | Primitive::Rmtes(bytes) => self.buf16(bytes, "value"),
+            Primitive::Uint(number) => {
+                let (bytes, len) = int::unsigned_bytes(number);
+                self.prefixed([len as u8], bytes, len);
+                Ok(())
+            }
+            Primitive::Int(number) => {
+                let (bytes, len) = int::signed_bytes(number);
+                self.prefixed([len as u8], bytes, len);
+                Ok(())
+            }
             ref other => {
                 let at = self.reserve_len();
                 self.primitive(other)?;

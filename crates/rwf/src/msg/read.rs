@@ -48,23 +48,24 @@ pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
     class(header, reader, payload)
 }
 
-/// The parts of a class, behind the shared part of the header.
+/// The parts of a class, behind the shared part of the header. The functions of
+/// the classes make the whole message, which then is not copied once more.
 #[inline(always)]
 pub(super) fn class<'a>(
     header: MsgHeader,
     reader: Reader<'a>,
     payload: Encoded<'a>,
 ) -> Result<Msg<'a>, DecodeError> {
-    Ok(match header.class {
-        MsgClass::Update => Msg::Update(update(header, reader, payload)?),
-        MsgClass::Refresh => Msg::Refresh(refresh(header, reader, payload)?),
-        MsgClass::Request => Msg::Request(request(header, reader, payload)?),
-        MsgClass::Status => Msg::Status(status(header, reader, payload)?),
-        MsgClass::Close => Msg::Close(close(header, reader, payload)?),
-        MsgClass::Ack => Msg::Ack(ack(header, reader, payload)?),
-        MsgClass::Generic => Msg::Generic(generic(header, reader, payload)?),
-        MsgClass::Post => Msg::Post(post(header, reader, payload)?),
-    })
+    match header.class {
+        MsgClass::Update => Ok(Msg::Update(update(header, reader, payload)?)),
+        MsgClass::Refresh => refresh(header, reader, payload),
+        MsgClass::Request => request(header, reader, payload),
+        MsgClass::Status => status(header, reader, payload),
+        MsgClass::Close => close(header, reader, payload),
+        MsgClass::Ack => ack(header, reader, payload),
+        MsgClass::Generic => generic(header, reader, payload),
+        MsgClass::Post => post(header, reader, payload),
+    }
 }
 
 #[inline(always)]
@@ -119,9 +120,9 @@ fn request<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
-) -> Result<RequestMsg<'a>, DecodeError> {
+) -> Result<Msg<'a>, DecodeError> {
     let flags = RequestFlags::from_bits_retain(header.flags);
-    Ok(RequestMsg {
+    Ok(Msg::Request(RequestMsg {
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
@@ -131,7 +132,7 @@ fn request<'a>(
         key: MsgKey::read(&mut reader)?,
         extended_header: optional!(flags has RequestFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader)),
         payload,
-    })
+    }))
 }
 
 #[inline(always)]
@@ -144,7 +145,7 @@ fn refresh<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
-) -> Result<RefreshMsg<'a>, DecodeError> {
+) -> Result<Msg<'a>, DecodeError> {
     let mut flags = RefreshFlags::from_bits_retain(header.flags);
     let seq_num = optional!(flags has RefreshFlags::HAS_SEQ_NUM, seq_num(&mut reader));
     let state = State::read(&mut reader)?;
@@ -158,7 +159,7 @@ fn refresh<'a>(
         flags has RefreshFlags::HAS_POST_USER_INFO, reader, post_user_info(&mut reader));
     let part_num = optional_trailing!(
         flags has RefreshFlags::HAS_PART_NUM, reader, reader.u15_rb("part number"));
-    Ok(RefreshMsg {
+    Ok(Msg::Refresh(RefreshMsg {
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
@@ -172,7 +173,7 @@ fn refresh<'a>(
         post_user_info,
         part_num,
         payload,
-    })
+    }))
 }
 
 #[inline(never)]
@@ -180,7 +181,7 @@ fn status<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
-) -> Result<StatusMsg<'a>, DecodeError> {
+) -> Result<Msg<'a>, DecodeError> {
     let mut flags = StatusFlags::from_bits_retain(header.flags);
     let state = optional!(flags has StatusFlags::HAS_STATE, State::read(&mut reader));
     let group_id = optional!(flags has StatusFlags::HAS_GROUP_ID, reader.buf8("group id"));
@@ -190,7 +191,7 @@ fn status<'a>(
         optional!(flags has StatusFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader));
     let post_user_info = optional_trailing!(
         flags has StatusFlags::HAS_POST_USER_INFO, reader, post_user_info(&mut reader));
-    Ok(StatusMsg {
+    Ok(Msg::Status(StatusMsg {
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
@@ -201,7 +202,7 @@ fn status<'a>(
         extended_header,
         post_user_info,
         payload,
-    })
+    }))
 }
 
 #[inline(never)]
@@ -327,15 +328,15 @@ fn close<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
-) -> Result<CloseMsg<'a>, DecodeError> {
+) -> Result<Msg<'a>, DecodeError> {
     let flags = CloseFlags::from_bits_retain(header.flags);
-    Ok(CloseMsg {
+    Ok(Msg::Close(CloseMsg {
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
         extended_header: optional!(flags has CloseFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader)),
         payload,
-    })
+    }))
 }
 
 #[inline(never)]
@@ -343,9 +344,9 @@ fn ack<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
-) -> Result<AckMsg<'a>, DecodeError> {
+) -> Result<Msg<'a>, DecodeError> {
     let flags = AckFlags::from_bits_retain(header.flags);
-    Ok(AckMsg {
+    Ok(Msg::Ack(AckMsg {
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
@@ -356,7 +357,7 @@ fn ack<'a>(
         key: optional!(flags has AckFlags::HAS_MSG_KEY, MsgKey::read(&mut reader)),
         extended_header: optional!(flags has AckFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader)),
         payload,
-    })
+    }))
 }
 
 #[inline(never)]
@@ -364,7 +365,7 @@ fn generic<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
-) -> Result<GenericMsg<'a>, DecodeError> {
+) -> Result<Msg<'a>, DecodeError> {
     let flags = GenericFlags::from_bits_retain(header.flags);
     let seq_num = optional!(flags has GenericFlags::HAS_SEQ_NUM, seq_num(&mut reader));
     let secondary_seq_num = optional!(
@@ -374,7 +375,7 @@ fn generic<'a>(
     let extended_header =
         optional!(flags has GenericFlags::HAS_EXTENDED_HEADER, extended_header(&mut reader));
     let part_num = optional!(flags has GenericFlags::HAS_PART_NUM, reader.u15_rb("part number"));
-    Ok(GenericMsg {
+    Ok(Msg::Generic(GenericMsg {
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
@@ -385,7 +386,7 @@ fn generic<'a>(
         extended_header,
         part_num,
         payload,
-    })
+    }))
 }
 
 #[inline(never)]
@@ -393,7 +394,7 @@ fn post<'a>(
     header: MsgHeader,
     mut reader: Reader<'a>,
     payload: Encoded<'a>,
-) -> Result<PostMsg<'a>, DecodeError> {
+) -> Result<Msg<'a>, DecodeError> {
     let mut flags = PostFlags::from_bits_retain(header.flags);
     let post_user_info = post_user_info(&mut reader)?;
     let seq_num = optional!(flags has PostFlags::HAS_SEQ_NUM, seq_num(&mut reader));
@@ -407,7 +408,7 @@ fn post<'a>(
     let user_rights = optional_trailing!(
         flags has PostFlags::HAS_POST_USER_RIGHTS, reader, reader.u15_rb("post user rights"))
     .map(PostUserRights::from_bits_retain);
-    Ok(PostMsg {
+    Ok(Msg::Post(PostMsg {
         domain: header.domain,
         stream_id: header.stream_id,
         flags,
@@ -420,5 +421,5 @@ fn post<'a>(
         part_num,
         user_rights,
         payload,
-    })
+    }))
 }

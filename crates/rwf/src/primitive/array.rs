@@ -118,7 +118,8 @@ pub struct ArrayItems<'a> {
 impl<'a> Iterator for ArrayItems<'a> {
     type Item = Result<Encoded<'a>, DecodeError>;
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: an item is little more than the call")]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let item = match self.item_len {
