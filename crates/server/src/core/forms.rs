@@ -12,9 +12,13 @@ use super::seat::Order;
 /// update: whoever asks for one more view gets all fields.
 pub(super) const MAX_FORMS: usize = 1_024;
 
-/// Most bytes of views that the streams of one mount may have, each counted for
-/// itself: whoever asks for more gets all fields. A mount has room for 500,000
-/// items with views of some 60 fields.
+/// A mount with more streams than this on an item brings no view that is not
+/// known there, so that one alone does not use up what all share.
+pub(super) const MAX_STREAMS_WITH_NEW_VIEWS: usize = 64;
+
+/// Most bytes of field ids and names in the views of all streams of a mount,
+/// each stream counted for itself: whoever asks for more gets all fields. A
+/// mount has room for 500,000 items with views of some 60 fields.
 pub(super) const MAX_VIEW_BYTES: usize = 64 << 20;
 
 /// How a watcher gets messages, if not as they come.
@@ -41,7 +45,7 @@ impl Form {
         Self { view: None, is_full_view, ..self }
     }
 
-    /// Bytes that its view takes.
+    /// Bytes of what its view names.
     pub(super) fn view_bytes(&self) -> usize {
         let Some(view) = &self.view else { return 0 };
         let names = view.names().iter().map(|name| size_of_val(name) + name.as_bytes().len());
@@ -82,9 +86,9 @@ impl Forms {
         known.as_ref().map(|known| &known.form)
     }
 
-    /// The number of a form, which one more watcher has. Where there is no room
-    /// for its view it is the form without.
-    pub(super) fn take(&mut self, form: Form) -> usize {
+    /// The number of a form, which one more watcher has. Where its view is new
+    /// and there is no room for one it is the form without.
+    pub(super) fn take(&mut self, form: Form, has_room: bool) -> usize {
         if form == Form::PLAIN {
             return 0;
         }
@@ -101,8 +105,8 @@ impl Forms {
             }
         }
         let index = free.unwrap_or(self.list.len());
-        if index >= MAX_FORMS && form.view.is_some() {
-            return self.take(form.without_view());
+        if form.view.is_some() && (index >= MAX_FORMS || !has_room) {
+            return self.take(form.without_view(), has_room);
         }
         if index == self.list.len() {
             self.list.push(None);
@@ -152,7 +156,7 @@ mod tests {
                 // One stands for no view.
                 let form = if field_id < 0 { Form::PLAIN } else { of_field(field_id) };
                 forms.give_back(numbers[watcher]);
-                numbers[watcher] = forms.take(form.clone());
+                numbers[watcher] = forms.take(form.clone(), true);
                 wanted[watcher] = form;
                 for (number, form) in numbers.iter().zip(&wanted) {
                     prop_assert_eq!(forms.get(*number).unwrap_or(&Form::PLAIN), form);
@@ -173,18 +177,20 @@ mod tests {
     fn whoever_asks_for_one_more_view_gets_all_fields() {
         let mut forms = Forms::default();
         let numbers: Vec<_> =
-            (0..MAX_FORMS as i16).map(|field_id| forms.take(of_field(field_id))).collect();
+            (0..MAX_FORMS as i16).map(|field_id| forms.take(of_field(field_id), true)).collect();
         let full = Form { is_full_view: true, ..Form::PLAIN };
         let with_key = Form { with_key: true, ..Form::PLAIN };
         for form in [of_field(-1), Form { with_key: true, ..of_field(-2) }, with_key.clone()] {
-            let number = forms.take(form.clone());
+            let number = forms.take(form.clone(), true);
             assert_eq!(forms.get(number), Some(&form.clone().without_view()));
         }
         assert_eq!(forms.list.len(), MAX_FORMS + 3);
-        let again = forms.take(of_field(7));
+        let again = forms.take(of_field(7), true);
         assert_eq!(again, numbers[7], "one that is there is shared");
         forms.give_back(numbers[8]);
-        let number = forms.take(of_field(-3));
+        let number = forms.take(of_field(-3), false);
+        assert_eq!(forms.get(number), Some(&full), "there is room, but not for all");
+        let number = forms.take(of_field(-3), true);
         assert_eq!(forms.get(number), Some(&of_field(-3)), "there is room again");
         assert_eq!(of_field(1).without_view(), full);
         assert_eq!(with_key.clone().without_view(), with_key);

@@ -1,6 +1,7 @@
 //! One message in the forms in which its receivers get it, each written once.
 
 use core::ops::Range;
+use std::collections::HashMap;
 
 use tapeline_omm::view::ProjectError;
 use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StateCode, StreamState};
@@ -9,7 +10,7 @@ use super::forms::Form;
 use crate::Shared;
 
 /// What may differ between receivers of one message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag or part of the message")]
 pub(super) struct Variant {
     /// The form of the watcher.
@@ -44,25 +45,37 @@ struct Known {
     shared: Shared,
 }
 
+/// So many variants are compared one by one; most messages have no more.
+const FEW: usize = 8;
+
 /// The variants of the message that is being sent.
 #[derive(Debug)]
 pub(super) struct Variants {
     buffer: Vec<u8>,
     used: usize,
     known: Vec<Known>,
+    /// Where those beyond the first [`FEW`] are.
+    others: HashMap<Variant, usize>,
     max_bytes: usize,
 }
 
 impl Variants {
     pub(super) fn new(max_bytes: usize) -> Self {
         let buffer = vec![0; (16 << 10).min(max_bytes)];
-        Self { buffer, used: 0, known: Vec::new(), max_bytes: max_bytes.saturating_mul(4) }
+        Self {
+            buffer,
+            used: 0,
+            known: Vec::new(),
+            others: HashMap::new(),
+            max_bytes: max_bytes.saturating_mul(4),
+        }
     }
 
     /// Another message begins.
     pub(super) fn begin(&mut self) {
         self.used = 0;
         self.known.clear();
+        self.others.clear();
     }
 
     /// The message in a variant, written by `write` when it is needed first.
@@ -77,20 +90,30 @@ impl Variants {
     }
 
     /// Where the message in a variant is, for [`at`](Self::at) until another
-    /// one begins.
+    /// one, or another variant, is asked for.
     pub(super) fn index(
         &mut self,
         variant: Variant,
         write: impl Fn(&mut [u8]) -> Result<Option<usize>, ProjectError>,
     ) -> usize {
-        if let Some(index) = self.known.iter().position(|known| known.variant == variant) {
+        if let Some(index) = self.find(variant) {
             return index;
         }
         let len = self.write(write).unwrap_or_default();
         let range = self.used..self.used + len;
         self.used += len;
+        let index = self.known.len();
         self.known.push(Known { variant, range, shared: Shared::default() });
-        self.known.len() - 1
+        if index >= FEW {
+            self.others.insert(variant, index);
+        }
+        index
+    }
+
+    fn find(&self, variant: Variant) -> Option<usize> {
+        let mut few = self.known.iter().take(FEW);
+        let index = few.position(|known| known.variant == variant);
+        index.or_else(|| self.others.get(&variant).copied())
     }
 
     /// The message in the variant at this index. `None` when there is nothing
@@ -111,6 +134,12 @@ impl Variants {
                 Ok(len) => return len,
                 Err(ProjectError::Encode(EncodeError::BufferTooSmall { missing })) => {
                     let needed = self.buffer.len().saturating_add(missing);
+                    if needed > self.max_bytes && self.used > 0 {
+                        // Whoever wants one of those once more has it written
+                        // once more.
+                        self.begin();
+                        continue;
+                    }
                     if needed > self.max_bytes {
                         return None;
                     }
@@ -168,5 +197,68 @@ fn shape<'m>(msg: Msg<'m>, form: &Form, key: MsgKey<'m>) -> Msg<'m> {
             status.into()
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of so many bytes, each the number of the form.
+    fn written(
+        form: usize,
+        len: usize,
+    ) -> impl Fn(&mut [u8]) -> Result<Option<usize>, ProjectError> {
+        move |buffer| match buffer.get_mut(..len) {
+            Some(room) => {
+                room.fill(form as u8);
+                Ok(Some(len))
+            }
+            None => {
+                let missing = len - buffer.len();
+                Err(ProjectError::Encode(EncodeError::BufferTooSmall { missing }))
+            }
+        }
+    }
+
+    #[test]
+    fn each_variant_is_written_once_however_many_there_are() {
+        let mut variants = Variants::new(1 << 20);
+        for round in 0..2 {
+            for form in 0..100 {
+                let write = |buffer: &mut [u8]| match round {
+                    0 => written(form, 10)(buffer),
+                    _ => panic!("{form} is known"),
+                };
+                let (bytes, _) = variants.get(Variant::of_update(form), write).unwrap();
+                assert_eq!(bytes, [form as u8; 10]);
+            }
+        }
+        variants.begin();
+        for form in [0, 99] {
+            let (bytes, _) = variants.get(Variant::of_update(form), written(7, 3)).unwrap();
+            assert_eq!(bytes, [7; 3], "another message");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_beside_the_others_takes_their_place() {
+        let mut variants = Variants::new(1_000);
+        for form in (0..40).chain(0..40) {
+            let (bytes, _) = variants.get(Variant::of_update(form), written(form, 1_000)).unwrap();
+            assert_eq!(bytes, vec![form as u8; 1_000]);
+            assert!(variants.buffer.len() <= 4_000);
+        }
+        let index = variants.index(Variant::of_update(50), written(50, 4_001));
+        assert!(variants.at(index).is_none(), "longer than any may be");
+        let (bytes, _) = variants.get(Variant::of_update(51), written(51, 4_000)).unwrap();
+        assert_eq!(bytes.len(), 4_000);
+    }
+
+    #[test]
+    fn nothing_to_send_is_known_too() {
+        let mut variants = Variants::new(1_000);
+        assert!(variants.get(Variant::of_update(1), |_| Ok(None)).is_none());
+        assert!(variants.get(Variant::of_update(1), |_| panic!("it is known")).is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use tapeline_channel::SessionId;
 
-use super::forms::{Form, Forms};
+use super::forms::{Form, Forms, MAX_STREAMS_WITH_NEW_VIEWS};
 use super::rows::Place;
 use super::seat::Seat;
 use super::seats::Seats;
@@ -118,12 +118,29 @@ impl Watchers {
         self.form(self.number(self.seats.get(place)?))
     }
 
+    /// Whether the mount of the watcher at a place has so many streams here that
+    /// it brings no new view.
+    fn is_crowded(&self, place: Place) -> bool {
+        let Some(mount) = self.seats.get(place).map(Seat::mount) else { return false };
+        let mut next = self.seats.first_from(Seat::new(mount, i32::MIN, true).order());
+        for _ in 0..=MAX_STREAMS_WITH_NEW_VIEWS {
+            match next {
+                Some((place, seat)) if seat.mount() == mount => {
+                    next = self.seats.from(place.next());
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
     /// Sets the form in which a watcher gets messages from now on. Where there
     /// is no room for its view it is the form with all fields.
     pub(super) fn set_form(&mut self, place: Place, form: Form) {
         if self.forms.is_none() && form == Form::PLAIN {
             return;
         }
+        let has_room = form.view.is_none() || !self.is_crowded(place);
         let Some(seat) = self.seats.get_mut(place) else { return };
         let forms = self.forms.get_or_insert_default();
         let before = match seat.form() {
@@ -131,7 +148,7 @@ impl Watchers {
             number => number,
         };
         forms.give_back(before);
-        let number = forms.take(form);
+        let number = forms.take(form, has_room);
         seat.set_form(number.min(Seat::FAR));
         if number >= Seat::FAR {
             forms.far.insert(seat.order(), number);

@@ -110,24 +110,57 @@ fn a_malformed_view_closes_a_new_stream_and_leaves_an_open_one() {
 /// Distinct views that an item has at a time.
 const VIEWS: i32 = 1_024;
 
+/// Streams of a mount on an item with which it may bring views of its own.
+const VIEWS_OF_MOUNT: i32 = 64;
+
+/// State and fields of the image that a stream with a view on these gets.
+fn ask_for_fields(world: &mut World, mount: SessionId, stream_id: i32, fields: &[i16]) -> String {
+    world.say(mount, &viewed(stream_id, "TRI.N", fields));
+    let heard = world.heard(mount);
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    heard[0].split_once("Ok / ").expect("a state").1.to_owned()
+}
+
+#[test]
+fn a_mount_with_many_streams_on_an_item_brings_no_more_views_and_others_do() {
+    let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
+    let mut world = World::feed_with(config);
+    let (greedy, modest) = (world.mount(), world.mount());
+    world.open_item(modest, 1_000_000, "TRI.N", 17);
+    let mut ask =
+        |mount, view: i32| ask_for_fields(&mut world, mount, 5 + view, &[22, 100 + view as i16]);
+    let own = "None / 'All is well' {22=100}";
+    let full = "FullViewProvided / 'All is well' {22=100 25=101}";
+    for view in 0..VIEWS_OF_MOUNT {
+        assert_eq!(ask(greedy, view), own, "{view}");
+    }
+    for view in VIEWS_OF_MOUNT..2 * VIEWS_OF_MOUNT {
+        assert_eq!(ask(greedy, view), full, "{view}");
+    }
+    assert_eq!(ask(modest, 2 * VIEWS_OF_MOUNT), own);
+    let known = ask_for_fields(&mut world, greedy, 10_000, &[22, 100 + 2 * VIEWS_OF_MOUNT as i16]);
+    assert_eq!(known, own, "what another brought");
+    (0..=2 * VIEWS_OF_MOUNT).for_each(|view| world.say(greedy, &close(5 + view)));
+    assert_eq!(ask_for_fields(&mut world, greedy, 10_001, &[22, 7]), own, "there is room again");
+}
+
 #[test]
 fn an_item_with_too_many_views_gives_all_fields_until_one_of_them_is_not_used() {
     let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
     let mut world = World::feed_with(config);
     let consumer = world.mount();
     world.open_item(consumer, 1_000_000, "TRI.N", 17);
-    let ask = |world: &mut World, stream_id: i32, fields: &[i16]| {
-        world.say(consumer, &viewed(stream_id, "TRI.N", fields));
-        let heard = world.heard(consumer);
-        assert_eq!(heard.len(), 1, "{heard:?}");
-        heard[0].split_once("Ok / ").expect("a state").1.to_owned()
-    };
+    let crowd: Vec<_> = (0..VIEWS / VIEWS_OF_MOUNT).map(|_| world.mount()).collect();
     for view in 0..VIEWS {
+        let mount = crowd[(view / VIEWS_OF_MOUNT) as usize];
         assert_eq!(
-            ask(&mut world, 5 + view, &[22, 100 + view as i16]),
+            ask_for_fields(&mut world, mount, 5 + view, &[22, 100 + view as i16]),
             "None / 'All is well' {22=100}"
         );
     }
+    let ask = |world: &mut World, stream_id: i32, fields: &[i16]| {
+        ask_for_fields(world, consumer, stream_id, fields)
+    };
     let full = "FullViewProvided / 'All is well' {22=100 25=101}";
     assert_eq!(ask(&mut world, 5_000, &[22]), full);
     assert_eq!(ask(&mut world, 5_001, &[22, 107]), "None / 'All is well' {22=100}", "known");
@@ -141,7 +174,7 @@ fn an_item_with_too_many_views_gives_all_fields_until_one_of_them_is_not_used() 
     let keep = RequestPayload { keep_view: true, ..RequestPayload::NONE };
     world.say(consumer, &request_with(5_000, "TRI.N", &keep, |_| {}));
     assert!(world.heard(consumer)[0].contains("FullViewProvided"), "that view is not known");
-    world.say(consumer, &close(5 + 8));
+    world.say(crowd[0], &close(5 + 8));
     let own = "None / 'All is well' {22=1}";
     assert_eq!(ask(&mut world, 5_000, &[22]), own, "there is room again");
     assert_eq!(ask(&mut world, 5_000, &[22, 107]), own, "and again");
