@@ -153,10 +153,15 @@ impl Engine {
         if self.has_network { LONGEST_WAIT } else { LONGEST_WAIT_IN_MEMORY }
     }
 
+    /// Whether any port is on a network.
+    pub const fn has_network(&self) -> bool {
+        self.has_network
+    }
+
     /// Descriptors that can be read when something comes to the driver over a
     /// network, to wait for; not those of a driver that is another process.
-    /// They come and go with ports and with names that are resolved anew, some
-    /// turns later: ask again now and then.
+    /// They come some turns after the ports. The kernel is asked about each
+    /// descriptor of the process, some microseconds each.
     pub fn sockets(&self) -> Vec<RawFd> {
         let has_sockets = self.has_network && self.shared.driver.is_some();
         if has_sockets { sockets::datagram_sockets() } else { Vec::new() }

@@ -88,7 +88,7 @@ section! {
         "name" => name: ProfileName = ProfileName::Latency;
         /// What a thread does that found nothing to do: `spin` needs a core of its
         /// own, `yield` lets others run after every turn, `park` sleeps until
-        /// something comes. Where other processes or shards write to the media
+        /// something comes or is due. Where other processes or shards write to the media
         /// driver's memory, which wakes nobody, it sleeps for 50 microseconds at
         /// a time instead, once there was nothing to do for 200.
         "idle" => idle: IdleWhen = IdleWhen::Park;

@@ -84,7 +84,7 @@ impl Node {
         tracing::info!(channel, directory, "backbone");
         let rest = Rest::new(idle);
         let mut node = Self { hub, server, engine, clock: MonotonicClock::start(), rest };
-        if is_woken(settings) {
+        if is_woken(settings, &channels, roles) {
             let (rest, rooms) = node.resting();
             rest.wake_on_all(&rooms).map_err(tapeline_server::ServerError::from)?;
         }
@@ -207,10 +207,12 @@ impl Node {
 
 /// Whether everything that comes to this process can wake it. What another
 /// process or thread writes into the driver's memory wakes nobody.
-fn is_woken(settings: &Settings) -> bool {
+fn is_woken(settings: &Settings, channels: &Channels, roles: Roles) -> bool {
     let backbone = &settings.backbone;
-    let is_embedded = backbone.driver == Driver::Embedded;
-    is_embedded && backbone.dir.is_none() && settings.server.shards <= 1
+    let is_own = backbone.driver == Driver::Embedded && backbone.dir.is_none();
+    let is_whole = roles.is_hub && roles.is_server && settings.server.shards <= 1;
+    let joins_by_network = channels.is_network() && settings.server.shards <= 1;
+    is_own && (is_whole || joins_by_network)
 }
 
 /// Whether hub and server can meet: a driver that nobody else knows of leads

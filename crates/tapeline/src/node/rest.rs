@@ -15,11 +15,17 @@ pub(crate) const PARK_MICROS: u32 = 50;
 /// follow.
 const LINGER: Duration = Duration::from_micros(200);
 
-/// The same of a thread that is woken: as long as to be woken takes.
+/// The same of a thread that is woken, by nothing but sockets of its own: as
+/// long as to be woken takes. Over a network it is [`LINGER`], in which what
+/// was lost is asked for again.
 const LINGER_BEFORE_WAIT: Duration = Duration::from_micros(20);
 
-/// The driver's sockets are looked for this often.
-const SOCKETS_INTERVAL: Duration = Duration::from_millis(100);
+/// When the driver's sockets are looked for first; the next looks come twice as
+/// late each time,
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+/// up to this one. They are there after some turns, and stay; to look takes the
+/// longer the more mounts there are.
+const LAST_LOOK: Duration = Duration::from_secs(4);
 
 /// What a thread turns.
 pub(super) struct Rooms<'a> {
@@ -34,13 +40,14 @@ pub(super) struct Rest {
     /// For all that comes; `None` if it is not waited for.
     wait: Option<Wait>,
     last_work: Time,
-    sockets_at: Time,
+    /// How long after the start the driver's sockets are looked for next.
+    next_look: Duration,
 }
 
 impl Rest {
     /// Of a thread that nothing wakes.
     pub(super) const fn new(idle: Idle) -> Self {
-        Self { idle, wait: None, last_work: Time::ZERO, sockets_at: Time::ZERO }
+        Self { idle, wait: None, last_work: Time::ZERO, next_look: FIRST_LOOK }
     }
 
     /// Has a thread that sleeps be woken by what comes.
@@ -60,18 +67,20 @@ impl Rest {
             self.last_work = now;
         }
         let is_parking = matches!(self.idle, Idle::Park { .. });
-        let linger = if self.wait.is_some() { LINGER_BEFORE_WAIT } else { LINGER };
+        let is_local = self.wait.is_some() && !rooms.engine.has_network();
+        let linger = if is_local { LINGER_BEFORE_WAIT } else { LINGER };
         match &mut self.wait {
             _ if is_parking && now.since(self.last_work) < linger => Idle::Yield.idle(work),
             None => self.idle.idle(work),
             Some(wait) => {
-                if now.since(self.sockets_at) >= SOCKETS_INTERVAL {
-                    self.sockets_at = now;
+                if self.next_look <= LAST_LOOK && now.since(Time::ZERO) >= self.next_look {
+                    self.next_look *= 2;
                     watch_sockets(wait, rooms.engine);
                 }
-                let most = rooms.longest_wait(now);
-                if most > Duration::ZERO {
-                    wait.wait(most);
+                match rooms.longest_wait(now) {
+                    // A hub that is held back, or something came just now.
+                    Duration::ZERO => Idle::Yield.idle(work),
+                    most => wait.wait(most),
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::market::{Source, Tape, Watcher, loopback};
 use crate::program::{Program, report, wait_until};
 
 /// A multicast channel on loopback that no other test uses.
-fn backbone() -> String {
+pub(crate) fn backbone() -> String {
     // The port above it is used too; an even one leaves it to no other test.
     let port = loop {
         let socket = UdpSocket::bind(loopback()).expect("a free port");

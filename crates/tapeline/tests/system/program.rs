@@ -115,6 +115,14 @@ impl Program {
         count.and_then(|count| count.trim().parse().ok()).expect("a count of the kernel")
     }
 
+    /// For how long its main thread was on a processor so far.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()));
+        let text = text.expect("a running process");
+        let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+        Duration::from_nanos(nanos.expect("a time of the kernel"))
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a running process");
     }

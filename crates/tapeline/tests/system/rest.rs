@@ -1,25 +1,30 @@
 //! What a process costs that has nothing to do.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::faults::backbone;
 use crate::program::{Program, report, wait_until};
 
-/// Sleeps that are looked at.
-const SLEEPS: u64 = 40;
+/// The share of a processor that hub and server in one process take over so
+/// many sleeps, once they have met.
+fn share_while_idle(name: &str, sleeps: u64, arguments: &[&str]) -> f64 {
+    let ports = ["run", "--rssl-port", "0", "--ni-port", "0", "--ws-port", "off"];
+    let node = Program::start(&[&ports, arguments].concat());
+    wait_until("the start to be over", || node.sleeps() > sleeps);
+    let (before, took_before, started) = (node.sleeps(), node.processor_time(), Instant::now());
+    wait_until("some sleeps", || node.sleeps() > before + sleeps);
+    let took = node.processor_time().saturating_sub(took_before);
+    let share = took.as_secs_f64() / started.elapsed().as_secs_f64();
+    report(format_args!("hub and server idle over {name}: {:.1} % of a core", share * 100.0));
+    share
+}
 
-/// The least they take together, where a driver's turn every 10 ms is all that
-/// ends them. Half of that is left for what starts and what looks.
-const LEAST: Duration = Duration::from_millis(200);
-
-/// A busy machine makes them longer, never shorter.
 #[test]
-fn hub_and_server_in_one_process_sleep_while_nothing_comes() {
-    let node = Program::start(&["run", "--rssl-port", "0", "--ni-port", "0", "--ws-port", "off"]);
-    // Hub and server meet first.
-    wait_until("the start to be over", || node.sleeps() > SLEEPS);
-    let (before, started) = (node.sleeps(), Instant::now());
-    wait_until("some sleeps", || node.sleeps() > before + SLEEPS);
-    let took = started.elapsed();
-    report(format_args!("{SLEEPS} sleeps of an idle hub and server took {took:?}"));
-    assert!(took >= LEAST, "they took {took:?}");
+fn hub_and_server_over_shared_memory_take_almost_nothing_while_nothing_comes() {
+    assert!(share_while_idle("shared memory", 40, &[]) < 0.05);
+}
+
+#[test]
+fn hub_and_server_over_a_network_take_little_while_nothing_comes() {
+    assert!(share_while_idle("multicast", 400, &["--backbone", &backbone()]) < 0.2);
 }
