@@ -31,7 +31,8 @@ pub struct Options {
 /// Bounds of what is read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest JSON text in bytes, for a whole frame.
+    /// Longest JSON text in bytes, for a whole frame; more than
+    /// [`MOST_TEXT_BYTES`](Self::MOST_TEXT_BYTES) count as that.
     pub text_bytes: usize,
     /// How many objects and arrays may be inside each other.
     pub depth: usize,
@@ -41,6 +42,12 @@ pub struct Limits {
     /// Longest text in bytes that one RWF message may become: about, since only
     /// entries without bytes of their own are counted.
     pub json_bytes: usize,
+}
+
+impl Limits {
+    /// The most bytes that a JSON text can ever have, as places in it are kept in
+    /// 32 bits: 4 GiB less one.
+    pub const MOST_TEXT_BYTES: usize = u32::MAX as usize;
 }
 
 impl Default for Options {

@@ -41,14 +41,18 @@ impl ShortName {
         Some(Self { head, tail, len: name.len() as u8 })
     }
 
-    /// A hash, best in its high bits, which differs by `factor`.
+    /// A hash which differs by `factor`. Each of its bits depends on all of the
+    /// name: a bit of a product is made of the bits at and below its place, so
+    /// that the low half alone would say little of the last bytes; the high half
+    /// says the rest.
     ///
     /// Nothing here is secret: what is looked up may come from strangers, but
     /// what is in the tables does not, so that none of them can fill one place.
     #[inline]
     pub(crate) const fn hash(self, factor: u64) -> u64 {
         let Self { head, tail, len } = self;
-        (head ^ tail.rotate_left(29) ^ len as u64).wrapping_mul(factor)
+        let product = (head ^ tail.rotate_left(29) ^ len as u64) as u128 * factor as u128;
+        product as u64 ^ (product >> 64) as u64
     }
 }
 

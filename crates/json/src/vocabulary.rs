@@ -50,10 +50,13 @@ impl Text<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 struct NameHasher(u64);
 
+/// The golden ratio in 64 bits.
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
 impl Hash for ShortName {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(ShortName::hash(*self, 0x9E37_79B9_7F4A_7C15));
+        state.write_u64(ShortName::hash(*self, FACTOR));
     }
 }
 
@@ -65,11 +68,9 @@ impl Hasher for NameHasher {
         self.0 = hash;
     }
 
-    /// The table takes the low and the high bits, and a product is best in the
-    /// middle.
     #[inline]
     fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
+        self.0
     }
 }
 
@@ -200,7 +201,12 @@ fn write(texts: &mut Vec<u8>, text: &str, behind: &[u8]) -> Range<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tapeline_rwf::{Msg, Primitive};
+
     use super::*;
+    use crate::{FromJson, Incoming, NoServices, Options};
 
     fn vocabulary() -> Vocabulary {
         let fields = b"TICK \"Tick\" 14 NULL ENUMERATED 1 ( 1 ) ENUM 1\n\
@@ -235,5 +241,58 @@ mod tests {
         assert_eq!(vocabulary.number(14, "⇧"), Some(1));
         assert_eq!(vocabulary.number(14, "x"), None);
         assert_eq!(vocabulary.fid("BID"), Some(22));
+    }
+
+    #[test]
+    fn names_around_the_longest_short_one_are_found() {
+        let fields = b"SIXTEEN_BYTES_16 \"Short\" 30 NULL INTEGER 8 UINT 5\n\
+                       SEVENTEEN_BYTES17 \"Long\" 31 NULL INTEGER 8 UINT 5\n\
+                       SEVENTEEN_BYTES18 \"Other\" 32 NULL INTEGER 8 UINT 5";
+        let dictionary = FieldDictionary::parse(fields, b"").expect("a dictionary");
+        let vocabulary = Arc::new(Vocabulary::new(&dictionary));
+        for (acronym, len, fid) in [
+            ("SIXTEEN_BYTES_16", 16, 30),
+            ("SEVENTEEN_BYTES17", 17, 31),
+            ("SEVENTEEN_BYTES18", 17, 32),
+        ] {
+            assert_eq!(acronym.len(), len);
+            assert_eq!(vocabulary.fid(acronym), Some(fid), "{acronym}");
+            assert_eq!(vocabulary.fid(&acronym[1..]), None, "{acronym}");
+        }
+        let mut from_json = FromJson::new(Arc::clone(&vocabulary), Options::default());
+        let mut fields = Vec::new();
+        let frame = r#"{"ID":5,"Type":"Update","Fields":{
+            "SIXTEEN_BYTES_16":1,"SEVENTEEN_BYTES17":2,"SEVENTEEN_BYTES18":3}}"#;
+        from_json.frame(frame, &NoServices, |incoming| match incoming {
+            Incoming::Message(rwf) => {
+                let msg = Msg::decode(rwf).expect("a message");
+                let list = msg.payload().field_list().expect("a field list");
+                fields.extend(list.iter().map(|entry| {
+                    let entry = entry.expect("an entry");
+                    match entry.primitive(DataType::UINT) {
+                        Ok(Primitive::Uint(number)) => (entry.field_id, number),
+                        other => panic!("{other:?}"),
+                    }
+                }));
+            }
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(fields, [(30, 1), (31, 2), (32, 3)]);
+    }
+
+    /// The table takes the bucket from the low bits of a hash and tells the names
+    /// in a bucket apart by the high ones.
+    #[test]
+    fn names_of_the_builtin_dictionary_are_told_apart_by_their_hashes() {
+        let mut names_by_place = HashMap::<_, usize>::new();
+        let mut count = 0;
+        for def in FieldDictionary::builtin().fields() {
+            let Some(name) = ShortName::new(def.acronym.as_bytes()) else { continue };
+            let hash = name.hash(FACTOR);
+            *names_by_place.entry((hash & 0x3FF, hash >> 57)).or_default() += 1;
+            count += 1;
+        }
+        let shared: usize = names_by_place.values().filter(|names| **names > 1).sum();
+        assert!(count > 400 && shared <= 8, "{shared} of {count}");
     }
 }

@@ -22,7 +22,7 @@ use spare::Spare;
 
 use crate::error::{Fault, JsonError};
 use crate::tape::{Kind, Tape, Value};
-use crate::{Options, Services, Vocabulary};
+use crate::{Limits, Options, Services, Vocabulary};
 
 /// One message of a frame.
 #[derive(Debug)]
@@ -97,26 +97,26 @@ impl FromJson {
         mut each: impl FnMut(Incoming<'_>),
     ) {
         let limits = self.options.limits;
-        let json = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        if json.len() > limits.text_bytes {
-            let fault = Fault::TooLong { len: json.len(), max: limits.text_bytes };
+        let max = limits.text_bytes.min(Limits::MOST_TEXT_BYTES);
+        if text.len() > max {
+            let fault = Fault::TooLong { len: text.len(), max };
             let error = JsonError { id: 0, fault, offset: None };
             return each(Incoming::Failed { error, text });
         }
-        let document = match self.tape.parse(json, limits.depth) {
-            Ok(document) => document,
-            Err(fault) => {
-                return each(Incoming::Failed { error: JsonError::syntax(fault), text });
+        match self.tape.parse(text, limits.depth) {
+            Ok(document) => {
+                let reader = Reader {
+                    vocabulary: &self.vocabulary,
+                    options: &self.options,
+                    services,
+                    spare: &self.spare,
+                    is_in_attributes: false,
+                };
+                reader.messages(document.root(), &mut self.buffer, &mut each);
             }
-        };
-        let reader = Reader {
-            vocabulary: &self.vocabulary,
-            options: &self.options,
-            services,
-            spare: &self.spare,
-            is_in_attributes: false,
-        };
-        reader.messages(document.root(), &mut self.buffer, &mut each);
+            Err(fault) => each(Incoming::Failed { error: JsonError::syntax(fault), text }),
+        }
+        self.tape.clear();
     }
 }
 
@@ -256,5 +256,55 @@ fn encode(
             }
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tapeline_omm::dictionary::FieldDictionary;
+
+    use super::*;
+    use crate::NoServices;
+
+    fn from_json() -> FromJson {
+        let dictionary = FieldDictionary::parse(b"", b"").expect("a dictionary");
+        FromJson::new(Arc::new(Vocabulary::new(&dictionary)), Options::default())
+    }
+
+    /// What is said of a frame that fails.
+    fn error(from_json: &mut FromJson, frame: &str) -> JsonError {
+        let mut errors = Vec::new();
+        from_json.frame(frame, &NoServices, |incoming| match incoming {
+            Incoming::Failed { error, .. } => errors.push(error),
+            other => panic!("{other:?}"),
+        });
+        errors.swap_remove(0)
+    }
+
+    #[test]
+    fn the_room_of_a_large_frame_is_given_back() {
+        let mut from_json = from_json();
+        from_json.frame(r#"{"Type":"Ping"}"#, &NoServices, |_| {});
+        let usual = from_json.tape.capacity();
+        assert!(usual > 0);
+        for end in ["]", "}"] {
+            let frame = format!("[{}{end}", "[],".repeat(400_000) + "[]");
+            from_json.frame(&frame, &NoServices, |_| {});
+            let kept = from_json.tape.capacity();
+            assert!((usual..=40_000).contains(&kept), "{kept}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_counts_in_positions() {
+        let mut from_json = from_json();
+        for frame in ["[1]", "{\"a\" 1}", "{\"Type\":\"Nothing\"}"] {
+            let offset = error(&mut from_json, frame).offset.expect("a position");
+            let marked = format!("\u{FEFF}{frame}");
+            let offset_behind_mark = error(&mut from_json, &marked).offset;
+            assert_eq!(offset_behind_mark, Some(offset + 3), "{frame}");
+        }
+        // In front of the frame, and only once.
+        assert_eq!(error(&mut from_json, "\u{FEFF}\u{FEFF}{}").offset, Some(3));
     }
 }

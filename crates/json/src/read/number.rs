@@ -22,7 +22,7 @@ pub(super) fn real(number: &Value<'_>) -> Option<Real> {
 #[inline]
 pub(super) fn short(number: ShortNumber) -> Option<Real> {
     let hint = RealHint::new((MAX_DECIMALS as u8).checked_sub(number.decimals)?)?;
-    let mantissa = number.digits as i64;
+    let mantissa = i64::try_from(number.digits).ok()?;
     Some(Real::new(if number.is_negative { -mantissa } else { mantissa }, hint))
 }
 
@@ -148,8 +148,9 @@ mod tests {
                 assert_eq!(Some(i128::from(short)), number, "{digits}");
             }
         }
-        assert_eq!(short_uint("999999999999999999"), Some(999_999_999_999_999_999));
-        assert_eq!(short_uint("1000000000000000000"), None);
+        assert_eq!(short_uint("9999999999999999999"), Some(9_999_999_999_999_999_999));
+        assert_eq!(short_uint("10000000000000000000"), None);
+        assert_eq!(short_uint("00000000000000000007"), None);
         assert_eq!(short_uint("-1"), None);
         assert_eq!(short_uint("1.0"), None);
     }
@@ -167,11 +168,16 @@ mod tests {
             "12345678",
             "1234567.5",
             "-00.50",
-            "123456789012345678",
+            "1763823600123456789",
+            "-9223372036854775807",
+            "92233720368547.75807",
         ] {
             let found = of(text, |number| number.short_number().and_then(short));
             assert!(found.is_some(), "{text}");
             assert_eq!(found, any(text), "{text}");
+        }
+        for text in ["9223372036854775808", "-9223372036854775808", "9999999999999999999"] {
+            assert_eq!(of(text, |number| number.short_number().and_then(short)), None, "{text}");
         }
         for text in ["0.00000000000001", "-0.00000000000001", "0.123456789012345", "1e3"] {
             assert_eq!(of(text, real), any(text), "{text}");

@@ -107,6 +107,8 @@ impl Slots {
 
 impl Member {
     const COUNT: usize = Self::ALL.len();
+    /// Those whose names are not short.
+    const LONG: &[Self] = &[Self::ConfInfoInUpdates];
 
     /// The member of a short name; case counts.
     #[inline]
@@ -121,8 +123,10 @@ impl Member {
     #[inline(never)]
     fn of_any(key: &Value<'_>) -> Option<Self> {
         let name = key.string()?;
-        let at = Self::NAMES.iter().position(|known| *known == name)?;
-        Some(Self::ALL[at])
+        match ShortName::new(name.as_bytes()) {
+            Some(name) => Self::of_short(name),
+            None => Self::LONG.iter().copied().find(|member| member.name() == name),
+        }
     }
 
     #[inline]
@@ -267,6 +271,15 @@ mod tests {
         assert_eq!(of("Nothing"), None);
         // The first letter as an escape.
         assert_eq!(of("\\u0049D"), Some(Member::Id));
+        assert_eq!(of("\\u0043onfInfoInUpdates"), Some(Member::ConfInfoInUpdates));
+        assert_eq!(of("\\u0049DX"), None);
+    }
+
+    #[test]
+    fn only_names_that_are_not_short_are_in_the_list_of_those() {
+        let is_long = |member: &&Member| ShortName::new(member.name().as_bytes()).is_none();
+        let long: Vec<Member> = Member::ALL.iter().filter(is_long).copied().collect();
+        assert_eq!(long, Member::LONG);
     }
 
     #[test]

@@ -228,3 +228,160 @@ macro_rules! float {
 }
 
 float!(f32 f64);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tapeline_omm::dictionary::FieldDictionary;
+    use tapeline_rwf::{EncodeError, Encoder};
+
+    use super::*;
+    use crate::read::spare::Spare;
+    use crate::tape::Tape;
+    use crate::{NoServices, Options, Vocabulary};
+
+    fn encoded(value: Primitive<'_>, data_type: DataType) -> Result<Vec<u8>, EncodeError> {
+        let mut buffer = [0; 256];
+        let mut encoder = Encoder::new(&mut buffer);
+        encoder.container(data_type).primitive(value)?;
+        Ok(encoder.finish_bytes()?.to_vec())
+    }
+
+    /// What [`put_usual`] makes of a text, if it does, and what
+    /// [`Reader::primitive`] makes of it.
+    fn both_ways(text: &str, data_type: DataType) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+        let mut tape = Tape::default();
+        let document = tape.parse(text, 8).expect("JSON");
+        let usual = put_usual(&document.root(), data_type, |value| encoded(value, data_type));
+        let dictionary = FieldDictionary::parse(b"", b"").expect("a dictionary");
+        let vocabulary = Arc::new(Vocabulary::new(&dictionary));
+        let reader = Reader {
+            vocabulary: &vocabulary,
+            options: &Options::default(),
+            services: &NoServices,
+            spare: &Spare::default(),
+            is_in_attributes: false,
+        };
+        let mut bytes = None;
+        let mut put = |value: Primitive<'_>| {
+            bytes = Some(encoded(value, data_type)?);
+            Ok(())
+        };
+        let place = Place { key: "Data", field_id: None };
+        let outcome = reader.primitive(document.root(), data_type, place, &mut put);
+        assert_eq!(outcome.is_ok(), bytes.is_some(), "{text} {data_type:?}");
+        (usual.map(|usual| usual.expect("it fits")), bytes)
+    }
+
+    const TYPES: [DataType; 8] = [
+        DataType::INT,
+        DataType::UINT,
+        DataType::REAL,
+        DataType::ENUM,
+        DataType::DATE,
+        DataType::TIME,
+        DataType::ASCII_STRING,
+        DataType::RMTES_STRING,
+    ];
+
+    #[test]
+    fn what_is_usual_is_what_any_value_is() {
+        let numbers = [
+            "0",
+            "-0",
+            "7",
+            "007",
+            "-7",
+            "255",
+            "256",
+            "65535",
+            "65536",
+            "-65536",
+            "1.5",
+            "-1.50",
+            "0.00",
+            "1e3",
+            "12345678",
+            "1763823600123456789",
+            "9223372036854775807",
+            "9223372036854775808",
+            "-9223372036854775808",
+            "-9223372036854775809",
+            "9999999999999999999",
+            "18446744073709551615",
+            "18446744073709551616",
+            "0.00000000000001",
+            "0.000000000000001",
+            "123456789.0123456789",
+        ];
+        let strings = [
+            "",
+            " ",
+            "a",
+            "plain text",
+            "longer than eight bytes",
+            "\u{7f}",
+            "a\u{7f}b",
+            "\u{e9}",
+            "Zürich",
+            "\u{20ac}",
+            "\\u0041",
+            "a\\n",
+            "Inf",
+            "-Inf",
+            "NaN",
+            "7",
+            "2026-11-22",
+            "2026-02-29",
+            "2026-13-01",
+            "0000-00-00",
+            "2026-11-22T01:02:03",
+            "01:02",
+            "01:02:03",
+            "01:02:03.4",
+            "01:02:03.456",
+            "01:02:03.456789",
+            "01:02:03.456789012",
+            "24:00:00",
+            "01:60:00",
+            "01:02:60",
+            "01:02:61",
+            "1:2:3",
+        ]
+        .map(|string| format!("\"{string}\""));
+        let others = ["null", "true", "{}", "[]"].map(str::to_owned);
+        let texts = numbers.map(str::to_owned).into_iter().chain(strings).chain(others);
+        let mut usual_by_type = TYPES.map(|_| 0);
+        for text in texts {
+            for (count, data_type) in usual_by_type.iter_mut().zip(TYPES) {
+                let (usual, any) = both_ways(&text, data_type);
+                if usual.is_some() {
+                    assert_eq!(usual, any, "{text} {data_type:?}");
+                    *count += 1;
+                }
+            }
+        }
+        assert!(usual_by_type.iter().all(|count| *count > 0), "{usual_by_type:?}");
+    }
+
+    #[test]
+    fn common_values_are_usual() {
+        for (text, data_type, is_usual) in [
+            ("1763823600123456789", DataType::INT, true),
+            ("1763823600123456789", DataType::UINT, true),
+            ("1763823600123456789", DataType::REAL, true),
+            ("9223372036854775808", DataType::INT, false),
+            ("65535", DataType::ENUM, true),
+            ("65536", DataType::ENUM, false),
+            ("-45.50", DataType::REAL, true),
+            ("\"text\"", DataType::RMTES_STRING, true),
+            ("\"\"", DataType::RMTES_STRING, false),
+            ("\"\u{e9}\"", DataType::RMTES_STRING, false),
+            ("\"2026-11-22\"", DataType::DATE, true),
+            ("\"01:02:03\"", DataType::TIME, true),
+        ] {
+            assert_eq!(both_ways(text, data_type).0.is_some(), is_usual, "{text} {data_type:?}");
+        }
+    }
+}

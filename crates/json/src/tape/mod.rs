@@ -4,6 +4,8 @@
 //! with its place in the text. Nothing of the text is copied: strings keep their
 //! escapes until they are asked for, and of a number all digits stay to be had.
 
+#[cfg(test)]
+mod agreement;
 mod escape;
 mod parse;
 mod scan;
@@ -49,8 +51,11 @@ const NEGATIVE: u8 = 0x40;
 /// Stands for numbers of so many digits that they may not fit, and for those
 /// with an exponent.
 const LONG: u8 = 0x80;
-/// Most digits of a number that always fit into 63 bits.
-const MOST_DIGITS: usize = 18;
+/// Most digits of a number that always fit into 64 bits.
+const MOST_DIGITS: usize = 19;
+/// How many nodes have their room kept for the next text: 768 KiB. A text of
+/// short values has a node for every two bytes, and so twelve times its size.
+const MOST_NODES_KEPT: usize = 1 << 15;
 
 /// The nodes of a text; used again for the next one.
 #[derive(Debug, Default)]
@@ -61,7 +66,8 @@ pub(crate) struct Tape {
 impl Tape {
     /// Checks a text that holds one value.
     ///
-    /// Leading zeros of numbers are taken, since old clients send them.
+    /// Leading zeros of numbers are taken, since old clients send them. A byte
+    /// order mark in front is no part of the value, but counts in offsets.
     pub(crate) fn parse<'t>(
         &'t mut self,
         text: &'t str,
@@ -70,6 +76,17 @@ impl Tape {
         self.nodes.clear();
         let is_lenient = parse::parse(text.as_bytes(), &mut self.nodes, max_depth)?;
         Ok(Document { text, nodes: &self.nodes, is_lenient })
+    }
+
+    /// Forgets the text, and gives back the room of one that was unusually large.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.nodes.shrink_to(MOST_NODES_KEPT);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.nodes.capacity()
     }
 }
 

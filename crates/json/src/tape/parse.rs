@@ -11,6 +11,8 @@ use crate::error::SyntaxFault;
 /// A place in the text, or what is wrong with the text.
 type Place = Result<usize, SyntaxFault>;
 
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
+
 /// The index of the node around the outermost value.
 const NOTHING: u64 = u64::MAX;
 
@@ -43,7 +45,8 @@ impl Parser<'_> {
     /// Keys and values that are strings are read in one place, so that this is
     /// one function.
     fn document(&mut self) -> Result<(), SyntaxFault> {
-        let mut at = token(self.text, 0)?;
+        let start = if self.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let mut at = token(self.text, start)?;
         let mut wants_key = false;
         loop {
             let behind = match self.text.get(at) {
@@ -197,11 +200,13 @@ fn literal(text: &[u8], at: usize) -> Result<(Kind, usize), SyntaxFault> {
     Ok((kind, at + literal.len()))
 }
 
-/// The first byte from a place on that is no space.
+/// The first byte from a place on that is no space. There is one space at most
+/// in what programs write, unless they indent it.
 #[inline]
 fn token(text: &[u8], at: usize) -> Place {
     match text.get(at) {
         Some(byte) if *byte > b' ' => Ok(at),
+        Some(b' ') if text.get(at + 1).is_some_and(|byte| *byte > b' ') => Ok(at + 1),
         _ => behind_spaces(text, at),
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Value<'t> {
 /// A number of so few digits that they are an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShortNumber {
-    /// At most eighteen digits.
+    /// At most nineteen digits.
     pub(crate) digits: u64,
     /// How many of them are behind the point.
     pub(crate) decimals: u8,

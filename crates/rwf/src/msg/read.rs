@@ -49,7 +49,8 @@ pub(super) fn msg(reader: Reader<'_>) -> Result<Msg<'_>, DecodeError> {
 }
 
 /// The parts of a class, behind the shared part of the header. The functions of
-/// the classes make the whole message, which then is not copied once more.
+/// the classes, but for update, make the whole message, which then is not copied
+/// once more.
 #[inline(always)]
 pub(super) fn class<'a>(
     header: MsgHeader,
