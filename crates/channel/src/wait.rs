@@ -75,7 +75,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::{ConnectConfig, ListenConfig, MonotonicClock, ReactorConfig, SessionEvent};
+    use crate::{ConnectConfig, ListenConfig, MonotonicClock, ReactorConfig, Sent, SessionEvent};
 
     /// A test that takes longer is one that hangs.
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -109,7 +109,7 @@ mod tests {
                         other => panic!("{other:?}"),
                     }
                     if opened == 2 {
-                        outbox.send(sessions[heard % 2], b"hello");
+                        assert_eq!(outbox.send(sessions[heard % 2], b"hello"), Sent::Queued);
                     }
                 });
             }
@@ -123,7 +123,7 @@ mod tests {
                 work += server.poll(now, Some(Duration::ZERO), |event, outbox| {
                     if let SessionEvent::Message { session, bytes } = event {
                         heard += 1;
-                        outbox.send(session, bytes);
+                        assert_eq!(outbox.send(session, bytes), Sent::Queued);
                     }
                 });
             }
