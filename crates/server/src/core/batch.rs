@@ -4,11 +4,22 @@ use tapeline_channel::SessionId;
 use tapeline_omm::batch::{BATCH_DONE, Batch, BatchError, ItemNames, StreamIds};
 use tapeline_omm::view::ViewChange;
 use tapeline_rwf::{
-    DataType, ElementListHead, Encoded, MsgKey, RequestFlags, RequestMsg, State, StatusMsg,
+    DataState, DataType, ElementListHead, Encoded, MsgKey, RequestFlags, RequestMsg, State,
+    StateCode, StatusMsg, StreamState,
 };
 
 use super::Core;
+use super::forms::MAX_VIEW_BYTES;
 use crate::Outputs;
+
+/// Each stream reads the view for itself: together they are bounded like the
+/// views that a mount has.
+const TOO_MUCH_VIEW: State<'static> = State::new(
+    StreamState::CLOSED,
+    DataState::SUSPECT,
+    StateCode::USAGE_ERROR,
+    "the view is too long for so many streams; make smaller batches",
+);
 
 impl Core {
     pub(super) fn on_batch<O: Outputs>(
@@ -25,7 +36,6 @@ impl Core {
                 self.open_batch(session, request, names, open, out)
             }
             Ok(Some(Batch::Streams(ids))) => {
-                self.end_batch(session, request, &BATCH_DONE, out);
                 self.reissue_batch(session, request, ids, out);
                 Ok(())
             }
@@ -60,6 +70,11 @@ impl Core {
         out: &mut O,
     ) -> Result<(), BatchError> {
         let base = request.stream_id;
+        let view = self.view_alone(request);
+        if view.len().saturating_mul(names.len()) > MAX_VIEW_BYTES {
+            self.end_batch(session, request, &TOO_MUCH_VIEW, out);
+            return Ok(());
+        }
         let Some(mount) = self.mounts.get(session) else { return Ok(()) };
         if mount.streams.contains(base) {
             return Err(BatchError::IdInUse(base));
@@ -77,7 +92,6 @@ impl Core {
             }
             false => self.end_batch(session, request, &BATCH_DONE, out),
         }
-        let view = self.view_alone(request);
         for (stream_id, name) in streams {
             let key = MsgKey { name: Some(name), ..request.key };
             open(self, &single(request, &view, stream_id, key), out);
@@ -117,6 +131,10 @@ impl Core {
         out: &mut O,
     ) {
         let view = self.view_alone(request);
+        if view.len().saturating_mul(ids.len()) > MAX_VIEW_BYTES {
+            return self.end_batch(session, request, &TOO_MUCH_VIEW, out);
+        }
+        self.end_batch(session, request, &BATCH_DONE, out);
         for stream_id in ids.iter() {
             let Some((slot, _)) = self.item_on(session, stream_id) else { continue };
             let Some(item) = self.items.get(slot) else { continue };

@@ -97,3 +97,25 @@ fn streams_are_paused_and_closed_in_batches() {
     world.say(consumer, &close);
     assert_eq!(world.published(), ["Close 100 0", "Close 100 1"]);
 }
+
+#[test]
+fn a_batch_whose_view_is_too_long_for_so_many_streams_is_refused_whole() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    let names: Vec<_> = (0..2_000).map(|number| format!("I{number}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let view = View::of_fields(0..20_000);
+    let refused = "STATUS 10 MARKET_PRICE Closed / Suspect / UsageError / \
+                   'the view is too long for so many streams; make smaller batches'";
+    world.say(consumer, &batch(10, &names, Some(&view)));
+    assert_eq!(world.heard(consumer), [refused]);
+    assert_eq!(world.published(), [""; 0]);
+    let ids: Vec<_> = (100..2_100).collect();
+    let payload =
+        RequestPayload { stream_ids: Some(&ids), view: Some(&view), ..RequestPayload::NONE };
+    world.say(consumer, &request_with(10, "", &payload, |it| it.key.name = None));
+    assert_eq!(world.heard(consumer), [refused]);
+    world.say(consumer, &batch(10, &names[..100], Some(&view)));
+    assert_eq!(world.heard(consumer), [DONE]);
+    assert_eq!(world.published().len(), 100);
+}
