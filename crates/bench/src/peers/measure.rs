@@ -35,7 +35,7 @@ pub(super) struct Highest {
 
 /// A rate that does not hold any more is lowered by this share, so many times.
 const LOWERED: f64 = 0.9;
-const MOST_LOWERED: usize = 3;
+const MOST_LOWERED: usize = 8;
 
 impl Measured {
     fn new(peer: Peer, rates: &[u64]) -> Self {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_rate_that_never_holds_again_is_none() {
         let mut highest = found(10_000);
-        highest.again(up_to(7_000)).unwrap();
+        highest.again(up_to(4_000)).unwrap();
         assert_eq!((highest.found.rate, highest.trials.len()), (None, 0));
         assert!(highest.found.stopped_by.is_some());
         highest.again(|rate| Err(format!("{rate} is tried"))).unwrap();
