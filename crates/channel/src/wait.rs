@@ -145,6 +145,8 @@ mod tests {
         let at = server.listen(([127, 0, 0, 1], 0).into(), &ListenConfig::default()).unwrap();
         let port = server.local_addr(at).unwrap().port();
         let clock = MonotonicClock::start();
+        while server.poll(clock.now(), Some(Duration::ZERO), |_, _| {}) > 0 {}
+        assert!(server.is_quiet());
         client.connect("127.0.0.1", port, &ConnectConfig::default());
         client.poll(clock.now(), Some(Duration::ZERO), |_, _| {});
         assert!(!server.is_quiet());
