@@ -200,6 +200,61 @@ fn a_service_that_is_withdrawn_makes_its_items_suspect() {
 }
 
 #[test]
+fn streams_of_a_withdrawn_service_are_closed_and_asked_for_anew_on_its_return() {
+    // Under the id that it had, and under another one.
+    for id in [1, 9] {
+        let (mut world, sources) = World::with_sources(config(1));
+        world.open(A, 7, "TRI.N");
+        world.open(A, 8, "IBM.N");
+        world.says(sources[0], &provider::refresh(3, "TRI.N"));
+        world.heard_by(sources[0]);
+        world.says(sources[0], &provider::directory_update(&[ServiceEntry::delete(1)]));
+        // A provider refuses an item that it still has open on another stream.
+        assert_eq!(world.heard_by(sources[0]), ["Close 3", "Close 4"]);
+        world.says(sources[0], &provider::directory_update(&[provider::feed(id)]));
+        assert_eq!(
+            world.heard_by(sources[0]),
+            [format!("Request 5 {id}:TRI.N streaming"), format!("Request 6 {id}:IBM.N streaming")]
+        );
+        world.forget();
+        world.says(sources[0], &provider::refresh(5, "TRI.N"));
+        assert_eq!(
+            world.frames(),
+            ["all #3 image Refresh Open / Ok / None / 'All is well' clear complete"]
+        );
+    }
+}
+
+#[test]
+fn a_directory_that_comes_anew_without_a_service_withdraws_it() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    world.heard_by(sources[0]);
+    world.says(sources[0], &provider::directory(&[provider::feed(2)]));
+    assert_eq!(world.heard_by(sources[0]), ["Close 3", "Request 4 2:TRI.N streaming"]);
+}
+
+#[test]
+fn a_private_stream_of_a_withdrawn_service_is_closed_on_both_sides() {
+    let (mut world, sources) = World::with_sources(config(1));
+    let private = RequestMsg {
+        flags: RequestFlags::STREAMING | RequestFlags::PRIVATE_STREAM,
+        ..item_request(1, "TRI.N")
+    };
+    world.open_with(A, 7, &private);
+    world.heard_by(sources[0]);
+    world.forget();
+    world.says(sources[0], &provider::directory_update(&[ServiceEntry::delete(1)]));
+    assert_eq!(world.heard_by(sources[0]), ["Close 3"]);
+    assert_eq!(
+        world.frames()[0],
+        "all #1 last private Status ClosedRecover / Suspect / None / \
+         'Service for this item was lost.'"
+    );
+}
+
+#[test]
 fn a_refused_login_is_tried_again() {
     let mut world = World::new(config(1));
     let source = world.route_opened(0);

@@ -19,6 +19,25 @@ const FAILOVER_STARTED: State<'static> = State::new(
     "Source lost, another is asked.",
 );
 
+/// What took items from their source.
+#[derive(Debug, Clone, Copy)]
+enum Loss {
+    /// Its connection is gone, and so are the streams on it.
+    Channel,
+    /// It withdrew the service, and still knows of the streams.
+    Service,
+}
+
+impl Loss {
+    /// What servers are told.
+    const fn state(self) -> &'static State<'static> {
+        match self {
+            Self::Channel => &CHANNEL_DOWN,
+            Self::Service => &SERVICE_LOST,
+        }
+    }
+}
+
 impl Core {
     /// The session of a source is closed.
     pub(super) fn source_lost(&mut self, now: Time, index: u32, out: &mut impl Outputs) {
@@ -29,7 +48,7 @@ impl Core {
         let offers: Vec<_> = source.offers.iter().map(|(id, offer)| (*id, offer.service)).collect();
         self.sources.detach(session);
         for (service_id, _) in &offers {
-            self.items_lost(now, index, *service_id, &CHANNEL_DOWN, out);
+            self.items_lost(now, index, *service_id, Loss::Channel, out);
         }
         self.posts_lost(index, out);
         let delay = self.next_delay(index);
@@ -55,7 +74,7 @@ impl Core {
         out: &mut impl Outputs,
     ) -> Option<u16> {
         let service = self.sources.get(index)?.offers.get(&service_id)?.service;
-        self.items_lost(now, index, service_id, &SERVICE_LOST, out);
+        self.items_lost(now, index, service_id, Loss::Service, out);
         self.sources.get_mut(index)?.offers.remove(&service_id);
         Some(service)
     }
@@ -77,7 +96,7 @@ impl Core {
         now: Time,
         index: u32,
         service_id: u16,
-        why: &State<'static>,
+        loss: Loss,
         out: &mut impl Outputs,
     ) {
         let open = self.items_of(index, service_id);
@@ -86,7 +105,7 @@ impl Core {
         for id in open {
             match self.items.get(id).map(|item| item.published) {
                 Some(true) => self.published_lost(now, id, out),
-                Some(false) => self.item_lost(now, id, why, out),
+                Some(false) => self.item_lost(now, id, loss, out),
                 None => {}
             }
         }
@@ -102,10 +121,17 @@ impl Core {
         }
     }
 
-    fn item_lost(&mut self, now: Time, id: u32, why: &State<'static>, out: &mut impl Outputs) {
+    fn item_lost(&mut self, now: Time, id: u32, loss: Loss, out: &mut impl Outputs) {
+        let why = loss.state();
         let Some(item) = self.items.get_mut(id) else { return };
-        let reaction = item.stream.channel_down();
-        if item.stream.is_over() {
+        let reaction = match loss {
+            Loss::Channel => item.stream.channel_down(),
+            Loss::Service => item.stream.service_lost(),
+        };
+        let is_over = item.stream.is_over();
+        // While it is bound: a close goes to the stream that it had.
+        self.act(id, reaction.send, out);
+        if is_over {
             let state = match reaction.deliver {
                 Deliver::Status(state) => State { text: why.text, ..state },
                 _ => State { stream: StreamState::CLOSED_RECOVER, ..*why },
