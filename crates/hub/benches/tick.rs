@@ -6,7 +6,7 @@ mod support;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use support::{A, World, config, provider};
-use tapeline_backbone::FrameHeader;
+use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::{Event, HubConfig, Outputs};
 
@@ -22,8 +22,9 @@ impl Outputs for Sink {
 
     fn close(&mut self, _: SessionId, _: &str) {}
 
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         self.0 += u64::from(header.item_seq) + parts.len() as u64;
+        Published::Sent
     }
 }
 

@@ -1,6 +1,6 @@
 //! The border between the core and its shell.
 
-use tapeline_backbone::{BusEvent, FrameHeader};
+use tapeline_backbone::{BusEvent, FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 
 /// Something that happened outside of the core.
@@ -54,6 +54,11 @@ pub trait Outputs {
     /// Closes the session of a provider. [`Event::Closed`] may follow; the
     /// core does not need it.
     fn close(&mut self, session: SessionId, reason: &str);
-    /// Sends a frame to servers; its body is the parts in order.
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]);
+    /// Sends a frame to servers; its body is the parts in order. Says whether
+    /// it is on its way.
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published;
+    /// Whether so much waits for the backbone that what can wait should.
+    fn is_congested(&self) -> bool {
+        false
+    }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use support::{A, B, World, config, provider};
-use tapeline_backbone::FrameHeader;
+use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::{Event, Outputs};
 
@@ -24,10 +24,11 @@ impl Outputs for Counter {
 
     fn close(&mut self, _: SessionId, _: &str) {}
 
-    fn publish(&mut self, _: FrameHeader, parts: &[&[u8]]) {
+    fn publish(&mut self, _: FrameHeader, parts: &[&[u8]]) -> Published {
         self.frames += 1;
         self.parts += parts.len();
         self.bytes += parts.iter().map(|part| part.len()).sum::<usize>();
+        Published::Sent
     }
 }
 

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
+use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::directory::{
     DirectoryFilter, DirectoryRefresh, FilterContent, FilterEntry, ServiceEntry, ServiceInfo,
@@ -77,10 +77,11 @@ impl Outputs for Queues {
 
     fn close(&mut self, _: SessionId, _: &str) {}
 
-    fn publish(&mut self, header: FrameHeader, _: &[&[u8]]) {
+    fn publish(&mut self, header: FrameHeader, _: &[&[u8]]) -> Published {
         if header.kind == Kind::Open {
             self.opened.push(header.item);
         }
+        Published::Sent
     }
 }
 

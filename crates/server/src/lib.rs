@@ -29,7 +29,7 @@
 //! A consumer connects and says something that is no message:
 //!
 //! ```
-//! use tapeline_backbone::FrameHeader;
+//! use tapeline_backbone::{FrameHeader, Published};
 //! use tapeline_channel::{Sent, SessionId};
 //! use tapeline_rssl::Time;
 //! use tapeline_server::{AcceptAll, Core, Event, Outputs, ServerConfig};
@@ -47,7 +47,9 @@
 //!     fn close(&mut self, _: SessionId, reason: &str) {
 //!         self.0.push(reason.to_owned());
 //!     }
-//!     fn publish(&mut self, _: FrameHeader, _: &[&[u8]]) {}
+//!     fn publish(&mut self, _: FrameHeader, _: &[&[u8]]) -> Published {
+//!         Published::Sent
+//!     }
 //! }
 //!
 //! let mut core = Core::new(ServerConfig::default(), Box::new(AcceptAll));

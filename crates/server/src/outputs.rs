@@ -1,6 +1,6 @@
 //! What the core writes through.
 
-use tapeline_backbone::FrameHeader;
+use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 
 /// A message that goes to many sessions: where outputs that put it into other
@@ -57,7 +57,12 @@ pub trait Outputs {
     /// already: an event about its end is not needed and does no harm.
     fn close(&mut self, session: SessionId, reason: &str);
 
-    /// Publishes a frame whose body is these parts. One that the backbone does
-    /// not take is lost, and found out about by time-outs.
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]);
+    /// Publishes a frame whose body is these parts. Says whether it is on its
+    /// way.
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published;
+
+    /// Whether so much waits for the backbone that what can wait should.
+    fn is_congested(&self) -> bool {
+        false
+    }
 }

@@ -101,10 +101,16 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
         self.outbox.close_text(session, code, reason);
     }
 
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
-        if self.port.publish(header, parts) == Published::TooLarge {
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
+        let published = self.port.publish(header, parts);
+        if published == Published::TooLarge {
             tracing::error!(kind = ?header.kind, "a message is too long for the backbone");
         }
+        published
+    }
+
+    fn is_congested(&self) -> bool {
+        self.port.is_congested()
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod provider;
 
 use std::time::Duration;
 
-use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::{Core, Event, HubConfig, Outputs, Route};
 use tapeline_rssl::Time;
@@ -23,6 +23,8 @@ pub(crate) struct Recorder {
     pub(crate) closed: Vec<(SessionId, String)>,
     /// What sending answers.
     pub(crate) answer: Option<Sent>,
+    /// Whether the backbone has more waiting than it should.
+    pub(crate) is_congested: bool,
 }
 
 impl Outputs for Recorder {
@@ -39,8 +41,13 @@ impl Outputs for Recorder {
         self.closed.push((session, reason.to_owned()));
     }
 
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         self.frames.push((header, parts.concat()));
+        Published::Sent
+    }
+
+    fn is_congested(&self) -> bool {
+        self.is_congested
     }
 }
 
@@ -88,7 +95,8 @@ impl World {
     }
 
     pub(crate) fn forget(&mut self) {
-        self.out = Recorder { answer: self.out.answer, ..Recorder::default() };
+        let Recorder { answer, is_congested, .. } = self.out;
+        self.out = Recorder { answer, is_congested, ..Recorder::default() };
     }
 
     pub(crate) fn event(&mut self, event: Event<'_>) {

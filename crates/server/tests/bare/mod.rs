@@ -1,6 +1,6 @@
 //! A server without a hub and mounts: what these would say is said for them.
 
-use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
+use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::directory::{
     DirectoryFilter, DirectoryRefresh, FilterContent, FilterEntry, ServiceEntry, ServiceInfo,
@@ -40,10 +40,11 @@ impl Outputs for Counter {
 
     fn close(&mut self, _: SessionId, _: &str) {}
 
-    fn publish(&mut self, header: FrameHeader, _: &[&[u8]]) {
+    fn publish(&mut self, header: FrameHeader, _: &[&[u8]]) -> Published {
         if let Kind::Open | Kind::Reissue = header.kind {
             self.asked.push((header.kind, header.item));
         }
+        Published::Sent
     }
 }
 

@@ -1,6 +1,6 @@
 //! Outputs that speak to each mount in its own words.
 
-use tapeline_backbone::FrameHeader;
+use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_json::{ToJson, WriteError, push_prefix};
 use tapeline_rwf::{
@@ -318,8 +318,12 @@ impl<O: Outputs> Outputs for Spoken<'_, O> {
         }
     }
 
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
-        self.out.publish(header, parts);
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
+        self.out.publish(header, parts)
+    }
+
+    fn is_congested(&self) -> bool {
+        self.out.is_congested()
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
@@ -36,6 +36,8 @@ pub struct Recorder {
     pub codes: Vec<(SessionId, u16)>,
     /// What sending to a session answers, if not that it was queued.
     pub answers: BTreeMap<SessionId, Sent>,
+    /// Whether the backbone has more waiting than it should.
+    pub is_congested: bool,
 }
 
 impl Outputs for Recorder {
@@ -71,8 +73,13 @@ impl Outputs for Recorder {
         self.closed.push((session, reason.to_owned()));
     }
 
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) {
+    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         self.published.push((header, parts.concat()));
+        Published::Sent
+    }
+
+    fn is_congested(&self) -> bool {
+        self.is_congested
     }
 }
 
