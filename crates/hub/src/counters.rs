@@ -12,6 +12,11 @@ pub struct Counters {
     pub statuses: u64,
     /// Generic messages passed on, both directions.
     pub generics: u64,
+    /// Generic messages for providers that did not read.
+    pub generics_dropped: u64,
+    /// Requests and changes that did not fit into the output to a provider.
+    /// Those that want an image are made again when their time is up.
+    pub requests_dropped: u64,
     /// Requests sent to providers.
     pub requests_upstream: u64,
     /// Reissues sent to providers.
@@ -53,4 +58,7 @@ pub struct Counters {
     pub sources_up: u64,
     /// Servers now.
     pub servers: u64,
+    /// Requests, images, changes and closes that wait now for a provider to
+    /// read, or for room in its window.
+    pub unsent_upstream: u64,
 }

@@ -278,12 +278,14 @@ fn a_provider_that_does_not_read_gets_no_more_requests_until_it_does() {
     world.out.answer = None;
     world.event(Event::Drained { session: sources[0] });
     assert_eq!(world.heard_by(sources[0]), ["Request 4 1:IBM.N streaming"]);
-    // One that takes nothing at all is cut, and its items are lost there.
+}
+
+#[test]
+fn a_provider_that_does_not_even_read_what_it_waits_for_is_cut() {
+    let mut world = World::new(config(1));
     world.out.answer = Some(Sent::Full);
-    world.forget();
-    world.open(A, 2, "MSFT.O");
+    world.route_opened(0);
     assert_eq!(world.out.closed.len(), 1);
-    assert_eq!(world.core.counters().sources_up, 0);
 }
 
 #[test]

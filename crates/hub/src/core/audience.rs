@@ -6,14 +6,12 @@
 //! to all. Who is the audience of the first part stays it for the others.
 
 use tapeline_backbone::FrameFlags;
-use tapeline_omm::stream::Reaction;
 use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, RefreshFlags, RefreshMsg, State, StateCode, StreamState};
 
 use super::Core;
 use super::downstream::accept;
 use super::item::{Interest, Item, Stage};
-use super::wire::ms;
 use crate::Outputs;
 
 /// An item that was published has no image that can be given out.
@@ -206,8 +204,7 @@ impl Core {
         if item.published || !item.live || item.in_parts {
             return;
         }
-        let Reaction { send, .. } = item.stream.reissue(ms(now), true);
-        self.act(id, send, out);
+        self.ask_image(now, id, out);
     }
 
     /// A server no longer wants what it asked for with this request.

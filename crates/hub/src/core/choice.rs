@@ -49,9 +49,7 @@ impl Core {
         }
         self.sources
             .offering(item.service)
-            .filter(|(_, service_id, source)| {
-                would_take(source, *service_id, item) && source.open_window(*service_id) > 0
-            })
+            .filter(|(_, service_id, source)| would_take(source, *service_id, item))
             .flat_map(|(_, service_id, source)| {
                 let items = source.streams.items().into_iter();
                 items.filter(move |id| self.is_bound_at(*id, service_id))
@@ -86,7 +84,7 @@ fn takes(source: &Source, service_id: u16, item: &Item) -> bool {
 
 /// Whether a source can be asked for an item if it has room.
 fn would_take(source: &Source, service_id: u16, item: &Item) -> bool {
-    if !source.is_interactive() || !source.is_usable(service_id) {
+    if !source.is_interactive() || !source.takes_requests(service_id) {
         return false;
     }
     let Some(service) = source.service(service_id) else { return false };
@@ -105,10 +103,10 @@ fn has_quality(service: &Service, wanted: &Qos) -> bool {
 }
 
 /// Whether a source takes one more item. Snapshots do not count where they are
-/// given out of band. A window of 0 means that no requests are taken at all.
+/// given out of band.
 fn has_room(source: &Source, service_id: u16, item: &Item) -> bool {
     let info = source.service(service_id).and_then(|service| service.info.as_ref());
     let is_free = !item.streaming && info.is_none_or(ServiceInfo::gives_out_of_band_snapshots);
     let open = source.offers.get(&service_id).map_or(0, |offer: &Offer| offer.open);
-    source.open_window(service_id) > 0 && (is_free || open < source.open_limit(service_id))
+    is_free || open < source.open_limit(service_id)
 }

@@ -1,7 +1,7 @@
 //! Items: who wants them, where they come from, how they are.
 
 use tapeline_cache::Image;
-use tapeline_omm::stream::{ConsumerStream, StreamOptions};
+use tapeline_omm::stream::{ConsumerStream, Reissue, StreamOptions};
 use tapeline_omm::{GroupId, ItemKey, StateBuf};
 use tapeline_rwf::{DataState, Priority, RequestFlags, State, StateCode, StreamState};
 
@@ -33,6 +33,8 @@ pub(crate) struct Item {
     pub(crate) recovering: bool,
     /// It moved to another source, and the image of that is due.
     pub(crate) failing_over: bool,
+    /// Another image of it is to be asked for when there is room.
+    pub(crate) wants_image: bool,
     /// It counts against the open window of its source.
     pub(crate) in_window: bool,
     /// The service, by the hub's id.
@@ -51,6 +53,8 @@ pub(crate) struct Item {
     pub(crate) avoid: Option<u32>,
     /// What the provider was last told of the interest.
     pub(crate) told_priority: Priority,
+    /// A change that the provider is to be told of when it has read.
+    pub(crate) untold: Option<Reissue>,
     /// Flags of the request beside those of the stream.
     pub(crate) request_flags: RequestFlags,
     /// Payload of the request.
@@ -127,7 +131,9 @@ impl Item {
             recovering: false,
             failing_over: false,
             avoid: None,
+            wants_image: false,
             in_window: false,
+            untold: None,
             told_priority: Priority::default(),
             request_flags: RequestFlags::empty(),
             payload: None,

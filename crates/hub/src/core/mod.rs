@@ -15,6 +15,7 @@ mod image;
 mod item;
 mod items;
 mod open;
+mod pace;
 mod posts;
 mod provider;
 mod published;
@@ -30,6 +31,7 @@ mod timers;
 mod upstream;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -75,6 +77,8 @@ pub struct Core {
     room: Vec<u16>,
     /// Sources and their services whose window has room again.
     window_room: Vec<(u32, u16)>,
+    /// Sources that take more than was sent in one turn.
+    behind: BTreeSet<u32>,
 }
 
 impl Core {
@@ -96,6 +100,7 @@ impl Core {
             reborn: Vec::new(),
             room: Vec::new(),
             window_room: Vec::new(),
+            behind: BTreeSet::new(),
             config,
         }
     }
@@ -114,6 +119,7 @@ impl Core {
             services: self.services.len() as u64,
             sources_up: up as u64,
             servers: self.servers.len() as u64,
+            unsent_upstream: self.unsent() as u64,
             ..self.counters
         }
     }
@@ -142,6 +148,9 @@ impl Core {
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn next_deadline(&self) -> Option<Time> {
+        if !self.behind.is_empty() {
+            return Some(Time::ZERO);
+        }
         let sources = self.sources.iter().filter_map(|(_, source)| source.deadline_ms);
         let others = [self.timers.next_ms(), self.posts.next_ms()];
         sources.chain(others.into_iter().flatten()).min().map(at_ms)
@@ -163,6 +172,9 @@ impl Core {
             self.item_timeout(now, at, item, out);
         }
         self.post_timeouts(now, out);
+        for source in std::mem::take(&mut self.behind) {
+            self.catch_up(now, source, out);
+        }
         self.settle(now, out);
     }
 
@@ -214,8 +226,8 @@ impl Core {
         }
     }
 
-    /// Sends the message in the scratch buffer, or any other, to a source. A
-    /// source that does not even take that has its session closed.
+    /// Sends a message of the connection itself to a source: of its login or
+    /// directory. A source that does not even take that has its session closed.
     fn send(&mut self, index: u32, bytes: &[u8], out: &mut impl Outputs) {
         let Some(source) = self.sources.get_mut(index) else { return };
         let Some(session) = source.session else { return };

@@ -233,9 +233,10 @@ impl Core {
     }
 
     fn takes_posts(&self, index: u32) -> Result<(), PostRefusal> {
-        match self.sources.get(index).is_some_and(|source| source.takes_posts) {
-            true => Ok(()),
-            false => Err(PostRefusal::NotSupported),
+        match self.sources.get(index) {
+            Some(source) if source.takes_posts && source.is_slow => Err(PostRefusal::SourceSlow),
+            Some(source) if source.takes_posts => Ok(()),
+            _ => Err(PostRefusal::NotSupported),
         }
     }
 
@@ -252,8 +253,18 @@ impl Core {
         let Some(incarnation) = self.servers.target(server) else { return };
         let is_complete = post.flags.contains(PostFlags::POST_COMPLETE);
         let deadline_ms = ms(now).saturating_add(self.config.post_timeout_ms);
-        let own_id = Unfinished::of(server, request, post)
-            .map(|place| self.posts.id_for(place, is_complete, deadline_ms));
+        let place = Unfinished::of(server, request, post);
+        let own_id = place.map(|place| self.posts.id_for(place, is_complete, deadline_ms));
+        let key = post.key.as_ref().map(|key| at_service(key, service_id));
+        let msg = PostMsg { stream_id, post_id: own_id, key, ..*post };
+        if !self.offer_written(source, |encoder| encoder.message(&msg.into()), out) {
+            if let Some(place) = place {
+                self.posts.forget_parts(place);
+            }
+            self.nak(server, number, post, &PostRefusal::SourceSlow, out);
+            return;
+        }
+        self.counters.posts += 1;
         if let (Some(own_id), Some(post_id)) = (own_id, post.post_id)
             && post.flags.contains(PostFlags::ACK)
         {
@@ -274,10 +285,6 @@ impl Core {
             };
             self.posts.wait((own_id, post.seq_num), outstanding);
         }
-        let key = post.key.as_ref().map(|key| at_service(key, service_id));
-        let msg = PostMsg { stream_id, post_id: own_id, key, ..*post };
-        self.counters.posts += 1;
-        self.send_written(source, |encoder| encoder.message(&msg.into()), out);
     }
 
     /// A provider answers a post.

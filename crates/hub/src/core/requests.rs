@@ -183,7 +183,8 @@ impl Core {
         self.act(id, send, out);
     }
 
-    /// A generic message goes to the provider on the stream of the item.
+    /// A generic message goes to the provider on the stream of the item. One
+    /// that does not keep up does not get it.
     fn generic_up(
         &mut self,
         server: u32,
@@ -206,8 +207,12 @@ impl Core {
         }
         let key = generic.key.as_ref().map(|key| at_service(key, service_id));
         let msg = GenericMsg { stream_id, key, ..*generic };
-        self.counters.generics += 1;
-        self.send_written(source, |encoder| encoder.message(&msg.into()), out);
+        let is_sent = !self.is_slow(source)
+            && self.offer_written(source, |encoder| encoder.message(&msg.into()), out);
+        match is_sent {
+            true => self.counters.generics += 1,
+            false => self.counters.generics_dropped += 1,
+        }
     }
 
     /// Frames to a server were lost: it says how far it got with each item.

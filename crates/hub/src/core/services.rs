@@ -80,10 +80,10 @@ impl Core {
         let offers: Vec<_> = self
             .sources
             .offering(service)
-            .map(|(index, service_id, source)| (index, service_id, source.is_usable(service_id)))
+            .map(|(index, id, source)| (index, id, source.takes_requests(id)))
             .collect();
-        for (index, service_id, is_usable) in &offers {
-            if !is_usable {
+        for (index, service_id, takes_requests) in &offers {
+            if !takes_requests {
                 self.move_queue(*index, *service_id);
             }
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service};
+use tapeline_rwf::Domain;
 
 use super::streams::{StreamIds, StreamTable};
 
@@ -35,7 +36,10 @@ pub(crate) struct Source {
     pub(crate) obeys_pause: bool,
     /// Its output is full: no requests until it has drained.
     pub(crate) is_slow: bool,
-    /// Items whose priority has changed while it was full.
+    /// Streams that are to be closed when it has drained, before anything else
+    /// is asked for.
+    pub(crate) unclosed: VecDeque<(Domain, i32)>,
+    /// Items of which a change is to be told when it has drained.
     pub(crate) untold: BTreeSet<u32>,
     /// When the present phase has lasted too long, in milliseconds.
     pub(crate) deadline_ms: Option<u64>,
@@ -78,6 +82,19 @@ pub(crate) struct Offer {
     pub(crate) in_window: u64,
     /// Items whose requests wait for room in the window.
     pub(crate) queue: VecDeque<u32>,
+    /// Items that wait for room to be asked for another image.
+    pub(crate) images: VecDeque<u32>,
+    /// Of these two, the next is an image.
+    pub(crate) is_images_turn: bool,
+}
+
+/// What is to be asked for when the window has room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// An item that is not open at the source yet.
+    Item(u32),
+    /// Another image of one that is.
+    Image(u32),
 }
 
 impl Source {
@@ -97,6 +114,7 @@ impl Source {
             takes_posts: false,
             obeys_pause: false,
             is_slow: false,
+            unclosed: VecDeque::new(),
             untold: BTreeSet::new(),
             deadline_ms: Some(0),
             delay_ms: 0,
@@ -117,7 +135,47 @@ impl Source {
         self.service(service_id).is_some_and(Service::is_usable)
     }
 
-    /// How many requests may be without their image.
+    /// Whether nothing more may be asked for now: it does not read, or has not
+    /// been told yet what is closed.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_slow || !self.unclosed.is_empty()
+    }
+
+    /// What it is to be asked for next, if a service has room for that: new
+    /// items and images in turn. Who takes no new items still gives images of
+    /// what is open, one at a time.
+    pub(crate) fn next_wish(&mut self, service_id: u16, max_window: u64) -> Option<Wish> {
+        if self.is_held() {
+            return None;
+        }
+        let window = self.open_window(service_id).min(max_window);
+        let is_usable = self.is_usable(service_id);
+        let offer = self.offers.get_mut(&service_id)?;
+        let has_item = is_usable && offer.in_window < window && !offer.queue.is_empty();
+        let has_image = offer.in_window < window.max(1) && !offer.images.is_empty();
+        if has_image && (offer.is_images_turn || !has_item) {
+            offer.is_images_turn = false;
+            offer.images.pop_front().map(Wish::Image)
+        } else if has_item {
+            offer.is_images_turn = true;
+            offer.queue.pop_front().map(Wish::Item)
+        } else {
+            None
+        }
+    }
+
+    /// How much waits until it can be sent.
+    pub(crate) fn unsent(&self) -> usize {
+        let wishes = self.offers.values().map(|offer| offer.queue.len() + offer.images.len());
+        self.unclosed.len() + self.untold.len() + wishes.sum::<usize>()
+    }
+
+    /// Whether it takes new requests for a service, room or not.
+    pub(crate) fn takes_requests(&self, service_id: u16) -> bool {
+        self.is_usable(service_id) && self.open_window(service_id) > 0
+    }
+
+    /// How many requests may be without their image. 0: no requests are taken.
     pub(crate) fn open_window(&self, service_id: u16) -> u64 {
         let load = self.service(service_id).and_then(|service| service.load.as_ref());
         load.and_then(|load| load.open_window).unwrap_or(u64::MAX)
@@ -147,6 +205,7 @@ impl Source {
         self.takes_posts = false;
         self.obeys_pause = false;
         self.is_slow = false;
+        self.unclosed.clear();
         self.untold.clear();
         self.deadline_ms = None;
     }

@@ -1,19 +1,14 @@
-//! Requests to interactive providers: finding a source, waiting for room in
-//! its window, asking, asking again.
+//! Requests to interactive providers: finding a source, asking, asking again.
 
 use tapeline_omm::directory::Service;
 use tapeline_omm::state::usual;
-use tapeline_omm::stream::{ConsumerStream, Reaction, StreamOptions, ToProvider};
-use tapeline_omm::{is_administrative, stream::RecoveryPolicy};
+use tapeline_omm::stream::{ConsumerStream, Reaction, RecoveryPolicy, StreamOptions, ToProvider};
 use tapeline_rssl::Time;
-use tapeline_rwf::{
-    CloseMsg, DataState, EncodeError, Encoder, RequestFlags, RequestMsg, State, StateCode,
-    StreamState,
-};
+use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
 use super::Core;
 use super::downstream::kept_open;
-use super::item::{Binding, Item};
+use super::item::Binding;
 use super::service::HubService;
 use super::wire::ms;
 use crate::Outputs;
@@ -43,24 +38,13 @@ const NOT_PUBLISHED: State<'static> = State::new(
     "Item is not published yet.",
 );
 
+/// How many withdrawn requests a queue may hold beside as many as it has items.
+const MAX_VOID: u64 = 64;
+
 /// How many items that wait are tried for one place that is free.
 const MAX_TRIES: usize = 64;
 
 impl Core {
-    /// Writes a message and sends it to a source.
-    pub(super) fn send_written(
-        &mut self,
-        index: u32,
-        write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
-        out: &mut impl Outputs,
-    ) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        if let Some(bytes) = scratch.write(write) {
-            self.send(index, bytes, out);
-        }
-        self.scratch = scratch;
-    }
-
     /// How the stream of an item at an interactive provider is to be.
     pub(super) fn stream_options(&self, streaming: bool, private: bool) -> StreamOptions {
         StreamOptions {
@@ -127,7 +111,21 @@ impl Core {
             offer.open += 1;
             offer.queue.push_back(id);
         }
+        self.forget_void(source, service_id);
         self.pump(now, source, service_id, out);
+    }
+
+    /// Drops requests that were withdrawn from a queue that is mostly of these.
+    fn forget_void(&mut self, index: u32, service_id: u16) {
+        let Self { sources, items, .. } = self;
+        let source = sources.get_mut(index);
+        let Some(offer) = source.and_then(|source| source.offers.get_mut(&service_id)) else {
+            return;
+        };
+        if offer.queue.len() as u64 > 2 * offer.open + MAX_VOID {
+            let waits_here = Some(Binding { source: index, service_id, stream_id: None });
+            offer.queue.retain(|id| items.get(*id).is_some_and(|it| it.binding == waits_here));
+        }
     }
 
     /// An item gives way to one that is wanted more, and waits for room.
@@ -168,31 +166,8 @@ impl Core {
         self.tell_all(id, &why, out);
     }
 
-    /// Sends requests that wait at a source, as far as its window has room.
-    pub(super) fn pump(&mut self, now: Time, index: u32, service_id: u16, out: &mut impl Outputs) {
-        let max_window = self.config.limits.max_window;
-        loop {
-            let Some(source) = self.sources.get_mut(index) else { return };
-            let window = source.open_window(service_id).min(max_window);
-            if source.is_slow || !source.is_usable(service_id) {
-                return;
-            }
-            let Some(offer) = source.offers.get_mut(&service_id) else { return };
-            if offer.in_window >= window {
-                return;
-            }
-            let Some(id) = offer.queue.pop_front() else { return };
-            let waits_here = Binding { source: index, service_id, stream_id: None };
-            if let Some(item) = self.items.get(id)
-                && item.binding == Some(waits_here)
-            {
-                self.ask(now, id, out);
-            }
-        }
-    }
-
     /// Asks the source that an item is bound to.
-    fn ask(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+    pub(super) fn ask(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
         let Some(binding) = &mut item.binding else { return };
         let Some(source) = self.sources.get_mut(binding.source) else { return };
@@ -211,78 +186,7 @@ impl Core {
         self.counters.requests_upstream += 1;
         self.account(id);
         self.arm(id);
-        self.send_request(index, id, pause, true, out);
-    }
-
-    /// Sends a request on the stream of an item.
-    fn send_request(
-        &mut self,
-        index: u32,
-        id: u32,
-        pause: bool,
-        refresh: bool,
-        out: &mut impl Outputs,
-    ) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        if let Some(item) = self.items.get(id)
-            && let Some(bytes) =
-                scratch.write(|encoder| write_request(item, pause, refresh, encoder))
-        {
-            self.send(index, bytes, out);
-        }
-        self.scratch = scratch;
-    }
-
-    /// Does what the stream of an item wants done at the provider.
-    pub(super) fn act(&mut self, id: u32, send: Option<ToProvider>, out: &mut impl Outputs) {
-        self.account(id);
-        self.arm(id);
-        let Some(binding) = self.items.get(id).and_then(|item| item.binding) else { return };
-        match send {
-            Some(ToProvider::Reissue(reissue)) => {
-                self.counters.reissues_upstream += 1;
-                if let Some(item) = self.items.get_mut(id) {
-                    item.told_priority = item.priority();
-                }
-                self.send_request(binding.source, id, reissue.pause, reissue.refresh, out);
-            }
-            Some(ToProvider::Close) => self.send_close(id, out),
-            Some(ToProvider::Request { .. }) | None => {}
-        }
-    }
-
-    fn send_close(&mut self, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
-        let Some(Binding { source, stream_id: Some(stream_id), .. }) = item.binding else {
-            return;
-        };
-        let close = CloseMsg::new(item.key.as_ref().domain, stream_id);
-        self.counters.closes_upstream += 1;
-        self.send_written(source, |encoder| encoder.message(&close.into()), out);
-    }
-
-    /// Keeps the count of requests without image in step with an item's
-    /// stream. Dictionaries do not count.
-    pub(super) fn account(&mut self, id: u32) {
-        let Some(item) = self.items.get_mut(id) else { return };
-        let Some(binding) = item.binding else { return };
-        let is_counted = item.stream.is_in_window()
-            && !item.published
-            && !is_administrative(item.key.as_ref().domain);
-        if is_counted == item.in_window {
-            return;
-        }
-        item.in_window = is_counted;
-        let offer = self.sources.get_mut(binding.source);
-        if let Some(offer) = offer.and_then(|s| s.offers.get_mut(&binding.service_id)) {
-            match is_counted {
-                true => offer.in_window += 1,
-                false => {
-                    offer.in_window = offer.in_window.saturating_sub(1);
-                    self.window_room.push((binding.source, binding.service_id));
-                }
-            }
-        }
+        self.send_request(index, id, (pause, true), out);
     }
 
     /// An item leaves its source: its stream is free, and so is its place in
@@ -294,6 +198,8 @@ impl Core {
         let was_in_window = std::mem::take(&mut item.in_window);
         item.live = false;
         item.in_parts = false;
+        item.wants_image = false;
+        item.untold = None;
         let source = self.sources.get_mut(binding.source)?;
         let limit = source.open_limit(binding.service_id);
         if let Some(stream_id) = binding.stream_id {
@@ -356,55 +262,6 @@ impl Core {
         self.pump(now, binding.source, binding.service_id, out);
     }
 
-    /// Tells the provider how much an item is wanted, if that changed.
-    pub(super) fn priority_changed(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
-        if item.published || item.interests.is_empty() || item.priority() == item.told_priority {
-            return;
-        }
-        // One of many that can wait: a provider that does not keep up is told
-        // when it has.
-        let source = item.binding.and_then(|binding| self.sources.get_mut(binding.source));
-        if let Some(source) = source.filter(|source| source.is_slow) {
-            source.untold.insert(id);
-            return;
-        }
-        let reaction = item.stream.reissue(ms(now), false);
-        self.act(id, reaction.send, out);
-    }
-
-    /// Pauses or resumes at the provider, when all who want the item, or not
-    /// all any more, have paused it.
-    pub(super) fn pause_changed(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
-        if item.published || item.interests.is_empty() || !self.config.pause_upstream {
-            return;
-        }
-        let is_paused = item.interests.iter().all(|interest| interest.paused);
-        let reaction = match (is_paused, item.stream.is_paused()) {
-            (true, false) => item.stream.pause(ms(now)),
-            (false, true) => item.stream.resume(ms(now)),
-            _ => return,
-        };
-        self.act(id, reaction.send, out);
-    }
-
-    /// A source has room for requests again.
-    pub(super) fn drained(&mut self, now: Time, index: u32, out: &mut impl Outputs) {
-        let Some(source) = self.sources.get_mut(index) else { return };
-        source.is_slow = false;
-        let offers: Vec<_> = source.offers.keys().copied().collect();
-        for service_id in offers {
-            self.pump(now, index, service_id, out);
-        }
-        while let Some(source) = self.sources.get_mut(index)
-            && !source.is_slow
-            && let Some(id) = source.untold.pop_first()
-        {
-            self.priority_changed(now, id, out);
-        }
-    }
-
     /// Sets the timer of an item, if it is due before the one that is set.
     pub(super) fn arm(&mut self, id: u32) {
         let Some(item) = self.items.get_mut(id) else { return };
@@ -414,36 +271,4 @@ impl Core {
             self.timers.set(deadline, id);
         }
     }
-}
-
-/// The request for an item on the stream that it is bound to.
-fn write_request(
-    item: &Item,
-    pause: bool,
-    refresh: bool,
-    encoder: &mut Encoder<'_>,
-) -> Result<(), EncodeError> {
-    let Some(Binding { service_id, stream_id: Some(stream_id), .. }) = item.binding else {
-        return Ok(());
-    };
-    let key = item.key.as_ref();
-    let mut flags = item.request_flags;
-    flags.set(RequestFlags::STREAMING, item.streaming);
-    flags.set(RequestFlags::PRIVATE_STREAM, item.private);
-    if pause {
-        flags |= RequestFlags::PAUSE;
-    }
-    flags.set(RequestFlags::NO_REFRESH, !refresh);
-    let mut msg = RequestMsg {
-        flags,
-        priority: Some(item.priority()),
-        qos: key.qos.filter(|_| !is_administrative(key.domain)),
-        key: key.msg_key(),
-        ..RequestMsg::new(key.domain, stream_id)
-    };
-    msg.key.service_id = Some(service_id);
-    if let Some(payload) = &item.payload {
-        msg.payload = payload.as_encoded();
-    }
-    encoder.message(&msg.into())
 }

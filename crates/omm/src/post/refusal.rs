@@ -63,6 +63,9 @@ pub enum PostRefusal {
     /// Too many posts wait for their acks.
     #[error("too many posts wait for an ack")]
     NoResources,
+    /// The source has not read what it was sent before.
+    #[error("source does not keep up; post again later")]
+    SourceSlow,
     /// The ack did not come in time.
     #[error("No Ack received for PostMsg with postId = {0}")]
     NoResponse(u32),
@@ -98,7 +101,7 @@ impl PostRefusal {
             Self::UnknownItem => NakCode::SYMBOL_UNKNOWN,
             Self::NotOpen(_) => NakCode::NOT_OPEN,
             Self::GatewayDown => NakCode::GATEWAY_DOWN,
-            Self::NoResources => NakCode::NO_RESOURCES,
+            Self::NoResources | Self::SourceSlow => NakCode::NO_RESOURCES,
             Self::NoResponse(_) => NakCode::NO_RESPONSE,
         }
     }
