@@ -53,6 +53,13 @@
 //! room in the source's open window; when all sources are at their open limit,
 //! what is wanted least gives way to what is wanted more.
 //!
+//! # Slow sources
+//!
+//! To a source that does not read what it is sent, nothing more goes that a
+//! consumer has caused: posts are refused, generic messages dropped, requests
+//! and changes wait. Closes wait too, and go first. Images for servers that
+//! join are requests like others: they wait for room in the open window.
+//!
 //! # Cost
 //!
 //! An update costs its header and three lookups by index, is not copied but by
