@@ -14,7 +14,8 @@ pub enum Published {
     Dropped,
     /// Not sent: the target is not up.
     NoPeer,
-    /// Not sent: longer than the backbone carries. Peers see no gap.
+    /// Not sent: its body is longer than [`MAX_BODY_BYTES`](crate::MAX_BODY_BYTES).
+    /// Peers see no gap.
     TooLarge,
 }
 
@@ -93,6 +94,16 @@ pub struct Counters {
     pub no_peer: u64,
     /// Frames not sent, as they were too long.
     pub too_large: u64,
+    /// Frames that were cut into pieces, as the network carries none so long
+    /// at once; pieces count as frames everywhere else.
+    pub cut: u64,
+    /// Frames that were put together of pieces.
+    pub joined: u64,
+    /// Frames of which pieces came, and that were given up: a piece was lost,
+    /// or there was no room.
+    pub given_up: u64,
+    /// Bytes that wait for the rest of their frames now.
+    pub partial_bytes: usize,
     /// Frames received, of all kinds and for all targets.
     pub received: u64,
     /// Holes seen in the streams of peers.

@@ -147,6 +147,10 @@ bitflags! {
         const OFF_STREAM = 0x10;
         /// Presence: the sender leaves.
         const BYE = 0x20;
+        /// A piece of a frame: more of it follow. The port's own.
+        const MORE = 0x40;
+        /// A piece of a frame that continues the one before. The port's own.
+        const CONTINUED = 0x80;
     }
 }
 
@@ -199,6 +203,11 @@ impl FrameHeader {
     /// The bytes on the wire.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         self.encode_linked(Links::NONE)
+    }
+
+    /// Whether it is of a piece of a frame.
+    pub(crate) const fn is_piece(&self) -> bool {
+        self.flags.intersects(FrameFlags::MORE.union(FrameFlags::CONTINUED))
     }
 
     pub(crate) fn encode_linked(&self, links: Links) -> [u8; Self::BYTES] {
@@ -336,12 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_of_a_later_version_is_kept() {
-        let mut frame = header().encode();
-        frame[1] = 0x81;
-        let (header, _) = FrameHeader::decode(&frame).unwrap();
-        assert!(header.flags.contains(FrameFlags::IMAGE));
-        assert_eq!(header.encode()[1], 0x81);
+    fn every_flag_is_kept() {
+        for bits in 0..=u8::MAX {
+            let mut frame = header().encode();
+            frame[1] = bits;
+            let (header, _) = FrameHeader::decode(&frame).unwrap();
+            assert_eq!(header.encode()[1], bits);
+            assert_eq!(header.is_piece(), bits >= 0x40);
+        }
     }
 
     #[test]

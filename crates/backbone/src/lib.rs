@@ -47,6 +47,9 @@
 //!   the other side learns it and sees [`BusEvent::PeerDown`] too; so both
 //!   begin anew together, and no frame to a peer of an earlier meeting is ever
 //!   read in a later one.
+//! - A frame may be as long as [`MAX_BODY_BYTES`]. One that the network does
+//!   not carry at once goes in pieces, over several turns if it must; each
+//!   piece is a sign of life, and what follows waits behind the last.
 //! - [`Publish::publish`] never waits. Under back-pressure, frames queue up to
 //!   a limit; beyond it they are dropped, and every peer sees a gap.
 //!
@@ -77,6 +80,7 @@ mod engine;
 mod error;
 mod frame;
 mod outbound;
+mod pieces;
 mod port;
 mod presence;
 mod queue;
@@ -89,5 +93,6 @@ pub use engine::{AeronPort, AeronSink, AeronSource, Engine};
 pub use error::BackboneError;
 pub use frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Role};
 pub use outbound::{Offer, Outbound, Sink};
+pub use pieces::MAX_BODY_BYTES;
 pub use port::{Port, PortSettings, Source};
 pub use settings::{Driver, EngineSettings};

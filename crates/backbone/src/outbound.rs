@@ -4,8 +4,17 @@ use tapeline_rssl::Time;
 
 use crate::bus::{Publish, Published};
 use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links};
+use crate::pieces::{MAX_BODY_BYTES, WHOLE_BYTES, cut, slices};
 use crate::presence::Meeting;
 use crate::queue::Queue;
+
+/// While less than this waits of long frames, in bytes, another one is taken:
+/// there is room for two of the longest.
+const ENOUGH_LONG_BYTES: usize = MAX_BODY_BYTES / 2 * 3;
+
+/// What one call of [`Outbound::work`] takes out of the queue, in bytes, so
+/// that long frames leave room for all else there is to do in a turn.
+const WORK_BYTES: usize = 4 << 20;
 
 /// How a sink took a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +53,8 @@ pub struct Outbound<S> {
     meetings: Vec<Meeting>,
     queue: Queue,
     congested_bytes: usize,
+    /// The longest frame that goes whole where the network carries as much.
+    whole_bytes: usize,
     /// Of the next counted frame.
     stream_seq: u32,
     pub(crate) sent: u64,
@@ -52,6 +63,8 @@ pub struct Outbound<S> {
     pub(crate) unheard: u64,
     pub(crate) no_peer: u64,
     pub(crate) too_large: u64,
+    /// Frames that were cut into pieces.
+    pub(crate) cut: u64,
 }
 
 impl<S: Sink> Outbound<S> {
@@ -62,6 +75,7 @@ impl<S: Sink> Outbound<S> {
             meetings: Vec::new(),
             queue: Queue::new(queue_bytes),
             congested_bytes: queue_bytes / 4,
+            whole_bytes: WHOLE_BYTES.min(queue_bytes / 4),
             stream_seq: first_seq,
             sent: 0,
             queued: 0,
@@ -69,6 +83,7 @@ impl<S: Sink> Outbound<S> {
             unheard: 0,
             no_peer: 0,
             too_large: 0,
+            cut: 0,
         }
     }
 
@@ -97,7 +112,11 @@ impl<S: Sink> Outbound<S> {
     pub(crate) fn work(&mut self, now: Time) -> usize {
         self.sink.work(now);
         let before = self.sent;
-        while let Some(frame) = self.queue.front() {
+        let mut left = WORK_BYTES;
+        while left > 0
+            && let Some(frame) = self.queue.front()
+        {
+            left = left.saturating_sub(frame.len());
             match self.sink.offer(frame, &[]) {
                 Offer::Taken => self.sent += 1,
                 Offer::Unheard => self.unheard += 1,
@@ -127,22 +146,10 @@ impl<S: Sink> Outbound<S> {
     }
 
     fn dispatch(&mut self, head: &[u8; FrameHeader::BYTES], parts: &[&[u8]]) -> Published {
-        if self.queue.is_empty() {
-            match self.sink.offer(head, parts) {
-                Offer::Taken => {
-                    self.sent += 1;
-                    return Published::Sent;
-                }
-                Offer::Unheard => {
-                    self.unheard += 1;
-                    return Published::Sent;
-                }
-                Offer::Busy => {}
-                Offer::Failed => {
-                    self.dropped += 1;
-                    return Published::Dropped;
-                }
-            }
+        if self.queue.is_empty()
+            && let Some(published) = self.offer(head, parts)
+        {
+            return published;
         }
         if self.queue.push(head, parts) {
             self.queued += 1;
@@ -151,6 +158,74 @@ impl<S: Sink> Outbound<S> {
             self.dropped += 1;
             Published::Dropped
         }
+    }
+
+    /// Gives a frame to the network; `None` if it takes nothing now.
+    #[inline]
+    fn offer(&mut self, head: &[u8; FrameHeader::BYTES], parts: &[&[u8]]) -> Option<Published> {
+        match self.sink.offer(head, parts) {
+            Offer::Taken => {
+                self.sent += 1;
+                Some(Published::Sent)
+            }
+            Offer::Unheard => {
+                self.unheard += 1;
+                Some(Published::Sent)
+            }
+            Offer::Busy => None,
+            Offer::Failed => {
+                self.dropped += 1;
+                Some(Published::Dropped)
+            }
+        }
+    }
+
+    /// Sends a frame in pieces. All of them have a place, or none has.
+    #[cold]
+    fn publish_long(
+        &mut self,
+        mut header: FrameHeader,
+        links: Links,
+        parts: &[&[u8]],
+        body_bytes: usize,
+    ) -> Published {
+        if body_bytes > MAX_BODY_BYTES {
+            self.too_large += 1;
+            return Published::TooLarge;
+        }
+        header.sender = self.me;
+        if self.queue.long_bytes() > ENOUGH_LONG_BYTES {
+            // Its place is used up, which tells everybody that it is missing.
+            self.stream_seq = self.stream_seq.wrapping_add(1);
+            self.dropped += 1;
+            return Published::Dropped;
+        }
+        self.cut += 1;
+        let flags = header.flags;
+        for piece in cut(body_bytes, self.whole_bytes()) {
+            header.flags = flags | piece.flags;
+            header.stream_seq = self.stream_seq;
+            self.stream_seq = self.stream_seq.wrapping_add(1);
+            let mut gathered = Vec::from_iter(piece.length.as_ref().map(|length| &length[..]));
+            slices(parts, &piece.range, &mut gathered);
+            let head = header.encode_linked(links);
+            if self.queue.is_empty() {
+                match self.offer(&head, &gathered) {
+                    Some(Published::Sent) => continue,
+                    Some(failed) => return failed,
+                    None => self.queue.reserve(body_bytes - piece.range.start),
+                }
+            }
+            self.queued += 1;
+            self.queue.push_piece(&head, &gathered);
+        }
+        Published::Sent
+    }
+
+    /// Longer frames are cut.
+    #[inline]
+    fn whole_bytes(&self) -> usize {
+        self.sink.max_frame_bytes().min(self.whole_bytes)
     }
 }
 
@@ -161,9 +236,8 @@ impl<S: Sink> Publish for Outbound<S> {
             return Published::NoPeer;
         };
         let body_bytes: usize = parts.iter().map(|part| part.len()).sum();
-        if FrameHeader::BYTES + body_bytes > self.sink.max_frame_bytes() {
-            self.too_large += 1;
-            return Published::TooLarge;
+        if FrameHeader::BYTES + body_bytes > self.whole_bytes() {
+            return self.publish_long(header, links, parts, body_bytes);
         }
         header.sender = self.me;
         header.stream_seq = self.stream_seq;
@@ -172,6 +246,7 @@ impl<S: Sink> Publish for Outbound<S> {
     }
 
     fn is_congested(&self) -> bool {
-        self.queue.bytes() >= self.congested_bytes
+        let long_bytes = self.queue.long_bytes();
+        long_bytes > 0 || self.queue.bytes() >= self.congested_bytes
     }
 }

@@ -7,6 +7,7 @@ use tapeline_rssl::Time;
 use crate::bus::{Bus, Counters};
 use crate::frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Role};
 use crate::outbound::{Outbound, Sink};
+use crate::pieces::{Joined, MAX_PARTIAL_BYTES, Partials};
 use crate::presence::{Fault, Peers, Verdict, write_presence};
 
 /// A way for frames to arrive: the streams of all peers, each in its order.
@@ -36,7 +37,8 @@ pub struct PortSettings {
     /// several times the interval of presence. Default 500 ms.
     pub silence: Duration,
     /// How much may wait when the network does not take frames, in bytes.
-    /// Default 4 MiB; it must exceed the longest frame.
+    /// Default 4 MiB. Frames longer than a quarter of it are cut into pieces,
+    /// for which there is other room.
     pub queue_bytes: usize,
     /// How many peers it keeps apart, at most 255. Default 128.
     pub max_peers: usize,
@@ -70,6 +72,7 @@ pub struct Port<S, R> {
     outbound: Outbound<S>,
     source: R,
     peers: Peers,
+    partials: Partials,
     settings: PortSettings,
     next_presence: Time,
     presence: Vec<u8>,
@@ -91,6 +94,7 @@ impl<S: Sink, R: Source> Port<S, R> {
             ),
             source,
             peers: Peers::new(incarnation, role, silence, max_peers),
+            partials: Partials::new(MAX_PARTIAL_BYTES),
             settings,
             next_presence: Time::ZERO,
             presence: Vec::new(),
@@ -135,7 +139,8 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
         limit: usize,
         mut on_event: impl FnMut(BusEvent<'_>, &mut Self::Outbound),
     ) -> usize {
-        let Self { outbound, source, peers, gone, inbound, settings, presence, left, .. } = self;
+        let Self { outbound, source, peers, partials, gone, inbound, .. } = self;
+        let Self { settings, presence, left, .. } = self;
         let read = source.poll(now, limit, |frame| {
             inbound.received += 1;
             let Some((header, links, body)) = FrameHeader::decode_linked(frame) else {
@@ -145,6 +150,7 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
             let verdict = peers.hear(now, &header, links, body);
             count(inbound, &verdict);
             if verdict.down {
+                partials.forget(header.sender);
                 outbound.part(header.sender);
                 on_event(BusEvent::PeerDown { peer: header.sender }, outbound);
             }
@@ -159,14 +165,18 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
                 on_event(BusEvent::PeerUp { peer: header.sender, name }, outbound);
             }
             if verdict.gap {
+                inbound.given_up += u64::from(partials.forget(header.sender));
                 on_event(BusEvent::Gap { peer: header.sender }, outbound);
             }
-            if verdict.deliver {
+            if verdict.deliver && header.is_piece() {
+                join(partials, inbound, header, body, |event| on_event(event, outbound));
+            } else if verdict.deliver {
                 on_event(BusEvent::Frame { header, body }, outbound);
             }
         });
         peers.expire(now, |peer| gone.push(peer));
         for peer in gone.drain(..) {
+            partials.forget(peer);
             outbound.part(peer);
             on_event(BusEvent::PeerDown { peer }, outbound);
         }
@@ -192,7 +202,8 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
     }
 
     fn counters(&self) -> Counters {
-        let Outbound { sent, queued, dropped, unheard, no_peer, too_large, .. } = self.outbound;
+        let Outbound { sent, queued, dropped, unheard, no_peer, too_large, cut, .. } =
+            self.outbound;
         Counters {
             sent,
             queued,
@@ -200,6 +211,8 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
             unheard,
             no_peer,
             too_large,
+            cut,
+            partial_bytes: self.partials.bytes(),
             queue_bytes: self.outbound.queue_bytes(),
             peers: self.outbound.peers(),
             ..self.inbound
@@ -208,6 +221,32 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
 
     fn failure(&self) -> Option<&str> {
         self.outbound.failure().or_else(|| self.source.failure())
+    }
+}
+
+/// Puts a piece to the frame that it is of, and hands on a frame that is
+/// complete.
+#[cold]
+fn join(
+    partials: &mut Partials,
+    counters: &mut Counters,
+    mut header: FrameHeader,
+    body: &[u8],
+    mut on_event: impl FnMut(BusEvent<'_>),
+) {
+    match partials.join(&header, body) {
+        Joined::Waits | Joined::Late => {}
+        Joined::Whole(body) => {
+            counters.joined += 1;
+            header.flags.remove(FrameFlags::MORE | FrameFlags::CONTINUED);
+            on_event(BusEvent::Frame { header, body: &body });
+        }
+        refused => {
+            counters.given_up += 1;
+            counters.malformed += u64::from(refused == Joined::Malformed);
+            counters.gaps += 1;
+            on_event(BusEvent::Gap { peer: header.sender });
+        }
     }
 }
 

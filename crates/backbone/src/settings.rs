@@ -39,7 +39,8 @@ pub struct EngineSettings {
     /// Longest piece over shared memory, in bytes. Default 8192.
     pub ipc_mtu_bytes: u32,
     /// One of the three terms of a hub's stream, in bytes: a power of two from
-    /// 64 KiB to 1 GiB. A frame may be an eighth of it. Default 16 MiB.
+    /// 64 KiB to 1 GiB. A frame that is longer than an eighth of it goes in
+    /// pieces. Default 16 MiB.
     pub data_term_bytes: u32,
     /// The same for what servers ask of hubs. Default 4 MiB.
     pub request_term_bytes: u32,

@@ -17,8 +17,8 @@ use crate::port::{Port, PortSettings, Source};
 /// A member of a simulated backbone.
 pub type SimPort = Port<SimSink, SimSource>;
 
-/// The longest frame that a simulated backbone carries, in bytes.
-pub const MAX_FRAME_BYTES: usize = 2 << 20;
+/// The longest frame that a simulated backbone carries at once, in bytes.
+pub const MAX_FRAME_BYTES: usize = 64 << 10;
 
 /// Everything between the ports. Clones are handles to the same network.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ struct World {
 struct Member {
     role: Role,
     stuck: bool,
+    /// Frames that are taken although it is stuck.
+    allowance: u32,
     broken: bool,
     inbox: BTreeMap<(Time, u64), Vec<u8>>,
 }
@@ -49,9 +51,28 @@ struct Path {
     cut: bool,
     /// Of a million frames.
     lost: u32,
+    /// Frames that pass before some are lost, and how many these are.
+    next_lost: Option<(u32, u32)>,
     delay: Option<Duration>,
     /// When the last frame on it arrives: the next one does not overtake it.
     last: Time,
+}
+
+impl Path {
+    /// Whether the next frame is one of those that are to be lost.
+    fn loses_this(&mut self) -> bool {
+        match &mut self.next_lost {
+            Some((0, 0)) | None => false,
+            Some((0, count)) => {
+                *count -= 1;
+                true
+            }
+            Some((after, _)) => {
+                *after -= 1;
+                false
+            }
+        }
+    }
 }
 
 impl Network {
@@ -70,8 +91,13 @@ impl Network {
     /// A new member. It leaves the network when it is dropped.
     pub fn port(&self, settings: PortSettings) -> SimPort {
         let me = settings.incarnation;
-        let member =
-            Member { role: settings.role, stuck: false, broken: false, inbox: BTreeMap::new() };
+        let member = Member {
+            role: settings.role,
+            stuck: false,
+            allowance: 0,
+            broken: false,
+            inbox: BTreeMap::new(),
+        };
         self.0.borrow_mut().members.insert(me, member);
         let sink = SimSink { network: self.clone(), me };
         let source = SimSource { network: self.clone(), me };
@@ -91,6 +117,12 @@ impl Network {
     /// Loses `per_million` of the frames from one member to another.
     pub fn set_loss(&self, from: Incarnation, to: Incarnation, per_million: u32) {
         self.0.borrow_mut().path(from, to).lost = per_million;
+    }
+
+    /// Loses the next `count` frames from one member to another behind those
+    /// `after` which.
+    pub fn lose_after(&self, from: Incarnation, to: Incarnation, after: u32, count: u32) {
+        self.0.borrow_mut().path(from, to).next_lost = Some((after, count));
     }
 
     /// Carries nothing from one member to another until [`Self::heal`].
@@ -125,6 +157,13 @@ impl Network {
         }
     }
 
+    /// How many frames the network takes of a member that is stuck.
+    pub fn set_allowance(&self, member: Incarnation, frames: u32) {
+        if let Some(member) = self.0.borrow_mut().members.get_mut(&member) {
+            member.allowance = frames;
+        }
+    }
+
     /// Ends the use of a member's port for good, as the death of a driver
     /// does.
     pub fn break_port(&self, member: Incarnation) {
@@ -156,13 +195,14 @@ impl World {
     }
 
     fn send(&mut self, from: Incarnation, head: &[u8], parts: &[&[u8]]) -> Offer {
-        let Some(sender) = self.members.get(&from) else { return Offer::Failed };
+        let Some(sender) = self.members.get_mut(&from) else { return Offer::Failed };
         if sender.broken {
             return Offer::Failed;
         }
-        if sender.stuck {
+        if sender.stuck && sender.allowance == 0 {
             return Offer::Busy;
         }
+        sender.allowance = sender.allowance.saturating_sub(1);
         let wanted = sender.role.other();
         let listens =
             |(to, member): (&Incarnation, &Member)| (member.role == wanted).then_some(*to);
@@ -184,7 +224,7 @@ impl World {
         let dice = self.chance() % 1_000_000;
         let (now, usual) = (self.now, self.delay);
         let path = self.path(from, to);
-        if path.cut || dice < u64::from(path.lost) {
+        if path.cut || dice < u64::from(path.lost) || path.loses_this() {
             return;
         }
         path.last = path.last.max(now.after(path.delay.unwrap_or(usual)));

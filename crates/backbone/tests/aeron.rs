@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use support::{Clock, Heard, Member};
 use tapeline_backbone::{
-    Bus, Channels, Driver, Engine, EngineSettings, FrameHeader, Incarnation, Kind, PortSettings,
-    Published, Role,
+    Bus, Channels, Driver, Engine, EngineSettings, FrameHeader, Incarnation, Kind, MAX_BODY_BYTES,
+    PortSettings, Published, Role,
 };
 
 /// Little memory, and patience with a busy machine.
@@ -102,6 +102,43 @@ fn requests_and_data_flow_over_multicast() {
     if support::loopback_multicasts() {
         requests_and_data_flow("aeron:udp?endpoint=224.0.1.77:41220|interface=127.0.0.1");
     }
+}
+
+/// One image of the longest, and what follows it, in both directions.
+fn the_longest_frame_passes(channels: &str, bytes: usize) {
+    let clock = Clock::new();
+    let mut engine = Engine::new(small_terms()).unwrap();
+    let channels = Channels::parse(channels).unwrap();
+    let (mut hub, mut server) = pair(&mut engine, &channels);
+    turn(&clock, &mut engine, &mut [&mut hub, &mut server], both_up);
+    let body: Vec<_> = (0..bytes).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect();
+    let image = FrameHeader::new(Kind::Item, Incarnation::ALL, 1);
+    assert_eq!(hub.port.publish(image, &[&body[..99], &body[99..]]), Published::Sent);
+    assert_eq!(hub.port.publish(image, &[b"update"]), Published::Sent);
+    let post = FrameHeader::new(Kind::Post, hub.port.incarnation(), 1);
+    assert_eq!(server.port.publish(post, &[&body]), Published::Sent);
+    turn(&clock, &mut engine, &mut [&mut hub, &mut server], |members| {
+        members[0].frames().count() == 1 && members[1].frames().count() == 2
+    });
+    assert!(hub.frames().next().unwrap().1 == body);
+    let received: Vec<_> = server.frames().collect();
+    assert!(received[0].1 == body && received[1].1 == b"update");
+    for member in [&hub, &server] {
+        let counters = member.port.counters();
+        assert_eq!((counters.cut, counters.joined, counters.gaps), (1, 1, 0));
+        assert_eq!((counters.queue_bytes, counters.partial_bytes), (0, 0));
+    }
+}
+
+#[test]
+fn the_longest_frame_passes_over_shared_memory() {
+    the_longest_frame_passes("aeron:ipc", MAX_BODY_BYTES);
+}
+
+#[test]
+fn a_long_frame_passes_over_unicast() {
+    let channels = "aeron:udp?control=127.0.0.1:41250|interface=127.0.0.1|mtu=8192";
+    the_longest_frame_passes(channels, 16 << 20);
 }
 
 /// A server with an engine of its own on the hub's driver, as another process

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tapeline_backbone::sim::{Network, SimPort};
+use tapeline_backbone::sim::{MAX_FRAME_BYTES, Network, SimPort};
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Kind, PortSettings, Role};
 use tapeline_rssl::Time;
 
@@ -61,9 +61,12 @@ impl Watcher {
                 up.remove(&peer).expect("a peer that is down goes down");
             }
             BusEvent::Gap { peer } => up.get_mut(&peer).expect("a gap of nobody").gap = true,
-            BusEvent::Frame { header, .. } => {
+            BusEvent::Frame { header, body } => {
                 let stream = up.get_mut(&header.sender).expect("a frame of nobody");
                 if header.target == Incarnation::ALL {
+                    let is_long = header.item_seq.is_multiple_of(97);
+                    let length = if is_long { 2 * MAX_FRAME_BYTES } else { 3 };
+                    assert!(body.len() == length && body.ends_with(&[header.item_seq as u8]));
                     stream.follow(header.item_seq);
                 } else {
                     stream.belongs_to(header.item);
@@ -82,7 +85,10 @@ impl Watcher {
         self.serial += 1;
         let mut header = FrameHeader::new(kind, Incarnation::ALL, 0);
         header.item_seq = self.serial;
-        self.port.publish(header, &[b"all"]);
+        // Some are as long as they are meant to be, in pieces.
+        let is_long = self.serial.is_multiple_of(97);
+        let body = vec![self.serial as u8; if is_long { 2 * MAX_FRAME_BYTES } else { 3 }];
+        self.port.publish(header, &[&body]);
         for peer in self.up.keys() {
             self.port.publish(FrameHeader::new(kind, *peer, self.meetings[peer]), &[b"one"]);
         }

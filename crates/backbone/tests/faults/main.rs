@@ -6,7 +6,8 @@ mod town;
 use std::time::Duration;
 
 use tapeline_backbone::{
-    Bus, FrameHeader, Incarnation, Kind, PortSettings, Publish, Published, Role, sim,
+    Bus, BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, MAX_BODY_BYTES, PortSettings,
+    Publish, Published, Role, sim,
 };
 use town::{Heard, Town};
 
@@ -214,7 +215,7 @@ fn a_full_queue_drops_and_every_peer_sees_a_gap() {
 #[test]
 fn what_cannot_be_sent_leaves_no_gap() {
     let mut town = town();
-    let huge = vec![0; sim::MAX_FRAME_BYTES];
+    let huge = vec![0; MAX_BODY_BYTES + 1];
     let to_all = item(Incarnation::ALL, 1);
     assert_eq!(town.port(HUB).publish(to_all, &[&huge]), Published::TooLarge);
     assert_eq!(publish(&mut town, HUB, item(Incarnation(99), 1)), Published::NoPeer);
@@ -226,12 +227,95 @@ fn what_cannot_be_sent_leaves_no_gap() {
 }
 
 #[test]
-fn the_longest_frame_passes() {
+fn frames_pass_whole_and_in_pieces_up_to_the_longest() {
     let mut town = town();
-    let body = vec![7; sim::MAX_FRAME_BYTES - FrameHeader::BYTES];
-    assert_eq!(town.port(HUB).publish(item(A, 3), &[&body]), Published::Sent);
+    let whole = sim::MAX_FRAME_BYTES - FrameHeader::BYTES;
+    for (number, length) in [whole, whole + 1, 10 * whole, MAX_BODY_BYTES].into_iter().enumerate() {
+        let body: Vec<_> = (0..length).map(|n| (n ^ n >> 8) as u8).collect();
+        let (one, other) = body.split_at(length / 3);
+        let number = number as u32;
+        assert_eq!(town.port(HUB).publish(item(A, number), &[one, other]), Published::Sent);
+        publish(&mut town, HUB, item(Incarnation::ALL, 99));
+        let now = town.now();
+        let mut came = Vec::new();
+        town.port(A).poll(now, usize::MAX, |event, _| {
+            if let BusEvent::Frame { header, body: all } = event {
+                assert!(header.item == 99 || all == body, "{length}");
+                assert_eq!(header.flags, FrameFlags::empty());
+                came.push(header.item);
+            }
+        });
+        assert_eq!(came, [number, 99]);
+        town.pass(ms(3));
+        assert_eq!(town.take(B), [Heard::Item(HUB, 99)]);
+    }
+    let (hub, server) = (town.port(HUB).counters(), town.port(A).counters());
+    assert_eq!((hub.cut, server.joined, server.given_up, server.gaps), (3, 3, 0, 0));
+    assert_eq!((hub.queue_bytes, server.partial_bytes), (0, 0));
+}
+
+#[test]
+fn a_lost_piece_is_a_hole_and_gives_the_frame_up() {
+    let mut town = town();
+    let piece = sim::MAX_FRAME_BYTES - FrameHeader::BYTES - 4;
+    for lost in 0..4 {
+        town.network.lose_after(HUB, A, lost, 1);
+        let long = vec![7; 4 * piece];
+        assert_eq!(town.port(HUB).publish(item(A, 1), &[&long]), Published::Sent);
+        publish(&mut town, HUB, item(Incarnation::ALL, 2));
+        town.pass(ms(1));
+        assert_eq!(town.take(A), [Heard::Gap(HUB), Heard::Item(HUB, 2)], "{lost}");
+        assert_eq!(town.port(A).counters().partial_bytes, 0);
+    }
+}
+
+#[test]
+fn who_goes_down_takes_its_partial_frame_along() {
+    let mut town = town();
+    let long = vec![7; 3 * sim::MAX_FRAME_BYTES];
+    town.network.lose_after(HUB, A, 2, u32::MAX);
+    town.port(HUB).publish(item(A, 1), &[&long]);
     town.pass(ms(1));
-    assert_eq!(town.take(A), [Heard::Item(HUB, 3)]);
+    assert!(town.port(A).counters().partial_bytes > sim::MAX_FRAME_BYTES);
+    town.kill(HUB);
+    town.pass(ms(600));
+    assert_eq!(town.take(A), [Heard::Down(HUB)]);
+    assert_eq!(town.port(A).counters().partial_bytes, 0);
+}
+
+#[test]
+fn a_long_frame_takes_its_time_and_nobody_takes_its_sender_for_dead() {
+    let mut town = town();
+    town.network.set_stuck(HUB, true);
+    let pieces = 40;
+    let long = vec![7; pieces * (sim::MAX_FRAME_BYTES - FrameHeader::BYTES - 4)];
+    assert_eq!(town.port(HUB).publish(item(Incarnation::ALL, 1), &[&long]), Published::Sent);
+    assert!(town.port(HUB).is_congested());
+    publish(&mut town, HUB, item(Incarnation::ALL, 2));
+    for _ in 0..pieces {
+        assert_eq!(town.take(A), []);
+        town.network.set_allowance(HUB, 1);
+        town.pass(ms(100));
+    }
+    assert_eq!(town.take(A), [Heard::Item(HUB, 1)]);
+    assert!(!town.port(HUB).is_congested());
+    town.network.set_stuck(HUB, false);
+    town.pass(ms(1));
+    assert_eq!(town.take(A), [Heard::Item(HUB, 2)]);
+}
+
+#[test]
+fn long_frames_beyond_the_room_for_them_are_a_hole() {
+    let mut town = town();
+    town.network.set_stuck(HUB, true);
+    let long = vec![7; MAX_BODY_BYTES];
+    let results = [1, 2, 3].map(|n| town.port(HUB).publish(item(Incarnation::ALL, n), &[&long]));
+    assert_eq!(results, [Published::Sent, Published::Sent, Published::Dropped]);
+    publish(&mut town, HUB, item(Incarnation::ALL, 4));
+    town.network.set_stuck(HUB, false);
+    town.pass(ms(100));
+    let rest = [Heard::Gap(HUB), Heard::Item(HUB, 4)];
+    assert_eq!(town.take(A), [&[1, 2].map(|n| Heard::Item(HUB, n))[..], &rest].concat());
 }
 
 #[test]
