@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 
 use support::{Log, Told, World, config, consumer, provider, service};
 use tapeline_api::{
-    ConsumerConfig, ConsumerEvent, ItemSpec, Provider, ProviderConfig, ProviderEvent,
+    Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Provider, ProviderConfig, ProviderEvent,
     ProviderHandler, Requests, Responses, ServiceSpec,
 };
-use tapeline_channel::SessionId;
+use tapeline_channel::{ConnectConfig, OutputLimits, ReactorConfig, SessionId};
 use tapeline_omm::StateBuf;
 use tapeline_omm::login::LoginRequest;
 use tapeline_rwf::{DataState, StateCode, StreamState};
@@ -79,6 +79,55 @@ fn a_provider_that_comes_back_is_connected_to_again() {
     world.until("another image", |world| world.log.refreshes() == 3);
     assert_eq!(world.log.states(streaming).last().expect("some"), "Open / Ok / None / ''");
     assert_eq!(world.answers(0).requests.len(), 1);
+}
+
+/// Items whose requests, one by one, are many times what may wait for the
+/// server: opened little by little, lost, and had again.
+fn comes_back_with_more_than_may_wait(takes_batches: bool) {
+    const ITEMS: usize = 1_000;
+    let mut provider_config = usual();
+    if !takes_batches {
+        provider_config.features.support_batch_requests = None;
+    }
+    let (first, at) = provider(provider_config.clone());
+    let address: SocketAddr = at.to_string().parse().expect("an address");
+    let mut connect = ConnectConfig::default();
+    connect.session.output =
+        OutputLimits { breach_bytes: 8_000, ok_bytes: 2_000, max_bytes: 16_000 };
+    let consumer = Consumer::with_channel(config([at]), ReactorConfig::default(), connect);
+    let mut world = World::new(consumer.expect("sockets"), vec![first]);
+    let names: Vec<_> = (0..ITEMS).map(|index| format!("ITEM{index:04}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let spec = ItemSpec::new("FEED", "").fields(1..=60);
+    let mut items = Vec::new();
+    for some in names.chunks(20) {
+        let opened = world.consumer.with(|requests| requests.open_batch(&spec, some));
+        items.extend(opened.expect("room"));
+        world.until("their images", |world| world.log.refreshes() == items.len());
+    }
+    world.stop(0);
+    let mut again = Provider::new(provider_config).expect("sockets");
+    while again.listen(address).is_err() {
+        world.turn();
+    }
+    world.providers[0] = Some((again, support::Answers::default()));
+    world.until("all images again", |world| world.log.refreshes() == 2 * ITEMS);
+    let downs = world.log.events.iter().filter(|told| matches!(told, Told::Down { .. })).count();
+    let ups = world.answers(0).connected;
+    assert_eq!((ups, world.answers(0).requests.len()), (1, ITEMS), "{downs} times down");
+    for item in items {
+        assert_eq!(world.log.states(item).last().expect("some"), "Open / Ok / None / ''");
+    }
+}
+
+#[test]
+fn what_exceeds_the_output_limit_is_requested_again_in_batches() {
+    comes_back_with_more_than_may_wait(true);
+}
+
+#[test]
+fn what_exceeds_the_output_limit_is_requested_again_as_the_server_reads() {
+    comes_back_with_more_than_may_wait(false);
 }
 
 #[test]

@@ -124,6 +124,7 @@ impl Consumers {
         reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             let session = match &event {
                 SessionEvent::Message { session, .. }
+                | SessionEvent::Drained { session }
                 | SessionEvent::Opened { session, .. }
                 | SessionEvent::Closed { session, .. } => *session,
                 _ => return,
@@ -139,6 +140,7 @@ impl Consumers {
             let input = match event {
                 SessionEvent::Message { bytes, .. } if reader.takes(number, bytes) => return,
                 SessionEvent::Message { bytes, .. } => ConsumerInput::Message(bytes),
+                SessionEvent::Drained { .. } => ConsumerInput::Drained,
                 SessionEvent::Opened { .. } => ConsumerInput::Opened,
                 SessionEvent::Closed { reason, .. } => {
                     client.link.session = None;

@@ -13,13 +13,12 @@ use tapeline_omm::post::PostTracker;
 use tapeline_omm::state::usual;
 use tapeline_omm::stream::{Deliver, Reaction, RecoveryPolicy, StreamOptions};
 use tapeline_rssl::Time;
-use tapeline_rwf::{
-    AckMsg, CloseMsg, EncodeError, Encoder, Msg, RefreshFlags, RefreshMsg, State, StatusMsg,
-};
+use tapeline_rwf::{AckMsg, EncodeError, Encoder, Msg, RefreshFlags, RefreshMsg, State, StatusMsg};
 
 use super::config::{ConsumerConfig, DictionarySource};
 use super::download::Download;
 use super::event::{ConsumerEvent, ConsumerHandler};
+use super::held::Held;
 use super::items::Items;
 use super::queues::Queues;
 use super::requests::Requests;
@@ -34,7 +33,8 @@ pub trait ConsumerOutputs {
     /// Connect to a server of the configuration. It is answered by
     /// [`ConsumerInput::Opened`] or [`ConsumerInput::Closed`].
     fn connect(&mut self, server: usize);
-    /// Send a message on the connection.
+    /// Send a message on the connection. After `Slow` or `Full` requests are
+    /// held back until [`ConsumerInput::Drained`].
     fn send(&mut self, message: &[u8]) -> Sent;
     /// Close the connection, or give up connecting. It is not answered.
     fn disconnect(&mut self, reason: &str);
@@ -57,6 +57,9 @@ pub enum ConsumerInput<'a> {
     Opened,
     /// A message came on it.
     Message(&'a [u8]),
+    /// It was slow, which [`ConsumerOutputs::send`] told, and has sent what
+    /// waited: requests go on.
+    Drained,
     /// It is lost, or there was none.
     Closed {
         /// Why.
@@ -125,6 +128,11 @@ pub struct ConsumerCore {
     pub(super) fresh: VecDeque<Fresh>,
     /// Batches that were not answered yet.
     pub(super) batches: Vec<SentBatch>,
+    /// The connection takes no message as long as a batch: items are requested
+    /// one by one.
+    pub(super) is_batch_too_large: bool,
+    /// What waits until the server has read more.
+    pub(super) held: Held,
     pub(super) posts: PostTracker,
     /// The items of posts that wait for an ack, by post id and sequence number;
     /// none for a post on the login stream.
@@ -158,6 +166,8 @@ impl ConsumerCore {
             queues: Queues::default(),
             fresh: VecDeque::new(),
             batches: Vec::new(),
+            is_batch_too_large: false,
+            held: Held::default(),
             posts: PostTracker::new(post_ack_timeout_ms, config.max_outstanding_posts),
             posted: BTreeMap::new(),
             last_post_id: 0,
@@ -190,6 +200,7 @@ impl ConsumerCore {
         let mut run = Run { core: self, now, out, handler };
         match input {
             ConsumerInput::Message(bytes) => run.message(bytes),
+            ConsumerInput::Drained => run.core.held.is_slow = false,
             ConsumerInput::Opened => run.opened(),
             ConsumerInput::Closed { reason } => run.closed(reason),
         }
@@ -205,8 +216,9 @@ impl ConsumerCore {
             | Phase::Dictionary { until } => Some(until),
             Phase::Dialling | Phase::Ready | Phase::Over => None,
         };
-        let has_work = !self.fresh.is_empty() || self.queues.has_dirty();
-        let is_pending = self.broken.is_some() || (has_work && self.phase == Phase::Ready);
+        let has_work = !self.fresh.is_empty() || self.queues.has_dirty() || !self.held.is_empty();
+        let can_send = self.phase == Phase::Ready && !self.held.is_slow;
+        let is_pending = self.broken.is_some() || (has_work && can_send);
         let pending = is_pending.then_some(Time::ZERO);
         let timers = [self.items.deadline_ms(), self.posts.deadline_ms()];
         let timers = timers.into_iter().flatten().map(time_of_ms).min();
@@ -306,7 +318,7 @@ impl ConsumerCore {
         write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Result<(Sent, usize), EncodeError> {
         let bytes = self.scratch.encode(write)?;
-        Ok((out.send(bytes), bytes.len()))
+        Ok((self.held.note(out.send(bytes)), bytes.len()))
     }
 }
 
@@ -384,8 +396,7 @@ impl Run<'_> {
                 if refresh.stream_id > ENUMS_STREAM
                     && refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE) =>
             {
-                let close = CloseMsg::new(refresh.domain, refresh.stream_id);
-                self.send(|encoder| encoder.message(&close.into()));
+                self.core.hold_close(refresh.domain, refresh.stream_id);
             }
             _ => {}
         }
@@ -529,6 +540,7 @@ impl Run<'_> {
             if !item.stream.is_on_wire() {
                 continue;
             }
+            item.is_lost = true;
             item.told = Some(usual::CHANNEL_DOWN);
             let reaction = item.stream.channel_down();
             self.react(handle, reaction, None);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tapeline_omm::market::ItemRequest;
 use tapeline_omm::qos::QosWish;
-use tapeline_omm::stream::{ConsumerStream, StreamOptions};
+use tapeline_omm::stream::{ConsumerStream, Reissue, StreamOptions};
 use tapeline_omm::view::View;
 use tapeline_omm::{GroupId, Text};
 use tapeline_rwf::{Domain, KeyFlags, MsgKey, Priority, Qos, State};
@@ -30,6 +30,8 @@ pub(super) struct Item {
     pub(super) is_counted: bool,
     /// The provider does not know the view yet.
     pub(super) is_view_new: bool,
+    /// It was on a connection that is lost, and was not requested since.
+    pub(super) is_lost: bool,
     /// Why it is not requested, as the user was told.
     pub(super) told: Option<State<'static>>,
     pub(super) group: Option<GroupId>,
@@ -46,6 +48,8 @@ pub(super) struct OnWire {
     pub(super) service_id: u16,
     /// Which of all requests of the connection it is.
     pub(super) request: u64,
+    /// A change that waits until the server has read more.
+    pub(super) held: Option<Reissue>,
 }
 
 /// What the user asked for, but the service.
@@ -88,6 +92,23 @@ impl Wish {
             name_type: self.name_type,
             ..MsgKey::EMPTY
         }
+    }
+
+    /// Whether only the name is another.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let Self { name: _, name_type, domain, streaming, private, view, priority, qos, .. } = self;
+        (*name_type, *domain, *streaming, *private, *priority, *qos)
+            == (
+                other.name_type,
+                other.domain,
+                other.streaming,
+                other.private,
+                other.priority,
+                other.qos,
+            )
+            && self.key_in_updates == other.key_in_updates
+            && self.conflation_info == other.conflation_info
+            && *view == other.view
     }
 
     /// The request on a stream, with the wish for quality as it is.
@@ -142,6 +163,7 @@ impl Items {
             on_wire: None,
             matched: None,
             is_counted: false,
+            is_lost: false,
             told: None,
             group: None,
             attempts: 0,

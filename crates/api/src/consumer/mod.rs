@@ -4,6 +4,7 @@ mod config;
 mod core;
 mod download;
 mod event;
+mod held;
 mod items;
 mod json;
 mod opening;

@@ -12,6 +12,7 @@ use tapeline_rwf::{CloseMsg, EncodeError, Qos, State, StatusMsg};
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, Run, SentBatch, ms};
 use super::items::{Item, OnWire, Wish};
+use super::requests::fitting;
 use super::session::has_window;
 use super::spec::Handle;
 
@@ -55,25 +56,38 @@ impl ConsumerCore {
 }
 
 impl Run<'_> {
-    /// Requests what can be requested now.
+    /// Requests what can be requested now, until the connection is slow.
     #[inline]
     pub(super) fn pump(&mut self) {
-        if self.core.phase != Phase::Ready {
+        if self.core.phase != Phase::Ready || self.core.held.is_slow {
             return;
         }
-        while let Some(fresh) = self.core.fresh.pop_front() {
+        if !self.core.held.is_empty() {
+            self.core.send_held(self.out);
+        }
+        while !self.core.held.is_slow
+            && let Some(fresh) = self.core.fresh.pop_front()
+        {
             match fresh {
                 Fresh::One(handle) => self.core.sync(self.now, handle),
                 Fresh::Batch(handles) => self.open_batch(handles),
             }
         }
-        while let Some(queue) = self.core.queues.next_dirty() {
+        while !self.core.held.is_slow
+            && let Some(queue) = self.core.queues.next_dirty()
+        {
             self.pump_queue(queue);
+            if self.core.held.is_slow {
+                self.core.queues.touch(queue);
+            }
         }
     }
 
     fn pump_queue(&mut self, queue: usize) {
-        while self.core.phase == Phase::Ready {
+        while self.core.phase == Phase::Ready && !self.core.held.is_slow {
+            if self.request_lost(queue) {
+                continue;
+            }
             let next = self.core.queues.get(queue).waiting.first_key_value();
             let Some((order, handle)) = next.map(|(order, handle)| (*order, *handle)) else {
                 return;
@@ -125,38 +139,78 @@ impl Run<'_> {
 
     fn request(&mut self, handle: Handle, service_id: u16, qos: Option<Qos>) {
         let (stream_id, request) = self.core.items.streams.take(ms(self.now), handle);
-        let on_wire = OnWire { stream_id, service_id, request };
-        if let Some(to_provider) = self.core.start(ms(self.now), handle, on_wire, qos) {
-            self.core.send_item(self.out, handle, to_provider);
-            self.core.sync(self.now, handle);
+        let on_wire = OnWire { stream_id, service_id, request, held: None };
+        let Some(to_provider) = self.core.start(ms(self.now), handle, on_wire, qos) else { return };
+        match self.core.try_send_item(self.out, handle, to_provider) {
+            // It was not sent: it waits for its turn as before.
+            Ok(Sent::Full) => self.core.take_back(ms(self.now), handle),
+            Ok(sent) => self.core.note_sent(sent),
+            Err(error) => self.core.note_error(&error),
         }
+        self.core.sync(self.now, handle);
     }
 
     /// Requests a batch as one, if the server takes batches and all of it can
     /// be requested now; otherwise one by one.
     fn open_batch(&mut self, mut handles: Vec<Handle>) {
         handles.retain(|handle| self.core.items.get(*handle).is_some());
-        let Some((service_id, qos)) = self.core.admit_batch(&handles) else {
-            for handle in handles {
-                self.core.sync(self.now, handle);
-            }
+        let admitted = self.core.admit_batch(&handles);
+        if let Some((service_id, qos)) = admitted
+            && self.request_batch(&handles, service_id, qos)
+        {
             return;
-        };
-        let base = self.core.items.streams.take_run(ms(self.now), handles.len() as u32);
-        for (stream_id, handle) in (base + 1..).zip(&handles) {
-            let (stream_id, request) = self.core.items.streams.assign(stream_id, *handle);
-            let on_wire = OnWire { stream_id, service_id, request };
-            // The batch is the request.
-            let _ = self.core.start(ms(self.now), *handle, on_wire, qos);
         }
-        match self.core.send_batch(self.out, base, &handles, service_id, qos) {
+        if admitted.is_some() && self.core.held.is_slow {
+            return self.core.fresh.push_front(Fresh::Batch(handles));
+        }
+        for handle in handles {
+            self.core.sync(self.now, handle);
+        }
+    }
+
+    /// Requests again, as one batch, what was lost with the last connection and
+    /// is alike but for the names. Whether there was any.
+    ///
+    /// One by one they would be a multiple of what the server has to read.
+    fn request_lost(&mut self, queue: usize) -> bool {
+        let Some((handles, service_id, qos)) = self.core.lost_batch(queue) else { return false };
+        if !self.request_batch(&handles, service_id, qos) {
+            // Next time, or one by one.
+            return false;
+        }
+        for handle in handles {
+            if let Some(item) = self.core.items.get(handle) {
+                self.core.queues.remove(queue, item.order);
+            }
+        }
+        true
+    }
+
+    /// Requests items as one batch; false if the connection does not take it
+    /// now, or takes none that is so long.
+    fn request_batch(&mut self, handles: &[Handle], service_id: u16, qos: Option<Qos>) -> bool {
+        let now_ms = ms(self.now);
+        let base = self.core.items.streams.take_run(now_ms, handles.len() as u32);
+        match self.core.send_batch(self.out, base, handles, service_id, qos) {
+            Ok(refused @ (Sent::Full | Sent::TooLarge)) => {
+                self.core.is_batch_too_large |= refused == Sent::TooLarge;
+                for stream_id in (base..).take(handles.len() + 1) {
+                    self.core.items.streams.give_back(now_ms, stream_id, false);
+                }
+                return false;
+            }
             Ok(sent) => self.core.note_sent(sent),
             Err(error) => self.core.note_error(&error),
         }
-        for handle in &handles {
+        for (stream_id, handle) in (base + 1..).zip(handles) {
+            let (stream_id, request) = self.core.items.streams.assign(stream_id, *handle);
+            let on_wire = OnWire { stream_id, service_id, request, held: None };
+            // The batch is the request.
+            let _ = self.core.start(now_ms, *handle, on_wire, qos);
             self.core.sync(self.now, *handle);
         }
-        self.core.batches.push(SentBatch { stream_id: base, items: handles });
+        self.core.batches.push(SentBatch { stream_id: base, items: handles.to_vec() });
+        true
     }
 
     /// The answer to a batch, if it is one. The items of a batch that was
@@ -208,33 +262,66 @@ impl ConsumerCore {
         }
         item.on_wire = Some(on_wire);
         item.matched = qos;
+        item.is_lost = false;
         item.told = None;
         item.stream.request(now_ms).send
     }
 
-    /// Sends what the stream of an item wants to be sent; nothing for an item
-    /// that is not on the wire.
+    /// The request that put an item on the wire was not sent.
+    fn take_back(&mut self, now_ms: u64, handle: Handle) {
+        self.items.leave_wire(now_ms, handle, false);
+        let Some(item) = self.items.get(handle) else { return };
+        let options = self.stream_options(item.wish.streaming, item.wish.private);
+        let Some(item) = self.items.get_mut(handle) else { return };
+        let is_paused = item.stream.is_paused();
+        item.stream = ConsumerStream::new(options);
+        if is_paused {
+            let _ = item.stream.pause(now_ms);
+        }
+        item.is_view_new = item.wish.view.is_some();
+        item.attempts = item.attempts.saturating_sub(1);
+    }
+
+    /// Sends what the stream of an item wants to be sent, now or when the
+    /// server has read more; nothing for an item that is not on the wire.
     pub(super) fn send_item(
         &mut self,
         out: &mut dyn ConsumerOutputs,
         handle: Handle,
         to_provider: ToProvider,
     ) {
+        if self.held.is_slow {
+            return self.hold(handle, to_provider);
+        }
+        match self.try_send_item(out, handle, to_provider) {
+            Ok(Sent::Full) => self.hold(handle, to_provider),
+            Ok(sent) => self.note_sent(sent),
+            Err(error) => self.note_error(&error),
+        }
+    }
+
+    fn try_send_item(
+        &mut self,
+        out: &mut dyn ConsumerOutputs,
+        handle: Handle,
+        to_provider: ToProvider,
+    ) -> Result<Sent, EncodeError> {
         let honours_views = self.features.honours_views();
-        let Some(item) = self.items.get_mut(handle) else { return };
-        let Some(OnWire { stream_id, service_id, .. }) = item.on_wire else { return };
+        let Some(item) = self.items.get_mut(handle) else { return Ok(Sent::Gone) };
+        let Some(OnWire { stream_id, service_id, .. }) = item.on_wire else {
+            return Ok(Sent::Gone);
+        };
         let encoded = match to_provider {
             ToProvider::Close => {
                 let msg = CloseMsg::new(item.wish.domain, stream_id);
                 self.scratch.encode(|encoder| encoder.message(&msg.into()))
             }
             ToProvider::Request { pause } => {
-                item.is_view_new = false;
                 let (request, payload) = item.request(stream_id, service_id, pause, honours_views);
                 self.scratch.encode(|encoder| request.encode(encoder, &payload))
             }
             ToProvider::Reissue(reissue) => {
-                let is_view_new = core::mem::take(&mut item.is_view_new);
+                let is_view_new = item.is_view_new;
                 let (request, payload) = item.request(stream_id, service_id, false, honours_views);
                 let request = ItemRequest {
                     pause: reissue.pause,
@@ -250,11 +337,43 @@ impl ConsumerCore {
                 self.scratch.encode(|encoder| request.encode(encoder, &payload))
             }
         };
-        let sent = match encoded {
-            Ok(bytes) => out.send(bytes),
-            Err(error) => return self.note_error(&error),
+        let sent = self.held.note(out.send(encoded?));
+        if sent != Sent::Full
+            && let Some(item) = self.items.get_mut(handle)
+        {
+            item.is_view_new = false;
+        }
+        Ok(sent)
+    }
+
+    /// Items at the head of a queue that were lost with the last connection and
+    /// can be requested as one batch: two at least.
+    fn lost_batch(&self, queue: usize) -> Option<(Vec<Handle>, u16, Option<Qos>)> {
+        if self.is_batch_too_large || !self.features.batches().contains(BatchSupport::REQUESTS) {
+            return None;
+        }
+        let service = self.queues.get(queue);
+        let first = self.items.get(*service.waiting.first_key_value()?.1)?;
+        if !first.is_lost {
+            return None;
+        }
+        let (service_id, qos) = self.admit(queue, &first.wish, service.in_window).ok()?;
+        let room = match self.config.obey_open_window && has_window(first.wish.domain) {
+            true => self.open_window(service_id).saturating_sub(service.in_window),
+            false => u64::MAX,
         };
-        self.note_sent(sent);
+        let alike = || {
+            let items = service.waiting.values().map(|handle| (*handle, self.items.get(*handle)));
+            items
+                .map_while(|(handle, item)| Some((handle, item?)))
+                .take_while(|(_, item)| {
+                    item.is_lost && !item.stream.is_paused() && item.wish.is_like(&first.wish)
+                })
+                .take(usize::try_from(room).unwrap_or(usize::MAX))
+        };
+        let count = fitting(alike().map(|(_, item)| item.wish.name.as_bytes().len()));
+        let handles: Vec<_> = alike().take(count).map(|(handle, _)| handle).collect();
+        (handles.len() > 1).then_some((handles, service_id, qos))
     }
 
     /// The service and the quality of a batch, if it can be requested as one.
@@ -301,7 +420,7 @@ impl ConsumerCore {
         let view = item.wish.view.as_ref().filter(|_| honours_views);
         let payload = RequestPayload { items: Some(&names), view, ..RequestPayload::NONE };
         let bytes = self.scratch.encode(|encoder| request.encode(encoder, &payload))?;
-        Ok(out.send(bytes))
+        Ok(self.held.note(out.send(bytes)))
     }
 }
 

@@ -19,6 +19,11 @@ use crate::{ApiError, Flow, GenericHead, Login, Payload, PostHead};
 /// each takes beside itself: a length, or quotes and a comma.
 const MAX_BATCH_BYTES: usize = 32_000;
 
+/// What a name takes of [`MAX_BATCH_BYTES`].
+const fn batch_bytes(name_bytes: usize) -> usize {
+    name_bytes + 3
+}
+
 /// What an application can ask of its consumer, at any time and also while it
 /// is told of an event.
 pub struct Requests<'c> {
@@ -346,10 +351,15 @@ impl<'c> Requests<'c> {
 
 /// How many of the names go into one request.
 fn batch_len(names: &[&str]) -> usize {
+    fitting(names.iter().map(|name| name.len())).max(1)
+}
+
+/// How many of the names, by their lengths, go into one request.
+pub(super) fn fitting(name_bytes: impl Iterator<Item = usize>) -> usize {
     let mut bytes = 0;
-    let fits = |name: &&&str| {
-        bytes += name.len() + 3;
+    let fits = |name_bytes: &usize| {
+        bytes += batch_bytes(*name_bytes);
         bytes <= MAX_BATCH_BYTES
     };
-    names.iter().take_while(fits).count().max(1)
+    name_bytes.take_while(fits).count()
 }

@@ -43,6 +43,8 @@ impl Run<'_> {
         self.tell(ConsumerEvent::Down { server, reason, recovers: next.is_some() });
         self.core.download.restart();
         self.core.broken = None;
+        self.core.held.clear();
+        self.core.is_batch_too_large = false;
         self.core.batches.clear();
         let changes = self.core.directory.clear();
         if !changes.is_empty() {

@@ -199,7 +199,8 @@ impl Consumer {
                     reason = why.to_string();
                     ConsumerInput::Closed { reason: &reason }
                 }
-                SessionEvent::Drained { .. } | SessionEvent::Rejected { .. } => return,
+                SessionEvent::Drained { .. } => ConsumerInput::Drained,
+                SessionEvent::Rejected { .. } => return,
             };
             let words = edge.as_deref_mut().map(Edge::words);
             core.handle(now, input, &mut Connection { outbox, link, words }, handler);
