@@ -4,7 +4,7 @@
 #   scripts/prerequisites.sh [build]   C compiler, libclang, libuuid, libbsd and
 #                                      a CMake of 3.30 or later
 #   scripts/prerequisites.sh test      also a JDK 17, Maven, Chromium, Python 3,
-#                                      iproute2, nftables
+#                                      iproute2, nftables, faketime
 #
 # On Debian and Ubuntu, root gets the missing packages installed; anyone else
 # is told what to install. CMake goes to .tools, for this project only. When all
@@ -111,6 +111,7 @@ test_tools() {
     need python3 has_command python3
     need iproute2 has_command ip
     need nftables has_command nft
+    need faketime has_command faketime
     if ! install_missing; then
         if [[ -n ${CI:-} ]]; then
             return 1

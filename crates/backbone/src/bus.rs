@@ -36,7 +36,7 @@ pub trait Bus {
     /// The half that sends.
     type Outbound: Publish;
 
-    /// Who this port is.
+    /// Who this port is now: it is another one after it was cut off.
     fn incarnation(&self) -> Incarnation;
 
     /// The half that sends.
@@ -63,8 +63,11 @@ pub trait Bus {
     /// What happened so far.
     fn counters(&self) -> Counters;
 
-    /// Why this port is of no use any more; `None` while it works. The only
-    /// way on is a new engine with new ports.
+    /// Whether frames can leave and arrive. A port that cannot has no peers. It
+    /// comes back by itself, as a new member: with another incarnation.
+    fn is_ready(&self) -> bool;
+
+    /// Why this port is not ready, if something failed.
     fn failure(&self) -> Option<&str>;
 
     /// [`Publish::publish`] on the sending half.
@@ -118,6 +121,8 @@ pub struct Counters {
     pub malformed: u64,
     /// Frames of peers for which there was no room in the table.
     pub crowded: u64,
+    /// How often the port was cut off from the backbone and began anew.
+    pub renewals: u64,
     /// Bytes that wait in the queue now.
     pub queue_bytes: usize,
     /// Peers that are up now.

@@ -23,6 +23,14 @@ pub enum BackboneError {
         /// What would be right.
         problem: &'static str,
     },
+    /// The driver's directory cannot be used.
+    #[error("media driver's folder {}: {text}", path.display())]
+    Directory {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        text: String,
+    },
     /// Aeron refused.
     #[error("Aeron could not {action} at {}: {text}", place.display())]
     Aeron {

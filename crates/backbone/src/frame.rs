@@ -26,6 +26,17 @@ impl Incarnation {
             }
         }
     }
+
+    /// Another one, which looks as random: of a port that begins anew.
+    pub(crate) const fn successor(self) -> Self {
+        // A bijection, so that no identity has two predecessors: the finish of
+        // MurmurHash3 behind a step.
+        let mut number = self.0.wrapping_add(0x9e37_79b9);
+        number = (number ^ (number >> 16)).wrapping_mul(0x85eb_ca6b);
+        number = (number ^ (number >> 13)).wrapping_mul(0xc2b2_ae35);
+        number ^= number >> 16;
+        if number == 0 { Self(0).successor() } else { Self(number) }
+    }
 }
 
 impl fmt::Display for Incarnation {
@@ -352,6 +363,19 @@ mod tests {
             let (header, _) = FrameHeader::decode(&frame).unwrap();
             assert_eq!(header.encode()[1], bits);
             assert_eq!(header.is_piece(), bits >= 0x40);
+        }
+    }
+
+    #[test]
+    fn successors_differ_and_are_never_nobody() {
+        // The one whose successor would be 0.
+        let before_nobody = Incarnation(0_u32.wrapping_sub(0x9e37_79b9));
+        assert_eq!(before_nobody.successor(), Incarnation(0).successor());
+        let mut seen = std::collections::BTreeSet::from([Incarnation::ALL]);
+        let mut one = Incarnation(1);
+        for _ in 0..1_000 {
+            assert!(seen.insert(one));
+            one = one.successor();
         }
     }
 

@@ -40,7 +40,10 @@ pub trait Sink {
     /// Turns its wheels.
     fn work(&mut self, now: Time);
 
-    /// Why it is broken, if it is.
+    /// Whether frames can leave. One that is not ready comes back by itself.
+    fn is_ready(&self) -> bool;
+
+    /// Why it is not ready, if something failed.
     fn failure(&self) -> Option<&str>;
 }
 
@@ -104,8 +107,22 @@ impl<S: Sink> Outbound<S> {
         self.queue.bytes()
     }
 
+    pub(crate) fn is_ready(&self) -> bool {
+        self.sink.is_ready()
+    }
+
     pub(crate) fn failure(&self) -> Option<&str> {
         self.sink.failure()
+    }
+
+    /// Begins anew as `me`, without peers. What waits is for those of before.
+    pub(crate) fn renew(&mut self, me: Incarnation) {
+        self.me = me;
+        self.meetings.clear();
+        while self.queue.front().is_some() {
+            self.queue.pop();
+            self.dropped += 1;
+        }
     }
 
     /// Sends what waits, as far as the sink takes it.

@@ -18,7 +18,10 @@ pub trait Source {
     /// Turns its wheels.
     fn work(&mut self, now: Time);
 
-    /// Why it is broken, if it is.
+    /// Whether frames can arrive. One that is not ready comes back by itself.
+    fn is_ready(&self) -> bool;
+
+    /// Why it is not ready, if something failed.
     fn failure(&self) -> Option<&str>;
 }
 
@@ -77,6 +80,8 @@ pub struct Port<S, R> {
     next_presence: Time,
     presence: Vec<u8>,
     gone: Vec<Incarnation>,
+    /// Both halves were ready at the last look.
+    was_ready: bool,
     left: bool,
     inbound: Counters,
 }
@@ -99,9 +104,25 @@ impl<S: Sink, R: Source> Port<S, R> {
             next_presence: Time::ZERO,
             presence: Vec::new(),
             gone: Vec::new(),
+            was_ready: false,
             left: false,
             inbound: Counters::default(),
         }
+    }
+
+    /// Sees whether it was cut off. If so, all peers are gone, and it begins
+    /// anew: what it knew of them belongs to before.
+    fn look(&mut self) {
+        let is_ready = self.is_ready();
+        if self.was_ready && !is_ready {
+            let incarnation = self.settings.incarnation.successor();
+            self.settings.incarnation = incarnation;
+            self.outbound.renew(incarnation);
+            let Self { peers, gone, .. } = self;
+            peers.renew(incarnation, |peer| gone.push(peer));
+            self.inbound.renewals += 1;
+        }
+        self.was_ready = is_ready;
     }
 
     fn say_presence(&mut self, flags: FrameFlags) {
@@ -139,6 +160,7 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
         limit: usize,
         mut on_event: impl FnMut(BusEvent<'_>, &mut Self::Outbound),
     ) -> usize {
+        self.look();
         let Self { outbound, source, peers, partials, gone, inbound, .. } = self;
         let Self { settings, presence, left, .. } = self;
         let read = source.poll(now, limit, |frame| {
@@ -186,7 +208,8 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
     fn work(&mut self, now: Time) -> usize {
         self.source.work(now);
         let sent = self.outbound.work(now);
-        if !self.left && (self.peers.news || now >= self.next_presence) {
+        let is_due = self.peers.news || now >= self.next_presence;
+        if is_due && !self.left && self.is_ready() {
             self.next_presence = now.after(self.settings.presence_interval);
             self.say_presence(FrameFlags::empty());
         }
@@ -217,6 +240,10 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
             peers: self.outbound.peers(),
             ..self.inbound
         }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.outbound.is_ready() && self.source.is_ready()
     }
 
     fn failure(&self) -> Option<&str> {

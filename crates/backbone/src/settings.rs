@@ -11,10 +11,18 @@ pub enum Driver {
     /// One inside this process, worked by the caller's own thread. Nothing
     /// else runs, and no other thread is in the way.
     Embedded {
-        /// Its directory, on a memory file system. It is emptied at the start,
-        /// so no two drivers may have the same one. `None` takes a new one in
-        /// `/dev/shm`.
+        /// Its directory, on a memory file system. It is emptied at the start;
+        /// a file beside it, locked while the process lives, keeps a second
+        /// driver away. `None` takes a new one in `/dev/shm` that no other
+        /// process knows: then nobody is given up for standing still, as all
+        /// who could wait stand still together.
         directory: Option<PathBuf>,
+    },
+    /// The embedded one without a directory of its own choice, from another
+    /// thread of its process. Nobody is given up here either.
+    Neighbour {
+        /// Its directory.
+        directory: PathBuf,
     },
     /// One of another process, by its directory: an `aeronmd`, or the embedded
     /// one of a hub on the same host. Its time-outs and loss repair are its
@@ -79,18 +87,23 @@ pub struct EngineSettings {
     pub window_limit_timeout: Duration,
     /// After how long such a reader may come back. Default 100 ms.
     pub resting_timeout: Duration,
-    /// After how long without a sign of life a client is dead to its driver.
+    /// After how long without a sign of life a client is dead to its driver,
+    /// where processes share it.
     ///
-    /// It is also the longest this thread may stand still without having to
-    /// build its engine anew, so it is not as short as the rest; presence
-    /// finds dead peers sooner. Default 5 s.
+    /// It is also the longest this thread may stand still, or the host's clock
+    /// step forward, without the engine having to be built anew, so it is not
+    /// as short as the rest; presence finds dead peers sooner. Default 5 s.
     pub client_liveness: Duration,
     /// How often the client gives the sign. Default 100 ms.
     pub keepalive_interval: Duration,
-    /// After how long without a sign of life a driver is dead to its clients.
-    /// Default 5 s.
+    /// After how long without a sign of life a driver is dead to its clients
+    /// in other processes. Default 5 s.
     pub driver_timeout: Duration,
 }
+
+/// For ever, as far as Aeron can count: it adds twice this to its clocks, in
+/// nanoseconds. The clock of the host may start in 1970.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl Default for EngineSettings {
     fn default() -> Self {
@@ -140,11 +153,36 @@ impl EngineSettings {
         Ok(())
     }
 
+    /// How long a client may be silent, and a driver.
+    pub(crate) const fn patience(&self) -> Patience {
+        match self.driver {
+            Driver::Embedded { directory: None } | Driver::Neighbour { .. } => {
+                Patience { with_client: FOR_EVER, with_driver: FOR_EVER }
+            }
+            Driver::Embedded { directory: Some(_) } => {
+                // Its own client and it are worked by the same thread.
+                Patience { with_client: self.client_liveness, with_driver: FOR_EVER }
+            }
+            Driver::External { .. } => {
+                Patience { with_client: self.client_liveness, with_driver: self.driver_timeout }
+            }
+        }
+    }
+
     /// The window and the socket buffer that this host allows.
     pub(crate) fn bounded(&self, limits: HostLimits) -> (u32, u32) {
         let socket = self.socket_buffer_bytes.min(limits.receive_bytes);
         (self.receiver_window_bytes.min(socket), socket)
     }
+}
+
+/// For how long the other side of a driver's folder is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// A driver's with its clients.
+    pub(crate) with_client: Duration,
+    /// A client's with its driver.
+    pub(crate) with_driver: Duration,
 }
 
 pub(crate) fn check_mtu(setting: &'static str, bytes: u32) -> Result<(), BackboneError> {
@@ -212,6 +250,22 @@ mod tests {
         for (name, settings) in cases {
             let text = settings.check().unwrap_err().to_string();
             assert!(text.contains(name), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_who_can_be_left_alone_is_given_up() {
+        let directory = PathBuf::from("/dev/shm/x");
+        let patience = |driver| EngineSettings { driver, ..EngineSettings::default() }.patience();
+        let five = Duration::from_secs(5);
+        let cases = [
+            (Driver::Embedded { directory: None }, FOR_EVER, FOR_EVER),
+            (Driver::Neighbour { directory: directory.clone() }, FOR_EVER, FOR_EVER),
+            (Driver::Embedded { directory: Some(directory.clone()) }, five, FOR_EVER),
+            (Driver::External { directory }, five, five),
+        ];
+        for (driver, with_client, with_driver) in cases {
+            assert_eq!(patience(driver), Patience { with_client, with_driver });
         }
     }
 

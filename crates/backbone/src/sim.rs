@@ -164,12 +164,25 @@ impl Network {
         }
     }
 
-    /// Ends the use of a member's port for good, as the death of a driver
-    /// does.
+    /// Breaks a member's port until [`Self::mend_port`], as the death of a
+    /// driver does. The member is called by the incarnation that its port had
+    /// first, here and elsewhere.
     pub fn break_port(&self, member: Incarnation) {
         if let Some(member) = self.0.borrow_mut().members.get_mut(&member) {
             member.broken = true;
+            member.inbox.clear();
         }
+    }
+
+    /// Lets a port come back.
+    pub fn mend_port(&self, member: Incarnation) {
+        if let Some(member) = self.0.borrow_mut().members.get_mut(&member) {
+            member.broken = false;
+        }
+    }
+
+    fn is_broken(&self, member: Incarnation) -> bool {
+        self.0.borrow().members.get(&member).is_none_or(|member| member.broken)
     }
 
     /// When the next frame that is under way arrives.
@@ -231,7 +244,7 @@ impl World {
         let due = path.last;
         self.serial += 1;
         let serial = self.serial;
-        if let Some(member) = self.members.get_mut(&to) {
+        if let Some(member) = self.members.get_mut(&to).filter(|member| !member.broken) {
             member.inbox.insert((due, serial), frame.to_vec());
         }
     }
@@ -265,10 +278,12 @@ impl Sink for SimSink {
         world.now = world.now.max(now);
     }
 
+    fn is_ready(&self) -> bool {
+        !self.network.is_broken(self.me)
+    }
+
     fn failure(&self) -> Option<&str> {
-        let world = self.network.0.borrow();
-        let broken = world.members.get(&self.me).is_none_or(|member| member.broken);
-        broken.then_some("the simulated network broke this port")
+        (!self.is_ready()).then_some("the simulated network broke this port")
     }
 }
 
@@ -294,6 +309,10 @@ impl Source for SimSource {
     fn work(&mut self, now: Time) {
         let mut world = self.network.0.borrow_mut();
         world.now = world.now.max(now);
+    }
+
+    fn is_ready(&self) -> bool {
+        !self.network.is_broken(self.me)
     }
 
     fn failure(&self) -> Option<&str> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use support::{Clock, Heard, Member};
 use tapeline_backbone::{
-    Bus, Channels, Driver, Engine, EngineSettings, FrameHeader, Incarnation, Kind, MAX_BODY_BYTES,
-    PortSettings, Published, Role,
+    AeronPort, Bus, Channels, Driver, Engine, EngineSettings, FrameHeader, Incarnation, Kind,
+    MAX_BODY_BYTES, PortSettings, Published, Role,
 };
 
 /// Little memory, and patience with a busy machine.
@@ -295,55 +295,167 @@ fn a_lone_server_that_stands_still_for_a_moment_loses_nothing() {
     assert_eq!(hub.port.counters().queue_bytes, 0);
 }
 
-#[test]
-fn a_dead_driver_fails_engine_and_port() {
+/// A driver that others know.
+fn shared_driver() -> (tempfile::TempDir, Driver) {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = Some(folder.path().join("driver"));
+    (folder, Driver::Embedded { directory })
+}
+
+/// A driver ends, its successor comes, and the server of another process goes
+/// on as a new member of the backbone.
+fn a_server_outlives_its_driver(end: impl FnOnce(Engine, Member)) {
     let clock = Clock::new();
-    let settings = EngineSettings { driver_timeout: Duration::from_millis(500), ..small_terms() };
+    let (_folder, driver) = shared_driver();
+    let settings = EngineSettings { driver, ..small_terms() };
     let channels = Channels::parse("aeron:ipc").unwrap();
     let mut engine = Engine::new(settings.clone()).unwrap();
     let mut hub = Member::new(&mut engine, Role::Hub, "hub", &channels);
     let (mut other, mut server) = neighbour(&settings, &engine, "edge");
+    let together =
+        |engine: &mut Engine, other: &mut Engine, hub: &mut Member, server: &mut Member| {
+            clock.wait(|now| {
+                engine.work(now);
+                other.work(now);
+                hub.turn(now);
+                server.turn(now);
+                server.port.counters().peers == 1 && hub.port.counters().peers == 1
+            });
+        };
+    together(&mut engine, &mut other, &mut hub, &mut server);
+    let (first_hub, first) = (hub.port.incarnation(), server.port.incarnation());
+    end(engine, hub);
+    clock.wait(|now| {
+        other.work(now);
+        server.turn(now);
+        other.failure().is_some() && server.heard.last() == Some(&Heard::Down(first_hub))
+    });
+    assert!(server.port.failure().is_some());
+
+    let mut engine = Engine::new(settings).unwrap();
+    let mut hub = Member::new(&mut engine, Role::Hub, "hub", &channels);
+    together(&mut engine, &mut other, &mut hub, &mut server);
+    assert_eq!((other.failure(), server.port.failure()), (None, None));
+    assert_eq!(other.starts(), 2);
+    assert_ne!(server.port.incarnation(), first);
+    assert_eq!(server.heard.last(), Some(&Heard::Up(hub.port.incarnation(), "hub".into())));
+    hub.port.publish(TO_ALL, &[b"101.25"]);
+    turn(&clock, &mut engine, &mut [&mut hub], |_| true);
     clock.wait(|now| {
         engine.work(now);
         other.work(now);
-        hub.turn(now);
         server.turn(now);
-        server.port.counters().peers == 1
+        server.frames().count() == 1
     });
-    drop(hub);
-    drop(engine);
-    clock.wait(|now| {
-        other.work(now);
-        server.port.work(now);
-        other.failure().is_some() && server.port.failure().is_some()
-    });
-    let failure = other.failure().unwrap();
-    assert!(failure.contains("closed"), "{failure}");
 }
 
 #[test]
-fn a_thread_that_stood_still_for_too_long_finds_its_engine_failed() {
+fn a_server_outlives_a_driver_that_ends() {
+    a_server_outlives_its_driver(|engine, hub| {
+        drop(hub);
+        drop(engine);
+    });
+}
+
+/// A killed one leaves its files, and neither beats nor says that it is gone.
+#[test]
+fn a_server_outlives_a_driver_whose_files_are_replaced() {
+    a_server_outlives_its_driver(|engine, hub| {
+        let directory = engine.directory().to_owned();
+        let lock = directory.with_extension("lock");
+        std::fs::remove_file(lock).unwrap();
+        std::fs::rename(&directory, directory.with_extension("old")).unwrap();
+        // Never closed, as a killed process closes nothing.
+        std::mem::forget((engine, hub));
+    });
+}
+
+/// Nothing is lost for good by it: a new driver, a new client, a new member.
+#[test]
+fn a_thread_that_stood_still_for_too_long_builds_its_engine_anew() {
     let clock = Clock::new();
-    let settings = EngineSettings { client_liveness: Duration::from_millis(300), ..small_terms() };
+    let (_folder, driver) = shared_driver();
+    let liveness = Duration::from_millis(300);
+    let settings = EngineSettings { driver, client_liveness: liveness, ..small_terms() };
     let mut engine = Engine::new(settings).unwrap();
-    let mut port = engine
-        .port(PortSettings::new(Role::Hub, "hub"), &Channels::parse("aeron:ipc").unwrap())
-        .unwrap();
-    let mut turns = 0;
-    clock.wait(|now| {
-        engine.work(now);
-        port.work(now);
-        turns += 1;
-        turns == 10_000
-    });
-    assert_eq!((engine.failure(), port.failure()), (None, None));
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let mut port = engine.port(PortSettings::new(Role::Hub, "hub"), &channels).unwrap();
+    let mut work = |engine: &mut Engine, until: &dyn Fn(&Engine, &AeronPort) -> bool| {
+        clock.wait(|now| {
+            engine.work(now);
+            port.poll(now, 1, |_, _| {});
+            port.work(now);
+            until(engine, &port)
+        });
+    };
+    work(&mut engine, &|_, port| port.is_ready());
     let begin = clock.now();
-    clock.wait(|now| now.since(begin) > Duration::from_millis(700));
+    clock.wait(|now| now.since(begin) > liveness * 3);
+    work(&mut engine, &|engine, port| engine.failure().is_some() && port.failure().is_some());
+    work(&mut engine, &|engine, port| engine.failure().is_none() && port.is_ready());
+    assert_eq!((engine.starts(), port.counters().renewals), (2, 1));
+}
+
+#[test]
+fn a_driver_of_ones_own_waits_for_ever() {
+    let clock = Clock::new();
+    let mut engine = Engine::new(EngineSettings::default()).unwrap();
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let mut port = engine.port(PortSettings::new(Role::Hub, "hub"), &channels).unwrap();
+    let begin = clock.now();
+    for still in [Duration::ZERO, Duration::from_secs(6)] {
+        clock.wait(|now| now.since(begin) >= still);
+        for _ in 0..1_000 {
+            engine.work(clock.now());
+            port.work(clock.now());
+        }
+    }
+    assert_eq!((engine.failure(), engine.starts(), port.is_ready()), (None, 1, true));
+}
+
+#[test]
+fn a_directory_is_of_one_driver() {
+    let (_folder, driver) = shared_driver();
+    let settings = EngineSettings { driver, ..small_terms() };
+    let first = Engine::new(settings.clone()).unwrap();
+    let error = Engine::new(settings.clone()).err().unwrap().to_string();
+    assert!(error.contains("the media driver of another process is there"), "{error}");
+    drop(first);
+    Engine::new(settings).unwrap();
+}
+
+/// Two hubs cannot both listen where servers ask; when the first is gone, the
+/// second takes its place by itself.
+#[test]
+fn a_port_that_failed_is_tried_again() {
+    let clock = Clock::new();
+    let channels = "aeron:udp?control=127.0.0.1:41240|interface=127.0.0.1";
+    let channels = Channels::parse(channels).unwrap();
+    let mut engines = [(); 2].map(|()| Engine::new(small_terms()).unwrap());
+    let [one, other] = &mut engines;
+    let hub =
+        |engine: &mut Engine| engine.port(PortSettings::new(Role::Hub, "hub"), &channels).unwrap();
+    let (mut first, mut second) = (hub(one), hub(other));
     clock.wait(|now| {
-        engine.work(now);
-        port.work(now);
-        engine.failure().is_some() && port.failure().is_some()
+        one.work(now);
+        first.work(now);
+        first.is_ready()
     });
+    clock.wait(|now| {
+        other.work(now);
+        second.work(now);
+        second.failure().is_some()
+    });
+    let failure = second.failure().unwrap();
+    assert!(failure.contains("Address already in use"), "{failure}");
+    drop(first);
+    clock.wait(|now| {
+        one.work(now);
+        other.work(now);
+        second.work(now);
+        second.is_ready()
+    });
+    assert_eq!(second.failure(), None);
 }
 
 #[test]

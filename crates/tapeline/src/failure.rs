@@ -65,8 +65,8 @@ pub(crate) enum Failure {
     /// The backbone cannot be used.
     #[error("{0}")]
     Engine(#[from] tapeline_backbone::BackboneError),
-    /// The backbone was there and is of no use any more.
-    #[error("the backbone failed: {0}; start again")]
+    /// The backbone cannot be reached at the start.
+    #[error("no way onto the backbone: {0}")]
     Backbone(String),
     /// The latency file cannot be written.
     #[error("cannot write the latency file {}: {error}", path.display())]

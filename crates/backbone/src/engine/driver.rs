@@ -5,7 +5,7 @@ use std::path::Path;
 use rusteron_media_driver::bindings::aeron_threading_mode_enum;
 use rusteron_media_driver::{AeronCError, AeronDriver, AeronDriverContext};
 
-use super::{c_string, nanos};
+use super::words::{c_string, nanos};
 use crate::settings::EngineSettings;
 
 /// For the values of counters; those of a few streams fit into the smallest
@@ -60,10 +60,11 @@ fn set_times(context: &AeronDriverContext, settings: &EngineSettings) -> Result<
     context.set_publication_linger_timeout_ns(nanos(settings.publication_linger))?;
     context.set_untethered_window_limit_timeout_ns(nanos(settings.window_limit_timeout))?;
     context.set_untethered_resting_timeout_ns(nanos(settings.resting_timeout))?;
-    context.set_client_liveness_timeout_ns(nanos(settings.client_liveness))?;
+    let patience = settings.patience();
+    context.set_client_liveness_timeout_ns(nanos(patience.with_client))?;
     // Only for publications that several threads share, which we have not; it
     // must exceed the liveness.
-    context.set_publication_unblock_timeout_ns(nanos(settings.client_liveness * 2))?;
-    context.set_driver_timeout_ms(settings.driver_timeout.as_millis() as u64)?;
+    context.set_publication_unblock_timeout_ns(nanos(patience.with_client * 2))?;
+    context.set_driver_timeout_ms(patience.with_driver.as_millis() as u64)?;
     Ok(())
 }

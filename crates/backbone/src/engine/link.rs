@@ -9,7 +9,10 @@ use rusteron_media_driver::{
 };
 use tapeline_rssl::Time;
 
-use super::{Shared, c_string, words};
+use super::Place;
+use super::backoff::Backoff;
+use super::shared::Shared;
+use super::words::{c_string, words};
 use crate::channel::Stream;
 use crate::outbound::{Offer, Sink};
 use crate::port::Source;
@@ -21,54 +24,144 @@ const TRIES: usize = 4;
 /// How many parts Aeron gathers; more go through a buffer.
 const MAX_PARTS: usize = 8;
 
+/// A publication or a subscription: what a client adds.
+trait Resource: Sized {
+    const NAME: &'static str;
+    type Adding;
+    fn add(shared: &Shared, stream: &Stream) -> Result<Self::Adding, AeronCError>;
+    fn poll(adding: &Self::Adding) -> Result<Option<Self>, AeronCError>;
+}
+
+impl Resource for AeronExclusivePublication {
+    const NAME: &'static str = "publication";
+    type Adding = AeronAsyncAddExclusivePublication;
+
+    fn add(shared: &Shared, stream: &Stream) -> Result<Self::Adding, AeronCError> {
+        shared.client.async_add_exclusive_publication(&c_string(&stream.uri), stream.id)
+    }
+
+    fn poll(adding: &Self::Adding) -> Result<Option<Self>, AeronCError> {
+        adding.poll()
+    }
+}
+
+impl Resource for AeronSubscription {
+    const NAME: &'static str = "subscription";
+    type Adding = AeronAsyncAddSubscription;
+
+    fn add(shared: &Shared, stream: &Stream) -> Result<Self::Adding, AeronCError> {
+        let (uri, none) = (c_string(&stream.uri), Handlers::NONE);
+        shared.client.async_add_subscription(&uri, stream.id, none, Handlers::NONE)
+    }
+
+    fn poll(adding: &Self::Adding) -> Result<Option<Self>, AeronCError> {
+        adding.poll()
+    }
+}
+
+/// One direction of a port. It is added anew when it failed, or when the engine
+/// was built anew.
+struct Half<R: Resource> {
+    state: State<R>,
+    stream: Stream,
+    place: Rc<Place>,
+    backoff: Backoff,
+    /// Why it is not there; kept until it is.
+    failure: Option<String>,
+}
+
+/// What is added goes before the client, in the order of the fields.
+enum State<R: Resource> {
+    Apart,
+    Adding(R::Adding, Rc<Shared>),
+    Ready(R, Rc<Shared>),
+}
+
+impl<R: Resource> Half<R> {
+    fn new(place: &Rc<Place>, stream: &Stream) -> Self {
+        Self {
+            state: State::Apart,
+            stream: stream.clone(),
+            place: Rc::clone(place),
+            backoff: Backoff::new(),
+            failure: None,
+        }
+    }
+
+    const fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready(..))
+    }
+
+    fn fail(&mut self, reason: String) {
+        self.state = State::Apart;
+        self.failure = Some(reason);
+        self.backoff.failed();
+    }
+
+    fn fail_with(&mut self, error: &AeronCError) {
+        self.fail(format!("{}: {}", R::NAME, words(error)));
+    }
+
+    /// Adds it where that is due. Returns whether it is there since this call.
+    fn work(&mut self, now: Time) -> bool {
+        if let State::Adding(_, shared) | State::Ready(_, shared) = &self.state
+            && let Some(reason) = shared.failure()
+        {
+            let reason = reason.to_owned();
+            self.fail(reason);
+        }
+        match &self.state {
+            State::Ready(..) => return false,
+            State::Apart => {
+                if let Some(shared) = self.place.current()
+                    && self.backoff.is_due(now)
+                {
+                    match R::add(&shared, &self.stream) {
+                        Ok(adding) => self.state = State::Adding(adding, shared),
+                        Err(error) => self.fail_with(&error),
+                    }
+                }
+            }
+            State::Adding(adding, shared) => match R::poll(adding) {
+                Ok(None) => {}
+                Ok(Some(resource)) => {
+                    self.state = State::Ready(resource, Rc::clone(shared));
+                    self.failure = None;
+                    self.backoff.succeeded();
+                    return true;
+                }
+                Err(error) => self.fail_with(&error),
+            },
+        }
+        false
+    }
+}
+
 /// Sends into an Aeron publication.
 pub struct AeronSink {
-    publication: Publication,
+    half: Half<AeronExclusivePublication>,
     /// The longest message that goes without being cut, in bytes.
     payload_bytes: usize,
     max_message_bytes: usize,
     scratch: Vec<u8>,
-    /// Declared last: the publication goes before the client.
-    shared: Rc<Shared>,
-}
-
-enum Publication {
-    Adding(AeronAsyncAddExclusivePublication),
-    Ready(AeronExclusivePublication),
-    Failed(String),
 }
 
 impl AeronSink {
-    pub(super) fn add(
-        shared: &Rc<Shared>,
-        stream: &Stream,
-        max_message_bytes: usize,
-    ) -> Result<Self, AeronCError> {
-        let uri = c_string(&stream.uri);
-        let adding = shared.client.async_add_exclusive_publication(&uri, stream.id)?;
-        Ok(Self {
-            publication: Publication::Adding(adding),
-            payload_bytes: 0,
-            max_message_bytes,
-            scratch: Vec::new(),
-            shared: Rc::clone(shared),
-        })
+    pub(super) fn new(place: &Rc<Place>, stream: &Stream, max_message_bytes: usize) -> Self {
+        let half = Half::new(place, stream);
+        Self { half, payload_bytes: 0, max_message_bytes, scratch: Vec::new() }
     }
 
-    fn become_ready(&mut self, publication: AeronExclusivePublication) {
+    fn measure(&mut self) {
+        let State::Ready(publication, _) = &self.half.state else { return };
         match publication.get_constants() {
             Ok(constants) => {
                 self.payload_bytes = constants.max_payload_length();
                 self.max_message_bytes = constants.max_message_length();
-                self.publication = Publication::Ready(publication);
             }
-            Err(error) => self.publication = Publication::Failed(failed("publication", &error)),
+            Err(error) => self.half.fail_with(&error),
         }
     }
-}
-
-fn failed(what: &str, error: &AeronCError) -> String {
-    format!("{what}: {}", words(error))
 }
 
 /// One attempt: in place for a message that fits into one fragment, gathered
@@ -108,22 +201,22 @@ fn send(
 
 impl Sink for AeronSink {
     fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer {
-        let publication = match &self.publication {
-            Publication::Ready(publication) => publication,
-            Publication::Adding(_) => return Offer::Unheard,
-            Publication::Failed(_) => return Offer::Failed,
+        let (publication, shared) = match &self.half.state {
+            State::Ready(publication, shared) => (publication, shared),
+            State::Adding(..) => return Offer::Unheard,
+            State::Apart => return Offer::Failed,
         };
         for _ in 0..TRIES {
             match send(publication, self.payload_bytes, &mut self.scratch, head, parts) {
                 Ok(()) => return Offer::Taken,
                 Err(AeronOfferError::NotConnected) => return Offer::Unheard,
                 Err(AeronOfferError::BackPressured) => {
-                    self.shared.is_waited_for.set(true);
+                    shared.is_waited_for.set(true);
                     return Offer::Busy;
                 }
                 Err(AeronOfferError::AdminAction) => {}
                 Err(error) => {
-                    self.publication = Publication::Failed(format!("publication: {error}"));
+                    self.half.fail(format!("publication: {error}"));
                     return Offer::Failed;
                 }
             }
@@ -135,50 +228,31 @@ impl Sink for AeronSink {
         self.max_message_bytes
     }
 
-    fn work(&mut self, _now: Time) {
-        let Publication::Adding(adding) = &self.publication else { return };
-        match adding.poll() {
-            Ok(None) => {}
-            Ok(Some(publication)) => self.become_ready(publication),
-            Err(error) => self.publication = Publication::Failed(failed("publication", &error)),
+    fn work(&mut self, now: Time) {
+        if self.half.work(now) {
+            self.measure();
         }
     }
 
+    fn is_ready(&self) -> bool {
+        self.half.is_ready()
+    }
+
     fn failure(&self) -> Option<&str> {
-        match &self.publication {
-            Publication::Failed(reason) => Some(reason),
-            _ => None,
-        }
+        self.half.failure.as_deref()
     }
 }
 
 /// Receives from an Aeron subscription.
 pub struct AeronSource {
-    subscription: Subscription,
+    half: Half<AeronSubscription>,
     assembler: AeronFragmentClosureAssembler,
-    /// Declared last: the subscription goes before the client.
-    _shared: Rc<Shared>,
-}
-
-enum Subscription {
-    Adding(AeronAsyncAddSubscription),
-    Ready(AeronSubscription),
-    Failed(String),
 }
 
 impl AeronSource {
-    pub(super) fn add(shared: &Rc<Shared>, stream: &Stream) -> Result<Self, AeronCError> {
-        let adding = shared.client.async_add_subscription(
-            &c_string(&stream.uri),
-            stream.id,
-            Handlers::NONE,
-            Handlers::NONE,
-        )?;
-        Ok(Self {
-            subscription: Subscription::Adding(adding),
-            assembler: AeronFragmentClosureAssembler::new()?,
-            _shared: Rc::clone(shared),
-        })
+    pub(super) fn new(place: &Rc<Place>, stream: &Stream) -> Result<Self, AeronCError> {
+        let assembler = AeronFragmentClosureAssembler::new()?;
+        Ok(Self { half: Half::new(place, stream), assembler })
     }
 }
 
@@ -188,31 +262,25 @@ fn pass_on<F: FnMut(&[u8])>(on_frame: &mut F, frame: &[u8], _header: AeronHeader
 
 impl Source for AeronSource {
     fn poll(&mut self, _now: Time, limit: usize, mut on_frame: impl FnMut(&[u8])) -> usize {
-        let Subscription::Ready(subscription) = &self.subscription else { return 0 };
+        let State::Ready(subscription, _) = &self.half.state else { return 0 };
         match self.assembler.poll(subscription, &mut on_frame, pass_on, limit) {
             Ok(read) => usize::try_from(read).unwrap_or(0),
             Err(error) => {
-                self.subscription = Subscription::Failed(failed("subscription", &error));
+                self.half.fail_with(&error);
                 0
             }
         }
     }
 
-    fn work(&mut self, _now: Time) {
-        let Subscription::Adding(adding) = &self.subscription else { return };
-        match adding.poll() {
-            Ok(None) => {}
-            Ok(Some(subscription)) => self.subscription = Subscription::Ready(subscription),
-            Err(error) => {
-                self.subscription = Subscription::Failed(failed("subscription", &error));
-            }
-        }
+    fn work(&mut self, now: Time) {
+        self.half.work(now);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.half.is_ready()
     }
 
     fn failure(&self) -> Option<&str> {
-        match &self.subscription {
-            Subscription::Failed(reason) => Some(reason),
-            _ => None,
-        }
+        self.half.failure.as_deref()
     }
 }

@@ -98,6 +98,14 @@ impl Peers {
         }
     }
 
+    /// Begins anew as `me`, without peers; `on_down` gets those that were up.
+    pub(crate) fn renew(&mut self, me: Incarnation, mut on_down: impl FnMut(Incarnation)) {
+        self.me = me;
+        for peer in self.table.drain(..).filter(|peer| peer.their_link != 0) {
+            on_down(peer.incarnation);
+        }
+    }
+
     /// The name of a peer, empty while it is unknown.
     pub(crate) fn name(&self, peer: Incarnation) -> &str {
         self.table.iter().find(|entry| entry.incarnation == peer).map_or("", |peer| &peer.name)

@@ -378,6 +378,32 @@ fn a_broken_port_says_so() {
 }
 
 #[test]
+fn a_port_that_was_cut_off_comes_back_as_another_member() {
+    let mut town = town();
+    publish(&mut town, HUB, item(A, 1));
+    town.network.break_port(HUB);
+    town.pass(ms(1));
+    assert_eq!(town.take(HUB), [Heard::Down(A), Heard::Down(B)]);
+    assert!(!town.port(HUB).is_ready());
+    assert_eq!(publish(&mut town, HUB, item(A, 2)), Published::NoPeer);
+    town.pass(ms(1000));
+    assert_eq!(town.take(A).last(), Some(&Heard::Down(HUB)));
+    assert_eq!(town.take(HUB), []);
+
+    town.network.mend_port(HUB);
+    town.pass(ms(300));
+    let hub = town.port(HUB).incarnation();
+    assert_ne!(hub, HUB);
+    assert_eq!(town.take(A), [Heard::Up(hub)]);
+    assert_eq!(town.port(HUB).counters().renewals, 1);
+    assert_eq!(town.port(HUB).counters().peers, 2);
+    town.take(HUB);
+    publish(&mut town, A, FrameHeader::new(Kind::Open, hub, 3));
+    town.pass(ms(1));
+    assert_eq!(town.take(HUB).len(), 1, "the request");
+}
+
+#[test]
 fn bytes_that_are_no_frame_are_counted_only() {
     let mut town = town();
     let mut noise = FrameHeader::new(Kind::Presence, Incarnation::ALL, 0);

@@ -79,16 +79,17 @@ fn start(
     // Before anything listens: who sees the ready file may end it at once.
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;
     let mut node = Node::start(&settings, roles)?;
+    node.await_backbone(|| !stop.is_asked())?;
     let shards = Shards::start(&settings, &node, &stop)?;
-    shards.await_start(&mut node)?;
-    node.announce(common.ready_file.as_deref())?;
-    let mut ended = node.run_while(|| !stop.is_asked());
-    stop.ask();
-    if ended.is_ok() {
-        ended = shards.await_end(&mut node);
+    shards.await_start(&mut node);
+    if !shards.has_ended() {
+        node.announce(common.ready_file.as_deref())?;
     }
+    // A shard that ends takes the others with it.
+    node.run_while(|| !stop.is_asked() && !shards.has_ended());
+    stop.ask();
+    shards.await_end(&mut node);
     node.leave();
-    // A shard that failed is why all ended.
-    shards.join().and(ended)?;
+    shards.join()?;
     Ok(Verdict::Good)
 }

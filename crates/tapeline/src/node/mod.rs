@@ -1,6 +1,7 @@
 //! Hubs and servers in this process: one thread, one media driver.
 
 mod flags;
+mod health;
 mod rest;
 mod settings;
 mod shards;
@@ -9,13 +10,14 @@ pub(crate) use flags::{Common, HubFlags, ServerFlags};
 pub(crate) use rest::PARK_MICROS;
 pub(crate) use shards::Shards;
 
+use health::{Health, Note};
 use rest::{Rest, Rooms};
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use tapeline_backbone::{AeronPort, Channels, Engine, Role};
+use tapeline_backbone::{AeronPort, Bus, Channels, Engine, EngineSettings, Role};
 use tapeline_channel::{Idle, MonotonicClock};
 use tapeline_hub::Hub;
 use tapeline_rssl::Time;
@@ -28,6 +30,10 @@ use crate::stop::Stop;
 
 /// How long the last bytes may take to leave.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long the backbone may fail at the start. Later it is waited for as long
+/// as it takes.
+const START_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What runs in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,21 +50,39 @@ pub(crate) struct Node {
     engine: Engine,
     clock: MonotonicClock,
     rest: Rest,
+    health: Health,
 }
 
 impl Node {
-    /// Starts what the settings say. Everything listens when it is there.
+    /// Starts what the settings say. Everything listens when it is there; the
+    /// backbone [comes later](Self::await_backbone).
     pub(crate) fn start(settings: &Settings, roles: Roles) -> Result<Self, Failure> {
         let channels = Channels::parse(&settings.backbone.channel)?;
         check_meeting(settings, &channels, roles)?;
-        let mut engine = Engine::new(settings::engine_settings(settings)?)?;
+        Self::start_on(settings::engine_settings(settings)?, settings, &channels, roles)
+    }
+
+    /// Starts a server on the media driver of another thread.
+    pub(crate) fn start_shard(settings: &Settings, driver: &Path) -> Result<Self, Failure> {
+        let channels = Channels::parse(&settings.backbone.channel)?;
+        let engine = settings::shard_engine_settings(settings, driver)?;
+        Self::start_on(engine, settings, &channels, Roles { is_hub: false, is_server: true })
+    }
+
+    fn start_on(
+        engine: EngineSettings,
+        settings: &Settings,
+        channels: &Channels,
+        roles: Roles,
+    ) -> Result<Self, Failure> {
+        let mut engine = Engine::new(engine)?;
         if let Some(shortfall) = engine.shortfall().filter(|_| channels.is_network()) {
             tracing::warn!("{shortfall}");
         }
         let hub = match roles.is_hub {
             true => {
                 let port = settings::port_settings(settings, Role::Hub, &settings.hub.name);
-                let port = engine.port(port, &channels)?;
+                let port = engine.port(port, channels)?;
                 let mut hub = Hub::new(settings::hub_config(settings)?, port)?;
                 hub.set_field_rules(settings::field_rules(settings)?);
                 Some(hub)
@@ -68,7 +92,7 @@ impl Node {
         let server = match roles.is_server {
             true => {
                 let port = settings::port_settings(settings, Role::Server, &settings.server.name);
-                let port = engine.port(port, &channels)?;
+                let port = engine.port(port, channels)?;
                 let policy = Box::new(AcceptAll);
                 Some(Server::new(settings::server_config(settings)?, policy, port)?)
             }
@@ -83,8 +107,9 @@ impl Node {
         let channel = channels.to_string();
         tracing::info!(channel, directory, "backbone");
         let rest = Rest::new(idle);
-        let mut node = Self { hub, server, engine, clock: MonotonicClock::start(), rest };
-        if is_woken(settings, &channels, roles) {
+        let (clock, health) = (MonotonicClock::start(), Health::default());
+        let mut node = Self { hub, server, engine, clock, rest, health };
+        if is_woken(settings, channels, roles) {
             let (rest, rooms) = node.resting();
             rest.wake_on_all(&rooms).map_err(tapeline_server::ServerError::from)?;
         }
@@ -135,28 +160,80 @@ impl Node {
 
     /// Works until it is time to stop.
     pub(crate) fn run(&mut self, stop: &Stop) -> Result<(), Failure> {
-        self.run_while(|| !stop.is_asked())?;
+        self.await_backbone(|| !stop.is_asked())?;
+        self.run_while(|| !stop.is_asked());
         self.leave();
         Ok(())
     }
 
-    /// Works while `go_on` says so.
-    pub(crate) fn run_while(&mut self, mut go_on: impl FnMut() -> bool) -> Result<(), Failure> {
-        while go_on() {
-            self.step()?;
+    /// Works until it is on the backbone in both directions, as long as `go_on`
+    /// says so. What fails is tried again for some seconds: an interface may
+    /// come late, and the hub whose media driver is used be about to start.
+    pub(crate) fn await_backbone(
+        &mut self,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        while !self.is_on_backbone() && go_on() {
+            self.step();
+            if let Some(failure) = self.failure()
+                && self.clock.now().since(Time::ZERO) > START_PATIENCE
+            {
+                return Err(Failure::Backbone(failure.to_owned()));
+            }
         }
         Ok(())
     }
 
+    /// Works while `go_on` says so.
+    pub(crate) fn run_while(&mut self, mut go_on: impl FnMut() -> bool) {
+        while go_on() {
+            self.step();
+        }
+    }
+
     /// One turn, and the rest after it.
-    fn step(&mut self) -> Result<(), Failure> {
+    fn step(&mut self) {
         let now = self.clock.now();
         let work = self.turn(now);
-        if let Some(failure) = self.engine.failure() {
-            return Err(Failure::Backbone(failure.to_owned()));
-        }
+        self.tell(now);
         self.rest(now, work);
-        Ok(())
+    }
+
+    /// Whether frames of this process can leave and arrive.
+    fn is_on_backbone(&self) -> bool {
+        self.hub.as_ref().is_none_or(|hub| hub.bus().is_ready())
+            && self.server.as_ref().is_none_or(|server| server.bus().is_ready())
+    }
+
+    /// Why it is not on the backbone, if something failed.
+    fn failure(&self) -> Option<&str> {
+        let of_hub = || self.hub.as_ref().and_then(|hub| hub.bus().failure());
+        let of_server = || self.server.as_ref().and_then(|server| server.bus().failure());
+        self.engine.failure().or_else(of_hub).or_else(of_server)
+    }
+
+    /// Says in the log what became of the backbone.
+    fn tell(&mut self, now: Time) {
+        if let Some(report) = self.engine.take_report()
+            && let Some(count) = self.health.note_report(now)
+        {
+            tracing::warn!(report, count, "the media driver or its client reports");
+        }
+        let mut health = std::mem::take(&mut self.health);
+        match health.note(now, self.failure()) {
+            None => {}
+            Some(Note::Away(after)) => {
+                let reason = self.failure().unwrap_or_default();
+                let after_s = after.as_secs();
+                tracing::warn!(reason, after_s, "the backbone is away; trying again");
+            }
+            Some(Note::Back(after)) => {
+                let after_ms = after.as_millis();
+                tracing::info!(after_ms, "the backbone is back");
+                self.rest.look_again(now);
+            }
+        }
+        self.health = health;
     }
 
     /// The driver's work is behind the hub's, which it sends, and before the

@@ -20,8 +20,8 @@ const LINGER: Duration = Duration::from_micros(200);
 /// was lost is asked for again.
 const LINGER_BEFORE_WAIT: Duration = Duration::from_micros(20);
 
-/// When the driver's sockets are looked for first; the next looks come twice as
-/// late each time,
+/// When the driver's sockets are looked for first, after the start or after the
+/// backbone was away; the next looks come twice as late each time,
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 /// up to this one. They are there after some turns, and stay; to look takes the
 /// longer the more mounts there are.
@@ -40,14 +40,23 @@ pub(super) struct Rest {
     /// For all that comes; `None` if it is not waited for.
     wait: Option<Wait>,
     last_work: Time,
-    /// How long after the start the driver's sockets are looked for next.
+    /// When the driver's sockets were expected.
+    looking_since: Time,
+    /// How long after that they are looked for next.
     next_look: Duration,
 }
 
 impl Rest {
     /// Of a thread that nothing wakes.
     pub(super) const fn new(idle: Idle) -> Self {
-        Self { idle, wait: None, last_work: Time::ZERO, next_look: FIRST_LOOK }
+        let (last_work, looking_since) = (Time::ZERO, Time::ZERO);
+        Self { idle, wait: None, last_work, looking_since, next_look: FIRST_LOOK }
+    }
+
+    /// The driver has other sockets from about now on.
+    pub(super) const fn look_again(&mut self, now: Time) {
+        self.looking_since = now;
+        self.next_look = FIRST_LOOK;
     }
 
     /// Has a thread that sleeps be woken by what comes.
@@ -73,7 +82,8 @@ impl Rest {
             _ if is_parking && now.since(self.last_work) < linger => Idle::Yield.idle(work),
             None => self.idle.idle(work),
             Some(wait) => {
-                if self.next_look <= LAST_LOOK && now.since(Time::ZERO) >= self.next_look {
+                let looked_for = now.since(self.looking_since);
+                if self.next_look <= LAST_LOOK && looked_for >= self.next_look {
                     self.next_look *= 2;
                     watch_sockets(wait, rooms.engine);
                 }

@@ -5,8 +5,8 @@ use std::thread::{self, JoinHandle};
 
 use tapeline_server::Door;
 
-use super::{Node, Roles};
-use crate::config::{Driver, Port, Settings};
+use super::Node;
+use crate::config::{Port, Settings};
 use crate::failure::Failure;
 use crate::stop::Stop;
 
@@ -36,17 +36,14 @@ impl Shards {
                     *port = Port::At(address.port());
                 }
             }
-            own.backbone.driver = Driver::External;
-            own.backbone.dir = Some(node.driver_directory().to_owned());
+            let driver = node.driver_directory().to_owned();
             let (stop, sender) = (stop.clone(), sender.clone());
             let thread = thread::Builder::new().name(format!("shard-{number}"));
             let run = move || {
-                let mut node = Node::start(&own, Roles { is_hub: false, is_server: true })?;
+                let mut node = Node::start_shard(&own, &driver)?;
+                node.await_backbone(|| !stop.is_asked())?;
                 let _ = sender.send(());
-                let ended = node.run(&stop);
-                // One that fails takes the others with it.
-                stop.ask();
-                ended
+                node.run(&stop)
             };
             threads.push(thread.spawn(run).map_err(Failure::Thread)?);
         }
@@ -55,7 +52,7 @@ impl Shards {
 
     /// Works the main thread's node, whose driver they need, until all listen
     /// or one of them cannot.
-    pub(crate) fn await_start(&self, node: &mut Node) -> Result<(), Failure> {
+    pub(crate) fn await_start(&self, node: &mut Node) {
         let mut missing = self.threads.len();
         node.run_while(|| {
             match self.started.try_recv() {
@@ -64,14 +61,19 @@ impl Shards {
                 Err(TryRecvError::Disconnected) => missing = 0,
                 Err(TryRecvError::Empty) => {}
             }
-            missing > 0 && !self.threads.iter().any(JoinHandle::is_finished)
-        })
+            missing > 0 && !self.has_ended()
+        });
     }
 
     /// Works the main thread's node until all have ended, so that their last
     /// words leave.
-    pub(crate) fn await_end(&self, node: &mut Node) -> Result<(), Failure> {
-        node.run_while(|| !self.threads.iter().all(JoinHandle::is_finished))
+    pub(crate) fn await_end(&self, node: &mut Node) {
+        node.run_while(|| !self.threads.iter().all(JoinHandle::is_finished));
+    }
+
+    /// Whether one of them has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
     }
 
     /// Waits for all to end; the first failure is that of all.

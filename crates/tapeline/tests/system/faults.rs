@@ -28,26 +28,34 @@ fn free_port() -> u16 {
     listener.local_addr().expect("bound").port()
 }
 
-fn run(source: SocketAddr) -> Program {
-    let source = source.to_string();
+fn owned(arguments: &[&str]) -> Vec<String> {
+    arguments.iter().map(ToString::to_string).collect()
+}
+
+pub(crate) fn run_arguments(source: SocketAddr) -> Vec<String> {
     let any = ["--rssl-port", "0", "--ni-port", "0", "--backbone", "aeron:ipc"];
-    Program::start(&[&["run", "--source", &source], &any[..]].concat())
+    owned(&[&["run", "--source", &source.to_string()], &any[..]].concat())
 }
 
-fn hub(backbone: &str, source: SocketAddr) -> Program {
-    Program::start(&[
-        "hub",
-        "--backbone",
-        backbone,
-        "--ni-port",
-        "0",
-        "--source",
-        &source.to_string(),
-    ])
+pub(crate) fn hub_arguments(backbone: &str, source: SocketAddr) -> Vec<String> {
+    let source = source.to_string();
+    owned(&["hub", "--backbone", backbone, "--ni-port", "0", "--source", &source])
 }
 
-fn server(backbone: &str, port: u16) -> Program {
-    Program::start(&["server", "--backbone", backbone, "--rssl-port", &port.to_string()])
+pub(crate) fn server_arguments(backbone: &str, port: u16) -> Vec<String> {
+    owned(&["server", "--backbone", backbone, "--rssl-port", &port.to_string()])
+}
+
+pub(crate) fn run(source: SocketAddr) -> Program {
+    Program::start(&run_arguments(source))
+}
+
+pub(crate) fn hub(backbone: &str, source: SocketAddr) -> Program {
+    Program::start(&hub_arguments(backbone, source))
+}
+
+pub(crate) fn server(backbone: &str, port: u16) -> Program {
+    Program::start(&server_arguments(backbone, port))
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The whole system: hubs and servers as processes, on one host and on several,
 //! with everything that can break.
 
+mod clock;
 mod faults;
 mod hosts;
 mod lan;
@@ -8,3 +9,5 @@ mod market;
 mod program;
 mod recording;
 mod rest;
+mod stacked;
+mod standstill;

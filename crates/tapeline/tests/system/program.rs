@@ -1,10 +1,11 @@
 //! The program under test, as a process.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -30,18 +31,19 @@ pub(crate) struct Program {
 
 impl Program {
     /// Starts it and waits until it says that it listens.
-    pub(crate) fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[impl AsRef<OsStr>]) -> Self {
         Self::start_with(Command::new(env!("CARGO_BIN_EXE_tapeline")), arguments)
     }
 
     /// The same on a host.
-    pub(crate) fn start_on(host: &Host, arguments: &[&str]) -> Self {
+    pub(crate) fn start_on(host: &Host, arguments: &[impl AsRef<OsStr>]) -> Self {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &host.namespace, env!("CARGO_BIN_EXE_tapeline")]);
         Self::start_with(command, arguments)
     }
 
-    fn start_with(mut command: Command, arguments: &[&str]) -> Self {
+    /// The same with a command of one's own.
+    pub(crate) fn start_with(mut command: Command, arguments: &[impl AsRef<OsStr>]) -> Self {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let ready_file =
             std::env::temp_dir().join(format!("tapeline-{}-{number}.ready", std::process::id()));
@@ -65,7 +67,9 @@ impl Program {
                 log.push('\n');
             }
         });
-        let name = arguments.first().copied().unwrap_or_default().to_owned();
+        let name = arguments
+            .first()
+            .map_or_else(String::new, |name| name.as_ref().to_string_lossy().into_owned());
         let mut program = Self { child, ready_file, log, name };
         wait_until("the program to be ready", || {
             if let Ok(Some(status)) = program.child.try_wait() {
@@ -95,14 +99,25 @@ impl Program {
         self.child.wait().expect("a child");
     }
 
+    /// Ends it in order; says with which status.
+    pub(crate) fn end(mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.child.wait().expect("a child")
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn is_running(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        // What has ended and was not waited for is a zombie.
+        status.is_ok_and(|status| !status.rsplit(')').next().unwrap_or("").starts_with(" Z"))
+    }
+
     /// Stops it where it stands; [`resume`](Self::resume) lets it go on.
-    #[allow(dead_code, reason = "not every test stops a program")]
     pub(crate) fn freeze(&self) {
         self.signal(Signal::STOP);
     }
 
     /// Lets it go on.
-    #[allow(dead_code, reason = "not every test stops a program")]
     pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
     }
