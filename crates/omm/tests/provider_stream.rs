@@ -283,3 +283,14 @@ fn an_image_of_an_item_that_is_lost_ends_what_the_requester_has_of_it() {
         assert_eq!(stream.is_over(), !streaming);
     }
 }
+
+#[test]
+fn no_update_follows_an_image_when_the_next_one_is_put_off() {
+    let mut stream = stream();
+    assert!(stream.image(Part::ONLY, &OK).is_ok());
+    stream.put_image_off();
+    assert!(stream.status(Some(&OK)).is_ok());
+    assert_eq!((stream.update(), stream.takes_updates()), (Err(Held::NoImage), false));
+    assert!(stream.image(Part::ONLY, &OK).is_ok_and(|allowed| !allowed.solicited));
+    assert!(stream.takes_updates());
+}

@@ -203,6 +203,8 @@ pub struct Limits {
     pub login_timeout_ms: u32,
     /// Posts of all mounts that wait for an ack. Default 100,000.
     pub max_posts: usize,
+    /// The same of one mount. Default 10,000.
+    pub max_posts_per_mount: usize,
     /// How long a post waits for its ack, in milliseconds. The vendor's client
     /// library gives up after 15,000. Default 14,000.
     pub post_timeout_ms: u32,
@@ -228,6 +230,7 @@ impl Default for Limits {
             resync_interval_ms: 100,
             login_timeout_ms: 30_000,
             max_posts: 100_000,
+            max_posts_per_mount: 10_000,
             post_timeout_ms: 14_000,
             max_hubs: 64,
             max_hub_item: 0x00FF_FFFF,

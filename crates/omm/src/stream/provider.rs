@@ -310,6 +310,12 @@ impl ProviderStream {
         self.set_in_parts(None);
     }
 
+    /// The image that is to be sent next is put off: what the requester has is
+    /// of another one, which updates from here on are not for.
+    pub const fn put_image_off(&mut self) {
+        self.set(bit::HAS_IMAGE, false);
+    }
+
     /// An update is to be sent. One that may not goes to nobody: the image
     /// that comes has its content.
     pub fn update(&mut self) -> Result<Allowed, Held> {

@@ -74,6 +74,7 @@ impl Core {
         out: &mut O,
     ) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
+        let number = mount.number;
         let Some(stream) = mount.streams.remove(stream_id) else { return };
         if let Some(conflated) = mount.conflated.get_mut(&stream_id) {
             conflated.forget();
@@ -89,18 +90,18 @@ impl Core {
                 mount.cancel_download(stream_id);
             }
             Taken::Other(Stream::Pending(pending)) => {
-                self.pending.remove(&(pending.service_id, session, stream_id));
+                self.pending.remove(&(pending.service_id, number, stream_id));
                 self.mounts.count_item(session, false);
             }
             Taken::Other(Stream::Held(held)) => {
-                self.held.remove(&(held.until, session, stream_id));
+                self.held.remove(&(held.until, number, stream_id));
                 self.mounts.count_item(session, false);
             }
             Taken::Item(item) => self.unwatch((session, stream_id), &item, out),
         }
     }
 
-    /// Takes a watcher off its item, which is closed if it was the last one.
+    /// Takes a watcher off its item.
     fn unwatch<O: Outputs>(
         &mut self,
         (session, stream_id): (SessionId, i32),
@@ -108,36 +109,14 @@ impl Core {
         out: &mut O,
     ) {
         self.mounts.count_item(session, false);
-        let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else { return };
-        let Some(place) = watchers.place(stream.seat(session, stream_id)) else { return };
-        if let Some(mount) = self.mounts.get_mut(session) {
+        let Self { mounts, items, .. } = self;
+        let Some(mount) = mounts.get_mut(session) else { return };
+        let number = mount.number;
+        if let Some(Item { watchers, .. }) = items.get_mut(stream.slot)
+            && let Some(place) = watchers.place(stream.seat(number, stream_id))
+        {
             mount.set_form(watchers, place, Form::PLAIN);
         }
-        watchers.remove(place);
-        if watchers.is_empty() {
-            self.close_item(stream.slot, out);
-        }
-    }
-
-    /// Frees all streams of a mount, the highest id first: on an item that it
-    /// has open many times, none of its seats moves up.
-    pub(super) fn remove_streams<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        let Some(mount) = self.mounts.get_mut(session) else { return };
-        mount.conflated.clear();
-        mount.conflated_order.clear();
-        mount.late_images.clear();
-        for stream_id in mount.streams.ids().into_iter().rev() {
-            self.remove_stream(session, stream_id, out);
-        }
-    }
-
-    /// Forgets a mount and everything that it has open.
-    pub(super) fn drop_mount<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        self.remove_streams(session, out);
-        let Some(mount) = self.mounts.remove(session) else { return };
-        if let Some(login) = &mount.login {
-            self.forget_user(login.user());
-        }
-        self.posts.forget_mount(session);
+        self.unseat(number, stream_id, stream, out);
     }
 }

@@ -69,7 +69,7 @@ impl Core {
         }
     }
 
-    /// Tells all mounts what changed, then tries again what waits for it.
+    /// Tells all mounts what changed. What waits for it is tried again.
     pub(super) fn tell_services<O: Outputs>(&mut self, changes: &ServiceChanges, out: &mut O) {
         if let Some(update) = changes.update() {
             let sessions: Vec<_> = self.mounts.sessions().collect();
@@ -88,17 +88,7 @@ impl Core {
                 }
             }
         }
-        for entry in &changes.entries {
-            if entry.action == tapeline_rwf::MapAction::DELETE {
-                self.service_deleted(entry.service_id, out);
-            }
-        }
-        for service_id in &changes.services {
-            if self.services.is_usable(*service_id) {
-                self.move_items(*service_id, out);
-                self.retry_service(*service_id, out);
-            }
-        }
+        self.owe_services(changes);
     }
 }
 

@@ -69,7 +69,7 @@ impl Core {
         let (Some(item), Some(hub)) = (self.items.get_mut(slot), self.hubs.get_mut(index)) else {
             return false;
         };
-        let was_asked = match item.upstream {
+        let was_asked = match item.upstream() {
             Upstream::Asked { hub } if hub == index => true,
             // Said again, as a hub does before an image that had to wait.
             Upstream::Accepted { hub: at, hub_item: old } if at == index && old == hub_item => {
@@ -88,8 +88,8 @@ impl Core {
         };
         hub.bind(hub_item, slot);
         self.abandon_image(slot);
+        self.items.set_upstream(slot, Upstream::Accepted { hub: index, hub_item });
         let Some(item) = self.items.get_mut(slot) else { return false };
-        item.upstream = Upstream::Accepted { hub: index, hub_item };
         item.has_image = false;
         item.image_asked = true;
         item.last_seq = 0;
@@ -111,9 +111,7 @@ impl Core {
         if let Some(orphan) = known.filter(|known| *known != slot) {
             self.detach(orphan, out);
             self.fan_state(orphan, &GAP, out);
-            if self.items.get(orphan).is_some() && !self.open_upstream(orphan, out) {
-                self.park(orphan);
-            }
+            self.open_upstream(orphan, out);
         }
     }
 
@@ -136,13 +134,13 @@ impl Core {
             self.answered(index, out);
             return true;
         }
-        let Some(item) = self.items.get_mut(slot) else { return false };
-        if item.upstream != (Upstream::Asked { hub: index }) {
+        let Some(item) = self.items.get(slot) else { return false };
+        if item.upstream() != (Upstream::Asked { hub: index }) {
             self.answered(index, out);
             return true;
         }
-        item.forget_upstream();
         let domain = item.key.as_ref().domain;
+        self.items.forget_upstream(slot);
         let status = match Msg::decode(body) {
             Ok(Msg::Status(status)) if status.state.is_some() => status,
             _ => StatusMsg { state: Some(REFUSED), ..StatusMsg::new(domain, 0) },
@@ -157,7 +155,6 @@ impl Core {
     /// recovery to the server.
     pub(super) fn wait_for_another_try(&mut self, slot: u32) {
         if self.items.get(slot).is_some() {
-            self.park(slot);
             self.retry_later(slot);
         }
     }
@@ -285,19 +282,19 @@ impl Core {
     /// Lets go of an item at its hub without telling it, as it knows.
     pub(super) fn let_go(&mut self, slot: u32) {
         self.abandon_image(slot);
-        let Some(item) = self.items.get_mut(slot) else { return };
-        if let Upstream::Accepted { hub, hub_item } = item.upstream
+        let Some(item) = self.items.get(slot) else { return };
+        if let Upstream::Accepted { hub, hub_item } = item.upstream()
             && let Some(hub) = self.hubs.get_mut(hub)
         {
             hub.unbind(hub_item);
         }
-        item.forget_upstream();
+        self.items.forget_upstream(slot);
     }
 
     /// Lets go of an item at its hub, telling it.
     pub(super) fn detach<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.get(slot) else { return };
-        if let Some(hub) = item.upstream.told().and_then(|hub| self.hubs.get(hub)) {
+        if let Some(hub) = item.upstream().told().and_then(|hub| self.hubs.get(hub)) {
             out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
         }
         self.let_go(slot);

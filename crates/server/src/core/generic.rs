@@ -39,7 +39,7 @@ impl Core {
     fn forward_generic<O: Outputs>(&mut self, slot: u32, generic: &GenericMsg<'_>, out: &mut O) {
         let Self { items, hubs, services, scratch, .. } = self;
         let Some(item) = items.get(slot) else { return };
-        let Upstream::Accepted { hub, .. } = item.upstream else { return };
+        let Upstream::Accepted { hub, .. } = item.upstream() else { return };
         let Some(hub) = hubs.get(hub) else { return };
         let hub_service = services.name(item.service_id());
         let hub_service = hub_service.and_then(|name| hub.directory.service_id(name));
@@ -117,7 +117,7 @@ impl Core {
             let item = mount.streams.item(*stream_id);
             item.is_some_and(|item| item.state.takes_updates())
         };
-        let stream_ids: Vec<_> = mount.streams.ids().into_iter().filter(takes_updates).collect();
+        let stream_ids: Vec<_> = mount.streams.items().filter(takes_updates).collect();
         for stream_id in stream_ids {
             if let Some((slot, place)) = self.item_on(session, stream_id) {
                 self.owe_image(slot, place, out);

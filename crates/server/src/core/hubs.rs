@@ -1,6 +1,6 @@
 //! The hubs on the backbone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use tapeline_backbone::Incarnation;
 use tapeline_omm::Text;
@@ -105,6 +105,8 @@ fn offers_qos(info: &ServiceInfo, qos: &Qos) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Hubs {
     table: Vec<Option<Hub>>,
+    /// Indexes of hubs that are gone and still have items.
+    lost: BTreeSet<HubIndex>,
 }
 
 impl Hubs {
@@ -134,10 +136,13 @@ impl Hubs {
 
     pub(super) fn insert(&mut self, incarnation: Incarnation) -> HubIndex {
         let hub = Some(Hub::new(incarnation));
-        match self.table.iter().position(Option::is_none) {
+        let is_free =
+            |(index, hub): &(HubIndex, &Option<Hub>)| hub.is_none() && !self.lost.contains(index);
+        let free = self.numbered().find(is_free).map(|(index, _)| index);
+        match free {
             Some(free) => {
-                self.table[free] = hub;
-                free as HubIndex
+                self.table[free as usize] = hub;
+                free
             }
             None => {
                 self.table.push(hub);
@@ -146,8 +151,29 @@ impl Hubs {
         }
     }
 
+    /// Takes a hub out that is gone. Its index is free when it is
+    /// [said so](Self::free).
     pub(super) fn remove(&mut self, index: HubIndex) -> Option<Hub> {
-        self.table.get_mut(index as usize)?.take()
+        let hub = self.table.get_mut(index as usize)?.take()?;
+        self.lost.insert(index);
+        Some(hub)
+    }
+
+    /// No item is at a hub that is gone any more.
+    pub(super) fn free(&mut self, index: HubIndex) {
+        self.lost.remove(&index);
+    }
+
+    /// Whether an index is that of a hub that is gone.
+    pub(super) fn is_lost(&self, index: HubIndex) -> bool {
+        !self.lost.is_empty() && self.lost.contains(&index)
+    }
+
+    /// The indexes of all hubs that are there.
+    pub(super) fn indexes(&self) -> impl Iterator<Item = HubIndex> + use<> {
+        let there: Vec<_> =
+            self.numbered().filter(|(_, hub)| hub.is_some()).map(|(index, _)| index).collect();
+        there.into_iter()
     }
 
     /// When a hub is to be asked what was lost.

@@ -66,7 +66,7 @@ impl Core {
         for seat in item.watchers.seats_mut().filter(|seat| seat.has(mode::IN_IMAGE)) {
             seat.set(mode::IN_IMAGE, false);
             seat.set(mode::WANTS, true);
-            if let Some(mount) = mounts.mount_at_mut(seat.mount()) {
+            if let Some(mount) = mounts.mount_of_mut(*seat) {
                 mount.streams.change(seat.stream_id(), ProviderStream::abandon_image);
             }
         }
@@ -113,12 +113,12 @@ impl Core {
             state.stream == StreamState::OPEN && state.data == DataState::OK
         });
         let Some(seat) = item.watchers.seat_mut(place) else { return false };
-        let Some(mount) = mounts.mount_at_mut(seat.mount()).filter(|it| it.is_slow && is_cached)
-        else {
+        let Some(mount) = mounts.mount_of_mut(*seat).filter(|it| it.is_slow && is_cached) else {
             return false;
         };
         seat.set(mode::IN_IMAGE | mode::LIVE, false);
         seat.set(mode::WANTS, true);
+        mount.streams.change(seat.stream_id(), ProviderStream::put_image_off);
         if let Some(conflated) = mount.conflated.get_mut(&seat.stream_id()) {
             conflated.forget();
         }
@@ -184,16 +184,14 @@ impl Core {
         }
         self.forget_settled();
         let Some(item) = self.items.get(slot) else { return };
-        let is_left = item.upstream == Upstream::Nowhere;
+        let is_left = item.upstream() == Upstream::Nowhere;
         if is_left && item.is_streaming {
             if is_recoverable || !item.watchers.is_empty() {
                 self.wait_for_another_try(slot);
             }
         } else if is_left {
             // These asked for the snapshot when it was half sent.
-            if !self.open_upstream(slot, out) {
-                self.park(slot);
-            }
+            self.open_upstream(slot, out);
         } else if item.is_wanted() {
             self.serve_waiting(slot, out);
         }
@@ -208,7 +206,7 @@ impl Core {
         let waits = |it: &&Seat| it.has(mode::WANTS) && !it.has(mode::LATE);
         let waiting: Vec<_> = item.watchers.seats().filter(waits).copied().collect();
         for seat in waiting {
-            let session = self.mounts.session_at(seat.mount());
+            let session = self.mounts.session_of(seat.mount());
             let found = session.and_then(|session| self.item_on(session, seat.stream_id()));
             if let Some((slot, place)) = found {
                 self.serve_from_cache(slot, place, out);

@@ -8,6 +8,7 @@ use tapeline_cache::Image;
 use tapeline_omm::{ItemKey, ItemKeyRef, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
+use super::at_hubs::{AtHubs, NOWHERE};
 use super::map::Map;
 use super::seat::mode;
 use super::watchers::Watchers;
@@ -69,7 +70,8 @@ pub(super) struct Item {
     pub(super) request: Option<Box<Box<[u8]>>>,
     /// The words of its state, if there are any.
     state_text: Option<Box<Text>>,
-    pub(super) upstream: Upstream,
+    /// Changed by [`Items`], which have it by hub.
+    upstream: Upstream,
     /// Which request to the hub this is: what a time-out is for.
     pub(super) attempt: u32,
     /// Place in the hub's messages for the item.
@@ -176,13 +178,10 @@ impl Item {
         }
     }
 
-    /// What the hub had of the item does not count any more. An image that was
-    /// coming in parts is to be given up before.
-    pub(super) fn forget_upstream(&mut self) {
-        self.upstream = Upstream::Nowhere;
-        self.has_image = false;
-        self.image_asked = false;
-        self.needs_repair = true;
+    /// Where it is asked for.
+    #[inline]
+    pub(super) const fn upstream(&self) -> Upstream {
+        self.upstream
     }
 }
 
@@ -203,6 +202,7 @@ pub(super) struct Items {
     free: Vec<u32>,
     streaming: Index,
     snapshots: Index,
+    at_hubs: AtHubs,
     count: usize,
 }
 
@@ -214,8 +214,20 @@ const fn spare(count: usize) -> usize {
 }
 
 /// Slots by the keys of their items, which are in the items alone.
-#[derive(Debug, Default)]
-struct Index(HashTable<u32>);
+///
+/// A table that grows looks at all that is in it, at an item each time. One of
+/// 500,000 would take 50 ms; these are many small ones.
+#[derive(Debug)]
+struct Index(Box<[HashTable<u32>]>);
+
+/// Tables of an index.
+const SHARDS: usize = 256;
+
+impl Default for Index {
+    fn default() -> Self {
+        Self((0..SHARDS).map(|_| HashTable::new()).collect())
+    }
+}
 
 fn hash(key: &ItemKeyRef<'_>) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(key)
@@ -230,21 +242,31 @@ fn rehash(slots: &[Option<Box<Item>>], slot: u32) -> u64 {
 }
 
 impl Index {
+    /// The table that has a hash: by bits that the tables do not go by
+    /// themselves, which are the lowest and the highest.
+    const fn shard(hash: u64) -> usize {
+        (hash >> 40) as usize % SHARDS
+    }
+
     fn get(&self, slots: &[Option<Box<Item>>], key: &ItemKeyRef<'_>) -> Option<u32> {
         let is_it = |slot: &u32| match slots.get(*slot as usize) {
             Some(Some(item)) => item.key.as_ref() == *key,
             _ => false,
         };
-        self.0.find(hash(key), is_it).copied()
+        let hash = hash(key);
+        self.0[Self::shard(hash)].find(hash, is_it).copied()
     }
 
     /// Makes a slot known whose item is there.
     fn insert(&mut self, slots: &[Option<Box<Item>>], slot: u32) {
-        self.0.insert_unique(rehash(slots, slot), slot, |other| rehash(slots, *other));
+        let hash = rehash(slots, slot);
+        self.0[Self::shard(hash)].insert_unique(hash, slot, |other| rehash(slots, *other));
     }
 
     fn remove(&mut self, slots: &[Option<Box<Item>>], slot: u32) {
-        if let Ok(entry) = self.0.find_entry(rehash(slots, slot), |other| *other == slot) {
+        let hash = rehash(slots, slot);
+        let shard = &mut self.0[Self::shard(hash)];
+        if let Ok(entry) = shard.find_entry(hash, |other| *other == slot) {
             entry.remove();
         }
     }
@@ -281,7 +303,9 @@ impl Items {
     }
 
     pub(super) fn insert(&mut self, item: Item) -> u32 {
+        debug_assert!(item.upstream == Upstream::Nowhere, "a new one is asked for later");
         let (is_private, is_streaming) = (item.is_private, item.is_streaming);
+        let service_id = item.service_id();
         let item = Some(Box::new(item));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -300,6 +324,7 @@ impl Items {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
             index.insert(&self.slots, slot);
         }
+        self.at_hubs.insert((NOWHERE, service_id), slot);
         self.count += 1;
         slot
     }
@@ -315,6 +340,49 @@ impl Items {
         Some(slot)
     }
 
+    /// An item is asked for at another hub, or stands otherwise with its hub.
+    pub(super) fn set_upstream(&mut self, slot: u32, upstream: Upstream) {
+        let Some(item) = self.get_mut(slot) else { return };
+        let service_id = item.service_id();
+        let before = core::mem::replace(&mut item.upstream, upstream).hub().unwrap_or(NOWHERE);
+        let after = upstream.hub().unwrap_or(NOWHERE);
+        if before != after {
+            self.at_hubs.remove((before, service_id), slot);
+            self.at_hubs.insert((after, service_id), slot);
+        }
+    }
+
+    /// What the hub had of an item does not count any more. An image that was
+    /// coming in parts is to be given up before.
+    pub(super) fn forget_upstream(&mut self, slot: u32) {
+        self.set_upstream(slot, Upstream::Nowhere);
+        if let Some(item) = self.get_mut(slot) {
+            item.has_image = false;
+            item.image_asked = false;
+            item.needs_repair = true;
+        }
+    }
+
+    /// Items by the hub that they are at.
+    pub(super) const fn at_hubs(&self) -> &AtHubs {
+        &self.at_hubs
+    }
+
+    /// An item of a service at a hub; the next one the next time.
+    pub(super) fn turn_at(&mut self, hub: HubIndex, service_id: u16) -> Option<u32> {
+        self.at_hubs.turn((hub, service_id))
+    }
+
+    /// An item of a service that is at no hub; the next one the next time.
+    pub(super) fn turn_nowhere(&mut self, service_id: u16) -> Option<u32> {
+        self.turn_at(NOWHERE, service_id)
+    }
+
+    /// How many items of a service are at no hub.
+    pub(super) fn count_nowhere(&self, service_id: u16) -> usize {
+        self.at_hubs.count((NOWHERE, service_id))
+    }
+
     /// Takes an item out. `unanswered_at`: the hub that has yet to answer its
     /// request.
     pub(super) fn remove(
@@ -322,7 +390,10 @@ impl Items {
         slot: u32,
         unanswered_at: Option<HubIndex>,
     ) -> Option<Box<Item>> {
-        let Item { attempt, is_private, is_streaming, .. } = *self.get(slot)?;
+        let item = self.get(slot)?;
+        let Item { attempt, is_private, is_streaming, upstream, .. } = *item;
+        let hub = upstream.hub().unwrap_or(NOWHERE);
+        self.at_hubs.remove((hub, item.service_id()), slot);
         if !is_private {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
             index.remove(&self.slots, slot);

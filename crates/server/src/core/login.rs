@@ -212,7 +212,7 @@ impl Core {
 
     /// The user is logged out: all else on the connection is over.
     pub(super) fn end_login<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        self.remove_streams(session, out);
+        self.drop_streams(session, out);
         let now = self.now;
         let Some(mount) = self.mounts.get_mut(session) else { return };
         // It has as long as a new mount for its next login.

@@ -9,9 +9,12 @@
 //! fan-out  frame → update, image, status, generic; variant for those who get
 //!          them in another form, slow for those who do not keep up
 //! posts    post
+//! slices   backlog → leave, peer, pending; at_hubs finds the items
 //! json     the door for mounts that speak JSON; all else is in RWF
 //! ```
 
+mod at_hubs;
+mod backlog;
 mod batch;
 mod close;
 mod dictionary;
@@ -23,6 +26,7 @@ mod hubs;
 mod image;
 mod item;
 mod json;
+mod leave;
 mod login;
 mod map;
 mod mount;
@@ -55,6 +59,7 @@ use tapeline_omm::stream::Reject;
 use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg, StreamState};
 
+use self::backlog::Backlog;
 use self::dictionary::Dictionaries;
 use self::hubs::Hubs;
 use self::item::Items;
@@ -69,6 +74,10 @@ use self::upstream::Due;
 use self::variant::Variants;
 use self::watchers::Watcher;
 use crate::{LoginPolicy, Outputs, ServerConfig};
+
+/// Of things whose time has come, so many of a kind are done in one turn; the
+/// others in the next.
+const DUE_PER_TURN: usize = 128;
 
 /// Sessions with indexes from here on have no place.
 pub(crate) const MAX_MOUNTS: usize = Seat::MOUNTS as usize;
@@ -140,6 +149,9 @@ pub struct Statistics {
     pub services: usize,
     /// Posts that wait for their acks.
     pub posts: usize,
+    /// Pieces of long work that are under way: mounts that leave with what they
+    /// have open, items of a hub that is gone, services that are up again.
+    pub backlog: usize,
     /// Messages from mounts.
     pub messages_in: u64,
     /// Updates from hubs.
@@ -150,6 +162,9 @@ pub struct Statistics {
     pub updates_merged: u64,
     /// Frames that could not be used: unknown items, bytes that are no message.
     pub frames_ignored: u64,
+    /// Posts that were refused because too many wait for their acks, of their
+    /// mount or of all.
+    pub posts_refused: u64,
     /// Mounts that were cut: output full, bytes that are no message, no login.
     pub mounts_cut: u64,
     /// Items of which messages were missed.
@@ -181,18 +196,17 @@ pub struct Core {
     items: Items,
     posts: Posts,
     dictionaries: Dictionaries,
-    /// Requests that wait for a service: service, mount, stream.
-    pending: BTreeSet<(u16, SessionId, i32)>,
-    /// Requests for services that no hub has told of yet: until when, mount,
-    /// stream.
-    held: BTreeSet<(Time, SessionId, i32)>,
+    /// Requests that wait for a service: service, number of the mount, stream.
+    pending: BTreeSet<(u16, u32, i32)>,
+    /// Requests for services that no hub has told of yet: until when, number
+    /// of the mount, stream.
+    held: BTreeSet<(Time, u32, i32)>,
     /// When a hub first told of a service.
     first_service_at: Option<Time>,
-    /// Items that no hub has: service and slot. May name some that are not so
-    /// any more.
-    parked: BTreeSet<(u16, u32)>,
     /// Items to look at again, first one first: all wait equally long.
     due: VecDeque<Due>,
+    /// What is done in slices.
+    backlog: Backlog,
     scratch: Scratch,
     variants: Variants,
     trouble: Trouble,
@@ -274,8 +288,8 @@ impl Core {
             pending: BTreeSet::new(),
             held: BTreeSet::new(),
             first_service_at: None,
-            parked: BTreeSet::new(),
             due: VecDeque::new(),
+            backlog: Backlog::default(),
             trouble: Trouble::default(),
             cold: Vec::new(),
             payload: Vec::new(),
@@ -296,7 +310,7 @@ impl Core {
         };
         match event {
             Event::OpenedJson { session, peer } => {
-                door.writer.set_json(session, true);
+                door.writer.begin(session, true);
                 let out = &mut door.spoken(out);
                 self.handle_one(Event::Opened { session, peer }, out);
                 if let Some(mount) = self.mounts.get_mut(session) {
@@ -308,12 +322,12 @@ impl Core {
                 self.on_cookies(session, cookies, &mut door.spoken(out));
             }
             Event::Opened { session, .. } => {
-                door.writer.set_json(session, false);
+                door.writer.begin(session, false);
                 self.handle_one(event, &mut door.spoken(out));
             }
             Event::Closed { session } => {
                 self.handle_one(event, &mut door.spoken(out));
-                door.writer.set_json(session, false);
+                door.writer.end(session);
             }
             Event::Bus(_) => {
                 self.handle_one(event, &mut door.spoken(out));
@@ -332,7 +346,7 @@ impl Core {
             Event::Message { session, bytes } => self.on_message(session, bytes, out),
             Event::Opened { session, peer } => self.on_opened(session, peer, out),
             Event::Drained { session } => self.on_drained(session, out),
-            Event::Closed { session } => self.drop_mount(session, out),
+            Event::Closed { session } => self.drop_mount(session),
             // Without its door there is nobody who speaks JSON.
             Event::OpenedJson { .. } | Event::Cookies { .. } | Event::Text { .. } => {}
         }
@@ -348,7 +362,8 @@ impl Core {
             .map(|(opened_at, _)| opened_at.after(millis(self.config.limits.login_timeout_ms)));
         let due = self.due.front().map(|due| due.at);
         let held = self.held.first().map(|(until, ..)| *until);
-        let deadlines = [login, due, held, self.posts.deadline(), self.hubs.next_resync()];
+        let rest = (!self.backlog.is_empty()).then_some(self.now);
+        let deadlines = [login, due, held, self.posts.deadline(), self.hubs.next_resync(), rest];
         deadlines.into_iter().flatten().min()
     }
 
@@ -370,6 +385,7 @@ impl Core {
         self.check_held(out);
         self.check_posts(out);
         self.check_resyncs(out);
+        self.work_off(out);
         self.settle(out);
     }
 
@@ -389,9 +405,8 @@ impl Core {
 
     fn end_all<O: Outputs>(&mut self, reason: &str, out: &mut O) {
         let sessions: Vec<_> = self.mounts.sessions().collect();
-        // Who sits last leaves first: nobody moves up.
-        for session in sessions.into_iter().rev() {
-            self.drop_mount(session, out);
+        for session in sessions {
+            self.drop_mount(session);
             out.close(session, reason);
         }
         self.trouble = Trouble::default();
@@ -409,6 +424,7 @@ impl Core {
             hubs: self.hubs.len(),
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
+            backlog: self.backlog.len(),
             ..own
         }
     }
@@ -416,10 +432,10 @@ impl Core {
     fn on_opened<O: Outputs>(&mut self, session: SessionId, peer: SocketAddr, out: &mut O) {
         if let Some(gone) = self.mounts.session_at(session.index) {
             // What it has must not become that of who has its index now.
-            self.drop_mount(gone, out);
+            self.drop_mount(gone);
         }
         let has_room = self.mounts.count < self.config.limits.max_mounts;
-        if !has_room || session.index >= Seat::MOUNTS {
+        if !has_room || !self.mounts.has_number() || session.index >= Seat::MOUNTS {
             self.statistics.mounts_cut += 1;
             out.close(session, "the server has all the mounts it may have");
             return;
@@ -430,7 +446,8 @@ impl Core {
     /// Mounts that have not logged in for too long are cut.
     fn check_logins<O: Outputs>(&mut self, out: &mut O) {
         let timeout = millis(self.config.limits.login_timeout_ms);
-        while let Some((since, session)) = self.mounts.without_login.front().copied() {
+        for _ in 0..DUE_PER_TURN {
+            let Some((since, session)) = self.mounts.without_login.front().copied() else { return };
             if since.after(timeout) > self.now {
                 return;
             }
@@ -535,7 +552,7 @@ impl Core {
     /// Ends a mount for a reason that is its own fault.
     fn cut<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
         self.statistics.mounts_cut += 1;
-        self.drop_mount(session, out);
+        self.drop_mount(session);
         out.close(session, reason);
     }
 
@@ -557,9 +574,10 @@ impl Core {
 
     /// The item on a stream of a mount: its slot and the watcher's place.
     fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, Place)> {
-        let stream = self.mounts.get(session)?.streams.item(stream_id)?;
+        let mount = self.mounts.get(session)?;
+        let stream = mount.streams.item(stream_id)?;
         let watchers = &self.items.get(stream.slot)?.watchers;
-        Some((stream.slot, watchers.place(stream.seat(session, stream_id))?))
+        Some((stream.slot, watchers.place(stream.seat(mount.number, stream_id))?))
     }
 
     /// The watcher of an item at a place.
@@ -567,11 +585,17 @@ impl Core {
         self.mounts.watcher(self.items.get(slot)?, place)
     }
 
-    /// The first watcher of an item from a place on.
-    fn watcher_from(&self, slot: u32, place: Place) -> Option<(Place, Watcher)> {
+    /// The first watcher of an item from a place on whose mount is there.
+    fn watcher_from(&self, slot: u32, from: Place) -> Option<(Place, Watcher)> {
         let item = self.items.get(slot)?;
-        let place = item.watchers.from(place)?;
-        Some((place, self.mounts.watcher(item, place)?))
+        let mut next = from;
+        while let Some(place) = item.watchers.from(next) {
+            if let Some(watcher) = self.mounts.watcher(item, place) {
+                return Some((place, watcher));
+            }
+            next = place.next();
+        }
+        None
     }
 }
 

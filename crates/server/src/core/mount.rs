@@ -1,6 +1,6 @@
 //! Mounts: the connections of consumers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use tapeline_channel::SessionId;
@@ -14,6 +14,7 @@ use super::forms::{Form, MAX_VIEW_BYTES};
 use super::item::Item;
 use super::map::Map;
 use super::rows::Place;
+use super::seat::Seat;
 use super::slow::Conflated;
 use super::stream::{COOKIE_LOGIN_STREAM, Entry, Stream};
 use super::streams::Streams;
@@ -27,12 +28,16 @@ pub(super) mod gate {
     pub(in crate::core) const PAUSED: u32 = 2;
     /// Its login wants some types of updates only.
     pub(in crate::core) const FILTERED: u32 = 4;
+    /// It is gone, and its seats are being taken away.
+    pub(in crate::core) const GONE: u32 = 8;
 }
 
 /// The connection of a consumer.
 #[derive(Debug)]
 pub(super) struct Mount {
     pub(super) session: SessionId,
+    /// What its seats know it by.
+    pub(super) number: u32,
     pub(super) peer: SocketAddr,
     pub(super) opened_at: Time,
     /// Its words are JSON: see the door.
@@ -60,6 +65,17 @@ pub(super) struct Mount {
 }
 
 impl Mount {
+    /// All its streams are closed.
+    pub(super) fn forget_streams(&mut self) {
+        self.streams = Streams::default();
+        self.directories = Vec::new();
+        (self.item_count, self.admin_count, self.view_bytes) = (0, 0, 0);
+        self.conflated = Map::default();
+        self.conflated_order = VecDeque::new();
+        self.late_images = VecDeque::new();
+        self.downloads = VecDeque::new();
+    }
+
     /// Whether its login is that of its handshake, and nothing was asked for.
     pub(super) fn is_logged_in_by_cookies_alone(&self) -> bool {
         self.streams.len() == 1
@@ -132,33 +148,52 @@ pub(super) struct User {
 }
 
 /// What an update has to know of a mount.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
-    /// The generation of its session.
-    generation: u32,
+    session: SessionId,
     /// Why updates do not go straight out: bits of [`gate`].
     shut: u32,
 }
 
 impl Gate {
-    /// The session behind the gate, given its index, if updates go straight
-    /// out.
+    /// Nobody is behind it.
+    const GONE: Self =
+        Self { session: SessionId { index: u32::MAX, generation: u32::MAX }, shut: gate::GONE };
+
+    /// Whether there is somebody behind it.
+    pub(super) const fn is_there(self) -> bool {
+        self.shut & gate::GONE == 0
+    }
+
+    /// The session behind the gate, if updates go straight out.
     #[inline]
-    pub(super) const fn open(self, index: u32) -> Option<SessionId> {
+    pub(super) const fn open(self) -> Option<SessionId> {
         match self.shut {
-            0 => Some(SessionId { index, generation: self.generation }),
+            0 => Some(self.session),
             _ => None,
         }
     }
 }
 
+/// No mount.
+const NONE: u32 = u32::MAX;
+
 /// All mounts.
+///
+/// A mount has a number of its own, by which its seats know it. When it leaves,
+/// or logs out, the number stays taken until the last of its seats is: that may
+/// take a while, and its session's index is used again at once.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
-    /// By the index of the session.
+    /// By number.
     table: Vec<Option<Box<Mount>>>,
-    /// By the index of the session.
+    /// By number.
     pub(super) gates: Vec<Gate>,
+    /// Numbers that are free, the lowest first: seats of mounts that come one
+    /// after the other are then in order.
+    free: BTreeSet<u32>,
+    /// Numbers by the index of the session.
+    numbers: Vec<u32>,
     pub(super) count: usize,
     pub(super) users: Map<Text, User>,
     /// Mounts without a login, oldest first; those that have one or are gone
@@ -167,24 +202,51 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
+    fn number(&self, session: SessionId) -> Option<usize> {
+        let number = *self.numbers.get(session.index as usize)?;
+        let gate = self.gates.get(number as usize)?;
+        (gate.session == session).then_some(number as usize)
+    }
+
     pub(super) fn get(&self, session: SessionId) -> Option<&Mount> {
-        let mount = self.table.get(session.index as usize)?.as_deref()?;
-        (mount.session == session).then_some(mount)
+        self.table.get(self.number(session)?)?.as_deref()
     }
 
     pub(super) fn get_mut(&mut self, session: SessionId) -> Option<&mut Mount> {
-        let mount = self.table.get_mut(session.index as usize)?.as_deref_mut()?;
-        (mount.session == session).then_some(mount)
+        let number = self.number(session)?;
+        self.table.get_mut(number)?.as_deref_mut()
+    }
+
+    /// Whether there is a number for one more.
+    pub(super) fn has_number(&self) -> bool {
+        !self.free.is_empty() || self.table.len() < Seat::MOUNTS as usize
+    }
+
+    /// A number that no mount and no seat has.
+    fn take_number(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.table.push(None);
+            self.gates.push(Gate::GONE);
+            self.table.len() as u32 - 1
+        })
+    }
+
+    /// The last seat that knew a mount by this number is taken away.
+    pub(super) fn free_number(&mut self, number: u32) {
+        debug_assert!(self.table[number as usize].is_none(), "the mount is gone before");
+        self.free.insert(number);
     }
 
     pub(super) fn insert(&mut self, now: Time, session: SessionId, peer: SocketAddr) {
+        let number = self.take_number();
         let index = session.index as usize;
-        if index >= self.table.len() {
-            self.table.resize_with(index + 1, || None);
-            self.gates.resize(index + 1, Gate::default());
+        if index >= self.numbers.len() {
+            self.numbers.resize(index + 1, NONE);
         }
+        self.numbers[index] = number;
         let mount = Mount {
             session,
+            number,
             peer,
             opened_at: now,
             speaks_json: false,
@@ -200,61 +262,81 @@ impl Mounts {
             late_images: VecDeque::new(),
             downloads: VecDeque::new(),
         };
-        self.table[index] = Some(Box::new(mount));
-        self.gates[index] = Gate { generation: session.generation, shut: 0 };
+        self.table[number as usize] = Some(Box::new(mount));
+        self.gates[number as usize] = Gate { session, shut: 0 };
         self.count += 1;
         self.without_login.push_back((now, session));
     }
 
+    /// Takes a mount out. Its number is free when it is
+    /// [said so](Self::free_number).
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Box<Mount>> {
-        self.get(session)?;
-        let mount = self.table.get_mut(session.index as usize)?.take();
-        self.gates[session.index as usize] = Gate::default();
+        let number = self.number(session)?;
+        let mount = self.table.get_mut(number)?.take()?;
+        self.gates[number] = Gate::GONE;
+        self.numbers[session.index as usize] = NONE;
         self.count -= 1;
-        mount
+        Some(mount)
     }
 
-    /// The sessions of all mounts, by index.
-    pub(super) fn sessions(&self) -> impl Iterator<Item = SessionId> + '_ {
+    /// Has a mount go by another number. The one it had is still that of its
+    /// seats, as of a mount that is gone.
+    pub(super) fn renumber(&mut self, session: SessionId) -> Option<u32> {
+        let before = self.number(session)?;
+        let after = self.take_number();
+        let mut mount = self.table.get_mut(before)?.take()?;
+        mount.number = after;
+        self.table[after as usize] = Some(mount);
+        self.gates[after as usize] = self.gates[before];
+        self.gates[before] = Gate::GONE;
+        self.numbers[session.index as usize] = after;
+        Some(before as u32)
+    }
+
+    /// The sessions of all mounts, by number.
+    pub(super) fn sessions(&self) -> impl DoubleEndedIterator<Item = SessionId> + '_ {
         self.table.iter().flatten().map(|mount| mount.session)
     }
 
     /// The gate of a mount: why updates do not go straight out.
     pub(super) fn gate(&self, session: SessionId) -> u32 {
-        self.gates.get(session.index as usize).map_or(0, |gate| gate.shut)
+        self.number(session).map_or(0, |number| self.gates[number].shut)
     }
 
     pub(super) fn set_gate(&mut self, session: SessionId, bits: u32, is_set: bool) {
-        if self.get(session).is_none() {
-            return;
-        }
-        let shut = &mut self.gates[session.index as usize].shut;
+        let Some(number) = self.number(session) else { return };
+        let shut = &mut self.gates[number].shut;
         *shut = if is_set { *shut | bits } else { *shut & !bits };
     }
 
-    /// The session of the mount that has this index.
+    /// The session of the mount that has a number, if it is not gone.
+    pub(super) fn session_of(&self, number: u32) -> Option<SessionId> {
+        let gate = self.gates.get(number as usize)?;
+        gate.is_there().then_some(gate.session)
+    }
+
+    /// The session, of whatever generation, that has an index.
     pub(super) fn session_at(&self, index: u32) -> Option<SessionId> {
-        Some(self.table.get(index as usize)?.as_ref()?.session)
+        let number = *self.numbers.get(index as usize)?;
+        Some(self.table.get(number as usize)?.as_ref()?.session)
     }
 
-    /// The mount whose session has this index.
-    pub(super) fn mount_at_mut(&mut self, index: u32) -> Option<&mut Mount> {
-        self.table.get_mut(index as usize)?.as_deref_mut()
+    /// The mount that has a seat.
+    pub(super) fn mount_of_mut(&mut self, seat: Seat) -> Option<&mut Mount> {
+        self.table.get_mut(seat.mount() as usize)?.as_deref_mut()
     }
 
-    /// The watcher of an item at a place.
+    /// The watcher of an item at a place. `None` also when its mount is gone.
     #[inline]
     pub(super) fn watcher(&self, item: &Item, place: Place) -> Option<Watcher> {
-        item.watchers
-            .at(place, |index| self.gates.get(index as usize).map_or(0, |it| it.generation))
+        item.watchers.at(place, |seat| self.session_of(seat.mount()))
     }
 
     /// Counts an item of a user, or one fewer.
     pub(super) fn count_item(&mut self, session: SessionId, opened: bool) {
-        let Some(mount) = self.table.get_mut(session.index as usize).and_then(Option::as_deref_mut)
-        else {
-            return;
-        };
+        let number = self.number(session);
+        let mount = number.and_then(|number| self.table.get_mut(number)?.as_deref_mut());
+        let Some(mount) = mount else { return };
         let change = |count: &mut usize| match opened {
             true => *count += 1,
             false => *count = count.saturating_sub(1),
@@ -263,6 +345,17 @@ impl Mounts {
         if let Some(user) = mount.login.as_ref().and_then(|login| self.users.get_mut(login.user()))
         {
             change(&mut user.items);
+        }
+    }
+
+    /// The items of a mount do not count any more among those of its user.
+    pub(super) fn uncount_items(&mut self, session: SessionId) {
+        let Self { users, .. } = self;
+        let number = self.numbers.get(session.index as usize);
+        let mount = number.and_then(|number| self.table.get(*number as usize)?.as_deref());
+        let Some(mount) = mount.filter(|mount| mount.session == session) else { return };
+        if let Some(user) = mount.login.as_ref().and_then(|login| users.get_mut(login.user())) {
+            user.items = user.items.saturating_sub(mount.item_count);
         }
     }
 

@@ -3,7 +3,8 @@
 use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
-use super::item::{HubIndex, Upstream};
+use super::backlog::{Job, steps_to_tell};
+use super::item::{HubIndex, Item, Upstream};
 use super::{Core, millis};
 use crate::Outputs;
 
@@ -40,59 +41,84 @@ impl Core {
     fn hub_down<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let Some(lost) = self.hubs.remove(index) else { return };
         self.items.forget_hub(index);
-        self.posts_lost(index, out);
-        let slots: Vec<_> = self
-            .items
-            .slots()
-            .filter(|slot| self.items.get(*slot).and_then(|it| it.upstream.hub()) == Some(index))
-            .collect();
-        for slot in slots {
-            self.lose_upstream(slot, out);
-        }
+        self.backlog.add(Job::LoseHub(index));
         let changes = self.services.hub_lost(&self.hubs, &lost.directory);
         self.tell_services(&changes, out);
+    }
+
+    /// Refuses a post that was on its way to a hub that is gone, or sees to an
+    /// item there. Meanwhile the others are as at a hub that does not answer;
+    /// who asks for one has it seen to first.
+    pub(super) fn lose_hub_step<O: Outputs>(
+        &mut self,
+        index: HubIndex,
+        out: &mut O,
+    ) -> Option<usize> {
+        if self.lose_post(index, out) {
+            return Some(1);
+        }
+        let Some(slot) = self.items.at_hubs().any_at(index) else {
+            self.hubs.free(index);
+            return None;
+        };
+        let steps = self.steps_for(slot);
+        self.lose_upstream(slot, out);
+        Some(steps)
+    }
+
+    /// What it costs to tell all who watch an item.
+    pub(super) fn steps_for(&self, slot: u32) -> usize {
+        steps_to_tell(self.items.get(slot).map_or(0, |item| item.watchers.len()))
+    }
+
+    /// Sees to an item whose hub is gone before it is its turn.
+    pub(super) fn see_to_lost<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let hub = self.items.get(slot).and_then(|item| item.upstream().hub());
+        if hub.is_some_and(|hub| self.hubs.is_lost(hub)) {
+            self.lose_upstream(slot, out);
+        }
     }
 
     /// The hub of an item does not have it any more. A private stream is over;
     /// any other goes on elsewhere, now or when there is a hub for it.
     fn lose_upstream<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         self.abandon_image(slot);
-        let Some(item) = self.items.get_mut(slot) else { return };
-        item.forget_upstream();
-        if item.is_private {
+        self.items.forget_upstream(slot);
+        if self.items.get(slot).is_some_and(|item| item.is_private) {
             return self.fan_state(slot, &HUB_LOST_PRIVATE, out);
         }
         self.fan_state(slot, &HUB_LOST, out);
-        if self.items.get(slot).is_some() && !self.open_upstream(slot, out) {
-            self.park(slot);
-        }
+        self.open_upstream(slot, out);
     }
 
-    /// A service is down at the hubs of some items and up at another: they go
-    /// on there.
-    pub(super) fn move_items<O: Outputs>(&mut self, service_id: u16, out: &mut O) {
-        if self.hubs.len() < 2 {
-            return;
+    /// Looks at an item whose service is down at its hub: if it is up at
+    /// another, the item goes on there.
+    pub(super) fn move_step<O: Outputs>(
+        &mut self,
+        at: HubIndex,
+        service_id: u16,
+        left: &mut usize,
+        out: &mut O,
+    ) -> Option<usize> {
+        *left = left.checked_sub(1)?;
+        if !self.is_down_at(at, service_id) {
+            return None;
         }
-        for slot in self.items.slots() {
-            let Some(item) = self.items.get(slot) else { continue };
-            if item.service_id() != service_id || item.is_private {
-                continue;
-            }
-            let chosen = self.services.choose(&self.hubs, &item.key.as_ref());
-            let (Some(at), Some((other, _))) = (item.upstream.hub(), chosen) else { continue };
-            if other != at && self.is_down_at(at, service_id) {
-                self.detach(slot, out);
-                self.fan_state(slot, &MOVING, out);
-                if self.items.get(slot).is_some() && !self.open_upstream(slot, out) {
-                    self.park(slot);
-                }
-            }
+        let slot = self.items.turn_at(at, service_id)?;
+        let item = self.items.get(slot).filter(|item| !item.is_private);
+        let chosen = item.and_then(|item| self.services.choose(&self.hubs, &item.key.as_ref()));
+        if chosen.is_none_or(|(other, _)| other == at) {
+            return Some(1);
         }
+        let steps = self.steps_for(slot);
+        self.detach(slot, out);
+        self.fan_state(slot, &MOVING, out);
+        self.open_upstream(slot, out);
+        Some(steps)
     }
 
     /// Whether a hub says that a service is down, or does not have it any more.
-    fn is_down_at(&self, index: HubIndex, service_id: u16) -> bool {
+    pub(super) fn is_down_at(&self, index: HubIndex, service_id: u16) -> bool {
         let directory = self.hubs.directory(index);
         let Some((name, directory)) = self.services.name(service_id).zip(directory) else {
             return true;
@@ -132,7 +158,7 @@ impl Core {
             .items
             .slots()
             .filter(|slot| {
-                self.items.get(*slot).map(|it| it.upstream) == Some(Upstream::Asked { hub: index })
+                self.items.get(*slot).map(Item::upstream) == Some(Upstream::Asked { hub: index })
             })
             .collect();
         for slot in asked {

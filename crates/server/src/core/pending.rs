@@ -3,47 +3,58 @@
 use tapeline_channel::SessionId;
 use tapeline_omm::market::ItemRequest;
 use tapeline_omm::state::usual;
-use tapeline_rwf::{Msg, StreamState};
+use tapeline_rwf::{Msg, State, StreamState};
 
 use super::Core;
-use super::item::Upstream;
+use super::item::HubIndex;
 use super::stream::Stream;
 use crate::Outputs;
 
 impl Core {
-    /// The item waits for a hub that has its service.
-    pub(super) fn park(&mut self, slot: u32) {
-        if let Some(item) = self.items.get(slot) {
-            self.parked.insert((item.service_id(), slot));
+    /// A service may be usable again: an item that is at no hub is asked for
+    /// once more.
+    pub(super) fn ask_step<O: Outputs>(
+        &mut self,
+        service_id: u16,
+        left: &mut usize,
+        out: &mut O,
+    ) -> Option<usize> {
+        *left = left.checked_sub(1)?;
+        if !self.services.is_usable(service_id) {
+            return None;
         }
+        let slot = self.items.turn_nowhere(service_id)?;
+        self.open_upstream(slot, out);
+        Some(1)
     }
 
-    /// A service may be usable again: what waits for it is tried once more.
-    pub(super) fn retry_service<O: Outputs>(&mut self, service_id: u16, out: &mut O) {
-        let parked: Vec<_> =
-            self.parked.range((service_id, 0)..=(service_id, u32::MAX)).copied().collect();
-        for entry in parked {
-            self.parked.remove(&entry);
-            let (_, slot) = entry;
-            let waits = self.items.get(slot).is_some_and(|item| {
-                item.service_id() == service_id && item.upstream == Upstream::Nowhere
-            });
-            if waits && !self.open_upstream(slot, out) {
-                self.parked.insert(entry);
-            }
+    /// The same for the next request that waits for the service.
+    pub(super) fn retry_step<O: Outputs>(
+        &mut self,
+        service_id: u16,
+        next: &mut (u32, i32),
+        out: &mut O,
+    ) -> Option<usize> {
+        if !self.services.is_usable(service_id) {
+            return None;
         }
-        let pending: Vec<_> = self.pending_of(service_id).collect();
-        for (session, stream_id) in pending {
+        let (number, stream_id) = self.next_pending(service_id, *next)?;
+        *next = match stream_id.checked_add(1) {
+            Some(after) => (number, after),
+            None => (number + 1, i32::MIN),
+        };
+        if let Some(session) = self.mounts.session_of(number) {
             self.retry_pending(session, stream_id, out);
         }
+        Some(2)
     }
 
-    fn pending_of(&self, service_id: u16) -> impl Iterator<Item = (SessionId, i32)> + '_ {
-        let first = SessionId { index: 0, generation: 0 };
-        self.pending
-            .range((service_id, first, i32::MIN)..)
-            .take_while(move |(service, ..)| *service == service_id)
-            .map(|(_, session, stream_id)| (*session, *stream_id))
+    /// The first request that waits for a service, from this mount's stream on.
+    pub(super) fn next_pending(&self, service_id: u16, first: (u32, i32)) -> Option<(u32, i32)> {
+        let first = (service_id, first.0, first.1);
+        let (_, number, stream_id) =
+            *self.pending.range(first..=(service_id, u32::MAX, i32::MAX)).next()?;
+        Some((number, stream_id))
     }
 
     fn retry_pending<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
@@ -61,23 +72,30 @@ impl Core {
         self.open_item(session, &msg, &bytes, out);
     }
 
-    /// A service is gone for good, with its number: items on it are lost.
-    pub(super) fn service_deleted<O: Outputs>(&mut self, service_id: u16, out: &mut O) {
-        for slot in self.items.slots() {
-            let Some(item) = self.items.get(slot) else { continue };
-            if item.service_id() != service_id {
-                continue;
+    /// A service is gone for good, with its number: an item of it is lost.
+    pub(super) fn delete_step<O: Outputs>(
+        &mut self,
+        hub: HubIndex,
+        service_id: u16,
+        left: &mut usize,
+        out: &mut O,
+    ) -> Option<usize> {
+        let rest = left.checked_sub(1);
+        *left = rest.unwrap_or_default();
+        let Some(slot) = rest.and_then(|_| self.items.turn_at(hub, service_id)) else {
+            // It may have come back meanwhile.
+            if self.services.is_usable(service_id) {
+                self.owe_usable(service_id);
             }
-            self.detach(slot, out);
-            self.park(slot);
-            let state = match self.items.get(slot).is_some_and(|item| item.is_private) {
-                true => usual::SERVICE_LOST,
-                false => tapeline_rwf::State {
-                    stream: StreamState::CLOSED_RECOVER,
-                    ..usual::SERVICE_LOST
-                },
-            };
-            self.fan_state(slot, &state, out);
-        }
+            return None;
+        };
+        let steps = self.steps_for(slot);
+        self.detach(slot, out);
+        let state = match self.items.get(slot).is_some_and(|item| item.is_private) {
+            true => usual::SERVICE_LOST,
+            false => State { stream: StreamState::CLOSED_RECOVER, ..usual::SERVICE_LOST },
+        };
+        self.fan_state(slot, &state, out);
+        Some(steps)
     }
 }

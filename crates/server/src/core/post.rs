@@ -1,6 +1,6 @@
 //! Posts to providers, and acks back to those who posted.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
@@ -13,7 +13,7 @@ use tapeline_rwf::{AckFlags, AckMsg, Domain, Msg, MsgKey, PostFlags, PostMsg, Po
 use super::item::{HubIndex, Upstream};
 use super::map::Map;
 use super::stream::{Entry, Stream};
-use super::{Core, millis};
+use super::{Core, DUE_PER_TURN, millis};
 use crate::Outputs;
 
 /// The reference of a post that is not on the stream of an item.
@@ -35,6 +35,8 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct Posts {
     waiting: Map<u32, Waiting>,
+    of_mounts: BTreeMap<SessionId, BTreeSet<u32>>,
+    at_hubs: BTreeMap<HubIndex, BTreeSet<u32>>,
     /// In the order of their deadlines; those that are not waiting any more are
     /// passed over.
     deadlines: VecDeque<(Time, u32)>,
@@ -60,18 +62,56 @@ impl Posts {
         }
     }
 
-    pub(super) fn forget_mount(&mut self, session: SessionId) {
-        self.waiting.retain(|_, post| post.session != session);
-        self.forget_answered();
+    fn insert(&mut self, number: u32, post: Waiting) {
+        self.of_mounts.entry(post.session).or_default().insert(number);
+        self.at_hubs.entry(post.hub).or_default().insert(number);
+        self.waiting.insert(number, post);
     }
 
+    fn take(&mut self, number: u32) -> Option<Waiting> {
+        let post = self.waiting.remove(&number)?;
+        remove(&mut self.of_mounts, &post.session, number);
+        remove(&mut self.at_hubs, &post.hub, number);
+        self.forget_answered();
+        Some(post)
+    }
+
+    /// How many posts of a mount wait.
+    fn count_of(&self, session: SessionId) -> usize {
+        self.of_mounts.get(&session).map_or(0, BTreeSet::len)
+    }
+
+    /// Forgets a post of a mount that is gone. Whether there was one.
+    pub(super) fn forget_one_of(&mut self, session: SessionId) -> bool {
+        let number = self.of_mounts.get(&session).and_then(BTreeSet::first).copied();
+        number.and_then(|number| self.take(number)).is_some()
+    }
+
+    /// Passes over posts at the front that do not wait any more: some, as each
+    /// brings one at the most.
     fn forget_answered(&mut self) {
         let Self { waiting, deadlines, .. } = self;
-        while deadlines.front().is_some_and(|(_, number)| !waiting.contains_key(number)) {
-            deadlines.pop_front();
+        for _ in 0..PASSED_OVER {
+            match deadlines.front() {
+                Some((_, number)) if !waiting.contains_key(number) => _ = deadlines.pop_front(),
+                _ => return,
+            }
         }
     }
 }
+
+/// Takes a number out of the set of a key, and the last one with its set.
+fn remove<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<u32>>, key: &K, number: u32) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(&number);
+        if set.is_empty() {
+            sets.remove(key);
+        }
+    }
+}
+
+/// How many answered posts are passed over for one that is taken.
+const PASSED_OVER: usize = 16;
 
 /// Where a post goes.
 struct Route {
@@ -109,7 +149,11 @@ impl Core {
     ) -> Result<(), PostRefusal> {
         let route = self.route_post(session, post)?;
         let wants_ack = post.flags.contains(PostFlags::ACK);
-        if wants_ack && self.posts.len() >= self.config.limits.max_posts {
+        let limits = &self.config.limits;
+        let is_full = self.posts.len() >= limits.max_posts
+            || self.posts.count_of(session) >= limits.max_posts_per_mount;
+        if wants_ack && is_full {
+            self.statistics.posts_refused += 1;
             return Err(PostRefusal::NoResources);
         }
         let number = self.posts.number();
@@ -134,7 +178,7 @@ impl Core {
                 is_private: route.is_private,
                 hub: route.hub,
             };
-            self.posts.waiting.insert(number, waiting);
+            self.posts.insert(number, waiting);
             let timeout = millis(self.config.limits.post_timeout_ms);
             self.posts.deadlines.push_back((self.now.after(timeout), number));
         }
@@ -170,7 +214,7 @@ impl Core {
                 let item = self.items.get(stream.slot);
                 let item = item.ok_or(PostRefusal::NotOpen(post.stream_id))?;
                 let id = item.service_id();
-                let Upstream::Accepted { hub, .. } = item.upstream else {
+                let Upstream::Accepted { hub, .. } = item.upstream() else {
                     return Err(PostRefusal::ServiceDown(id));
                 };
                 if !self.services.directory.service(id).is_some_and(Service::is_usable) {
@@ -200,8 +244,7 @@ impl Core {
     /// A hub answers a post.
     pub(super) fn on_hub_ack<O: Outputs>(&mut self, number: u32, body: &[u8], out: &mut O) -> bool {
         let Ok(Msg::Ack(ack)) = Msg::decode(body) else { return false };
-        let Some(post) = self.posts.waiting.remove(&number) else { return false };
-        self.posts.forget_answered();
+        let Some(post) = self.posts.take(number) else { return false };
         let answer = AckMsg { nak_code: ack.nak_code, text: ack.text, ..answer(&post) };
         self.send_ack(&post, &answer, out);
         true
@@ -221,7 +264,7 @@ impl Core {
         refusal: impl Fn(&Waiting) -> PostRefusal,
         out: &mut O,
     ) {
-        let Some(post) = self.posts.waiting.remove(&number) else { return };
+        let Some(post) = self.posts.take(number) else { return };
         let refusal = refusal(&post);
         let text = refusal.to_string();
         let ack = AckMsg {
@@ -232,9 +275,10 @@ impl Core {
         self.send_ack(&post, &ack, out);
     }
 
-    /// Posts whose time is up are refused.
+    /// Posts whose time is up are refused: some, as many as one turn can bear.
     pub(super) fn check_posts<O: Outputs>(&mut self, out: &mut O) {
-        while let Some((at, number)) = self.posts.deadlines.front().copied() {
+        for _ in 0..DUE_PER_TURN {
+            let Some((at, number)) = self.posts.deadlines.front().copied() else { return };
             if at > self.now {
                 return;
             }
@@ -243,15 +287,12 @@ impl Core {
         }
     }
 
-    /// A hub is gone, and with it the way of these posts.
-    pub(super) fn posts_lost<O: Outputs>(&mut self, hub: HubIndex, out: &mut O) {
-        let on_hub = self.posts.waiting.iter().filter(|(_, post)| post.hub == hub);
-        let mut numbers: Vec<_> = on_hub.map(|(number, _)| *number).collect();
-        numbers.sort_unstable();
-        for number in numbers {
-            self.refuse_waiting(number, |_| PostRefusal::GatewayDown, out);
-        }
-        self.posts.forget_answered();
+    /// A hub is gone, and with it the way of a post. Whether there was one.
+    pub(super) fn lose_post<O: Outputs>(&mut self, hub: HubIndex, out: &mut O) -> bool {
+        let number = self.posts.at_hubs.get(&hub).and_then(BTreeSet::first).copied();
+        let Some(number) = number else { return false };
+        self.refuse_waiting(number, |_| PostRefusal::GatewayDown, out);
+        true
     }
 }
 

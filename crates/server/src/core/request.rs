@@ -89,8 +89,8 @@ impl Core {
         {
             let pending = PendingRequest { service_id, request: bytes.into() };
             mount.streams.insert(msg.stream_id, Stream::Pending(Box::new(pending)));
+            self.pending.insert((service_id, mount.number, msg.stream_id));
             self.mounts.count_item(session, true);
-            self.pending.insert((service_id, session, msg.stream_id));
         }
         self.refuse(session, msg, &State { stream: told, code, ..*state }, out);
     }
@@ -143,6 +143,9 @@ impl Core {
             true => None,
             false => self.items.find(&key, request.streaming),
         };
+        if let Some(slot) = found {
+            self.see_to_lost(slot, out);
+        }
         let Some(mount) = self.mounts.get(session) else { return Opened::Refused };
         // Libraries over JSON have no watchlist that would merge their streams.
         let may_be_twice = self.config.allow_same_item_twice || mount.speaks_json;
@@ -150,30 +153,29 @@ impl Core {
             && request.streaming
             && found.and_then(|slot| self.items.get(slot)).is_some_and(|item| {
                 // One that is found is not private.
-                item.watchers.has_streaming(session.index)
+                item.watchers.has_streaming(mount.number)
             });
         if is_twice {
             let state = Reject::AlreadyOpen.state();
             self.refuse(session, msg, &state.as_state(), out);
             return Opened::Refused;
         }
-        if found.is_none() && self.items.len() >= self.config.limits.max_items {
+        let number = mount.number;
+        let with_perm_data = mount.login.as_ref().is_none_or(|it| it.with_perm_data);
+        if found.is_none() && !self.has_room(out) {
             self.refuse(session, msg, &TOO_MANY_ITEMS, out);
             return Opened::Refused;
         }
-        let with_perm_data = mount.login.as_ref().is_none_or(|it| it.with_perm_data);
         let upgraded = match found {
             None if request.streaming && !request.private => self.items.upgrade(&key),
             _ => None,
         };
-        let upstream = upgraded.and_then(|slot| Some(self.items.get(slot)?.upstream));
+        let upstream = upgraded.and_then(|slot| Some(self.items.get(slot)?.upstream()));
         if let (Some(slot), Some(Upstream::Asked { hub })) = (upgraded, upstream) {
             self.ask_again(slot, hub, out);
         } else if let Some(slot) = upgraded {
             self.detach(slot, out);
-            if !self.open_upstream(slot, out) {
-                self.park(slot);
-            }
+            self.open_upstream(slot, out);
         }
         let found = found.or(upgraded);
         let slot = found.unwrap_or_else(|| {
@@ -185,7 +187,7 @@ impl Core {
             item.request = Some(Box::new(bytes.into()));
         }
         let view = view.filter(|_| !request.private);
-        let seat = Seat::new(session.index, request.stream_id, request.streaming);
+        let seat = Seat::new(number, request.stream_id, request.streaming);
         let place = item.watchers.insert(seat);
         let with_key = request.key_in_updates;
         let form = Form { view, is_full_view: false, with_key, with_perm_data };
@@ -196,7 +198,7 @@ impl Core {
             seat.set(mode::CONFLATION_INFO, request.conflation_info);
         }
         let is_more = item.raise_priority(request.priority);
-        if is_more && found.is_some() && item.upstream.told().is_some() {
+        if is_more && found.is_some() && item.upstream().told().is_some() {
             self.reissue_upstream(slot, false, out);
         }
         Opened::Watching { slot, place, is_new: found.is_none() }
@@ -210,10 +212,7 @@ impl Core {
         // but none with the quality.
         match self.items.get(slot).is_some_and(|item| item.is_private) {
             true => self.fan_state(slot, &usual::SERVICE_NOT_UP, out),
-            false => {
-                self.park(slot);
-                self.fan_state(slot, &WAITING, out);
-            }
+            false => self.fan_state(slot, &WAITING, out),
         }
     }
 
@@ -230,7 +229,7 @@ impl Core {
         }
         let state = item.state();
         let is_stale = state.data == DataState::SUSPECT && !state.text.is_empty();
-        match item.upstream {
+        match item.upstream() {
             Upstream::Accepted { .. } if item.has_image && !item.in_parts => {
                 self.ask_image(slot, out);
             }

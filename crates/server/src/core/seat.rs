@@ -28,8 +28,8 @@ const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !mode::CONFLATION_INFO;
 ///   | mount: 20 | snapshot: 1 | form: 6 | mode: 5 |   stream id: 32   |   8 bytes
 /// ```
 ///
-/// A mount has its seats taken away before its index goes to another session,
-/// so that the generation need not be here.
+/// The mount is the number that the server gave it, not the index of its
+/// session: see [`Mounts`](super::mount::Mounts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seat {
     word: u32,
@@ -42,7 +42,7 @@ pub(super) struct Seat {
 pub(super) struct Order(u32, i32);
 
 impl Seat {
-    /// Mounts have lower indexes than this.
+    /// Mounts have lower numbers than this.
     pub(super) const MOUNTS: u32 = 1 << (u32::BITS - MOUNT_SHIFT);
 
     /// Stands for a form whose number is kept aside.
@@ -53,7 +53,7 @@ impl Seat {
         Self { word, stream_id }
     }
 
-    /// The index of the mount's session.
+    /// The number of the mount.
     #[inline]
     pub(super) const fn mount(self) -> u32 {
         self.word >> MOUNT_SHIFT

@@ -43,6 +43,10 @@ impl Seats {
         matches!(self, Self::None)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.rows().map(<[Seat]>::len).sum()
+    }
+
     /// The first row, and the others.
     #[inline]
     fn parts(&self) -> (&[Seat], &[Row]) {

@@ -1,6 +1,5 @@
 //! What is on a stream id of a mount.
 
-use tapeline_channel::SessionId;
 use tapeline_omm::dictionary::{DictionaryType, Verbosity};
 use tapeline_omm::directory::DirectoryRequest;
 use tapeline_omm::stream::ProviderStream;
@@ -64,9 +63,10 @@ pub(super) struct ItemStream {
 }
 
 impl ItemStream {
-    /// A seat by which that of the stream is found.
-    pub(super) const fn seat(&self, session: SessionId, stream_id: i32) -> Seat {
-        Seat::new(session.index, stream_id, self.state.is_streaming())
+    /// A seat by which that of the stream is found, given the number of its
+    /// mount.
+    pub(super) const fn seat(&self, mount: u32, stream_id: i32) -> Seat {
+        Seat::new(mount, stream_id, self.state.is_streaming())
     }
 }
 

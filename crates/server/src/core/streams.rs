@@ -1,5 +1,7 @@
 //! The streams of a mount, by their ids.
 
+use std::collections::BTreeMap;
+
 use tapeline_omm::stream::ProviderStream;
 
 use super::map::Map;
@@ -21,11 +23,11 @@ const NONE: u32 = u32::MAX;
 /// up, and up to 430 where it takes them at random.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    items: Map<i32, Box<Page>>,
+    items: BTreeMap<i32, Box<Page>>,
     /// The number of the next part, where an image is being sent in parts.
     next_parts: Map<i32, u16>,
     /// All but items.
-    others: Map<i32, Stream>,
+    others: BTreeMap<i32, Stream>,
     count: usize,
 }
 
@@ -171,17 +173,24 @@ impl Streams {
         self.set_next_part(stream_id, before, 0);
     }
 
-    /// All ids, in their order.
-    pub(super) fn ids(&self) -> Vec<i32> {
-        let mut ids = Vec::with_capacity(self.count);
-        for (number, page) in &self.items {
-            let first = number * PAGE;
+    /// Takes the stream with the highest id away, items before all others.
+    pub(super) fn pop(&mut self) -> Option<(i32, Taken)> {
+        let stream_id = match self.items.last_key_value() {
+            Some((number, page)) => {
+                let place = page.slots.iter().rposition(|slot| *slot != NONE)?;
+                number * PAGE + place as i32
+            }
+            None => *self.others.last_key_value()?.0,
+        };
+        Some((stream_id, self.remove(stream_id)?))
+    }
+
+    /// All ids of items, in their order.
+    pub(super) fn items(&self) -> impl Iterator<Item = i32> + '_ {
+        self.items.iter().flat_map(|(number, page)| {
             let taken = page.slots.iter().zip(0..PAGE).filter(|(slot, _)| **slot != NONE);
-            ids.extend(taken.map(|(_, place)| first + place));
-        }
-        ids.extend(self.others.keys());
-        ids.sort_unstable();
-        ids
+            taken.map(move |(_, place)| number * PAGE + place)
+        })
     }
 }
 
@@ -189,7 +198,6 @@ impl Streams {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn an_item_takes_six_bytes() {
@@ -221,6 +229,10 @@ mod tests {
         let Entry::Item(item) = entry else { return None };
         let (bits, next_part) = item.state.to_numbers();
         Some((item.slot, bits, next_part))
+    }
+
+    fn known_items(known: &BTreeMap<i32, Option<Numbers>>) -> impl Iterator<Item = i32> + '_ {
+        known.iter().filter(|(_, entry)| entry.is_some()).map(|(id, _)| *id)
     }
 
     proptest! {
@@ -256,7 +268,7 @@ mod tests {
                 }
                 prop_assert_eq!(streams.len(), known.len());
             }
-            prop_assert!(streams.ids().iter().eq(known.keys()));
+            prop_assert!(streams.items().eq(known_items(&known)));
             for (id, entry) in &known {
                 prop_assert!(streams.contains(*id));
                 prop_assert_eq!(streams.get(*id).map(|found| numbers(&found) == *entry), Some(true));
@@ -266,6 +278,11 @@ mod tests {
             prop_assert_eq!(streams.items.len(), pages.len(), "an empty page is not kept");
             let in_parts = items().filter(|(_, entry)| entry.is_some_and(|item| item.2 != 0));
             prop_assert_eq!(streams.next_parts.len(), in_parts.count());
+            let others = known.iter().filter(|(_, entry)| entry.is_none()).map(|(id, _)| *id);
+            let wanted: Vec<_> = others.chain(known_items(&known)).collect();
+            let popped: Vec<_> = std::iter::from_fn(|| Some(streams.pop()?.0)).collect();
+            prop_assert!(popped.iter().rev().eq(&wanted));
+            prop_assert_eq!((streams.len(), streams.items.len()), (0, 0));
         }
     }
 }

@@ -64,14 +64,13 @@ impl Core {
         let mut shared = Shared::default();
         for (row, seats) in item.watchers.rows().enumerate() {
             for (column, seat) in seats.iter().enumerate() {
-                let index = seat.mount();
-                let gate = gates.get(index as usize).and_then(|gate| gate.open(index));
-                if let Some(session) = gate
+                let gate = gates.get(seat.mount() as usize);
+                if let Some(session) = gate.and_then(|gate| gate.open())
                     && seat.is_plain()
                 {
                     let sent = out.send_shared(session, seat.stream_id(), bytes, &mut shared);
                     sent_count += u64::from(trouble.note(session, sent));
-                } else if seat.has(mode::LIVE) {
+                } else if seat.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
                     cold.push(Place::new(row, column));
                 }
             }

@@ -11,7 +11,7 @@ use tapeline_rwf::{Encoder, Msg, MsgKey, RequestMsg};
 
 use super::item::{HubIndex, Item, Upstream};
 use super::scratch::Scratch;
-use super::{Core, millis};
+use super::{Core, DUE_PER_TURN, millis};
 use crate::Outputs;
 
 /// An item to look at again when its time has come, unless it went on to
@@ -29,12 +29,12 @@ impl Core {
     /// Asks the best hub for an item, now or when it is its turn. Whether there
     /// is a hub for it.
     pub(super) fn open_upstream<O: Outputs>(&mut self, slot: u32, out: &mut O) -> bool {
-        let Some(item) = self.items.get_mut(slot) else { return false };
+        let Some(item) = self.items.get(slot) else { return false };
         let Some((hub, _)) = self.services.choose(&self.hubs, &item.key.as_ref()) else {
-            item.forget_upstream();
+            self.items.forget_upstream(slot);
             return false;
         };
-        item.upstream = Upstream::Queued { hub };
+        self.items.set_upstream(slot, Upstream::Queued { hub });
         if let Some(hub) = self.hubs.get_mut(hub) {
             hub.queue.push_back(slot);
         }
@@ -54,7 +54,7 @@ impl Core {
                 return;
             };
             // Closed, or moved to another hub meanwhile.
-            let queued = self.items.get(slot).map(|item| item.upstream);
+            let queued = self.items.get(slot).map(Item::upstream);
             if queued == Some(Upstream::Queued { hub: index }) {
                 self.send_open(slot, index, out);
             }
@@ -62,16 +62,16 @@ impl Core {
     }
 
     fn send_open<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
-        let (Some(item), Some(hub)) = (self.items.get_mut(slot), self.hubs.get_mut(index)) else {
+        let (Some(item), Some(hub)) = (self.items.get(slot), self.hubs.get_mut(index)) else {
             return;
         };
         let name = self.services.name(item.service_id());
         let Some(service_id) = name.and_then(|name| hub.directory.service_id(name)) else {
-            item.forget_upstream();
-            return;
+            return self.items.forget_upstream(slot);
         };
+        self.items.set_upstream(slot, Upstream::Asked { hub: index });
+        let Some(item) = self.items.get_mut(slot) else { return };
         item.attempt = item.attempt.wrapping_add(1);
-        item.upstream = Upstream::Asked { hub: index };
         item.has_image = false;
         item.image_asked = true;
         hub.unanswered += 1;
@@ -97,7 +97,7 @@ impl Core {
         out: &mut O,
     ) {
         let Some(item) = self.items.get_mut(slot) else { return };
-        let Upstream::Accepted { hub, .. } = item.upstream else { return };
+        let Upstream::Accepted { hub, .. } = item.upstream() else { return };
         let Some(hub) = self.hubs.get(hub) else { return };
         let name = self.services.name(item.service_id());
         let Some(service_id) = name.and_then(|name| hub.directory.service_id(name)) else { return };
@@ -114,7 +114,7 @@ impl Core {
     /// Asks for an image if somebody waits for one and none is on its way.
     pub(super) fn ask_image<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.get(slot) else { return };
-        let is_accepted = matches!(item.upstream, Upstream::Accepted { .. });
+        let is_accepted = matches!(item.upstream(), Upstream::Accepted { .. });
         if is_accepted && !item.image_asked && !item.in_parts {
             self.reissue_upstream(slot, true, out);
         }
@@ -123,7 +123,7 @@ impl Core {
     /// Nobody watches an item any more: tells its hub, and forgets it.
     pub(super) fn close_item<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.get(slot) else { return };
-        let upstream = item.upstream;
+        let upstream = item.upstream();
         if let Some(hub) = upstream.told().and_then(|hub| self.hubs.get(hub)) {
             out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
         }
@@ -133,14 +133,15 @@ impl Core {
     /// Forgets an item that its hub has ended, or that no hub has.
     pub(super) fn forget_item(&mut self, slot: u32) {
         let Some(item) = self.items.get(slot) else { return };
-        let upstream = item.upstream;
+        let upstream = item.upstream();
         if let Upstream::Accepted { hub, hub_item } = upstream
             && let Some(hub) = self.hubs.get_mut(hub)
         {
             hub.unbind(hub_item);
         }
         let unanswered_at = match upstream {
-            Upstream::Asked { hub } => Some(hub),
+            // One that is gone will answer nothing.
+            Upstream::Asked { hub } => Some(hub).filter(|hub| !self.hubs.is_lost(*hub)),
             _ => None,
         };
         self.items.remove(slot, unanswered_at);
@@ -149,8 +150,8 @@ impl Core {
     /// The item is to be asked for again after a while: its hub refused it for
     /// now, or ended it.
     pub(super) fn retry_later(&mut self, slot: u32) {
+        self.items.forget_upstream(slot);
         let Some(item) = self.items.get_mut(slot) else { return };
-        item.forget_upstream();
         item.attempt = item.attempt.wrapping_add(1);
         self.look_again(slot, false);
     }
@@ -158,7 +159,11 @@ impl Core {
     /// Forgets when to look at items that have what they were asked for, as
     /// far as they are next: a burst of requests leaves nothing behind.
     pub(super) fn forget_settled(&mut self) {
-        while self.due.front().is_some_and(|due| self.is_settled(due)) {
+        // Each image settles one; a few more make up for those that came late.
+        for _ in 0..4 {
+            if !self.due.front().is_some_and(|due| self.is_settled(due)) {
+                break;
+            }
             self.due.pop_front();
         }
         give_back(&mut self.due);
@@ -166,13 +171,16 @@ impl Core {
 
     fn is_settled(&self, due: &Due) -> bool {
         let Some(item) = self.items.get(due.slot) else { return false };
-        let is_had = matches!(item.upstream, Upstream::Accepted { .. }) && item.has_image;
+        let is_had = matches!(item.upstream(), Upstream::Accepted { .. }) && item.has_image;
         item.attempt != due.attempt || is_had && !item.image_asked && !item.needs_repair
     }
 
     /// Looks at items whose hub had time to answer.
     pub(super) fn check_due<O: Outputs>(&mut self, out: &mut O) {
-        while self.due.front().is_some_and(|due| due.at <= self.now) {
+        for _ in 0..DUE_PER_TURN {
+            if self.due.front().is_none_or(|due| due.at > self.now) {
+                return;
+            }
             let Some(due) = self.due.pop_front() else { return };
             let Some(item) = self.items.get(due.slot) else {
                 let expired = self.items.expire(due.slot, due.attempt);
@@ -184,7 +192,7 @@ impl Core {
             if item.attempt != due.attempt {
                 continue;
             }
-            match item.upstream {
+            match item.upstream() {
                 Upstream::Accepted { .. }
                     if due.is_image && (item.image_asked || item.needs_repair) =>
                 {

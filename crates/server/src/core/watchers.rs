@@ -35,6 +35,10 @@ impl Watchers {
         self.seats.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.seats.len()
+    }
+
     /// All seats, some after some: the n-th of the m-th are at
     /// [`Place::new(m, n)`](Place::new).
     #[inline]
@@ -54,12 +58,15 @@ impl Watchers {
         self.seats.get_mut(place)
     }
 
-    /// The watcher at a place, given the generation of its mount's session.
-    pub(super) fn at(&self, place: Place, generation: impl FnOnce(u32) -> u32) -> Option<Watcher> {
+    /// The watcher at a place, given the session of its mount.
+    pub(super) fn at(
+        &self,
+        place: Place,
+        session: impl FnOnce(Seat) -> Option<SessionId>,
+    ) -> Option<Watcher> {
         let seat = self.seats.get(place)?;
-        let index = seat.mount();
         Some(Watcher {
-            session: SessionId { index, generation: generation(index) },
+            session: session(seat)?,
             stream_id: seat.stream_id(),
             form: self.number(seat),
             seat,
@@ -186,8 +193,9 @@ mod tests {
         let place = watchers.insert(Seat::new(last, -5, true));
         watchers.set_form(place, of_field(22));
         watchers.seat_mut(place).unwrap().set(mode::WANTS, true);
-        let watcher = watchers.at(place, |index| index + 1).unwrap();
-        assert_eq!(watcher.session, SessionId { index: last, generation: last + 1 });
+        let session = SessionId { index: 3, generation: 4 };
+        let watcher = watchers.at(place, |seat| (seat.mount() == last).then_some(session)).unwrap();
+        assert_eq!(watcher.session, session);
         assert_eq!((watcher.stream_id, watcher.form), (-5, 1));
         assert!(watcher.has(mode::WANTS) && !watcher.has(mode::LIVE));
         watchers.set_form(place, Form::PLAIN);
@@ -204,7 +212,8 @@ mod tests {
         }
         let has = |watchers: &Watchers, mount: u32, field_id: i16| {
             let place = watchers.place(seat(mount)).unwrap();
-            let watcher = watchers.at(place, |_| 0).unwrap();
+            let session = SessionId { index: 0, generation: 0 };
+            let watcher = watchers.at(place, |_| Some(session)).unwrap();
             assert_eq!(watchers.form(watcher.form), Some(&of_field(field_id)));
         };
         (0..600).for_each(|mount| has(&watchers, mount, mount as i16));

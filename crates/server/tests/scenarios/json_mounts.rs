@@ -283,3 +283,21 @@ fn a_token_in_a_cookie_that_is_no_good_is_refused() {
     assert_eq!(answer["State"]["Stream"], "Closed");
     assert_eq!(world.out.closed, [], "it may log in by itself");
 }
+
+#[test]
+fn the_end_of_a_session_changes_no_words_of_the_one_that_has_its_index() {
+    let mut world = World::with_feed();
+    let old = world.mount_json();
+    let new = world.connect_json_as(old.index, old.generation + 1);
+    world.disconnect(old);
+    assert_eq!(world.core.statistics().json_mounts, 1);
+    world.text(new, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);
+    assert_eq!(world.heard_json(new).len(), 1, "in JSON");
+    // The other way round.
+    let third = world.mount_as(new.index, new.generation + 1);
+    world.disconnect(new);
+    assert_eq!(world.core.statistics().json_mounts, 0);
+    world.say(third, &request(5, "TRI.N"));
+    world.disconnect(third);
+    assert_eq!(world.core.statistics().mounts, 0);
+}

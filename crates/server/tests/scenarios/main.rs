@@ -19,6 +19,7 @@ mod model;
 mod posts;
 mod private_streams;
 mod recovery;
+mod slices;
 mod slow_mounts;
 mod support;
 mod views;

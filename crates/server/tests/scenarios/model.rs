@@ -9,7 +9,7 @@ use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::market::RequestPayload;
 use tapeline_omm::view::View;
 use tapeline_rwf::{DataState, DataType, Msg, RefreshFlags, StreamState};
-use tapeline_server::{Event, ServerConfig};
+use tapeline_server::ServerConfig;
 
 use crate::support::*;
 
@@ -462,7 +462,7 @@ fn run(seed: u64) {
     }
     let sessions: Vec<_> = model.consumers.iter().map(|it| it.session).collect();
     for session in sessions {
-        model.world.core.handle(model.world.now, Event::Closed { session }, &mut model.world.out);
+        model.world.disconnect(session);
     }
     assert_eq!(model.world.core.statistics().items, 0, "nothing is left");
     assert_eq!(model.world.out.closed, [], "nobody was cut");

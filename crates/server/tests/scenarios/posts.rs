@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tapeline_backbone::Kind;
 use tapeline_rwf::{AckMsg, Domain, MsgKey, NakCode};
-use tapeline_server::ServerConfig;
+use tapeline_server::{Limits, ServerConfig};
 
 use crate::support::*;
 
@@ -125,4 +125,31 @@ fn posts_to_a_hub_that_is_lost_are_refused() {
         ["ACK 1 MARKET_PRICE id42 seq43 GATEWAY_DOWN 'no connection to the source'"]
     );
     assert_eq!(world.core.statistics().posts, 0);
+}
+
+#[test]
+fn a_mount_whose_posts_are_not_acked_keeps_no_others_from_posting() {
+    let limits = Limits { max_posts: 10, max_posts_per_mount: 4, ..Limits::default() };
+    let mut world = World::feed_with(ServerConfig { limits, ..ServerConfig::default() });
+    let (greedy, modest) = (world.mount(), world.mount());
+    let item = || Some(MsgKey::item(1, "IBM.N"));
+    for id in 0..20 {
+        world.say(greedy, &post(1, id, item()));
+    }
+    assert_eq!(world.published().len(), 4);
+    let naks = world.heard(greedy);
+    assert_eq!(naks.len(), 16);
+    assert!(naks.iter().all(|nak| nak.contains("NO_RESOURCES")), "{naks:?}");
+    world.say(modest, &post(1, 1, item()));
+    assert_eq!(world.published().len(), 1);
+    assert_eq!(world.heard(modest), [""; 0]);
+    assert_eq!(world.core.statistics().posts_refused, 16);
+    // One that is acked makes room for another.
+    world.frame_to_us(HUB, Kind::Ack, 2, &ack(None));
+    world.heard(greedy);
+    world.say(greedy, &post(1, 20, item()));
+    assert_eq!(world.published().len(), 1);
+    // Who leaves takes its posts with it.
+    world.disconnect(greedy);
+    assert_eq!(world.core.statistics().posts, 1);
 }

@@ -172,3 +172,29 @@ fn an_image_in_parts_that_has_begun_goes_on_when_the_mount_becomes_slow() {
     assert_eq!(heard.len(), 2);
     assert!(heard[1].ends_with("{25=2}"));
 }
+
+#[test]
+fn nothing_opens_a_stream_for_updates_whose_image_was_put_off() {
+    let status = status(StreamState::OPEN, DataState::OK, "a word");
+    let reissue = item_request(5, "TRI.N", |it| it.no_refresh = true);
+    for by_status in [true, false] {
+        let (mut world, consumer) = slow();
+        // Another image, which the mount has no room for now.
+        world.item(HUB, 17, 3, &image(&[(22, 10), (25, 10)]));
+        match by_status {
+            true => world.item(HUB, 17, 4, &status),
+            false => world.say(consumer, &reissue),
+        }
+        let seq = 4 + u32::from(by_status);
+        world.item(HUB, 17, seq, &update(&[(22, 11)]));
+        world.item(HUB, 17, seq + 1, &update(&[(22, 12)]));
+        let heard = world.heard(consumer);
+        assert_eq!(heard.len(), usize::from(by_status), "{heard:?}");
+        world.drain(consumer);
+        let heard = world.heard(consumer);
+        assert!(heard[0].starts_with("REFRESH 5 "), "{heard:?}");
+        assert!(heard[0].ends_with("{22=12 25=10}"), "{heard:?}");
+        world.item(HUB, 17, seq + 2, &update(&[(22, 13)]));
+        assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=13}"]);
+    }
+}

@@ -20,7 +20,7 @@ use super::{Door, Spoken};
 use crate::Outputs;
 use crate::core::request::TOO_MANY_ITEMS;
 use crate::core::stream::{Entry, Stream};
-use crate::core::{Core, millis};
+use crate::core::{Core, DUE_PER_TURN, millis};
 
 /// The service that a request is for, as it was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,8 +124,8 @@ impl Core {
         let until = self.now.after(patience);
         let held = HeldRequest { until, wanted: wanted.clone(), request: bytes.into() };
         mount.streams.insert(request.stream_id, Stream::Held(Box::new(held)));
+        self.held.insert((until, mount.number, request.stream_id));
         self.mounts.count_item(session, true);
-        self.held.insert((until, session, request.stream_id));
     }
 
     /// Services became known: what was held for them is asked for.
@@ -134,7 +134,8 @@ impl Core {
         let Door { writer, names, .. } = door;
         let names = &*names;
         let mut out = Spoken::new(out, writer, names);
-        for (_, session, stream_id) in held {
+        for (_, number, stream_id) in held {
+            let Some(session) = self.mounts.session_of(number) else { continue };
             let stream = self.mounts.get(session).and_then(|it| it.streams.get(stream_id));
             let Some(Entry::Other(Stream::Held(held))) = stream else { continue };
             if let Some(service_id) = names.number_of(&held.wanted) {
@@ -165,10 +166,13 @@ impl Core {
     /// Refuses requests of whose services no hub has told in time. As long as
     /// there is no service at all, nobody can know that one is missing.
     pub(in crate::core) fn check_held<O: Outputs>(&mut self, out: &mut O) {
-        while let Some((until, session, stream_id)) = self.held.first().copied()
-            && until <= self.now
-        {
+        for _ in 0..DUE_PER_TURN {
+            let Some((until, number, stream_id)) = self.held.first().copied() else { return };
+            if until > self.now {
+                return;
+            }
             self.held.pop_first();
+            let Some(session) = self.mounts.session_of(number) else { continue };
             if self.first_service_at.is_none() {
                 self.hold_on(session, stream_id);
                 continue;
@@ -182,10 +186,11 @@ impl Core {
 
     fn hold_on(&mut self, session: SessionId, stream_id: i32) {
         let later = self.now.after(millis(self.config.limits.open_timeout_ms));
-        let mount = self.mounts.get_mut(session);
-        if let Some(Stream::Held(held)) = mount.and_then(|it| it.streams.other_mut(stream_id)) {
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let number = mount.number;
+        if let Some(Stream::Held(held)) = mount.streams.other_mut(stream_id) {
             held.until = later;
-            self.held.insert((later, session, stream_id));
+            self.held.insert((later, number, stream_id));
         }
     }
 

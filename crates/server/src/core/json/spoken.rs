@@ -21,6 +21,8 @@ const REJECTED: &str = "Login Rejected.";
 #[derive(Clone, Copy, Debug, Default)]
 struct Manner {
     speaks_json: bool,
+    /// Of the session.
+    generation: u32,
     /// It has sent a generic message, and so can take one.
     takes_generics: bool,
     /// Messages in a row that were no good.
@@ -94,8 +96,8 @@ impl Writer {
         }
     }
 
-    /// A session is there, or not any more.
-    pub(in crate::core) fn set_json(&mut self, session: SessionId, speaks_json: bool) {
+    /// A session is there, and speaks JSON or not.
+    pub(in crate::core) fn begin(&mut self, session: SessionId, speaks_json: bool) {
         let index = session.index as usize;
         if index >= self.manners.len() {
             if !speaks_json {
@@ -105,7 +107,16 @@ impl Writer {
         }
         self.json_mounts -= usize::from(self.manners[index].speaks_json);
         self.json_mounts += usize::from(speaks_json);
-        self.manners[index] = Manner { speaks_json, ..Manner::default() };
+        let generation = session.generation;
+        self.manners[index] = Manner { speaks_json, generation, ..Manner::default() };
+    }
+
+    /// A session is over. Its index may be another's by now.
+    pub(in crate::core) fn end(&mut self, session: SessionId) {
+        let manner = self.manners.get(session.index as usize);
+        if manner.is_some_and(|manner| manner.generation == session.generation) {
+            self.begin(session, false);
+        }
     }
 
     #[inline]

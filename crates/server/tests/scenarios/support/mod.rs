@@ -88,6 +88,8 @@ pub struct World {
     pub core: Core,
     pub out: Recorder,
     pub now: Time,
+    /// Long work is left to do until [`work_off`](Self::work_off) is called.
+    pub is_late: bool,
     next_session: u32,
 }
 
@@ -103,7 +105,7 @@ impl World {
 
     pub fn with_policy(config: ServerConfig, policy: Box<dyn LoginPolicy>) -> Self {
         let core = Core::new(config, policy);
-        Self { core, out: Recorder::default(), now: Time::ZERO, next_session: 0 }
+        Self { core, out: Recorder::default(), now: Time::ZERO, is_late: false, next_session: 0 }
     }
 
     /// A server with the hub [`HUB`], whose service `FEED` is up.
@@ -121,6 +123,17 @@ impl World {
 
     fn handle(&mut self, event: Event<'_>) {
         self.core.handle(self.now, event, &mut self.out);
+        if !self.is_late {
+            self.work_off();
+        }
+    }
+
+    /// Does what is left to do of all that came.
+    pub fn work_off(&mut self) {
+        while self.core.statistics().backlog > 0 {
+            assert!(self.core.next_deadline().is_some_and(|deadline| deadline <= self.now));
+            self.core.handle_timeout(self.now, &mut self.out);
+        }
     }
 
     /// Lets time go by, doing what becomes due.
@@ -128,6 +141,7 @@ impl World {
         self.now = self.now.after(wait);
         if self.core.next_deadline().is_some_and(|deadline| deadline <= self.now) {
             self.core.handle_timeout(self.now, &mut self.out);
+            self.work_off();
         }
     }
 
@@ -158,8 +172,13 @@ impl World {
 
     /// A consumer connects that speaks JSON.
     pub fn connect_json(&mut self) -> SessionId {
-        let session = SessionId { index: self.next_session, generation: 1 };
         self.next_session += 1;
+        self.connect_json_as(self.next_session - 1, 1)
+    }
+
+    /// A consumer connects that speaks JSON, with this index and generation.
+    pub fn connect_json_as(&mut self, index: u32, generation: u32) -> SessionId {
+        let session = SessionId { index, generation };
         let peer = SocketAddr::from(([10, 0, 0, 1], 1000));
         self.handle(Event::OpenedJson { session, peer });
         session

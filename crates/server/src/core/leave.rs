@@ -1,0 +1,117 @@
+//! Mounts that leave, with everything that they have open.
+//!
+//! The mount is gone at once: nothing goes to it, it counts nowhere, and its
+//! session's index may be another's. What is left are its seats at the items,
+//! under a number that nobody else has until the last of them is taken away.
+//! Who looks at one before finds nobody behind it.
+
+use std::collections::hash_map;
+
+use tapeline_channel::SessionId;
+
+use super::Core;
+use super::backlog::Job;
+use super::item::Item;
+use super::mount::Mount;
+use super::slow::Conflated;
+use super::stream::{ItemStream, Stream, Taken};
+use super::streams::Streams;
+use crate::Outputs;
+
+/// What a mount had.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    /// By which its seats know it.
+    number: u32,
+    streams: Streams,
+    /// Updates that waited for it.
+    conflated: hash_map::IntoIter<i32, Conflated>,
+    /// Posts that wait for their acks, if the mount is gone.
+    session: Option<SessionId>,
+}
+
+impl Leaving {
+    /// Takes everything that a mount has open.
+    fn of(mount: &mut Mount, number: u32) -> Self {
+        let streams = core::mem::take(&mut mount.streams);
+        let conflated = core::mem::take(&mut mount.conflated).into_iter();
+        mount.forget_streams();
+        Self { number, streams, conflated, session: None }
+    }
+}
+
+impl Core {
+    /// Forgets a mount. Its streams are closed one after the other.
+    pub(super) fn drop_mount(&mut self, session: SessionId) {
+        self.mounts.uncount_items(session);
+        let Some(mut mount) = self.mounts.remove(session) else { return };
+        if let Some(login) = mount.login.take() {
+            self.forget_user(login.user());
+        }
+        let number = mount.number;
+        let mut leaving = Leaving::of(&mut mount, number);
+        leaving.session = Some(session);
+        self.backlog.add(Job::Leave(Box::new(leaving)));
+    }
+
+    /// Closes all streams of a mount that stays. It may open others with the
+    /// same ids at once.
+    pub(super) fn drop_streams<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        self.mounts.uncount_items(session);
+        let Some(number) = self.mounts.renumber(session) else {
+            return self.cut(session, "the server has all the mounts it may have", out);
+        };
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let leaving = Leaving::of(mount, number);
+        self.backlog.add(Job::Leave(Box::new(leaving)));
+    }
+
+    /// Takes away one stream of a mount that has left, or something else of it.
+    pub(super) fn leave_step<O: Outputs>(
+        &mut self,
+        leaving: &mut Leaving,
+        out: &mut O,
+    ) -> Option<usize> {
+        let Some((stream_id, stream)) = leaving.streams.pop() else {
+            if leaving.conflated.next().is_none() {
+                return self.forget_next_post(leaving);
+            }
+            return Some(1);
+        };
+        match stream {
+            Taken::Item(stream) => self.unseat(leaving.number, stream_id, &stream, out),
+            Taken::Other(Stream::Pending(pending)) => {
+                self.pending.remove(&(pending.service_id, leaving.number, stream_id));
+            }
+            Taken::Other(Stream::Held(held)) => {
+                self.held.remove(&(held.until, leaving.number, stream_id));
+            }
+            Taken::Other(Stream::Login | Stream::Directory(_) | Stream::Dictionary(_)) => {}
+        }
+        Some(1)
+    }
+
+    fn forget_next_post(&mut self, leaving: &Leaving) -> Option<usize> {
+        if leaving.session.is_some_and(|session| self.posts.forget_one_of(session)) {
+            return Some(1);
+        }
+        self.mounts.free_number(leaving.number);
+        None
+    }
+
+    /// Takes a seat away from its item, which is closed if it was the last one.
+    pub(super) fn unseat<O: Outputs>(
+        &mut self,
+        number: u32,
+        stream_id: i32,
+        stream: &ItemStream,
+        out: &mut O,
+    ) {
+        let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else { return };
+        let Some(place) = watchers.place(stream.seat(number, stream_id)) else { return };
+        watchers.remove(place);
+        if watchers.is_empty() {
+            self.close_item(stream.slot, out);
+        }
+    }
+}
