@@ -291,6 +291,8 @@ impl Model {
                 is_slow: false,
             })
             .collect();
+        // Events come between the slices of what is to be worked off.
+        world.is_late = dice.one_in(2);
         Self { world, dice, hub: Hub::new(HUB), consumers }
     }
 
@@ -357,7 +359,11 @@ impl Model {
         consumer.is_slow = !consumer.is_slow;
         match consumer.is_slow {
             true => self.world.answer(consumer.session, Sent::Slow),
-            false => self.world.drain(consumer.session),
+            // What waits is worked off later.
+            false => {
+                self.world.out.answers.remove(&consumer.session);
+                self.world.drained(consumer.session);
+            }
         }
     }
 
@@ -383,7 +389,8 @@ impl Model {
             4..6 => self.close(index),
             6..8 => self.reissue(index),
             8..11 => self.slow_down_or_drain(index),
-            11..15 => self.hub.answer(&mut self.world),
+            11 => self.world.core.handle_timeout(self.world.now, &mut self.world.out),
+            12..15 => self.hub.answer(&mut self.world),
             15..20 => self.hub.send_image(&mut self.world, &mut self.dice),
             20 if self.dice.one_in(10) => self.restart_hub(),
             _ => self.hub.change(&mut self.world, &mut self.dice, true),
@@ -402,7 +409,9 @@ impl Model {
                 self.world.drain(consumer.session);
             }
         }
+        self.world.work_off();
         for _ in 0..200 {
+            self.world.work_off();
             self.deliver();
             self.hub.answer(&mut self.world);
             self.hub.send_image(&mut self.world, &mut self.dice);
@@ -413,6 +422,7 @@ impl Model {
             self.deliver();
         }
         for _ in 0..50 {
+            self.world.work_off();
             self.deliver();
             self.hub.answer(&mut self.world);
             self.hub.send_image(&mut self.world, &mut self.dice);
@@ -464,7 +474,9 @@ fn run(seed: u64) {
     for session in sessions {
         model.world.disconnect(session);
     }
+    model.world.work_off();
     assert_eq!(model.world.core.statistics().items, 0, "nothing is left");
+    assert_eq!(model.world.core.statistics().merged_bytes, 0, "nothing waits");
     assert_eq!(model.world.out.closed, [], "nobody was cut");
 }
 
