@@ -16,6 +16,8 @@ use crate::support::*;
 type Fields = BTreeMap<i16, i64>;
 
 const NAMES: [&str; 5] = ["A", "B", "C", "D", "E"];
+/// Fields are numbered from here on: the dictionary has none of them ripple.
+const FIRST_FIELD: i16 = 30;
 
 /// A generator that is the same on every run.
 struct Dice(u64);
@@ -149,7 +151,7 @@ impl Hub {
     fn change(&mut self, world: &mut World, dice: &mut Dice, loses: bool) {
         let place = dice.below(NAMES.len() as u64) as usize;
         let item = &mut self.items[place];
-        let (field_id, value) = (20 + dice.below(4) as i16, dice.below(1000) as i64);
+        let (field_id, value) = (FIRST_FIELD + dice.below(4) as i16, dice.below(1000) as i64);
         item.fields.insert(field_id, value);
         if item.reference.is_none() || item.seq == 0 {
             return;
@@ -315,7 +317,8 @@ impl Model {
         if is_open && !snapshot {
             return;
         }
-        let view = dice.one_in(3).then(|| vec![20 + dice.below(4) as i16, 21]);
+        let view =
+            dice.one_in(3).then(|| vec![FIRST_FIELD + dice.below(4) as i16, FIRST_FIELD + 1]);
         let stream_id = consumer.next_stream;
         consumer.next_stream += 1;
         let stream = Stream {
