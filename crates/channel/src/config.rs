@@ -23,6 +23,12 @@ pub struct ReactorConfig {
     /// Connections accepted per listener in one poll; the rest wait for the
     /// next. Default 64.
     pub accepts_per_poll: usize,
+    /// Messages of all sessions that are delivered in one poll, so that it ends
+    /// in time however many have something to say; the sessions that are left
+    /// come first in the next. A long message counts for one in each 512 bytes,
+    /// a text in each 128; to read a session, or to tell of its end, for 4.
+    /// Default: no bound.
+    pub messages_per_poll: usize,
     /// As long as no more sessions than these sent anything in the last 50 ms, a
     /// loop that polls more often than every 40 µs reads those without asking
     /// the kernel first whether they have anything, and has small messages
@@ -46,6 +52,7 @@ impl Default for ReactorConfig {
             flush_interval_ms: 0,
             flush_bytes: 64 * 1024,
             accepts_per_poll: 64,
+            messages_per_poll: usize::MAX,
             max_direct_reads: 4,
             max_lookups: 32,
             seed: 0,
@@ -138,6 +145,12 @@ impl OutputLimits {
     }
 }
 
+/// A message counts for one for each of so many bytes that it has begun.
+pub(crate) const DELIVERY_BYTES: usize = 512;
+
+/// A text may have a message in each of so many bytes.
+pub(crate) const TEXT_DELIVERY_BYTES: usize = 128;
+
 /// What holds for one session, accepted or connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
@@ -151,6 +164,10 @@ pub struct SessionOptions {
     /// Bytes taken from its socket in one poll, so that a loud peer cannot
     /// starve the others. Default 131,072; the last read may go over it.
     pub read_bytes_per_poll: usize,
+    /// Messages of it that are delivered in one poll; the others come with the
+    /// next. They count as in [`ReactorConfig::messages_per_poll`]. Default: no
+    /// bound.
+    pub messages_per_poll: usize,
     /// Milliseconds that a closed session's socket is kept to send what is
     /// queued and to see the peer's end, from the last bytes on that it took.
     /// Default 2,000.
@@ -167,6 +184,7 @@ impl Default for SessionOptions {
             output: OutputLimits::default(),
             packing: true,
             read_bytes_per_poll: 128 * 1024,
+            messages_per_poll: usize::MAX,
             close_ms: 2_000,
             close_max_ms: 60_000,
         }

@@ -62,6 +62,9 @@ pub struct ReactorCounters {
     pub opened: u64,
     /// Sessions and attempts to connect that were closed.
     pub closed: u64,
+    /// Times that messages of a session, or sessions, had to wait for the next
+    /// poll because one delivers no more.
+    pub postponed: u64,
     /// Plain HTTP requests answered.
     pub pages: u64,
     /// Failed accepts; the usual one is too many open files.

@@ -24,6 +24,8 @@ pub(crate) struct Deferred {
     pub(crate) messages: Messages,
     /// The close code of a text session, and the words.
     pub(crate) close: Option<(u16, String)>,
+    /// Whether its messages are delivered no more for now, or again.
+    pub(crate) hold: Option<bool>,
 }
 
 /// Messages, one behind the other in one buffer that is used again.
@@ -99,7 +101,10 @@ impl Deferred {
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        !self.messages.ends.is_empty() || self.full_count > 0 || self.close.is_some()
+        !self.messages.ends.is_empty()
+            || self.full_count > 0
+            || self.close.is_some()
+            || self.hold.is_some()
     }
 
     /// Whether sends were told that the session is slow.

@@ -3,6 +3,7 @@
 use tapeline_rssl::Event;
 use tapeline_rssl::websocket::{PLAIN_HTTP, accept_opening, cookies};
 
+use crate::config::{DELIVERY_BYTES, TEXT_DELIVERY_BYTES};
 use crate::link::Link;
 use crate::listener::REFUSAL;
 use crate::live::{Live, Origin, Read, Stage};
@@ -19,9 +20,17 @@ impl<F: FnMut(SessionEvent<'_>, &mut Outbox<'_>)> Handler for F {}
 /// Reads a session that is out of the table, up to its share of this poll.
 /// Whether anything came of it.
 pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handler) -> bool {
-    let mut has_come = false;
+    if !live.has_to_be_read() {
+        live.is_expected = false;
+        return false;
+    }
+    table.grant(live);
+    let mut has_come = live.has_undelivered;
+    if live.has_undelivered {
+        events(table, live, handler);
+    }
     let mut left = live.options.read_bytes_per_poll;
-    while live.is_readable && left > 0 {
+    while live.is_readable && live.has_to_be_read() && !live.has_undelivered && left > 0 {
         if live.stage == Stage::Closing {
             left = left.saturating_sub(read_away(live));
             has_come = true;
@@ -78,14 +87,17 @@ fn failed(table: &mut Table, live: &mut Live, error: &std::io::Error, handler: &
 /// Has the connection see to its deadlines.
 pub(crate) fn timeout(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     if live.stage != Stage::Closing {
+        table.left_of_session = live.options.messages_per_poll;
         live.connection.handle_timeout(table.now);
         events(table, live, handler);
         live.flush(table.now);
     }
 }
 
-/// Delivers the events of a session that is out of the table.
+/// Delivers the events of a session that is out of the table, as many as it may
+/// have in this poll.
 fn events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
+    live.has_undelivered = false;
     table.deferred.begin(live);
     rssl_events(table, live, handler);
     text_events(table, live, handler);
@@ -94,12 +106,13 @@ fn events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
 
 fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     let session = live.id;
-    while live.stage != Stage::Closing {
+    while live.stage != Stage::Closing && !is_enough(table, live) {
         let Link::Rssl(connection) = &mut live.connection else { return };
         let mut packed = connection.packed();
         for bytes in &mut packed {
             handler(SessionEvent::Message { session, bytes }, &mut Outbox::new(table));
-            if table.deferred.has_work() {
+            let goes_on = table.count_delivery(1 + bytes.len() / DELIVERY_BYTES);
+            if table.deferred.has_work() || !goes_on {
                 break;
             }
         }
@@ -110,10 +123,14 @@ fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
             table.deferred.begin(live);
             continue;
         }
+        if table.left_of_session == 0 {
+            continue;
+        }
         let Some(event) = connection.poll_event() else { return };
         match event {
             Event::Message(bytes) => {
                 handler(SessionEvent::Message { session, bytes }, &mut Outbox::new(table));
+                table.count_delivery(1 + bytes.len() / DELIVERY_BYTES);
             }
             Event::Connected(negotiated) => {
                 live.stage = Stage::Open;
@@ -136,9 +153,17 @@ fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     }
 }
 
+/// Whether a session delivers no more in this poll.
+fn is_enough(table: &mut Table, live: &mut Live) -> bool {
+    let is_spent = table.left_of_session == 0;
+    live.has_undelivered = is_spent || live.is_held;
+    table.counters.postponed += u64::from(is_spent);
+    live.has_undelivered
+}
+
 fn text_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     let session = live.id;
-    while live.stage != Stage::Closing {
+    while live.stage != Stage::Closing && !live.has_undelivered && !is_enough(table, live) {
         let Link::Text(connection) = &mut live.connection else { return };
         let Some(input) = connection.poll() else { return };
         match input {
@@ -151,8 +176,10 @@ fn text_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
                 handler(SessionEvent::Text(opened), &mut Outbox::new(table));
             }
             TextInput::Text(text) => {
+                let cost = 1 + text.len() / TEXT_DELIVERY_BYTES;
                 let frame = TextEvent::Frame { session, text };
                 handler(SessionEvent::Text(frame), &mut Outbox::new(table));
+                table.count_delivery(cost);
             }
             TextInput::Closed(reason) => table.end(live, CloseReason::Rssl(reason)),
         }
@@ -213,9 +240,9 @@ fn closed(table: &mut Table, live: &mut Live, reason: CloseReason) {
     table.end(live, reason);
 }
 
-/// Delivers what was noted, but not what is noted meanwhile.
-pub(crate) fn notices(table: &mut Table, handler: &mut impl Handler) -> usize {
-    let count = table.notices.len();
+/// Delivers what was noted, `most` of it, but not what is noted meanwhile.
+pub(crate) fn notices(table: &mut Table, most: usize, handler: &mut impl Handler) -> usize {
+    let count = table.notices.len().min(most);
     for _ in 0..count {
         let Some(notice) = table.notices.pop_front() else { break };
         match notice {

@@ -44,7 +44,8 @@
 //!   what is ready?   one epoll_wait, without waiting
 //!   connect          answers of the resolver, sockets that became connected
 //!   accept           up to accepts_per_poll
-//!   read             every session with bytes, up to read_bytes_per_poll each
+//!   read             every session with bytes, up to read_bytes_per_poll and
+//!                    messages_per_poll each, and messages_per_poll of all
 //!   timers           pings, time-outs, handshakes, last words
 //!   tell             Drained, Closed, Rejected
 //!   flush            every session with new output: one write each

@@ -81,6 +81,10 @@ pub(crate) struct Live {
     stream: Stream,
     /// Reading may give bytes. Stays true until the socket is known empty.
     pub(crate) is_readable: bool,
+    /// Messages have come that are not delivered yet.
+    pub(crate) has_undelivered: bool,
+    /// The program wants none of its messages for now.
+    pub(crate) is_held: bool,
     /// Writing may take bytes.
     pub(crate) is_writable: bool,
     /// The peer's end is announced: read on until it comes.
@@ -141,6 +145,8 @@ impl Live {
             message_limit: message_bytes.min(options.output.max_bytes),
             stream,
             is_readable: true,
+            has_undelivered: false,
+            is_held: false,
             is_writable: true,
             expects_end: false,
             is_listed: false,
@@ -218,6 +224,13 @@ impl Live {
                 Read::Failed(error)
             }
         }
+    }
+
+    /// Whether it is to be read, or has something to deliver. One that is held
+    /// waits with both, until it closes.
+    pub(crate) fn has_to_be_read(&self) -> bool {
+        let is_held = self.is_held && self.stage != Stage::Closing;
+        !is_held && (self.is_readable || self.has_undelivered)
     }
 
     /// Writes what is queued, as far as the socket takes it.

@@ -70,6 +70,13 @@ impl<'a> Outbox<'a> {
         self.table.close(session, code, reason);
     }
 
+    /// Delivers no messages of a session for now, or again: what comes waits in
+    /// its buffers, and then at its peer. A session is to be held for moments
+    /// only, lest its pings are missed.
+    pub fn hold(&mut self, session: SessionId, is_held: bool) {
+        self.table.hold(session, is_held);
+    }
+
     /// Whether messages can be sent to the session.
     pub fn is_open(&self, session: SessionId) -> bool {
         match self.table.live(session) {

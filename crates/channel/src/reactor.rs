@@ -13,7 +13,7 @@ use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::lookup::Lookups;
 use crate::stream::Readiness;
-use crate::table::{Door, Place, Table};
+use crate::table::{Door, Place, READ_COST, Table};
 use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
@@ -160,7 +160,8 @@ impl Reactor {
         work += self.accept();
         work += self.read(&mut handler);
         work += self.run_timers(&mut handler);
-        work += deliver::notices(&mut self.table, &mut handler);
+        let most_notices = (self.config.messages_per_poll / READ_COST).max(1);
+        work += deliver::notices(&mut self.table, most_notices, &mut handler);
         work += self.flush_when_due();
         if work > 0 || wait == Some(Duration::ZERO) {
             return work;
@@ -410,7 +411,13 @@ impl Reactor {
     fn read(&mut self, handler: &mut impl Handler) -> usize {
         let listed = if self.is_reading { self.table.ready.len() } else { 0 };
         let mut count = 0;
+        self.table.left = self.config.messages_per_poll;
         for _ in 0..listed {
+            if self.table.left == 0 {
+                // Those that are left are the first of the next poll.
+                self.table.counters.postponed += 1;
+                break;
+            }
             let Some(index) = self.table.ready.pop_front() else { break };
             let Some(mut live) = self.table.take(index) else { continue };
             if !std::mem::take(&mut live.is_listed) {

@@ -74,9 +74,16 @@ pub(crate) struct Table {
     pub(crate) doors: Vec<Door>,
     pub(crate) counters: ReactorCounters,
     flush_bytes: usize,
+    /// Messages that may still be delivered in this poll,
+    pub(crate) left: usize,
+    /// and of the session whose turn it is.
+    pub(crate) left_of_session: usize,
     pub(crate) now: Time,
     scratch: Vec<u8>,
 }
+
+/// To read a session, or to tell of its end, counts for so many messages.
+pub(crate) const READ_COST: usize = 4;
 
 impl Table {
     pub(crate) fn new(flush_bytes: usize, max_direct_reads: usize) -> Self {
@@ -181,7 +188,7 @@ impl Table {
         };
         live.is_readable |= readiness.readable;
         live.expects_end |= readiness.ends;
-        if live.is_readable && !live.is_listed {
+        if live.has_to_be_read() && !live.is_listed {
             live.is_listed = true;
             self.ready.push_back(index);
         }
@@ -261,9 +268,36 @@ impl Table {
     }
 
     fn want_read(&mut self, live: &mut Live) {
-        if live.is_readable && !live.is_listed {
+        if live.has_to_be_read() && !live.is_listed {
             live.is_listed = true;
             self.ready.push_back(live.id.index);
+        }
+    }
+
+    /// Grants a session its share of the messages of this poll.
+    pub(crate) fn grant(&mut self, live: &Live) {
+        self.left_of_session = live.options.messages_per_poll.min(self.left);
+        self.left = self.left.saturating_sub(READ_COST);
+    }
+
+    /// Counts a message that was delivered of the session whose turn it is.
+    /// Whether it may have another one.
+    pub(crate) fn count_delivery(&mut self, cost: usize) -> bool {
+        self.left = self.left.saturating_sub(cost);
+        self.left_of_session = self.left_of_session.saturating_sub(cost);
+        self.left_of_session > 0
+    }
+
+    /// Delivers no messages of a session for now, or again.
+    pub(crate) fn hold(&mut self, id: SessionId, is_held: bool) {
+        if self.deferred.is_for(id) {
+            self.deferred.hold = Some(is_held);
+        } else if let Some(Place::Live(live)) = self.place(id) {
+            live.is_held = is_held;
+            if live.has_to_be_read() && !live.is_listed {
+                live.is_listed = true;
+                self.ready.push_back(id.index);
+            }
         }
     }
 
@@ -428,6 +462,9 @@ impl Table {
         messages.clear(RETAINED_SCRATCH_BYTES);
         self.deferred.messages = messages;
         live.after_deferred(&mut self.deferred);
+        if let Some(is_held) = self.deferred.hold.take() {
+            live.is_held = is_held;
+        }
         let _ = live.keep_pace(self.flush_bytes, self.now);
         if let Some((code, text)) = self.deferred.close.take() {
             live.close_code = code;

@@ -5,7 +5,9 @@ mod support;
 use std::time::Duration;
 
 use support::{World, tight};
-use tapeline_channel::{ConnectConfig, ListenConfig, Sent, SessionEvent, SessionId};
+use tapeline_channel::{
+    ConnectConfig, ListenConfig, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions,
+};
 
 fn tight_world() -> World {
     World::new(&ListenConfig { session: tight(), ..ListenConfig::default() })
@@ -91,7 +93,7 @@ fn one_that_does_not_read_costs_the_others_nothing() {
     let (_, stuck) = world.open(&tight_client());
     fill(&mut world, stuck, Sent::Full);
     // Another client, of another reactor: the first is never polled again.
-    let mut other = support::Side::new(tapeline_channel::ReactorConfig::default());
+    let mut other = support::Side::new(ReactorConfig::default());
     let host = world.address.ip().to_string();
     let session = other.reactor.connect(&host, world.address.port(), &tight_client());
     let mut sent = false;
@@ -112,10 +114,7 @@ fn one_that_does_not_read_costs_the_others_nothing() {
 #[test]
 fn a_loud_peer_leaves_room_for_a_quiet_one_in_each_poll() {
     let mut world = World::new(&ListenConfig {
-        session: tapeline_channel::SessionOptions {
-            read_bytes_per_poll: 1,
-            ..tapeline_channel::SessionOptions::default()
-        },
+        session: SessionOptions { read_bytes_per_poll: 1, ..SessionOptions::default() },
         ..ListenConfig::default()
     });
     let (loud, loud_server) = world.open(&ConnectConfig::default());
@@ -213,4 +212,98 @@ fn what_was_refused_with_an_almost_empty_backlog_drains_too() {
     assert_eq!(world.server.reactor.outbox().send(server, &vec![1; 199_500]), Sent::Full);
     world.run_until(|world| world.server.drained() == 1);
     assert_eq!(world.server.reactor.outbox().send(server, &vec![1; 200_001]), Sent::TooLarge);
+}
+
+/// What the server gets in each poll until it has so many messages.
+fn received(world: &mut World, count: usize) -> Vec<usize> {
+    let mut polls = Vec::new();
+    while world.server.messages().len() < count {
+        let before = world.server.messages().len();
+        let now = world.now();
+        world.client.poll(now);
+        world.server.poll(now);
+        polls.push(world.server.messages().len() - before);
+        assert!(polls.len() < 100_000, "only {before}");
+    }
+    polls
+}
+
+fn say_numbers(world: &mut World, client: SessionId, count: u32) {
+    for number in 0..count {
+        let sent = world.client.reactor.outbox().send(client, &number.to_be_bytes());
+        assert_eq!(sent, Sent::Queued);
+    }
+    let now = world.now();
+    world.client.reactor.flush(now);
+}
+
+fn bounded(per_session: usize, of_all: usize) -> World {
+    let session = SessionOptions { messages_per_poll: per_session, ..tight() };
+    let reactor = ReactorConfig { messages_per_poll: of_all, ..ReactorConfig::default() };
+    World::with(&reactor, &ListenConfig { session, ..ListenConfig::default() })
+}
+
+fn server_numbers(world: &World) -> Vec<u32> {
+    let number = |m: Vec<u8>| u32::from_be_bytes([m[0], m[1], m[2], m[3]]);
+    world.server.messages().into_iter().map(number).collect()
+}
+
+#[test]
+fn one_that_asks_without_end_has_a_share_of_each_poll() {
+    let mut world = bounded(10, usize::MAX);
+    let (client, _) = world.open(&tight_client());
+    say_numbers(&mut world, client, 1_000);
+    let polls = received(&mut world, 1_000);
+    assert!(polls.iter().all(|count| *count <= 10), "{polls:?}");
+    assert!(server_numbers(&world).into_iter().eq(0..1_000), "all of them, in order");
+    assert!(world.server.reactor.counters().postponed >= 99);
+    assert_eq!(world.server.closed(), []);
+}
+
+#[test]
+fn many_that_ask_are_served_in_turn_and_no_more_of_them_than_a_poll_bears() {
+    let mut world = bounded(10, 40);
+    let clients: Vec<_> = (0..8).map(|_| world.open(&tight_client()).0).collect();
+    for client in &clients {
+        say_numbers(&mut world, *client, 100);
+    }
+    let polls = received(&mut world, 800);
+    assert!(polls.iter().all(|count| *count <= 40), "{polls:?}");
+    let numbers = server_numbers(&world);
+    // Nobody is ahead of the others by more than a share and what is late.
+    for at in 0..numbers.len() {
+        let next = |number: u32| numbers[..at].iter().filter(|seen| **seen == number).count();
+        assert!(numbers[at] < 40 || next(numbers[at] - 40) == 8, "{at}: {numbers:?}");
+    }
+}
+
+#[test]
+fn a_session_that_is_held_says_nothing_until_it_is_let_go() {
+    let mut world = bounded(usize::MAX, usize::MAX);
+    let (client, server) = world.open(&tight_client());
+    let (other, _) = world.open(&tight_client());
+    say_numbers(&mut world, client, 100);
+    // It is held from within its own third message.
+    for _ in 0..1_000 {
+        let now = world.now();
+        world.client.poll(now);
+        world.server.poll_with(now, |event, outbox| {
+            if let SessionEvent::Message { session, bytes } = event
+                && bytes == 2_u32.to_be_bytes()
+            {
+                outbox.hold(session, true);
+            }
+        });
+    }
+    assert_eq!(server_numbers(&world), [0, 1, 2]);
+    say_numbers(&mut world, other, 1);
+    world.run_until(|world| world.server.messages().len() == 4);
+    world.server.reactor.outbox().hold(server, false);
+    world.run_until(|world| world.server.messages().len() == 101);
+    assert!(server_numbers(&world)[4..].iter().copied().eq(3..100));
+    // One that is held can be closed.
+    world.server.reactor.outbox().hold(server, true);
+    world.server.reactor.outbox().close(server, "enough");
+    world.run_until(|world| world.client.closed().len() == 1);
+    assert_eq!(world.server.closed().len(), 1);
 }

@@ -182,6 +182,13 @@ pub struct Limits {
     pub max_items: usize,
     /// Directory and dictionary streams of one mount. Default 64.
     pub max_admin_streams: usize,
+    /// Messages of one mount that are handled in one turn, so that one that asks
+    /// without end does not keep the others waiting; the rest comes with the
+    /// next turn. A message counts for one in each 512 bytes, one in JSON in
+    /// each 128. Default 32.
+    pub mount_messages_per_turn: usize,
+    /// The same of all mounts. Default 256.
+    pub messages_per_turn: usize,
     /// Names in one batch. Default 100,000.
     pub max_batch: usize,
     /// Largest message that a mount may send and that is built for one, in
@@ -208,10 +215,6 @@ pub struct Limits {
     /// How long a post waits for its ack, in milliseconds. The vendor's client
     /// library gives up after 15,000. Default 14,000.
     pub post_timeout_ms: u32,
-    /// Bytes of updates that are merged for slow mounts, of all items: those of
-    /// an item that goes beyond it are dropped, and an image takes their place.
-    /// Default 256 MiB.
-    pub max_merged_bytes: usize,
     /// Hubs on the backbone. Default 64.
     pub max_hubs: usize,
     /// Largest hub item id that is taken. Default 16,777,215.
@@ -227,6 +230,8 @@ impl Default for Limits {
             item_limit_per_mount: 500_000,
             max_items: 1_000_000,
             max_admin_streams: 64,
+            mount_messages_per_turn: 32,
+            messages_per_turn: 256,
             max_batch: 100_000,
             max_message_bytes: 6 << 20,
             open_window: 5_000,
@@ -236,7 +241,6 @@ impl Default for Limits {
             max_posts: 100_000,
             max_posts_per_mount: 10_000,
             post_timeout_ms: 14_000,
-            max_merged_bytes: 256 << 20,
             max_hubs: 64,
             max_hub_item: 0x00FF_FFFF,
         }
@@ -328,6 +332,8 @@ impl ServerConfig {
             ("max_mounts", self.limits.max_mounts),
             ("max_message_bytes", self.limits.max_message_bytes),
             ("open_window", self.limits.open_window),
+            ("mount_messages_per_turn", self.limits.mount_messages_per_turn),
+            ("messages_per_turn", self.limits.messages_per_turn),
             ("max_hubs", self.limits.max_hubs),
             ("output max_bytes", self.output.max_bytes),
             ("json max_message_bytes", self.json.max_message_bytes),

@@ -53,6 +53,12 @@ pub trait Outputs {
         self.close(session, reason);
     }
 
+    /// Brings no messages of a session for now, or again. Outputs that cannot
+    /// hold one need not: what comes is kept, and handled in its turn.
+    fn hold(&mut self, session: SessionId, is_held: bool) {
+        let _ = (session, is_held);
+    }
+
     /// Ends a session, after what was sent before. The core has forgotten it
     /// already: an event about its end is not needed and does no harm.
     fn close(&mut self, session: SessionId, reason: &str);

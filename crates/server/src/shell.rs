@@ -101,6 +101,10 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
         self.outbox.close_text(session, code, reason);
     }
 
+    fn hold(&mut self, session: SessionId, is_held: bool) {
+        self.outbox.hold(session, is_held);
+    }
+
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         let published = self.port.publish(header, parts);
         if published == Published::TooLarge {
@@ -128,6 +132,7 @@ impl<B: Bus> Server<B> {
         let mut reactor = Reactor::new(ReactorConfig {
             flush_interval_ms: config.flush_interval_ms,
             seed: config.seed,
+            messages_per_poll: config.limits.messages_per_turn,
             ..ReactorConfig::default()
         })?;
         let rssl = listen_config(&config);
@@ -238,7 +243,8 @@ impl<B: Bus> Server<B> {
 
     /// What the server has and did.
     pub fn statistics(&self) -> Statistics {
-        self.core.statistics()
+        let messages_postponed = self.reactor.counters().postponed;
+        Statistics { messages_postponed, ..self.core.statistics() }
     }
 
     /// The port on the backbone.
@@ -296,6 +302,7 @@ fn listen_config(config: &ServerConfig) -> ListenConfig {
     rssl.fragment_bytes = config.fragment_bytes;
     rssl.limits.message_bytes = config.limits.max_message_bytes;
     listen.session = SessionOptions {
+        messages_per_poll: config.limits.mount_messages_per_turn,
         socket: SocketOptions {
             nodelay: config.tcp_no_delay,
             send_buffer_bytes: config.tcp_send_buffer_bytes.map(|bytes| bytes as usize),

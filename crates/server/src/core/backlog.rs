@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use tapeline_channel::SessionId;
 use tapeline_rwf::MapAction;
 
 use super::Core;
@@ -45,6 +46,8 @@ pub(super) enum Job {
     /// A service is gone for good, with its items: those at this hub, or at
     /// none, so many.
     Delete { hub: HubIndex, service_id: u16, left: usize },
+    /// The batch of a mount, and what it said since.
+    Batch(SessionId),
     /// The streams of a mount that is gone or has logged out.
     Leave(Box<Leaving>),
 }
@@ -54,11 +57,12 @@ pub(super) enum Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Hubs,
+    Mounts,
     Leaving,
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Hubs, Self::Leaving];
+    const ALL: [Self; 3] = [Self::Hubs, Self::Mounts, Self::Leaving];
 }
 
 impl Job {
@@ -69,6 +73,7 @@ impl Job {
             | Self::Ask { .. }
             | Self::Retry { .. }
             | Self::Delete { .. } => Kind::Hubs,
+            Self::Batch(_) => Kind::Mounts,
             Self::Leave(_) => Kind::Leaving,
         }
     }
@@ -180,6 +185,7 @@ impl Core {
             Job::Ask { service_id, left } => self.ask_step(*service_id, left, out),
             Job::Retry { service_id, next } => self.retry_step(*service_id, next, out),
             Job::Delete { hub, service_id, left } => self.delete_step(*hub, *service_id, left, out),
+            Job::Batch(session) => self.batch_step(*session, out),
             Job::Leave(leaving) => self.leave_step(leaving, out),
         }
     }

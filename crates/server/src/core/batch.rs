@@ -1,15 +1,23 @@
-//! Batches: several streams in one request.
+//! Batches: several streams in one message.
+//!
+//! A batch may be of 100,000 items, so it is a job that is done in slices.
+//! What its mount says next may be about the streams of the batch, and waits
+//! until it is done.
+
+use std::collections::VecDeque;
 
 use tapeline_channel::SessionId;
 use tapeline_omm::batch::{BATCH_DONE, Batch, BatchError, ItemNames, StreamIds};
 use tapeline_omm::view::ViewChange;
 use tapeline_rwf::{
-    DataState, DataType, ElementListHead, Encoded, MsgKey, RequestFlags, RequestMsg, State,
-    StateCode, StatusMsg, StreamState,
+    CloseMsg, DataState, DataType, ElementListHead, Encoded, Msg, MsgKey, RequestFlags, RequestMsg,
+    State, StateCode, StatusMsg, StreamState,
 };
 
 use super::Core;
+use super::backlog::Job;
 use super::forms::MAX_VIEW_BYTES;
+use super::json::Wanted;
 use crate::Outputs;
 
 /// Each stream reads the view for itself: together they are bounded like the
@@ -21,6 +29,63 @@ const TOO_MUCH_VIEW: State<'static> = State::new(
     "the view is too long for so many streams; make smaller batches",
 );
 
+/// A batch of a mount that is not done.
+#[derive(Debug)]
+pub(super) struct Batched {
+    /// The message as it came.
+    message: Box<[u8]>,
+    /// The view of each stream.
+    view: Vec<u8>,
+    what: What,
+    /// How many are done.
+    next: usize,
+    /// What the mount said since.
+    later: VecDeque<Later>,
+}
+
+/// A message, and what was said for its service if nobody knows that.
+#[derive(Debug)]
+struct Later {
+    message: Box<[u8]>,
+    wanted: Option<Wanted>,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Items of a service that is known or, if something else was said, not.
+    Open { names: Names, wanted: Option<Wanted> },
+    /// Streams get a request.
+    Reissue(Box<[i32]>),
+    /// Streams are closed.
+    Close(Box<[i32]>),
+    /// Nothing is left but what was said since.
+    Done,
+}
+
+/// Names, one behind the other.
+#[derive(Debug)]
+struct Names {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Names {
+    fn of(names: ItemNames<'_>) -> Self {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(names.len()));
+        for name in names.iter() {
+            bytes.extend_from_slice(name);
+            ends.push(bytes.len() as u32);
+        }
+        Self { bytes, ends }
+    }
+
+    fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)? as usize;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        self.bytes.get(start..end)
+    }
+}
+
 impl Core {
     pub(super) fn on_batch<O: Outputs>(
         &mut self,
@@ -29,12 +94,7 @@ impl Core {
         out: &mut O,
     ) {
         let done = match Batch::of_request(request) {
-            Ok(Some(Batch::Items(names))) => {
-                let open = |core: &mut Self, single: &RequestMsg<'_>, out: &mut O| {
-                    core.open_one(session, single, out);
-                };
-                self.open_batch(session, request, names, open, out)
-            }
+            Ok(Some(Batch::Items(names))) => self.open_batch(session, request, names, None, out),
             Ok(Some(Batch::Streams(ids))) => {
                 self.reissue_batch(session, request, ids, out);
                 Ok(())
@@ -59,14 +119,14 @@ impl Core {
         self.send(session, &status.into(), out);
     }
 
-    /// Opens the items, each as if it had been requested by itself, which is
-    /// what `open` does with its request.
+    /// Has the items opened, each as if it had been requested by itself; of a
+    /// service that nobody knows if something else was said for it.
     pub(super) fn open_batch<O: Outputs>(
         &mut self,
         session: SessionId,
         request: &RequestMsg<'_>,
         names: ItemNames<'_>,
-        mut open: impl FnMut(&mut Self, &RequestMsg<'_>, &mut O),
+        wanted: Option<&Wanted>,
         out: &mut O,
     ) -> Result<(), BatchError> {
         let base = request.stream_id;
@@ -79,23 +139,22 @@ impl Core {
         if mount.streams.contains(base) {
             return Err(BatchError::IdInUse(base));
         }
-        if names.len() > self.config.limits.max_batch {
-            return Err(BatchError::OutOfIds { base, count: names.len() });
+        let count = names.len();
+        if count > self.config.limits.max_batch {
+            return Err(BatchError::OutOfIds { base, count });
         }
-        let streams: Vec<_> = names.streams(base, |id| mount.streams.contains(id))?.collect();
+        let taken = base.checked_add(1).and_then(|first| mount.streams.first_from(first));
+        let _ = names.streams(base, |id| taken == Some(id))?;
         match mount.speaks_json {
             true => {
-                let count = streams.len();
                 let text = format!("Processed {count} total items from Batch Request. {count} Ok.");
                 let state = State { text: text.as_bytes(), ..BATCH_DONE };
                 self.end_batch(session, request, &state, out);
             }
             false => self.end_batch(session, request, &BATCH_DONE, out),
         }
-        for (stream_id, name) in streams {
-            let key = MsgKey { name: Some(name), ..request.key };
-            open(self, &single(request, &view, stream_id, key), out);
-        }
+        let what = What::Open { names: Names::of(names), wanted: wanted.cloned() };
+        self.begin_batch(session, &(*request).into(), view, what, out);
         Ok(())
     }
 
@@ -115,14 +174,6 @@ impl Core {
         written.map(<[u8]>::to_vec).unwrap_or_default()
     }
 
-    fn open_one<O: Outputs>(&mut self, session: SessionId, request: &RequestMsg<'_>, out: &mut O) {
-        // A request that has to wait is kept as a message of its own.
-        let bytes = self.scratch.message(&(*request).into()).map(<[u8]>::to_vec);
-        if let Some(bytes) = bytes {
-            self.on_request(session, request, &bytes, out);
-        }
-    }
-
     fn reissue_batch<O: Outputs>(
         &mut self,
         session: SessionId,
@@ -135,15 +186,154 @@ impl Core {
             return self.end_batch(session, request, &TOO_MUCH_VIEW, out);
         }
         self.end_batch(session, request, &BATCH_DONE, out);
-        for stream_id in ids.iter() {
-            let Some((slot, _)) = self.item_on(session, stream_id) else { continue };
-            let Some(item) = self.items.get(slot) else { continue };
-            let domain = item.key.as_ref().domain;
-            let one = RequestMsg { domain, ..single(request, &view, stream_id, MsgKey::EMPTY) };
-            self.open_one(session, &one, out);
+        let what = What::Reissue(ids.iter().collect());
+        self.begin_batch(session, &(*request).into(), view, what, out);
+    }
+
+    /// Has streams closed, and then what else a close is for.
+    pub(super) fn close_batch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        close: &CloseMsg<'_>,
+        ids: StreamIds<'_>,
+        out: &mut O,
+    ) {
+        let what = What::Close(ids.iter().collect());
+        self.begin_batch(session, &(*close).into(), Vec::new(), what, out);
+    }
+
+    /// Leaves a batch behind to be done. Nothing is heard of its mount until
+    /// then.
+    fn begin_batch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &Msg<'_>,
+        view: Vec<u8>,
+        what: What,
+        out: &mut O,
+    ) {
+        // The list is taken out of the message already.
+        let bare = match *msg {
+            Msg::Request(request) => RequestMsg { payload: NO_DATA, ..request }.into(),
+            Msg::Close(close) => CloseMsg { payload: NO_DATA, ..close }.into(),
+            other => other,
+        };
+        let message = self.scratch.message(&bare).map(Box::from);
+        let Some((message, mount)) = message.zip(self.mounts.get_mut(session)) else { return };
+        let later = mount.batch.take().map(|batch| batch.later).unwrap_or_default();
+        let is_new = later.is_empty() && !mount.is_in_batch;
+        mount.batch = Some(Box::new(Batched { message, view, what, next: 0, later }));
+        if is_new {
+            mount.is_in_batch = true;
+            out.hold(session, true);
+            self.backlog.add(Job::Batch(session));
+        }
+    }
+
+    /// Keeps a message of a mount that has a batch that is not done. Whether it
+    /// has one.
+    pub(super) fn comes_after_batch(
+        &mut self,
+        session: SessionId,
+        bytes: &[u8],
+        wanted: Option<&Wanted>,
+    ) -> bool {
+        let batch = self.mounts.get_mut(session).and_then(|mount| mount.batch.as_mut());
+        let Some(batch) = batch else { return false };
+        batch.later.push_back(Later { message: bytes.into(), wanted: wanted.cloned() });
+        true
+    }
+
+    /// Does the next part of a batch, or of what came after it.
+    pub(super) fn batch_step<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        out: &mut O,
+    ) -> Option<usize> {
+        let mount = self.mounts.get_mut(session)?;
+        let mut batch = mount.batch.take()?;
+        if self.do_next(session, &mut batch, out) {
+            if let Some(mount) = self.mounts.get_mut(session) {
+                mount.batch = Some(batch);
+            }
+            return Some(BATCH_STEPS);
+        }
+        let Some(Later { message, wanted }) = batch.later.pop_front() else {
+            if let Some(mount) = self.mounts.get_mut(session) {
+                mount.is_in_batch = false;
+            }
+            out.hold(session, false);
+            return None;
+        };
+        match (wanted, Msg::decode(&message)) {
+            (Some(wanted), Ok(Msg::Request(request))) => {
+                self.on_unknown_service(session, &request, &wanted, out);
+            }
+            _ => self.handle_message(session, &message, out),
+        }
+        let mount = self.mounts.get_mut(session)?;
+        // The message may have been another batch.
+        match &mut mount.batch {
+            Some(next) => next.later = batch.later,
+            None => mount.batch = Some(Box::new(Batched { what: What::Done, ..*batch })),
+        }
+        Some(BATCH_STEPS)
+    }
+
+    /// Does the next one of a batch. Whether there was one.
+    fn do_next<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        batch: &mut Batched,
+        out: &mut O,
+    ) -> bool {
+        let index = batch.next;
+        batch.next += 1;
+        match (&batch.what, Msg::decode(&batch.message)) {
+            (What::Open { names, wanted }, Ok(Msg::Request(request))) => {
+                let Some(name) = names.get(index) else { return false };
+                let key = MsgKey { name: Some(name), ..request.key };
+                let stream_id = request.stream_id + 1 + index as i32;
+                let one = single(&request, &batch.view, stream_id, key);
+                match wanted {
+                    Some(wanted) => self.hold(session, &one, wanted, out),
+                    None => self.open_one(session, &one, out),
+                }
+            }
+            (What::Reissue(ids), Ok(Msg::Request(request))) => {
+                let Some(stream_id) = ids.get(index).copied() else { return false };
+                let item = self.item_on(session, stream_id);
+                let item = item.and_then(|(slot, _)| self.items.get(slot));
+                let Some(domain) = item.map(|item| item.key.as_ref().domain) else { return true };
+                let one = single(&request, &batch.view, stream_id, MsgKey::EMPTY);
+                self.open_one(session, &RequestMsg { domain, ..one }, out);
+            }
+            (What::Close(ids), Ok(Msg::Close(close))) => match ids.get(index) {
+                Some(stream_id) => self.close_stream(session, *stream_id, out),
+                None => {
+                    self.end_close(session, &close, Some(ids.len()), out);
+                    batch.what = What::Done;
+                    return false;
+                }
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    fn open_one<O: Outputs>(&mut self, session: SessionId, request: &RequestMsg<'_>, out: &mut O) {
+        // A request that has to wait is kept as a message of its own.
+        let bytes = self.scratch.message(&(*request).into()).map(<[u8]>::to_vec);
+        if let Some(bytes) = bytes {
+            self.on_request(session, request, &bytes, out);
         }
     }
 }
+
+/// What it costs to open an item of a batch.
+const BATCH_STEPS: usize = 2;
+
+const NO_DATA: Encoded<'static> = Encoded::new(DataType::NO_DATA, &[]);
 
 /// A request of a batch for one stream, with its view as payload.
 fn single<'r>(

@@ -18,13 +18,20 @@ impl Core {
         out: &mut O,
     ) {
         // A list that cannot be read closes nothing but its own stream.
-        let mut batch_len = None;
-        if let Ok(Some(ids)) = Batch::of_close(close) {
-            for stream_id in ids.iter() {
-                self.close_stream(session, stream_id, out);
-            }
-            batch_len = Some(ids.iter().count());
+        match Batch::of_close(close) {
+            Ok(Some(ids)) => self.close_batch(session, close, ids, out),
+            _ => self.end_close(session, close, None, out),
         }
+    }
+
+    /// Closes the stream that a close came on, after so many that it named.
+    pub(super) fn end_close<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        close: &CloseMsg<'_>,
+        batch_len: Option<usize>,
+        out: &mut O,
+    ) {
         self.close_stream(session, close.stream_id, out);
         if let Some(count) = batch_len
             && self.mounts.get(session).is_some_and(|mount| mount.speaks_json)
@@ -57,7 +64,12 @@ impl Core {
         self.send(session, &status.into(), out);
     }
 
-    fn close_stream<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
+    pub(super) fn close_stream<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        out: &mut O,
+    ) {
         let stream = self.mounts.get(session).and_then(|mount| mount.streams.get(stream_id));
         match stream {
             Some(Entry::Other(Stream::Login)) => self.end_login(session, out),
@@ -76,7 +88,9 @@ impl Core {
         let Some(mount) = self.mounts.get_mut(session) else { return };
         let number = mount.number;
         let Some(stream) = mount.streams.remove(stream_id) else { return };
-        mount.owed.forget(stream_id);
+        if let Some(conflated) = mount.conflated.get_mut(&stream_id) {
+            conflated.forget();
+        }
         match stream {
             Taken::Other(Stream::Login) => {}
             Taken::Other(Stream::Directory(_)) => {
@@ -85,7 +99,7 @@ impl Core {
             }
             Taken::Other(Stream::Dictionary(_)) => {
                 mount.admin_count = mount.admin_count.saturating_sub(1);
-                mount.owed.cancel_download(stream_id);
+                mount.cancel_download(stream_id);
             }
             Taken::Other(Stream::Pending(pending)) => {
                 self.pending.remove(&(pending.service_id, number, stream_id));
@@ -109,12 +123,12 @@ impl Core {
         self.mounts.count_item(session, false);
         let Self { mounts, items, .. } = self;
         let Some(mount) = mounts.get_mut(session) else { return };
-        let (number, since) = (mount.number, mount.owed.take(stream_id).since);
+        let number = mount.number;
         if let Some(Item { watchers, .. }) = items.get_mut(stream.slot)
             && let Some(place) = watchers.place(stream.seat(number, stream_id))
         {
             mount.set_form(watchers, place, Form::PLAIN);
         }
-        self.unseat((number, stream_id), stream, since, out);
+        self.unseat(number, stream_id, stream, out);
     }
 }

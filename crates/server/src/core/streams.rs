@@ -185,6 +185,26 @@ impl Streams {
         Some((stream_id, self.remove(stream_id)?))
     }
 
+    /// The first id from this one on that something is on.
+    pub(super) fn first_from(&self, stream_id: i32) -> Option<i32> {
+        let other = self.others.range(stream_id..).next().map(|(other, _)| *other);
+        let item = self.item_from(stream_id);
+        item.into_iter().chain(other).min()
+    }
+
+    /// The first id of an item from this one on.
+    fn item_from(&self, stream_id: i32) -> Option<i32> {
+        let first = page_of(stream_id);
+        for (number, page) in self.items.range(first..) {
+            let skipped = if *number == first { place_of(stream_id) } else { 0 };
+            let place = page.slots[skipped..].iter().position(|slot| *slot != NONE);
+            if let Some(place) = place {
+                return Some(number * PAGE + (skipped + place) as i32);
+            }
+        }
+        None
+    }
+
     /// All ids of items, in their order.
     pub(super) fn items(&self) -> impl Iterator<Item = i32> + '_ {
         self.items.iter().flat_map(|(number, page)| {
@@ -269,6 +289,12 @@ mod tests {
                 prop_assert_eq!(streams.len(), known.len());
             }
             prop_assert!(streams.items().eq(known_items(&known)));
+            let mut next = streams.first_from(i32::MIN);
+            for id in known.keys() {
+                prop_assert_eq!(next, Some(*id));
+                next = id.checked_add(1).and_then(|after| streams.first_from(after));
+            }
+            prop_assert_eq!(next, None);
             for (id, entry) in &known {
                 prop_assert!(streams.contains(*id));
                 prop_assert_eq!(streams.get(*id).map(|found| numbers(&found) == *entry), Some(true));

@@ -20,7 +20,6 @@ mod posts;
 mod private_streams;
 mod recovery;
 mod slices;
-mod slow_events;
 mod slow_mounts;
 mod support;
 mod views;

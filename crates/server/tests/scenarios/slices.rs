@@ -3,7 +3,9 @@
 
 use tapeline_backbone::Kind;
 use tapeline_channel::SessionId;
-use tapeline_rwf::{DataState, StreamState};
+use tapeline_omm::batch::write_stream_id_list;
+use tapeline_omm::market::RequestPayload;
+use tapeline_rwf::{CloseMsg, DataState, DataType, Domain, ElementListHead, StreamState};
 use tapeline_server::{Limits, ServerConfig};
 
 use crate::support::*;
@@ -309,4 +311,79 @@ fn requests_that_wait_for_a_service_are_tried_in_slices() {
     let names: Vec<_> = world.published().into_iter().filter(|it| it.contains("ANOTHER")).collect();
     assert_eq!(names.len(), 1);
     assert_eq!(world.core.statistics().items, 1);
+}
+
+/// A batch of so many items, on the streams behind this one.
+fn batch(stream_id: i32, count: usize) -> Vec<u8> {
+    let names: Vec<_> = (0..count).map(name).collect();
+    let names: Vec<_> = names.iter().map(String::as_bytes).collect();
+    let payload = RequestPayload { items: Some(&names), ..RequestPayload::NONE };
+    request_with(stream_id, "", &payload, |it| it.key.name = None)
+}
+
+/// A close of these streams, on one of its own.
+fn batch_close(stream_id: i32, ids: &[i32]) -> Vec<u8> {
+    built(|encoder| {
+        let close = CloseMsg::new(Domain::MARKET_PRICE, stream_id);
+        let slot = encoder.begin(&close.into(), DataType::ELEMENT_LIST).expect("room");
+        let mut list = slot.element_list(&ElementListHead::STANDARD).expect("room");
+        write_stream_id_list(&mut list, ids.iter().copied()).expect("room");
+        list.finish().expect("room");
+    })
+}
+
+#[test]
+fn a_batch_is_opened_in_slices_and_what_is_said_next_comes_after_it() {
+    let mut world = World::with_feed();
+    let (mount, other) = (world.mount(), world.mount());
+    world.is_late = true;
+    world.say(mount, &batch(10, MANY));
+    let last = 10 + MANY as i32;
+    world.say(mount, &close(last));
+    world.say(mount, &request(last, "ANOTHER.N"));
+    // Another one in between has not to wait.
+    world.say(other, &request(5, "OTHER.N"));
+    assert_eq!(world.published().len(), 1);
+    world.say(other, &batch(20, 10));
+    let slices = slices(&mut world);
+    assert!(slices.iter().all(|(_, published)| *published <= SLICE), "{slices:?}");
+    assert!(slices.len() >= MANY / SLICE);
+    let published = world.published();
+    let closed = published.iter().position(|it| it.starts_with("Close 100"));
+    let another = published.iter().position(|it| it.contains("ANOTHER.N"));
+    let of_last = published.iter().position(|it| it.contains(&name(MANY - 1)));
+    assert!(of_last < closed && closed < another, "{of_last:?} {closed:?} {another:?}");
+    assert_eq!(world.core.statistics().items, MANY + 1);
+    world.say(mount, &request(last, "ANOTHER.N"));
+    assert_eq!(world.core.statistics().backlog, 0, "nothing waits any more");
+}
+
+#[test]
+fn batches_follow_one_another_and_are_closed_in_slices_as_well() {
+    let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
+    let mut world = World::feed_with(config);
+    let mount = world.mount();
+    world.is_late = true;
+    world.say(mount, &batch(10, MANY));
+    world.say(mount, &batch(10_000, MANY / 2));
+    let ids: Vec<_> = (11..=10 + MANY as i32).collect();
+    world.say(mount, &batch_close(1_000_000, &ids));
+    slices(&mut world);
+    assert_eq!(world.core.statistics().items, MANY / 2);
+    let closes =
+        |world: &mut World| world.published().iter().filter(|it| it.starts_with("Close")).count();
+    assert_eq!(closes(&mut world), MANY / 2, "half of them are watched twice");
+}
+
+#[test]
+fn a_mount_that_leaves_in_the_middle_of_its_batch_leaves_nothing() {
+    let mut world = World::with_feed();
+    let mount = world.mount();
+    world.is_late = true;
+    world.say(mount, &batch(10, MANY));
+    world.core.handle_timeout(world.now, &mut world.out);
+    assert!((1..MANY).contains(&world.core.statistics().items));
+    world.disconnect(mount);
+    slices(&mut world);
+    assert_eq!((world.core.statistics().items, world.core.statistics().backlog), (0, 0));
 }

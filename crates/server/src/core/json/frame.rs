@@ -59,6 +59,9 @@ impl Core {
             && self.mounts.get(session).is_some_and(|mount| mount.login.is_some())
         {
             self.statistics.messages_in += 1;
+            if self.comes_after_batch(session, rwf, Some(&wanted)) {
+                return;
+            }
             return self.on_unknown_service(session, &request, &wanted, out);
         }
         self.on_message(session, rwf, out);

@@ -59,12 +59,12 @@ impl Core {
     /// A request for a service that is not known: it is held or refused, the
     /// items of a batch each by itself. What the server answers whatever the
     /// service is answered.
-    pub(super) fn on_unknown_service<O: Outputs>(
+    pub(in crate::core) fn on_unknown_service<O: Outputs>(
         &mut self,
         session: SessionId,
         request: &RequestMsg<'_>,
         wanted: &Wanted,
-        out: &mut Spoken<'_, O>,
+        out: &mut O,
     ) {
         let needs_service = match request.domain {
             Domain::LOGIN => false,
@@ -78,10 +78,7 @@ impl Core {
         }
         let is_batch = request.flags.contains(RequestFlags::HAS_BATCH);
         if is_batch && let Ok(Some(Batch::Items(names))) = Batch::of_request(request) {
-            let hold = |core: &mut Self, single: &RequestMsg<'_>, out: &mut Spoken<'_, O>| {
-                core.hold(session, single, wanted, out);
-            };
-            let opened = self.open_batch(session, request, names, hold, out);
+            let opened = self.open_batch(session, request, names, Some(wanted), out);
             if let Err(error) = opened {
                 self.end_batch(session, request, &error.state().as_state(), out);
             }
@@ -90,7 +87,7 @@ impl Core {
         self.hold(session, request, wanted, out);
     }
 
-    fn hold<O: Outputs>(
+    pub(in crate::core) fn hold<O: Outputs>(
         &mut self,
         session: SessionId,
         request: &RequestMsg<'_>,

@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 use tapeline_json::{FromJson, Limits, Options, ToJson, Vocabulary};
 
-pub(super) use self::held::HeldRequest;
+pub(super) use self::held::{HeldRequest, Wanted};
 use self::names::Names;
 pub(super) use self::spoken::Spoken;
 use self::spoken::Writer;

@@ -329,6 +329,10 @@ impl<O: Outputs> Outputs for Spoken<'_, O> {
         }
     }
 
+    fn hold(&mut self, session: SessionId, is_held: bool) {
+        self.out.hold(session, is_held);
+    }
+
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         self.out.publish(header, parts)
     }
