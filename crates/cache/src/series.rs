@@ -31,6 +31,7 @@ impl SeriesContent {
         }
     }
 
+    /// Appends the entries of a series: all of them, or none and an error.
     pub(crate) fn apply(
         &mut self,
         series: &Series<'_>,
@@ -55,13 +56,18 @@ impl SeriesContent {
             self.count += series.len() as u32;
             return Ok(());
         }
-        for entry in series {
+        let before = self.entries.len();
+        let pushed = series.iter().try_for_each(|entry| {
             data::store(&mut self.scratch, 0, &entry?, &defs, change)?;
             check_len(self.scratch.len())?;
             push_bytes16(&mut self.entries, &self.scratch);
-            self.count += 1;
+            Ok(())
+        });
+        match pushed {
+            Ok(()) => self.count += series.len() as u32,
+            Err(_) => self.entries.truncate(before),
         }
-        Ok(())
+        pushed
     }
 
     pub(crate) fn len(&self) -> usize {

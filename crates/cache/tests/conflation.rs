@@ -88,6 +88,35 @@ fn partial_updates_of_texts_are_not_merged() {
     assert_eq!(Conflation::new(Limits::CONFLATION).merge(0, &partial), Merged::No);
 }
 
+/// A series of one-byte entries, each field 1 with this value; none for one
+/// that says it has more.
+fn series(values: &[Option<u8>]) -> Vec<u8> {
+    let mut bytes = vec![0, 4, 0, values.len() as u8];
+    for value in values {
+        let fields = value.map_or(2, |_| 1);
+        bytes.extend_from_slice(&[7, 8, 0, fields, 0, 1, 1, value.unwrap_or(0)]);
+    }
+    bytes
+}
+
+#[test]
+fn a_series_that_fails_half_way_leaves_nothing_behind() {
+    let update = |payload| UpdateMsg { payload, ..update() };
+    let of = |bytes| Encoded::new(DataType::SERIES, bytes);
+    let (first, bad) = (series(&[Some(1)]), series(&[Some(2), None]));
+    let mut conflation = Conflation::new(Limits::CONFLATION);
+    assert_eq!(conflation.merge(0, &update(of(&first))), Merged::Yes);
+    // It is sent as it is, behind what waits: no entry twice.
+    assert_eq!(conflation.merge(0, &update(of(&bad))), Merged::No);
+    let mut out = Vec::new();
+    assert_eq!(take(&mut conflation, false, &mut out).payload.bytes(), first);
+    assert_eq!(conflation.merge(0, &update(of(&bad))), Merged::No);
+    let last = series(&[Some(3), Some(4)]);
+    assert_eq!(conflation.merge(0, &update(of(&last))), Merged::Yes);
+    let mut out = Vec::new();
+    assert_eq!(take(&mut conflation, false, &mut out).payload.bytes(), last);
+}
+
 #[test]
 fn what_waits_stays_within_its_limit() {
     let limits = Limits { max_bytes: 10, ..Limits::CONFLATION };
