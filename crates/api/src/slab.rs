@@ -52,6 +52,14 @@ impl<T> Slab<T> {
 
     /// Takes a thing out. Its place is used again, its key is not.
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
+        let content = self.retire(key)?;
+        self.release(key.index);
+        Some(content)
+    }
+
+    /// Takes a thing out, whose place is used again once it is
+    /// [released](Self::release).
+    pub(crate) fn retire(&mut self, key: Key) -> Option<T> {
         let place = self.places.get_mut(key.index as usize)?;
         if place.generation != key.generation {
             return None;
@@ -59,8 +67,12 @@ impl<T> Slab<T> {
         let content = place.content.take()?;
         place.generation = place.generation.wrapping_add(1);
         self.len -= 1;
-        self.free.push_back(key.index);
         Some(content)
+    }
+
+    /// A place whose thing was [taken out](Self::retire) may be used again.
+    pub(crate) fn release(&mut self, index: u32) {
+        self.free.push_back(index);
     }
 
     #[inline]
@@ -103,6 +115,17 @@ mod tests {
         assert_eq!((slab.get(first), slab.get(second)), (None, Some(&'b')));
         assert_eq!(slab.remove(first), None);
         assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn a_retired_place_is_used_again_when_it_is_released() {
+        let mut slab = Slab::new();
+        let first = slab.insert('a');
+        assert_eq!(slab.retire(first), Some('a'));
+        assert_eq!((slab.retire(first), slab.get(first), slab.len()), (None, None, 0));
+        assert_eq!(slab.insert('b').index, 1);
+        slab.release(first.index);
+        assert_eq!(slab.insert('c').index, first.index);
     }
 
     #[test]

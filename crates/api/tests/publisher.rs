@@ -26,6 +26,8 @@ struct Wire {
     disconnected: Vec<String>,
     /// After so many messages the hub is slow.
     room: Option<usize>,
+    /// Nothing is taken.
+    is_full: bool,
 }
 
 impl PublisherOutputs for Wire {
@@ -34,6 +36,9 @@ impl PublisherOutputs for Wire {
     }
 
     fn send(&mut self, message: &[u8]) -> Sent {
+        if self.is_full {
+            return Sent::Full;
+        }
         self.sent.push(message.to_vec());
         match &mut self.room {
             Some(0 | 1) => Sent::Slow,
@@ -326,6 +331,54 @@ fn a_closed_item_is_told_once_and_its_stream_used_again() {
     assert!(matches!(again, Err(ApiError::Void)));
     publish(&mut hub, "B");
     assert_eq!(hub.seen(), ["REFRESH -1 B OPEN/OK"]);
+}
+
+#[test]
+fn a_close_that_is_not_taken_is_sent_when_there_is_room_before_its_stream_is_used_again() {
+    let mut hub = Hub::new();
+    hub.log_in();
+    let (a, b) = (publish(&mut hub, "A"), publish(&mut hub, "B"));
+    hub.seen();
+    hub.wire.is_full = true;
+    let close = |hub: &mut Hub, item| {
+        hub.with(|submissions| submissions.close(item, StateCode::NONE, "delisted"))
+    };
+    assert_eq!(close(&mut hub, a).expect("kept"), Flow::Slow);
+    assert!(matches!(close(&mut hub, a), Err(ApiError::Void)));
+    // The hub has the image before the one that was not taken.
+    let image = |hub: &mut Hub, item| {
+        hub.with(|submissions| submissions.refresh(item, &RefreshHead::default(), &bid(2)))
+    };
+    assert!(matches!(image(&mut hub, b), Err(ApiError::Full)));
+    assert_eq!(close(&mut hub, b).expect("kept"), Flow::Slow);
+    let new = hub.with(|submissions| submissions.open(&PublishSpec::new("NI", "C")));
+    let new = new.expect("room");
+    assert!(matches!(image(&mut hub, new), Err(ApiError::Full)));
+    hub.wire.is_full = false;
+    hub.run(Some(PublisherInput::Drained));
+    assert_eq!(hub.seen(), ["STATUS -1 A CLOSED/SUSPECT", "STATUS -2 B CLOSED/SUSPECT"]);
+    image(&mut hub, new).expect("sent");
+    publish(&mut hub, "D");
+    assert_eq!(hub.seen(), ["REFRESH -3 C OPEN/OK", "REFRESH -1 D OPEN/OK"]);
+    hub.run(Some(PublisherInput::Drained));
+    assert!(hub.seen().is_empty());
+}
+
+#[test]
+fn a_close_that_waits_is_void_when_the_connection_is_lost() {
+    let mut hub = Hub::new();
+    hub.log_in();
+    let item = publish(&mut hub, "A");
+    hub.wire.is_full = true;
+    hub.with(|submissions| submissions.close(item, StateCode::NONE, "")).expect("kept");
+    hub.lose();
+    hub.wire.is_full = false;
+    hub.seen();
+    publish(&mut hub, "B");
+    hub.log_in();
+    assert_eq!(hub.seen(), ["REFRESH 0 OPEN/OK", "REFRESH -1 B OPEN/OK"]);
+    hub.run(Some(PublisherInput::Drained));
+    assert!(hub.seen().is_empty());
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub(super) struct Item {
     pub(super) is_old: bool,
     /// A state after the image.
     pub(super) state: Option<StateBuf>,
+    /// The hub has an image of it, of this connection: be it the last or not.
+    pub(super) is_known: bool,
 }
 
 impl Item {
@@ -140,6 +142,10 @@ pub struct PublisherCore {
     pub(super) items: Slab<Item>,
     /// Items that are to be submitted again.
     due: VecDeque<ItemHandle>,
+    /// Last states of items that are to be sent when the hub has read more,
+    /// each with the place of the item: another item that had it, and with it
+    /// the stream, would be ended in its stead.
+    pub(super) ends: VecDeque<(u32, Vec<u8>)>,
     pub(super) scratch: Scratch,
     malformed: u64,
 }
@@ -158,6 +164,7 @@ impl PublisherCore {
             directory,
             items: Slab::new(),
             due: VecDeque::new(),
+            ends: VecDeque::new(),
             scratch: Scratch::default(),
             malformed: 0,
             config,
@@ -187,6 +194,7 @@ impl PublisherCore {
             PublisherInput::Opened => run.opened(),
             PublisherInput::Message(bytes) => run.message(bytes),
             PublisherInput::Drained => {
+                run.send_ends();
                 run.submit_due();
                 run.tell(PublisherEvent::Drained);
             }
@@ -291,10 +299,14 @@ impl Run<'_> {
         let next = self.core.reconnect.down(self.now);
         self.core.phase = next.map_or(Phase::Over, |until| Phase::Down { until });
         self.core.due.clear();
+        for (place, _) in self.core.ends.drain(..) {
+            self.core.items.release(place);
+        }
         let keys: Vec<_> = self.core.items.keys().collect();
         for key in keys {
             if let Some(item) = self.core.items.get_mut(key) {
                 item.is_submitted = false;
+                item.is_known = false;
             }
         }
         let server = self.core.server;
@@ -366,6 +378,16 @@ impl Run<'_> {
         self.submit_due();
     }
 
+    /// Ends the items whose ends the hub had no room for.
+    fn send_ends(&mut self) {
+        while let Some((place, message)) = self.core.ends.pop_front() {
+            if self.out.send(&message) == Sent::Full {
+                return self.core.ends.push_front((place, message));
+            }
+            self.core.items.release(place);
+        }
+    }
+
     /// Submits images until the hub is slow.
     fn submit_due(&mut self) {
         if self.core.phase != Phase::Submitting {
@@ -408,6 +430,7 @@ impl Run<'_> {
             if last == Sent::Full {
                 return last;
             }
+            item.is_known = true;
         }
         item.is_submitted = true;
         let is_old = item.is_old;

@@ -1,5 +1,6 @@
 //! What a publisher sends.
 
+use tapeline_channel::Sent;
 use tapeline_omm::StateBuf;
 use tapeline_omm::directory::{Directory, DirectoryUpdate, ServiceEntry};
 use tapeline_omm::state::is_final;
@@ -83,6 +84,7 @@ impl<'c> Submissions<'c> {
             is_submitted: false,
             is_old: false,
             state: None,
+            is_known: false,
         })))
     }
 
@@ -127,6 +129,7 @@ impl<'c> Submissions<'c> {
         }
         let sent = Flow::of(self.out.send(message), message.len());
         known.is_submitted = sent.is_ok() && (known.is_submitted || is_first);
+        known.is_known |= sent.is_ok();
         known.is_old = sent.is_err();
         sent
     }
@@ -196,10 +199,12 @@ impl<'c> Submissions<'c> {
     }
 
     /// Publishes a change of state, group or permission data. A final state
-    /// ends the item; its handle is void then.
+    /// ends the item; its handle is void then. One that the connection has no
+    /// room for is sent when the hub has read more.
     ///
     /// Errors: void handle, what sending can do; not
-    /// [`ApiError::NotConnected`].
+    /// [`ApiError::NotConnected`], and of a final state not
+    /// [`ApiError::Full`].
     pub fn status(&mut self, item: ItemHandle, head: &StatusHead<'_>) -> Result<Flow, ApiError> {
         let stream_id = self.core.stream_of(item);
         let is_up = self.core.is_up();
@@ -208,11 +213,22 @@ impl<'c> Submissions<'c> {
         let msg = head.msg(known.domain, stream_id);
         let msg = StatusMsg { key: msg.key.or(Some(known.key())), ..msg };
         let message = self.core.scratch.encode(|encoder| encoder.message(&msg.into()))?;
+        if head.state.is_some_and(|state| is_final(state.stream)) {
+            let sent = match is_up && known.is_known {
+                true => self.out.send(message),
+                false => Sent::Queued,
+            };
+            if sent == Sent::Full {
+                self.core.ends.push_back((item.0.index, message.to_vec()));
+                self.core.items.retire(item.0);
+                return Ok(Flow::Slow);
+            }
+            let flow = Flow::of(sent, message.len());
+            self.core.items.remove(item.0);
+            return flow;
+        }
         if let Some(state) = head.state {
             known.state = Some(StateBuf::from(state));
-        }
-        if head.state.is_some_and(|state| is_final(state.stream)) {
-            self.core.items.remove(item.0);
         }
         if !(is_up && was_submitted) {
             return Ok(Flow::Free);
