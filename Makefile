@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test prerequisites prerequisites-test fmt lint doc unit interop bench-wire \
+.PHONY: help demo test prerequisites prerequisites-bench prerequisites-test fmt lint doc unit interop bench-wire \
 	bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
 
 # Where results go: beside what is built.
@@ -19,6 +19,9 @@ test: prerequisites-test fmt lint doc unit interop ## Everything that must hold
 
 prerequisites: ## Tools and libraries to build with (installs as root, else says what)
 	scripts/prerequisites.sh build
+
+prerequisites-bench:
+	scripts/prerequisites.sh bench
 
 prerequisites-test:
 	scripts/prerequisites.sh test
@@ -52,13 +55,13 @@ bench-json: ## JSON conversion beside the vendor's Java library (about 9 minutes
 bench-json-quick: ## The same with short runs (about 3 minutes)
 	interop/json-bench/run.sh --quick
 
-bench: prerequisites ## The market data procedures, each figure beside the machine's own
+bench: prerequisites-bench ## The market data procedures, each figure beside the machine's own
 	$(CARGO) build --release --quiet --locked -p tapeline
 	mkdir -p $(RESULTS)
 	$(TAPELINE) bench all --json $(RESULTS)/results.jsonl $(BENCH)
 
 # Status 1 of `quick` says that an aim is missed, as does its table.
-bench-quick: prerequisites ## Every aim in one table, peers included (under 6 minutes when built)
+bench-quick: prerequisites-bench ## Every aim in one table, peers included (under 6 minutes when built)
 	mkdir -p $(RESULTS)
 	bench/peers/run.sh --build
 	$(TAPELINE) bench quick --folder $(RESULTS)/peers --out $(RESULTS)/quick.json \

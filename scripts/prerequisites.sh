@@ -3,13 +3,16 @@
 #
 #   scripts/prerequisites.sh [build]   C compiler, libclang, libuuid, libbsd and
 #                                      a CMake of 3.30 or later
-#   scripts/prerequisites.sh test      also a JDK 17, Maven, Chromium, Python 3,
-#                                      iproute2, nftables, faketime
+#   scripts/prerequisites.sh bench     also iproute2 and nftables, for the rows that
+#                                      are measured over a network that loses
+#   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
+#                                      faketime
 #
 # On Debian and Ubuntu, root gets the missing packages installed; anyone else
 # is told what to install. CMake goes to .tools, for this project only. When all
 # is there, nothing is done. Missing test tools fail the call in continuous
-# integration (CI is set); elsewhere the tests that need them are left out.
+# integration (CI is set); elsewhere the tests, and the rows, that need them are
+# left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -103,14 +106,24 @@ local_cmake() {
     }
 }
 
+network_tools() {
+    need iproute2 has_command ip
+    need nftables has_command nft
+}
+
+bench_tools() {
+    missing=()
+    network_tools
+    install_missing || echo "without them, the rows that need them are missing" >&2
+}
+
 test_tools() {
     missing=()
     need openjdk-17-jdk-headless has_jdk
     need maven has_command mvn
     need chromium has_command chromium
     need python3 has_command python3
-    need iproute2 has_command ip
-    need nftables has_command nft
+    network_tools
     need faketime has_command faketime
     if ! install_missing; then
         if [[ -n ${CI:-} ]]; then
@@ -125,13 +138,18 @@ case $level in
         build_tools
         local_cmake
         ;;
+    bench)
+        build_tools
+        local_cmake
+        bench_tools
+        ;;
     test)
         build_tools
         local_cmake
         test_tools
         ;;
     *)
-        echo "usage: scripts/prerequisites.sh [build|test]" >&2
+        echo "usage: scripts/prerequisites.sh [build|bench|test]" >&2
         exit 2
         ;;
 esac
