@@ -50,6 +50,16 @@ impl Latency {
         self.max = self.max.max(micros);
     }
 
+    /// Counts all that others were.
+    pub(crate) fn add(&mut self, other: &Self) {
+        // Both have the same bounds.
+        let _ = self.micros.add(&other.micros);
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// Begins again.
     pub(crate) fn clear(&mut self) {
         self.micros.reset();

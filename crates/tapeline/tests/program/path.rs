@@ -300,4 +300,8 @@ fn the_demonstration_shows_quotes_and_ends_well() {
     assert_eq!(done.status, Some(0), "{}", done.err);
     assert!(done.out.lines().any(|line| line.starts_with("TAPE1.X")), "{}", done.out);
     assert!(done.out.contains("updates/s"), "{}", done.out);
+    let (_, summary) = done.out.split_once("\nSeen in ").expect(&done.out);
+    for told in ["  items ", "  updates ", "  latency   p50 ", "client --service FEED"] {
+        assert!(summary.contains(told), "{told}: {summary}");
+    }
 }

@@ -1,6 +1,7 @@
 //! `tapeline demo`: the whole path in one process.
 
 mod quotes;
+mod summary;
 
 use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -35,6 +36,8 @@ const SERVICE: &str = "DEMO";
 const BURSTS_PER_S: u64 = 1000;
 
 /// Show quotes going from a source through hub, backbone and server to a client
+///
+/// It ends with what was seen: items, updates, latency, and what to try next.
 ///
 /// All of it runs in this process: the source and the client on one thread, hub
 /// and server on another, connected by RSSL over loopback and by the embedded
@@ -154,5 +157,7 @@ fn show(
             screen.draw(&mut io::stdout().lock(), &quotes.lines())?;
         }
     }
+    let program = std::env::args().next().unwrap_or_else(|| "tapeline".to_owned());
+    Screen::new(false).draw(&mut io::stdout().lock(), &quotes.summary().lines(&program))?;
     Ok(quotes.updates())
 }

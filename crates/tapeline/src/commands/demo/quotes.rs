@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tapeline_api::{ConsumerEvent, ConsumerHandler, ItemSpec, Requests};
 use tapeline_feed::DEFAULT_STAMP_FIELD;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataType, Encoded, State};
 
+use super::summary::Summary;
 use crate::commands::client::value_text;
 use crate::console::{Align, Table, rate};
 use crate::measure::{Latency, age_us};
@@ -22,6 +23,7 @@ struct Row {
     name: String,
     values: [Option<String>; SHOWN.len()],
     state: String,
+    has_image: bool,
     /// Updates of this interval.
     updates: u64,
 }
@@ -37,7 +39,12 @@ pub(super) struct Quotes {
     began: Instant,
     interval_began: Instant,
     updates: u64,
+    /// Items with their image, and when the last of them had it.
+    images: usize,
+    images_after: Option<Duration>,
+    /// Of this interval, and of those before.
     latency: Latency,
+    latency_before: Latency,
     table: Table,
 }
 
@@ -47,6 +54,7 @@ impl Quotes {
             name: name.clone(),
             values: Default::default(),
             state: "requested".to_owned(),
+            has_image: false,
             updates: 0,
         };
         let mut heads = vec![("item", Align::Left)];
@@ -62,7 +70,10 @@ impl Quotes {
             began: now,
             interval_began: now,
             updates: 0,
+            images: 0,
+            images_after: None,
             latency: Latency::new(),
+            latency_before: Latency::new(),
             table: Table::new(&heads),
         }
     }
@@ -99,9 +110,24 @@ impl Quotes {
                 latency.p50_us, latency.p99_us, latency.max_us,
             );
         }
+        self.latency_before.add(&self.latency);
         self.latency.clear();
         lines.push(sum);
         lines
+    }
+
+    /// All of it, from the start.
+    pub(super) fn summary(&self) -> Summary {
+        let mut latency = self.latency_before.clone();
+        latency.add(&self.latency);
+        Summary {
+            time: self.began.elapsed(),
+            items: self.rows.len(),
+            images: self.images,
+            images_after: self.images_after,
+            updates: self.updates,
+            latencies: latency.summary(),
+        }
     }
 
     fn open(&mut self, requests: &mut Requests<'_>) {
@@ -161,8 +187,11 @@ impl ConsumerHandler for Quotes {
             ConsumerEvent::Ready => self.open(requests),
             ConsumerEvent::Refresh { handle, msg } => {
                 self.apply(handle, &msg.payload);
-                if let Some(row) = self.row(handle) {
-                    row.set_state(&msg.state);
+                let Some(row) = self.row(handle) else { return };
+                row.set_state(&msg.state);
+                if !std::mem::replace(&mut row.has_image, true) {
+                    self.images += 1;
+                    self.images_after = Some(self.began.elapsed());
                 }
             }
             ConsumerEvent::Update { handle, msg } => {
