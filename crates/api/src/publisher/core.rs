@@ -72,6 +72,7 @@ pub(super) enum Phase {
 
 /// One item.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the item")]
 pub(super) struct Item {
     pub(super) service_id: u16,
     pub(super) name: Text,

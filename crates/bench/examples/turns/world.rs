@@ -20,6 +20,9 @@ use crate::source::Source;
 /// heard of each other for long is not.
 const LONGEST_STEP: Duration = Duration::from_millis(5);
 
+/// Aeron's own time-outs are by its own clock.
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// A system in which nothing was counted for so long is at rest.
 const REST: Duration = Duration::from_millis(300);
 
@@ -88,7 +91,11 @@ impl World {
     /// Hubs and a server that know of all services.
     pub(crate) fn start(plan: Plan) -> Result<Self, Failure> {
         let channels = Channels::parse("aeron:ipc")?;
-        let mut engine = Engine::new(EngineSettings::default())?;
+        let mut engine = Engine::new(EngineSettings {
+            client_liveness: ENGINE_TIMEOUT,
+            driver_timeout: ENGINE_TIMEOUT,
+            ..EngineSettings::default()
+        })?;
         let (mut sources, mut hubs) = (Vec::new(), Vec::new());
         for number in 1..=plan.hubs {
             let source = Source::listen(plan.universe.services, plan.open_limit, 0)?;
