@@ -67,7 +67,7 @@ impl Changes {
         }
     }
 
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Nothing => 0,
             Self::Fields(content) => content.bytes().len(),
@@ -100,7 +100,22 @@ impl Changes {
         }
     }
 
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+    /// The content as it goes on the wire, in `buffer` where it does not lie in
+    /// one piece.
+    pub(crate) fn encoded<'c>(&'c self, buffer: &'c mut Vec<u8>) -> &'c [u8] {
+        match self {
+            Self::Nothing => &[],
+            Self::Fields(content) => content.bytes(),
+            Self::Elements(bytes) => bytes,
+            _ => {
+                buffer.clear();
+                self.write(buffer);
+                buffer
+            }
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Nothing => {}
             Self::Fields(content) => out.extend_from_slice(content.bytes()),

@@ -5,9 +5,9 @@ use tapeline_rwf::{
     UpdateFlags, UpdateMsg, UpdateType,
 };
 
-use crate::Limits;
 use crate::changes::Changes;
 use crate::wire::MAX_COUNT;
+use crate::{CacheError, Limits};
 
 /// Whether an update was merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub enum Merged {
     /// It cannot be merged: send what waits (see [`Conflation::take`]), then
     /// the update itself as it is.
     No,
+    /// The same, because what waits would go beyond the limits: an image may
+    /// be shorter.
+    TooMuch,
 }
 
 /// Updates of one stream that are merged because its receiver is slow.
@@ -129,15 +132,19 @@ impl Conflation {
             self.perm_data.clear();
             self.perm_data.extend_from_slice(update.perm_data.unwrap_or_default());
         }
-        if self.changes.merge(&update.payload, self.limits).is_err() {
-            return Merged::No;
+        match self.changes.merge(&update.payload, self.limits) {
+            Ok(()) => {}
+            Err(CacheError::TooManyBytes { .. } | CacheError::TooManyEntries { .. }) => {
+                return Merged::TooMuch;
+            }
+            Err(_) => return Merged::No,
         }
         self.head.add(now_ms, update);
         Merged::Yes
     }
 
     /// Whether an update may be merged, as far as its header says.
-    fn fits(&self, update: &UpdateMsg<'_>) -> bool {
+    pub(crate) fn fits(&self, update: &UpdateMsg<'_>) -> bool {
         let is_alone =
             update.flags.contains(UpdateFlags::DO_NOT_CONFLATE) || update.extended_header.is_some();
         if is_alone || self.is_empty() {
@@ -176,23 +183,42 @@ impl Conflation {
         if self.is_empty() {
             return false;
         }
-        self.payload.clear();
-        self.changes.write(&mut self.payload);
+        let mut payload = core::mem::take(&mut self.payload);
+        let update = self.update(&mut payload);
+        let conflation = update.conflation.filter(|_| conflation_info);
+        let update = UpdateMsg { stream_id, key, conflation, ..update };
+        let is_written = append(&update, out).is_ok();
+        self.payload = payload;
+        self.clear();
+        is_written
+    }
+
+    /// What waits as one update, with how many it was and over which time.
+    /// `payload` is used where the content does not lie in one piece.
+    pub(crate) fn update<'c>(&'c self, payload: &'c mut Vec<u8>) -> UpdateMsg<'c> {
         let head = &self.head;
-        let update = UpdateMsg {
+        UpdateMsg {
             flags: head.flags,
             update_type: head.update_type,
             seq_num: head.seq_num,
-            conflation: conflation_info.then(|| head.info()),
+            conflation: Some(head.info()),
             perm_data: head.has_perm_data.then_some(&self.perm_data),
-            key,
             post_user_info: head.post_user_info,
-            payload: Encoded::new(self.changes.container_type(), &self.payload),
-            ..UpdateMsg::new(head.domain, stream_id)
-        };
-        let is_written = append(&update, out).is_ok();
-        self.clear();
-        is_written
+            payload: Encoded::new(self.changes.container_type(), self.changes.encoded(payload)),
+            ..UpdateMsg::new(head.domain, 0)
+        }
+    }
+
+    /// Merges what waits in another one behind what waits here. An error leaves
+    /// both of use: what was merged of the other is merged again in its turn.
+    pub(crate) fn absorb(&mut self, later: &Self, payload: &mut Vec<u8>) -> Merged {
+        let update = later.update(payload);
+        self.merge(later.head.last_ms, &update)
+    }
+
+    /// Bytes of what waits, without what the memory allocator adds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.changes.bytes() + self.perm_data.len()
     }
 
     /// Forgets what waits, as when a new image replaces it.

@@ -2,6 +2,7 @@
 //!
 //! * [`Image`]: the last value of one item, kept from the messages of its
 //!   stream, from which newcomers are served.
+//! * [`SharedConflation`]: the same for all slow receivers of an item.
 //! * [`Conflation`]: updates of one stream merged into one while its receiver
 //!   cannot keep up.
 //!
@@ -25,6 +26,7 @@ mod parts;
 mod rows;
 mod rules;
 mod series;
+mod shared;
 mod summary;
 mod vector;
 mod vector_log;
@@ -36,3 +38,4 @@ pub use image::{Applied, Image};
 pub use limits::Limits;
 pub use parts::{Parts, RefreshPart};
 pub use rules::FieldRules;
+pub use shared::{Combiner, SharedConflation, Since};

@@ -122,7 +122,7 @@ fn what_waits_stays_within_its_limit() {
     let limits = Limits { max_bytes: 10, ..Limits::CONFLATION };
     let mut conflation = Conflation::new(limits);
     assert_eq!(conflation.merge(0, &update()), Merged::Yes);
-    assert_eq!(conflation.merge(0, &update()), Merged::No);
+    assert_eq!(conflation.merge(0, &update()), Merged::TooMuch);
     let mut out = Vec::new();
     take(&mut conflation, false, &mut out);
     assert_eq!(conflation.merge(0, &update()), Merged::Yes);

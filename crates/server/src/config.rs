@@ -215,6 +215,10 @@ pub struct Limits {
     /// How long a post waits for its ack, in milliseconds. The vendor's client
     /// library gives up after 15,000. Default 14,000.
     pub post_timeout_ms: u32,
+    /// Bytes of updates that are merged for slow mounts, of all items: those of
+    /// an item that goes beyond it are dropped, and an image takes their place.
+    /// Default 256 MiB.
+    pub max_merged_bytes: usize,
     /// Hubs on the backbone. Default 64.
     pub max_hubs: usize,
     /// Largest hub item id that is taken. Default 16,777,215.
@@ -241,6 +245,7 @@ impl Default for Limits {
             max_posts: 100_000,
             max_posts_per_mount: 10_000,
             post_timeout_ms: 14_000,
+            max_merged_bytes: 256 << 20,
             max_hubs: 64,
             max_hub_item: 0x00FF_FFFF,
         }

@@ -88,9 +88,7 @@ impl Core {
         let Some(mount) = self.mounts.get_mut(session) else { return };
         let number = mount.number;
         let Some(stream) = mount.streams.remove(stream_id) else { return };
-        if let Some(conflated) = mount.conflated.get_mut(&stream_id) {
-            conflated.forget();
-        }
+        mount.owed.forget(stream_id);
         match stream {
             Taken::Other(Stream::Login) => {}
             Taken::Other(Stream::Directory(_)) => {
@@ -99,7 +97,7 @@ impl Core {
             }
             Taken::Other(Stream::Dictionary(_)) => {
                 mount.admin_count = mount.admin_count.saturating_sub(1);
-                mount.cancel_download(stream_id);
+                mount.owed.cancel_download(stream_id);
             }
             Taken::Other(Stream::Pending(pending)) => {
                 self.pending.remove(&(pending.service_id, number, stream_id));
@@ -123,12 +121,12 @@ impl Core {
         self.mounts.count_item(session, false);
         let Self { mounts, items, .. } = self;
         let Some(mount) = mounts.get_mut(session) else { return };
-        let number = mount.number;
+        let (number, since) = (mount.number, mount.owed.take(stream_id).since);
         if let Some(Item { watchers, .. }) = items.get_mut(stream.slot)
             && let Some(place) = watchers.place(stream.seat(number, stream_id))
         {
             mount.set_form(watchers, place, Form::PLAIN);
         }
-        self.unseat(number, stream_id, stream, out);
+        self.unseat((number, stream_id), stream, since, out);
     }
 }

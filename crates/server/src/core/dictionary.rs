@@ -130,7 +130,7 @@ impl Core {
         let Some(mount) = self.mounts.get_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Dictionary(stream));
         if !request.flags.contains(RequestFlags::NO_REFRESH) {
-            mount.downloads.retain(|download| download.stream_id != request.stream_id);
+            mount.owed.downloads.retain(|download| download.stream_id != request.stream_id);
             self.download(session, request.stream_id, stream, out);
         }
     }
@@ -146,7 +146,7 @@ impl Core {
         // Of parts in JSON, clients keep the first.
         let is_whole = mount.speaks_json;
         let parts = self.dictionaries.parts(stream.dictionary, stream.verbosity, is_whole);
-        mount.downloads.push_back(Download { stream_id, stream, parts, next: 0 });
+        mount.owed.downloads.push_back(Download { stream_id, stream, parts, next: 0 });
         if !mount.is_slow {
             self.continue_downloads(session, out);
         }
@@ -154,27 +154,31 @@ impl Core {
 
     /// Sends parts of dictionaries until all are sent or the mount is slow. A
     /// dictionary is larger than what some mounts may have in their output.
-    pub(super) fn continue_downloads<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        while let Some(mount) = self.mounts.get_mut(session)
-            && let Some(download) = mount.downloads.front_mut()
-        {
-            let Some(part) = download.parts.get(download.next) else {
-                let (stream_id, streaming) = (download.stream_id, download.stream.streaming);
-                mount.downloads.pop_front();
-                if !streaming {
-                    self.remove_stream(session, stream_id, out);
-                }
-                continue;
-            };
-            let refresh = head(download, part);
-            download.next += 1;
-            let Some(bytes) = self.scratch.message(&refresh.into()) else { continue };
-            let sent = out.send(session, bytes);
-            self.trouble.note(session, sent);
-            if sent != tapeline_channel::Sent::Queued {
-                return;
+    fn continue_downloads<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        while self.send_part(session, out) {}
+    }
+
+    /// Sends the next part of a dictionary. Whether there may be another one,
+    /// and room for it.
+    pub(super) fn send_part<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> bool {
+        let Some(mount) = self.mounts.get_mut(session) else { return false };
+        let downloads = &mut mount.owed.downloads;
+        let Some(download) = downloads.front_mut() else { return false };
+        let Some(part) = download.parts.get(download.next) else {
+            let (stream_id, streaming) = (download.stream_id, download.stream.streaming);
+            downloads.pop_front();
+            if !streaming {
+                self.remove_stream(session, stream_id, out);
             }
-        }
+            return true;
+        };
+        let refresh = head(download, part);
+        download.next += 1;
+        let Some(bytes) = self.scratch.message(&refresh.into()) else { return true };
+        let sent = out.send(session, bytes);
+        self.trouble.note(session, sent);
+        self.mark_slow();
+        sent == tapeline_channel::Sent::Queued
     }
 }
 

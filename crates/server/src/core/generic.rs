@@ -69,7 +69,7 @@ impl Core {
         let mut next = Place::FIRST;
         while let Some((place, watcher)) = self.watcher_from(slot, next) {
             next = place.next();
-            self.flush_before(watcher.session, watcher.stream_id, out);
+            self.flush_before((slot, place), &watcher, out);
             let told = match &told {
                 Some(told) => self.scratch.message(told),
                 None => Some(bytes),
@@ -110,7 +110,8 @@ impl Core {
     }
 
     /// Updates of a mount were held back and are not any more: every item gets
-    /// a new image, which nobody asked for.
+    /// a new image, which nobody asked for. They may be more than what the mount
+    /// may have in its output.
     pub(super) fn refresh_all<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         let Some(mount) = self.mounts.get(session) else { return };
         let takes_updates = |stream_id: &i32| {
@@ -120,8 +121,9 @@ impl Core {
         let stream_ids: Vec<_> = mount.streams.items().filter(takes_updates).collect();
         for stream_id in stream_ids {
             if let Some((slot, place)) = self.item_on(session, stream_id) {
-                self.owe_image(slot, place, out);
+                self.put_image_off(slot, place);
             }
         }
+        self.begin_draining(session, out);
     }
 }

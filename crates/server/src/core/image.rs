@@ -95,7 +95,7 @@ impl Core {
             if is_first && self.comes_later(slot, place) {
                 continue;
             }
-            self.flush_before(watcher.session, watcher.stream_id, out);
+            self.flush_before((slot, place), &watcher, out);
             if self.send_image(slot, place, part, refresh, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
@@ -113,20 +113,11 @@ impl Core {
             state.stream == StreamState::OPEN && state.data == DataState::OK
         });
         let Some(seat) = item.watchers.seat_mut(place) else { return false };
-        let Some(mount) = mounts.mount_of_mut(*seat).filter(|it| it.is_slow && is_cached) else {
-            return false;
-        };
-        seat.set(mode::IN_IMAGE | mode::LIVE, false);
-        seat.set(mode::WANTS, true);
-        mount.streams.change(seat.stream_id(), ProviderStream::put_image_off);
-        if let Some(conflated) = mount.conflated.get_mut(&seat.stream_id()) {
-            conflated.forget();
+        let is_slow = mounts.mount_of_mut(*seat).is_some_and(|mount| mount.is_slow);
+        if is_slow && is_cached {
+            self.put_image_off(slot, place);
         }
-        if !seat.has(mode::LATE) {
-            seat.set(mode::LATE, true);
-            mount.put_image_off(seat.stream_id());
-        }
-        true
+        is_slow && is_cached
     }
 
     /// Sends an image to one watcher, as its stream allows. Whether the stream
@@ -143,6 +134,7 @@ impl Core {
         let Some(item) = items.get_mut(slot) else { return false };
         let Some(watcher) = mounts.watcher(item, place) else { return false };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
+            mount.owed.state_is_told(watcher.stream_id);
             mount.streams.change(watcher.stream_id, |state| {
                 let allowed = state.image(part, &refresh.state);
                 (allowed, state.clone())
@@ -173,6 +165,7 @@ impl Core {
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             trouble.note(watcher.session, sent);
         }
+        self.mark_slow();
         state.is_over()
     }
 
@@ -224,7 +217,7 @@ impl Core {
         }
         let image = self.items.get_mut(slot).and_then(|item| item.image.take());
         let Some(image) = image else { return };
-        self.flush_before(watcher.session, watcher.stream_id, out);
+        self.flush_before((slot, place), &watcher, out);
         let is_over = self.send_cached(slot, place, &image, out);
         if let Some(item) = self.items.get_mut(slot) {
             item.image = Some(image);

@@ -4,7 +4,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{BuildHasher, BuildHasherDefault};
 
 use hashbrown::HashTable;
-use tapeline_cache::Image;
+use tapeline_cache::{Image, SharedConflation};
 use tapeline_omm::{ItemKey, ItemKeyRef, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
@@ -58,6 +58,15 @@ impl Upstream {
     }
 }
 
+/// What few items have.
+#[derive(Debug, Default)]
+struct Rare {
+    /// The request of a private stream as it is to be sent.
+    request: Option<Box<[u8]>>,
+    /// The words of its state.
+    state_text: Text,
+}
+
 /// An item, or one private stream of one. There are many: an item that others
 /// watch, and of which nothing is special, takes 128 bytes and its name.
 #[derive(Debug)]
@@ -66,10 +75,10 @@ pub(super) struct Item {
     pub(super) key: ItemKey,
     pub(super) watchers: Watchers,
     pub(super) image: Option<Box<Image>>,
-    /// The request of a private stream as it is to be sent.
-    pub(super) request: Option<Box<Box<[u8]>>>,
-    /// The words of its state, if there are any.
-    state_text: Option<Box<Text>>,
+    /// Updates that wait for slow mounts.
+    pub(super) merges: Option<Box<SharedConflation>>,
+    /// What few items have.
+    rare: Option<Box<Rare>>,
     /// Changed by [`Items`], which have it by hub.
     upstream: Upstream,
     /// Which request to the hub this is: what a time-out is for.
@@ -100,8 +109,8 @@ impl Item {
             key,
             watchers: Watchers::default(),
             image: None,
-            request: None,
-            state_text: None,
+            merges: None,
+            rare: None,
             upstream: Upstream::Nowhere,
             attempt: 0,
             last_seq: 0,
@@ -135,7 +144,7 @@ impl Item {
 
     /// What is known of how it stands.
     pub(super) fn state(&self) -> State<'_> {
-        let text = self.state_text.as_deref().map_or(&[][..], Text::as_bytes);
+        let text = self.rare.as_deref().map_or(&[][..], |rare| rare.state_text.as_bytes());
         State { stream: self.stream_state, data: self.data_state, code: self.state_code, text }
     }
 
@@ -147,9 +156,23 @@ impl Item {
         }
         self.state_code = later.code;
         if self.state().text != later.text {
-            let text = Some(later.text).filter(|text| !text.is_empty());
-            self.state_text = text.map(|text| Box::new(text.into()));
+            self.change_rare(|rare| rare.state_text = later.text.into());
         }
+    }
+
+    /// The request of a private stream as it is to be sent.
+    pub(super) fn request(&self) -> Option<&[u8]> {
+        self.rare.as_ref()?.request.as_deref()
+    }
+
+    pub(super) fn set_request(&mut self, bytes: &[u8]) {
+        self.change_rare(|rare| rare.request = Some(bytes.into()));
+    }
+
+    fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
+        let mut rare = self.rare.take().unwrap_or_default();
+        change(&mut rare);
+        self.rare = (rare.request.is_some() || !rare.state_text.is_empty()).then_some(rare);
     }
 
     pub(super) fn service_id(&self) -> u16 {

@@ -5,15 +5,14 @@
 //! under a number that nobody else has until the last of them is taken away.
 //! Who looks at one before finds nobody behind it.
 
-use std::collections::hash_map;
-
+use tapeline_cache::Since;
 use tapeline_channel::SessionId;
 
 use super::Core;
 use super::backlog::Job;
 use super::item::Item;
 use super::mount::Mount;
-use super::slow::Conflated;
+use super::owed::Owed;
 use super::stream::{ItemStream, Stream, Taken};
 use super::streams::Streams;
 use crate::Outputs;
@@ -24,8 +23,8 @@ pub(super) struct Leaving {
     /// By which its seats know it.
     number: u32,
     streams: Streams,
-    /// Updates that waited for it.
-    conflated: hash_map::IntoIter<i32, Conflated>,
+    /// What waited for it.
+    owed: Owed,
     /// Posts that wait for their acks, if the mount is gone.
     session: Option<SessionId>,
 }
@@ -34,9 +33,10 @@ impl Leaving {
     /// Takes everything that a mount has open.
     fn of(mount: &mut Mount, number: u32) -> Self {
         let streams = core::mem::take(&mut mount.streams);
-        let conflated = core::mem::take(&mut mount.conflated).into_iter();
+        let owed = core::mem::take(&mut mount.owed);
+        mount.owed.is_draining = owed.is_draining;
         mount.forget_streams();
-        Self { number, streams, conflated, session: None }
+        Self { number, streams, owed, session: None }
     }
 }
 
@@ -73,13 +73,13 @@ impl Core {
         out: &mut O,
     ) -> Option<usize> {
         let Some((stream_id, stream)) = leaving.streams.pop() else {
-            if leaving.conflated.next().is_none() {
-                return self.forget_next_post(leaving);
-            }
-            return Some(1);
+            return self.forget_next_post(leaving);
         };
         match stream {
-            Taken::Item(stream) => self.unseat(leaving.number, stream_id, &stream, out),
+            Taken::Item(stream) => {
+                let since = leaving.owed.take(stream_id).since;
+                self.unseat((leaving.number, stream_id), &stream, since, out);
+            }
             Taken::Other(Stream::Pending(pending)) => {
                 self.pending.remove(&(pending.service_id, leaving.number, stream_id));
             }
@@ -100,13 +100,17 @@ impl Core {
     }
 
     /// Takes a seat away from its item, which is closed if it was the last one.
+    /// `since`: where its updates begin among those that are merged.
     pub(super) fn unseat<O: Outputs>(
         &mut self,
-        number: u32,
-        stream_id: i32,
+        (number, stream_id): (u32, i32),
         stream: &ItemStream,
+        since: Option<Since>,
         out: &mut O,
     ) {
+        if let Some(since) = since {
+            self.leave_merges(stream.slot, since);
+        }
         let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else { return };
         let Some(place) = watchers.place(stream.seat(number, stream_id)) else { return };
         watchers.remove(place);

@@ -7,7 +7,8 @@
 //! requests request, reissue, batch, pending → item, upstream
 //! hubs     hubs, peer, services
 //! fan-out  frame → update, image, status, generic; variant for those who get
-//!          them in another form, slow for those who do not keep up
+//!          them in another form, slow and owed for those who do not keep
+//!          up, drain for when they do again
 //! posts    post
 //! slices   backlog → leave, peer, pending; at_hubs finds the items
 //! json     the door for mounts that speak JSON; all else is in RWF
@@ -19,6 +20,7 @@ mod batch;
 mod close;
 mod dictionary;
 mod directory;
+mod drain;
 mod forms;
 mod frame;
 mod generic;
@@ -30,6 +32,7 @@ mod leave;
 mod login;
 mod map;
 mod mount;
+mod owed;
 mod peer;
 mod pending;
 mod post;
@@ -54,6 +57,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tapeline_backbone::BusEvent;
+use tapeline_cache::Combiner;
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::stream::Reject;
 use tapeline_rssl::Time;
@@ -64,12 +68,13 @@ use self::dictionary::Dictionaries;
 use self::hubs::Hubs;
 use self::item::Items;
 use self::json::{Door, GOING_AWAY};
-use self::mount::{Mounts, gate};
+use self::mount::Mounts;
 use self::post::Posts;
 use self::rows::Place;
 use self::scratch::Scratch;
 use self::seat::Seat;
 use self::services::Services;
+use self::slow::MergedBytes;
 use self::upstream::Due;
 use self::variant::Variants;
 use self::watchers::Watcher;
@@ -163,6 +168,21 @@ pub struct Statistics {
     pub updates_out: u64,
     /// Updates that were merged into others.
     pub updates_merged: u64,
+    /// Bytes of updates that are merged for slow mounts.
+    pub merged_bytes: usize,
+    /// The most that these ever were.
+    pub merged_bytes_most: usize,
+    /// How often updates of an item were too many to be merged: whoever waited
+    /// got an image in their place.
+    pub merges_dropped: u64,
+    /// How often a mount turned slow.
+    pub mounts_slowed: u64,
+    /// Mounts that caught up, and for which something waits yet.
+    pub mounts_draining: usize,
+    /// Images that were put off until a mount had caught up.
+    pub images_put_off: u64,
+    /// States that were put off, and told as the last one of their item.
+    pub states_put_off: u64,
     /// Frames that could not be used: unknown items, bytes that are no message.
     pub frames_ignored: u64,
     /// Posts that were refused because too many wait for their acks, of their
@@ -219,8 +239,11 @@ pub struct Core {
     cold: Vec<Place>,
     /// Payload of an image out of the cache.
     payload: Vec<u8>,
-    /// An update that was merged.
-    merged: Vec<u8>,
+    /// For updates that were merged at different times.
+    combiner: Combiner,
+    merged_bytes: MergedBytes,
+    /// Mounts whose output has drained, and for which something waits yet.
+    draining: VecDeque<SessionId>,
     statistics: Statistics,
 }
 
@@ -296,7 +319,9 @@ impl Core {
             trouble: Trouble::default(),
             cold: Vec::new(),
             payload: Vec::new(),
-            merged: Vec::new(),
+            combiner: Combiner::default(),
+            merged_bytes: MergedBytes::default(),
+            draining: VecDeque::new(),
             statistics: Statistics::default(),
         }
     }
@@ -365,8 +390,10 @@ impl Core {
             .map(|(opened_at, _)| opened_at.after(millis(self.config.limits.login_timeout_ms)));
         let due = self.due.front().map(|due| due.at);
         let held = self.held.first().map(|(until, ..)| *until);
+        let drain = (!self.draining.is_empty()).then_some(self.now);
         let rest = (!self.backlog.is_empty()).then_some(self.now);
-        let deadlines = [login, due, held, self.posts.deadline(), self.hubs.next_resync(), rest];
+        let (posts, resync) = (self.posts.deadline(), self.hubs.next_resync());
+        let deadlines = [login, due, held, posts, resync, drain, rest];
         deadlines.into_iter().flatten().min()
     }
 
@@ -389,6 +416,7 @@ impl Core {
         self.check_posts(out);
         self.check_resyncs(out);
         self.work_off(out);
+        self.drain_slice(out);
         self.settle(out);
     }
 
@@ -428,6 +456,9 @@ impl Core {
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
             backlog: self.backlog.len(),
+            merged_bytes: self.merged_bytes.now,
+            merged_bytes_most: self.merged_bytes.most,
+            mounts_draining: self.draining.len(),
             ..own
         }
     }
@@ -556,6 +587,7 @@ impl Core {
         if let Some(bytes) = self.scratch.message(msg) {
             self.trouble.note(session, out.send(session, bytes));
         }
+        self.mark_slow();
     }
 
     /// Ends a mount for a reason that is its own fault.
@@ -572,13 +604,7 @@ impl Core {
                 self.cut(session, reason, out);
             }
         }
-        while let Some(session) = self.trouble.slow.pop() {
-            let conflates = self.config.conflation;
-            if let Some(mount) = self.mounts.get_mut(session) {
-                mount.is_slow = true;
-                self.mounts.set_gate(session, gate::SLOW, conflates);
-            }
-        }
+        self.mark_slow();
     }
 
     /// The item on a stream of a mount: its slot and the watcher's place.

@@ -10,13 +10,12 @@ use tapeline_omm::stream::RecoveryPolicy;
 use tapeline_rssl::Time;
 
 use super::batch::Batched;
-use super::dictionary::Download;
 use super::forms::{Form, MAX_VIEW_BYTES};
 use super::item::Item;
 use super::map::Map;
+use super::owed::Owed;
 use super::rows::Place;
 use super::seat::Seat;
-use super::slow::Conflated;
 use super::stream::{COOKIE_LOGIN_STREAM, Entry, Stream};
 use super::streams::Streams;
 use super::watchers::{Watcher, Watchers};
@@ -55,14 +54,8 @@ pub(super) struct Mount {
     view_bytes: usize,
     /// Whether its output is above the threshold.
     pub(super) is_slow: bool,
-    /// Updates that wait, merged, by stream.
-    pub(super) conflated: Map<i32, Conflated>,
-    /// The streams of `conflated`, first to wait first.
-    pub(super) conflated_order: VecDeque<i32>,
-    /// Streams whose image waits until the output has drained.
-    pub(super) late_images: VecDeque<i32>,
-    /// Dictionaries that are being sent.
-    pub(super) downloads: VecDeque<Download>,
+    /// What waits until it has drained.
+    pub(super) owed: Owed,
     /// A batch that is not done.
     pub(super) batch: Option<Box<Batched>>,
     /// There is a job for its batches, and nothing is heard of it.
@@ -75,10 +68,7 @@ impl Mount {
         self.streams = Streams::default();
         self.directories = Vec::new();
         (self.item_count, self.admin_count, self.view_bytes) = (0, 0, 0);
-        self.conflated = Map::default();
-        self.conflated_order = VecDeque::new();
-        self.late_images = VecDeque::new();
-        self.downloads = VecDeque::new();
+        self.owed.forget_all();
     }
 
     /// Whether its login is that of its handshake, and nothing was asked for.
@@ -262,10 +252,7 @@ impl Mounts {
             admin_count: 0,
             view_bytes: 0,
             is_slow: false,
-            conflated: Map::default(),
-            conflated_order: VecDeque::new(),
-            late_images: VecDeque::new(),
-            downloads: VecDeque::new(),
+            owed: Owed::default(),
             batch: None,
             is_in_batch: false,
         };

@@ -82,17 +82,13 @@ impl Core {
         };
         let (is_private, wants) = (item.is_private, effect.image && owes_image);
         if is_private {
-            item.request = Some(Box::new(bytes.into()));
+            item.set_request(bytes);
         }
         change_watcher((mount, item), place, &request, view, is_live);
         let is_more = item.raise_priority(request.priority);
-        if effect.flow_changed
-            && request.pause
-            && let Some(mount) = mounts.get_mut(session)
-            && let Some(conflated) = mount.conflated.get_mut(&msg.stream_id)
-        {
+        if effect.flow_changed && request.pause {
             // The image that comes with the resumption has it all.
-            conflated.forget();
+            self.forget_waiting(slot, place);
         }
         if is_private {
             return self.reissue_upstream(slot, effect.image, out);

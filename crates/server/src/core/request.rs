@@ -184,7 +184,7 @@ impl Core {
         let Some(item) = self.items.get_mut(slot) else { return Opened::Refused };
         if request.private {
             // What a private stream asks for is between its two ends.
-            item.request = Some(Box::new(bytes.into()));
+            item.set_request(bytes);
         }
         let view = view.filter(|_| !request.private);
         let seat = Seat::new(number, request.stream_id, request.streaming);

@@ -12,10 +12,12 @@ pub(super) mod mode {
     pub(in crate::core) const CONFLATION_INFO: u32 = 0x08;
     /// Its image waits for the mount's output to drain.
     pub(in crate::core) const LATE: u32 = 0x10;
+    /// Its updates are merged at the item until the mount's output has drained.
+    pub(in crate::core) const MERGED: u32 = 0x20;
 }
 
-const FORM_SHIFT: u32 = 5;
-const FORM_BITS: u32 = 6;
+const FORM_SHIFT: u32 = 6;
+const FORM_BITS: u32 = 5;
 const SNAPSHOT_SHIFT: u32 = FORM_SHIFT + FORM_BITS;
 const MOUNT_SHIFT: u32 = SNAPSHOT_SHIFT + 1;
 const FORM_MASK: u32 = ((1 << FORM_BITS) - 1) << FORM_SHIFT;
@@ -25,7 +27,7 @@ const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !mode::CONFLATION_INFO;
 /// One stream of one mount on an item.
 ///
 /// ```text
-///   | mount: 20 | snapshot: 1 | form: 6 | mode: 5 |   stream id: 32   |   8 bytes
+///   | mount: 20 | snapshot: 1 | form: 5 | mode: 6 |   stream id: 32   |   8 bytes
 /// ```
 ///
 /// The mount is the number that the server gave it, not the index of its
@@ -120,6 +122,9 @@ mod tests {
             assert_eq!((seat.form(), seat.is_plain()), (Seat::FAR, false));
             seat.set_form(0);
             assert!(seat.is_plain());
+            seat.set(mode::MERGED, true);
+            assert!(!seat.is_plain(), "what is merged goes first");
+            seat.set(mode::MERGED, false);
             seat.set(mode::CONFLATION_INFO, true);
             assert!(seat.is_plain(), "an update as it is was not merged");
             assert_eq!((seat.mount(), seat.stream_id()), (Seat::MOUNTS - 1, -5));

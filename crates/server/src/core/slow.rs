@@ -1,149 +1,260 @@
 //! Mounts that read too slowly: their updates are merged until they have
 //! caught up.
+//!
+//! An update is merged once, at its item, for all slow mounts that watch it;
+//! each keeps where its own begin. What else would be sent to a slow mount is
+//! put off where it can be made when it is due: images out of the cache, and
+//! states, of which the last one counts. So the output of a slow mount grows by
+//! what cannot wait only, and [`drain`](super::drain) does the rest.
 
-use tapeline_cache::{Conflation, Limits, Merged};
-use tapeline_channel::SessionId;
-use tapeline_rwf::{DataState, Msg, State, StateCode, StatusMsg, StreamState, UpdateMsg};
+use tapeline_cache::{Limits, Merged, SharedConflation, Since};
+use tapeline_channel::Sent;
+use tapeline_omm::stream::ProviderStream;
+use tapeline_rwf::{
+    DataState, Msg, State, StateCode, StatusMsg, StreamState, UpdateFlags, UpdateMsg,
+};
 
 use super::Core;
-use super::map::Set;
-use super::mount::{Mount, gate};
+use super::mount::gate;
+use super::rows::Place;
 use super::seat::mode;
 use super::variant::write_form;
 use super::watchers::Watcher;
 use crate::Outputs;
 
-/// Updates of one stream of a slow mount.
-#[derive(Debug)]
-pub(super) struct Conflated {
-    conflation: Conflation,
-    /// Whether it is in the order of its mount.
-    is_queued: bool,
-    /// Whether the client was told.
-    is_announced: bool,
+/// Bytes of all merged updates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MergedBytes {
+    pub(super) now: usize,
+    pub(super) most: usize,
 }
 
-impl Default for Conflated {
-    fn default() -> Self {
-        let conflation = Conflation::new(Limits::CONFLATION);
-        Self { conflation, is_queued: false, is_announced: false }
-    }
-}
-
-impl Conflated {
-    /// The stream is closed, or gets a new image. The entry stays until the
-    /// mount has caught up, so that it is in the order once.
-    pub(super) fn forget(&mut self) {
-        self.conflation.clear();
-        self.is_announced = false;
-    }
-}
-
-/// How many entries for streams that are closed meanwhile are let be.
-const SPARE: usize = 64;
-
-impl Mount {
-    /// Puts a stream among those whose updates are merged.
-    fn conflated_on(&mut self, stream_id: i32) -> &mut Conflated {
-        if self.conflated.len() > 2 * self.streams.len() + SPARE {
-            let Self { conflated, conflated_order, streams, .. } = self;
-            conflated.retain(|stream_id, _| streams.contains(*stream_id));
-            conflated_order.retain(|stream_id| conflated.contains_key(stream_id));
-        }
-        self.conflated.entry(stream_id).or_default()
-    }
-
-    /// Has the image of a stream wait until the output has drained.
-    pub(super) fn put_image_off(&mut self, stream_id: i32) {
-        if self.late_images.len() > 2 * self.streams.len() + SPARE {
-            let mut seen = Set::default();
-            let Self { late_images, streams, .. } = self;
-            late_images.retain(|late| streams.contains(*late) && seen.insert(*late));
-        }
-        self.late_images.push_back(stream_id);
-    }
-
-    pub(super) fn cancel_download(&mut self, stream_id: i32) {
-        self.downloads.retain(|download| download.stream_id() != stream_id);
+impl MergedBytes {
+    /// Those of an item were so many, and are so many.
+    fn change(&mut self, before: usize, after: usize) {
+        self.now = self.now - before + after;
+        self.most = self.most.max(self.now);
     }
 }
 
 impl Core {
-    /// Merges an update with those that wait on a stream of a slow mount.
-    pub(super) fn conflate<O: Outputs>(
-        &mut self,
-        slot: u32,
-        watcher: &Watcher,
-        update: &UpdateMsg<'_>,
-        out: &mut O,
-    ) {
+    /// Takes note of mounts that turned slow, so that the rest of the event
+    /// knows.
+    pub(super) fn mark_slow(&mut self) {
+        while let Some(session) = self.trouble.slow.pop() {
+            let conflates = self.config.conflation;
+            let Some(mount) = self.mounts.get_mut(session).filter(|mount| !mount.is_slow) else {
+                continue;
+            };
+            mount.is_slow = true;
+            self.mounts.set_gate(session, gate::SLOW, conflates);
+            self.statistics.mounts_slowed += 1;
+        }
+    }
+
+    /// The next updates of an item are merged for a watcher.
+    pub(super) fn begin_merging(&mut self, slot: u32, place: Place) {
+        let Self { items, mounts, merged_bytes, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return };
+        let Some(seat) = item.watchers.seat_mut(place) else { return };
+        let Some(mount) = mounts.mount_of_mut(*seat) else { return };
+        let merges = item.merges.get_or_insert_with(|| Box::new(merges()));
+        let before = merges.bytes();
+        seat.set(mode::MERGED, true);
+        mount.owed.owe(seat.stream_id()).since = Some(merges.join());
+        merged_bytes.change(before, merges.bytes());
+    }
+
+    /// Merges an update with those that wait for slow mounts.
+    #[inline(never)]
+    pub(super) fn merge<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
         let now_ms = self.now.as_nanos() / 1_000_000;
-        let announces = self.config.announce_conflation;
-        let Some(mount) = self.mounts.get_mut(watcher.session) else { return };
-        let conflated = mount.conflated_on(watcher.stream_id);
-        match conflated.conflation.merge(now_ms, update) {
-            Merged::Yes => {
-                self.statistics.updates_merged += 1;
-                let is_news = conflated.conflation.count() == 2 && !conflated.is_announced;
-                conflated.is_announced |= is_news && announces;
-                if !core::mem::replace(&mut conflated.is_queued, true) {
-                    mount.conflated_order.push_back(watcher.stream_id);
-                }
-                if is_news && announces {
-                    self.announce(slot, watcher, StateCode::JIT_CONFLATION_STARTED, out);
-                }
+        let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return };
+        let Self { items, merged_bytes, statistics, .. } = self;
+        let merges = items.get_mut(slot).and_then(|item| item.merges.as_mut());
+        let Some(merges) = merges else { return };
+        let before = merges.bytes();
+        let merged = merges.merge(now_ms, &update);
+        merged_bytes.change(before, merges.bytes());
+        let is_too_much = merged_bytes.now > self.config.limits.max_merged_bytes;
+        match merged {
+            Merged::Yes if !is_too_much => {
+                statistics.updates_merged += merges.receivers() as u64;
             }
-            Merged::No => {
-                self.flush_conflated(watcher.session, watcher.stream_id, out);
-                self.send_formed(slot, watcher, update, out);
+            Merged::No => self.send_unmerged(slot, &update, out),
+            Merged::Yes | Merged::TooMuch => self.drop_merges(slot),
+        }
+    }
+
+    /// An update cannot be merged: those who wait get what waits, then the
+    /// update.
+    #[cold]
+    fn send_unmerged<O: Outputs>(&mut self, slot: u32, update: &UpdateMsg<'_>, out: &mut O) {
+        let mut next = Place::FIRST;
+        while let Some((place, watcher)) = self.watcher_from(slot, next) {
+            next = place.next();
+            if !watcher.has(mode::MERGED) {
+                continue;
+            }
+            self.flush_updates(slot, place, out);
+            if self.mounts.gate(watcher.session) & gate::PAUSED == 0 {
+                self.send_formed(slot, place, update, out);
             }
         }
     }
 
-    /// Sends what was merged for a stream.
-    pub(super) fn flush_conflated<O: Outputs>(
+    /// There is too much to merge: whoever waits gets an image in its place.
+    #[cold]
+    fn drop_merges(&mut self, slot: u32) {
+        self.statistics.merges_dropped += 1;
+        let mut next = Place::FIRST;
+        while let Some((place, watcher)) = self.watcher_from(slot, next) {
+            next = place.next();
+            if watcher.has(mode::MERGED) {
+                self.put_image_off(slot, place);
+            }
+        }
+    }
+
+    /// Has a watcher get an image when the output of its mount has drained. It
+    /// gets no updates before.
+    pub(super) fn put_image_off(&mut self, slot: u32, place: Place) {
+        self.forget_waiting(slot, place);
+        let Self { items, mounts, statistics, .. } = self;
+        let seat = items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
+        let Some(seat) = seat else { return };
+        seat.set(mode::IN_IMAGE | mode::LIVE, false);
+        seat.set(mode::WANTS, true);
+        if seat.has(mode::LATE) {
+            return;
+        }
+        if let Some(mount) = mounts.mount_of_mut(*seat) {
+            seat.set(mode::LATE, true);
+            mount.streams.change(seat.stream_id(), ProviderStream::put_image_off);
+            mount.put_image_off(seat.stream_id());
+            statistics.images_put_off += 1;
+        }
+    }
+
+    /// What of a stream waits is not needed any more: it is closed, or gets an
+    /// image.
+    pub(super) fn forget_waiting(&mut self, slot: u32, place: Place) {
+        let Self { items, mounts, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return };
+        let Some(seat) = item.watchers.seat_mut(place) else { return };
+        seat.set(mode::MERGED, false);
+        let Some(mount) = mounts.mount_of_mut(*seat) else { return };
+        let waiting = mount.owed.take(seat.stream_id());
+        if let Some(since) = waiting.since {
+            self.leave_merges(slot, since);
+        }
+    }
+
+    /// Somebody does not wait for the merged updates of an item any more.
+    pub(super) fn leave_merges(&mut self, slot: u32, since: Since) {
+        let merges = self.items.get_mut(slot).and_then(|item| item.merges.take());
+        let Some(mut merges) = merges else { return };
+        let before = merges.bytes();
+        merges.leave(since, &mut self.combiner);
+        self.merged_bytes.change(before, merges.bytes());
+        if let Some(item) = self.items.get_mut(slot).filter(|_| !merges.is_empty()) {
+            item.merges = Some(merges);
+        }
+    }
+
+    /// What was merged for a watcher goes out before anything that comes after
+    /// it.
+    pub(super) fn flush_before<O: Outputs>(
         &mut self,
-        session: SessionId,
-        stream_id: i32,
+        (slot, place): (u32, Place),
+        watcher: &Watcher,
         out: &mut O,
     ) {
-        let Some((slot, place)) = self.item_on(session, stream_id) else { return };
-        let Some(watcher) = self.watcher(slot, place) else { return };
-        let mut merged = core::mem::take(&mut self.merged);
-        merged.clear();
-        let conflated =
-            self.mounts.get_mut(session).and_then(|mount| mount.conflated.get_mut(&stream_id));
-        let is_there = conflated.is_some_and(|conflated| {
-            let with_info = watcher.has(mode::CONFLATION_INFO);
-            conflated.conflation.take(stream_id, None, with_info, &mut merged)
-        });
-        if is_there && let Ok(Msg::Update(update)) = Msg::decode(&merged) {
-            self.send_formed(slot, &watcher, &update, out);
+        if watcher.has(mode::MERGED) {
+            self.flush_updates(slot, place, out);
         }
-        self.merged = merged;
     }
 
-    /// Sends an update to one watcher in its form.
-    fn send_formed<O: Outputs>(
+    /// Sends what was merged for a watcher. One that is paused gets an image
+    /// later.
+    pub(super) fn flush_updates<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
+        let Self { items, mounts, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return };
+        let Some(seat) = item.watchers.seat_mut(place) else { return };
+        seat.set(mode::MERGED, false);
+        let Some(mount) = mounts.mount_of_mut(*seat) else { return };
+        let session = mount.session;
+        let waiting = mount.owed.of(seat.stream_id());
+        let Some(since) = waiting.and_then(|waiting| waiting.since.take()) else { return };
+        if mounts.gate(session) & gate::PAUSED == 0
+            && let Some(merges) = item.merges.take()
+        {
+            let mut combiner = core::mem::take(&mut self.combiner);
+            merges.updates(since, &mut combiner, |update| {
+                self.send_merged(slot, place, update, out);
+            });
+            self.combiner = combiner;
+            if let Some(item) = self.items.get_mut(slot) {
+                item.merges = Some(merges);
+            }
+        }
+        self.leave_merges(slot, since);
+    }
+
+    fn send_merged<O: Outputs>(
         &mut self,
         slot: u32,
-        watcher: &Watcher,
+        place: Place,
         update: &UpdateMsg<'_>,
         out: &mut O,
     ) {
+        let Some(watcher) = self.watcher(slot, place) else { return };
+        let is_several = update.conflation.is_some_and(|info| info.count > 1);
+        if is_several
+            && self.config.announce_conflation
+            && let Some(mount) = self.mounts.get_mut(watcher.session)
+            && mount.owed.announce(watcher.stream_id)
+        {
+            self.announce(slot, &watcher, StateCode::JIT_CONFLATION_STARTED, out);
+        }
+        let conflation = update.conflation.filter(|_| watcher.has(mode::CONFLATION_INFO));
+        self.send_formed(slot, place, &UpdateMsg { conflation, ..*update }, out);
+    }
+
+    /// Sends an update to one watcher in its form. One whose mount has no room
+    /// for it gets an image later.
+    pub(super) fn send_formed<O: Outputs>(
+        &mut self,
+        slot: u32,
+        place: Place,
+        update: &UpdateMsg<'_>,
+        out: &mut O,
+    ) {
+        let Some(watcher) = self.watcher(slot, place) else { return };
         let Self { items, scratch, trouble, statistics, .. } = self;
         let Some(item) = items.get(slot) else { return };
         let form = item.watchers.form(watcher.form);
         let key = item.key.as_ref().msg_key();
         let write = |buffer: &mut [u8]| write_form(&(*update).into(), form, key, buffer);
-        if let Some(bytes) = scratch.project(write) {
-            let sent = out.send_on(watcher.session, watcher.stream_id, bytes);
-            statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
+        let Some(bytes) = scratch.project(write) else { return };
+        match out.send_on(watcher.session, watcher.stream_id, bytes) {
+            Sent::Full if !update.flags.contains(UpdateFlags::DO_NOT_CONFLATE) => {
+                trouble.slow.push(watcher.session);
+                self.put_image_off(slot, place);
+            }
+            sent => statistics.updates_out += u64::from(trouble.note(watcher.session, sent)),
         }
+        self.mark_slow();
     }
 
     /// Tells a client that a stream is conflated, or not any more.
-    fn announce<O: Outputs>(&mut self, slot: u32, watcher: &Watcher, code: StateCode, out: &mut O) {
+    pub(super) fn announce<O: Outputs>(
+        &mut self,
+        slot: u32,
+        watcher: &Watcher,
+        code: StateCode,
+        out: &mut O,
+    ) {
         let Self { items, scratch, trouble, .. } = self;
         let Some(item) = items.get(slot) else { return };
         let data = item.state().data;
@@ -154,69 +265,31 @@ impl Core {
         if let Some(bytes) = scratch.message(&status.into()) {
             trouble.note(watcher.session, out.send(watcher.session, bytes));
         }
+        self.mark_slow();
     }
 
-    /// A slow mount has caught up: it gets what waits for it, as far as its
-    /// output allows.
-    pub(super) fn on_drained<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        let Some(mount) = self.mounts.get_mut(session) else { return };
-        mount.is_slow = false;
-        self.mounts.set_gate(session, gate::SLOW, false);
-        self.trouble.slow.retain(|slow| *slow != session);
-        if self.drain_conflated(session, out) && self.drain_images(session, out) {
-            self.continue_downloads(session, out);
+    /// Whether a watcher is told of a state when the output of its mount has
+    /// drained: of the last one there is then. A state that ends the stream is
+    /// told at once, as is what a state does not say.
+    pub(super) fn state_comes_later(&mut self, watcher: &Watcher, status: &StatusMsg<'_>) -> bool {
+        let Some(state) = &status.state else { return false };
+        if status.group_id.is_some() || status.perm_data.is_some() || !status.payload.is_empty() {
+            return false;
         }
-    }
-
-    fn is_slow_again(&self, session: SessionId) -> bool {
-        self.trouble.slow.contains(&session)
-            || self.trouble.doomed.iter().any(|(doomed, _)| *doomed == session)
-    }
-
-    /// Whether all was sent that was merged.
-    fn drain_conflated<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> bool {
-        while let Some(mount) = self.mounts.get_mut(session)
-            && let Some(stream_id) = mount.conflated_order.pop_front()
-        {
-            if let Some(conflated) = mount.conflated.get_mut(&stream_id) {
-                conflated.is_queued = false;
-            }
-            self.flush_conflated(session, stream_id, out);
-            if self.is_slow_again(session) {
-                return false;
-            }
+        let Some(mount) = self.mounts.get_mut(watcher.session).filter(|mount| mount.is_slow) else {
+            return false;
+        };
+        let Some(mut stream) = mount.streams.item(watcher.stream_id) else { return false };
+        let told: &mut ProviderStream = &mut stream.state;
+        if told.status(Some(state)).is_err() || told.is_over() {
+            return false;
         }
-        let Some(mount) = self.mounts.get_mut(session) else { return false };
-        let conflated = core::mem::take(&mut mount.conflated);
-        let mut announced: Vec<_> = conflated
-            .iter()
-            .filter(|(_, conflated)| conflated.is_announced)
-            .map(|(stream_id, _)| *stream_id)
-            .collect();
-        announced.sort_unstable();
-        for stream_id in announced {
-            let Some((slot, place)) = self.item_on(session, stream_id) else { continue };
-            if let Some(watcher) = self.watcher(slot, place) {
-                self.announce(slot, &watcher, StateCode::REALTIME_RESUMED, out);
-            }
-        }
-        !self.is_slow_again(session)
-    }
-
-    /// Whether all images were sent that were put off.
-    fn drain_images<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> bool {
-        while let Some(mount) = self.mounts.get_mut(session)
-            && let Some(stream_id) = mount.late_images.pop_front()
-        {
-            let Some((slot, place)) = self.item_on(session, stream_id) else { continue };
-            let seat = self.items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
-            let Some(seat) = seat.filter(|seat| seat.has(mode::LATE)) else { continue };
-            seat.set(mode::LATE, false);
-            self.owe_image(slot, place, out);
-            if self.is_slow_again(session) {
-                return false;
-            }
-        }
+        mount.owed.owe(watcher.stream_id).owes_state = true;
+        self.statistics.states_put_off += 1;
         true
     }
+}
+
+fn merges() -> SharedConflation {
+    SharedConflation::new(Limits::CONFLATION)
 }

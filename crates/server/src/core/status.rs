@@ -1,6 +1,5 @@
 //! Changes of state: from a hub, and the server's own.
 
-use tapeline_channel::SessionId;
 use tapeline_omm::StateBuf;
 use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::Allowed;
@@ -8,7 +7,6 @@ use tapeline_rwf::{MsgKey, State, StatusFlags, StatusMsg, StreamState};
 
 use super::Core;
 use super::item::Item;
-use super::mount::gate;
 use super::rows::Place;
 use super::seat::mode;
 use super::variant::{Variant, write_form};
@@ -64,7 +62,10 @@ impl Core {
         let mut next = Place::FIRST;
         while let Some((place, watcher)) = self.watcher_from(slot, next) {
             next = place.next();
-            self.flush_before(watcher.session, watcher.stream_id, out);
+            if self.state_comes_later(&watcher, status) {
+                continue;
+            }
+            self.flush_before((slot, place), &watcher, out);
             if self.send_status(slot, place, status, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
@@ -99,6 +100,7 @@ impl Core {
         let Some(item) = items.get_mut(slot) else { return false };
         let Some(watcher) = mounts.watcher(item, place) else { return false };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
+            mount.owed.state_is_told(watcher.stream_id);
             mount.streams.change(watcher.stream_id, |state| {
                 let allowed = state.status(status.state.as_ref());
                 (allowed, state.clone())
@@ -125,20 +127,8 @@ impl Core {
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             trouble.note(watcher.session, sent);
         }
+        self.mark_slow();
         state.is_over()
-    }
-
-    /// What was merged for a stream of a slow mount goes out before anything
-    /// that comes after it.
-    pub(super) fn flush_before<O: Outputs>(
-        &mut self,
-        session: SessionId,
-        stream_id: i32,
-        out: &mut O,
-    ) {
-        if self.mounts.gate(session) & gate::SLOW != 0 {
-            self.flush_conflated(session, stream_id, out);
-        }
     }
 }
 

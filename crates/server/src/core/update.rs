@@ -62,6 +62,7 @@ impl Core {
         let gates = &mounts.gates;
         let mut sent_count = 0;
         let mut shared = Shared::default();
+        let mut is_merged = false;
         for (row, seats) in item.watchers.rows().enumerate() {
             for (column, seat) in seats.iter().enumerate() {
                 let gate = gates.get(seat.mount() as usize);
@@ -70,6 +71,8 @@ impl Core {
                 {
                     let sent = out.send_shared(session, seat.stream_id(), bytes, &mut shared);
                     sent_count += u64::from(trouble.note(session, sent));
+                } else if seat.has(mode::MERGED) {
+                    is_merged = true;
                 } else if seat.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
                     cold.push(Place::new(row, column));
                 }
@@ -77,35 +80,46 @@ impl Core {
         }
         statistics.updates_out += sent_count;
         if !cold.is_empty() {
-            self.spread_cold(slot, bytes, out);
+            is_merged |= self.spread_cold(slot, bytes, out);
+        }
+        if is_merged {
+            self.merge(slot, bytes, out);
         }
     }
 
-    /// The watchers that do not take an update as it is, or not now.
+    /// The watchers that do not take an update as it is, or not now. Whether it
+    /// is to be merged for some that did not wait before.
     #[inline(never)]
-    fn spread_cold<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
-        let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return };
+    fn spread_cold<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) -> bool {
+        let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return false };
         self.variants.begin();
+        let mut is_merged = false;
         let mut next = 0;
         while let Some(at) = self.spread_forms(slot, next, &update, out) {
             next = at + 1;
-            let Some(watcher) = self.cold_watcher(slot, at) else { continue };
+            let Some((place, watcher)) = self.cold_watcher(slot, at) else { continue };
             let gates = self.mounts.gate(watcher.session);
             if gates & gate::PAUSED != 0
                 || gates & gate::FILTERED != 0 && !self.wants_type(watcher.session, &update)
             {
                 continue;
             }
-            match gates & gate::SLOW != 0 {
-                true => self.conflate(slot, &watcher, &update, out),
-                false => self.send_variant(slot, &watcher, &update, out),
+            if gates & gate::SLOW == 0 {
+                self.send_variant(slot, &watcher, &update, out);
+            } else if gates & gate::FILTERED != 0 {
+                // What is merged has updates of all types.
+                self.put_image_off(slot, place);
+            } else {
+                self.begin_merging(slot, place);
+                is_merged = true;
             }
         }
+        is_merged
     }
 
-    fn cold_watcher(&self, slot: u32, index: usize) -> Option<Watcher> {
+    fn cold_watcher(&self, slot: u32, index: usize) -> Option<(Place, Watcher)> {
         let place = *self.cold.get(index)?;
-        self.watcher(slot, place)
+        Some((place, self.watcher(slot, place)?))
     }
 
     fn send_variant<O: Outputs>(

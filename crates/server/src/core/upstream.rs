@@ -248,7 +248,7 @@ fn request<'s>(
     with_image: bool,
     scratch: &'s mut Scratch,
 ) -> Option<&'s [u8]> {
-    if let Some(bytes) = &item.request {
+    if let Some(bytes) = item.request() {
         let Ok(Msg::Request(request)) = Msg::decode(bytes) else { return None };
         let key = MsgKey { service_id: Some(service_id), ..request.key };
         return scratch.message(&RequestMsg { stream_id: 0, key, ..request }.into());

@@ -20,6 +20,7 @@ mod posts;
 mod private_streams;
 mod recovery;
 mod slices;
+mod slow_events;
 mod slow_mounts;
 mod support;
 mod views;

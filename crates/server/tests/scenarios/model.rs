@@ -16,6 +16,8 @@ use crate::support::*;
 type Fields = BTreeMap<i16, i64>;
 
 const NAMES: [&str; 5] = ["A", "B", "C", "D", "E"];
+/// Fields are numbered from here on: the dictionary has none of them ripple.
+const FIRST_FIELD: i16 = 30;
 
 /// A generator that is the same on every run.
 struct Dice(u64);
@@ -149,7 +151,7 @@ impl Hub {
     fn change(&mut self, world: &mut World, dice: &mut Dice, loses: bool) {
         let place = dice.below(NAMES.len() as u64) as usize;
         let item = &mut self.items[place];
-        let (field_id, value) = (20 + dice.below(4) as i16, dice.below(1000) as i64);
+        let (field_id, value) = (FIRST_FIELD + dice.below(4) as i16, dice.below(1000) as i64);
         item.fields.insert(field_id, value);
         if item.reference.is_none() || item.seq == 0 {
             return;
@@ -291,6 +293,8 @@ impl Model {
                 is_slow: false,
             })
             .collect();
+        // Events come between the slices of what is to be worked off.
+        world.is_late = dice.one_in(2);
         Self { world, dice, hub: Hub::new(HUB), consumers }
     }
 
@@ -313,7 +317,8 @@ impl Model {
         if is_open && !snapshot {
             return;
         }
-        let view = dice.one_in(3).then(|| vec![20 + dice.below(4) as i16, 21]);
+        let view =
+            dice.one_in(3).then(|| vec![FIRST_FIELD + dice.below(4) as i16, FIRST_FIELD + 1]);
         let stream_id = consumer.next_stream;
         consumer.next_stream += 1;
         let stream = Stream {
@@ -357,7 +362,11 @@ impl Model {
         consumer.is_slow = !consumer.is_slow;
         match consumer.is_slow {
             true => self.world.answer(consumer.session, Sent::Slow),
-            false => self.world.drain(consumer.session),
+            // What waits is worked off later.
+            false => {
+                self.world.out.answers.remove(&consumer.session);
+                self.world.drained(consumer.session);
+            }
         }
     }
 
@@ -383,7 +392,8 @@ impl Model {
             4..6 => self.close(index),
             6..8 => self.reissue(index),
             8..11 => self.slow_down_or_drain(index),
-            11..15 => self.hub.answer(&mut self.world),
+            11 => self.world.core.handle_timeout(self.world.now, &mut self.world.out),
+            12..15 => self.hub.answer(&mut self.world),
             15..20 => self.hub.send_image(&mut self.world, &mut self.dice),
             20 if self.dice.one_in(10) => self.restart_hub(),
             _ => self.hub.change(&mut self.world, &mut self.dice, true),
@@ -402,7 +412,9 @@ impl Model {
                 self.world.drain(consumer.session);
             }
         }
+        self.world.work_off();
         for _ in 0..200 {
+            self.world.work_off();
             self.deliver();
             self.hub.answer(&mut self.world);
             self.hub.send_image(&mut self.world, &mut self.dice);
@@ -413,6 +425,7 @@ impl Model {
             self.deliver();
         }
         for _ in 0..50 {
+            self.world.work_off();
             self.deliver();
             self.hub.answer(&mut self.world);
             self.hub.send_image(&mut self.world, &mut self.dice);
@@ -464,7 +477,9 @@ fn run(seed: u64) {
     for session in sessions {
         model.world.disconnect(session);
     }
+    model.world.work_off();
     assert_eq!(model.world.core.statistics().items, 0, "nothing is left");
+    assert_eq!(model.world.core.statistics().merged_bytes, 0, "nothing waits");
     assert_eq!(model.world.out.closed, [], "nobody was cut");
 }
 

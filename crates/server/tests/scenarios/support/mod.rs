@@ -38,11 +38,38 @@ pub struct Recorder {
     pub answers: BTreeMap<SessionId, Sent>,
     /// Whether the backbone has more waiting than it should.
     pub is_congested: bool,
+    /// Sessions whose output has bounds.
+    pub bounds: BTreeMap<SessionId, Bounds>,
+}
+
+/// How many messages may wait for a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// With so many it is slow.
+    pub breach: usize,
+    /// More are not taken.
+    pub max: usize,
+    pub waiting: usize,
+    pub is_slow: bool,
+}
+
+impl Recorder {
+    fn answer(&mut self, session: SessionId) -> Sent {
+        if let Some(bounds) = self.bounds.get_mut(&session) {
+            if bounds.waiting >= bounds.max {
+                return Sent::Full;
+            }
+            bounds.waiting += 1;
+            bounds.is_slow |= bounds.waiting >= bounds.breach;
+            return if bounds.is_slow { Sent::Slow } else { Sent::Queued };
+        }
+        self.answers.get(&session).copied().unwrap_or(Sent::Queued)
+    }
 }
 
 impl Outputs for Recorder {
     fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
-        let answer = self.answers.get(&session).copied().unwrap_or(Sent::Queued);
+        let answer = self.answer(session);
         if matches!(answer, Sent::Queued | Sent::Slow) {
             self.sent.push((session, message.to_vec()));
         }
@@ -56,7 +83,7 @@ impl Outputs for Recorder {
     }
 
     fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
-        let answer = self.answers.get(&session).copied().unwrap_or(Sent::Queued);
+        let answer = self.answer(session);
         if matches!(answer, Sent::Queued | Sent::Slow) {
             let text = String::from_utf8(pieces.concat()).expect("UTF-8");
             self.texts.push((session, text, alone));
@@ -130,7 +157,11 @@ impl World {
 
     /// Does what is left to do of all that came.
     pub fn work_off(&mut self) {
-        while self.core.statistics().backlog > 0 {
+        let mut slices = 0;
+        let is_left = |it: tapeline_server::Statistics| it.backlog + it.mounts_draining > 0;
+        while is_left(self.core.statistics()) {
+            slices += 1;
+            assert!(slices < 1_000_000, "it comes to no end");
             assert!(self.core.next_deadline().is_some_and(|deadline| deadline <= self.now));
             self.core.handle_timeout(self.now, &mut self.out);
         }
@@ -240,10 +271,47 @@ impl World {
         self.handle(Event::Closed { session });
     }
 
-    /// The output of a session has drained.
+    /// The output of a session has drained, and all that waits for it is worked
+    /// off.
     pub fn drain(&mut self, session: SessionId) {
         self.out.answers.remove(&session);
+        self.drained(session);
+        self.work_off();
+    }
+
+    /// The output of a session has drained.
+    pub fn drained(&mut self, session: SessionId) {
         self.handle(Event::Drained { session });
+    }
+
+    /// So many messages may wait for a session from now on.
+    pub fn bound(&mut self, session: SessionId, breach: usize, max: usize) {
+        let bounds = Bounds { breach, max, waiting: 0, is_slow: false };
+        self.out.bounds.insert(session, bounds);
+    }
+
+    /// A session with bounds reads all that waits for it, and what it is sent
+    /// thereupon until it is slow again: printed.
+    pub fn read(&mut self, session: SessionId) -> Vec<String> {
+        let bounds = self.out.bounds.get_mut(&session).expect("a session with bounds");
+        bounds.waiting = 0;
+        if std::mem::take(&mut bounds.is_slow) {
+            self.drained(session);
+        }
+        self.work_off();
+        self.heard(session)
+    }
+
+    /// A session with bounds reads until nothing comes any more.
+    pub fn read_all(&mut self, session: SessionId) -> Vec<String> {
+        let mut all = self.heard(session);
+        loop {
+            let heard = self.read(session);
+            if heard.is_empty() {
+                return all;
+            }
+            all.extend(heard);
+        }
     }
 
     /// Sending to a session answers this from now on.

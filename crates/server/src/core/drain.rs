@@ -1,0 +1,125 @@
+//! Mounts that caught up get what waits for them, a few steps at a time: others
+//! get their updates in between.
+
+use tapeline_channel::SessionId;
+use tapeline_rwf::StateCode;
+
+use super::Core;
+use super::mount::gate;
+use super::owed::{Owed, Step};
+use super::seat::mode;
+use crate::Outputs;
+
+/// What is done in one go, in units of about a microsecond.
+const SLICE: u32 = 128;
+
+/// What is done of it for one mount before it is the next one's turn.
+const TURN: u32 = 32;
+
+/// What a step costs, about.
+const fn cost(step: Step) -> u32 {
+    match step {
+        Step::Stream(_) | Step::Resumed(_) => 1,
+        Step::Image(_) => 4,
+        Step::Part => 16,
+    }
+}
+
+impl Core {
+    /// The output of a mount has drained: what waits is worked off, as far as
+    /// its output allows.
+    pub(super) fn on_drained<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        mount.is_slow = false;
+        self.mounts.set_gate(session, gate::SLOW, false);
+        self.trouble.slow.retain(|slow| *slow != session);
+        self.begin_draining(session, out);
+    }
+
+    /// Begins to work off what waits for a mount, unless its output is in the
+    /// way.
+    pub(super) fn begin_draining<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Owed { is_draining, .. } = mount.owed;
+        if mount.is_slow || is_draining || mount.owed.is_empty() {
+            return;
+        }
+        mount.owed.is_draining = true;
+        self.drain_turn(session, out);
+    }
+
+    /// Works off some of what waits for mounts that have drained, in turns.
+    pub(super) fn drain_slice<O: Outputs>(&mut self, out: &mut O) {
+        let mut spent = 0;
+        while spent < SLICE
+            && let Some(session) = self.draining.pop_front()
+        {
+            spent += self.drain_turn(session, out).max(1);
+        }
+    }
+
+    /// What it took.
+    fn drain_turn<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> u32 {
+        let mut spent = 0;
+        loop {
+            let is_doomed = self.trouble.doomed.iter().any(|(doomed, _)| *doomed == session);
+            let Some(mount) = self.mounts.get_mut(session).filter(|_| !is_doomed) else {
+                return spent;
+            };
+            if mount.is_slow {
+                mount.owed.is_draining = false;
+                return spent;
+            }
+            if spent >= TURN {
+                self.draining.push_back(session);
+                return spent;
+            }
+            let Some(step) = mount.owed.next() else {
+                mount.owed.give_back();
+                return spent;
+            };
+            spent += cost(step);
+            self.drain_step(session, step, out);
+        }
+    }
+
+    fn drain_step<O: Outputs>(&mut self, session: SessionId, step: Step, out: &mut O) {
+        match step {
+            Step::Image(stream_id) => self.send_late_image(session, stream_id, out),
+            Step::Stream(stream_id) => self.send_waiting(session, stream_id, out),
+            Step::Part => {
+                self.send_part(session, out);
+            }
+            Step::Resumed(stream_id) => {
+                if let Some((slot, place)) = self.item_on(session, stream_id)
+                    && let Some(watcher) = self.watcher(slot, place)
+                {
+                    self.announce(slot, &watcher, StateCode::REALTIME_RESUMED, out);
+                }
+            }
+        }
+        self.mark_slow();
+    }
+
+    fn send_late_image<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
+        let Some((slot, place)) = self.item_on(session, stream_id) else { return };
+        let seat = self.items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
+        let Some(seat) = seat.filter(|seat| seat.has(mode::LATE)) else { return };
+        seat.set(mode::LATE, false);
+        self.owe_image(slot, place, out);
+    }
+
+    /// Sends the updates that were merged for a stream, then the state that it
+    /// was not told, unless that comes with its image.
+    fn send_waiting<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
+        let Some((slot, place)) = self.item_on(session, stream_id) else { return };
+        self.flush_updates(slot, place, out);
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let owes_state = mount.owed.take(stream_id).owes_state;
+        let has_image_coming = self.watcher(slot, place).is_some_and(|it| it.has(mode::LATE))
+            && self.items.get(slot).is_some_and(super::item::Item::is_servable);
+        if owes_state && !has_image_coming {
+            self.tell_state(slot, place, out);
+        }
+    }
+}

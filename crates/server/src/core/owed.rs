@@ -1,0 +1,214 @@
+//! What waits until the output of a mount has drained.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use tapeline_cache::Since;
+
+use super::dictionary::Download;
+use super::map::{Map, Set};
+use super::mount::Mount;
+
+/// How many entries for streams that are closed meanwhile are let be.
+const SPARE: usize = 64;
+
+/// What of a stream waits, but for its image.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waiting {
+    /// Where its updates begin among those that are merged for the item.
+    pub(super) since: Option<Since>,
+    /// Whether the client has yet to be told of the item's last state.
+    pub(super) owes_state: bool,
+}
+
+/// What waits until the output of a mount has drained: of streams that are
+/// behind no more than where to go on, as the item has the rest.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    streams: Map<i32, Waiting>,
+    /// The streams of `streams`, first to wait first. Some may not wait any
+    /// more.
+    order: VecDeque<i32>,
+    /// Streams whose image waits. Some may not wait any more.
+    images: VecDeque<i32>,
+    /// Dictionaries that are being sent.
+    pub(super) downloads: VecDeque<Download>,
+    /// Streams whose clients were told that updates are merged.
+    announced: BTreeSet<i32>,
+    /// Whether the mount is among those that are worked off.
+    pub(super) is_draining: bool,
+    /// What the last steps were for: see [`next`](Self::next).
+    turn: usize,
+}
+
+/// A step of giving a mount what it is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The image of a stream.
+    Image(i32),
+    /// The updates of a stream, and its state.
+    Stream(i32),
+    /// The next part of a dictionary.
+    Part,
+    /// To tell a client that updates are not merged any more.
+    Resumed(i32),
+}
+
+/// Images come first, but leave room for others: a mount that is slow again
+/// after a few steps has more of everything all the same.
+const TURNS: [Turn; 7] = [
+    Turn::Images,
+    Turn::Images,
+    Turn::Images,
+    Turn::Streams,
+    Turn::Streams,
+    Turn::Streams,
+    Turn::Downloads,
+];
+
+#[derive(Clone, Copy)]
+enum Turn {
+    Images,
+    Streams,
+    Downloads,
+}
+
+impl Owed {
+    pub(super) fn is_empty(&self) -> bool {
+        self.images.is_empty()
+            && self.order.is_empty()
+            && self.downloads.is_empty()
+            && self.announced.is_empty()
+    }
+
+    /// Takes the next step out.
+    pub(super) fn next(&mut self) -> Option<Step> {
+        let first = self.turn % TURNS.len();
+        self.turn = first + 1;
+        let in_turn = match TURNS[first] {
+            Turn::Images => self.images.pop_front().map(Step::Image),
+            Turn::Streams => self.order.pop_front().map(Step::Stream),
+            Turn::Downloads => self.next_part(),
+        };
+        let image = |it: &mut Self| it.images.pop_front().map(Step::Image);
+        let stream = |it: &mut Self| it.order.pop_front().map(Step::Stream);
+        in_turn
+            .or_else(|| image(self))
+            .or_else(|| stream(self))
+            .or_else(|| self.announced.pop_first().map(Step::Resumed))
+            .or_else(|| self.next_part())
+    }
+
+    fn next_part(&self) -> Option<Step> {
+        (!self.downloads.is_empty()).then_some(Step::Part)
+    }
+
+    /// Gives back the room of what was there.
+    pub(super) fn give_back(&mut self) {
+        debug_assert!(self.is_empty() && self.streams.is_empty(), "what waits is in the order");
+        *self = Self::default();
+    }
+
+    /// All streams are closed.
+    pub(super) fn forget_all(&mut self) {
+        let Self { is_draining, .. } = *self;
+        *self = Self { is_draining, ..Self::default() };
+    }
+
+    /// What of a stream waits.
+    pub(super) fn of(&mut self, stream_id: i32) -> Option<&mut Waiting> {
+        match self.streams.is_empty() {
+            true => None,
+            false => self.streams.get_mut(&stream_id),
+        }
+    }
+
+    /// Takes out what of a stream waits. It may still be in the order.
+    pub(super) fn take(&mut self, stream_id: i32) -> Waiting {
+        match self.streams.is_empty() {
+            true => Waiting::default(),
+            false => self.streams.remove(&stream_id).unwrap_or_default(),
+        }
+    }
+
+    /// What of a stream is to wait, which is put in the order.
+    pub(super) fn owe(&mut self, stream_id: i32) -> &mut Waiting {
+        let Self { streams, order, .. } = self;
+        if !streams.contains_key(&stream_id) {
+            if order.len() > 2 * streams.len() + SPARE {
+                let mut seen = Set::default();
+                order.retain(|it| streams.contains_key(it) && seen.insert(*it));
+            }
+            order.push_back(stream_id);
+        }
+        streams.entry(stream_id).or_default()
+    }
+
+    /// The client of a stream is being told of the last state.
+    pub(super) fn state_is_told(&mut self, stream_id: i32) {
+        if let Some(waiting) = self.of(stream_id) {
+            waiting.owes_state = false;
+        }
+    }
+
+    /// Takes note that a client was told that updates of a stream are merged.
+    /// False: it knows.
+    pub(super) fn announce(&mut self, stream_id: i32) -> bool {
+        self.announced.insert(stream_id)
+    }
+
+    /// A stream is closed, and what of it waits is taken out.
+    pub(super) fn forget(&mut self, stream_id: i32) {
+        self.announced.remove(&stream_id);
+    }
+
+    pub(super) fn cancel_download(&mut self, stream_id: i32) {
+        self.downloads.retain(|download| download.stream_id() != stream_id);
+    }
+}
+
+impl Mount {
+    /// Has the image of a stream wait.
+    pub(super) fn put_image_off(&mut self, stream_id: i32) {
+        let Self { owed: Owed { images, .. }, streams, .. } = self;
+        if images.len() > 2 * streams.len() + SPARE {
+            let mut seen = Set::default();
+            images.retain(|late| streams.contains(*late) && seen.insert(*late));
+        }
+        images.push_back(stream_id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_has_its_turn_and_images_are_first() {
+        let mut owed = Owed::default();
+        owed.images.extend(100..104);
+        for stream_id in 0..6 {
+            owed.owe(stream_id).owes_state = true;
+        }
+        assert!(owed.announce(7) && !owed.announce(7));
+        let steps: Vec<_> = std::iter::from_fn(|| owed.next()).collect();
+        let images = |of: std::ops::Range<i32>| of.map(Step::Image);
+        let streams = |of: std::ops::Range<i32>| of.map(Step::Stream);
+        let expected: Vec<_> = images(100..103)
+            .chain(streams(0..3))
+            .chain(images(103..104))
+            .chain(streams(3..6))
+            .chain([Step::Resumed(7)])
+            .collect();
+        assert_eq!(steps, expected);
+    }
+
+    #[test]
+    fn a_stream_that_waits_again_and_again_leaves_a_bounded_order() {
+        let mut owed = Owed::default();
+        for _ in 0..10_000 {
+            owed.owe(5).owes_state = true;
+            assert!(owed.take(5).owes_state);
+        }
+        assert!(owed.order.len() <= SPARE + 1, "{}", owed.order.len());
+    }
+}
