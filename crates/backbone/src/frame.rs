@@ -95,6 +95,10 @@ pub enum Kind {
     Refuse = 5,
     /// Hub to server: the answer to a post.
     Ack = 6,
+    /// Hub to server: what it wants is to be listed (see [`repair`](crate::repair)).
+    WantedRequest = 7,
+    /// Hub to server: a page of what the hub holds for it.
+    Held = 8,
     /// Server to hub: interest in an item.
     Open = 16,
     /// Server to hub: no more interest.
@@ -105,10 +109,12 @@ pub enum Kind {
     Post = 19,
     /// Server to hub: a generic message.
     Generic = 20,
-    /// Server to hub: which items may have been hit by a hole.
-    Resync = 21,
+    /// Server to hub: what the hub holds for it is to be listed.
+    HeldRequest = 21,
     /// Server to hub: the whole directory is wanted.
     DirectoryRequest = 22,
+    /// Server to hub: a page of what it wants.
+    Wanted = 23,
 }
 
 impl Kind {
@@ -121,13 +127,16 @@ impl Kind {
             4 => Self::Item,
             5 => Self::Refuse,
             6 => Self::Ack,
+            7 => Self::WantedRequest,
+            8 => Self::Held,
             16 => Self::Open,
             17 => Self::Close,
             18 => Self::Reissue,
             19 => Self::Post,
             20 => Self::Generic,
-            21 => Self::Resync,
+            21 => Self::HeldRequest,
             22 => Self::DirectoryRequest,
+            23 => Self::Wanted,
             _ => return None,
         })
     }
@@ -186,9 +195,11 @@ pub struct FrameHeader {
     pub sender: Incarnation,
     /// For whom it is.
     pub target: Incarnation,
-    /// Item id, request reference or post reference, by kind.
+    /// Item id, request reference, post reference or round, by kind.
     pub item: u32,
-    /// Position in the item's stream of messages to all servers.
+    /// Position in the item's stream of messages to all servers. In frames of
+    /// servers: the serial of a request, which tells it from an earlier one with
+    /// the same reference.
     pub item_seq: u32,
     /// Position in the sender's stream of frames. The port writes it.
     pub stream_seq: u32,
@@ -335,7 +346,7 @@ mod tests {
     fn every_kind_survives_the_wire_and_no_other_number_is_a_kind() {
         let known = (0..=255).filter(|&number| Kind::from_wire(number).is_some());
         let known: Vec<u8> = known.collect();
-        assert_eq!(known, [1, 2, 3, 4, 5, 6, 16, 17, 18, 19, 20, 21, 22]);
+        assert_eq!(known, [1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 20, 21, 22, 23]);
         for number in known {
             let kind = Kind::from_wire(number).unwrap();
             assert_eq!(kind as u8, number);

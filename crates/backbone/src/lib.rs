@@ -84,6 +84,7 @@ mod pieces;
 mod port;
 mod presence;
 mod queue;
+pub mod repair;
 mod settings;
 pub mod sim;
 

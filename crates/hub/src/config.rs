@@ -192,6 +192,9 @@ pub struct HubLimits {
     /// Posts that wait for an ack at a time, and posts of several parts that
     /// are not complete. More are refused with `NO_RESOURCES`. Default 100 000.
     pub max_posts: usize,
+    /// How often at most a server is asked what it wants while frames of it are
+    /// lost, in milliseconds. Default 100.
+    pub resync_interval_ms: u64,
     /// Non-interactive providers connected at a time. Default 64.
     pub max_providers: usize,
     /// Content of one kept image, in bytes; a larger image is passed on and
@@ -208,6 +211,7 @@ impl Default for HubLimits {
             max_requests_per_server: 1_000_000,
             max_window: 10_000,
             max_posts: 100_000,
+            resync_interval_ms: 100,
             max_providers: 64,
             max_image_bytes: 16 << 20,
         }

@@ -50,6 +50,11 @@ pub struct Counters {
     pub uncached: u64,
     /// Holes in what servers sent.
     pub gaps: u64,
+    /// Requests that were closed since their server wants them no more, though
+    /// its close was lost.
+    pub leftovers: u64,
+    /// Closes and images that are owed now, to be done bit by bit.
+    pub owed: u64,
     /// Items now.
     pub items: u64,
     /// Services now.

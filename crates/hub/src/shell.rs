@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
+use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
     ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent, SessionEvent,
@@ -252,6 +252,9 @@ impl<B: Bus> Hub<B> {
         let Self { core, bus, reactor, wanted, .. } = self;
         let outbox = &mut reactor.outbox();
         bus.poll(now, FRAMES_PER_TURN, |event, port| {
+            if let BusEvent::Gap { peer } = &event {
+                tracing::warn!(?peer, "frames of a server were lost; asking what it wants");
+            }
             core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted });
         })
     }

@@ -61,13 +61,14 @@ fn messages() -> Vec<Vec<u8>> {
 
 #[test]
 fn the_hub_survives_any_message_and_any_frame_and_goes_on_serving() {
-    const KINDS: [Kind; 9] = [
+    const KINDS: [Kind; 10] = [
         Kind::Open,
         Kind::Close,
         Kind::Reissue,
         Kind::Post,
         Kind::Generic,
-        Kind::Resync,
+        Kind::HeldRequest,
+        Kind::Wanted,
         Kind::DirectoryRequest,
         Kind::Item,
         Kind::Accept,

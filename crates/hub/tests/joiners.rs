@@ -218,29 +218,6 @@ fn the_provider_is_paused_only_when_all_have_paused() {
 }
 
 #[test]
-fn a_server_that_lost_frames_is_given_what_it_missed() {
-    let (mut world, source) = live(config(1));
-    world.open(A, 8, "IBM.N");
-    world.says(source, &provider::refresh(4, "IBM.N"));
-    world.says(source, &provider::update(3, 4513));
-    world.heard_by(source);
-    world.forget();
-    // Item 0 is at 2 and the server is at 1; item 1 is as it should be; item 9
-    // is nothing the hub knows of.
-    let mut body = Vec::new();
-    for (item, seq) in [(0_u32, 1_u32), (1, 1), (9, 4)] {
-        body.extend(item.to_le_bytes());
-        body.extend(seq.to_le_bytes());
-    }
-    let none = tapeline_backbone::FrameFlags::empty();
-    world.frame(A, tapeline_backbone::Kind::Resync, 0, none, &body);
-    assert_eq!(world.heard_by(source), ["Request 3 1:TRI.N streaming"]);
-    assert_eq!(world.frames().len(), 1, "the end of item 9");
-    world.says(source, &provider::refresh(3, "TRI.N"));
-    assert_eq!(world.frames(), [format!("A #2 image {IMAGE}")]);
-}
-
-#[test]
 fn a_private_stream_is_changed_by_its_requester_as_it_likes() {
     let (mut world, source) = live(config(1));
     let private = RequestMsg {
@@ -292,21 +269,6 @@ fn an_answer_that_changes_the_state_is_for_all() {
     world.forget();
     world.says(source, &provider::refresh(3, "TRI.N"));
     assert_eq!(world.frames(), [format!("all #3 image {IMAGE}")]);
-}
-
-#[test]
-fn who_has_seen_nothing_yet_may_have_lost_its_image() {
-    let (mut world, _) = World::with_sources(tapeline_hub::HubConfig::named("hub"));
-    let session = world.session();
-    world.event(Event::ProviderOpened { session });
-    world.says(session, &provider::provider_login());
-    world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
-    world.says(session, &provider::refresh(-1, "TRI.N"));
-    world.open(A, 0, "TRI.N");
-    world.forget();
-    let none = tapeline_backbone::FrameFlags::empty();
-    world.frame(A, tapeline_backbone::Kind::Resync, 0, none, &[0; 8]);
-    assert_eq!(world.frames().len(), 1);
 }
 
 #[test]

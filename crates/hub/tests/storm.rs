@@ -12,6 +12,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use support::{World, config, item_request, provider};
+use tapeline_backbone::repair::{Held, HeldFlags, Page};
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_channel::SessionId;
 use tapeline_hub::{Event, HubConfig};
@@ -236,6 +237,7 @@ struct Wish {
 struct Server {
     id: Incarnation,
     wishes: BTreeMap<u32, Wish>,
+    round: u32,
 }
 
 impl Server {
@@ -264,8 +266,23 @@ impl Server {
                 self.wishes.remove(&header.item).expect("a request that is open");
             }
             Kind::Item => self.item(header, body),
+            Kind::Held => self.held(body),
             Kind::Directory | Kind::Ack => {}
             kind => panic!("{kind:?}"),
+        }
+    }
+
+    /// What the hub holds is what was heard of it so far.
+    fn held(&self, body: &[u8]) {
+        let (_, entries) = Page::read(body).expect("a page");
+        let entries: Vec<_> = Held::entries(entries).collect();
+        let requests: Vec<_> = entries.iter().map(|held| held.request).collect();
+        assert_eq!(requests, self.wishes.keys().copied().collect::<Vec<_>>());
+        for (held, wish) in entries.iter().zip(self.wishes.values()) {
+            if held.flags.contains(HeldFlags::ACCEPTED) {
+                assert_eq!(wish.item, Some(held.item), "{wish:?}");
+                assert!(wish.last_seq.is_none_or(|last| last == held.item_seq), "{wish:?}");
+            }
         }
     }
 
@@ -334,7 +351,7 @@ impl Storm {
         let mut servers = Vec::new();
         for id in 1..=3 {
             world.server_up(Incarnation(id));
-            servers.push(Server { id: Incarnation(id), wishes: BTreeMap::new() });
+            servers.push(Server { id: Incarnation(id), wishes: BTreeMap::new(), round: 0 });
         }
         Self {
             world,
@@ -456,7 +473,7 @@ impl Storm {
                 self.next_server += 1;
                 let id = Incarnation(self.next_server);
                 world.server_up(id);
-                servers.push(Server { id, wishes: BTreeMap::new() });
+                servers.push(Server { id, wishes: BTreeMap::new(), round: 0 });
             }
             97..98 => {
                 if let Some(provider) = &providers[place] {
@@ -464,13 +481,10 @@ impl Storm {
                 }
             }
             _ => {
-                let wish = servers[server].wishes.values().next().cloned();
-                if let Some(Wish { item: Some(item), last_seq: Some(seq), .. }) = wish {
-                    let mut body = item.to_le_bytes().to_vec();
-                    body.extend((seq - 1).to_le_bytes());
-                    let id = servers[server].id;
-                    world.frame(id, Kind::Resync, 0, FrameFlags::empty(), &body);
-                }
+                let server = &mut servers[server];
+                server.round += 1;
+                world.frame(server.id, Kind::HeldRequest, server.round, FrameFlags::empty(), &[]);
+                world.pass(0);
             }
         }
         self.deliver();

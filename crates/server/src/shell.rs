@@ -18,6 +18,15 @@ use crate::{ConfigError, Core, Event, LoginPolicy, Outputs, ServerConfig, Statis
 /// Frames of the backbone that are read in one turn, so that mounts get theirs.
 const FRAMES_PER_TURN: usize = 512;
 
+/// How long mounts are left unread while the backbone takes no more. After
+/// that they are read, and what does not fit is lost: hubs see the hole and ask
+/// what it was.
+const MAX_HOLD: Duration = Duration::from_millis(20);
+
+/// A turn counts as no more of that time: while this thread stood still, a hub
+/// on the same thread could not read either.
+const MAX_HOLD_STEP: Duration = Duration::from_millis(1);
+
 /// Why a server does not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -64,6 +73,9 @@ pub struct Server<B> {
     listeners: Vec<(Door, ListenerId)>,
     /// Output does not wait to be packed.
     is_eager: bool,
+    /// For how long the backbone has taken no more.
+    held: Duration,
+    last_turn: Time,
 }
 
 /// The outputs of the core, inside of one turn.
@@ -152,7 +164,15 @@ impl<B: Bus> Server<B> {
             }
         }
         let is_eager = config.flush_interval_ms == 0;
-        Ok(Self { core: Core::new(config, policy), bus, reactor, listeners, is_eager })
+        Ok(Self {
+            core: Core::new(config, policy),
+            bus,
+            reactor,
+            listeners,
+            is_eager,
+            held: Duration::ZERO,
+            last_turn: Time::ZERO,
+        })
     }
 
     /// Where RSSL clients mount, with the ports that the system chose where the
@@ -170,6 +190,7 @@ impl<B: Bus> Server<B> {
     /// One turn: reads the backbone and the mounts, does what is due, sends.
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
+        let is_held = self.is_held(now);
         let Self { core, bus, reactor, .. } = self;
         let mut outbox = reactor.outbox();
         let mut work = bus.poll(now, FRAMES_PER_TURN, |event, port| {
@@ -192,6 +213,10 @@ impl<B: Bus> Server<B> {
             // What came is on its way before the kernel is asked for more.
             reactor.flush(now);
         }
+        if is_held {
+            reactor.flush(now);
+            return work + bus.work(now);
+        }
         work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             let mut out = Shell { outbox, port: bus.outbound() };
             if let Some(event) = core_event(&event) {
@@ -204,6 +229,15 @@ impl<B: Bus> Server<B> {
             }
         });
         work + bus.work(now)
+    }
+
+    /// Whether mounts are not read for now, so that the backbone can catch up.
+    fn is_held(&mut self, now: Time) -> bool {
+        let step = now.since(self.last_turn).min(MAX_HOLD_STEP);
+        self.last_turn = now;
+        let is_congested = self.bus.is_congested();
+        self.held = if is_congested { self.held + step } else { Duration::ZERO };
+        is_congested && self.held < MAX_HOLD
     }
 
     /// When the next turn has something to do although nothing comes, but for

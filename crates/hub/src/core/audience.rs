@@ -183,6 +183,10 @@ impl Core {
     ) {
         let Some(item) = self.items.get_mut(id) else { return };
         if item.can_serve() {
+            if self.image_waits(server, request, out) {
+                self.set_stage(id, server, request, Stage::Waiting);
+                return;
+            }
             self.serve_image(id, server, request, out);
             self.end_if_unwanted(now, id, out);
             return;
@@ -205,6 +209,13 @@ impl Core {
             return;
         }
         self.ask_image(now, id, out);
+    }
+
+    fn set_stage(&mut self, id: u32, server: u32, request: u32, stage: Stage) {
+        let item = self.items.get_mut(id);
+        if let Some(interest) = item.and_then(|item| item.interest_mut(server, request)) {
+            interest.stage = stage;
+        }
     }
 
     /// A server no longer wants what it asked for with this request.

@@ -17,6 +17,10 @@ impl Item {
         self.interests.iter_mut().find(|one| (one.server, one.request) == (server, request))
     }
 
+    pub(super) fn interest(&self, server: u32, request: u32) -> Option<&Interest> {
+        self.interests.iter().find(|one| (one.server, one.request) == (server, request))
+    }
+
     /// Whether whoever asks can be given the kept image. That of a
     /// non-interactive provider is all there is, also while it is suspect.
     pub(super) fn can_serve(&self) -> bool {

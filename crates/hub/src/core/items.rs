@@ -66,6 +66,14 @@ impl Items {
         Some(item)
     }
 
+    /// How many frames of an item went to all servers.
+    pub(crate) fn seq(&self, id: u32) -> u32 {
+        match self.ticks.get(id as usize).filter(|tick| tick.is_plain) {
+            Some(tick) => tick.seq,
+            None => self.get(id).map_or(0, |item| item.seq),
+        }
+    }
+
     /// The header for an update of an item that goes out as it is.
     #[inline]
     pub(crate) fn plain_header(&mut self, id: u32) -> Option<FrameHeader> {

@@ -19,6 +19,7 @@ mod pace;
 mod posts;
 mod provider;
 mod published;
+mod repair;
 mod requests;
 mod response;
 mod route;
@@ -44,6 +45,7 @@ use crate::{Counters, Event, HubConfig, Outputs};
 use item::{Interest, Item};
 use items::Items;
 use posts::Posts;
+use repair::Owed;
 use servers::Servers;
 use service::Services;
 use source::{Phase, SourceKind, Sources};
@@ -63,6 +65,7 @@ pub struct Core {
     items: Items,
     servers: Servers,
     posts: Posts,
+    owed: Owed,
     timers: Timers,
     scratch: Scratch,
     /// For the payloads of kept images.
@@ -91,6 +94,7 @@ impl Core {
             items: Items::default(),
             servers: Servers::default(),
             posts: Posts::default(),
+            owed: Owed::default(),
             timers: Timers::default(),
             scratch: Scratch::default(),
             payload: Vec::new(),
@@ -119,6 +123,7 @@ impl Core {
             services: self.services.len() as u64,
             sources_up: up as u64,
             servers: self.servers.len() as u64,
+            owed: (self.owed.len() + self.servers.left_over()) as u64,
             unsent_upstream: self.unsent() as u64,
             ..self.counters
         }
@@ -153,7 +158,8 @@ impl Core {
         }
         let sources = self.sources.iter().filter_map(|(_, source)| source.deadline_ms);
         let others = [self.timers.next_ms(), self.posts.next_ms()];
-        sources.chain(others.into_iter().flatten()).min().map(at_ms)
+        let timers = sources.chain(others.into_iter().flatten()).min().map(at_ms);
+        timers.into_iter().chain(self.next_repair()).min()
     }
 
     /// Time has passed.
@@ -172,6 +178,7 @@ impl Core {
             self.item_timeout(now, at, item, out);
         }
         self.post_timeouts(now, out);
+        self.work_repairs(now, out);
         for source in std::mem::take(&mut self.behind) {
             self.catch_up(now, source, out);
         }

@@ -24,8 +24,7 @@ pub(super) const PASSED_PRIVATELY: RequestFlags = PASSED
     .union(RequestFlags::QUALIFIED_STREAM);
 
 impl Core {
-    /// A server asks for an item. A request that it has open under the same
-    /// number is over with that.
+    /// A server asks for an item with a number that is free.
     pub(super) fn open(
         &mut self,
         now: Time,
@@ -35,7 +34,6 @@ impl Core {
         out: &mut impl Outputs,
     ) {
         self.counters.opens += 1;
-        self.close(now, server, request, out);
         if request as usize >= self.config.limits.max_requests_per_server {
             self.counters.limited += 1;
             self.refuse(server, request, msg, usual::TOO_MANY_ITEMS, out);

@@ -1,16 +1,15 @@
 //! What servers want: frames of the backbone, by kind.
 
-use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind};
-use tapeline_omm::state::usual;
+use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
 use tapeline_omm::stream::Reaction;
 use tapeline_rssl::Time;
-use tapeline_rwf::{GenericMsg, Msg, Priority, RequestFlags, RequestMsg};
+use tapeline_rwf::{DataState, GenericMsg, Msg, Priority, RequestFlags, RequestMsg};
 
 use super::Core;
 use super::downstream;
 use super::item::{Binding, Stage};
 use super::open::PASSED_PRIVATELY;
-use super::wire::{Payload, at_service, ms, status};
+use super::wire::{Payload, at_service, ms};
 use crate::Outputs;
 
 impl Core {
@@ -18,7 +17,7 @@ impl Core {
         match event {
             BusEvent::PeerUp { peer, .. } => self.server_up(peer, out),
             BusEvent::PeerDown { peer } => self.server_down(now, peer, out),
-            BusEvent::Gap { peer } => self.server_gap(peer, out),
+            BusEvent::Gap { peer } => self.server_gap(now, peer, out),
             BusEvent::Frame { header, body } => self.frame(now, &header, body, out),
         }
     }
@@ -35,19 +34,7 @@ impl Core {
         self.whole_directory(peer, out);
     }
 
-    /// Frames of a server were lost. A `DirectoryRequest` among them is answered
-    /// without having been seen. What the server does not ask for again is
-    /// lost with the frame: after a lost `Close` the hub keeps the item open
-    /// at its source for a request that is no more, until the server uses the
-    /// number anew or is gone.
-    fn server_gap(&mut self, peer: Incarnation, out: &mut impl Outputs) {
-        self.counters.gaps += 1;
-        if self.servers.find(peer).is_some() {
-            self.whole_directory(peer, out);
-        }
-    }
-
-    fn whole_directory(&mut self, target: Incarnation, out: &mut impl Outputs) {
+    pub(super) fn whole_directory(&mut self, target: Incarnation, out: &mut impl Outputs) {
         let refresh = self.services.refresh();
         let version = self.services.version();
         if let Some(bytes) = self.scratch.write(|encoder| refresh.encode(encoder)) {
@@ -55,14 +42,12 @@ impl Core {
         }
     }
 
+    /// A server is gone. What it had open is closed bit by bit.
     fn server_down(&mut self, now: Time, peer: Incarnation, out: &mut impl Outputs) {
         let Some(server) = self.servers.find(peer) else { return };
-        let requests = self.servers.get(server).map(super::servers::Server::requests);
-        for (request, _) in requests.unwrap_or_default() {
-            self.close(now, server, request, out);
-        }
         self.posts.forget_server(server);
-        self.servers.remove(server);
+        self.servers.is_gone(server);
+        self.close_leftovers(now, out);
     }
 
     fn frame(&mut self, now: Time, header: &FrameHeader, body: &[u8], out: &mut impl Outputs) {
@@ -72,12 +57,15 @@ impl Core {
         };
         let request = header.item;
         match header.kind {
-            Kind::Close => self.close(now, server, request, out),
+            Kind::Close => self.close_request(now, server, header, out),
             Kind::Post => self.post(now, server, header, body, out),
-            Kind::Resync => self.resync(now, server, body, out),
+            Kind::HeldRequest => self.held_request(server, header),
+            Kind::Wanted => self.wanted_page(now, server, header, body, out),
             Kind::DirectoryRequest => self.whole_directory(header.sender, out),
             Kind::Open | Kind::Reissue | Kind::Generic => match (header.kind, Msg::decode(body)) {
-                (Kind::Open, Ok(Msg::Request(msg))) => self.open(now, server, request, &msg, out),
+                (Kind::Open, Ok(Msg::Request(msg))) => {
+                    self.request_comes(now, server, header, &msg, out);
+                }
                 (Kind::Reissue, Ok(Msg::Request(msg))) => {
                     self.reissue(now, server, request, &msg, out);
                 }
@@ -87,6 +75,42 @@ impl Core {
                 _ => self.counters.bad_frames += 1,
             },
             _ => self.counters.bad_frames += 1,
+        }
+    }
+
+    /// A server asks for an item. A request that it has open under the same
+    /// number is over with that.
+    fn request_comes(
+        &mut self,
+        now: Time,
+        server: u32,
+        header: &FrameHeader,
+        msg: &RequestMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let (request, serial) = (header.item, header.item_seq);
+        self.close(now, server, request, out);
+        let max = self.config.limits.max_requests_per_server;
+        if let Some(server) = self.servers.get_mut(server) {
+            server.last_serial = serial;
+            if (request as usize) < max {
+                server.begin(request, serial);
+            }
+        }
+        self.open(now, server, request, msg, out);
+    }
+
+    /// A server closes a request. One that has the number by now stays.
+    fn close_request(
+        &mut self,
+        now: Time,
+        server: u32,
+        header: &FrameHeader,
+        out: &mut impl Outputs,
+    ) {
+        let known = self.servers.get(server);
+        if known.is_some_and(|server| server.serial(header.item) == header.item_seq) {
+            self.close(now, server, header.item, out);
         }
     }
 
@@ -153,11 +177,15 @@ impl Core {
             return;
         }
         let Some(item) = self.items.get_mut(id) else { return };
+        let is_suspect = item.state.data == DataState::SUSPECT;
         let Some(interest) = item.interest_mut(server, request) else { return };
         match interest.stage {
             // Its image is due anyway.
-            Stage::Late | Stage::Waiting | Stage::Receiving => {}
-            Stage::Live => self.want_image(now, id, server, request, out),
+            Stage::Late => {}
+            Stage::Waiting if !is_suspect => {}
+            // It has missed why it waits, or a part of what is coming.
+            Stage::Waiting => self.tell_one(id, server, out),
+            Stage::Receiving | Stage::Live => self.want_image(now, id, server, request, out),
         }
     }
 
@@ -212,54 +240,6 @@ impl Core {
         match is_sent {
             true => self.counters.generics += 1,
             false => self.counters.generics_dropped += 1,
-        }
-    }
-
-    /// Frames to a server were lost: it says how far it got with each item.
-    ///
-    /// ```text
-    /// | u32 item | u32 last item seq | ...    little endian
-    /// ```
-    fn resync(&mut self, now: Time, server: u32, body: &[u8], out: &mut impl Outputs) {
-        for entry in body.chunks_exact(8) {
-            let word = |at: usize| {
-                u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
-            };
-            self.resync_item(now, server, word(0), word(4), out);
-        }
-    }
-
-    fn resync_item(
-        &mut self,
-        now: Time,
-        server: u32,
-        id: u32,
-        last_seq: u32,
-        out: &mut impl Outputs,
-    ) {
-        let Some(target) = self.servers.target(server) else { return };
-        let interest = self.items.get_mut(id).and_then(|item| {
-            let interest = item.interests.iter().find(|interest| interest.server == server)?;
-            Some((item.seq, interest.request))
-        });
-        match interest {
-            // The end of the item was lost: this is the end.
-            None => {
-                let msg = status(tapeline_rwf::Domain::MARKET_PRICE, usual::SERVICE_LOST);
-                if let Some(bytes) = self.scratch.message(&msg.into()) {
-                    let header = FrameHeader {
-                        flags: FrameFlags::LAST,
-                        ..FrameHeader::new(Kind::Item, target, id)
-                    };
-                    out.publish(header, &super::wire::on_stream_zero(bytes));
-                }
-            }
-            // Who has seen nothing yet may have lost an image of its own, which
-            // does not count.
-            Some((seq, request)) if seq != last_seq || last_seq == 0 => {
-                self.want_image(now, id, server, request, out);
-            }
-            Some(_) => {}
         }
     }
 }

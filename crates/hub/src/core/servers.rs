@@ -1,48 +1,102 @@
 //! Servers on the backbone, and what they have asked for.
 
 use tapeline_backbone::Incarnation;
+use tapeline_backbone::repair::{Inquiry, Walk};
 
 const NONE: u32 = u32::MAX;
+
+/// Request numbers that are looked at in one step for one that is open.
+const LOOKED_AT: u32 = 256;
 
 /// One run of a server.
 #[derive(Debug)]
 pub(crate) struct Server {
     /// Which one.
     pub(crate) incarnation: Incarnation,
-    /// From request to item; servers count their requests from 0.
-    requests: Vec<u32>,
+    /// By request; servers count their requests from 0.
+    requests: Vec<Request>,
     open: usize,
+    /// It is not on the backbone any more; up to which request it is cleared
+    /// away.
+    gone: Option<u32>,
+    /// The serial of its last request.
+    pub(crate) last_serial: u32,
+    /// What it is asked when frames of it were lost.
+    pub(crate) inquiry: Inquiry,
+    /// What it is told when it lost frames of this hub.
+    pub(crate) walk: Walk,
 }
+
+/// What a server asked for with one of its numbers.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    item: u32,
+    /// Tells it from an earlier one with the same number.
+    serial: u32,
+}
+
+const NO_REQUEST: Request = Request { item: NONE, serial: 0 };
 
 impl Server {
     /// The item of a request.
     pub(crate) fn item(&self, request: u32) -> Option<u32> {
-        self.requests.get(request as usize).copied().filter(|item| *item != NONE)
+        self.requests.get(request as usize).map(|it| it.item).filter(|item| *item != NONE)
+    }
+
+    /// The item of a request with this serial.
+    pub(crate) fn item_of(&self, request: u32, serial: u32) -> Option<u32> {
+        self.item(request).filter(|_| self.serial(request) == serial)
+    }
+
+    /// The serial of a request that is open.
+    pub(crate) fn serial(&self, request: u32) -> u32 {
+        self.requests.get(request as usize).map_or(0, |it| it.serial)
+    }
+
+    /// How many request numbers it uses.
+    pub(crate) fn len(&self) -> u32 {
+        self.requests.len() as u32
+    }
+
+    /// A request comes, which is no item's yet.
+    pub(crate) fn begin(&mut self, request: u32, serial: u32) {
+        self.make_room(request);
+        self.requests[request as usize].serial = serial;
+    }
+
+    fn make_room(&mut self, request: u32) {
+        let place = request as usize;
+        if place >= self.requests.len() {
+            self.requests.resize(place + 1, NO_REQUEST);
+        }
     }
 
     /// Remembers the item of a request; not if it is out of bounds.
     pub(crate) fn set(&mut self, request: u32, item: u32) {
-        let place = request as usize;
-        if place >= self.requests.len() {
-            self.requests.resize(place + 1, NONE);
-        }
-        if self.requests[place] == NONE {
+        self.make_room(request);
+        let known = &mut self.requests[request as usize].item;
+        if std::mem::replace(known, item) == NONE {
             self.open += 1;
         }
-        self.requests[place] = item;
     }
 
     pub(crate) fn clear(&mut self, request: u32) {
         if self.item(request).is_some() {
-            self.requests[request as usize] = NONE;
+            self.requests[request as usize].item = NONE;
             self.open -= 1;
         }
     }
 
-    /// All requests with their items.
-    pub(crate) fn requests(&self) -> Vec<(u32, u32)> {
-        let open = self.requests.iter().enumerate().filter(|(_, item)| **item != NONE);
-        open.map(|(request, item)| (request as u32, *item)).collect()
+    /// The requests that are open, of some numbers: number, serial and item.
+    pub(crate) fn requests(
+        &self,
+        from: u32,
+        to: u32,
+    ) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        let to = (to as usize).min(self.requests.len());
+        let from = (from as usize).min(to);
+        let some = self.requests[from..to].iter().zip(from as u32..);
+        some.filter(|(it, _)| it.item != NONE).map(|(it, number)| (number, it.serial, it.item))
     }
 }
 
@@ -54,15 +108,56 @@ pub(crate) struct Servers {
 
 impl Servers {
     pub(crate) fn len(&self) -> usize {
-        self.slots.iter().flatten().count()
+        self.iter().count()
+    }
+
+    /// All that are there.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Server)> {
+        let slots = self.slots.iter().zip(0..);
+        let servers = slots.filter_map(|(slot, index)| Some((index, slot.as_ref()?)));
+        servers.filter(|(_, server)| server.gone.is_none())
+    }
+
+    /// Whether a list is to be written, or a server that is gone to be cleared
+    /// away.
+    pub(crate) fn has_work(&self) -> bool {
+        let mut servers = self.slots.iter().flatten();
+        servers.any(|server| server.gone.is_some() || server.walk.is_walking())
+    }
+
+    /// Requests of servers that are gone and still to be closed.
+    pub(crate) fn left_over(&self) -> usize {
+        let gone = self.slots.iter().flatten().filter(|server| server.gone.is_some());
+        gone.map(|server| server.open).sum()
+    }
+
+    /// A server is gone. Its place is free when its requests are closed.
+    pub(crate) fn is_gone(&mut self, index: u32) {
+        if let Some(server) = self.get_mut(index) {
+            server.gone = Some(0);
+        }
+    }
+
+    /// The next request of a server that is gone, to be closed.
+    pub(crate) fn next_of_gone(&mut self) -> Option<(u32, u32)> {
+        let is_gone = |slot: &Option<Server>| slot.as_ref().is_some_and(|it| it.gone.is_some());
+        let place = self.slots.iter().position(is_gone)?;
+        let index = place as u32;
+        let server = self.get_mut(index)?;
+        let from = server.gone?;
+        let next = server.requests(from, from.saturating_add(LOOKED_AT)).next();
+        let reached = next.map_or(from.saturating_add(LOOKED_AT), |(request, ..)| request);
+        server.gone = Some(reached);
+        if next.is_none() && reached >= server.len() {
+            self.slots[place] = None;
+        }
+        Some((index, next.map_or(NONE, |(request, ..)| request)))
     }
 
     /// A server by who it is. There are few.
     pub(crate) fn find(&self, incarnation: Incarnation) -> Option<u32> {
-        let is_it = |slot: &Option<Server>| {
-            slot.as_ref().is_some_and(|server| server.incarnation == incarnation)
-        };
-        self.slots.iter().position(is_it).map(|place| place as u32)
+        let mut servers = self.iter();
+        servers.find(|(_, server)| server.incarnation == incarnation).map(|(index, _)| index)
     }
 
     pub(crate) fn insert(&mut self, incarnation: Incarnation) -> u32 {
@@ -71,12 +166,16 @@ impl Servers {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[place] = Some(Server { incarnation, requests: Vec::new(), open: 0 });
+        self.slots[place] = Some(Server {
+            incarnation,
+            requests: Vec::new(),
+            open: 0,
+            gone: None,
+            last_serial: 0,
+            inquiry: Inquiry::default(),
+            walk: Walk::default(),
+        });
         place as u32
-    }
-
-    pub(crate) fn remove(&mut self, index: u32) -> Option<Server> {
-        self.slots.get_mut(index as usize)?.take()
     }
 
     pub(crate) fn get(&self, index: u32) -> Option<&Server> {
@@ -89,6 +188,6 @@ impl Servers {
 
     /// Where frames for a server go; nowhere if it is gone.
     pub(crate) fn target(&self, index: u32) -> Option<Incarnation> {
-        Some(self.get(index)?.incarnation)
+        self.get(index).filter(|server| server.gone.is_none()).map(|server| server.incarnation)
     }
 }

@@ -1,5 +1,6 @@
 //! Messages and frames in a line each.
 
+use tapeline_backbone::repair::{Held, HeldFlags, Page};
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::directory::{DirectoryMsg, FilterContent, FilterEntry, ServiceEntry};
 use tapeline_omm::state::MessageApiText;
@@ -112,6 +113,25 @@ fn service(entry: &ServiceEntry) -> String {
     format!("{} {}", entry.service_id, words.join(" ")).trim_end().to_owned()
 }
 
+/// A page of what is held: the range, and each request with its item.
+fn held(body: &[u8]) -> String {
+    let (page, entries) = Page::read(body).expect("a page");
+    let to = if page.to == u32::MAX { String::new() } else { page.to.to_string() };
+    let entries = Held::entries(entries).map(|it| {
+        let mut words = String::new();
+        for (flag, word) in [(HeldFlags::LIVE, " live"), (HeldFlags::SUSPECT, " suspect")] {
+            if it.flags.contains(flag) {
+                words += word;
+            }
+        }
+        match it.flags.contains(HeldFlags::ACCEPTED) {
+            true => format!(", {} is item {} at {}{words}", it.request, it.item, it.item_seq),
+            false => format!(", {} waits", it.request),
+        }
+    });
+    format!("{}..{to}{}", page.from, entries.collect::<String>())
+}
+
 /// A frame: to whom, what, and the message in it.
 pub(crate) fn frame(header: &FrameHeader, body: &[u8]) -> String {
     let to = match header.target {
@@ -138,6 +158,8 @@ pub(crate) fn frame(header: &FrameHeader, body: &[u8]) -> String {
         Kind::Refuse => format!("{to} refuse {} {}", header.item, message(body)),
         Kind::Ack => format!("{to} ack of {} {}", header.item, message(body)),
         Kind::Directory => format!("{to} directory {}", message(body)),
+        Kind::WantedRequest => format!("{to} asked what it wants: {}", header.item),
+        Kind::Held => format!("{to} held{words}: {}", held(body)),
         kind => format!("{to} {kind:?}"),
     }
 }

@@ -23,6 +23,8 @@ impl Core {
             Kind::Refuse => self.on_refuse(hub, header.item, body, out),
             Kind::Ack => self.on_hub_ack(header.item, body, out),
             Kind::Directory => self.on_hub_directory(hub, body, out),
+            Kind::Held => self.on_held(hub, header, body, out),
+            Kind::WantedRequest => self.on_wanted_request(hub, header),
             _ => false,
         };
         self.statistics.frames_ignored += u64::from(!is_used);
@@ -57,7 +59,17 @@ impl Core {
         out: &mut O,
     ) -> bool {
         let Some(reference) = body.first_chunk() else { return false };
-        let slot = u32::from_le_bytes(*reference);
+        self.accepted(index, hub_item, u32::from_le_bytes(*reference), out)
+    }
+
+    /// A hub has a request as this item of its own.
+    pub(super) fn accepted<O: Outputs>(
+        &mut self,
+        index: HubIndex,
+        hub_item: u32,
+        slot: u32,
+        out: &mut O,
+    ) -> bool {
         if self.items.answered(slot, index) {
             self.answered(index, out);
             return true;
@@ -257,7 +269,7 @@ impl Core {
     /// Messages of an item were lost on the way: it is suspect until there is
     /// another image.
     #[cold]
-    fn on_hole<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+    pub(super) fn on_hole<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         self.statistics.gaps += 1;
         self.abandon_image(slot);
         if let Some(item) = self.items.get_mut(slot) {
@@ -294,8 +306,8 @@ impl Core {
     /// Lets go of an item at its hub, telling it.
     pub(super) fn detach<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.get(slot) else { return };
-        if let Some(hub) = item.upstream().told().and_then(|hub| self.hubs.get(hub)) {
-            out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
+        if let Some(hub) = item.upstream().told() {
+            self.close_at_hub(slot, hub, out);
         }
         self.let_go(slot);
     }
@@ -308,7 +320,7 @@ const REFUSED: State<'static> = State::new(
     "Request refused by hub",
 );
 
-const GAP: State<'static> = State::new(
+pub(super) const GAP: State<'static> = State::new(
     StreamState::OPEN,
     DataState::SUSPECT,
     StateCode::GAP_DETECTED,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use tapeline_backbone::Incarnation;
+use tapeline_backbone::repair::{Inquiry, Walk};
 use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service, ServiceInfo};
 use tapeline_omm::qos::is_same;
@@ -28,10 +29,16 @@ pub(super) struct Hub {
     pub(super) unanswered: usize,
     /// Items that it has accepted.
     pub(super) item_count: usize,
-    /// When it was last asked what was lost.
-    pub(super) resynced_at: Option<Time>,
-    /// When it is to be asked again, if frames were lost since.
-    pub(super) resync_due: Option<Time>,
+    /// What it is asked when frames of it were lost.
+    pub(super) inquiry: Inquiry,
+    /// What it is told when it lost frames of this server.
+    pub(super) walk: Walk,
+    /// Requests that are over, and that it is to be told of: number and serial.
+    pub(super) closes: VecDeque<(u32, u32)>,
+    /// The queue is to be gone on with.
+    pub(super) is_pump_due: bool,
+    /// Not before this is anything sent that can wait.
+    pub(super) backlog_at: Time,
 }
 
 impl Hub {
@@ -43,9 +50,17 @@ impl Hub {
             queue: VecDeque::new(),
             unanswered: 0,
             item_count: 0,
-            resynced_at: None,
-            resync_due: None,
+            inquiry: Inquiry::default(),
+            walk: Walk::default(),
+            closes: VecDeque::new(),
+            is_pump_due: false,
+            backlog_at: Time::ZERO,
         }
+    }
+
+    /// Whether anything waits for room on the backbone.
+    pub(super) fn has_backlog(&self) -> bool {
+        self.is_pump_due || self.walk.is_walking() || !self.closes.is_empty()
     }
 
     /// The slot of an item by the hub's number.
@@ -73,12 +88,6 @@ impl Hub {
         {
             self.item_count -= 1;
         }
-    }
-
-    /// All items with their slots, by the hub's numbers.
-    pub(super) fn items(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let items = self.slots.iter().enumerate();
-        items.filter(|(_, slot)| **slot != NONE).map(|(item, slot)| (item as u32, *slot))
     }
 
     /// Whether the hub can be asked for items like this of a service.
@@ -176,16 +185,16 @@ impl Hubs {
         there.into_iter()
     }
 
-    /// When a hub is to be asked what was lost.
-    pub(super) fn next_resync(&self) -> Option<Time> {
-        self.table.iter().flatten().filter_map(|hub| hub.resync_due).min()
+    /// When a hub is to be asked what was lost, or to be sent what waits.
+    pub(super) fn next_repair(&self) -> Option<Time> {
+        let backlog = |hub: &Hub| hub.has_backlog().then_some(hub.backlog_at);
+        let hubs = self.table.iter().flatten();
+        hubs.flat_map(|hub| [hub.inquiry.deadline(), backlog(hub)]).flatten().min()
     }
 
-    /// The hubs that are to be asked now what was lost.
-    pub(super) fn to_resync(&self, now: Time) -> Vec<HubIndex> {
-        let is_due = |hub: &Hub| hub.resync_due.is_some_and(|due| due <= now);
-        let hubs = self.numbered();
-        hubs.filter(|(_, hub)| hub.as_ref().is_some_and(is_due)).map(|(index, _)| index).collect()
+    /// Closes that hubs are still to be told.
+    pub(super) fn closes_waiting(&self) -> usize {
+        self.table.iter().flatten().map(|hub| hub.closes.len()).sum()
     }
 
     fn numbered(&self) -> impl Iterator<Item = (HubIndex, &Option<Hub>)> {

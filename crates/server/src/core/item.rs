@@ -192,15 +192,6 @@ impl Item {
             && self.image.as_ref().is_some_and(|image| image.is_servable())
     }
 
-    /// The place in the hub's messages up to which the item is known: none if
-    /// an image is due, as one for this server alone is not counted there.
-    pub(super) const fn seen_seq(&self) -> u32 {
-        match self.has_image && !self.image_asked && !self.in_parts {
-            true => self.last_seq,
-            false => 0,
-        }
-    }
-
     /// Where it is asked for.
     #[inline]
     pub(super) const fn upstream(&self) -> Upstream {

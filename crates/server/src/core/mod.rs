@@ -5,7 +5,7 @@
 //! ```text
 //! mounts   mount, stream, login, directory, dictionary, close
 //! requests request, reissue, batch, pending → item, upstream
-//! hubs     hubs, peer, services
+//! hubs     hubs, peer, services, repair
 //! fan-out  frame → update, image, status, generic; variant for those who get
 //!          them in another form, slow and owed for those who do not keep
 //!          up, drain for when they do again
@@ -37,6 +37,7 @@ mod peer;
 mod pending;
 mod post;
 mod reissue;
+mod repair;
 mod request;
 mod rows;
 mod scratch;
@@ -192,6 +193,10 @@ pub struct Statistics {
     pub mounts_cut: u64,
     /// Items of which messages were missed.
     pub gaps: u64,
+    /// Requests to hubs that were lost, or whose answer was, and made again.
+    pub requests_lost: u64,
+    /// Closes that wait for room on the backbone.
+    pub closes_waiting: usize,
     /// Connections that speak JSON, among `mounts`.
     pub json_mounts: usize,
     /// Messages that were converted to JSON.
@@ -226,6 +231,8 @@ pub struct Core {
     held: BTreeSet<(Time, u32, i32)>,
     /// When a hub first told of a service.
     first_service_at: Option<Time>,
+    /// The number of the last request to a hub.
+    last_serial: u32,
     /// Items to look at again, first one first: all wait equally long.
     due: VecDeque<Due>,
     /// What is done in slices.
@@ -314,6 +321,7 @@ impl Core {
             pending: BTreeSet::new(),
             held: BTreeSet::new(),
             first_service_at: None,
+            last_serial: 0,
             due: VecDeque::new(),
             backlog: Backlog::default(),
             trouble: Trouble::default(),
@@ -392,8 +400,8 @@ impl Core {
         let held = self.held.first().map(|(until, ..)| *until);
         let drain = (!self.draining.is_empty()).then_some(self.now);
         let rest = (!self.backlog.is_empty()).then_some(self.now);
-        let (posts, resync) = (self.posts.deadline(), self.hubs.next_resync());
-        let deadlines = [login, due, held, posts, resync, drain, rest];
+        let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
+        let deadlines = [login, due, held, posts, repair, drain, rest];
         deadlines.into_iter().flatten().min()
     }
 
@@ -414,7 +422,7 @@ impl Core {
         self.check_due(out);
         self.check_held(out);
         self.check_posts(out);
-        self.check_resyncs(out);
+        self.work_repairs(out);
         self.work_off(out);
         self.drain_slice(out);
         self.settle(out);
@@ -453,6 +461,7 @@ impl Core {
             mounts: self.mounts.count,
             items: self.items.len(),
             hubs: self.hubs.len(),
+            closes_waiting: self.hubs.closes_waiting(),
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
             backlog: self.backlog.len(),

@@ -3,13 +3,10 @@
 use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
+use super::Core;
 use super::backlog::{Job, steps_to_tell};
-use super::item::{HubIndex, Item, Upstream};
-use super::{Core, millis};
+use super::item::HubIndex;
 use crate::Outputs;
-
-/// How many items one frame asks about.
-const RESYNC_ITEMS: usize = 4_000;
 
 impl Core {
     pub(super) fn on_bus<O: Outputs>(&mut self, event: BusEvent<'_>, out: &mut O) {
@@ -126,59 +123,6 @@ impl Core {
         let service = directory.service_id(name).and_then(|id| directory.service(id));
         let state = service.and_then(|service| service.state.as_ref());
         state.and_then(|state| state.is_up) != Some(true)
-    }
-
-    /// Frames of a hub were lost. Where they are lost all the time, asking what
-    /// they were of must not make it worse: it is asked every now and then.
-    fn on_gap<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
-        let interval = millis(self.config.limits.resync_interval_ms);
-        let Some(hub) = self.hubs.get_mut(index) else { return };
-        match hub.resynced_at.map(|at| at.after(interval)) {
-            Some(due) if due > self.now => hub.resync_due = Some(due),
-            _ => self.resync(index, out),
-        }
-    }
-
-    /// Asks the hubs whose time has come.
-    pub(super) fn check_resyncs<O: Outputs>(&mut self, out: &mut O) {
-        for index in self.hubs.to_resync(self.now) {
-            self.resync(index, out);
-        }
-    }
-
-    /// Frames of a hub were lost. It is asked which items they were of, for
-    /// its services, and again for everything that it has not answered.
-    fn resync<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
-        let Some(hub) = self.hubs.get_mut(index) else { return };
-        hub.resynced_at = Some(self.now);
-        hub.resync_due = None;
-        let peer = hub.incarnation;
-        out.publish(FrameHeader::new(Kind::DirectoryRequest, peer, 0), &[]);
-        let asked: Vec<_> = self
-            .items
-            .slots()
-            .filter(|slot| {
-                self.items.get(*slot).map(Item::upstream) == Some(Upstream::Asked { hub: index })
-            })
-            .collect();
-        for slot in asked {
-            self.ask_again(slot, index, out);
-        }
-        // After these, so that the hub does not take a number of the last
-        // meeting for one of its new items.
-        let Some(hub) = self.hubs.get(index) else { return };
-        let seen: Vec<_> = hub
-            .items()
-            .filter_map(|(hub_item, slot)| Some((hub_item, self.items.get(slot)?.seen_seq())))
-            .collect();
-        for chunk in seen.chunks(RESYNC_ITEMS) {
-            let body: Vec<u8> = chunk
-                .iter()
-                .flat_map(|(hub_item, seq)| [hub_item.to_le_bytes(), seq.to_le_bytes()])
-                .flatten()
-                .collect();
-            out.publish(FrameHeader::new(Kind::Resync, peer, 0), &[&body]);
-        }
     }
 }
 

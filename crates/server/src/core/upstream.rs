@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tapeline_backbone::{FrameHeader, Kind};
+use tapeline_backbone::{FrameHeader, Kind, Published};
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
 use tapeline_rssl::Time;
@@ -49,37 +49,58 @@ impl Core {
             if hub.unanswered >= window {
                 return;
             }
-            let Some(slot) = hub.queue.pop_front() else {
+            if hub.queue.is_empty() {
                 give_back(&mut hub.queue);
                 return;
-            };
+            }
+            if out.is_congested() {
+                return self.pump_later(index);
+            }
+            let Some(slot) = hub.queue.pop_front() else { return };
             // Closed, or moved to another hub meanwhile.
             let queued = self.items.get(slot).map(Item::upstream);
-            if queued == Some(Upstream::Queued { hub: index }) {
-                self.send_open(slot, index, out);
+            if queued == Some(Upstream::Queued { hub: index })
+                && self.send_open(slot, index, out) == Published::Dropped
+            {
+                self.not_asked(slot, index);
+                return self.pump_later(index);
             }
         }
     }
 
-    fn send_open<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
+    /// The backbone took no request: it goes back to the head of the queue.
+    fn not_asked(&mut self, slot: u32, index: HubIndex) {
+        self.items.set_upstream(slot, Upstream::Queued { hub: index });
+        if let Some(hub) = self.hubs.get_mut(index) {
+            hub.unanswered = hub.unanswered.saturating_sub(1);
+            hub.queue.push_front(slot);
+        }
+    }
+
+    fn send_open<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) -> Published {
         let (Some(item), Some(hub)) = (self.items.get(slot), self.hubs.get_mut(index)) else {
-            return;
+            return Published::NoPeer;
         };
         let name = self.services.name(item.service_id());
         let Some(service_id) = name.and_then(|name| hub.directory.service_id(name)) else {
-            return self.items.forget_upstream(slot);
+            self.items.forget_upstream(slot);
+            return Published::NoPeer;
         };
+        self.last_serial = self.last_serial.wrapping_add(1);
         self.items.set_upstream(slot, Upstream::Asked { hub: index });
-        let Some(item) = self.items.get_mut(slot) else { return };
-        item.attempt = item.attempt.wrapping_add(1);
+        let Some(item) = self.items.get_mut(slot) else { return Published::NoPeer };
+        item.attempt = self.last_serial;
         item.has_image = false;
         item.image_asked = true;
         hub.unanswered += 1;
-        let header = FrameHeader::new(Kind::Open, hub.incarnation, slot);
-        if let Some(request) = request(item, service_id, true, &mut self.scratch) {
-            out.publish(header, &[request]);
-        }
+        let header = FrameHeader {
+            item_seq: item.attempt,
+            ..FrameHeader::new(Kind::Open, hub.incarnation, slot)
+        };
+        let request = request(item, service_id, true, &mut self.scratch);
+        let published = request.map(|request| out.publish(header, &[request]));
         self.look_again(slot, false);
+        published.unwrap_or(Published::TooLarge)
     }
 
     /// Has an item looked at again, when its hub has had the time to answer.
@@ -123,9 +144,8 @@ impl Core {
     /// Nobody watches an item any more: tells its hub, and forgets it.
     pub(super) fn close_item<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.get(slot) else { return };
-        let upstream = item.upstream();
-        if let Some(hub) = upstream.told().and_then(|hub| self.hubs.get(hub)) {
-            out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
+        if let Some(hub) = item.upstream().told() {
+            self.close_at_hub(slot, hub, out);
         }
         self.forget_item(slot);
     }
@@ -152,7 +172,8 @@ impl Core {
     pub(super) fn retry_later(&mut self, slot: u32) {
         self.items.forget_upstream(slot);
         let Some(item) = self.items.get_mut(slot) else { return };
-        item.attempt = item.attempt.wrapping_add(1);
+        self.last_serial = self.last_serial.wrapping_add(1);
+        item.attempt = self.last_serial;
         self.look_again(slot, false);
     }
 
@@ -224,8 +245,8 @@ impl Core {
     pub(super) fn ask_again<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
         if let Some(hub) = self.hubs.get_mut(index) {
             hub.unanswered = hub.unanswered.saturating_sub(1);
-            out.publish(FrameHeader::new(Kind::Close, hub.incarnation, slot), &[]);
         }
+        self.close_at_hub(slot, index, out);
         self.send_open(slot, index, out);
     }
 }

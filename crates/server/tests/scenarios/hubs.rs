@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use tapeline_backbone::repair::{Held, HeldFlags};
+use tapeline_backbone::{FrameHeader, Kind};
 use tapeline_rwf::{DataState, StreamState};
 
 use crate::support::*;
+
+const GAP: &str = "Suspect / GapDetected / 'Messages were lost between hub and server'";
 
 #[test]
 fn a_hole_in_an_item_makes_it_suspect_until_it_is_repaired() {
@@ -51,16 +55,14 @@ fn a_hole_in_the_stream_of_a_hub_has_the_server_ask_what_was_hit() {
     world.say(consumer, &request(7, "MSFT.O"));
     let open = world.published();
     world.gap(HUB);
-    assert_eq!(
-        world.published(),
-        [
-            "DirectoryRequest 100 0".to_owned(),
-            "Close 100 2".to_owned(),
-            open[0].clone(),
-            "Resync 100 0 [17, 1, 18, 2]".to_owned(),
-        ]
-    );
-    // The hub sends the one that was hit, which reaches everybody.
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "HeldRequest 100 1"]);
+    // TRI.N was hit, IBM.N was not, and the last request never came.
+    world.held(HUB, 1, 3, &[live(0, 1, 17, 3), live(1, 2, 18, 2)]);
+    assert_eq!(world.heard(consumer), [format!("STATUS 5 MARKET_PRICE Open / {GAP}")]);
+    let reissue =
+        "Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK";
+    assert_eq!(world.published(), [reissue.to_owned(), open[0].clone()]);
+    assert_eq!(world.core.statistics().requests_lost, 1);
     world.item_to_us(HUB, 17, 3, &image(&[(22, 3)]));
     assert_eq!(
         world.heard(consumer),
@@ -81,17 +83,91 @@ fn an_image_for_this_server_alone_that_is_lost_is_asked_for_again() {
     assert_eq!(world.heard(consumer), [""; 0]);
     world.published();
     world.gap(HUB);
-    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 0]"]);
-    // So is what was asked or answered.
-    world.pass(Duration::from_secs(15));
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "HeldRequest 100 1"]);
+    world.held(HUB, 1, 1, &[live(0, 1, 17, 8)]);
     assert_eq!(
         world.published(),
         ["Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
     );
     world.item_to_us(HUB, 17, 8, &image(&[(22, 8)]));
     assert_eq!(world.heard(consumer).len(), 1);
-    world.gap(HUB);
-    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 8]"]);
+    world.held(HUB, 0, 1, &[live(0, 1, 17, 8)]);
+    assert_eq!(world.published(), [""; 0], "nothing is amiss");
+}
+
+#[test]
+fn an_item_whose_end_was_lost_is_asked_for_again_and_its_hub_says_why() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.held(HUB, 0, 1, &[]);
+    assert_eq!(world.heard(consumer), [format!("STATUS 5 MARKET_PRICE Open / {GAP}")]);
+    let open = "Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK";
+    assert_eq!(world.published(), [open]);
+    let refusal = status(StreamState::CLOSED, DataState::SUSPECT, "no such item");
+    world.frame_to_us(HUB, Kind::Refuse, 0, &refusal);
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE Closed / Suspect / None / 'no such item'"]
+    );
+}
+
+#[test]
+fn an_answer_that_was_lost_is_made_up_for() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.published();
+    // The request is still under way to the hub.
+    world.held(HUB, 0, 0, &[]);
+    assert_eq!(world.published(), [""; 0]);
+    world.held(HUB, 0, 1, &[live(0, 1, 17, 4)]);
+    let reissue =
+        "Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK";
+    assert_eq!(world.published(), [reissue]);
+    world.item_to_us(HUB, 17, 4, &image(&[(22, 4)]));
+    world.item(HUB, 17, 5, &update(&[(22, 5)]));
+    assert_eq!(
+        world.heard(consumer),
+        [
+            "REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=4}",
+            "UPDATE 5 MARKET_PRICE QUOTE {22=5}",
+        ]
+    );
+}
+
+#[test]
+fn a_hub_that_lost_frames_is_told_what_is_wanted() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.open_item(consumer, 6, "IBM.N", 18);
+    world.say(consumer, &request(7, "MSFT.O"));
+    world.say(consumer, &close(5));
+    world.published();
+    let asked = |round| {
+        let mut header = FrameHeader::new(Kind::WantedRequest, SERVER, round);
+        (header.sender, header.item_seq) = (HUB, 3);
+        header
+    };
+    world.frame(asked(1), &[]);
+    world.pass(Duration::ZERO);
+    assert_eq!(world.published(), ["Wanted 100 1 0.. 1#2 2#3"]);
+    // The same once more: the answer is under way.
+    world.frame(asked(1), &[]);
+    world.pass(Duration::ZERO);
+    assert_eq!(world.published(), [""; 0]);
+    // While the backbone takes no more, lists and closes wait.
+    world.out.is_congested = true;
+    world.say(consumer, &close(6));
+    world.frame(asked(2), &[]);
+    world.pass(Duration::from_millis(1));
+    assert_eq!(world.published(), [""; 0]);
+    assert_eq!(world.core.statistics().closes_waiting, 1);
+    world.out.is_congested = false;
+    world.pass(Duration::from_millis(1));
+    assert_eq!(world.published(), ["Close 100 1", "Wanted 100 2 0.. 2#3"]);
 }
 
 #[test]
@@ -124,9 +200,14 @@ fn a_hub_that_has_no_image_to_repair_with_is_not_asked_at_every_gap() {
     world.item_to_us(HUB, 17, 3, &stale);
     assert_eq!(world.heard(consumer), ["STATUS 5 MARKET_PRICE Open / Suspect / None / 'stale'"]);
     world.published();
+    let suspect = Held { flags: HeldFlags::ACCEPTED | HeldFlags::SUSPECT, ..live(0, 1, 17, 3) };
+    world.held(HUB, 1, 1, &[suspect]);
+    assert_eq!(world.published(), [""; 0], "it is known");
     world.pass(Duration::from_millis(100));
     world.gap(HUB);
-    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 3]"]);
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "HeldRequest 100 2"]);
+    world.held(HUB, 2, 1, &[suspect]);
+    assert_eq!(world.published(), [""; 0], "it is known");
     world.item(HUB, 17, 4, &update(&[(22, 4)]));
     assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=4}"], "no hole again");
     world.item_to_us(HUB, 17, 4, &image_unclear(&[(22, 4)]));
@@ -165,11 +246,15 @@ fn a_hub_that_loses_frames_all_the_time_is_asked_every_now_and_then() {
     for _ in 0..10 {
         world.gap(HUB);
     }
-    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 1]"]);
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "HeldRequest 100 1"]);
     world.pass(Duration::from_millis(99));
     assert_eq!(world.published(), [""; 0]);
     world.pass(Duration::from_millis(1));
-    assert_eq!(world.published(), ["DirectoryRequest 100 0", "Resync 100 0 [17, 1]"]);
+    assert_eq!(world.published(), ["DirectoryRequest 100 0", "HeldRequest 100 10"]);
+    world.pass(Duration::from_millis(100));
+    let again = ["DirectoryRequest 100 0", "HeldRequest 100 10"];
+    assert_eq!(world.published(), again, "until there is an answer");
+    world.held(HUB, 10, 1, &[live(0, 1, 17, 1)]);
     world.pass(Duration::from_secs(5));
     assert_eq!(world.published(), [""; 0], "nothing was lost since");
     world.gap(HUB);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use tapeline_backbone::repair::{Held, HeldFlags};
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::market::RequestPayload;
@@ -40,6 +41,8 @@ impl Dice {
 struct HubItem {
     /// The server's reference, if it has the item open.
     reference: Option<u32>,
+    /// The serial of the request.
+    serial: u32,
     seq: u32,
     fields: Fields,
 }
@@ -48,16 +51,19 @@ struct HubItem {
 struct Hub {
     me: Incarnation,
     items: Vec<HubItem>,
-    /// Requests that are not answered yet: reference and item.
-    waiting: Vec<(u32, usize)>,
+    /// Requests that are not answered yet: reference, item and serial.
+    waiting: Vec<(u32, usize, u32)>,
     /// Images that are owed to the server.
     owed: Vec<usize>,
+    /// A list of what is held is due.
+    list_due: Option<u32>,
+    last_serial: u32,
 }
 
 impl Hub {
     fn new(me: Incarnation) -> Self {
         let items = NAMES.iter().map(|_| HubItem::default()).collect();
-        Self { me, items, waiting: Vec::new(), owed: Vec::new() }
+        Self { me, items, waiting: Vec::new(), owed: Vec::new(), list_due: None, last_serial: 0 }
     }
 
     /// Takes in what the server published.
@@ -72,7 +78,8 @@ impl Hub {
                     let name = request.key.name.expect("a name");
                     let place = NAMES.iter().position(|known| known.as_bytes() == name);
                     self.close(header.item);
-                    self.waiting.push((header.item, place.expect("a known name")));
+                    self.waiting.push((header.item, place.expect("a known name"), header.item_seq));
+                    self.last_serial = header.item_seq;
                 }
                 Kind::Close => self.close(header.item),
                 Kind::Reissue => {
@@ -81,17 +88,7 @@ impl Hub {
                     let place = self.place_of(header.item).filter(|_| is_asked);
                     self.owed.extend(place);
                 }
-                Kind::Resync => {
-                    for entry in body.chunks_exact(8) {
-                        let word = |at: usize| {
-                            u32::from_le_bytes(entry[at..at + 4].try_into().expect("four"))
-                        };
-                        let place = word(0) as usize;
-                        if self.items[place].seq != word(4) {
-                            self.owed.push(place);
-                        }
-                    }
-                }
+                Kind::HeldRequest => self.list_due = Some(header.item),
                 _ => {}
             }
         }
@@ -102,20 +99,45 @@ impl Hub {
     }
 
     fn close(&mut self, reference: u32) {
-        self.waiting.retain(|(waiting, _)| *waiting != reference);
+        self.waiting.retain(|(waiting, ..)| *waiting != reference);
         if let Some(place) = self.place_of(reference) {
             self.items[place].reference = None;
             self.owed.retain(|owed| *owed != place);
         }
     }
 
+    /// Lists what is held.
+    fn list(&mut self, world: &mut World, round: u32) {
+        let mut entries: Vec<_> = self
+            .waiting
+            .iter()
+            .map(|(request, _, serial)| Held {
+                flags: HeldFlags::empty(),
+                ..live(*request, *serial, 0, 0)
+            })
+            .collect();
+        for (place, item) in self.items.iter().enumerate() {
+            let Some(reference) = item.reference else { continue };
+            let mut flags = HeldFlags::ACCEPTED;
+            flags.set(HeldFlags::LIVE, !self.owed.contains(&place));
+            let held = live(reference, item.serial, place as u32, item.seq);
+            entries.push(Held { flags, ..held });
+        }
+        entries.sort_by_key(|entry| entry.request);
+        world.held(self.me, round, self.last_serial, &entries);
+    }
+
     /// Answers the oldest request.
     fn answer(&mut self, world: &mut World) {
+        if let Some(round) = self.list_due.take() {
+            self.list(world, round);
+        }
         if self.waiting.is_empty() {
             return;
         }
-        let (reference, place) = self.waiting.remove(0);
+        let (reference, place, serial) = self.waiting.remove(0);
         self.items[place].reference = Some(reference);
+        self.items[place].serial = serial;
         self.items[place].seq = 0;
         world.accept(self.me, place as u32, reference);
         self.owed.push(place);

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tapeline_backbone::repair::{Held, HeldFlags, Page, Wanted};
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_rssl::Time;
@@ -344,7 +345,7 @@ impl World {
                         let reference = u32::from_le_bytes(reference.try_into().expect("four"));
                         format!(" {} {}", reference as i32, show(post))
                     }
-                    Kind::Resync => format!(" {:?}", words(body)),
+                    Kind::Wanted => format!(" {}", wanted(body)),
                     _ => String::new(),
                 };
                 format!("{:?} {} {}{shown}", header.kind, header.target.0, header.item)
@@ -399,6 +400,18 @@ impl World {
         self.frame_to_us(hub, Kind::Accept, item, &reference.to_le_bytes());
     }
 
+    /// A hub's only page of what it holds for this server.
+    pub fn held(&mut self, hub: Incarnation, round: u32, as_of: u32, entries: &[Held]) {
+        let mut body = Vec::new();
+        Page { from: 0, to: u32::MAX, as_of }.write(&mut body);
+        for entry in entries {
+            entry.write(&mut body);
+        }
+        let mut header = FrameHeader::new(Kind::Held, SERVER, round);
+        (header.sender, header.flags) = (hub, FrameFlags::LAST);
+        self.frame(header, &body);
+    }
+
     /// A message of an item for all servers.
     pub fn item(&mut self, hub: Incarnation, item: u32, seq: u32, body: &[u8]) {
         self.item_with(hub, item, seq, FrameFlags::empty(), body);
@@ -437,7 +450,19 @@ impl World {
     }
 }
 
-/// The words of a body.
-fn words(body: &[u8]) -> Vec<u32> {
-    body.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four"))).collect()
+/// A request that a hub holds, accepted and with its image.
+pub const fn live(request: u32, serial: u32, item: u32, item_seq: u32) -> Held {
+    Held { request, serial, item, item_seq, flags: HeldFlags::ACCEPTED.union(HeldFlags::LIVE) }
+}
+
+/// A page of what the server wants: its range, and each request with its serial.
+fn wanted(body: &[u8]) -> String {
+    let (page, entries) = Page::read(body).expect("a page");
+    let entries: Vec<_> = Wanted::entries(entries)
+        .map(|it| {
+            format!("{}#{}{}", it.request, it.serial, if it.flags.is_empty() { "" } else { "!" })
+        })
+        .collect();
+    let to = if page.to == u32::MAX { String::new() } else { page.to.to_string() };
+    format!("{}..{to} {}", page.from, entries.join(" "))
 }
