@@ -23,6 +23,11 @@ const PRIORITY: Priority = Priority::High;
 /// for the first of a frame the frame's header, in its largest form.
 const PACKED_OVERHEAD_BYTES: usize = 34;
 
+/// What is written of one session before it is the next one's turn: a long
+/// backlog, to a peer that reads as fast as it is written to, would keep all
+/// others waiting.
+const WRITE_BYTES: usize = 64 * 1024;
+
 /// What was read is acknowledged when nothing followed for so long, should the
 /// peer wait for it.
 const MAX_ACK_DELAY: Duration = Duration::from_micros(50);
@@ -100,6 +105,8 @@ pub(crate) struct Live {
     /// In the list of sessions to be flushed.
     pub(crate) is_dirty: bool,
     pub(crate) is_slow: bool,
+    /// It had its share of writing, and may have more to write.
+    pub(crate) has_more: bool,
     /// Bytes that may be packed with no need to look at thresholds, flags and
     /// lists again: see [`grant_credit`](Self::grant_credit).
     credit: usize,
@@ -155,6 +162,7 @@ impl Live {
             is_expected: false,
             is_dirty: false,
             is_slow: false,
+            has_more: false,
             credit: 0,
             redial: None,
             broken: None,
@@ -263,11 +271,17 @@ impl Live {
 
     fn write_queued(&mut self, now: Time) {
         self.connection.flush();
-        while let Some(transmit) = self.connection.poll_transmit() {
+        self.has_more = false;
+        let mut left = WRITE_BYTES;
+        while left > 0
+            && let Some(transmit) = self.connection.poll_transmit()
+        {
             match self.stream.write(&transmit) {
                 Ok(count) => {
                     self.connection.sent(count, now);
                     self.writes += 1;
+                    left = left.saturating_sub(count.max(1));
+                    self.has_more = left == 0;
                 }
                 Err(error) => return self.write_failed(error),
             }
@@ -280,6 +294,7 @@ impl Live {
     #[cold]
     fn write_failed(&mut self, error: io::Error) {
         self.is_writable = false;
+        self.has_more = false;
         if error.kind() != io::ErrorKind::WouldBlock {
             // Read to the end: the peer's last words may be there.
             self.is_readable = true;
@@ -317,6 +332,11 @@ impl Live {
             }
             _ => 0,
         };
+    }
+
+    /// Whether the layer below has taken what it has not written yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.stream.is_pending()
     }
 
     /// Bytes that wait for the socket, whatever they wait in.
@@ -407,7 +427,8 @@ impl Live {
     /// is written to before it is called slow.
     pub(crate) fn keep_pace(&mut self, flush_bytes: usize, now: Time) -> Sent {
         let eager_bytes = flush_bytes.min(self.options.output.breach_bytes);
-        if self.is_writable && self.backlog_bytes() >= eager_bytes {
+        // The flush has its turns for those who are slow.
+        if self.is_writable && !self.is_slow && self.backlog_bytes() >= eager_bytes {
             self.flush(now);
         }
         if self.backlog_bytes() >= self.options.output.breach_bytes {

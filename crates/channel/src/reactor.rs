@@ -244,7 +244,8 @@ impl Reactor {
         {
             return Some(table.now);
         }
-        let flush = table.has_output().then_some(self.flush_at);
+        let flush_at = if table.is_unfinished() { table.now } else { self.flush_at };
+        let flush = table.has_output().then_some(flush_at);
         let accept = self.listeners.iter().flatten().filter_map(Listener::retry_at).min();
         [table.timers.next(), flush, accept].into_iter().flatten().min()
     }
@@ -479,7 +480,7 @@ impl Reactor {
 
     fn flush_when_due(&mut self) -> usize {
         let now = self.table.now;
-        if !self.table.has_output() || now < self.flush_at {
+        if !self.table.has_output() || now < self.flush_at && !self.table.is_unfinished() {
             return 0;
         }
         self.flush_at = now.after(self.flush_interval());

@@ -17,6 +17,9 @@ use crate::{
     CloseReason, ConnectConfig, ListenerId, Pages, ReactorCounters, Sent, SessionId, TextConfig,
 };
 
+/// So many slow sessions are written to in one flush: about a megabyte.
+const SLOW_WRITES_PER_FLUSH: u32 = 8;
+
 /// Room for a message on its way into fragments, kept when not in use.
 const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
 
@@ -60,6 +63,9 @@ pub(crate) struct Table {
     free: Vec<u32>,
     /// Places of sessions with output to flush.
     dirty: Vec<u32>,
+    /// Some of them do not wait for the next flush: their sockets take more of
+    /// what waited before.
+    is_unfinished: bool,
     /// Places of sessions to read from.
     pub(crate) ready: VecDeque<u32>,
     /// Attempts to connect that wait for their next step.
@@ -167,6 +173,7 @@ impl Table {
             live.is_dirty = true;
             self.dirty.push(live.id.index);
         }
+        self.is_unfinished |= live.is_dirty && live.has_more;
         if live.has_drained() {
             self.notices.push_back(Notice::Drained(live.id));
         }
@@ -194,7 +201,16 @@ impl Table {
         }
         if readiness.writable && !live.is_writable && live.broken.is_none() {
             live.is_writable = true;
-            self.flush_one(index);
+            // A read would find a layer below with output left, and take the
+            // socket for full.
+            if !live.is_slow || live.stage != Stage::Open || live.is_pending() {
+                return self.flush_one(index);
+            }
+            if !live.is_dirty {
+                live.is_dirty = true;
+                self.dirty.push(index);
+            }
+            self.is_unfinished = true;
         }
     }
 
@@ -495,11 +511,22 @@ impl Table {
         }
     }
 
-    /// Writes to every session with new output; the number of those.
+    /// Writes to every session with new output; the number of those. Sessions
+    /// that are slow have so much together, and take turns.
     pub(crate) fn flush(&mut self) -> usize {
         let count = self.dirty.len();
+        let mut for_slow = SLOW_WRITES_PER_FLUSH;
+        self.is_unfinished = false;
         for at in 0..count {
             let Some(mut live) = self.take(self.dirty[at]) else { continue };
+            let is_slow = live.is_slow && live.stage == Stage::Open;
+            if is_slow && for_slow == 0 {
+                self.dirty.push(live.id.index);
+                self.is_unfinished = true;
+                self.put_back(live);
+                continue;
+            }
+            for_slow -= u32::from(is_slow);
             live.is_dirty = false;
             live.flush(self.now);
             self.settle(live);
@@ -512,6 +539,11 @@ impl Table {
 
     pub(crate) const fn has_output(&self) -> bool {
         !self.dirty.is_empty()
+    }
+
+    /// Whether output waits that does not wait for the next flush.
+    pub(crate) const fn is_unfinished(&self) -> bool {
+        self.is_unfinished
     }
 
     /// Sums up closed and living sessions.

@@ -2,6 +2,12 @@
 
 use std::collections::VecDeque;
 
+/// A queue longer than this is in several segments: nothing is moved to grow
+/// it, and what was sent is given back piece by piece.
+const SEGMENT_BYTES: usize = 128 * 1024;
+
+/// Wire bytes in one piece.
+///
 /// ```text
 ///   | sent | frame | frame | ... |  frame being written  |  free  |
 ///   0     head                 sealed                   tail      len
@@ -9,60 +15,23 @@ use std::collections::VecDeque;
 ///
 /// The buffer is always initialised to its full length, so that room is given
 /// out without clearing it first.
-pub(crate) struct Queue {
+#[derive(Default)]
+struct Segment {
     bytes: Vec<u8>,
     head: usize,
     sealed: usize,
     tail: usize,
-    /// Bytes left of each sealed frame.
-    frames: VecDeque<u32>,
-    /// A larger buffer gives its memory back when the queue is empty.
-    retained_bytes: usize,
+    /// Sealed frames that wait.
+    frames: usize,
 }
 
-impl Queue {
-    pub(crate) const fn new(retained_bytes: usize) -> Self {
-        Self {
-            bytes: Vec::new(),
-            head: 0,
-            sealed: 0,
-            tail: 0,
-            frames: VecDeque::new(),
-            retained_bytes,
-        }
-    }
-
-    /// Bytes that wait, the frame being written included.
-    pub(crate) fn queued_bytes(&self) -> usize {
+impl Segment {
+    const fn queued_bytes(&self) -> usize {
         self.tail - self.head
     }
 
-    /// Bytes of whole frames that wait.
-    pub(crate) fn sealed_bytes(&self) -> usize {
-        self.sealed - self.head
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + self.frames.capacity() * size_of::<u32>()
-    }
-
-    /// Bytes of the frame being written.
-    pub(crate) fn open_bytes(&self) -> usize {
-        self.tail - self.sealed
-    }
-
-    /// Gives the memory back if nothing waits.
-    pub(crate) fn rest(&mut self) {
-        if self.queued_bytes() == 0 {
-            *self = Self::new(self.retained_bytes);
-        }
-    }
-
     /// Makes sure that `count` bytes fit behind what is there.
-    pub(crate) fn reserve(&mut self, count: usize) {
-        if self.bytes.len() - self.tail >= count {
-            return;
-        }
+    fn reserve(&mut self, count: usize) {
         // Moving costs as much as what waits; it must pay for itself.
         if self.head > 0 && self.head >= self.bytes.len() / 4 {
             self.bytes.copy_within(self.head..self.tail, 0);
@@ -76,74 +45,192 @@ impl Queue {
         }
     }
 
+    /// Takes the frame being written out, into a segment of its own with room
+    /// for `count` bytes more.
+    fn split_open(&mut self, count: usize) -> Self {
+        let open = &self.bytes[self.sealed..self.tail];
+        let tail = open.len();
+        let mut bytes = vec![0; SEGMENT_BYTES.max(tail + count)];
+        bytes[..tail].copy_from_slice(open);
+        self.tail = self.sealed;
+        Self { bytes, tail, ..Self::default() }
+    }
+}
+
+/// One priority's output: segments, of which the first is sent from and the
+/// last is written to. Only the last may have no whole frame.
+pub(crate) struct Queue {
+    first: Segment,
+    later: VecDeque<Segment>,
+    /// Bytes of those between the first and the last.
+    between_bytes: usize,
+    /// Bytes left of each sealed frame.
+    frames: VecDeque<u32>,
+    /// A larger buffer gives its memory back when the queue is empty.
+    retained_bytes: usize,
+}
+
+impl Queue {
+    pub(crate) const fn new(retained_bytes: usize) -> Self {
+        let first = Segment { bytes: Vec::new(), head: 0, sealed: 0, tail: 0, frames: 0 };
+        Self {
+            first,
+            later: VecDeque::new(),
+            between_bytes: 0,
+            frames: VecDeque::new(),
+            retained_bytes,
+        }
+    }
+
+    #[inline]
+    fn last(&self) -> &Segment {
+        self.later.back().unwrap_or(&self.first)
+    }
+
+    #[inline]
+    fn last_mut(&mut self) -> &mut Segment {
+        self.later.back_mut().unwrap_or(&mut self.first)
+    }
+
+    /// Bytes that wait, the frame being written included.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        let last = self.later.back().map_or(0, Segment::queued_bytes);
+        self.first.queued_bytes() + self.between_bytes + last
+    }
+
+    /// Bytes of whole frames that are next to be sent: others may follow them.
+    pub(crate) fn sealed_bytes(&self) -> usize {
+        self.first.sealed - self.first.head
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let segments = core::iter::once(&self.first).chain(&self.later);
+        segments.map(|segment| segment.bytes.capacity()).sum::<usize>()
+            + self.frames.capacity() * size_of::<u32>()
+    }
+
+    /// Bytes of the frame being written.
+    pub(crate) fn open_bytes(&self) -> usize {
+        let last = self.last();
+        last.tail - last.sealed
+    }
+
+    /// Gives the memory back if nothing waits.
+    pub(crate) fn rest(&mut self) {
+        if self.queued_bytes() == 0 {
+            *self = Self::new(self.retained_bytes);
+        }
+    }
+
+    /// Makes sure that `count` bytes fit behind what is there.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        let last = self.last_mut();
+        if last.bytes.len() - last.tail >= count {
+            return;
+        }
+        if last.frames > 0 && last.queued_bytes() + count > SEGMENT_BYTES {
+            let next = last.split_open(count);
+            self.between_bytes += self.later.back().map_or(0, Segment::queued_bytes);
+            return self.later.push_back(next);
+        }
+        last.reserve(count);
+    }
+
     /// Adds `count` bytes to the frame being written, for the caller to fill.
     /// They are reserved already.
     pub(crate) fn extend(&mut self, count: usize) -> &mut [u8] {
-        let start = self.tail;
-        self.tail += count;
-        &mut self.bytes[start..self.tail]
+        let last = self.last_mut();
+        let start = last.tail;
+        last.tail += count;
+        &mut last.bytes[start..last.tail]
     }
 
     /// The frame being written.
     pub(crate) fn open(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.sealed..self.tail]
+        let last = self.last_mut();
+        &mut last.bytes[last.sealed..last.tail]
     }
 
     /// Reserved room behind the frame being written.
     pub(crate) fn room(&mut self, count: usize) -> &mut [u8] {
-        &mut self.bytes[self.tail..self.tail + count]
+        let last = self.last_mut();
+        &mut last.bytes[last.tail..last.tail + count]
     }
 
     /// [`Self::room`] to read.
     pub(crate) fn room_ref(&self, count: usize) -> &[u8] {
-        &self.bytes[self.tail..self.tail + count]
+        let last = self.last();
+        &last.bytes[last.tail..last.tail + count]
     }
 
     /// Cuts the frame being written to its first `count` bytes.
     pub(crate) fn truncate_open(&mut self, count: usize) {
-        self.tail = self.tail.min(self.sealed + count);
+        let last = self.last_mut();
+        last.tail = last.tail.min(last.sealed + count);
     }
 
     /// Ends the frame being written.
     pub(crate) fn seal(&mut self) {
-        self.frames.push_back((self.tail - self.sealed) as u32);
-        self.sealed = self.tail;
+        let last = self.last_mut();
+        let bytes = last.tail - last.sealed;
+        last.sealed = last.tail;
+        last.frames += 1;
+        self.frames.push_back(bytes as u32);
     }
 
-    /// Bytes left of the first, second, ... waiting frame.
+    /// Bytes left of the first, second, ... of the frames that are next to be
+    /// sent.
     pub(crate) fn frame(&self, index: usize) -> Option<usize> {
-        self.frames.get(index).map(|bytes| *bytes as usize)
+        let frame = self.frames.get(index).filter(|_| index < self.first.frames)?;
+        Some(*frame as usize)
     }
 
-    /// Whole frames that wait from the head on.
+    /// Whole frames that are next to be sent, from the head on.
     pub(crate) fn sealed(&self) -> &[u8] {
-        &self.bytes[self.head..self.sealed]
+        &self.first.bytes[self.first.head..self.first.sealed]
     }
 
     /// Takes note of `count` sent bytes; true when that ends in the middle of
     /// a frame.
     pub(crate) fn sent(&mut self, count: usize) -> bool {
         let mut left = count.min(self.sealed_bytes());
-        self.head += left;
+        let Self { first, frames, .. } = self;
+        first.head += left;
         let mut in_frame = false;
         while left > 0 {
-            let Some(first) = self.frames.front_mut() else { break };
-            let frame = *first as usize;
-            if frame > left {
-                *first -= left as u32;
+            let Some(frame) = frames.front_mut() else { break };
+            let bytes = *frame as usize;
+            if bytes > left {
+                *frame -= left as u32;
                 in_frame = true;
                 break;
             }
-            left -= frame;
-            self.frames.pop_front();
+            left -= bytes;
+            frames.pop_front();
+            first.frames -= 1;
         }
-        if self.head == self.tail {
-            (self.head, self.sealed, self.tail) = (0, 0, 0);
-            if self.bytes.len() > self.retained_bytes {
-                self.bytes = Vec::new();
+        if first.head == first.tail {
+            match self.later.pop_front() {
+                Some(next) => {
+                    if !self.later.is_empty() {
+                        self.between_bytes -= next.queued_bytes();
+                    }
+                    self.first = next;
+                }
+                None => self.empty(),
             }
         }
         in_frame
+    }
+
+    fn empty(&mut self) {
+        let Self { first, frames, retained_bytes, .. } = self;
+        (first.head, first.sealed, first.tail) = (0, 0, 0);
+        if first.bytes.len() > *retained_bytes {
+            first.bytes = Vec::new();
+            *frames = VecDeque::new();
+            self.later = VecDeque::new();
+        }
     }
 }
 
@@ -182,6 +269,54 @@ mod tests {
         }
         assert!(queue.memory_bytes() <= 4096, "{}", queue.memory_bytes());
         assert_eq!(queue.queued_bytes(), 1000);
+    }
+
+    #[test]
+    fn a_long_queue_is_in_segments_and_given_back_as_it_is_sent() {
+        const FRAME: usize = 6_000;
+        let mut queue = Queue::new(100_000);
+        for number in 0..1_000_usize {
+            queue.reserve(FRAME);
+            queue.extend(FRAME).fill(number as u8);
+            assert_eq!(queue.open_bytes(), FRAME);
+            queue.seal();
+        }
+        assert_eq!(queue.queued_bytes(), 1_000 * FRAME);
+        assert!(queue.memory_bytes() < 1_000 * FRAME * 11 / 10 + SEGMENT_BYTES);
+        // One that is being written stays where it is.
+        queue.reserve(FRAME);
+        queue.extend(10).fill(7);
+        let mut wire = Vec::new();
+        while queue.sealed_bytes() > 0 {
+            let frames = (0..).map_while(|index| queue.frame(index)).sum::<usize>();
+            assert_eq!(frames, queue.sealed_bytes(), "frames are in one segment");
+            let count = queue.sealed_bytes().min(10_007);
+            wire.extend_from_slice(&queue.sealed()[..count]);
+            let in_frame = queue.sent(count);
+            assert_eq!(in_frame, !wire.len().is_multiple_of(FRAME));
+            let most = 2 * SEGMENT_BYTES + (queue.queued_bytes()) * 11 / 10;
+            assert!(queue.memory_bytes() <= most + 8_192, "{}", queue.memory_bytes());
+        }
+        assert_eq!(wire.len(), 1_000 * FRAME);
+        let is_right = |(at, byte): (usize, &u8)| *byte == (at / FRAME) as u8;
+        assert!(wire.iter().enumerate().all(is_right));
+        assert_eq!(queue.open(), [7; 10]);
+        queue.seal();
+        assert_eq!(queue.sealed(), [7; 10]);
+        assert!(!queue.sent(10));
+        assert_eq!((queue.queued_bytes(), queue.memory_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_frame_longer_than_a_segment_is_in_one_piece() {
+        let mut queue = Queue::new(0);
+        push(&mut queue, &[1; 100]);
+        push(&mut queue, &vec![2; 3 * SEGMENT_BYTES]);
+        push(&mut queue, &[3; 100]);
+        assert!(!queue.sent(100));
+        assert_eq!(queue.sealed_bytes(), 3 * SEGMENT_BYTES);
+        assert!(!queue.sent(3 * SEGMENT_BYTES));
+        assert_eq!(queue.sealed(), [3; 100]);
     }
 
     #[test]
