@@ -115,12 +115,17 @@ pub struct Counters {
     pub lost: u64,
     /// Frames for this port of an earlier meeting with their sender.
     pub stale: u64,
-    /// Frames to all from a peer that was not up yet.
+    /// Frames of a peer that was not known yet, or to all of one that was not
+    /// up yet.
     pub early: u64,
     /// Bytes that were no frame, and presence that could not be read.
     pub malformed: u64,
-    /// Frames of peers for which there was no room in the table.
+    /// Presence of peers for which there was no room in the table.
     pub crowded: u64,
+    /// Presence of other systems.
+    pub strangers: u64,
+    /// Presence of this system without the proof that its key asks for.
+    pub unproved: u64,
     /// How often the port was cut off from the backbone and began anew.
     pub renewals: u64,
     /// Bytes that wait in the queue now.

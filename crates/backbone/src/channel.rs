@@ -71,6 +71,10 @@ pub(crate) struct Streams {
     pub(crate) subscription: Stream,
     /// The longest message that the publication takes, in bytes.
     pub(crate) max_message_bytes: usize,
+    /// A third of the publication's log.
+    pub(crate) term_bytes: u32,
+    /// A third of the log of a peer, if it has the same settings.
+    pub(crate) peer_term_bytes: u32,
 }
 
 /// Aeron's own limit for a message.
@@ -95,10 +99,11 @@ impl Channels {
         settings: &EngineSettings,
         (window_bytes, socket_bytes): (u32, u32),
     ) -> Streams {
-        let term_bytes = match role {
+        let term_of = |role| match role {
             Role::Hub => self.term_bytes.unwrap_or(settings.data_term_bytes),
             Role::Server => settings.request_term_bytes,
         };
+        let term_bytes = term_of(role);
         let mtu_bytes = self.mtu_bytes.unwrap_or(match self.media {
             Media::Ipc => settings.ipc_mtu_bytes,
             _ => settings.mtu_bytes,
@@ -118,6 +123,8 @@ impl Channels {
             publication: Stream { uri: publication, id: self.stream_from(role) },
             subscription: Stream { uri: subscription, id: self.stream_from(role.other()) },
             max_message_bytes: (term_bytes / 8).min(MAX_MESSAGE_BYTES) as usize,
+            term_bytes,
+            peer_term_bytes: term_of(role.other()),
         }
     }
 

@@ -68,8 +68,9 @@
 //!    | presence, hears S (9) --------------------> |  H is up
 //!    | Directory to S, link 9, echo 4 -----------> |
 //!    x   S is silent for too long: S is down       |
-//!    | <--------- Open to H, link 4, echo 9 -----  |
-//!    |  H hears S again: meeting 10; echo 9: stale |
+//!    | <------------------- presence, hears H (4)  |
+//!    |  H hears S again: meeting 10                |
+//!    | <--------- Open to H, link 4, echo 9 -----  |  stale: it echoes 9
 //!    | presence, hears S (10) -------------------> |  H forgot S: H is down, and up
 //!    | <--------- Open to H, link 4, echo 10 ----- |  all that S wants is opened anew
 //! ```
@@ -96,4 +97,5 @@ pub use frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Role};
 pub use outbound::{Offer, Outbound, Sink};
 pub use pieces::MAX_BODY_BYTES;
 pub use port::{Port, PortSettings, Source};
+pub use presence::{Key, MAX_NAME_BYTES, MAX_PEERS};
 pub use settings::{Driver, EngineSettings};

@@ -5,7 +5,7 @@ use tapeline_rssl::Time;
 use crate::bus::{Publish, Published};
 use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links};
 use crate::pieces::{MAX_BODY_BYTES, WHOLE_BYTES, cut, slices};
-use crate::presence::Meeting;
+use crate::presence::{Meeting, Membership};
 use crate::queue::Queue;
 
 /// While less than this waits of long frames, in bytes, another one is taken:
@@ -147,11 +147,17 @@ impl<S: Sink> Outbound<S> {
 
     /// Presence carries the number of the next counted frame and is not
     /// counted itself, so that one that is lost is no hole.
-    pub(crate) fn publish_presence(&mut self, flags: FrameFlags, body: &[u8]) {
+    pub(crate) fn publish_presence(
+        &mut self,
+        flags: FrameFlags,
+        body: &mut Vec<u8>,
+        membership: &Membership,
+    ) {
         let mut header = FrameHeader::new(Kind::Presence, Incarnation::ALL, 0);
         header.flags = flags;
         header.sender = self.me;
         header.stream_seq = self.stream_seq;
+        membership.sign(&header, body);
         self.dispatch(&header.encode(), &[body]);
     }
 

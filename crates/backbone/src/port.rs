@@ -8,7 +8,7 @@ use crate::bus::{Bus, Counters};
 use crate::frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Role};
 use crate::outbound::{Outbound, Sink};
 use crate::pieces::{Joined, MAX_PARTIAL_BYTES, Partials};
-use crate::presence::{Fault, Peers, Verdict, write_presence};
+use crate::presence::{Fault, Key, MAX_PEERS, Membership, Peers, Said, Verdict, write_presence};
 
 /// A way for frames to arrive: the streams of all peers, each in its order.
 pub trait Source {
@@ -32,6 +32,12 @@ pub struct PortSettings {
     pub role: Role,
     /// Its name in logs and statistics of peers; at most 64 bytes are sent.
     pub name: String,
+    /// The system of which it is a member, at most 64 bytes. Who says another
+    /// one is no peer. Default: without a name.
+    pub system: String,
+    /// What proves that a peer belongs to the system. Default none: no proof is
+    /// asked for.
+    pub key: Option<Key>,
     /// Its identity. Draw a new one at every start.
     pub incarnation: Incarnation,
     /// How often it says that it is there. Default 100 ms.
@@ -43,7 +49,7 @@ pub struct PortSettings {
     /// Default 4 MiB. Frames longer than a quarter of it are cut into pieces,
     /// for which there is other room.
     pub queue_bytes: usize,
-    /// How many peers it keeps apart, at most 255. Default 128.
+    /// How many peers it keeps apart, at most [`MAX_PEERS`], the default.
     pub max_peers: usize,
     /// The number of its first frame. Default 0.
     pub first_stream_seq: u32,
@@ -55,11 +61,13 @@ impl PortSettings {
         Self {
             role,
             name: name.to_owned(),
+            system: String::new(),
+            key: None,
             incarnation: Incarnation::random(),
             presence_interval: Duration::from_millis(100),
             silence: Duration::from_millis(500),
             queue_bytes: 4 << 20,
-            max_peers: 128,
+            max_peers: MAX_PEERS,
             first_stream_seq: 0,
         }
     }
@@ -90,6 +98,7 @@ impl<S: Sink, R: Source> Port<S, R> {
     /// A port that sends into `sink` and receives from `source`.
     pub fn new(settings: PortSettings, sink: S, source: R) -> Self {
         let PortSettings { incarnation, role, silence, max_peers, .. } = settings;
+        let membership = Membership { system: settings.system.clone(), key: settings.key.clone() };
         Self {
             outbound: Outbound::new(
                 sink,
@@ -98,7 +107,7 @@ impl<S: Sink, R: Source> Port<S, R> {
                 settings.first_stream_seq,
             ),
             source,
-            peers: Peers::new(incarnation, role, silence, max_peers),
+            peers: Peers::new(incarnation, role, membership, silence, max_peers),
             partials: Partials::new(MAX_PARTIAL_BYTES),
             settings,
             next_presence: Time::ZERO,
@@ -125,6 +134,12 @@ impl<S: Sink, R: Source> Port<S, R> {
         self.was_ready = is_ready;
     }
 
+    /// The last one on the network that was no member of the system, as
+    /// `system/name`; empty for none.
+    pub fn last_stranger(&self) -> &str {
+        self.peers.stranger()
+    }
+
     fn say_presence(&mut self, flags: FrameFlags) {
         let Self { outbound, peers, settings, presence, .. } = self;
         say_presence(outbound, peers, settings, presence, flags);
@@ -138,8 +153,11 @@ fn say_presence<S: Sink>(
     body: &mut Vec<u8>,
     flags: FrameFlags,
 ) {
-    write_presence(body, settings.role, &settings.name, peers.seen());
-    outbound.publish_presence(flags, body);
+    let membership = peers.membership();
+    let PortSettings { role, name, system, .. } = settings;
+    let tag_bytes = membership.tag_bytes();
+    write_presence(body, &Said { role: *role, name, system, tag_bytes }, peers.seen());
+    outbound.publish_presence(flags, body, membership);
     peers.news = false;
 }
 
@@ -288,5 +306,7 @@ fn count(counters: &mut Counters, verdict: &Verdict) {
         Some(Fault::Early) => counters.early += 1,
         Some(Fault::Malformed) => counters.malformed += 1,
         Some(Fault::Crowded) => counters.crowded += 1,
+        Some(Fault::Stranger) => counters.strangers += 1,
+        Some(Fault::Unproved) => counters.unproved += 1,
     }
 }

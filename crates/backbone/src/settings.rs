@@ -70,7 +70,7 @@ pub struct EngineSettings {
     /// again; one or two round trips. Default 200 µs.
     pub retransmit_linger: Duration,
 
-    /// How often the driver looks at its time-outs. Default 50 ms.
+    /// How often the driver looks at its time-outs. Default 5 ms.
     pub timer_interval: Duration,
     /// After how long without a word a sender's stream is given up by a
     /// receiver. Default 400 ms.
@@ -83,7 +83,9 @@ pub struct EngineSettings {
     /// For how long a closed stream can still be repaired. Default 200 ms.
     pub publication_linger: Duration,
     /// After how long a reader over shared memory that is the last of several
-    /// by three quarters of the window is left behind. Default 200 ms.
+    /// by three quarters of the window is left behind. Meanwhile the others get
+    /// what the rest of the window and the sender's queue hold, and lose what
+    /// is more; so it is short. Default 20 ms.
     pub window_limit_timeout: Duration,
     /// After how long such a reader may come back. Default 100 ms.
     pub resting_timeout: Duration,
@@ -119,12 +121,12 @@ impl Default for EngineSettings {
             nak_backoff: Duration::from_micros(20),
             nak_group_size: 2,
             retransmit_linger: Duration::from_micros(200),
-            timer_interval: ms(50),
+            timer_interval: ms(5),
             image_liveness: ms(400),
             status_interval: ms(20),
             connection_timeout: ms(500),
             publication_linger: ms(200),
-            window_limit_timeout: ms(200),
+            window_limit_timeout: ms(20),
             resting_timeout: ms(100),
             client_liveness: Duration::from_secs(5),
             keepalive_interval: ms(100),

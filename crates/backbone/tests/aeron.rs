@@ -275,6 +275,56 @@ fn a_server_that_stands_still_does_not_hold_the_others() {
     });
 }
 
+/// What a reader loses while another one stands still, at a rate at which the
+/// sender's queue and the window hold less than a tenth of a second.
+#[test]
+fn a_server_that_stands_still_costs_the_others_nothing() {
+    const MESSAGE_BYTES: usize = 1000;
+    const RATE: u64 = 60_000;
+    /// Of one turn at most, so that a turn that comes late is no burst.
+    const MOST: u64 = 200;
+    const COUNT: u64 = 60_000;
+    let clock = Clock::new();
+    let channels = Channels::parse("aeron:ipc").unwrap();
+    let settings =
+        EngineSettings { connection_timeout: Duration::from_secs(10), ..EngineSettings::default() };
+    let mut engine = Engine::new(settings.clone()).unwrap();
+    let (mut hub, mut quick) = pair(&mut engine, &channels);
+    let (mut other, mut still) = neighbour(&settings, &engine, "still");
+    clock.wait(|now| {
+        engine.work(now);
+        other.work(now);
+        for member in [&mut hub, &mut quick, &mut still] {
+            member.turn(now);
+        }
+        hub.port.counters().peers == 2 && quick.port.counters().peers == 1
+    });
+    let mut last = clock.now();
+    let (mut sent, mut got) = (0, 0);
+    clock.wait(|now| {
+        engine.work(now);
+        other.work(now);
+        let due = now.since(last).as_micros() as u64 * RATE / 1_000_000;
+        if due > 0 {
+            last = now;
+        }
+        for _ in 0..due.min(MOST).min(COUNT - sent) {
+            hub.port.publish(TO_ALL, &[&[0; MESSAGE_BYTES]]);
+            sent += 1;
+        }
+        hub.port.work(now);
+        quick.port.poll(now, 1000, |event, _| {
+            got += u64::from(matches!(event, tapeline_backbone::BusEvent::Frame { .. }));
+        });
+        quick.port.work(now);
+        let counters = quick.port.counters();
+        sent == COUNT && hub.port.counters().queue_bytes == 0 && got + counters.lost == COUNT
+    });
+    let dropped = hub.port.counters().dropped;
+    eprintln!("a reader that stands still: the other one lost {dropped} of {COUNT}");
+    assert_eq!((dropped, got), (0, COUNT));
+}
+
 #[test]
 fn a_lone_server_that_stands_still_for_a_moment_loses_nothing() {
     let clock = Clock::new();

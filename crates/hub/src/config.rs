@@ -179,7 +179,8 @@ pub struct HubLimits {
     pub max_items: usize,
     /// Services at a time, over all sources. Default 4096.
     pub max_services: usize,
-    /// Servers at a time. Default 256.
+    /// Servers at a time; a port keeps apart no more than
+    /// [`MAX_PEERS`](tapeline_backbone::MAX_PEERS), the default.
     pub max_servers: usize,
     /// Requests of one server at a time. Default 1 000 000.
     pub max_requests_per_server: usize,
@@ -207,7 +208,7 @@ impl Default for HubLimits {
         Self {
             max_items: 1_000_000,
             max_services: 4096,
-            max_servers: 256,
+            max_servers: tapeline_backbone::MAX_PEERS,
             max_requests_per_server: 1_000_000,
             max_window: 10_000,
             max_posts: 100_000,

@@ -39,6 +39,10 @@ fn set_buffers(
     socket_bytes: usize,
 ) -> Result<(), AeronCError> {
     context.set_counters_buffer_length(COUNTER_BYTES)?;
+    // Taken for real: a page that is not there when it is written to ends the
+    // process.
+    context.set_term_buffer_sparse_file(false)?;
+    context.set_perform_storage_checks(true)?;
     context.set_mtu_length(settings.mtu_bytes as usize)?;
     context.set_ipc_mtu_length(settings.ipc_mtu_bytes as usize)?;
     context.set_term_buffer_length(settings.data_term_bytes as usize)?;

@@ -4,6 +4,7 @@ mod backoff;
 mod directory;
 mod driver;
 mod link;
+mod memory;
 mod shared;
 mod sockets;
 mod words;
@@ -18,6 +19,7 @@ use tapeline_rssl::Time;
 
 use self::backoff::Backoff;
 use self::directory::Lock;
+use self::memory::{Memory, log_bytes};
 use self::shared::Shared;
 use self::words::failed;
 use crate::channel::Channels;
@@ -60,6 +62,8 @@ pub struct Engine {
     settings: EngineSettings,
     directory: PathBuf,
     lock: Option<Rc<Lock>>,
+    /// What driver and ports take, and what there was for it.
+    memory: Memory,
     /// Receiver's window and socket buffer, in bytes.
     receiver_bytes: (u32, u32),
     has_network: bool,
@@ -79,6 +83,13 @@ impl Place {
     }
 }
 
+fn check_memory(memory: Memory, directory: &Path) -> Result<(), BackboneError> {
+    memory.check().map_err(|shortage| BackboneError::Directory {
+        path: directory.to_owned(),
+        text: shortage.to_string(),
+    })
+}
+
 impl Engine {
     /// Starts the driver, unless it is another process, and connects to it.
     pub fn new(settings: EngineSettings) -> Result<Self, BackboneError> {
@@ -94,6 +105,8 @@ impl Engine {
             }
         };
         let lock = lock.map(Rc::new);
+        let memory = Memory::of(&directory, lock.is_some());
+        check_memory(memory, &directory)?;
         let shared = Shared::start(&settings, receiver_bytes, &directory, lock.as_ref())?;
         Ok(Self {
             place: Rc::new(Place(RefCell::new(Some(Rc::new(shared))))),
@@ -103,6 +116,7 @@ impl Engine {
             settings,
             directory,
             lock,
+            memory,
             receiver_bytes,
             has_network: false,
             starts: 1,
@@ -119,6 +133,12 @@ impl Engine {
         channels: &Channels,
     ) -> Result<AeronPort, BackboneError> {
         let streams = channels.streams(port.role, &self.settings, self.receiver_bytes);
+        self.memory.add(log_bytes(streams.term_bytes));
+        if channels.is_network() {
+            // A copy of what one peer sends; over shared memory it is the peer's.
+            self.memory.add(log_bytes(streams.peer_term_bytes));
+        }
+        check_memory(self.memory, &self.directory)?;
         let source = AeronSource::new(&self.place, &streams.subscription).map_err(|error| {
             failed("prepare a subscription", Path::new(&channels.to_string()), &error)
         })?;

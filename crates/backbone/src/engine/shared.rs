@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rusteron_media_driver::{
-    Aeron, AeronCError, AeronContext, AeronDriver, AeronErrorHandlerCallback,
+    Aeron, AeronCError, AeronCnc, AeronContext, AeronDriver, AeronErrorHandlerCallback,
 };
 use tapeline_rssl::Time;
 
@@ -24,11 +24,16 @@ const LAST_TURNS: usize = 64;
 /// one that was found at the start.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
+/// How often it is looked whether the driver complains.
+const COMPLAINTS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// What the two halves of a port need to be alive as long as they are. The
 /// client goes before the driver, in the order of the fields.
 pub(super) struct Shared {
     pub(super) client: Aeron,
     driver: Option<AeronDriver>,
+    /// What the driver complains of, where it is in this process.
+    complaints: Option<Complaints>,
     /// Only of a driver of another process.
     neighbour: Option<Neighbour>,
     /// The last thing that Aeron reported from outside of calls.
@@ -68,10 +73,12 @@ impl Shared {
         let reported = Reported::default();
         let client = connect(settings, directory, Rc::clone(&reported))
             .map_err(|error| failed("connect to the driver", directory, &error))?;
+        let complaints = driver.is_some().then(|| Complaints::of(directory)).flatten();
         let neighbour = driver.is_none().then(|| Neighbour::find(directory)).flatten();
         Ok(Self {
             client,
             driver,
+            complaints,
             neighbour,
             reported,
             failure: OnceCell::new(),
@@ -98,6 +105,9 @@ impl Shared {
             self.fail(format!("Aeron's client is closed: {cause}"));
         } else if self.neighbour.as_ref().is_some_and(|neighbour| !neighbour.is_there(now)) {
             self.fail("the driver has ended or was replaced".to_owned());
+        }
+        if let Some(complaint) = self.complaints.as_ref().and_then(|all| all.since_last_look(now)) {
+            *self.reported.borrow_mut() = Some(complaint);
         }
         done
     }
@@ -153,6 +163,41 @@ impl Neighbour {
         }
         self.next_look.set(now.after(LOOK_INTERVAL));
         identity(&self.counters) == Some(self.identity)
+    }
+}
+
+/// The log of errors in a driver's folder. What a driver cannot do for others,
+/// such as to receive what a peer sends, is told nowhere else.
+struct Complaints {
+    counters: AeronCnc,
+    seen: Cell<i64>,
+    next_look: Cell<Time>,
+}
+
+impl Complaints {
+    fn of(directory: &Path) -> Option<Self> {
+        let counters = AeronCnc::open(&c_string(&directory.to_string_lossy())).ok()?;
+        Some(Self { counters, seen: Cell::new(0), next_look: Cell::new(Time::ZERO) })
+    }
+
+    /// The last one, if there are more than at the last look.
+    fn since_last_look(&self, now: Time) -> Option<String> {
+        if now < self.next_look.get() {
+            return None;
+        }
+        self.next_look.set(now.after(COMPLAINTS_INTERVAL));
+        let (mut count, mut last, mut newest) = (0, String::new(), i64::MIN);
+        self.counters.error_log_read_fn(
+            |observed, _, at, text| {
+                count += i64::from(observed);
+                if at >= newest {
+                    newest = at;
+                    last = one_line(text);
+                }
+            },
+            0,
+        );
+        (self.seen.replace(count) < count).then_some(last)
     }
 }
 

@@ -3,28 +3,34 @@
 use crate::frame::{Incarnation, Role};
 
 /// The layout's version; a body of another one is not read.
-const VERSION: u8 = 1;
-const HEAD_BYTES: usize = 4;
+const VERSION: u8 = 2;
+const HEAD_BYTES: usize = 6;
 const SEEN_BYTES: usize = 5;
 
-/// The longest name of a port, in bytes.
-pub(crate) const MAX_NAME_BYTES: usize = 64;
+/// The longest name of a port or a system, in bytes.
+pub const MAX_NAME_BYTES: usize = 64;
 
 /// What a port says about itself.
 ///
 /// ```text
-///  0         1      2             3            4      4 + n
-///  | version | role | name length | peer count | name | peer count x | incarnation | link |
-///    u8 = 1    u8     u8 n          u8           UTF-8                 u32 LE        u8
+///  0         1      2        3            4          5       6      6 + n    6 + n + m
+///  | version | role | name n | peer count | system m | tag t | name | system | peer count x | incarnation | link | tag
+///    u8 = 2    u8     u8       u8           u8         u8      UTF-8  UTF-8                   u32 LE        u8     t bytes
 /// ```
 ///
-/// Role is 1 for a hub and 2 for a server. The peers are those that the sender
-/// hears, each with the number that the sender gave to this meeting.
+/// Role is 1 for a hub and 2 for a server. The system is that of which it is a
+/// member. The peers are those that the sender hears, each with the number that
+/// the sender gave to this meeting. The tag proves the membership, where the
+/// system has a key: it is over the header of the frame and all before the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Presence<'a> {
     pub(crate) role: Role,
     pub(crate) name: &'a str,
+    pub(crate) system: &'a str,
     seen: &'a [u8],
+    /// All before the tag.
+    pub(crate) said: &'a [u8],
+    pub(crate) tag: &'a [u8],
 }
 
 /// A peer that is heard.
@@ -38,13 +44,20 @@ impl<'a> Presence<'a> {
     /// `None` unless every part of the layout is there; bytes behind it are
     /// for later versions.
     pub(crate) fn decode(body: &'a [u8]) -> Option<Self> {
-        let ([version, role, name_length, count], rest) = body.split_first_chunk::<HEAD_BYTES>()?;
-        if *version != VERSION || usize::from(*name_length) > MAX_NAME_BYTES {
+        let (head, rest) = body.split_first_chunk::<HEAD_BYTES>()?;
+        let [version, role, name_bytes, count, system_bytes, tag_bytes] = *head;
+        let [name_bytes, system_bytes, tag_bytes] =
+            [name_bytes, system_bytes, tag_bytes].map(usize::from);
+        if version != VERSION || name_bytes.max(system_bytes) > MAX_NAME_BYTES {
             return None;
         }
-        let (name, rest) = rest.split_at_checked(usize::from(*name_length))?;
-        let seen = rest.get(..usize::from(*count) * SEEN_BYTES)?;
-        Some(Self { role: Role::from_wire(*role)?, name: std::str::from_utf8(name).ok()?, seen })
+        let (name, rest) = rest.split_at_checked(name_bytes)?;
+        let (system, rest) = rest.split_at_checked(system_bytes)?;
+        let (seen, rest) = rest.split_at_checked(usize::from(count) * SEEN_BYTES)?;
+        let tag = rest.get(..tag_bytes)?;
+        let said = &body[..body.len() - rest.len()];
+        let [name, system] = [name, system].map(|text| std::str::from_utf8(text).ok());
+        Some(Self { role: Role::from_wire(role)?, name: name?, system: system?, seen, said, tag })
     }
 
     /// The number that the sender gave to its meeting with `peer`; 0 if it
@@ -56,17 +69,25 @@ impl<'a> Presence<'a> {
     }
 }
 
-/// Writes a body over what `out` held.
-pub(crate) fn write_presence(
-    out: &mut Vec<u8>,
-    role: Role,
-    name: &str,
-    seen: impl Iterator<Item = Seen>,
-) {
-    let name = cut(name);
+/// What a port is called, and as a member of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Said<'a> {
+    pub(crate) role: Role,
+    pub(crate) name: &'a str,
+    pub(crate) system: &'a str,
+    /// How long the tag is that will be appended.
+    pub(crate) tag_bytes: usize,
+}
+
+/// Writes a body, but for its tag, over what `out` held.
+pub(crate) fn write_presence(out: &mut Vec<u8>, said: &Said<'_>, seen: impl Iterator<Item = Seen>) {
+    let (name, system) = (cut(said.name), cut(said.system));
+    let lengths = [name.len() as u8, 0, system.len() as u8, said.tag_bytes as u8];
     out.clear();
-    out.extend_from_slice(&[VERSION, role.to_wire(), name.len() as u8, 0]);
+    out.extend_from_slice(&[VERSION, said.role.to_wire()]);
+    out.extend_from_slice(&lengths);
     out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(system.as_bytes());
     let mut count = 0;
     for seen in seen.take(usize::from(u8::MAX)) {
         out.extend_from_slice(&seen.peer.0.to_le_bytes());
@@ -95,14 +116,17 @@ mod tests {
 
     fn body(name: &str, peers: &[Seen]) -> Vec<u8> {
         let mut out = vec![9; 3];
-        write_presence(&mut out, Role::Server, name, peers.iter().copied());
+        let said = Said { role: Role::Server, name, system: "eu", tag_bytes: 2 };
+        write_presence(&mut out, &said, peers.iter().copied());
+        out.extend_from_slice(b"TT");
         out
     }
 
     #[test]
     fn the_layout_is_the_documented_one() {
         let bytes = body("edge", &[seen(0x0403_0201, 5)]);
-        assert_eq!(bytes, [1, 2, 4, 1, b'e', b'd', b'g', b'e', 1, 2, 3, 4, 5]);
+        assert_eq!(bytes[..6], [2, 2, 4, 1, 2, 2]);
+        assert_eq!(bytes[6..], *b"edgeeu\x01\x02\x03\x04\x05TT");
     }
 
     #[test]
@@ -110,6 +134,8 @@ mod tests {
         let bytes = body("edge-1", &[seen(7, 1), seen(8, 255)]);
         let presence = Presence::decode(&bytes).unwrap();
         assert_eq!((presence.role, presence.name), (Role::Server, "edge-1"));
+        assert_eq!((presence.system, presence.tag), ("eu", &b"TT"[..]));
+        assert_eq!(presence.said, &bytes[..bytes.len() - 2]);
         let links = [7, 8, 9].map(|peer| presence.link_to(Incarnation(peer)));
         assert_eq!(links, [1, 255, 0]);
     }
@@ -125,7 +151,7 @@ mod tests {
     #[test]
     fn other_versions_roles_and_names_that_are_no_text_are_refused() {
         let good = body("edge", &[]);
-        for (at, byte) in [(0, 2), (1, 0), (1, 3), (4, 0xff)] {
+        for (at, byte) in [(0, 1), (1, 0), (1, 3), (6, 0xff), (10, 0xff), (5, 3)] {
             let mut bad = good.clone();
             bad[at] = byte;
             assert_eq!(Presence::decode(&bad), None, "byte {at} = {byte}");

@@ -1,7 +1,12 @@
 //! Who is there: presence frames, and the table of peers.
 
 mod body;
+mod membership;
 mod peers;
 
-pub(crate) use body::write_presence;
+pub use body::MAX_NAME_BYTES;
+pub(crate) use body::{Said, write_presence};
+pub use membership::Key;
+pub(crate) use membership::Membership;
+pub use peers::MAX_PEERS;
 pub(crate) use peers::{Fault, Meeting, Peers, Verdict};

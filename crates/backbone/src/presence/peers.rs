@@ -5,12 +5,16 @@ use std::time::Duration;
 use tapeline_rssl::Time;
 
 use super::body::{MAX_NAME_BYTES, Presence, Seen};
+use super::membership::Membership;
 use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links, Role};
+
+/// How many peers a presence lists.
+pub const MAX_PEERS: usize = u8::MAX as usize;
 
 /// The peers of the other role.
 ///
-/// A peer is *heard* as soon as a frame of it comes, and *up* when it also
-/// hears us: it names us in its presence, or sends a frame to us. Only what
+/// A peer is *heard* as soon as its presence comes, as a member of the same
+/// system, and *up* when it also hears us: it names us in its presence, or sends a frame to us. Only what
 /// comes from a peer that is up counts. This way neither side speaks to one
 /// that cannot hear it, and no request is lost at the start.
 ///
@@ -22,9 +26,12 @@ use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links, Role};
 pub(crate) struct Peers {
     me: Incarnation,
     role: Role,
+    membership: Membership,
     silence: Duration,
     capacity: usize,
     table: Vec<Peer>,
+    /// The last one that was no member: its system and its name.
+    stranger: String,
     last_link: u8,
     last_expiry: Option<Time>,
     /// A peer does not know yet that it is heard.
@@ -69,12 +76,16 @@ pub(crate) struct Verdict {
 pub(crate) enum Fault {
     /// It belongs to an earlier meeting.
     Stale,
-    /// It is to all, of a peer that is not up.
+    /// It is of a peer that is not known, or to all of one that is not up.
     Early,
     /// Its body is no presence.
     Malformed,
     /// The table is full.
     Crowded,
+    /// It is presence of another system.
+    Stranger,
+    /// It is presence without the proof that the system asks for.
+    Unproved,
 }
 
 impl Verdict {
@@ -85,13 +96,21 @@ impl Verdict {
 
 impl Peers {
     /// A table of `role` itself, called `me`. A peer is gone after `silence`.
-    pub(crate) fn new(me: Incarnation, role: Role, silence: Duration, capacity: usize) -> Self {
+    pub(crate) fn new(
+        me: Incarnation,
+        role: Role,
+        membership: Membership,
+        silence: Duration,
+        capacity: usize,
+    ) -> Self {
         Self {
             me,
             role,
+            membership,
             silence,
-            capacity: capacity.min(usize::from(u8::MAX)),
+            capacity: capacity.min(MAX_PEERS),
             table: Vec::new(),
+            stranger: String::with_capacity(2 * MAX_NAME_BYTES + 1),
             last_link: 0,
             last_expiry: None,
             news: true,
@@ -130,8 +149,8 @@ impl Peers {
         if header.kind.sender() != Some(self.role.other()) || header.sender == Incarnation::ALL {
             return Verdict::default();
         }
-        let Some(at) = self.place(now, header.sender, header.stream_seq) else {
-            return Verdict::fault(Fault::Crowded);
+        let Some(at) = self.find(header.sender) else {
+            return Verdict::fault(Fault::Early);
         };
         let me = self.me;
         let peer = &mut self.table[at];
@@ -158,6 +177,10 @@ impl Peers {
         if presence.role != self.role.other() || header.sender == Incarnation::ALL {
             return Verdict::default();
         }
+        if let Some(fault) = self.not_a_member(header, &presence) {
+            self.remember(&presence);
+            return Verdict::fault(fault);
+        }
         if header.flags.contains(FrameFlags::BYE) {
             return self.goodbye(header.sender);
         }
@@ -174,6 +197,30 @@ impl Peers {
         }
         peer.hears_us(presence.link_to(me), &mut verdict);
         verdict
+    }
+
+    fn not_a_member(&self, header: &FrameHeader, presence: &Presence<'_>) -> Option<Fault> {
+        if presence.system != self.membership.system {
+            return Some(Fault::Stranger);
+        }
+        let is_proved = self.membership.is_proved(header, presence.said, presence.tag);
+        (!is_proved).then_some(Fault::Unproved)
+    }
+
+    fn remember(&mut self, stranger: &Presence<'_>) {
+        self.stranger.clear();
+        self.stranger.push_str(stranger.system);
+        self.stranger.push('/');
+        self.stranger.push_str(stranger.name);
+    }
+
+    /// The last one that was no member, as `system/name`; empty for none.
+    pub(crate) fn stranger(&self) -> &str {
+        &self.stranger
+    }
+
+    pub(crate) const fn membership(&self) -> &Membership {
+        &self.membership
     }
 
     fn goodbye(&mut self, peer: Incarnation) -> Verdict {

@@ -31,6 +31,7 @@ pub(super) fn read(settings: &mut Settings, path: &Path, text: &str) -> Result<(
     let document = document.into_inner();
     reader.profile(settings, &document);
     reader.sections(settings, &document);
+    reader.backbone(settings, &document);
     reader.faults.sort_by_key(|fault| (fault.line, fault.column));
     if reader.faults.is_empty() { Ok(()) } else { Err(reader.faults) }
 }
@@ -71,6 +72,24 @@ impl Reader<'_> {
             if word == "hub" {
                 self.sources(settings, table);
             }
+        }
+    }
+
+    /// What keys of `[backbone]` are to each other.
+    fn backbone(&mut self, settings: &Settings, document: &DeTable<'_>) {
+        let Some(DeValue::Table(table)) = document.get("backbone").map(Spanned::get_ref) else {
+            return;
+        };
+        let backbone = &settings.backbone;
+        if let Some(span) = place(table, &["silence-ms", "presence-ms"])
+            && let Err(what) = backbone.check_silence()
+        {
+            self.fault(span, what);
+        }
+        if let Some(span) = place(table, &["system"])
+            && let Err(what) = backbone.check_system()
+        {
+            self.fault(span, what);
         }
     }
 
@@ -118,4 +137,9 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Where the value of the first of these keys is that is there.
+fn place(table: &DeTable<'_>, keys: &[&str]) -> Option<std::ops::Range<usize>> {
+    keys.iter().find_map(|key| table.get(*key)).map(Spanned::span)
 }

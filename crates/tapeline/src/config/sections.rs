@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use tapeline_backbone::{MAX_NAME_BYTES, MAX_PEERS};
+
 use super::section::section;
 use super::value::{Port, choice};
 
@@ -123,10 +125,18 @@ section! {
         /// The folder of the media driver, best in /dev/shm. An embedded driver
         /// empties it at the start and takes a new one if there is none here.
         "dir" => dir: Option<PathBuf> = None;
+        /// The system of which this process is a member, at most 64 bytes. Hubs and
+        /// servers of other systems on the same channel are not heard, and the
+        /// log says so.
+        "system" => system: String = String::new();
+        /// A file with a key of at least 16 bytes that all members of the system
+        /// have: who has another one, or none, is no member. It guards presence
+        /// against those who do not belong, not the data against those who listen.
+        "key-file" => key_file: Option<PathBuf> = None;
         /// How often a process says that it is there.
         "presence-ms" => presence_ms: u64 = 100, in 10..=10_000;
-        /// A peer that was silent for so long is taken for gone; several times
-        /// `presence-ms`.
+        /// A peer that was silent for so long is taken for gone; at least twice
+        /// `presence-ms`, better several times.
         "silence-ms" => silence_ms: u64 = 500, in 50..=60_000;
         /// What is kept while the network does not take more. What does not fit
         /// is dropped, noticed by the receivers and recovered from images.
@@ -149,6 +159,28 @@ section! {
         /// How long a sender ignores further requests for what it has just sent
         /// again: one or two round trips.
         "retransmit-linger-us" => retransmit_linger_us: u64 = 200, in 1..=10_000_000;
+    }
+}
+
+impl Backbone {
+    /// A peer that says on time that it is there is not to be taken for gone.
+    pub(super) fn check_silence(&self) -> Result<(), String> {
+        let (silence_ms, presence_ms) = (self.silence_ms, self.presence_ms);
+        if silence_ms >= 2 * presence_ms {
+            return Ok(());
+        }
+        Err(format!(
+            "`silence-ms` is {silence_ms} where `presence-ms` is {presence_ms}; give at least \
+             twice as much"
+        ))
+    }
+
+    /// Two systems whose names begin alike are not to be one.
+    pub(super) fn check_system(&self) -> Result<(), String> {
+        match self.system.len() {
+            0..=MAX_NAME_BYTES => Ok(()),
+            bytes => Err(format!("`system` has {bytes} bytes; give at most {MAX_NAME_BYTES}")),
+        }
     }
 }
 
@@ -196,8 +228,8 @@ section! {
         "max-items" => max_items: usize = 1_000_000, in 1..=100_000_000;
         /// Most services at a time, over all sources.
         "max-services" => max_services: usize = 4096, in 1..=65_536;
-        /// Most servers at a time.
-        "max-servers" => max_servers: usize = 256, in 1..=65_536;
+        /// Most servers at a time. One more is not heard, and the log says so.
+        "max-servers" => max_servers: usize = MAX_PEERS, in 1..=MAX_PEERS;
         /// Most non-interactive providers at a time.
         "max-providers" => max_providers: usize = 64, in 1..=65_536;
         /// Most posts that wait for an ack.

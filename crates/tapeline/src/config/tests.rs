@@ -136,3 +136,29 @@ fn the_examples_are_good() {
     }
     assert!(count >= 6, "{count} examples");
 }
+
+#[test]
+fn a_peer_is_not_given_up_before_it_could_speak() {
+    let what = "`silence-ms` is 150 where `presence-ms` is 100; give at least twice as much";
+    assert_eq!(faults("[backbone]\nsilence-ms = 150\n"), [format!("t.toml:2:14: {what}")]);
+    let what = "`silence-ms` is 500 where `presence-ms` is 251; give at least twice as much";
+    assert_eq!(faults("[backbone]\n\npresence-ms = 251\n"), [format!("t.toml:3:15: {what}")]);
+    assert!(faults("[backbone]\npresence-ms = 250\nsilence-ms = 500\n").is_empty());
+}
+
+#[test]
+fn what_the_backbone_cannot_carry_is_refused() {
+    let cases = [
+        ("[hub]\nmax-servers = 256\n", "2:15: `max-servers` is 256; give 1 to 255"),
+        ("[backbone]\nqueue-bytes = 65535\n", "2:15: `queue-bytes` is 65535; give 65536 to"),
+    ];
+    for (text, expected) in cases {
+        let faults = faults(text);
+        assert!(faults[0].starts_with(&format!("t.toml:{expected}")), "{faults:?}");
+    }
+    let long = "x".repeat(65);
+    assert_eq!(
+        faults(&format!("[backbone]\nsystem = \"{long}\"\n")),
+        ["t.toml:2:10: `system` has 65 bytes; give at most 64"]
+    );
+}

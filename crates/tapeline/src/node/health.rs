@@ -67,9 +67,55 @@ impl Health {
     }
 }
 
+/// How many were turned away, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TurnedAway {
+    /// For want of room.
+    pub(super) crowded: u64,
+    /// Members of other systems.
+    pub(super) strangers: u64,
+    /// Without the proof that the key asks for.
+    pub(super) unproved: u64,
+}
+
+/// Tells how many were turned away since it was told last.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    told: TurnedAway,
+    last: Option<Time>,
+}
+
+impl Gate {
+    /// Takes note of the counts so far. Returns what is new, if it is to be
+    /// told: at once, then no more often than every ten seconds.
+    pub(super) fn note(&mut self, now: Time, counts: TurnedAway) -> Option<TurnedAway> {
+        if counts == self.told || self.last.is_some_and(|last| now.since(last) < REPORT_INTERVAL) {
+            return None;
+        }
+        self.last = Some(now);
+        let told = std::mem::replace(&mut self.told, counts);
+        Some(TurnedAway {
+            crowded: counts.crowded - told.crowded,
+            strangers: counts.strangers - told.strangers,
+            unproved: counts.unproved - told.unproved,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_turned_away_is_told_now_and_then() {
+        let mut gate = Gate::default();
+        let strangers = |strangers| TurnedAway { strangers, ..TurnedAway::default() };
+        assert_eq!(gate.note(at(0), strangers(0)), None);
+        assert_eq!(gate.note(at(1), strangers(1)), Some(strangers(1)));
+        assert_eq!(gate.note(at(10_000), strangers(90)), None);
+        assert_eq!(gate.note(at(10_001), strangers(91)), Some(strangers(90)));
+        assert_eq!(gate.note(at(30_000), strangers(91)), None);
+    }
 
     fn at(ms: u64) -> Time {
         Time::ZERO.after(Duration::from_millis(ms))

@@ -10,14 +10,14 @@ pub(crate) use flags::{Common, HubFlags, ServerFlags};
 pub(crate) use rest::PARK_MICROS;
 pub(crate) use shards::Shards;
 
-use health::{Health, Note};
+use health::{Gate, Health, Note, TurnedAway};
 use rest::{Rest, Rooms};
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use tapeline_backbone::{AeronPort, Bus, Channels, Engine, EngineSettings, Role};
+use tapeline_backbone::{AeronPort, Bus, Channels, Counters, Engine, EngineSettings, Role};
 use tapeline_channel::{Idle, MonotonicClock};
 use tapeline_hub::Hub;
 use tapeline_rssl::Time;
@@ -51,6 +51,8 @@ pub(crate) struct Node {
     clock: MonotonicClock,
     rest: Rest,
     health: Health,
+    hub_gate: Gate,
+    server_gate: Gate,
 }
 
 impl Node {
@@ -81,7 +83,7 @@ impl Node {
         }
         let hub = match roles.is_hub {
             true => {
-                let port = settings::port_settings(settings, Role::Hub, &settings.hub.name);
+                let port = settings::port_settings(settings, Role::Hub)?;
                 let port = engine.port(port, channels)?;
                 let mut hub = Hub::new(settings::hub_config(settings)?, port)?;
                 hub.set_field_rules(settings::field_rules(settings)?);
@@ -91,7 +93,7 @@ impl Node {
         };
         let server = match roles.is_server {
             true => {
-                let port = settings::port_settings(settings, Role::Server, &settings.server.name);
+                let port = settings::port_settings(settings, Role::Server)?;
                 let port = engine.port(port, channels)?;
                 let policy = Box::new(AcceptAll);
                 Some(Server::new(settings::server_config(settings)?, policy, port)?)
@@ -108,7 +110,8 @@ impl Node {
         tracing::info!(channel, directory, "backbone");
         let rest = Rest::new(idle);
         let (clock, health) = (MonotonicClock::start(), Health::default());
-        let mut node = Self { hub, server, engine, clock, rest, health };
+        let (hub_gate, server_gate) = (Gate::default(), Gate::default());
+        let mut node = Self { hub, server, engine, clock, rest, health, hub_gate, server_gate };
         if is_woken(settings, channels, roles) {
             let (rest, rooms) = node.resting();
             rest.wake_on_all(&rooms).map_err(tapeline_server::ServerError::from)?;
@@ -234,6 +237,12 @@ impl Node {
             }
         }
         self.health = health;
+        if let Some(hub) = &self.hub {
+            tell_turned_away(now, hub.bus(), &mut self.hub_gate);
+        }
+        if let Some(server) = &self.server {
+            tell_turned_away(now, server.bus(), &mut self.server_gate);
+        }
     }
 
     /// The driver's work is behind the hub's, which it sends, and before the
@@ -279,6 +288,25 @@ impl Node {
             self.rest(now, work);
         }
         tracing::info!("ended");
+    }
+}
+
+/// Says in the log who is on the channel and not heard.
+fn tell_turned_away(now: Time, port: &AeronPort, gate: &mut Gate) {
+    let Counters { crowded, strangers, unproved, .. } = port.counters();
+    let Some(new) = gate.note(now, TurnedAway { crowded, strangers, unproved }) else { return };
+    let last = port.last_stranger();
+    if new.strangers > 0 {
+        let frames = new.strangers;
+        tracing::warn!(frames, last, "another system is on this channel; it is not heard");
+    }
+    if new.unproved > 0 {
+        let frames = new.unproved;
+        tracing::warn!(frames, last, "somebody without the system's key is not heard");
+    }
+    if new.crowded > 0 {
+        let frames = new.crowded;
+        tracing::warn!(frames, "peers beyond the bound are not heard; see max-servers of the hub");
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapeline_backbone::{Driver, EngineSettings, PortSettings, Role};
+use tapeline_backbone::{Driver, EngineSettings, Key, MAX_PEERS, PortSettings, Role};
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
 use tapeline_omm::dictionary::FieldDictionary;
@@ -65,14 +65,29 @@ fn engine_on(driver: Driver, settings: &Settings) -> Result<EngineSettings, Fail
 }
 
 /// The part of a port.
-pub(crate) fn port_settings(settings: &Settings, role: Role, name: &str) -> PortSettings {
+pub(crate) fn port_settings(settings: &Settings, role: Role) -> Result<PortSettings, Failure> {
     let backbone = &settings.backbone;
-    PortSettings {
+    let (name, max_peers) = match role {
+        Role::Hub => (&settings.hub.name, settings.hub.max_servers),
+        Role::Server => (&settings.server.name, MAX_PEERS),
+    };
+    Ok(PortSettings {
+        system: backbone.system.clone(),
+        key: backbone.key_file.as_deref().map(key).transpose()?,
         presence_interval: Duration::from_millis(backbone.presence_ms),
         silence: Duration::from_millis(backbone.silence_ms),
         queue_bytes: backbone.queue_bytes,
+        max_peers,
         ..PortSettings::new(role, name)
-    }
+    })
+}
+
+/// The key in a file, without the end of its line.
+fn key(path: &Path) -> Result<Key, Failure> {
+    let bytes = std::fs::read(path).map_err(Failure::read(path))?;
+    Key::new(bytes.trim_ascii_end()).map_err(|error| {
+        Failure::Setting(format!("[backbone] key-file {}: {error}", path.display()))
+    })
 }
 
 /// The hub's part.

@@ -72,6 +72,19 @@ impl Clock {
     }
 }
 
+/// What the library leaves of a program that is killed.
+fn clear(program: &Program) {
+    for name in ["faketime_shm_", "sem.faketime_sem_"] {
+        let _ = fs::remove_file(format!("/dev/shm/{name}{}", program.id()));
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.programs.iter().for_each(clear);
+    }
+}
+
 struct Site {
     name: &'static str,
     programs: Vec<Program>,
@@ -138,8 +151,9 @@ fn steps_of_the_clock_end_nothing() {
         let log = site.log();
         assert!(!log.contains("backbone is away"), "{}: {log}", site.name);
     }
-    for Site { name, programs, watcher, .. } in sites {
-        drop(watcher);
+    for mut site in sites {
+        site.watcher.stop();
+        let (name, programs) = (site.name, &site.programs);
         let log = || programs.last().expect("a server").log();
         let dates = || log().lines().map(|line| line[..DATE_BYTES].to_owned()).collect::<Vec<_>>();
         wait_until(&format!("a line of tomorrow in the log of {name}"), || {

@@ -23,7 +23,7 @@ pub(crate) fn backbone() -> String {
 }
 
 /// A port that is free now, for programs that are started again on it.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(loopback()).expect("a free port");
     listener.local_addr().expect("bound").port()
 }

@@ -6,6 +6,8 @@ mod faults;
 mod hosts;
 mod lan;
 mod market;
+mod memory;
+mod ports;
 mod program;
 mod recording;
 mod rest;

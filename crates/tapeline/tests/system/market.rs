@@ -382,12 +382,19 @@ impl Watcher {
     }
 }
 
-impl Drop for Watcher {
-    fn drop(&mut self) {
+impl Watcher {
+    /// Ends it; its connection is gone.
+    pub(crate) fn stop(&mut self) {
         self.seen.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

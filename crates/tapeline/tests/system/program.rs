@@ -105,6 +105,11 @@ impl Program {
         self.child.wait().expect("a child")
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it has not ended.
     pub(crate) fn is_running(&self) -> bool {
         let status = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));

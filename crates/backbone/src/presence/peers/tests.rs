@@ -1,4 +1,5 @@
-use super::super::body::write_presence;
+use super::super::body::{Said, write_presence};
+use super::super::membership::Key;
 use super::*;
 
 const ME: Incarnation = Incarnation(100);
@@ -9,9 +10,13 @@ fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
+fn said(system: &str) -> Said<'_> {
+    Said { role: Role::Hub, name: "hub", system, tag_bytes: 0 }
+}
+
 /// A server's table of hubs.
 fn table() -> Peers {
-    Peers::new(ME, Role::Server, SILENCE, 4)
+    Peers::new(ME, Role::Server, Membership::default(), SILENCE, 4)
 }
 
 fn presence(
@@ -23,7 +28,7 @@ fn presence(
 ) -> Verdict {
     let mut body = Vec::new();
     let seen = seen.iter().map(|&(peer, link)| Seen { peer, link });
-    write_presence(&mut body, Role::Hub, "hub", seen);
+    write_presence(&mut body, &said(""), seen);
     let mut header = FrameHeader::new(Kind::Presence, Incarnation::ALL, 0);
     header.sender = from;
     header.stream_seq = stream_seq;
@@ -181,7 +186,8 @@ fn a_step_back_is_a_gap_of_unknown_size() {
 #[test]
 fn holes_before_a_peer_is_up_are_nobodys() {
     let mut peers = table();
-    assert_eq!(to_all(&mut peers, 10), EARLY);
+    assert_eq!(presence(&mut peers, at(0), HUB, 10, &[]), NOTHING);
+    assert_eq!(to_all(&mut peers, 15), EARLY);
     assert_eq!(to_all(&mut peers, 20), EARLY);
     assert_eq!(to_me(&mut peers, 30, 7, 1), Verdict { up: Some(up(1, 7)), ..DELIVERED });
     assert_eq!(to_all(&mut peers, 31), DELIVERED);
@@ -237,7 +243,7 @@ fn a_goodbye_is_immediate() {
     header.sender = HUB;
     header.flags = FrameFlags::BYE;
     let mut body = Vec::new();
-    write_presence(&mut body, Role::Hub, "hub", std::iter::empty());
+    write_presence(&mut body, &said(""), std::iter::empty());
     let verdict = peers.hear(at(1), &header, Links::NONE, &body);
     assert_eq!(verdict, Verdict { down: true, ..NOTHING });
     assert_eq!(peers.hear(at(2), &header, Links::NONE, &body), NOTHING);
@@ -270,7 +276,8 @@ fn frames_of_an_earlier_meeting_are_not_read() {
     let mut peers = met();
     pass(&mut peers, 0, 600);
     // The hub does not know that we forgot it, and still echoes 1.
-    assert_eq!(to_me(&mut peers, 3, 7, 1), STALE);
+    assert_eq!(to_me(&mut peers, 3, 7, 1), EARLY);
+    assert_eq!(presence(&mut peers, at(600), HUB, 4, &[]), NOTHING);
     assert_eq!(peers.seen().collect::<Vec<_>>(), [Seen { peer: HUB, link: 2 }]);
     assert_eq!(to_me(&mut peers, 4, 7, 1), STALE);
     // It learned, and counts this as a new meeting.
@@ -282,6 +289,7 @@ fn frames_of_an_earlier_meeting_are_not_read() {
 #[test]
 fn a_frame_to_us_without_links_is_not_read() {
     let mut peers = table();
+    assert_eq!(presence(&mut peers, at(0), HUB, 0, &[]), NOTHING);
     assert_eq!(to_me(&mut peers, 0, 0, 1), STALE);
     assert_eq!(to_me(&mut peers, 1, 0, 0), STALE);
 }
@@ -305,7 +313,7 @@ fn a_full_table_takes_no_more_and_keeps_what_it_has() {
     }
     let crowded = Verdict { fault: Some(Fault::Crowded), ..NOTHING };
     assert_eq!(presence(&mut peers, at(0), Incarnation(5), 0, &[(ME, 1)]), crowded);
-    assert_eq!(frame(&mut peers, at(0), Incarnation(5), 0, Incarnation::ALL, Links::NONE), crowded);
+    assert_eq!(frame(&mut peers, at(0), Incarnation(5), 0, Incarnation::ALL, Links::NONE), EARLY);
     assert_eq!(to_all(&mut peers, 0), DELIVERED);
     peers.goodbye(Incarnation(2));
     assert!(presence(&mut peers, at(0), Incarnation(5), 0, &[(ME, 1)]).up.is_some());
@@ -318,7 +326,8 @@ fn our_own_side_and_nobody_are_not_heard() {
     header.sender = Incarnation(101);
     assert_eq!(peers.hear(at(0), &header, Links::NONE, b""), NOTHING);
     let mut body = Vec::new();
-    write_presence(&mut body, Role::Server, "us", std::iter::empty());
+    let said = Said { role: Role::Server, name: "us", system: "", tag_bytes: 0 };
+    write_presence(&mut body, &said, std::iter::empty());
     header.kind = Kind::Presence;
     assert_eq!(peers.hear(at(0), &header, Links::NONE, &body), NOTHING);
     assert_eq!(presence(&mut peers, at(0), Incarnation(0), 0, &[(ME, 1)]), NOTHING);
@@ -335,4 +344,54 @@ fn a_presence_that_cannot_be_read_changes_nothing() {
     let malformed = Verdict { fault: Some(Fault::Malformed), ..NOTHING };
     assert_eq!(peers.hear(at(0), &header, Links::NONE, &[9, 9]), malformed);
     assert_eq!(to_all(&mut peers, 0), DELIVERED);
+}
+
+/// Presence of a hub that says it is a member of `of`, to one of `to`.
+fn heard_of(to: &Membership, of: &Membership) -> (Verdict, String) {
+    let mut peers = Peers::new(ME, Role::Server, to.clone(), SILENCE, 4);
+    let mut body = Vec::new();
+    let said = Said { tag_bytes: of.tag_bytes(), ..said(&of.system) };
+    write_presence(&mut body, &said, [Seen { peer: ME, link: 7 }].into_iter());
+    let mut header = FrameHeader::new(Kind::Presence, Incarnation::ALL, 0);
+    header.sender = HUB;
+    of.sign(&header, &mut body);
+    let verdict = peers.hear(at(0), &header, Links::NONE, &body);
+    assert_eq!(peers.seen().count(), usize::from(verdict.up.is_some()));
+    (verdict, peers.stranger().to_owned())
+}
+
+#[test]
+fn only_members_of_the_same_system_with_its_key_are_peers() {
+    let member = |system: &str, key: Option<&[u8; 16]>| Membership {
+        system: system.to_owned(),
+        key: key.map(|key| Key::new(key).unwrap()),
+    };
+    let (secret, guess) = (Some(b"0123456789abcdef"), Some(b"0123456789abcdeX"));
+    let cases = [
+        (member("", None), member("", None), None),
+        (member("eu", None), member("eu", None), None),
+        (member("eu", None), member("us", None), Some(Fault::Stranger)),
+        (member("eu", None), member("", None), Some(Fault::Stranger)),
+        (member("eu", secret), member("eu", secret), None),
+        (member("eu", secret), member("us", secret), Some(Fault::Stranger)),
+        (member("eu", secret), member("eu", guess), Some(Fault::Unproved)),
+        (member("eu", secret), member("eu", None), Some(Fault::Unproved)),
+        // Who asks for no proof takes any; the other side does not.
+        (member("eu", None), member("eu", secret), None),
+    ];
+    for (to, of, fault) in cases {
+        let (verdict, stranger) = heard_of(&to, &of);
+        assert_eq!(verdict.fault, fault, "{to:?} {of:?}");
+        assert_eq!(verdict.up.is_some(), fault.is_none());
+        let expected = fault.map_or(String::new(), |_| format!("{}/hub", of.system));
+        assert_eq!(stranger, expected);
+    }
+}
+
+#[test]
+fn only_presence_introduces() {
+    let mut peers = table();
+    assert_eq!(to_all(&mut peers, 0), EARLY);
+    assert_eq!(to_me(&mut peers, 1, 7, 1), EARLY);
+    assert_eq!(peers.seen().count(), 0);
 }
