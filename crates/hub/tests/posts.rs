@@ -232,3 +232,44 @@ fn posts_that_are_never_completed_make_room_when_their_next_part_is_overdue() {
     world.post(A, 5, 7, &part(2, false));
     assert_eq!(world.heard_by(source).len(), 1);
 }
+
+#[test]
+fn a_source_gets_the_id_of_the_poster_unless_another_post_there_has_it() {
+    let (mut world, source) = live(config(1));
+    world.open(B, 1, "TRI.N");
+    world.post(A, 0, 7, &post(9000));
+    assert_eq!(world.posted_id(), 9000);
+    world.post(B, 0, 1, &post(9000));
+    let other = world.posted_id();
+    assert_ne!(other, 9000);
+    // One that has the id that was given to another.
+    world.post(B, 1, 1, &post(other));
+    assert!(![9000, other].contains(&world.posted_id()));
+    // Answered, it is free for the next one.
+    world.says(source, &encode(&ack(3, 9000).into()));
+    world.post(B, 2, 1, &post(9000));
+    assert_eq!(world.posted_id(), 9000);
+    world.forget();
+    world.says(source, &encode(&ack(3, 9000).into()));
+    world.says(source, &encode(&ack(3, other).into()));
+    assert_eq!(world.frames(), ["B ack of 2 Ack 9000", "B ack of 0 Ack 9000"]);
+}
+
+#[test]
+fn the_parts_of_a_post_keep_an_id_to_themselves_until_the_last_one() {
+    let (mut world, _) = live(config(1));
+    world.open(B, 1, "TRI.N");
+    let part = |is_last| {
+        let mut part = PostMsg { flags: PostFlags::empty(), seq_num: Some(1), ..post(8) };
+        part.flags.set(PostFlags::POST_COMPLETE, is_last);
+        part
+    };
+    world.post(A, 0, 7, &part(false));
+    assert_eq!(world.posted_id(), 8);
+    world.post(B, 0, 1, &post(8));
+    assert_ne!(world.posted_id(), 8);
+    world.post(A, 1, 7, &part(true));
+    assert_eq!(world.posted_id(), 8);
+    world.post(B, 1, 1, &PostMsg { flags: PostFlags::POST_COMPLETE, ..post(8) });
+    assert_eq!(world.posted_id(), 8);
+}

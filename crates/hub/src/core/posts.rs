@@ -27,7 +27,6 @@ struct Outstanding {
     post: u32,
     /// The id that the client gave it.
     post_id: u32,
-    source: u32,
     domain: tapeline_rwf::Domain,
     flags: AckFlags,
     deadline_ms: u64,
@@ -53,17 +52,30 @@ impl Unfinished {
     }
 }
 
+/// A part of a post as its source knows it: the source, the id of the post, the
+/// number of the part.
+type Part = (u32, u32, Option<u32>);
+
+/// A post that is still to be completed.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    source: u32,
+    /// The id that its source knows it by.
+    id: u32,
+    /// By when its next part is due.
+    due_ms: u64,
+}
+
 /// Posts on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Posts {
     last_id: u32,
-    /// By the hub's id of the post and the number of the part.
-    waiting: BTreeMap<(u32, Option<u32>), Outstanding>,
+    waiting: BTreeMap<Part, Outstanding>,
     /// In the order of their deadlines, since all wait equally long.
-    deadlines: VecDeque<(u64, (u32, Option<u32>))>,
-    /// The hub's id of posts that are still to be completed, and by when their
-    /// next part is due.
-    in_parts: BTreeMap<Unfinished, (u32, u64)>,
+    deadlines: VecDeque<(u64, Part)>,
+    in_parts: BTreeMap<Unfinished, Begun>,
+    /// The sources and ids of posts in parts.
+    begun: BTreeSet<(u32, u32)>,
     /// The same in the order of time. The next part renews the time, so they
     /// are not in the order in which they came.
     parts_due: BTreeSet<(u64, Unfinished)>,
@@ -76,24 +88,40 @@ impl Posts {
         ack.into_iter().chain(part).min()
     }
 
-    /// The hub's id for a part of a post: the same for all parts of one. The
-    /// next part is due by the given time.
-    fn id_for(&mut self, place: Unfinished, is_complete: bool, due_ms: u64) -> u32 {
-        let id = self.forget_parts(place).unwrap_or_else(|| {
-            self.last_id = self.last_id.wrapping_add(1);
-            self.last_id
-        });
+    /// The id that a source gets for a part of a post: the same for all parts of
+    /// one. The next part is due by the given time.
+    fn id_for(&mut self, place: Unfinished, source: u32, is_complete: bool, due_ms: u64) -> u32 {
+        let known = self.forget_parts(place).filter(|begun| begun.source == source);
+        let id = known.map_or_else(|| self.free_id(source, place.post_id), |begun| begun.id);
         if !is_complete {
-            self.in_parts.insert(place, (id, due_ms));
+            self.in_parts.insert(place, Begun { source, id, due_ms });
+            self.begun.insert((source, id));
             self.parts_due.insert((due_ms, place));
         }
         id
     }
 
-    fn forget_parts(&mut self, place: Unfinished) -> Option<u32> {
-        let (id, due_ms) = self.in_parts.remove(&place)?;
-        self.parts_due.remove(&(due_ms, place));
-        Some(id)
+    /// An id that no other post has at a source: the poster's own, if it is
+    /// free. Posters number their posts as they like.
+    fn free_id(&mut self, source: u32, wanted: u32) -> u32 {
+        let mut id = wanted;
+        while self.has_id(source, id) {
+            self.last_id = self.last_id.wrapping_add(1);
+            id = self.last_id;
+        }
+        id
+    }
+
+    fn has_id(&self, source: u32, id: u32) -> bool {
+        let waits = self.waiting.range((source, id, None)..=(source, id, Some(u32::MAX)));
+        waits.take(1).count() > 0 || self.begun.contains(&(source, id))
+    }
+
+    fn forget_parts(&mut self, place: Unfinished) -> Option<Begun> {
+        let begun = self.in_parts.remove(&place)?;
+        self.parts_due.remove(&(begun.due_ms, place));
+        self.begun.remove(&(begun.source, begun.id));
+        Some(begun)
     }
 
     /// Forgets posts whose next part did not come in time. A part that comes
@@ -113,7 +141,7 @@ impl Posts {
         self.waiting.len() < max && !(begins && self.in_parts.len() >= max)
     }
 
-    fn wait(&mut self, part: (u32, Option<u32>), outstanding: Outstanding) {
+    fn wait(&mut self, part: Part, outstanding: Outstanding) {
         self.deadlines.push_back((outstanding.deadline_ms, part));
         self.waiting.insert(part, outstanding);
         self.forget_void();
@@ -123,7 +151,7 @@ impl Posts {
     /// out of order for so long that most of the queue is void.
     fn forget_void(&mut self) {
         let Self { waiting, deadlines, .. } = self;
-        let waits = |(at, part): &(u64, (u32, Option<u32>))| {
+        let waits = |(at, part): &(u64, Part)| {
             waiting.get(part).is_some_and(|post| post.deadline_ms == *at)
         };
         while deadlines.front().is_some_and(|entry| !waits(entry)) {
@@ -136,11 +164,13 @@ impl Posts {
 
     /// A server is gone, and the rest of its posts will not come.
     pub(crate) fn forget_server(&mut self, server: u32) {
-        self.in_parts.retain(|place, _| place.server != server);
-        self.parts_due.retain(|(_, place)| place.server != server);
+        let of_server = self.in_parts.keys().filter(|place| place.server == server);
+        for place in of_server.copied().collect::<Vec<_>>() {
+            self.forget_parts(place);
+        }
     }
 
-    fn take(&mut self, part: (u32, Option<u32>)) -> Option<Outstanding> {
+    fn take(&mut self, part: Part) -> Option<Outstanding> {
         let found = self.waiting.remove(&part);
         self.forget_void();
         found
@@ -240,8 +270,7 @@ impl Core {
         }
     }
 
-    /// Sends a post on, with an id of the hub's own: clients number their posts
-    /// as they like.
+    /// Sends a post on, with its poster's id where no other post has it there.
     fn pass_post(
         &mut self,
         now: Time,
@@ -254,7 +283,7 @@ impl Core {
         let is_complete = post.flags.contains(PostFlags::POST_COMPLETE);
         let deadline_ms = ms(now).saturating_add(self.config.post_timeout_ms);
         let place = Unfinished::of(server, request, post);
-        let own_id = place.map(|place| self.posts.id_for(place, is_complete, deadline_ms));
+        let own_id = place.map(|place| self.posts.id_for(place, source, is_complete, deadline_ms));
         let key = post.key.as_ref().map(|key| at_service(key, service_id));
         let msg = PostMsg { stream_id, post_id: own_id, key, ..*post };
         if !self.offer_written(source, |encoder| encoder.message(&msg.into()), out) {
@@ -278,20 +307,17 @@ impl Core {
                 incarnation,
                 post: number,
                 post_id,
-                source,
                 domain: post.domain,
                 flags,
                 deadline_ms,
             };
-            self.posts.wait((own_id, post.seq_num), outstanding);
+            self.posts.wait((source, own_id, post.seq_num), outstanding);
         }
     }
 
     /// A provider answers a post.
     pub(super) fn ack(&mut self, index: u32, ack: &AckMsg<'_>, out: &mut impl Outputs) {
-        let part = (ack.ack_id, ack.seq_num);
-        let is_from_there = self.posts.waiting.get(&part).is_some_and(|post| post.source == index);
-        let Some(post) = is_from_there.then(|| self.posts.take(part)).flatten() else {
+        let Some(post) = self.posts.take((index, ack.ack_id, ack.seq_num)) else {
             self.counters.stray += 1;
             return;
         };
@@ -330,19 +356,13 @@ impl Core {
     }
 
     /// Answers a post in place of its source.
-    fn nak_outstanding(
-        &mut self,
-        part: (u32, Option<u32>),
-        code: NakCode,
-        text: &str,
-        out: &mut impl Outputs,
-    ) {
+    fn nak_outstanding(&mut self, part: Part, code: NakCode, text: &str, out: &mut impl Outputs) {
         let Some(post) = self.posts.take(part) else { return };
         self.counters.naks += 1;
         let nak = AckMsg {
             flags: post.flags,
             ack_id: post.post_id,
-            seq_num: part.1,
+            seq_num: part.2,
             nak_code: Some(code),
             text: Some(text.as_bytes()),
             ..AckMsg::new(post.domain, 0)
@@ -365,13 +385,8 @@ impl Core {
 
     /// The source of posts is gone: their acks will not come.
     pub(super) fn posts_lost(&mut self, index: u32, out: &mut impl Outputs) {
-        let lost: Vec<_> = self
-            .posts
-            .waiting
-            .iter()
-            .filter(|(_, post)| post.source == index)
-            .map(|(part, _)| *part)
-            .collect();
+        let of_source = (index, 0, None)..=(index, u32::MAX, Some(u32::MAX));
+        let lost: Vec<_> = self.posts.waiting.range(of_source).map(|(part, _)| *part).collect();
         for part in lost {
             self.nak_outstanding(part, NakCode::SOURCE_DOWN, "source of the post is lost", out);
         }
