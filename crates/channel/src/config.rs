@@ -26,7 +26,7 @@ pub struct ReactorConfig {
     /// Messages of all sessions that are delivered in one poll, so that it ends
     /// in time however many have something to say; the sessions that are left
     /// come first in the next. A long message counts for one in each 512 bytes,
-    /// a text in each 128; to read a session, or to tell of its end, for 4.
+    /// a text in each 128; to read a session for 4, to tell of its end for 8.
     /// Default: no bound.
     pub messages_per_poll: usize,
     /// As long as no more sessions than these sent anything in the last 50 ms, a

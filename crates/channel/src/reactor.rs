@@ -13,7 +13,7 @@ use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::lookup::Lookups;
 use crate::stream::Readiness;
-use crate::table::{Door, Place, READ_COST, Table};
+use crate::table::{Door, END_COST, Place, Table};
 use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
@@ -160,7 +160,7 @@ impl Reactor {
         work += self.accept();
         work += self.read(&mut handler);
         work += self.run_timers(&mut handler);
-        let most_notices = (self.config.messages_per_poll / READ_COST).max(1);
+        let most_notices = (self.config.messages_per_poll / END_COST).max(1);
         work += deliver::notices(&mut self.table, most_notices, &mut handler);
         work += self.flush_when_due();
         if work > 0 || wait == Some(Duration::ZERO) {

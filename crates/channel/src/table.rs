@@ -88,8 +88,10 @@ pub(crate) struct Table {
     scratch: Vec<u8>,
 }
 
-/// To read a session, or to tell of its end, counts for so many messages.
+/// To read a session counts for so many messages,
 pub(crate) const READ_COST: usize = 4;
+/// and to tell of its end for so many.
+pub(crate) const END_COST: usize = 8;
 
 impl Table {
     pub(crate) fn new(flush_bytes: usize, max_direct_reads: usize) -> Self {

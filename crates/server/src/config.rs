@@ -187,7 +187,7 @@ pub struct Limits {
     /// next turn. A message counts for one in each 512 bytes, one in JSON in
     /// each 128. Default 32.
     pub mount_messages_per_turn: usize,
-    /// The same of all mounts. Default 256.
+    /// The same of all mounts. Default 128.
     pub messages_per_turn: usize,
     /// Names in one batch. Default 100,000.
     pub max_batch: usize,
@@ -235,7 +235,7 @@ impl Default for Limits {
             max_items: 1_000_000,
             max_admin_streams: 64,
             mount_messages_per_turn: 32,
-            messages_per_turn: 256,
+            messages_per_turn: 128,
             max_batch: 100_000,
             max_message_bytes: 6 << 20,
             open_window: 5_000,

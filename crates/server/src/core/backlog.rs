@@ -20,8 +20,8 @@ use super::leave::Leaving;
 use super::services::ServiceChanges;
 use crate::Outputs;
 
-/// What may be done in one slice, in steps of about a microsecond.
-const SLICE_STEPS: usize = 256;
+/// What may be done in one slice, in steps of a microsecond or a few.
+const SLICE_STEPS: usize = 128;
 
 /// What a job may do before the next one of its kind has its turn.
 const TURN_STEPS: usize = 32;
