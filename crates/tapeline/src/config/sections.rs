@@ -323,6 +323,9 @@ section! {
         "conflation" => conflation: bool = true;
         /// Whether a stream is told when its updates begin and end to be merged.
         "announce-conflation" => announce_conflation: bool = true;
+        /// Most bytes of updates that are merged for slow mounts, of all items
+        /// together; beyond it they get images instead.
+        "merge-max-bytes" => merge_max_bytes: usize = 268_435_456, in 65_536..=4_294_967_296;
         /// Whether posts are accepted.
         "posts" => posts: bool = true;
         /// Whether one mount may have the same item open on two streams.

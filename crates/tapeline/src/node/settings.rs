@@ -218,6 +218,7 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
             login_timeout_ms: server.login_timeout_ms,
             max_posts: server.max_posts,
             post_timeout_ms: server.post_timeout_ms,
+            max_merged_bytes: server.merge_max_bytes,
             ..Limits::default()
         },
         output: OutputThresholds {

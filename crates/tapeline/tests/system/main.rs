@@ -11,5 +11,6 @@ mod ports;
 mod program;
 mod recording;
 mod rest;
+mod slow;
 mod stacked;
 mod standstill;

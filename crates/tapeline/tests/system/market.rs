@@ -220,6 +220,11 @@ pub(crate) struct Seen {
     pub(crate) holes: AtomicU64,
     /// Updates that are merged ones.
     pub(crate) merged: AtomicU64,
+    /// The longest time between two updates, in microseconds.
+    pub(crate) longest_gap_us: AtomicU64,
+    /// When the last update came, in microseconds since the start.
+    last_update_us: AtomicU64,
+    started: Instant,
     /// Streams that ended.
     pub(crate) closed: AtomicU64,
     /// Connections lost.
@@ -238,11 +243,19 @@ impl Seen {
             updates: AtomicU64::new(0),
             holes: AtomicU64::new(0),
             merged: AtomicU64::new(0),
+            longest_gap_us: AtomicU64::new(0),
+            last_update_us: AtomicU64::new(0),
+            started: Instant::now(),
             closed: AtomicU64::new(0),
             downs: AtomicU64::new(0),
             asleep: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         }
+    }
+
+    /// The longest time between two updates so far; it begins anew.
+    pub(crate) fn take_longest_gap(&self) -> Duration {
+        Duration::from_micros(self.longest_gap_us.swap(0, Ordering::Relaxed))
     }
 
     fn on_event(&self, event: &ConsumerEvent<'_>, items: &HashMap<Handle, usize>) {
@@ -258,6 +271,9 @@ impl Seen {
                 let seq = msg.seq_num.unwrap_or(0);
                 let before = self.last[item].swap(seq, Ordering::Relaxed);
                 self.updates.fetch_add(1, Ordering::Relaxed);
+                let now_us = self.started.elapsed().as_micros() as u64;
+                let before_us = self.last_update_us.swap(now_us, Ordering::Relaxed);
+                self.longest_gap_us.fetch_max(now_us - before_us, Ordering::Relaxed);
                 if msg.conflation.is_some() {
                     self.merged.fetch_add(1, Ordering::Relaxed);
                 }
