@@ -193,6 +193,10 @@ pub struct HubLimits {
     /// Posts that wait for an ack at a time, and posts of several parts that
     /// are not complete. More are refused with `NO_RESOURCES`. Default 100 000.
     pub max_posts: usize,
+    /// Items that are dealt with in one turn when something happens to many: a
+    /// source is lost, a service or group has a state. Each takes a few
+    /// microseconds. Default 128.
+    pub items_per_slice: usize,
     /// How often at most a server is asked what it wants while frames of it are
     /// lost, in milliseconds. Default 100.
     pub resync_interval_ms: u64,
@@ -212,6 +216,7 @@ impl Default for HubLimits {
             max_requests_per_server: 1_000_000,
             max_window: 10_000,
             max_posts: 100_000,
+            items_per_slice: 128,
             resync_interval_ms: 100,
             max_providers: 64,
             max_image_bytes: 16 << 20,

@@ -53,6 +53,9 @@ pub struct Counters {
     /// Requests that were closed since their server wants them no more, though
     /// its close was lost.
     pub leftovers: u64,
+    /// Items that are still to be told that their source is lost, or what it
+    /// said, or that are to look for a source, bit by bit.
+    pub backlog: u64,
     /// Closes and images that are owed now, to be done bit by bit.
     pub owed: u64,
     /// Items now.

@@ -599,6 +599,15 @@ fn nor_when_there_is_room_for_just_what_is_wanted() {
 }
 
 #[test]
+fn nor_when_what_happens_to_many_is_done_one_by_one() {
+    for limit in [None, Some(3)] {
+        let mut config = config(2);
+        config.limits.items_per_slice = 1;
+        weather(&config, limit);
+    }
+}
+
+#[test]
 fn nor_when_images_are_kept() {
     weather(&HubConfig { cache_interactive: true, ..config(2) }, None);
 }

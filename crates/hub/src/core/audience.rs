@@ -116,8 +116,8 @@ impl Core {
 
     /// The last part is out.
     fn image_complete(&mut self, now: Time, id: u32, group: &[u8], out: &mut impl Outputs) {
+        self.set_group(id, group.try_into().unwrap_or_default());
         let Some(item) = self.items.get_mut(id) else { return };
-        item.group = group.try_into().unwrap_or_default();
         item.recovering = false;
         item.failing_over = false;
         item.avoid = None;
@@ -223,6 +223,7 @@ impl Core {
         if let Some(item) = self.items.get_mut(id) {
             item.interests.retain(|one| (one.server, one.request) != (server, request));
         }
+        self.rank_anew(id);
         if let Some(server) = self.servers.get_mut(server) {
             server.clear(request);
         }

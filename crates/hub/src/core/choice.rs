@@ -50,21 +50,19 @@ impl Core {
         self.sources
             .offering(item.service)
             .filter(|(_, service_id, source)| would_take(source, *service_id, item))
-            .flat_map(|(_, service_id, source)| {
-                let items = source.streams.items().into_iter();
-                items.filter(move |id| self.is_bound_at(*id, service_id))
-            })
-            .filter_map(|id| Some((self.items.get(id)?.priority(), Reverse(id))))
+            .filter_map(|(_, id, source)| source.offers.get(&id)?.members.least_wanted())
             .min()
             .filter(|(priority, _)| *priority < wanted)
             .map(|(_, Reverse(id))| id)
     }
 
-    fn is_bound_at(&self, id: u32, service_id: u16) -> bool {
-        self.items.get(id).is_some_and(|item| {
-            !item.private
-                && item.streaming
-                && item.binding.is_some_and(|binding| binding.service_id == service_id)
+    /// Whether any source of a service takes one more item.
+    pub(super) fn has_room_for_any(&self, service: u16) -> bool {
+        self.sources.offering(service).any(|(_, service_id, source)| {
+            let open = source.offers.get(&service_id).map_or(0, |offer| offer.open);
+            source.is_interactive()
+                && source.takes_requests(service_id)
+                && open < source.open_limit(service_id)
         })
     }
 

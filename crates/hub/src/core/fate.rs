@@ -2,13 +2,14 @@
 //! their group has a state; and to one whose time is up.
 
 use tapeline_omm::stream::Deliver;
-use tapeline_omm::{GroupId, ServiceGroup, StateBuf};
+use tapeline_omm::{GroupId, StateBuf};
 use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
 use super::Core;
+use super::backlog::{LostOffer, Saying, Told, Work};
 use super::downstream::{CHANNEL_DOWN, SERVICE_LOST};
-use super::source::{Phase, SourceKind};
+use super::source::{Offer, Phase, SourceKind};
 use super::wire::{ms, status};
 use crate::Outputs;
 
@@ -21,7 +22,7 @@ const FAILOVER_STARTED: State<'static> = State::new(
 
 /// What took items from their source.
 #[derive(Debug, Clone, Copy)]
-enum Loss {
+pub(crate) enum Loss {
     /// Its connection is gone, and so are the streams on it.
     Channel,
     /// It withdrew the service, and still knows of the streams.
@@ -44,80 +45,77 @@ impl Core {
         let Some(source) = self.sources.get_mut(index) else { return };
         let Some(session) = source.session.take() else { return };
         source.phase = Phase::Down;
-        let kind = source.kind;
-        let offers: Vec<_> = source.offers.iter().map(|(id, offer)| (*id, offer.service)).collect();
+        source.unclosed.clear();
+        source.untold.clear();
+        let offers = std::mem::take(&mut source.offers);
+        let services: Vec<_> = offers.values().map(|offer| offer.service).collect();
         self.sources.detach(session);
-        for (service_id, _) in &offers {
-            self.items_lost(now, index, *service_id, Loss::Channel, out);
-        }
         self.posts_lost(index, out);
+        for offer in offers.into_values() {
+            self.offer_gone(index, offer, Loss::Channel);
+        }
+        self.backlog.add(Work::Mourned { source: index });
+        for service in services {
+            self.service_changed(service);
+        }
+        self.work_off(now, out);
+    }
+
+    /// All items of a source that is lost have been told: a route is connected
+    /// again.
+    pub(super) fn mourned(&mut self, now: Time, index: u32) {
         let delay = self.next_delay(index);
-        match (kind, self.sources.get_mut(index)) {
-            (SourceKind::Provider, _) => self.sources.remove(index),
-            (SourceKind::Route(_), Some(source)) => {
+        let Some(source) = self.sources.get_mut(index) else { return };
+        match source.kind {
+            SourceKind::Provider => self.sources.remove(index),
+            SourceKind::Route(_) => {
                 source.reset();
                 source.deadline_ms = Some(ms(now) + delay);
             }
-            (SourceKind::Route(_), None) => {}
-        }
-        for (_, service) in offers {
-            self.service_changed(now, service, out);
         }
     }
 
     /// A source no longer offers a service. Returns the hub's id of it.
-    pub(super) fn offer_lost(
-        &mut self,
-        now: Time,
-        index: u32,
-        service_id: u16,
-        out: &mut impl Outputs,
-    ) -> Option<u16> {
-        let service = self.sources.get(index)?.offers.get(&service_id)?.service;
-        self.items_lost(now, index, service_id, Loss::Service, out);
-        self.sources.get_mut(index)?.offers.remove(&service_id);
+    pub(super) fn offer_lost(&mut self, index: u32, service_id: u16) -> Option<u16> {
+        let offer = self.sources.get_mut(index)?.offers.remove(&service_id)?;
+        let service = offer.service;
+        self.offer_gone(index, offer, Loss::Service);
         Some(service)
     }
 
-    /// All items that a source has of one of its services.
-    fn items_of(&self, index: u32, service_id: u16) -> Vec<u32> {
-        let Some(source) = self.sources.get(index) else { return Vec::new() };
-        let is_of_service = |id: &u32| {
-            let binding = self.items.get(*id).and_then(|item| item.binding);
-            binding.is_some_and(|binding| binding.service_id == service_id)
-        };
-        source.streams.items().into_iter().filter(is_of_service).collect()
+    /// The items that were bound at an offer, asked for or about to be, are lost
+    /// there: each is asked for at another source, or waits for one.
+    fn offer_gone(&mut self, source: u32, offer: Offer, loss: Loss) {
+        let Offer { generation, members, .. } = offer;
+        let items = members.into_lists();
+        let lost = LostOffer { source, generation, loss, items, next: (0, 0) };
+        self.backlog.add(Work::Lost(Box::new(lost)));
     }
 
-    /// The items that a source had of a service, asked for or about to be, are
-    /// lost there: each is asked for at another source, or waits for one.
-    fn items_lost(
-        &mut self,
-        now: Time,
-        index: u32,
-        service_id: u16,
-        loss: Loss,
-        out: &mut impl Outputs,
-    ) {
-        let open = self.items_of(index, service_id);
-        let offer = self.sources.get_mut(index).and_then(|s| s.offers.get_mut(&service_id));
-        let queued = offer.map(|offer| std::mem::take(&mut offer.queue)).unwrap_or_default();
-        for id in open {
-            match self.items.get(id).map(|item| item.published) {
-                Some(true) => self.published_lost(now, id, out),
-                Some(false) => self.item_lost(now, id, loss, out),
-                None => {}
-            }
+    /// An item of an offer that is gone.
+    pub(super) fn lost_there(&mut self, now: Time, id: u32, loss: Loss, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        let was_asked = item.binding.is_some_and(|binding| binding.stream_id.is_some());
+        if item.published {
+            self.published_lost(now, id, out);
+        } else if was_asked {
+            self.item_lost(now, id, loss, out);
+        } else {
+            self.unbind(id);
+            self.seek(now, id, out);
         }
-        for id in queued {
-            let Some(item) = self.items.get(id) else { continue };
-            let is_here = item.binding.is_some_and(|binding| {
-                (binding.source, binding.service_id, binding.stream_id) == (index, service_id, None)
-            });
-            if is_here {
-                self.unbind(id);
-                self.seek(now, id, out);
-            }
+    }
+
+    /// Whether the connection of a source is gone.
+    pub(super) fn is_lost(&self, index: u32) -> bool {
+        self.sources.get(index).is_none_or(|source| source.session.is_none())
+    }
+
+    /// Sees to an item of a lost source before it is its turn.
+    pub(super) fn see_to_lost(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let binding = self.items.get(id).and_then(|item| item.binding);
+        if binding.is_some_and(|binding| self.is_lost(binding.source)) {
+            self.lost_there(now, id, Loss::Channel, out);
         }
     }
 
@@ -159,48 +157,36 @@ impl Core {
         self.seek(now, id, out);
     }
 
-    /// A state for all items of a service that have had an answer.
-    pub(super) fn service_status(
+    /// A source says something about all items of a service, or of a group.
+    pub(super) fn say(
         &mut self,
-        now: Time,
         index: u32,
         service_id: u16,
-        state: &StateBuf,
-        out: &mut impl Outputs,
+        group: Option<GroupId>,
+        saying: Saying,
     ) {
-        for id in self.items_of(index, service_id) {
-            self.fanned_state(now, id, state, out);
-        }
+        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(offer) = source.offers.get(&service_id) else { return };
+        source.sayings += 1;
+        let told = Told {
+            source: index,
+            service_id,
+            generation: offer.generation,
+            number: source.sayings,
+            group,
+            saying,
+            at: None,
+        };
+        self.backlog.add(Work::Told(Box::new(told)));
     }
 
-    /// A state for all items of a group.
-    pub(super) fn group_status(
+    pub(super) fn fanned_state(
         &mut self,
         now: Time,
-        index: u32,
-        group: &ServiceGroup,
+        id: u32,
         state: &StateBuf,
         out: &mut impl Outputs,
     ) {
-        for id in self.items_of(index, group.service_id) {
-            if self.items.get(id).is_some_and(|item| item.group == group.group) {
-                self.fanned_state(now, id, state, out);
-            }
-        }
-    }
-
-    /// All items of a group move to another one.
-    pub(super) fn group_merged(&mut self, index: u32, group: &ServiceGroup, into: &GroupId) {
-        for id in self.items_of(index, group.service_id) {
-            if let Some(item) = self.items.get_mut(id)
-                && item.group == group.group
-            {
-                item.group = into.clone();
-            }
-        }
-    }
-
-    fn fanned_state(&mut self, now: Time, id: u32, state: &StateBuf, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
         let state = state.as_state();
         let msg = status(item.key.as_ref().domain, state);

@@ -49,6 +49,12 @@ pub(crate) struct Item {
     pub(crate) state: StateBuf,
     /// Its group at its source.
     pub(crate) group: GroupId,
+    /// Its place among those of the group that are bound where it is.
+    pub(crate) place: u32,
+    /// Its rank among those that can give way where it is bound.
+    pub(crate) ranked: Option<Priority>,
+    /// The last of what its source said of many items that it was told.
+    pub(crate) heard: u32,
     /// The source that closed it or did not answer: another is tried first.
     pub(crate) avoid: Option<u32>,
     /// What the provider was last told of the interest.
@@ -73,8 +79,18 @@ pub(crate) struct Binding {
     pub(crate) source: u32,
     /// The service, by the source's id.
     pub(crate) service_id: u16,
+    /// Which offer of that service: one that is withdrawn and made again is
+    /// another.
+    pub(crate) generation: u32,
     /// The stream; `None` while the request waits for room.
     pub(crate) stream_id: Option<i32>,
+}
+
+impl Binding {
+    /// Whether it is a request that waits for room at a source.
+    pub(crate) fn waits_at(&self, source: u32, service_id: u16) -> bool {
+        (self.source, self.service_id, self.stream_id) == (source, service_id, None)
+    }
 }
 
 /// A server's wish for an item.
@@ -126,6 +142,9 @@ impl Item {
             interests: Vec::new(),
             state: StateBuf::new(StreamState::OPEN, DataState::NO_CHANGE, StateCode::NONE, ""),
             group: GroupId::default(),
+            place: 0,
+            ranked: None,
+            heard: 0,
             seq: 0,
             image: None,
             recovering: false,

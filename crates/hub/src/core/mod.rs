@@ -8,12 +8,14 @@
 //! ```
 
 mod audience;
+mod backlog;
 mod choice;
 mod downstream;
 mod fate;
 mod image;
 mod item;
 mod items;
+mod members;
 mod open;
 mod pace;
 mod posts;
@@ -42,6 +44,7 @@ use tapeline_rssl::Time;
 use tapeline_rwf::MsgHeader;
 
 use crate::{Counters, Event, HubConfig, Outputs};
+use backlog::Backlog;
 use item::{Interest, Item};
 use items::Items;
 use posts::Posts;
@@ -66,6 +69,7 @@ pub struct Core {
     servers: Servers,
     posts: Posts,
     owed: Owed,
+    backlog: Backlog,
     timers: Timers,
     scratch: Scratch,
     /// For the payloads of kept images.
@@ -95,6 +99,7 @@ impl Core {
             servers: Servers::default(),
             posts: Posts::default(),
             owed: Owed::default(),
+            backlog: Backlog::default(),
             timers: Timers::default(),
             scratch: Scratch::default(),
             payload: Vec::new(),
@@ -123,6 +128,7 @@ impl Core {
             services: self.services.len() as u64,
             sources_up: up as u64,
             servers: self.servers.len() as u64,
+            backlog: self.backlog.len() as u64,
             owed: (self.owed.len() + self.servers.left_over()) as u64,
             unsent_upstream: self.unsent() as u64,
             ..self.counters
@@ -153,7 +159,7 @@ impl Core {
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn next_deadline(&self) -> Option<Time> {
-        if !self.behind.is_empty() {
+        if !self.behind.is_empty() || !self.backlog.is_empty() {
             return Some(Time::ZERO);
         }
         let sources = self.sources.iter().filter_map(|(_, source)| source.deadline_ms);
@@ -179,6 +185,7 @@ impl Core {
         }
         self.post_timeouts(now, out);
         self.work_repairs(now, out);
+        self.work_off(now, out);
         for source in std::mem::take(&mut self.behind) {
             self.catch_up(now, source, out);
         }

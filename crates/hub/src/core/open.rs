@@ -167,6 +167,7 @@ impl Core {
         }
         let has_pending_image = !item.live && item.state.data != DataState::SUSPECT;
         item.interests.push(interest);
+        self.rank_anew(id);
         self.take_on(id, server, request, out);
         if !has_pending_image {
             self.want_image(now, id, server, request, out);

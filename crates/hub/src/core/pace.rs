@@ -104,8 +104,8 @@ impl Core {
             let Some(source) = self.sources.get_mut(index) else { return };
             match source.next_wish(service_id, max_window) {
                 Some(Wish::Item(id)) => {
-                    let waits_here = Binding { source: index, service_id, stream_id: None };
-                    if self.items.get(id).is_some_and(|item| item.binding == Some(waits_here)) {
+                    let binding = self.items.get(id).and_then(|item| item.binding);
+                    if binding.is_some_and(|it| it.waits_at(index, service_id)) {
                         self.ask(now, id, out);
                     }
                 }
@@ -231,8 +231,7 @@ impl Core {
             return;
         }
         item.in_window = is_counted;
-        let offer = self.sources.get_mut(binding.source);
-        if let Some(offer) = offer.and_then(|s| s.offers.get_mut(&binding.service_id)) {
+        if let Some(offer) = self.sources.offer_of(&binding) {
             match is_counted {
                 true => offer.in_window += 1,
                 false => {

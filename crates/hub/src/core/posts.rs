@@ -226,7 +226,10 @@ impl Core {
         let item = found.and_then(|id| self.items.get(id)).ok_or(PostRefusal::NotOpen(0))?;
         match item.binding {
             _ if item.published => Err(PostRefusal::DeniedBySource),
-            Some(Binding { source, service_id, stream_id: Some(stream_id) }) => {
+            Some(Binding { source, .. }) if self.is_lost(source) => {
+                Err(PostRefusal::ServiceDown(item.service))
+            }
+            Some(Binding { source, service_id, stream_id: Some(stream_id), .. }) => {
                 self.takes_posts(source).map(|()| (source, stream_id, service_id))
             }
             _ => Err(PostRefusal::ServiceDown(item.service)),

@@ -29,7 +29,7 @@ impl Core {
             self.counters.stray += 1;
             return;
         };
-        let service = offer.service;
+        let (service, generation) = (offer.service, offer.generation);
         let qos = refresh.qos.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
         let qos = (refresh.domain != Domain::DICTIONARY).then_some(Qos { dynamic: false, ..qos });
         let key =
@@ -45,6 +45,7 @@ impl Core {
                 self.items.insert(Item::new(key.to_owned(), service, options))
             }
         };
+        self.see_to_lost(now, id, out);
         let Some(item) = self.items.get_mut(id) else { return };
         if item.binding.is_some() {
             // Another source has it. This one takes over with its next image
@@ -60,12 +61,10 @@ impl Core {
             service.waiting.remove(&id);
         }
         let stream_id = refresh.stream_id;
-        item.binding = Some(Binding { source: index, service_id, stream_id: Some(stream_id) });
+        let stream_id = Some(stream_id);
+        self.enter(id, Binding { source: index, service_id, generation, stream_id });
         if let Some(source) = self.sources.get_mut(index) {
-            source.streams.insert(stream_id, id);
-            if let Some(offer) = source.offers.get_mut(&service_id) {
-                offer.open += 1;
-            }
+            source.streams.insert(refresh.stream_id, id);
         }
         self.all_wait(id, out);
         self.published_refresh(now, id, refresh, out);
@@ -100,13 +99,11 @@ impl Core {
             self.end_with_status(id, &told, out);
             return;
         }
-        if let Some(item) = self.items.get_mut(id) {
-            if let Some(group) = status.group_id {
-                item.group = group.try_into().unwrap_or_default();
-            }
-            if let Some(image) = &mut item.image {
-                image.status(&told);
-            }
+        if let Some(image) = self.items.get_mut(id).and_then(|item| item.image.as_mut()) {
+            image.status(&told);
+        }
+        if let Some(group) = status.group_id {
+            self.set_group(id, group.try_into().unwrap_or_default());
         }
         self.tell_status(id, &told, out);
     }

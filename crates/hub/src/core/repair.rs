@@ -297,6 +297,7 @@ impl Core {
         let is_live = interest.stage == Stage::Live;
         let priority = Priority { class: wanted.priority_class, count: wanted.priority_count };
         if !private && std::mem::replace(&mut interest.priority, priority) != priority {
+            self.rank_anew(id);
             self.priority_changed(now, id, out);
         }
         !(is_live && wanted.flags.contains(WantedFlags::IMAGE))

@@ -170,6 +170,7 @@ impl Core {
         interest.priority = msg.priority.unwrap_or(interest.priority);
         let pauses = msg.flags.contains(RequestFlags::PAUSE);
         interest.paused = pauses;
+        self.rank_anew(id);
         let wants_image = !pauses && !msg.flags.contains(RequestFlags::NO_REFRESH);
         self.pause_changed(now, id, out);
         if !wants_image {
@@ -225,7 +226,8 @@ impl Core {
             self.counters.bad_frames += 1;
             return;
         };
-        let Some(Binding { source, service_id, stream_id: Some(stream_id) }) = item.binding else {
+        let Some(Binding { source, service_id, stream_id: Some(stream_id), .. }) = item.binding
+        else {
             self.counters.stray += 1;
             return;
         };

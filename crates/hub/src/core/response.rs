@@ -83,6 +83,16 @@ impl Core {
             self.counters.malformed += 1;
             return;
         };
+        if self.backlog.has_sayings() {
+            let stream_id = |core: &Self| core.items.get(id)?.binding?.stream_id;
+            let before = stream_id(self);
+            self.hear_first(now, id, out);
+            if stream_id(self) != before {
+                // It was closed with what was said before.
+                self.counters.stray += 1;
+                return;
+            }
+        }
         let Some(item) = self.items.get(id) else { return };
         match &msg {
             Msg::Refresh(refresh) if is_of_another(&item.key, refresh.key.as_ref()) => {
@@ -162,12 +172,13 @@ impl Core {
             Deliver::Message => {}
             Deliver::MessageAs(state) | Deliver::Status(state) => told.state = Some(state),
         }
-        if let Some(group) = status.group_id {
-            item.group = group.try_into().unwrap_or_default();
-        }
         if let Some(image) = &mut item.image {
             image.status(&told);
         }
+        if let Some(group) = status.group_id {
+            self.set_group(id, group.try_into().unwrap_or_default());
+        }
+        let Some(item) = self.items.get(id) else { return };
         let told = with_redirection(told, status.key.as_ref(), item.service);
         self.act(id, reaction.send, out);
         self.state_changed(now, id, &told, out);

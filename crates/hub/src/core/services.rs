@@ -6,7 +6,8 @@ use tapeline_omm::directory::DirectoryChange;
 use tapeline_rssl::Time;
 
 use super::Core;
-use super::source::{Offer, SourceKind, is_wanted};
+use super::backlog::{Saying, Work};
+use super::source::{Offer, Source, SourceKind, is_wanted};
 use crate::Outputs;
 
 impl Core {
@@ -28,23 +29,24 @@ impl Core {
                     affected.extend(self.take_offer(index, service_id));
                 }
                 DirectoryChange::Deleted { service_id, .. } => {
-                    affected.extend(self.offer_lost(now, index, service_id, out));
+                    affected.extend(self.offer_lost(index, service_id));
                 }
                 DirectoryChange::ServiceStatus { service_id, state } => {
-                    self.service_status(now, index, service_id, &state, out);
+                    self.say(index, service_id, None, Saying::State(state));
                 }
                 DirectoryChange::GroupStatus { group, state } => {
-                    self.group_status(now, index, &group, &state, out);
+                    self.say(index, group.service_id, Some(group.group), Saying::State(state));
                 }
                 DirectoryChange::GroupMerged { group, into } => {
-                    self.group_merged(index, &group, &into);
+                    self.say(index, group.service_id, Some(group.group), Saying::Merged(into));
                 }
                 DirectoryChange::Refused { .. } => self.counters.limited += 1,
             }
         }
         for service in affected {
-            self.service_changed(now, service, out);
+            self.service_changed(service);
         }
+        self.work_off(now, out);
     }
 
     /// A source offers a service, which is taken from it unless its route says
@@ -66,57 +68,56 @@ impl Core {
             self.counters.limited += 1;
             return None;
         };
-        source.offers.insert(service_id, Offer { service, ..Offer::default() });
+        source.generations += 1;
+        let generation = source.generations;
+        source.offers.insert(service_id, Offer { service, generation, ..Offer::default() });
         Some(service)
     }
 
     /// Something about the sources of a service changed: servers are told what
-    /// it is now, requests that no longer fit go elsewhere, and those that wait
-    /// try again.
-    pub(super) fn service_changed(&mut self, now: Time, service: u16, out: &mut impl Outputs) {
+    /// it is now. What follows is done bit by bit.
+    pub(super) fn service_changed(&mut self, service: u16) {
+        self.backlog.add(Work::Changed { service, is_said: false, left: None });
+    }
+
+    /// Tells servers what a service is now, if that changed.
+    pub(super) fn say_service(&mut self, service: u16, out: &mut impl Outputs) {
         if let Some(update) = self.services.merge(service, &self.sources) {
             self.publish_directory(&update, out);
         }
-        let offers: Vec<_> = self
-            .sources
-            .offering(service)
-            .map(|(index, id, source)| (index, id, source.takes_requests(id)))
-            .collect();
-        for (index, service_id, takes_requests) in &offers {
-            if !takes_requests {
-                self.move_queue(*index, *service_id);
-            }
-        }
-        let waiting = match self.services.get_mut(service) {
-            Some(service) => std::mem::take(&mut service.waiting),
-            None => return,
-        };
-        for id in waiting {
-            self.seek(now, id, out);
-        }
-        for (index, service_id, _) in offers {
-            self.pump(now, index, service_id, out);
-        }
     }
 
-    /// Requests that wait for room at a source that takes no more look for
-    /// another one.
-    fn move_queue(&mut self, index: u32, service_id: u16) {
-        let Some(source) = self.sources.get_mut(index) else { return };
-        let Some(offer) = source.offers.get_mut(&service_id) else { return };
-        let service = offer.service;
-        for id in std::mem::take(&mut offer.queue) {
-            let Some(item) = self.items.get_mut(id) else { continue };
-            let is_here = item.binding.is_some_and(|binding| {
-                (binding.source, binding.service_id, binding.stream_id) == (index, service_id, None)
-            });
-            if is_here {
-                item.binding = None;
-                offer.open = offer.open.saturating_sub(1);
-                if let Some(service) = self.services.get_mut(service) {
-                    service.waiting.insert(id);
-                }
+    /// A request that waits for room at a source that takes no more is to look
+    /// for another one. Whether there was any.
+    pub(super) fn move_queued(&mut self, service: u16) -> bool {
+        let waits_in_vain = |(_, service_id, source): &(u32, u16, &Source)| {
+            let has_queue = source.offers.get(service_id).is_some_and(|it| !it.queue.is_empty());
+            has_queue && !source.takes_requests(*service_id)
+        };
+        let found = self.sources.offering(service).find(waits_in_vain);
+        let Some((index, service_id)) = found.map(|(index, service_id, _)| (index, service_id))
+        else {
+            return false;
+        };
+        let source = self.sources.get_mut(index);
+        let offer = source.and_then(|source| source.offers.get_mut(&service_id));
+        let Some(id) = offer.and_then(|offer| offer.queue.pop_front()) else { return false };
+        let binding = self.items.get(id).and_then(|item| item.binding);
+        if binding.is_some_and(|binding| binding.waits_at(index, service_id)) {
+            self.unbind(id);
+            if let Some(service) = self.services.get_mut(service) {
+                service.waiting.insert(id);
             }
+        }
+        true
+    }
+
+    /// Sends what waits at the sources of a service.
+    pub(super) fn pump_service(&mut self, now: Time, service: u16, out: &mut impl Outputs) {
+        let offers: Vec<_> =
+            self.sources.offering(service).map(|(index, id, _)| (index, id)).collect();
+        for (index, service_id) in offers {
+            self.pump(now, index, service_id, out);
         }
     }
 }

@@ -7,6 +7,7 @@ use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service};
 use tapeline_rwf::Domain;
 
+use super::members::Members;
 use super::streams::{StreamIds, StreamTable};
 
 /// One provider, connected or not.
@@ -24,6 +25,10 @@ pub(crate) struct Source {
     pub(crate) brought_by: BTreeMap<u16, i32>,
     /// The services that are taken from it, by its own ids.
     pub(crate) offers: BTreeMap<u16, Offer>,
+    /// How many offers there were so far.
+    pub(crate) generations: u32,
+    /// How many times it said something of many items.
+    pub(crate) sayings: u32,
     /// Its open item streams.
     pub(crate) streams: StreamTable,
     /// Free stream ids.
@@ -76,6 +81,10 @@ pub(crate) enum Phase {
 pub(crate) struct Offer {
     /// The hub's id of the service.
     pub(crate) service: u16,
+    /// Which of all offers of this source it is.
+    pub(crate) generation: u32,
+    /// The items that are bound here.
+    pub(crate) members: Members,
     /// Items bound here.
     pub(crate) open: u64,
     /// Requests without their image.
@@ -108,6 +117,8 @@ impl Source {
             directory,
             brought_by: BTreeMap::new(),
             offers: BTreeMap::new(),
+            generations: 0,
+            sayings: 0,
             streams: StreamTable::default(),
             ids: StreamIds::default(),
             login_stream: 0,

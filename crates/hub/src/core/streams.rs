@@ -64,7 +64,8 @@ impl StreamTable {
     }
 
     /// All items, in an order that depends on the ids alone.
-    pub(crate) fn items(&self) -> Vec<u32> {
+    #[cfg(test)]
+    fn items(&self) -> Vec<u32> {
         let mut items: Vec<_> = self.dense.iter().copied().filter(|item| *item != NONE).collect();
         let mut sparse: Vec<_> = self.sparse.iter().collect();
         sparse.sort_unstable();

@@ -100,17 +100,16 @@ impl Core {
             self.wait_for_service(id, out);
             return;
         };
-        let Some(item) = self.items.get_mut(id) else { return };
-        item.binding = Some(Binding { source, service_id, stream_id: None });
-        if let Some(service) = self.services.get_mut(item.service) {
+        let offer = self.sources.get_mut(source).and_then(|s| s.offers.get_mut(&service_id));
+        let Some(offer) = offer else { return };
+        offer.queue.push_back(id);
+        let generation = offer.generation;
+        self.enter(id, Binding { source, service_id, generation, stream_id: None });
+        let service = self.items.get(id).and_then(|it| self.services.get_mut(it.service));
+        if let Some(service) = service {
             service.waiting.remove(&id);
         }
         self.renew_stream(id);
-        let offer = self.sources.get_mut(source).and_then(|s| s.offers.get_mut(&service_id));
-        if let Some(offer) = offer {
-            offer.open += 1;
-            offer.queue.push_back(id);
-        }
         self.forget_void(source, service_id);
         self.pump(now, source, service_id, out);
     }
@@ -123,8 +122,10 @@ impl Core {
             return;
         };
         if offer.queue.len() as u64 > 2 * offer.open + MAX_VOID {
-            let waits_here = Some(Binding { source: index, service_id, stream_id: None });
-            offer.queue.retain(|id| items.get(*id).is_some_and(|it| it.binding == waits_here));
+            offer.queue.retain(|id| {
+                let binding = items.get(*id).and_then(|item| item.binding);
+                binding.is_some_and(|it| it.waits_at(index, service_id))
+            });
         }
     }
 
@@ -208,16 +209,16 @@ impl Core {
                 source.ids.give_back(stream_id);
             }
         }
-        if let Some(offer) = source.offers.get_mut(&binding.service_id) {
+        if let Some(offer) = self.sources.offer_of(&binding) {
             if offer.open == limit {
                 self.room.push(service);
             }
-            offer.open = offer.open.saturating_sub(1);
             if was_in_window {
                 offer.in_window = offer.in_window.saturating_sub(1);
                 self.window_room.push((binding.source, binding.service_id));
             }
         }
+        self.leave(id, &binding);
         Some(binding)
     }
 
