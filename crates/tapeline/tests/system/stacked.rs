@@ -32,11 +32,16 @@ impl Stack {
         shared.iter().chain(&own).map(ToString::to_string).collect()
     }
 
+    /// A configuration of a server with so many shards.
+    pub(crate) fn config(&self, shards: u16) -> String {
+        let path = self.folder.path().join(format!("shards-{shards}.toml"));
+        std::fs::write(&path, format!("[server]\nshards = {shards}\n")).expect("room");
+        path.to_str().expect("a plain path").to_owned()
+    }
+
     pub(crate) fn server_arguments(&self, port: u16, shards: u16) -> Vec<String> {
-        let config = self.folder.path().join(format!("server-{port}-{shards}.toml"));
-        std::fs::write(&config, format!("[server]\nshards = {shards}\n")).expect("room");
-        let driver = self.driver();
-        let paths = [&config, &driver].map(|path| path.to_str().expect("a plain path"));
+        let (config, driver) = (self.config(shards), self.driver());
+        let paths = [&config, driver.to_str().expect("a plain path")];
         let shared = ["server", "--backbone", "aeron:ipc", "--backbone-driver", "external"];
         let own = ["--config", paths[0], "--backbone-dir", paths[1], "--rssl-port"];
         let port = [&port.to_string()[..]];

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::faults::{backbone, hub, run, server};
+use crate::faults::{backbone, hub, run, run_arguments, server};
 use crate::market::{Source, Tape, Watcher, loopback};
 use crate::program::{Program, report};
 use crate::stacked::Stack;
@@ -68,6 +68,15 @@ fn stacked(source: SocketAddr) -> (Vec<Program>, Option<Stack>) {
     (vec![hub, server], Some(stack))
 }
 
+/// Hub and two servers in one process, the second on the driver of the first.
+fn shards(source: SocketAddr) -> (Vec<Program>, Option<Stack>) {
+    let stack = Stack::new();
+    let config = stack.config(2);
+    let mut arguments = run_arguments(source);
+    arguments.extend(["--config".to_owned(), config]);
+    (vec![Program::start(&arguments)], Some(stack))
+}
+
 #[test]
 fn who_stands_still_goes_on_afterwards() {
     let pair = |source| {
@@ -76,6 +85,7 @@ fn who_stands_still_goes_on_afterwards() {
     };
     let sites = [
         Site::new("hub and server in one process", 0, |source| (vec![run(source)], None)),
+        Site::new("hub and shards in one process", 0, shards),
         Site::new("a hub on a network", 0, pair),
         Site::new("a server on a network", 1, pair),
         Site::new("a hub whose driver is shared", 0, stacked),
