@@ -99,6 +99,8 @@ pub enum Kind {
     WantedRequest = 7,
     /// Hub to server: a page of what the hub holds for it.
     Held = 8,
+    /// Hub to server: a request waits for the end of an image that is coming.
+    Defer = 9,
     /// Server to hub: interest in an item.
     Open = 16,
     /// Server to hub: no more interest.
@@ -129,6 +131,7 @@ impl Kind {
             6 => Self::Ack,
             7 => Self::WantedRequest,
             8 => Self::Held,
+            9 => Self::Defer,
             16 => Self::Open,
             17 => Self::Close,
             18 => Self::Reissue,
@@ -346,7 +349,7 @@ mod tests {
     fn every_kind_survives_the_wire_and_no_other_number_is_a_kind() {
         let known = (0..=255).filter(|&number| Kind::from_wire(number).is_some());
         let known: Vec<u8> = known.collect();
-        assert_eq!(known, [1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 20, 21, 22, 23]);
+        assert_eq!(known, [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 18, 19, 20, 21, 22, 23]);
         for number in known {
             let kind = Kind::from_wire(number).unwrap();
             assert_eq!(kind as u8, number);

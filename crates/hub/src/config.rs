@@ -43,6 +43,10 @@ pub struct HubConfig {
     /// How long a provider may leave a request without an answer, and a part
     /// of an image without the next one, in milliseconds. Default 15 000.
     pub request_timeout_ms: u64,
+    /// How long an image may take from its first part to its last, in
+    /// milliseconds. Then it is given up: asked for anew, or suspect where
+    /// nobody can be asked. Default 60 000.
+    pub image_timeout_ms: u64,
     /// How long to wait before an item is asked for again that its provider
     /// closed with recovery, when there is no other source, in milliseconds.
     /// Default 15 000.
@@ -79,6 +83,7 @@ impl HubConfig {
             pause_upstream: false,
             source_timeout_ms: 15_000,
             request_timeout_ms: 15_000,
+            image_timeout_ms: 60_000,
             retry_delay_ms: 15_000,
             post_timeout_ms: 15_000,
             reconnect_min_ms: 250,

@@ -33,6 +33,8 @@ pub struct Counters {
     pub naks: u64,
     /// Requests that a provider did not answer in time.
     pub request_timeouts: u64,
+    /// Images whose end did not come in time.
+    pub images_given_up: u64,
     /// Items that moved to another source.
     pub failovers: u64,
     /// Items that gave way to others of higher priority.

@@ -34,12 +34,13 @@
 //! | what happens upstream | what servers get |
 //! |---|---|
 //! | first image | to all that wait |
-//! | image for one that joined | to that one, part by part; nobody joins in the middle |
+//! | image for one that joined | to that one, part by part; who comes in the middle waits for the next, as a `Defer` says |
 //! | image nobody asked for | to all |
 //! | update, status, generic | to all |
 //! | `CLOSED_RECOVER` | `OPEN`, suspect; asked for elsewhere at once, here after [`retry_delay_ms`](HubConfig::retry_delay_ms) |
 //! | `CLOSED`, `REDIRECTED` | the same, and the end of the item |
 //! | no answer in time | `OPEN`, suspect, `TIMEOUT`; closed and asked for again |
+//! | image that does not end | `OPEN`, suspect, and an image that is asked for; a non-interactive provider may still complete its own |
 //! | source lost, service has another | `OPEN`, suspect, `FAILOVER_STARTED`; then an image with `CLEAR_CACHE` and `FAILOVER_COMPLETED` |
 //! | source lost, no other | `OPEN`, suspect; the service down; an image with `CLEAR_CACHE` on return |
 //! | non-interactive source lost | `OPEN`, suspect; closed after [`ni_stale_ms`](HubConfig::ni_stale_ms) unless published again |

@@ -55,7 +55,7 @@ fn who_comes_in_the_middle_of_an_image_waits_for_one_of_its_own() {
     world.heard_by(sources[0]);
     world.forget();
     world.open(B, 2, "TRI.N");
-    assert_eq!(world.frames(), [""; 0]);
+    assert_eq!(world.frames(), ["B defer 2"]);
     world.says(sources[0], &provider::part(3, 1, true));
     let lines = world.frames();
     assert_eq!(lines[1], "B accept 2 as item 0");

@@ -265,6 +265,7 @@ impl Server {
             Kind::Refuse => {
                 self.wishes.remove(&header.item).expect("a request that is open");
             }
+            Kind::Defer => assert_eq!(self.wishes[&header.item].item, None),
             Kind::Item => self.item(header, body),
             Kind::Held => self.held(body),
             Kind::Directory | Kind::Ack => {}

@@ -11,8 +11,10 @@ use tapeline_rwf::{DataState, RefreshFlags, RefreshMsg, State, StateCode, Stream
 
 use super::Core;
 use super::downstream::accept;
-use super::item::{Interest, Item, Stage};
-use crate::Outputs;
+use super::item::{Interest, Item, Stage, Void};
+use super::servers::Servers;
+use super::wire::ms;
+use crate::{HubConfig, Outputs};
 
 /// An item that was published has no image that can be given out.
 const NO_IMAGE: State<'static> = State::new(
@@ -20,6 +22,14 @@ const NO_IMAGE: State<'static> = State::new(
     DataState::SUSPECT,
     StateCode::NONE,
     "No image is kept until the next is published.",
+);
+
+/// An image began and did not end.
+const UNFINISHED: State<'static> = State::new(
+    StreamState::OPEN,
+    DataState::SUSPECT,
+    StateCode::NONE,
+    "Image was not completed by its provider.",
 );
 
 impl Item {
@@ -40,6 +50,58 @@ impl Item {
         }
     }
 
+    /// Whether an image is one of its own, in the middle of one that answers a
+    /// request: whole, and not asked for.
+    pub(super) fn is_aside(&self, refresh: &RefreshMsg<'_>) -> bool {
+        let flags = refresh.flags & (RefreshFlags::REFRESH_COMPLETE | RefreshFlags::SOLICITED);
+        self.in_parts
+            && self.is_answer
+            && self.streaming
+            && flags == RefreshFlags::REFRESH_COMPLETE
+            && refresh.part_num.unwrap_or(0) == 0
+    }
+
+    /// Whether the image that a non-interactive provider began was given up,
+    /// and may still be completed.
+    fn is_unfinished(&self) -> bool {
+        self.published && self.void == Some(Void::Unasked)
+    }
+
+    /// Those who came in the middle of an image are told which item they have
+    /// asked for.
+    fn accept_late(&mut self, id: u32, servers: &Servers, out: &mut impl Outputs) {
+        for interest in self.interests.iter_mut().filter(|one| one.stage == Stage::Late) {
+            if let Some(target) = servers.target(interest.server)
+                && !std::mem::replace(&mut interest.accepted, true)
+            {
+                accept(target, id, interest.request, out);
+            }
+        }
+    }
+
+    /// Whether this is a part of an image that does not count any more.
+    fn is_void(&self, refresh: &RefreshMsg<'_>) -> bool {
+        let is_answer = refresh.flags.contains(RefreshFlags::SOLICITED);
+        match (self.void, refresh.part_num) {
+            (None, _) | (_, Some(0)) => false,
+            // Nobody can be asked for another: this one may still be completed.
+            _ if self.published => false,
+            (Some(Void::Answer), _) => is_answer,
+            // Without numbers, another image may begin with this part.
+            (Some(Void::Unasked), number) => !is_answer && number.is_some(),
+        }
+    }
+
+    /// The next part of the image that is coming is due after a while, and the
+    /// whole of it.
+    fn await_part(&mut self, now_ms: u64, is_first: bool, config: &HubConfig) {
+        if is_first {
+            self.image_end_ms = now_ms.saturating_add(config.image_timeout_ms);
+        }
+        let due = now_ms.saturating_add(config.request_timeout_ms);
+        self.part_due_ms = Some(due.min(self.image_end_ms));
+    }
+
     /// Whether a part of the present image goes to this one alone.
     fn is_sent_apart(&self, interest: &Interest) -> bool {
         interest.stage == Stage::Receiving
@@ -58,10 +120,22 @@ impl Core {
     ) {
         let Some(item) = self.items.get_mut(id) else { return };
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        if item.is_void(refresh) {
+            item.void = item.void.filter(|_| !is_complete);
+            return;
+        }
+        if item.is_unfinished() && refresh.part_num.is_some_and(|number| number > 0) {
+            // It goes on after all.
+            item.void = None;
+            item.in_parts = true;
+            item.image_end_ms = ms(now).saturating_add(self.config.image_timeout_ms);
+        }
         // A provider that gave up an image in the middle may begin another.
         let is_first = !item.in_parts || refresh.part_num == Some(0);
         let mut part = RefreshMsg { stream_id: 0, key: None, ..*refresh };
         if is_first {
+            let is_answer = refresh.flags.contains(RefreshFlags::SOLICITED);
+            item.void = item.void.filter(|void| (*void == Void::Unasked) == is_answer);
             item.begin_image(refresh.flags.contains(RefreshFlags::SOLICITED), part.state.data);
             if item.recovering {
                 part.flags |= RefreshFlags::CLEAR_CACHE;
@@ -69,6 +143,10 @@ impl Core {
         }
         item.live = true;
         item.in_parts = !is_complete;
+        match is_complete {
+            true => item.part_due_ms = None,
+            false => item.await_part(ms(now), is_first, &self.config),
+        }
         if item.failing_over && part.state.code == StateCode::NONE {
             part.state.code = StateCode::FAILOVER_COMPLETED;
         }
@@ -76,9 +154,48 @@ impl Core {
         self.counters.refreshes += 1;
         self.keep_image(id, &part);
         self.send_part(id, &part, out);
-        if is_complete {
-            self.image_complete(now, id, refresh.group_id, out);
+        match is_complete {
+            true => self.image_complete(now, id, refresh.group_id, out),
+            false => self.arm(id),
         }
+    }
+
+    /// A whole image came in the middle of another one: it takes its place, for
+    /// all, whoever the other one was for.
+    pub(super) fn supersede_image(&mut self, id: u32, out: &mut impl Outputs) {
+        self.all_wait(id, out);
+        let Some(item) = self.items.get_mut(id) else { return };
+        item.in_parts = false;
+        item.void = Some(Void::Answer);
+        item.recovering = true;
+        for interest in &mut item.interests {
+            interest.stage = Stage::Receiving;
+        }
+    }
+
+    /// The end of an image did not come in time. It is asked for anew, where
+    /// somebody can be asked; whoever waits is told.
+    pub(super) fn give_up_image(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        self.counters.images_given_up += 1;
+        item.part_due_ms = None;
+        if !item.published && item.stream.awaits_image() {
+            let reaction = item.stream.give_up();
+            self.unanswered(now, id, &reaction, out);
+            return;
+        }
+        item.in_parts = false;
+        item.void = Some(Void::Unasked);
+        if item.published {
+            // It may still be completed: who waits is told, and waits on.
+            item.accept_late(id, &self.servers, out);
+            self.tell_all(id, &UNFINISHED, out);
+            return;
+        }
+        item.recovering = true;
+        self.all_wait(id, out);
+        self.tell_all(id, &UNFINISHED, out);
+        self.ask_image(now, id, out);
     }
 
     /// Sends a part of an image to whom it is for.
@@ -154,16 +271,12 @@ impl Core {
     /// of their own is asked for.
     fn admit_late(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
+        item.accept_late(id, &self.servers, out);
         let mut late = Vec::new();
         for interest in &mut item.interests {
             if interest.stage == Stage::Late {
                 interest.stage = Stage::Waiting;
                 late.push((interest.server, interest.request));
-                if let Some(target) = self.servers.target(interest.server)
-                    && !std::mem::replace(&mut interest.accepted, true)
-                {
-                    accept(target, id, interest.request, out);
-                }
             }
         }
         for (server, request) in late {
@@ -194,7 +307,8 @@ impl Core {
         let suspect = item.state.data == DataState::SUSPECT;
         let is_unkept = item.published && item.live && !item.in_parts;
         // The image that is coming is of no use to who has missed a part.
-        let stage = if item.in_parts { Stage::Late } else { Stage::Waiting };
+        let is_late = item.in_parts || item.is_unfinished();
+        let stage = if is_late { Stage::Late } else { Stage::Waiting };
         if let Some(interest) = item.interest_mut(server, request) {
             interest.stage = stage;
         }

@@ -25,6 +25,11 @@ pub(super) fn accept(target: Incarnation, id: u32, request: u32, out: &mut impl 
     out.publish(FrameHeader::new(Kind::Accept, target, id), &[&request.to_le_bytes()]);
 }
 
+/// A request waits for the end of the image that is coming.
+pub(super) fn defer(target: Incarnation, request: u32, out: &mut impl Outputs) {
+    out.publish(FrameHeader::new(Kind::Defer, target, request), &[]);
+}
+
 /// A request is refused.
 pub(super) fn refuse(
     scratch: &mut Scratch,

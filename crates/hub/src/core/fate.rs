@@ -1,7 +1,7 @@
 //! What happens to many items at once: their source is lost, their service or
 //! their group has a state; and to one whose time is up.
 
-use tapeline_omm::stream::Deliver;
+use tapeline_omm::stream::{Deliver, Reaction};
 use tapeline_omm::{GroupId, StateBuf};
 use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
@@ -228,11 +228,30 @@ impl Core {
             self.published_expired(id, out);
             return;
         }
+        if item.part_due_ms.is_some_and(|due| due <= ms(now)) {
+            self.give_up_image(now, id, out);
+            self.arm(id);
+            return;
+        }
         if item.published {
             self.arm(id);
             return;
         }
         let reaction = item.stream.timeout(ms(now));
+        self.unanswered(now, id, &reaction, out);
+        self.arm(id);
+    }
+
+    /// The time of a request is up: it is closed and made again. Or it is the
+    /// time to ask.
+    pub(super) fn unanswered(
+        &mut self,
+        now: Time,
+        id: u32,
+        reaction: &Reaction<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(item) = self.items.get(id) else { return };
         match reaction.deliver {
             Deliver::Status(state) => {
                 let msg = status(item.key.as_ref().domain, state);
@@ -242,6 +261,5 @@ impl Core {
             }
             _ => self.seek(now, id, out),
         }
-        self.arm(id);
     }
 }

@@ -27,6 +27,10 @@ pub(crate) struct Item {
     pub(crate) published: bool,
     /// The image that is coming lacks parts.
     pub(crate) in_parts: bool,
+    /// The image that is coming is the answer to a request.
+    pub(crate) is_answer: bool,
+    /// Parts that may still come of an image that is over all the same.
+    pub(crate) void: Option<Void>,
     /// The image that is coming goes to all, not only to those who wait.
     pub(crate) to_all: bool,
     /// It was lost: the next image replaces what servers have.
@@ -68,8 +72,21 @@ pub(crate) struct Item {
     /// When it is closed unless its lost non-interactive provider is back, in
     /// milliseconds.
     pub(crate) stale_at_ms: Option<u64>,
+    /// When the image that is coming is given up at the latest, in milliseconds.
+    pub(crate) image_end_ms: u64,
+    /// When the next part of the image that is coming is due, in milliseconds.
+    pub(crate) part_due_ms: Option<u64>,
     /// The timer that is set for it.
     pub(crate) armed_ms: Option<u64>,
+}
+
+/// Which parts of images are not to be taken, until one begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Void {
+    /// Those of the answer: another image took its place.
+    Answer,
+    /// Those of an image that nobody asked for: it was given up.
+    Unasked,
 }
 
 /// Where an item comes from.
@@ -138,6 +155,8 @@ impl Item {
             stream: ConsumerStream::new(options),
             live: false,
             in_parts: false,
+            is_answer: false,
+            void: None,
             to_all: false,
             interests: Vec::new(),
             state: StateBuf::new(StreamState::OPEN, DataState::NO_CHANGE, StateCode::NONE, ""),
@@ -157,6 +176,8 @@ impl Item {
             request_flags: RequestFlags::empty(),
             payload: None,
             stale_at_ms: None,
+            image_end_ms: 0,
+            part_due_ms: None,
             armed_ms: None,
         }
     }
@@ -181,7 +202,7 @@ impl Item {
     /// When it wants to be looked at.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         let stream = self.stream.deadline_ms().filter(|_| !self.published);
-        [stream, self.stale_at_ms].into_iter().flatten().min()
+        [stream, self.stale_at_ms, self.part_due_ms].into_iter().flatten().min()
     }
 
     /// Remembers how the item is.

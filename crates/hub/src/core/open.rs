@@ -7,7 +7,7 @@ use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, Domain, Qos, RequestFlags, RequestMsg, State, StatusFlags};
 
 use super::Core;
-use super::downstream::{accept, refuse};
+use super::downstream::{accept, defer, refuse};
 use super::item::{Interest, Item, Stage};
 use super::requests::priority_of;
 use super::service::{offered_qos, offers};
@@ -162,6 +162,7 @@ impl Core {
             item.interests.push(Interest { accepted: false, stage: Stage::Late, ..interest });
             if let Some(server) = self.servers.get_mut(server) {
                 server.set(request, id);
+                defer(server.incarnation, request, out);
             }
             return;
         }

@@ -13,7 +13,7 @@ use tapeline_rssl::Time;
 use tapeline_rwf::{CloseMsg, Domain, EncodeError, Encoder, RequestFlags, RequestMsg};
 
 use super::Core;
-use super::item::{Binding, Item, Stage};
+use super::item::{Binding, Item, Stage, Void};
 use super::source::Wish;
 use super::wire::ms;
 use crate::Outputs;
@@ -121,7 +121,8 @@ impl Core {
     pub(super) fn ask_image(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
         let Some(Binding { source: index, service_id, .. }) = item.binding else { return };
-        if item.stream.awaits_image() || std::mem::replace(&mut item.wants_image, true) {
+        let is_coming = item.stream.awaits_image() && item.void != Some(Void::Answer);
+        if is_coming || std::mem::replace(&mut item.wants_image, true) {
             return;
         }
         let source = self.sources.get_mut(index);

@@ -119,6 +119,10 @@ impl Core {
     fn refresh(&mut self, now: Time, id: u32, refresh: &RefreshMsg<'_>, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
         let mut refresh = *refresh;
+        let is_aside = item.is_aside(&refresh);
+        if !refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE) {
+            item.is_answer = refresh.flags.contains(RefreshFlags::SOLICITED);
+        }
         // The first image on a stream answers the request, whether the
         // provider says so or not.
         if !item.live {
@@ -143,6 +147,9 @@ impl Core {
         if is_image {
             refresh.state = state;
             self.act(id, None, out);
+            if is_aside {
+                self.supersede_image(id, out);
+            }
             self.image_part(now, id, &refresh, out);
             self.act(id, reaction.send, out);
         } else {

@@ -199,6 +199,8 @@ impl Core {
         let was_in_window = std::mem::take(&mut item.in_window);
         item.live = false;
         item.in_parts = false;
+        item.part_due_ms = None;
+        item.void = None;
         item.wants_image = false;
         item.untold = None;
         let source = self.sources.get_mut(binding.source)?;

@@ -155,6 +155,7 @@ pub(crate) fn frame(header: &FrameHeader, body: &[u8]) -> String {
             format!("{to} accept {request} as item {}", header.item)
         }
         Kind::Item => format!("{to} #{}{words} {}", header.item_seq, message(body)),
+        Kind::Defer => format!("{to} defer {}", header.item),
         Kind::Refuse => format!("{to} refuse {} {}", header.item, message(body)),
         Kind::Ack => format!("{to} ack of {} {}", header.item, message(body)),
         Kind::Directory => format!("{to} directory {}", message(body)),

@@ -454,7 +454,13 @@ impl ConsumerStream {
             return Reaction::NOTHING;
         }
         self.deadline_ms = None;
-        if self.phase == Phase::Parked {
+        self.give_up()
+    }
+
+    /// A request is taken for one without an answer, as when the parts of an
+    /// image come and come and there is no end.
+    pub fn give_up(&mut self) -> Reaction<'static> {
+        if !self.is_on_wire() {
             return Reaction::NOTHING;
         }
         let stream = match self.options.private {

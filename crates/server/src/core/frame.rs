@@ -20,6 +20,7 @@ impl Core {
         let is_used = match header.kind {
             Kind::Item => self.on_item(hub, header, body, out),
             Kind::Accept => self.on_accept(hub, header.item, body, out),
+            Kind::Defer => self.on_defer(hub, header.item, out),
             Kind::Refuse => self.on_refuse(hub, header.item, body, out),
             Kind::Ack => self.on_hub_ack(header.item, body, out),
             Kind::Directory => self.on_hub_directory(hub, body, out),
@@ -70,8 +71,7 @@ impl Core {
         slot: u32,
         out: &mut O,
     ) -> bool {
-        if self.items.answered(slot, index) {
-            self.answered(index, out);
+        if self.closed_is_answered(slot, index, out) {
             return true;
         }
         if hub_item > self.config.limits.max_hub_item {
@@ -81,8 +81,8 @@ impl Core {
         let (Some(item), Some(hub)) = (self.items.get_mut(slot), self.hubs.get_mut(index)) else {
             return false;
         };
-        let was_asked = match item.upstream() {
-            Upstream::Asked { hub } if hub == index => true,
+        let holds_place = match item.upstream() {
+            Upstream::Asked { hub, holds_place } if hub == index => holds_place,
             // Said again, as a hub does before an image that had to wait.
             Upstream::Accepted { hub: at, hub_item: old } if at == index && old == hub_item => {
                 return true;
@@ -110,7 +110,7 @@ impl Core {
         if !item.is_private {
             self.look_again(slot, true);
         }
-        if was_asked {
+        if holds_place {
             self.answered(index, out);
         }
         true
@@ -125,6 +125,31 @@ impl Core {
             self.fan_state(orphan, &GAP, out);
             self.open_upstream(orphan, out);
         }
+    }
+
+    /// A hub answered a request. Whether the item of that is closed.
+    fn closed_is_answered<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) -> bool {
+        let holds_place = self.items.answered(slot, index);
+        if holds_place == Some(true) {
+            self.answered(index, out);
+        }
+        holds_place.is_some()
+    }
+
+    /// A hub has a request wait for the end of an image that is coming. That
+    /// may take a while, and holds up no other requests.
+    fn on_defer<O: Outputs>(&mut self, index: HubIndex, slot: u32, out: &mut O) -> bool {
+        let holds_place = match self.items.get(slot) {
+            Some(item) => item.upstream().asked_at(index) == Some(true),
+            None => self.items.deferred(slot, index),
+        };
+        if holds_place && self.items.get(slot).is_some() {
+            self.items.set_upstream(slot, Upstream::Asked { hub: index, holds_place: false });
+        }
+        if holds_place {
+            self.answered(index, out);
+        }
+        true
     }
 
     /// A hub answered a request: it may have another one.
@@ -142,15 +167,14 @@ impl Core {
         body: &[u8],
         out: &mut O,
     ) -> bool {
-        if self.items.answered(slot, index) {
-            self.answered(index, out);
+        if self.closed_is_answered(slot, index, out) {
             return true;
         }
         let Some(item) = self.items.get(slot) else { return false };
-        if item.upstream() != (Upstream::Asked { hub: index }) {
+        let Some(holds_place) = item.upstream().asked_at(index) else {
             self.answered(index, out);
             return true;
-        }
+        };
         let domain = item.key.as_ref().domain;
         self.items.forget_upstream(slot);
         let status = match Msg::decode(body) {
@@ -159,7 +183,9 @@ impl Core {
         };
         self.fan_status(slot, &status, out);
         self.wait_for_another_try(slot);
-        self.answered(index, out);
+        if holds_place {
+            self.answered(index, out);
+        }
         true
     }
 

@@ -30,6 +30,8 @@ pub(super) enum Upstream {
     Asked {
         /// Index of the hub.
         hub: HubIndex,
+        /// It counts against the hub's window: the hub does not have it wait.
+        holds_place: bool,
     },
     /// The hub has it.
     Accepted {
@@ -44,8 +46,17 @@ impl Upstream {
     /// The hub that knows of the request.
     pub(super) const fn told(self) -> Option<HubIndex> {
         match self {
-            Self::Asked { hub } | Self::Accepted { hub, .. } => Some(hub),
+            Self::Asked { hub, .. } | Self::Accepted { hub, .. } => Some(hub),
             Self::Nowhere | Self::Queued { .. } => None,
+        }
+    }
+
+    /// If a hub was asked and has not answered: whether that holds a place in
+    /// its window.
+    pub(super) fn asked_at(self, index: HubIndex) -> Option<bool> {
+        match self {
+            Self::Asked { hub, holds_place } if hub == index => Some(holds_place),
+            _ => None,
         }
     }
 
@@ -205,6 +216,8 @@ impl Item {
 struct Unanswered {
     hub: HubIndex,
     attempt: u32,
+    /// It counts against the hub's window.
+    holds_place: bool,
 }
 
 /// All items. The number of an item's slot is also the reference by which hubs
@@ -415,7 +428,8 @@ impl Items {
         let item = self.slots.get_mut(slot as usize)?.take()?;
         match unanswered_at {
             Some(hub) => {
-                self.unanswered.insert(slot, Unanswered { hub, attempt });
+                let holds_place = upstream.asked_at(hub) == Some(true);
+                self.unanswered.insert(slot, Unanswered { hub, attempt, holds_place });
             }
             None => self.free.push(slot),
         }
@@ -423,21 +437,29 @@ impl Items {
         Some(item)
     }
 
-    /// The hub answered a request whose item is closed. Whether it was one.
-    pub(super) fn answered(&mut self, slot: u32, hub: HubIndex) -> bool {
-        if self.unanswered.get(&slot).is_none_or(|asked| asked.hub != hub) {
-            return false;
-        }
+    /// The hub answered a request whose item is closed. If it was one: whether
+    /// that held a place in the window.
+    pub(super) fn answered(&mut self, slot: u32, hub: HubIndex) -> Option<bool> {
+        let asked = self.unanswered.get(&slot).filter(|asked| asked.hub == hub)?;
+        let holds_place = asked.holds_place;
         self.unanswered.remove(&slot);
         self.free.push(slot);
-        true
+        Some(holds_place)
+    }
+
+    /// The hub has a request wait whose item is closed. Whether that held a
+    /// place in the window until now.
+    pub(super) fn deferred(&mut self, slot: u32, hub: HubIndex) -> bool {
+        let asked = self.unanswered.get_mut(&slot).filter(|asked| asked.hub == hub);
+        asked.is_some_and(|asked| std::mem::take(&mut asked.holds_place))
     }
 
     /// The hub that has had the time to answer a request whose item is closed:
-    /// as it need not answer, the slot is free.
+    /// as it need not answer, the slot is free. Only if there is a place in its
+    /// window to be given back.
     pub(super) fn expire(&mut self, slot: u32, attempt: u32) -> Option<HubIndex> {
         let hub = self.unanswered.get(&slot).filter(|asked| asked.attempt == attempt)?.hub;
-        self.answered(slot, hub).then_some(hub)
+        self.answered(slot, hub)?.then_some(hub)
     }
 
     /// A hub is gone: it will answer nothing.
@@ -470,11 +492,12 @@ mod tests {
     fn a_slot_is_used_again_only_after_its_request_was_answered() {
         let mut items = Items::default();
         let first = items.insert(item("A"));
+        items.set_upstream(first, Upstream::Asked { hub: 0, holds_place: true });
         assert!(items.remove(first, Some(0)).is_some());
         assert_eq!(items.insert(item("B")), 1);
-        assert!(!items.answered(first, 1), "another hub");
-        assert!(items.answered(first, 0));
-        assert!(!items.answered(first, 0), "once");
+        assert_eq!(items.answered(first, 1), None, "another hub");
+        assert_eq!(items.answered(first, 0), Some(true));
+        assert_eq!(items.answered(first, 0), None, "once");
         assert_eq!(items.insert(item("C")), first);
         assert_eq!(items.len(), 2);
     }

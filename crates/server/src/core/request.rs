@@ -171,7 +171,7 @@ impl Core {
             _ => None,
         };
         let upstream = upgraded.and_then(|slot| Some(self.items.get(slot)?.upstream()));
-        if let (Some(slot), Some(Upstream::Asked { hub })) = (upgraded, upstream) {
+        if let (Some(slot), Some(Upstream::Asked { hub, .. })) = (upgraded, upstream) {
             self.ask_again(slot, hub, out);
         } else if let Some(slot) = upgraded {
             self.detach(slot, out);

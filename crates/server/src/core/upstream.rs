@@ -87,7 +87,7 @@ impl Core {
             return Published::NoPeer;
         };
         self.last_serial = self.last_serial.wrapping_add(1);
-        self.items.set_upstream(slot, Upstream::Asked { hub: index });
+        self.items.set_upstream(slot, Upstream::Asked { hub: index, holds_place: true });
         let Some(item) = self.items.get_mut(slot) else { return Published::NoPeer };
         item.attempt = self.last_serial;
         item.has_image = false;
@@ -161,7 +161,7 @@ impl Core {
         }
         let unanswered_at = match upstream {
             // One that is gone will answer nothing.
-            Upstream::Asked { hub } => Some(hub).filter(|hub| !self.hubs.is_lost(*hub)),
+            Upstream::Asked { hub, .. } => Some(hub).filter(|hub| !self.hubs.is_lost(*hub)),
             _ => None,
         };
         self.items.remove(slot, unanswered_at);
@@ -223,7 +223,7 @@ impl Core {
                 Upstream::Nowhere => {
                     self.open_upstream(due.slot, out);
                 }
-                Upstream::Asked { hub } => {
+                Upstream::Asked { hub, .. } => {
                     self.ask_again(due.slot, hub, out);
                 }
             }
@@ -243,8 +243,10 @@ impl Core {
     /// Withdraws a request that was not answered and sends it once more: one of
     /// the two may have been lost.
     pub(super) fn ask_again<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
+        let asked = self.items.get(slot).and_then(|item| item.upstream().asked_at(index));
+        let holds_place = asked == Some(true);
         if let Some(hub) = self.hubs.get_mut(index) {
-            hub.unanswered = hub.unanswered.saturating_sub(1);
+            hub.unanswered = hub.unanswered.saturating_sub(usize::from(holds_place));
         }
         self.close_at_hub(slot, index, out);
         self.send_open(slot, index, out);

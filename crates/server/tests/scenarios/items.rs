@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_backbone::FrameFlags;
+use tapeline_backbone::{FrameFlags, Kind};
 use tapeline_omm::qos::QosWish;
 use tapeline_rwf::{
     CloseFlags, CloseMsg, DataState, Domain, GenericMsg, Msg, MsgKey, Qos, Rate, State, StateCode,
@@ -165,7 +165,7 @@ fn a_snapshot_that_is_asked_for_as_a_stream_becomes_one() {
     // The hub has answered the snapshot already.
     world.accept(HUB, 17, 0);
     let state = State::new(StreamState::NON_STREAMING, DataState::OK, StateCode::NONE, "");
-    let mut header = tapeline_backbone::FrameHeader::new(tapeline_backbone::Kind::Item, SERVER, 17);
+    let mut header = tapeline_backbone::FrameHeader::new(Kind::Item, SERVER, 17);
     (header.sender, header.flags) = (HUB, FrameFlags::IMAGE | FrameFlags::SNAPSHOT);
     world.frame(header, &image_of(state, &[(22, 1)]));
     world.accept(HUB, 18, 0);
@@ -543,6 +543,54 @@ fn a_hub_is_asked_only_so_much_at_a_time() {
     let published = world.published();
     assert_eq!(published.len(), 1);
     assert!(published[0].contains(" D@1 "), "{published:?}");
+}
+
+#[test]
+fn a_request_that_its_hub_defers_holds_up_no_others() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    for (stream_id, name) in [(5, "A"), (6, "B"), (7, "C")] {
+        world.say(consumer, &request(stream_id, name));
+    }
+    assert_eq!(world.published().len(), 1);
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    let published = world.published();
+    assert_eq!(published.len(), 1, "once: {published:?}");
+    assert!(published[0].contains(" B@1 "), "{published:?}");
+    // It is accepted in the end, which makes room for nobody.
+    world.accept(HUB, 17, 0);
+    assert_eq!(world.published(), [""; 0]);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+    // One that is closed before its item begins frees the place that it has.
+    world.say(consumer, &close(6));
+    assert_eq!(world.published().len(), 1);
+    world.frame_to_us(HUB, Kind::Defer, 1, &[]);
+    let published = world.published();
+    assert_eq!(published.len(), 1, "{published:?}");
+    assert!(published[0].contains(" C@1 "), "{published:?}");
+}
+
+#[test]
+fn a_deferred_request_that_is_never_accepted_is_made_again() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "A"));
+    world.published();
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    world.pass(Duration::from_secs(15));
+    let published = world.published();
+    assert_eq!(published.len(), 2, "{published:?}");
+    // The window is as wide as before.
+    world.say(consumer, &request(6, "B"));
+    assert_eq!(world.published(), [""; 0]);
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    assert_eq!(world.published().len(), 1);
 }
 
 #[test]

@@ -212,8 +212,12 @@ section! {
         /// How long the connection to a provider, its login and its directory
         /// may take, each of the three.
         "source-timeout-ms" => source_timeout_ms: u64 = 15_000, in 100..=600_000;
-        /// How long a provider may leave a request without an answer.
+        /// How long a provider may leave a request without an answer, and a
+        /// part of an image without the next one.
         "request-timeout-ms" => request_timeout_ms: u64 = 15_000, in 100..=600_000;
+        /// How long an image may take from its first part to its last. Then it
+        /// is given up: asked for anew, or suspect where nobody can be asked.
+        "image-timeout-ms" => image_timeout_ms: u64 = 60_000, in 100..=3_600_000;
         /// How long a provider may leave a post without the ack it asked for.
         "post-timeout-ms" => post_timeout_ms: u64 = 15_000, in 100..=600_000;
         /// The wait before an item is asked for again that its provider closed

@@ -108,6 +108,7 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
         pause_upstream: hub.pause_upstream,
         source_timeout_ms: hub.source_timeout_ms,
         request_timeout_ms: hub.request_timeout_ms,
+        image_timeout_ms: hub.image_timeout_ms,
         retry_delay_ms: hub.retry_delay_ms,
         post_timeout_ms: hub.post_timeout_ms,
         reconnect_min_ms: hub.reconnect_min_ms,
