@@ -1,6 +1,6 @@
 use crate::error::ConfigError;
 use crate::limits::{MAX_FRAGMENT_BYTES, MIN_FRAGMENT_BYTES};
-use crate::{Compression, FlushOrder, Limits, Version};
+use crate::{Compression, FlushOrder, Limits, Origins, Version};
 
 /// The longest component version that a container takes.
 const COMPONENT_VERSION_BYTES: usize = 253;
@@ -184,6 +184,9 @@ pub struct ServerConfig {
     /// [`Event::OtherSubprotocol`](crate::Event::OtherSubprotocol).
     /// Default: none, they are refused.
     pub other_subprotocols: Vec<String>,
+    /// Web pages that may connect by WebSocket, beside those of this host.
+    /// Others are answered 403. Default: none.
+    pub origins: Origins,
     /// Order in which the priorities are flushed.
     pub flush_order: FlushOrder,
     /// Bounds on what the client may do.
@@ -206,6 +209,7 @@ impl Default for ServerConfig {
             component_version: COMPONENT_VERSION.to_owned(),
             refusal: None,
             other_subprotocols: Vec::new(),
+            origins: Origins::default(),
             flush_order: FlushOrder::default(),
             limits: Limits::default(),
         }

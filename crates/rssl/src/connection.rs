@@ -12,7 +12,7 @@ use crate::packed::{Packed, Taken};
 use crate::random::Random;
 use crate::receiver::{Place, Received, Receiver};
 use crate::sender::{PING, PackedRoom, Sender};
-use crate::websocket::{CLOSE, PONG};
+use crate::websocket::CLOSE;
 use crate::{
     ClientConfig, CompressionThresholds, Counters, Event, Limits, Priority, ServerConfig, Time,
 };
@@ -270,7 +270,7 @@ impl Connection {
                 Ok(Next::Again)
             }
             Some(Received::WebSocketPing { payload, length }) => {
-                self.sender.answer_ping(PONG, &payload[..length]);
+                self.sender.answer_ping(&payload[..length]);
                 Ok(Next::Again)
             }
             Some(Received::Close) => Err(CloseReason::PeerClosed),
@@ -323,6 +323,19 @@ impl Connection {
         matches!(self.state, State::Closed(_))
             && self.goodbye.is_none()
             && self.sender.output.queued_bytes() == 0
+    }
+
+    /// Holds both sides to other bounds from here on, for a peer that has shown
+    /// who it is: those on messages, their reassembly and the output. Messages
+    /// that are being reassembled go on.
+    pub fn set_limits(&mut self, limits: &Limits) {
+        self.limits = limits.clone();
+        self.sender.set_limits(limits);
+        if let State::Active(receiver) = &mut self.state {
+            receiver.set_limits(limits);
+            let fragment_bytes = self.negotiated.as_ref().map_or(0, |agreed| agreed.fragment_bytes);
+            self.input.grow(limits.receive_capacity(fragment_bytes));
+        }
     }
 
     /// Whether messages can be sent now.
@@ -443,7 +456,7 @@ impl Connection {
     /// `now`.
     pub fn sent(&mut self, count: usize, now: Time) {
         if count > 0 {
-            self.sender.output.sent(count);
+            self.sender.sent(count);
             self.counters.bytes_sent += count as u64;
             self.clock.sent = now;
             self.clock.ping_due = now.after(self.ping_interval());

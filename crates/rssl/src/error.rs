@@ -166,6 +166,12 @@ pub enum ProtocolError {
     /// An HTTP head that is none, or lacks what is needed.
     #[error("HTTP opening: {0}")]
     Http(&'static str),
+    /// A browser asked for a web page that may not connect.
+    #[error("a web page of {origin:?} may not connect; allow its origin if it should")]
+    Origin {
+        /// What the browser named, cut if it is long.
+        origin: String,
+    },
     /// The server's HTTP answer has another status.
     #[error("HTTP opening answered with status {0}")]
     HttpStatus(u16),
@@ -244,6 +250,9 @@ pub enum ConfigError {
     /// or spaces.
     #[error("{0:?} cannot be part of an HTTP head; use visible ASCII without spaces")]
     HttpText(String),
+    /// An origin is what a browser names.
+    #[error("{0:?} is no origin; write scheme://host or scheme://host:port, without a path")]
+    Origin(String),
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 
 use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
 
-use crate::Limit;
 use crate::error::{CloseReason, ProtocolError};
 use crate::websocket::{PLAIN_HTTP, RSSL_SUBPROTOCOL, accept_key};
+use crate::{Limit, Origins};
 
 /// Header lines in one head.
 const HEADER_LINES: usize = 64;
+
+/// Most characters of an origin that are told.
+const ORIGIN_CHARS: usize = 200;
 
 const DEFLATE: &str = "permessage-deflate;server_no_context_takeover";
 
@@ -34,6 +37,31 @@ fn has_token(headers: &[Header<'_>], name: &str, token: &str) -> bool {
             .split(|byte| *byte == b',' || *byte == b';')
             .any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
     })
+}
+
+/// Errors: the request is of a web page that may not connect. `origins` are
+/// those that may; `None`: there are none, not even the host's own.
+fn check_page(headers: &[Header<'_>], origins: Option<&Origins>) -> Result<(), ProtocolError> {
+    let is = |header: &&Header<'_>, name: &str| header.name.eq_ignore_ascii_case(name);
+    let host = headers.iter().find(|header| is(header, "Host")).map(|host| host.value);
+    let pages = headers.iter().filter(|header| is(header, "Origin"));
+    for Header { value, .. } in pages {
+        if !origins.is_some_and(|origins| origins.allow(value, host)) {
+            let origin = String::from_utf8_lossy(value).chars().take(ORIGIN_CHARS).collect();
+            return Err(ProtocolError::Origin { origin });
+        }
+    }
+    Ok(())
+}
+
+/// Errors: the request with this head is of a web page that may not connect.
+pub(crate) fn check_origin(head: &[u8], origins: &Origins) -> Result<(), ProtocolError> {
+    let mut lines = [EMPTY_HEADER; HEADER_LINES];
+    let mut request = Request::new(&mut lines);
+    match request.parse(head) {
+        Ok(Status::Complete(_)) => check_page(request.headers, Some(origins)),
+        _ => Err(ProtocolError::Http("the request is no HTTP/1.1 head of at most 64 lines")),
+    }
 }
 
 /// The WebSocket request of a client, laid out as the vendor's.
@@ -148,12 +176,16 @@ impl Upgrade {
 }
 
 /// The answer to a request that opens nothing.
-pub(crate) fn bad_request(why: &ProtocolError) -> String {
+pub(crate) fn refusal(why: &ProtocolError) -> String {
+    let status = match why {
+        ProtocolError::Origin { .. } => "403 Forbidden",
+        _ => "400 Bad Request",
+    };
     // The reason may quote the peer's own words; it goes out as plain text.
     let body: String =
         why.to_string().chars().filter(|c| !c.is_control() && !"<>&".contains(*c)).collect();
     format!(
-        "HTTP/1.1 400 Bad Request\r\n\
+        "HTTP/1.1 {status}\r\n\
          Content-Type: text/html\r\n\
          Content-Length: {}\r\n\
          Connection: close\r\n\
@@ -218,7 +250,10 @@ pub(crate) fn check_tunnel_request(head: &[u8]) -> Result<(), ProtocolError> {
     let mut lines = [EMPTY_HEADER; HEADER_LINES];
     let mut request = Request::new(&mut lines);
     match request.parse(head) {
-        Ok(Status::Complete(_)) if request.method == Some("POST") => Ok(()),
+        // No page needs a tunnel; the vendor's clients send no origin.
+        Ok(Status::Complete(_)) if request.method == Some("POST") => {
+            check_page(request.headers, None)
+        }
         _ => Err(ProtocolError::Http("the request is no HTTP/1.1 POST of at most 64 lines")),
     }
 }
@@ -283,7 +318,7 @@ mod tests {
     #[test]
     fn a_refusal_quotes_nothing_dangerous() {
         let offered = "<script>\r\n".to_owned();
-        let answer = bad_request(&ProtocolError::Subprotocol { offered });
+        let answer = refusal(&ProtocolError::Subprotocol { offered });
         assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\n"));
         assert!(!answer.contains("<script>"));
     }

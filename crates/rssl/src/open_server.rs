@@ -2,7 +2,9 @@
 
 use crate::error::{CloseReason, ConfigError, ProtocolError};
 use crate::handshake::{ConnectAck, ConnectRequest, KeyBlock, encode_nak, parse_client_key};
-use crate::http::{TUNNEL_ANSWER, Upgrade, bad_request, check_tunnel_request, head_length};
+use crate::http::{
+    TUNNEL_ANSWER, Upgrade, check_origin, check_tunnel_request, head_length, refusal,
+};
 use crate::key_exchange::{GENERATOR, power, prime, secret};
 use crate::negotiated::{Carrier, Negotiated};
 use crate::opening::{Agreed, Context, Progress, bare};
@@ -84,7 +86,7 @@ impl ServerOpening {
             return Ok(Progress::Waiting);
         };
         open(self, context, length).map_err(|error| {
-            context.sender.raw(bad_request(&error).as_bytes());
+            context.sender.raw(refusal(&error).as_bytes());
             error.into()
         })
     }
@@ -94,7 +96,9 @@ impl ServerOpening {
         context: &mut Context<'_>,
         length: usize,
     ) -> Result<Progress, ProtocolError> {
-        let upgrade = Upgrade::parse(&context.input.ready()[..length])?;
+        let head = &context.input.ready()[..length];
+        let upgrade = Upgrade::parse(head)?;
+        check_origin(head, &self.config.origins)?;
         let others = &self.config.other_subprotocols;
         let chosen = upgrade
             .subprotocols

@@ -11,7 +11,6 @@ use crate::open_server::ServerOpening;
 use crate::random::Random;
 use crate::sender::Sender;
 use crate::unwrap::{FrameBound, Unwrap, Unwrapped};
-use crate::websocket::PONG;
 use crate::{Limit, chunked::ChunkLimits};
 
 /// A handshake in progress.
@@ -86,7 +85,7 @@ impl Context<'_> {
                 None => return Ok(None),
                 Some(Unwrapped::Frame(length)) => return Ok(Some(self.input.take(length))),
                 Some(Unwrapped::Ping { payload, length }) => {
-                    self.sender.answer_ping(PONG, &payload[..length]);
+                    self.sender.answer_ping(&payload[..length]);
                 }
                 Some(Unwrapped::Pong) => {}
                 Some(Unwrapped::Close) => return Err(CloseReason::HandshakeCut),

@@ -39,6 +39,13 @@ impl Reassembly {
         }
     }
 
+    /// Has other bounds hold for messages that begin from here on.
+    pub(crate) fn set_limits(&mut self, limits: &Limits) {
+        self.max_message = limits.message_bytes;
+        self.max_announced = limits.reassembly_bytes;
+        self.max_slots = limits.reassembly_count;
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         self.slots.iter().map(|slot| slot.bytes.capacity()).sum()
     }

@@ -96,6 +96,11 @@ impl Receiver {
         self.expanded = vec![0; if is_compressed { body_bytes + 1 } else { 0 }];
     }
 
+    /// Has other bounds hold for messages that begin from here on.
+    pub(crate) fn set_limits(&mut self, limits: &Limits) {
+        self.reassembly.set_limits(limits);
+    }
+
     /// Whether the start of the message with this fragment id has come, and
     /// not yet its end.
     pub(crate) fn is_reassembling(&self, id: u16) -> bool {

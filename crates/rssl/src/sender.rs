@@ -9,7 +9,7 @@ use crate::frame::{
 use crate::output::Output;
 use crate::queue::Queue;
 use crate::random::Random;
-use crate::websocket::apply_mask;
+use crate::websocket::{PONG, apply_mask};
 use crate::wrap::{Wrap, websocket_header};
 use crate::{FlushOrder, Limits, Priority, Version};
 
@@ -40,6 +40,10 @@ pub(crate) struct Sender {
     packing: [bool; 3],
     message_bytes: usize,
     output_bytes: usize,
+    /// Bytes that leave before the last pong has, at the most.
+    before_pong: usize,
+    /// Payload of the newest ping that is not answered yet.
+    unanswered: Option<Vec<u8>>,
     is_active: bool,
     /// The compressor broke its promise; the stream cannot go on.
     failed: bool,
@@ -61,6 +65,8 @@ impl Sender {
             packing: [false; 3],
             message_bytes: limits.message_bytes,
             output_bytes: limits.output_bytes,
+            before_pong: 0,
+            unanswered: None,
             is_active: false,
             failed: false,
             frames: 0,
@@ -100,7 +106,14 @@ impl Sender {
 
     pub(crate) fn deactivate(&mut self) {
         self.seal_all();
+        self.unanswered = None;
         self.is_active = false;
+    }
+
+    /// Has other bounds hold from here on.
+    pub(crate) fn set_limits(&mut self, limits: &Limits) {
+        self.message_bytes = limits.message_bytes;
+        self.output_bytes = limits.output_bytes;
     }
 
     pub(crate) const fn is_active(&self) -> bool {
@@ -139,17 +152,38 @@ impl Sender {
         self.seal(Priority::High);
     }
 
-    /// Answers a WebSocket ping, unless so much waits already that the peer
-    /// does not read its answers.
-    pub(crate) fn answer_ping(&mut self, opcode: u8, payload: &[u8]) {
-        if self.output.queued_bytes() + payload.len() + FRAME_OVERHEAD_BYTES <= self.output_bytes {
-            self.websocket_control(opcode, payload);
+    /// Answers a WebSocket ping. While an answer waits for the socket, only the
+    /// newest ping is kept to be answered after it (RFC 6455, 5.5.3): who pings
+    /// and does not read has nothing grow.
+    pub(crate) fn answer_ping(&mut self, payload: &[u8]) {
+        if self.before_pong > 0 && self.output.queued_bytes() > 0 {
+            let newest = self.unanswered.get_or_insert_default();
+            newest.clear();
+            newest.extend_from_slice(payload);
+        } else {
+            self.pong(payload);
+        }
+    }
+
+    fn pong(&mut self, payload: &[u8]) {
+        self.websocket_control(PONG, payload);
+        self.before_pong = self.output.queued_bytes();
+    }
+
+    /// Takes note that the first `count` offered bytes were sent.
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.output.sent(count);
+        self.before_pong = self.before_pong.saturating_sub(count);
+        if self.unanswered.is_some() && (self.before_pong == 0 || self.output.queued_bytes() == 0) {
+            let payload = self.unanswered.take().unwrap_or_default();
+            self.pong(&payload);
         }
     }
 
     /// Drops all that waits: nobody is there to take it.
     pub(crate) fn discard(&mut self) {
         self.output.clear();
+        self.unanswered = None;
     }
 
     /// A WebSocket control frame; nothing on other connections.

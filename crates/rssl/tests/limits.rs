@@ -226,3 +226,21 @@ fn the_text_of_a_limit_names_it() {
     let text = CloseReason::Limit { limit: Limit::ReassemblyCount, value: 65, max: 64 }.to_string();
     assert_eq!(text, "limit exceeded: 65 of at most 64 messages in reassembly (reassembly_count)");
 }
+
+#[test]
+fn who_has_shown_who_it_is_may_have_other_bounds() {
+    let mut pair = pair();
+    // The start of a message of 20,000 bytes, in fragments.
+    let start = [0, 14, 3, 8, 0, 0, 0x4e, 0x20, 0, 1, b'a', b'b', b'c', b'd'];
+    pair.server.connection.set_limits(&Limits::default());
+    pair.client.connection.set_limits(&Limits::default());
+    pair.inject_to_server(&start);
+    assert_eq!(pair.server.closed, None);
+    pair.server.connection.send(Priority::High, &[1; 30_000]).unwrap();
+    pair.run();
+    assert_eq!(pair.client.messages, [vec![1; 30_000]]);
+
+    let mut pair = self::pair();
+    pair.inject_to_server(&start);
+    check(pair.server.closed.as_ref(), Limit::Message, 20_000, 10_000);
+}

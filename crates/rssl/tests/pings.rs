@@ -161,3 +161,43 @@ fn a_handshake_that_takes_too_long_is_over() {
     let over = Some(CloseReason::HandshakeTimeout { limit_ms: 60_000 });
     assert_eq!((pair.client.closed, pair.server.closed), (over.clone(), over));
 }
+
+/// A masked ping of a WebSocket client, with this in it.
+fn websocket_ping(payload: u8) -> [u8; 7] {
+    [0x89, 0x81, 0, 0, 0, 0, payload]
+}
+
+fn over_websocket() -> ClientConfig {
+    let opening = Opening::WebSocket { host: "h:1".to_owned(), path: "/WebSocket".to_owned() };
+    ClientConfig { opening, ..ClientConfig::default() }
+}
+
+#[test]
+fn of_pings_that_wait_for_an_answer_the_newest_gets_one() {
+    let mut pair = Pair::connected(&over_websocket(), &ServerConfig::default(), 1);
+    pair.server.connection.send(Priority::Low, &[7; 3000]).unwrap();
+    let before = pair.server.connection.queued_bytes();
+    for number in 0..=255 {
+        pair.give_to_server(&websocket_ping(number));
+    }
+    // One answer waits, whatever else does.
+    assert_eq!(pair.server.connection.queued_bytes(), before + 3);
+    let sent = pair.server.wire.len();
+    pair.run();
+    let wire = &pair.server.wire[sent..];
+    assert_eq!(wire[..3], [0x8a, 1, 0], "the first was answered at once");
+    assert!(wire.ends_with(&[0x8a, 1, 255]), "and the newest when that was sent");
+    assert_eq!(wire.len(), before + 6);
+    pair.give_to_server(&websocket_ping(9));
+    assert_eq!(pair.server.connection.queued_bytes(), 3);
+}
+
+#[test]
+fn pings_that_nobody_reads_answers_of_make_nothing_grow() {
+    let mut pair = Pair::connected(&over_websocket(), &ServerConfig::default(), 1);
+    for number in 0..100_000_u32 {
+        pair.give_to_server(&websocket_ping(number as u8));
+    }
+    assert_eq!(pair.server.connection.queued_bytes(), 3);
+    assert!(pair.server.connection.send_memory_bytes() < 10_000);
+}

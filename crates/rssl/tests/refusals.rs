@@ -6,7 +6,7 @@ use support::Heard;
 use support::wire::Pair;
 use tapeline_rssl::{
     ClientConfig, CloseReason, Compression, ConfigError, Connection, Event, FlushOrder, Opening,
-    Priority, ProtocolError, ServerConfig, Time, Version,
+    Origins, Priority, ProtocolError, ServerConfig, Time, Version,
 };
 
 fn websocket() -> Opening {
@@ -308,4 +308,84 @@ fn configurations_that_cannot_work_are_named() {
     let wordy = ServerConfig { component_version: "v".repeat(254), ..ServerConfig::default() };
     assert_eq!(server(wordy), Some(ConfigError::ComponentVersion(254)));
     assert!(FlushOrder::new("LLL").is_err());
+}
+
+/// What a server answers to a head, and why it closed, if it did.
+fn answer(config: &ServerConfig, head: &str) -> (String, Option<CloseReason>) {
+    let mut server = Connection::server(config, 1, Time::ZERO).unwrap();
+    server.recv_buffer()[..head.len()].copy_from_slice(head.as_bytes());
+    server.received(head.len(), Time::ZERO);
+    let mut closed = None;
+    while let Some(event) = server.poll_event() {
+        if let Event::Closed(reason) = event {
+            closed = Some(reason);
+        }
+    }
+    let sent = server.poll_transmit().map(|sent| sent.iter().flat_map(|s| s.to_vec()).collect());
+    (String::from_utf8(sent.unwrap_or_default()).unwrap(), closed)
+}
+
+fn upgrade(headers: &str) -> String {
+    format!(
+        "GET /WebSocket HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Sec-WebSocket-Protocol: rssl.rwf\r\n{headers}\r\n"
+    )
+}
+
+#[test]
+fn a_page_of_another_site_opens_nothing() {
+    let config = ServerConfig {
+        origins: Origins::new(["https://desk.example.com"]).unwrap(),
+        ..ServerConfig::default()
+    };
+    for headers in [
+        // Programs, which send none or name their target.
+        "Host: mds1:14002\r\n",
+        "Host: mds1:14002\r\nOrigin: http://mds1:14002\r\n",
+        "Host: mds1:14002\r\norigin: https://desk.example.com\r\n",
+    ] {
+        let (answer, closed) = answer(&config, &upgrade(headers));
+        assert!(answer.starts_with("HTTP/1.1 101 "), "{headers}: {answer}");
+        assert_eq!(closed, None);
+    }
+    for headers in [
+        "Host: mds1:14002\r\nOrigin: http://evil.example\r\n",
+        "Host: mds1:14002\r\nOrigin: null\r\n",
+        "Host: mds1:14002\r\nOrigin:\r\n",
+        "Host: mds1:14002\r\nOrigin: http://mds1:14002\r\nOrigin: http://evil.example\r\n",
+        "Origin: http://evil.example\r\n",
+    ] {
+        let (answer, closed) = answer(&config, &upgrade(headers));
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{headers}: {answer}");
+        let is_told = matches!(closed, Some(CloseReason::Protocol(ProtocolError::Origin { .. })));
+        assert!(is_told, "{headers}: {closed:?}");
+    }
+}
+
+#[test]
+fn no_page_opens_a_tunnel() {
+    let config = ServerConfig {
+        origins: Origins::new(["https://desk.example.com"]).unwrap(),
+        ..ServerConfig::default()
+    };
+    let post = |origin: &str| {
+        let origin =
+            if origin.is_empty() { String::new() } else { format!("Origin: {origin}\r\n") };
+        format!("POST / HTTP/1.1\r\nHost: mds1:14002\r\nContent-Length: 99\r\n{origin}\r\n")
+    };
+    assert_eq!(answer(&config, &post("")).1, None, "the vendor's clients send none");
+    for origin in ["http://mds1:14002", "https://desk.example.com", "http://evil.example", "null"] {
+        let (answer, closed) = answer(&config, &post(origin));
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{origin}: {answer}");
+        assert!(closed.is_some());
+    }
+}
+
+#[test]
+fn a_long_origin_is_told_in_short() {
+    let head = upgrade(&format!("Origin: http://{}\r\n", "x".repeat(5_000)));
+    let (answer, closed) = answer(&ServerConfig::default(), &head);
+    assert!(answer.len() < 600, "{answer}");
+    assert!(closed.unwrap().to_string().len() < 400);
 }

@@ -132,6 +132,12 @@ impl Pair {
         self.run();
     }
 
+    /// Gives bytes to a server that cannot send: nobody reads what it says.
+    pub fn give_to_server(&mut self, bytes: &[u8]) {
+        let mut bytes = bytes.to_vec();
+        while self.server.receive(&mut bytes, usize::MAX, self.now) {}
+    }
+
     /// Gives bytes to the client as if the server had sent them.
     pub fn inject_to_client(&mut self, bytes: &[u8]) {
         self.server.in_flight.extend_from_slice(bytes);
