@@ -236,7 +236,7 @@ fn who_has_shown_who_it_is_may_have_other_bounds() {
     pair.client.connection.set_limits(&Limits::default());
     pair.inject_to_server(&start);
     assert_eq!(pair.server.closed, None);
-    pair.server.connection.send(Priority::High, &[1; 30_000]).unwrap();
+    pair.server.connection.send(Priority::High, &vec![1; 30_000]).unwrap();
     pair.run();
     assert_eq!(pair.client.messages, [vec![1; 30_000]]);
 
