@@ -2,8 +2,9 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
+use std::time::Duration;
 
-use tapeline_rssl::{ClientConfig, ServerConfig};
+use tapeline_rssl::{ClientConfig, Limits, ServerConfig};
 
 use crate::{ChannelError, Pages, TextClient, TextConfig, Tls};
 
@@ -37,6 +38,10 @@ pub struct ReactorConfig {
     /// every fourth poll. Over TLS nothing waits for its acknowledgement.
     /// Default 4; 0: the kernel is always asked.
     pub max_direct_reads: usize,
+    /// Accepted connections have descriptors below this number; one that would
+    /// not is dropped, so that those above are left for connections to others.
+    /// Default: there is no such number.
+    pub max_accepted_descriptor: Option<u32>,
     /// Host names that may be resolved at one time, each by a thread of its
     /// own. A `connect` beyond it fails. Default 32.
     pub max_lookups: usize,
@@ -54,6 +59,7 @@ impl Default for ReactorConfig {
             accepts_per_poll: 64,
             messages_per_poll: usize::MAX,
             max_direct_reads: 4,
+            max_accepted_descriptor: None,
             max_lookups: 32,
             seed: 0,
         }
@@ -130,7 +136,7 @@ impl OutputLimits {
     }
 
     /// What the RSSL connection may queue: more than the reactor lets it have,
-    /// for the framing and for pongs.
+    /// for the framing.
     pub(crate) const fn connection_bytes(&self) -> usize {
         self.max_bytes.saturating_mul(2).saturating_add(1 << 20)
     }
@@ -191,6 +197,79 @@ impl Default for SessionOptions {
     }
 }
 
+/// What makes an accepted connection one of the
+/// [`max_sessions`](ListenConfig::max_sessions).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// The end of its handshake.
+    #[default]
+    Handshake,
+    /// The program, with [`Outbox::admit`](crate::Outbox::admit): for one that
+    /// has its clients log in. Until then the bytes of [`StrangerLimits`] hold.
+    Program,
+}
+
+/// Bounds on connections that are not admitted yet.
+///
+/// They have no part in [`max_sessions`](ListenConfig::max_sessions). Where
+/// there are too many, the oldest of the address that has most is closed for
+/// each that comes; so nobody keeps others out by being there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StrangerLimits {
+    /// Connections at one time. Default 2,048.
+    pub max_connections: usize,
+    /// Connections of one address (of IPv6: of one network of 64 bits). Default
+    /// 512.
+    pub max_per_address: usize,
+    /// Milliseconds that a connection is not closed for others. When all are
+    /// younger than that, the next ones wait in the kernel's queue, or are let in
+    /// although their address has too many. Default 250.
+    pub min_stay_ms: u32,
+    /// Bytes of a message, and of all messages in reassembly. Default 65,536.
+    pub message_bytes: usize,
+    /// Bytes of output that may wait. Default 65,536.
+    pub output_bytes: usize,
+}
+
+impl Default for StrangerLimits {
+    fn default() -> Self {
+        Self {
+            max_connections: 2048,
+            max_per_address: 512,
+            min_stay_ms: 250,
+            message_bytes: 64 * 1024,
+            output_bytes: 64 * 1024,
+        }
+    }
+}
+
+impl StrangerLimits {
+    /// Messages in reassembly at one time: the vendor's peers use one of each
+    /// priority.
+    const REASSEMBLY_COUNT: usize = 3;
+
+    pub(crate) const fn min_stay(&self) -> Duration {
+        Duration::from_millis(self.min_stay_ms as u64)
+    }
+
+    /// The bounds of a session before it is admitted.
+    pub(crate) fn session(&self, admitted: &SessionOptions) -> SessionOptions {
+        let max_bytes = admitted.output.max_bytes.min(self.output_bytes.max(1));
+        let output = OutputLimits { breach_bytes: max_bytes, ok_bytes: max_bytes / 2, max_bytes };
+        SessionOptions { output, ..*admitted }
+    }
+
+    /// The bounds of its connection.
+    pub(crate) fn rssl(&self, admitted: &Limits) -> Limits {
+        Limits {
+            message_bytes: admitted.message_bytes.min(self.message_bytes),
+            reassembly_bytes: admitted.reassembly_bytes.min(self.message_bytes),
+            reassembly_count: admitted.reassembly_count.min(Self::REASSEMBLY_COUNT),
+            ..admitted.clone()
+        }
+    }
+}
+
 /// A listener, and what it grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenConfig {
@@ -206,9 +285,13 @@ pub struct ListenConfig {
     pub pages: Option<Arc<Pages>>,
     /// Its sessions.
     pub session: SessionOptions,
-    /// Sessions at one time, handshakes included. A client beyond it is
-    /// refused with a connect nak. Default 1,024; the vendor's `maxMounts`.
+    /// Admitted sessions at one time. A client beyond it is refused with a
+    /// connect nak. Default 1,024; the vendor's `maxMounts`.
     pub max_sessions: usize,
+    /// What admits a connection. Default: the end of its handshake.
+    pub admission: Admission,
+    /// What connections may take before they are admitted.
+    pub strangers: StrangerLimits,
     /// Clients that may be in the course of being refused. A connection
     /// beyond it is dropped. Default 64.
     pub max_refusals: usize,
@@ -229,6 +312,8 @@ impl Default for ListenConfig {
             pages: None,
             session: SessionOptions::default(),
             max_sessions: 1024,
+            admission: Admission::default(),
+            strangers: StrangerLimits::default(),
             max_refusals: 64,
             reuse_port: false,
             backlog: 1024,
@@ -277,6 +362,22 @@ mod tests {
         let values = (limits.breach_bytes, limits.ok_bytes, limits.max_bytes);
         assert_eq!(values, (2_949_120, 983_040, 9_830_400));
         assert!(limits.check().is_ok());
+    }
+
+    #[test]
+    fn a_stranger_has_no_more_than_who_is_admitted() {
+        let strangers = StrangerLimits::default();
+        let session = strangers.session(&SessionOptions::default());
+        assert_eq!(session.output.max_bytes, 65_536);
+        assert!(session.output.check().is_ok());
+        assert_eq!(session.close_ms, SessionOptions::default().close_ms);
+        let small = OutputLimits { breach_bytes: 3, ok_bytes: 1, max_bytes: 4 };
+        let small = SessionOptions { output: small, ..SessionOptions::default() };
+        assert_eq!(strangers.session(&small).output.max_bytes, 4);
+        let limits = strangers.rssl(&Limits::default());
+        assert!(limits.receive_memory_bytes(6144) < 400_000, "{limits:?}");
+        let few = Limits { message_bytes: 5, ..Limits::default() };
+        assert_eq!(strangers.rssl(&few).message_bytes, 5);
     }
 
     #[test]

@@ -58,6 +58,12 @@ pub struct ReactorCounters {
     pub refused: u64,
     /// Connections dropped at once because even the refusals were too many.
     pub dropped: u64,
+    /// Connections closed for others before they were admitted.
+    pub made_room: u64,
+    /// Connections dropped because the descriptors left are for others.
+    pub no_descriptors: u64,
+    /// Requests of web pages that may not connect, answered 403.
+    pub origins_refused: u64,
     /// Sessions opened, accepted and connected ones.
     pub opened: u64,
     /// Sessions and attempts to connect that were closed.

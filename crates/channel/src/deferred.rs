@@ -6,7 +6,7 @@
 
 use crate::link::Link;
 use crate::live::{Live, Stage};
-use crate::{OutputLimits, Sent, SessionId};
+use crate::{ListenerId, OutputLimits, Sent, SessionId};
 
 #[derive(Default)]
 pub(crate) struct Deferred {
@@ -18,6 +18,9 @@ pub(crate) struct Deferred {
     is_slow: bool,
     message_limit: usize,
     output: OutputLimits,
+    /// The listener that it waits at to be admitted.
+    waits_at: Option<ListenerId>,
+    is_admitted: bool,
     /// What will wait when all this is queued.
     backlog_bytes: usize,
     pub(crate) full_count: u64,
@@ -84,6 +87,7 @@ impl Deferred {
         self.is_slow = live.is_slow;
         self.message_limit = live.message_limit;
         self.output = live.options.output;
+        self.waits_at = live.stranger_since.and_then(|_| live.origin.listener());
         self.backlog_bytes = live.backlog_bytes();
     }
 
@@ -105,6 +109,30 @@ impl Deferred {
             || self.full_count > 0
             || self.close.is_some()
             || self.hold.is_some()
+            || self.is_admitted
+    }
+
+    /// Where it waits to be admitted, if it does.
+    pub(crate) const fn waits_at(&self) -> Option<ListenerId> {
+        self.waits_at
+    }
+
+    /// It is admitted: these bounds hold from here on.
+    pub(crate) fn admit(&mut self, message_bytes: usize, output: OutputLimits) {
+        self.waits_at = None;
+        self.is_admitted = true;
+        self.message_limit = message_bytes.min(output.max_bytes);
+        self.output = output;
+    }
+
+    /// Whether it was admitted meanwhile.
+    pub(crate) fn take_admitted(&mut self) -> bool {
+        std::mem::take(&mut self.is_admitted)
+    }
+
+    /// Whether it is a text session.
+    pub(crate) const fn is_text(&self) -> bool {
+        self.is_text
     }
 
     /// Whether sends were told that the session is slow.

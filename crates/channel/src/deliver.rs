@@ -8,7 +8,7 @@ use crate::link::Link;
 use crate::listener::REFUSAL;
 use crate::live::{Live, Origin, Read, Stage};
 use crate::pages;
-use crate::table::{Notice, Table};
+use crate::table::{Door, Notice, Table};
 use crate::text::{TextConnection, TextInput};
 use crate::{CloseReason, Outbox, SessionEvent, TextEvent};
 
@@ -132,7 +132,12 @@ fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
                 handler(SessionEvent::Message { session, bytes }, &mut Outbox::new(table));
                 table.count_delivery(1 + bytes.len() / DELIVERY_BYTES);
             }
-            Event::Connected(negotiated) => {
+            Event::Connected(_) => {
+                if !table.greet(live) {
+                    return;
+                }
+                let Link::Rssl(connection) = &live.connection else { return };
+                let Some(negotiated) = connection.negotiated() else { return };
                 live.stage = Stage::Open;
                 table.counters.opened += 1;
                 table.deferred.open();
@@ -210,15 +215,17 @@ fn hand_over(table: &mut Table, live: &mut Live, name: &str, handler: &mut impl 
         return table.end(live, CloseReason::Page);
     }
     let opening = accept_opening(unread, name);
-    let (Some(config), Some((answer, length))) =
-        (door.and_then(|door| door.text.as_ref()), opening)
-    else {
+    let config = door.and_then(Door::text_of_strangers);
+    let (Some(config), Some((answer, length))) = (config, opening) else {
         return table.end(live, CloseReason::Subprotocol(name.to_owned()));
     };
     let cookies = cookies(&unread[..length]);
-    let session = TextConnection::new(config, &answer, &unread[length..], now);
+    let session = TextConnection::new(&config, &answer, &unread[length..], now);
     live.connection = Link::Text(session);
     live.message_limit = live.options.output.max_bytes;
+    if !table.greet(live) {
+        return;
+    }
     live.stage = Stage::Open;
     table.counters.opened += 1;
     table.deferred.begin(live);
@@ -255,6 +262,10 @@ pub(crate) fn notices(table: &mut Table, most: usize, handler: &mut impl Handler
                 table.counters.closed += 1;
                 let closed = SessionEvent::Closed { session, reason: &reason };
                 handler(closed, &mut Outbox::new(table));
+            }
+            Notice::AcceptFailed(listener, text) => {
+                let failed = SessionEvent::AcceptFailed { listener, text: &text };
+                handler(failed, &mut Outbox::new(table));
             }
             Notice::Rejected(listener, peer, reason) => {
                 let rejected = SessionEvent::Rejected { listener, peer, reason: &reason };

@@ -112,6 +112,27 @@ pub enum CloseReason {
         /// [`ListenConfig::max_sessions`](crate::ListenConfig).
         max_sessions: usize,
     },
+    /// It was the oldest of the address that had most connections which were not
+    /// admitted, and there were too many.
+    #[error(
+        "closed for others: {count} connections, {of_address} of its address, were waiting for a \
+         handshake or a login"
+    )]
+    MadeRoom {
+        /// Connections that were not admitted.
+        count: usize,
+        /// Those of its address.
+        of_address: usize,
+    },
+    /// The descriptors that are left are for connections to others.
+    #[error(
+        "dropped: no file descriptor below {max} is free; raise the limit of open files \
+         (ulimit -n, LimitNOFILE=)"
+    )]
+    NoDescriptors {
+        /// [`ReactorConfig::max_accepted_descriptor`](crate::ReactorConfig).
+        max: u32,
+    },
     /// A WebSocket subprotocol that the configuration allows and nobody here
     /// speaks.
     #[error("no session for WebSocket subprotocol {0:?}; remove it from other_subprotocols")]
@@ -125,6 +146,12 @@ pub enum CloseReason {
 impl CloseReason {
     pub(crate) fn socket(doing: &'static str, error: &io::Error) -> Self {
         Self::Socket { doing, text: error.to_string() }
+    }
+
+    /// Whether it was a web page that may not connect.
+    pub(crate) const fn is_origin(&self) -> bool {
+        use tapeline_rssl::{CloseReason as Rssl, ProtocolError};
+        matches!(self, Self::Rssl(Rssl::Protocol(ProtocolError::Origin { .. })))
     }
 
     /// The generation to try next, when that is the remedy.

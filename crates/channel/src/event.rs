@@ -71,6 +71,14 @@ pub enum SessionEvent<'a> {
         /// Why.
         reason: &'a CloseReason,
     },
+    /// The operating system gives no more connections; accepting goes on after a
+    /// tenth of a second.
+    AcceptFailed {
+        /// Where they wait.
+        listener: ListenerId,
+        /// What it says.
+        text: &'a str,
+    },
     /// An accepted connection did not become a session.
     Rejected {
         /// Where it came in.

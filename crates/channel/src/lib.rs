@@ -63,6 +63,12 @@
 //! messages of a session keep their order. [`OutputLimits`] tells what happens
 //! when the peer does not keep up.
 //!
+//! # Who is admitted
+//!
+//! Anybody can connect. Until a connection is admitted, with its handshake or
+//! by the program after a login ([`Admission`]), it has small bounds and no
+//! place among the sessions, and gives way to others: see [`StrangerLimits`].
+//!
 //! # Ending
 //!
 //! A session that is closed, by whichever side, is `Closed` at once for the
@@ -114,6 +120,7 @@ mod pages;
 mod reactor;
 mod session;
 mod socket;
+mod strangers;
 mod stream;
 mod table;
 mod talkers;
@@ -125,8 +132,8 @@ mod wait;
 
 pub use clock::MonotonicClock;
 pub use config::{
-    ConnectConfig, ListenConfig, OutputLimits, ReactorConfig, SessionOptions, SocketOptions,
-    random_seed,
+    Admission, ConnectConfig, ListenConfig, OutputLimits, ReactorConfig, SessionOptions,
+    SocketOptions, StrangerLimits, random_seed,
 };
 pub use counters::{ReactorCounters, SessionCounters, Traffic};
 pub use error::{ChannelError, CloseReason};

@@ -2,20 +2,25 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use mio::net::TcpListener;
+use mio::net::{TcpListener, TcpStream};
 use mio::{Registry, Token};
 use tapeline_rssl::websocket::PLAIN_HTTP;
 use tapeline_rssl::{Connection, ServerConfig, Time};
 
 use crate::link::Link;
 use crate::live::{Live, Origin};
+use crate::strangers::{Stranger, network};
 use crate::stream::Stream;
-use crate::table::{Notice, Place, Table};
+use crate::table::{Door, Notice, Place, Table};
 use crate::tcp::TcpSocket;
 use crate::tls::TlsStream;
-use crate::{ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, socket};
+use crate::{
+    Admission, ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, SessionOptions,
+    socket,
+};
 
 /// How long accepting rests after it failed for want of something.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -30,9 +35,13 @@ pub(crate) struct Listener {
     config: ListenConfig,
     /// What a client over the number is answered.
     refusal: ServerConfig,
+    /// What a client gets before it is admitted.
+    strangers: (ServerConfig, SessionOptions),
     /// Connections may wait.
     pub(crate) is_ready: bool,
+    /// Accepting rests until then, or until there is room for strangers.
     retry_at: Option<Time>,
+    awaits_room: bool,
 }
 
 impl Listener {
@@ -54,7 +63,36 @@ impl Listener {
         let address = socket.local_addr().map_err(failed)?;
         let mut refusal = config.rssl.clone();
         refusal.refusal.get_or_insert_with(|| REFUSAL.to_owned());
-        Ok(Self { id, socket, address, config, refusal, is_ready: true, retry_at: None })
+        let mut strangers = (config.rssl.clone(), config.session);
+        if config.admission == Admission::Program {
+            strangers.0.limits = config.strangers.rssl(&config.rssl.limits);
+            strangers.1 = config.strangers.session(&config.session);
+        }
+        Ok(Self {
+            id,
+            socket,
+            address,
+            config,
+            refusal,
+            strangers,
+            is_ready: true,
+            retry_at: None,
+            awaits_room: false,
+        })
+    }
+
+    /// What it has for its clients.
+    pub(crate) fn door(&self) -> Door {
+        let config = &self.config;
+        Door {
+            text: config.text.clone(),
+            pages: config.pages.clone(),
+            admission: config.admission,
+            max_sessions: config.max_sessions,
+            strangers: config.strangers,
+            session: config.session,
+            limits: config.rssl.limits.clone(),
+        }
     }
 
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
@@ -70,28 +108,109 @@ impl Listener {
         self.retry_at
     }
 
-    /// Accepts up to `most` connections; their number.
+    /// Accepts up to `most` connections, with descriptors below `max_descriptor`;
+    /// their number.
     pub(crate) fn accept(
         &mut self,
         table: &mut Table,
         registry: &Registry,
-        most: usize,
+        (most, max_descriptor): (usize, Option<u32>),
         mut seed: impl FnMut() -> u64,
     ) -> usize {
-        if self.retry_at.take_if(|at| *at <= table.now).is_some() {
+        let has_room = self.awaits_room && self.has_room(table);
+        if self.retry_at.take_if(|at| has_room || *at <= table.now).is_some() {
+            self.awaits_room = false;
             self.is_ready = true;
         }
         let mut count = 0;
-        while self.is_ready && count < most {
+        while self.is_ready && count < most && self.can_take(table) {
             match self.socket.accept() {
                 Ok((stream, peer)) => {
                     count += 1;
-                    self.admit(table, registry, stream, peer, seed());
+                    table.counters.accepted += 1;
+                    let stream = match max_descriptor {
+                        Some(max) if !is_below(&stream, max) => {
+                            self.renumber(table, stream, peer, max)
+                        }
+                        _ => Some(stream),
+                    };
+                    if let Some(stream) = stream {
+                        self.receive(table, registry, stream, peer, seed());
+                    }
                 }
                 Err(error) => self.accept_failed(&error, table),
             }
         }
         count
+    }
+
+    fn has_room(&self, table: &Table) -> bool {
+        let strangers = &table.occupancy[self.id.index()].strangers;
+        strangers.len() < self.config.strangers.max_connections.max(1)
+    }
+
+    /// Whether there is room for one more stranger, or one who has been there
+    /// long enough to give way. Otherwise accepting rests.
+    fn can_take(&mut self, table: &Table) -> bool {
+        if self.has_room(table) {
+            return true;
+        }
+        let strangers = &table.occupancy[self.id.index()].strangers;
+        let Some((since, _)) = strangers.oldest_of_most() else { return true };
+        let may_leave_at = since.after(self.config.strangers.min_stay());
+        let can_take = may_leave_at <= table.now;
+        if !can_take {
+            self.is_ready = false;
+            self.awaits_room = true;
+            self.retry_at = Some(may_leave_at);
+        }
+        can_take
+    }
+
+    /// Makes room for one more stranger: the oldest of its own address gives
+    /// way if that has too many, otherwise the oldest of the address with most.
+    fn make_room(&self, table: &mut Table, peer: SocketAddr) {
+        let strangers = &table.occupancy[self.id.index()].strangers;
+        let network = network(peer);
+        if strangers.of(network) >= self.config.strangers.max_per_address.max(1) {
+            self.evict(table, strangers.oldest_of(network));
+        }
+        if !self.has_room(table) {
+            let strangers = &table.occupancy[self.id.index()].strangers;
+            self.evict(table, strangers.oldest_of_most());
+        }
+    }
+
+    /// Closes a stranger who has been there long enough.
+    fn evict(&self, table: &mut Table, stranger: Option<Stranger>) {
+        if let Some((since, session)) = stranger
+            && since.after(self.config.strangers.min_stay()) <= table.now
+        {
+            table.evict(self.id, session);
+        }
+    }
+
+    /// The descriptors that are left are for connections to others. A client
+    /// takes that of a stranger who has been there long enough; without one, it
+    /// is dropped.
+    fn renumber(
+        &self,
+        table: &mut Table,
+        stream: TcpStream,
+        peer: SocketAddr,
+        max: u32,
+    ) -> Option<TcpStream> {
+        let strangers = &table.occupancy[self.id.index()].strangers;
+        self.evict(table, strangers.oldest_of_most());
+        // A copy has the lowest number that is free.
+        let copied = std::net::TcpStream::from(OwnedFd::from(stream)).try_clone();
+        let copied = copied.ok().filter(|copy| is_below(copy, max)).map(TcpStream::from_std);
+        if copied.is_none() {
+            table.counters.no_descriptors += 1;
+            let reason = CloseReason::NoDescriptors { max };
+            table.notices.push_back(Notice::Rejected(self.id, peer, reason));
+        }
+        copied
     }
 
     fn accept_failed(&mut self, error: &io::Error, table: &mut Table) {
@@ -105,25 +224,25 @@ impl Listener {
                 self.is_ready = false;
                 self.retry_at = Some(table.now.after(ACCEPT_RETRY));
                 table.counters.accept_errors += 1;
+                table.notices.push_back(Notice::AcceptFailed(self.id, error.to_string()));
             }
         }
     }
 
-    fn admit(
+    /// A connection that was accepted becomes a session, or is refused.
+    fn receive(
         &mut self,
         table: &mut Table,
         registry: &Registry,
-        stream: mio::net::TcpStream,
+        stream: TcpStream,
         peer: SocketAddr,
         seed: u64,
     ) {
-        table.counters.accepted += 1;
-        let occupancy = &mut table.occupancy[self.id.index()];
+        self.make_room(table, peer);
+        let occupancy = &table.occupancy[self.id.index()];
         let origin = if occupancy.sessions < self.config.max_sessions {
-            occupancy.sessions += 1;
             Origin::Listener(self.id)
         } else if occupancy.refusals < self.config.max_refusals {
-            occupancy.refusals += 1;
             table.counters.refused += 1;
             Origin::Refused(self.id)
         } else {
@@ -136,12 +255,13 @@ impl Listener {
         let is_refused = matches!(origin, Origin::Refused(_));
         match self.start(table, registry, stream, (is_refused, seed)) {
             Ok((id, stream, connection)) => {
-                let sizes = (self.config.session, self.config.rssl.limits.message_bytes);
-                let live = Live::new(id, stream, Link::Rssl(connection), peer, origin, sizes);
+                let (rssl, session) = &self.strangers;
+                let sizes = (*session, rssl.limits.message_bytes);
+                let mut live = Live::new(id, stream, Link::Rssl(connection), peer, origin, sizes);
+                table.enter(&mut live);
                 table.settle(Box::new(live));
             }
             Err(error) => {
-                table.leave(&origin);
                 let reason = CloseReason::socket("setting up", &error);
                 table.notices.push_back(Notice::Rejected(self.id, peer, reason));
             }
@@ -153,10 +273,10 @@ impl Listener {
         &self,
         table: &mut Table,
         registry: &Registry,
-        stream: mio::net::TcpStream,
+        stream: TcpStream,
         (is_refused, seed): (bool, u64),
     ) -> io::Result<(SessionId, Stream, Connection)> {
-        let config = if is_refused { &self.refusal } else { &self.config.rssl };
+        let config = if is_refused { &self.refusal } else { &self.strangers.0 };
         let connection = Connection::server(config, seed, table.now).map_err(io::Error::other)?;
         socket::set_accepted(&stream, &self.config.session.socket)?;
         let mut stream = match &self.config.tls {
@@ -172,4 +292,8 @@ impl Listener {
             }
         }
     }
+}
+
+fn is_below(socket: &impl AsRawFd, max: u32) -> bool {
+    u32::try_from(socket.as_raw_fd()).is_ok_and(|number| number < max)
 }

@@ -83,6 +83,8 @@ pub(crate) struct Live {
     pub(crate) origin: Origin,
     pub(crate) options: SessionOptions,
     pub(crate) message_limit: usize,
+    /// Since when it waits to be admitted; `None`: it is.
+    pub(crate) stranger_since: Option<Time>,
     stream: Stream,
     /// Reading may give bytes. Stays true until the socket is known empty.
     pub(crate) is_readable: bool,
@@ -150,6 +152,7 @@ impl Live {
             origin,
             options,
             message_limit: message_bytes.min(options.output.max_bytes),
+            stranger_since: None,
             stream,
             is_readable: true,
             has_undelivered: false,
@@ -460,6 +463,11 @@ impl Live {
             CloseReason::Application(text) => self.connection.close(self.close_code, text),
             _ => self.connection.close(close_code::NORMAL, ""),
         }
+    }
+
+    /// Its socket goes at once, last words or not.
+    pub(crate) const fn give_up(&mut self) {
+        self.close_at = Time::ZERO;
     }
 
     /// Whether a closing session's socket can go: all sent and the peer's end

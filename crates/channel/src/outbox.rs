@@ -77,6 +77,15 @@ impl<'a> Outbox<'a> {
         self.table.hold(session, is_held);
     }
 
+    /// Admits a session whose client has shown who it is: it takes one of the
+    /// [`max_sessions`](crate::ListenConfig::max_sessions), also beyond that
+    /// number, and gets the bounds of its listener in place of those of
+    /// [`StrangerLimits`](crate::StrangerLimits). Nothing happens to one that is
+    /// admitted already.
+    pub fn admit(&mut self, session: SessionId) {
+        self.table.admit(session);
+    }
+
     /// Whether messages can be sent to the session.
     pub fn is_open(&self, session: SessionId) -> bool {
         match self.table.live(session) {

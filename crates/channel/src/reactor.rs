@@ -13,7 +13,7 @@ use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::lookup::Lookups;
 use crate::stream::Readiness;
-use crate::table::{Door, END_COST, Place, Table};
+use crate::table::{END_COST, Place, Table};
 use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
@@ -107,9 +107,9 @@ impl Reactor {
         listener
             .register(self.poll.registry(), Token(FIRST_LISTENER + id.index()))
             .map_err(|error| ChannelError::Listen { address, error })?;
+        self.table.doors.push(listener.door());
         self.listeners.push(Some(listener));
         self.table.occupancy.push(crate::table::Occupancy::default());
-        self.table.doors.push(Door { text: config.text.clone(), pages: config.pages.clone() });
         Ok(id)
     }
 
@@ -403,8 +403,11 @@ impl Reactor {
     fn accept(&mut self) -> usize {
         let (table, registry, seeds) = (&mut self.table, self.poll.registry(), &mut self.seeds);
         let most = self.config.accepts_per_poll;
+        let max_descriptor = self.config.max_accepted_descriptor;
         let accepted = self.listeners.iter_mut().flatten();
-        accepted.map(|l| l.accept(table, registry, most, || next_seed(seeds))).sum()
+        accepted
+            .map(|l| l.accept(table, registry, (most, max_descriptor), || next_seed(seeds)))
+            .sum()
     }
 
     /// Reads every session that may have bytes, once around; the number of

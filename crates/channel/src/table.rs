@@ -4,17 +4,19 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tapeline_rssl::Time;
+use tapeline_rssl::{Limits, Time};
 
 use crate::deferred::Deferred;
 use crate::dial::Dial;
 use crate::link::Link;
 use crate::live::{Live, Origin, Stage};
+use crate::strangers::{Strangers, network};
 use crate::stream::Readiness;
 use crate::talkers::Talkers;
 use crate::timers::Timers;
 use crate::{
-    CloseReason, ConnectConfig, ListenerId, Pages, ReactorCounters, Sent, SessionId, TextConfig,
+    Admission, CloseReason, ConnectConfig, ListenerId, Pages, ReactorCounters, Sent, SessionId,
+    SessionOptions, StrangerLimits, TextConfig,
 };
 
 /// So many slow sessions are written to in one flush: about a megabyte.
@@ -42,19 +44,45 @@ pub(crate) enum Notice {
     Drained(SessionId),
     Closed(SessionId, CloseReason),
     Rejected(ListenerId, SocketAddr, CloseReason),
+    AcceptFailed(ListenerId, String),
 }
 
-/// How many connections of a listener there are.
-#[derive(Clone, Copy, Default)]
+/// The connections of a listener.
+#[derive(Default)]
 pub(crate) struct Occupancy {
+    /// Those that are admitted.
     pub(crate) sessions: usize,
     pub(crate) refusals: usize,
+    pub(crate) strangers: Strangers,
 }
 
-/// What clients of a listener may choose beside RSSL.
+/// What a listener has for its clients.
 pub(crate) struct Door {
     pub(crate) text: Option<TextConfig>,
     pub(crate) pages: Option<Arc<Pages>>,
+    pub(crate) admission: Admission,
+    pub(crate) max_sessions: usize,
+    /// What holds before a session is admitted.
+    pub(crate) strangers: StrangerLimits,
+    /// What holds for one that is.
+    pub(crate) session: SessionOptions,
+    pub(crate) limits: Limits,
+}
+
+impl Door {
+    /// Most bytes of a message to an admitted client.
+    fn message_bytes(&self, is_text: bool) -> usize {
+        if is_text { usize::MAX } else { self.limits.message_bytes }
+    }
+
+    /// What text sessions are told before they are admitted.
+    pub(crate) fn text_of_strangers(&self) -> Option<TextConfig> {
+        let mut text = self.text.clone()?;
+        if self.admission == Admission::Program {
+            text.max_message_bytes = text.max_message_bytes.min(self.strangers.message_bytes);
+        }
+        Some(text)
+    }
 }
 
 #[derive(Default)]
@@ -321,17 +349,106 @@ impl Table {
 
     fn let_go(&mut self, live: &Live) {
         self.counters.traffic += live.traffic();
-        self.leave(&live.origin);
+        self.leave(live);
         self.free(live.id);
     }
 
-    /// Gives back what a connection took of its listener's number.
-    pub(crate) fn leave(&mut self, origin: &Origin) {
-        match origin {
-            Origin::Listener(listener) => self.occupancy[listener.index()].sessions -= 1,
-            Origin::Refused(listener) => self.occupancy[listener.index()].refusals -= 1,
+    /// Counts a connection that was accepted.
+    pub(crate) fn enter(&mut self, live: &mut Live) {
+        match &live.origin {
+            Origin::Listener(listener) => {
+                live.stranger_since = Some(self.now);
+                let strangers = &mut self.occupancy[listener.index()].strangers;
+                strangers.enter(network(live.peer), (self.now, live.id));
+            }
+            Origin::Refused(listener) => self.occupancy[listener.index()].refusals += 1,
             Origin::Connect(_) => {}
         }
+    }
+
+    /// Gives back what a connection took of its listener's numbers.
+    fn leave(&mut self, live: &Live) {
+        match (&live.origin, live.stranger_since) {
+            (Origin::Listener(listener), Some(since)) => {
+                let strangers = &mut self.occupancy[listener.index()].strangers;
+                strangers.leave(network(live.peer), (since, live.id));
+            }
+            (Origin::Listener(listener), None) => self.occupancy[listener.index()].sessions -= 1,
+            (Origin::Refused(listener), _) => self.occupancy[listener.index()].refusals -= 1,
+            (Origin::Connect(_), _) => {}
+        }
+    }
+
+    /// Admits a session, in the table or out of it.
+    pub(crate) fn admit(&mut self, id: SessionId) {
+        if self.deferred.is_for(id) {
+            let Some(listener) = self.deferred.waits_at() else { return };
+            let door = &self.doors[listener.index()];
+            let message_bytes = door.message_bytes(self.deferred.is_text());
+            return self.deferred.admit(message_bytes, door.session.output);
+        }
+        if self.live(id).is_some_and(|live| live.stage == Stage::Open)
+            && let Some(mut live) = self.take(id.index)
+        {
+            self.let_in(&mut live);
+            self.put_back(live);
+        }
+    }
+
+    /// Admits a session that is out of the table.
+    fn let_in(&mut self, live: &mut Live) {
+        let (Some(listener), Some(since)) = (live.origin.listener(), live.stranger_since.take())
+        else {
+            return;
+        };
+        let occupancy = &mut self.occupancy[listener.index()];
+        occupancy.strangers.leave(network(live.peer), (since, live.id));
+        occupancy.sessions += 1;
+        let door = &self.doors[listener.index()];
+        let is_text = matches!(live.connection, Link::Text(_));
+        live.options = door.session;
+        live.message_limit = door.message_bytes(is_text).min(door.session.output.max_bytes);
+        match &mut live.connection {
+            Link::Rssl(connection) => connection.set_limits(&door.limits),
+            Link::Text(text) => {
+                let config = door.text.as_ref();
+                text.set_max_message_bytes(config.map_or(0, |text| text.max_message_bytes));
+            }
+        }
+    }
+
+    /// The handshake of a session that is out of the table is over: it is
+    /// admitted, where that is all that is needed. Whether there is room for it.
+    pub(crate) fn greet(&mut self, live: &mut Live) -> bool {
+        let Some(listener) = live.stranger_since.and_then(|_| live.origin.listener()) else {
+            return true;
+        };
+        let door = &self.doors[listener.index()];
+        if door.admission == Admission::Program {
+            return true;
+        }
+        let max_sessions = door.max_sessions;
+        if self.occupancy[listener.index()].sessions >= max_sessions {
+            self.counters.dropped += 1;
+            self.end(live, CloseReason::TooManySessions { max_sessions });
+            return false;
+        }
+        self.let_in(live);
+        true
+    }
+
+    /// Closes a stranger at once, so that another has room.
+    pub(crate) fn evict(&mut self, listener: ListenerId, id: SessionId) {
+        if self.live(id).is_none() {
+            return;
+        }
+        let Some(mut live) = self.take(id.index) else { return };
+        let strangers = &self.occupancy[listener.index()].strangers;
+        let (count, of_address) = (strangers.len(), strangers.of(network(live.peer)));
+        self.counters.made_room += 1;
+        self.end(&mut live, CloseReason::MadeRoom { count, of_address });
+        live.give_up();
+        self.settle(live);
     }
 
     /// Ends a session: tells the program, once, and starts closing.
@@ -341,6 +458,7 @@ impl Table {
         }
         let stage = live.stage;
         live.start_closing(self.now, &reason);
+        self.counters.origins_refused += u64::from(reason.is_origin());
         self.notices.push_back(match (&live.origin, stage) {
             (Origin::Listener(listener), Stage::Handshake) | (Origin::Refused(listener), _) => {
                 Notice::Rejected(*listener, live.peer, reason)
@@ -468,6 +586,9 @@ impl Table {
 
     /// Has what was deferred take place.
     pub(crate) fn apply_deferred(&mut self, live: &mut Live) {
+        if self.deferred.take_admitted() {
+            self.let_in(live);
+        }
         let mut messages = std::mem::take(&mut self.deferred.messages);
         let mut lost = None;
         for message in messages.iter() {

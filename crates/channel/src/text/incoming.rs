@@ -73,7 +73,7 @@ pub(super) struct Incoming {
     is_binary: bool,
     /// Whose frames these are: a client's are masked, and of text only.
     pub(super) from_client: bool,
-    max_message_bytes: usize,
+    pub(super) max_message_bytes: usize,
 }
 
 impl Incoming {

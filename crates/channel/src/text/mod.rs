@@ -146,6 +146,11 @@ impl TextConnection {
         }
     }
 
+    /// Takes frames of up to so many bytes from here on.
+    pub(crate) const fn set_max_message_bytes(&mut self, bytes: usize) {
+        self.input.max_message_bytes = bytes;
+    }
+
     /// What is left of a connection that is answered this and closed.
     pub(crate) fn answer_only(answer: &[u8], now: Time) -> Self {
         let mut session = Self::new(&TextConfig::default(), "", &[], now);

@@ -24,6 +24,7 @@ pub enum Told {
     Drained(SessionId),
     Closed(SessionId, String),
     Rejected(String),
+    AcceptFailed(String),
 }
 
 impl From<SessionEvent<'_>> for Told {
@@ -34,6 +35,7 @@ impl From<SessionEvent<'_>> for Told {
             SessionEvent::Drained { session } => Self::Drained(session),
             SessionEvent::Closed { session, reason } => Self::Closed(session, reason.to_string()),
             SessionEvent::Rejected { reason, .. } => Self::Rejected(reason.to_string()),
+            SessionEvent::AcceptFailed { text, .. } => Self::AcceptFailed(text.to_owned()),
             SessionEvent::Text(TextEvent::Opened { session, via, .. }) => {
                 Self::Opened(session, via)
             }
