@@ -126,6 +126,7 @@ mod table;
 mod talkers;
 mod tcp;
 mod text;
+mod throttle;
 mod timers;
 mod tls;
 mod wait;
@@ -147,5 +148,6 @@ pub use tapeline_rssl::Time;
 #[doc(hidden)]
 pub use text::fuzzing;
 pub use text::{TextClient, TextConfig};
+pub use throttle::{LeftOut, Throttle};
 pub use tls::Tls;
 pub use wait::Wait;

@@ -205,8 +205,20 @@ pub struct HubLimits {
     /// How often at most a server is asked what it wants while frames of it are
     /// lost, in milliseconds. Default 100.
     pub resync_interval_ms: u64,
-    /// Non-interactive providers connected at a time. Default 64.
+    /// Non-interactive providers that are logged in at a time. Default 64.
     pub max_providers: usize,
+    /// Connections at a time to the port of non-interactive providers that have
+    /// not logged in yet. Where there are more, the oldest of the address with
+    /// most is closed for each that comes. Default 256.
+    pub max_without_login: usize,
+    /// The same of one address (of IPv6: of one network of 64 bits). Default 64.
+    pub max_without_login_per_address: usize,
+    /// Before its login, bytes of one message of a connection, and of output that
+    /// may wait for it. Default 65,536.
+    pub before_login_bytes: usize,
+    /// How long the handshake of a non-interactive provider may take, in
+    /// milliseconds. Default 10,000.
+    pub handshake_timeout_ms: u32,
     /// Content of one kept image, in bytes; a larger image is passed on and
     /// not kept. Default 16 MiB.
     pub max_image_bytes: usize,
@@ -224,6 +236,10 @@ impl Default for HubLimits {
             items_per_slice: 128,
             resync_interval_ms: 100,
             max_providers: 64,
+            max_without_login: 256,
+            max_without_login_per_address: 64,
+            before_login_bytes: 64 << 10,
+            handshake_timeout_ms: 10_000,
             max_image_bytes: 16 << 20,
         }
     }

@@ -70,6 +70,7 @@
 mod config;
 mod core;
 mod counters;
+mod log;
 mod outputs;
 mod shell;
 

@@ -51,6 +51,12 @@ pub trait Outputs {
     /// Connects a route, by its index in the configuration. The answer is
     /// [`Event::RouteOpened`] or [`Event::RouteFailed`].
     fn connect(&mut self, route: usize);
+    /// A non-interactive provider has logged in: from here on its session has
+    /// the bounds of one. Outputs that have the same for everybody need not
+    /// know.
+    fn admit(&mut self, session: SessionId) {
+        let _ = session;
+    }
     /// Closes the session of a provider. [`Event::Closed`] may follow; the
     /// core does not need it.
     fn close(&mut self, session: SessionId, reason: &str);

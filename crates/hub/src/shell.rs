@@ -7,12 +7,13 @@ use std::time::Duration;
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
-    ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent, SessionEvent,
-    SessionId, Via, Wait,
+    Admission, ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent,
+    SessionEvent, SessionId, StrangerLimits, Via, Wait,
 };
 use tapeline_rssl::{ClientConfig, Limits, Time};
 use thiserror::Error;
 
+use crate::log::ConnectionLog;
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
 
 /// Frames of the backbone that are read in one turn.
@@ -71,6 +72,7 @@ pub struct Hub<B> {
     held: Duration,
     last_turn: Time,
     is_leaving: bool,
+    log: ConnectionLog,
 }
 
 /// A route and how far its connection is.
@@ -99,8 +101,12 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
         self.wanted.push(route);
     }
 
+    fn admit(&mut self, session: SessionId) {
+        self.outbox.admit(session);
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
-        tracing::info!(?session, reason, "closing the session of a provider");
+        tracing::debug!(?session, reason, "closing the session of a provider");
         self.outbox.close(session, reason);
     }
 
@@ -128,15 +134,7 @@ impl<B: Bus> Hub<B> {
         let mut reactor = Reactor::new(config.reactor.clone())?;
         let listener = match config.ni_listen {
             None => None,
-            Some(address) => {
-                let listen = ListenConfig {
-                    rssl: config.ni_rssl.clone(),
-                    session: config.sessions,
-                    max_sessions: config.limits.max_providers,
-                    ..ListenConfig::default()
-                };
-                Some(reactor.listen(address, &listen)?)
-            }
+            Some(address) => Some(reactor.listen(address, &listen_config(&config))?),
         };
         let routes = config
             .routes
@@ -153,6 +151,7 @@ impl<B: Bus> Hub<B> {
             held: Duration::ZERO,
             last_turn: Time::ZERO,
             is_leaving: false,
+            log: ConnectionLog::new(),
         })
     }
 
@@ -193,13 +192,18 @@ impl<B: Bus> Hub<B> {
             work += self.read_providers(now);
         }
         work += self.dial();
+        if self.log.deadline().is_some_and(|deadline| deadline <= now) {
+            self.log.report(now);
+        }
         work + self.bus.work(now)
     }
 
     /// When the next turn has something to do although nothing comes, but for
     /// the backbone, which tells how long it can wait.
     pub fn next_deadline(&self) -> Option<Time> {
-        [self.core.next_deadline(), self.reactor.next_deadline()].into_iter().flatten().min()
+        let deadlines =
+            [self.core.next_deadline(), self.reactor.next_deadline(), self.log.deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Has `wait` end when a provider says something.
@@ -260,10 +264,10 @@ impl<B: Bus> Hub<B> {
     }
 
     fn read_providers(&mut self, now: Time) -> usize {
-        let Self { core, bus, reactor, wanted, routes, .. } = self;
+        let Self { core, bus, reactor, wanted, routes, log, .. } = self;
         let port = bus.outbound();
         reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
-            let Some(event) = translated(&event, routes) else { return };
+            let Some(event) = translated(now, &event, routes, log) else { return };
             core.handle(now, event, &mut Shell { outbox, port, wanted });
         })
     }
@@ -286,7 +290,12 @@ impl<B: Bus> Hub<B> {
 }
 
 /// What an event of a session means to the core.
-fn translated<'a>(event: &SessionEvent<'a>, routes: &mut [Dialled]) -> Option<Event<'a>> {
+fn translated<'a>(
+    now: Time,
+    event: &SessionEvent<'a>,
+    routes: &mut [Dialled],
+    log: &mut ConnectionLog,
+) -> Option<Event<'a>> {
     Some(match event {
         SessionEvent::Message { session, bytes } => Event::Message { session: *session, bytes },
         SessionEvent::Drained { session } => Event::Drained { session: *session },
@@ -297,13 +306,13 @@ fn translated<'a>(event: &SessionEvent<'a>, routes: &mut [Dialled]) -> Option<Ev
             Event::RouteOpened { route, session: *session }
         }
         SessionEvent::Opened { session, via: Via::Listener(_), peer, .. } => {
-            tracing::info!(?session, %peer, "a provider connected");
+            log.opened(now, *session, *peer);
             Event::ProviderOpened { session: *session }
         }
         SessionEvent::Closed { session, reason } => {
             let route = routes.iter().position(|route| route.session == Some(*session));
             let Some(route) = route else {
-                tracing::info!(?session, %reason, "a provider is gone");
+                log.closed(now, *session, reason);
                 return Some(Event::Closed { session: *session });
             };
             let was_open = routes[route].is_open;
@@ -316,12 +325,37 @@ fn translated<'a>(event: &SessionEvent<'a>, routes: &mut [Dialled]) -> Option<Ev
             }
         }
         SessionEvent::Rejected { peer, reason, .. } => {
-            tracing::warn!(%peer, %reason, "a provider was refused");
+            log.rejected(now, *peer, reason);
+            return None;
+        }
+        SessionEvent::AcceptFailed { text, .. } => {
+            log.accept_failed(now, text);
             return None;
         }
         // Its listener has none.
         SessionEvent::Text(_) => return None,
     })
+}
+
+/// How non-interactive providers are taken.
+fn listen_config(config: &HubConfig) -> ListenConfig {
+    let limits = &config.limits;
+    let mut rssl = config.ni_rssl.clone();
+    rssl.limits.handshake_ms = limits.handshake_timeout_ms;
+    ListenConfig {
+        rssl,
+        session: config.sessions,
+        max_sessions: limits.max_providers,
+        admission: Admission::Program,
+        strangers: StrangerLimits {
+            max_connections: limits.max_without_login,
+            max_per_address: limits.max_without_login_per_address,
+            message_bytes: limits.before_login_bytes,
+            output_bytes: limits.before_login_bytes,
+            ..StrangerLimits::default()
+        },
+        ..ListenConfig::default()
+    }
 }
 
 impl Dialled {

@@ -250,6 +250,21 @@ fn limits_on_items_and_providers_hold() {
 }
 
 #[test]
+fn who_has_not_logged_in_takes_no_place_of_a_provider() {
+    let mut config = config(0);
+    config.limits.max_providers = 1;
+    let mut world = World::new(config);
+    let idle = world.session();
+    world.event(Event::ProviderOpened { session: idle });
+    let session = connected(&mut world);
+    assert_eq!(world.out.admitted, [session]);
+    assert_eq!(world.out.closed, []);
+    world.says(idle, &provider::provider_login());
+    assert_eq!(world.out.closed, [(idle, "too many providers".to_owned())]);
+    assert_eq!(world.out.admitted, [session]);
+}
+
+#[test]
 fn a_request_of_a_provider_is_answered_with_a_refusal() {
     let (mut world, session) = publishing(config(0));
     let request = RequestMsg { flags: RequestFlags::STREAMING, ..item_request(1, "TRI.N") };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tapeline_channel::{Pages, Tls};
 use tapeline_omm::dictionary::FieldDictionary;
-use tapeline_rssl::Compression;
+use tapeline_rssl::{Compression, Origins};
 use thiserror::Error;
 
 use crate::core::MAX_MOUNTS;
@@ -36,6 +36,8 @@ pub struct ServerConfig {
     /// Pages that a WebSocket port shows to browsers, as [`pages`](crate::pages).
     /// Default: none.
     pub pages: Option<Arc<Pages>>,
+    /// Pages of other hosts that may mount over WebSocket. Default: none.
+    pub origins: Origins,
     /// What mounts that speak JSON get.
     pub json: JsonConfig,
     /// Field dictionary that is served for every service under the names
@@ -85,6 +87,9 @@ pub struct ServerConfig {
     /// Size of the socket's send buffer in bytes (`tcpSendBufSize`). Default:
     /// the system's.
     pub tcp_send_buffer_bytes: Option<u32>,
+    /// Mounts have file descriptors below this number, so that those above are
+    /// left for hubs and sources of the process. Default: no such number.
+    pub max_accepted_descriptor: Option<u32>,
     /// Seed for what has to be unforeseeable in handshakes. Default 0, which
     /// makes runs repeatable; a program gives `tapeline_channel::random_seed()`.
     pub seed: u64,
@@ -101,6 +106,7 @@ impl Default for ServerConfig {
             listen_websocket_tls: Vec::new(),
             tls: None,
             pages: None,
+            origins: Origins::default(),
             json: JsonConfig::default(),
             dictionary: Arc::new(FieldDictionary::builtin().clone()),
             cache: true,
@@ -118,6 +124,7 @@ impl Default for ServerConfig {
             tcp_no_delay: true,
             reuse_port: false,
             tcp_send_buffer_bytes: None,
+            max_accepted_descriptor: None,
             seed: 0,
         }
     }
@@ -167,8 +174,19 @@ impl Default for JsonConfig {
 /// Bounds on what mounts and hubs may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time (`maxMounts`). Default 100.
+    /// Mounts at a time that have logged in (`maxMounts`). Default 100.
     pub max_mounts: usize,
+    /// Connections at a time, at each port, that have not logged in yet. Where
+    /// there are more, the oldest of the address with most is closed for each
+    /// that comes. Default 2,048.
+    pub max_without_login: usize,
+    /// The same of one address (of IPv6: of one network of 64 bits). Default 512.
+    pub max_without_login_per_address: usize,
+    /// Before its login, bytes of one message of a connection, and of output that
+    /// may wait for it. Default 65,536.
+    pub before_login_bytes: usize,
+    /// How long a handshake may take, in milliseconds. Default 10,000.
+    pub handshake_timeout_ms: u32,
     /// Mounts of one user name at a time. Default: no bound.
     pub max_mounts_per_user: Option<usize>,
     /// Items that one user may have open over all mounts (`itemLimit`).
@@ -229,6 +247,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_mounts: 100,
+            max_without_login: 2_048,
+            max_without_login_per_address: 512,
+            before_login_bytes: 64 << 10,
+            handshake_timeout_ms: 10_000,
             max_mounts_per_user: None,
             item_limit: 500_000,
             item_limit_per_mount: 500_000,
@@ -335,6 +357,9 @@ impl ServerConfig {
         }
         for (name, value) in [
             ("max_mounts", self.limits.max_mounts),
+            ("max_without_login", self.limits.max_without_login),
+            ("max_without_login_per_address", self.limits.max_without_login_per_address),
+            ("before_login_bytes", self.limits.before_login_bytes),
             ("max_message_bytes", self.limits.max_message_bytes),
             ("open_window", self.limits.open_window),
             ("mount_messages_per_turn", self.limits.mount_messages_per_turn),

@@ -64,6 +64,7 @@
 
 mod config;
 mod core;
+mod log;
 mod outputs;
 mod page;
 mod policy;

@@ -59,6 +59,12 @@ pub trait Outputs {
         let _ = (session, is_held);
     }
 
+    /// The user of a session has logged in: from here on it is a mount, with the
+    /// bounds of one. Outputs that have the same for everybody need not know.
+    fn admit(&mut self, session: SessionId) {
+        let _ = session;
+    }
+
     /// Ends a session, after what was sent before. The core has forgotten it
     /// already: an event about its end is not needed and does no harm.
     fn close(&mut self, session: SessionId, reason: &str);

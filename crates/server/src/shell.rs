@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
 use tapeline_channel::{
-    ChannelError, CloseReason, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor,
-    ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions, TextConfig,
-    TextEvent, Wait,
+    Admission, ChannelError, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor,
+    ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions, StrangerLimits,
+    TextConfig, TextEvent, Wait,
 };
 use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
 use thiserror::Error;
 
+use crate::log::ConnectionLog;
 use crate::{ConfigError, Core, Event, LoginPolicy, Outputs, ServerConfig, Statistics};
 
 /// Frames of the backbone that are read in one turn, so that mounts get theirs.
@@ -71,6 +72,7 @@ pub struct Server<B> {
     bus: B,
     reactor: Reactor,
     listeners: Vec<(Door, ListenerId)>,
+    log: ConnectionLog,
     /// Output does not wait to be packed.
     is_eager: bool,
     /// For how long the backbone has taken no more.
@@ -103,13 +105,17 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
         self.outbox.send_text(session, pieces, alone)
     }
 
+    fn admit(&mut self, session: SessionId) {
+        self.outbox.admit(session);
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
-        tracing::info!(?session, reason, "closing a mount");
+        tracing::debug!(?session, reason, "closing a mount");
         self.outbox.close(session, reason);
     }
 
     fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {
-        tracing::info!(?session, code, reason, "closing a JSON mount");
+        tracing::debug!(?session, code, reason, "closing a JSON mount");
         self.outbox.close_text(session, code, reason);
     }
 
@@ -145,6 +151,7 @@ impl<B: Bus> Server<B> {
             flush_interval_ms: config.flush_interval_ms,
             seed: config.seed,
             messages_per_poll: config.limits.messages_per_turn,
+            max_accepted_descriptor: config.max_accepted_descriptor,
             ..ReactorConfig::default()
         })?;
         let rssl = listen_config(&config);
@@ -169,6 +176,7 @@ impl<B: Bus> Server<B> {
             bus,
             reactor,
             listeners,
+            log: ConnectionLog::new(),
             is_eager,
             held: Duration::ZERO,
             last_turn: Time::ZERO,
@@ -191,7 +199,7 @@ impl<B: Bus> Server<B> {
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { core, bus, reactor, .. } = self;
+        let Self { core, bus, reactor, log, .. } = self;
         let mut outbox = reactor.outbox();
         let mut work = bus.poll(now, FRAMES_PER_TURN, |event, port| {
             if let tapeline_backbone::BusEvent::PeerUp { peer, name } = &event {
@@ -219,6 +227,7 @@ impl<B: Bus> Server<B> {
         }
         work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             let mut out = Shell { outbox, port: bus.outbound() };
+            log.note(now, &event);
             if let Some(event) = core_event(&event) {
                 core.handle(now, event, &mut out);
             }
@@ -228,6 +237,9 @@ impl<B: Bus> Server<B> {
                 core.handle(now, Event::Cookies { session, cookies }, &mut out);
             }
         });
+        if log.deadline().is_some_and(|deadline| deadline <= now) {
+            log.report(now);
+        }
         work + bus.work(now)
     }
 
@@ -243,7 +255,9 @@ impl<B: Bus> Server<B> {
     /// When the next turn has something to do although nothing comes, but for
     /// the backbone, which tells how long it can wait.
     pub fn next_deadline(&self) -> Option<Time> {
-        [self.core.next_deadline(), self.reactor.next_deadline()].into_iter().flatten().min()
+        let deadlines =
+            [self.core.next_deadline(), self.reactor.next_deadline(), self.log.deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Has `wait` end when a mount says something.
@@ -281,6 +295,11 @@ impl<B: Bus> Server<B> {
         Statistics { messages_postponed, ..self.core.statistics() }
     }
 
+    /// The sockets.
+    pub const fn reactor(&self) -> &Reactor {
+        &self.reactor
+    }
+
     /// The port on the backbone.
     pub const fn bus(&self) -> &B {
         &self.bus
@@ -291,27 +310,13 @@ fn core_event<'a>(event: &SessionEvent<'a>) -> Option<Event<'a>> {
     Some(match *event {
         SessionEvent::Message { session, bytes } => Event::Message { session, bytes },
         SessionEvent::Drained { session } => Event::Drained { session },
-        SessionEvent::Opened { session, peer, .. } => {
-            tracing::info!(?session, %peer, "a mount is open");
-            Event::Opened { session, peer }
-        }
-        SessionEvent::Closed { session, reason } => {
-            tracing::info!(?session, %reason, "a mount is closed");
-            Event::Closed { session }
-        }
+        SessionEvent::Opened { session, peer, .. } => Event::Opened { session, peer },
+        SessionEvent::Closed { session, .. } => Event::Closed { session },
         SessionEvent::Text(TextEvent::Frame { session, text }) => Event::Text { session, text },
-        SessionEvent::Text(TextEvent::Opened { session, peer, subprotocol, .. }) => {
-            tracing::info!(?session, %peer, subprotocol, "a JSON mount is open");
+        SessionEvent::Text(TextEvent::Opened { session, peer, .. }) => {
             Event::OpenedJson { session, peer }
         }
-        SessionEvent::Rejected { peer, reason: reason @ CloseReason::Page, .. } => {
-            tracing::debug!(%peer, %reason, "a page");
-            return None;
-        }
-        SessionEvent::Rejected { peer, reason, .. } => {
-            tracing::warn!(%peer, %reason, "a connection did not become a mount");
-            return None;
-        }
+        SessionEvent::Rejected { .. } | SessionEvent::AcceptFailed { .. } => return None,
     })
 }
 
@@ -326,6 +331,14 @@ fn text_config(config: &ServerConfig) -> TextConfig {
 fn listen_config(config: &ServerConfig) -> ListenConfig {
     let mut listen = ListenConfig {
         max_sessions: config.limits.max_mounts,
+        admission: Admission::Program,
+        strangers: StrangerLimits {
+            max_connections: config.limits.max_without_login,
+            max_per_address: config.limits.max_without_login_per_address,
+            message_bytes: config.limits.before_login_bytes,
+            output_bytes: config.limits.before_login_bytes,
+            ..StrangerLimits::default()
+        },
         reuse_port: config.reuse_port,
         ..Default::default()
     };
@@ -335,6 +348,8 @@ fn listen_config(config: &ServerConfig) -> ListenConfig {
     rssl.compression = config.compression;
     rssl.fragment_bytes = config.fragment_bytes;
     rssl.limits.message_bytes = config.limits.max_message_bytes;
+    rssl.limits.handshake_ms = config.limits.handshake_timeout_ms;
+    rssl.origins = config.origins.clone();
     listen.session = SessionOptions {
         messages_per_poll: config.limits.mount_messages_per_turn,
         socket: SocketOptions {

@@ -6,6 +6,7 @@ mod classic;
 mod commands;
 mod config;
 mod console;
+mod descriptors;
 mod dictionary;
 mod failure;
 

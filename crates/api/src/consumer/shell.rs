@@ -200,7 +200,7 @@ impl Consumer {
                     ConsumerInput::Closed { reason: &reason }
                 }
                 SessionEvent::Drained { .. } => ConsumerInput::Drained,
-                SessionEvent::Rejected { .. } => return,
+                SessionEvent::Rejected { .. } | SessionEvent::AcceptFailed { .. } => return,
             };
             let words = edge.as_deref_mut().map(Edge::words);
             core.handle(now, input, &mut Connection { outbox, link, words }, handler);
@@ -295,6 +295,6 @@ const fn session_of(event: &SessionEvent<'_>) -> Option<SessionId> {
             TextEvent::Opened { session, .. } | TextEvent::Frame { session, .. },
         )
         | SessionEvent::Closed { session, .. } => Some(*session),
-        SessionEvent::Rejected { .. } => None,
+        SessionEvent::Rejected { .. } | SessionEvent::AcceptFailed { .. } => None,
     }
 }

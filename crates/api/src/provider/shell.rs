@@ -146,6 +146,9 @@ impl Provider {
                 SessionEvent::Rejected { peer, reason, .. } => {
                     tracing::warn!(%peer, %reason, "client rejected");
                 }
+                SessionEvent::AcceptFailed { text, .. } => {
+                    tracing::error!(error = text, "no client can be accepted");
+                }
                 // Its listener has none.
                 SessionEvent::Text(_) => {}
             }

@@ -19,6 +19,7 @@ const fn refusal(code: StateCode, text: &'static str) -> State<'static> {
     State::new(StreamState::CLOSED, DataState::SUSPECT, code, text)
 }
 
+const TOO_MANY: &str = "too many providers";
 const NOT_A_PROVIDER: State<'static> =
     refusal(StateCode::USAGE_ERROR, "Only providers (Role 1) log in here.");
 const NO_REQUESTS: State<'static> =
@@ -34,7 +35,7 @@ impl Core {
         let limits = self.config.limits;
         if self.sources.providers() >= limits.max_providers {
             self.counters.limited += 1;
-            out.close(session, "too many providers");
+            out.close(session, TOO_MANY);
             return;
         }
         let mut source = Source::new(SourceKind::Provider, limits.max_services);
@@ -102,6 +103,16 @@ impl Core {
             self.send_written(index, |encoder| status.encode(encoder), out);
             return;
         }
+        if source.phase == Phase::Login {
+            if self.sources.providers() >= self.config.limits.max_providers {
+                self.counters.limited += 1;
+                return self.give_up(index, TOO_MANY, out);
+            }
+            if let Some(session) = self.sources.get(index).and_then(|source| source.session) {
+                out.admit(session);
+            }
+        }
+        let Some(source) = self.sources.get_mut(index) else { return };
         source.login_stream = request.stream_id;
         if source.phase == Phase::Login {
             // A provider may take its time before it publishes anything.

@@ -290,9 +290,10 @@ impl Sources {
         }
     }
 
-    /// How many providers are connected.
+    /// How many providers have logged in.
     pub(crate) fn providers(&self) -> usize {
-        self.iter().filter(|(_, source)| !source.is_interactive()).count()
+        let is_provider = |source: &Source| !source.is_interactive();
+        self.iter().filter(|(_, it)| is_provider(it) && it.phase != Phase::Login).count()
     }
 
     /// The sources of a service, with their own ids of it.

@@ -21,6 +21,7 @@ pub(crate) struct Recorder {
     pub(crate) frames: Vec<(FrameHeader, Vec<u8>)>,
     pub(crate) connects: Vec<usize>,
     pub(crate) closed: Vec<(SessionId, String)>,
+    pub(crate) admitted: Vec<SessionId>,
     /// What sending answers.
     pub(crate) answer: Option<Sent>,
     /// Whether the backbone has more waiting than it should.
@@ -35,6 +36,10 @@ impl Outputs for Recorder {
 
     fn connect(&mut self, route: usize) {
         self.connects.push(route);
+    }
+
+    fn admit(&mut self, session: SessionId) {
+        self.admitted.push(session);
     }
 
     fn close(&mut self, session: SessionId, reason: &str) {

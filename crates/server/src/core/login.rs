@@ -8,9 +8,9 @@ use tapeline_omm::login::{
 use tapeline_omm::stream::Reject;
 use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
 
-use super::Core;
 use super::mount::{Login, gate, user_of};
 use super::stream::{Entry, Stream};
+use super::{Core, NO_ROOM};
 use crate::{LoginContext, LoginVerdict, Outputs};
 
 /// Requests, reissues and closes.
@@ -52,6 +52,17 @@ impl Core {
     ) {
         if let Err(state) = self.decide(session, &request, false) {
             return self.refuse_login(session, &request, state, out);
+        }
+        let has_room = self.has_room();
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        if !mount.is_admitted {
+            if !has_room {
+                // A client that is hung up on tries another server.
+                return self.cut(session, NO_ROOM, out);
+            }
+            mount.is_admitted = true;
+            self.mounts.admitted += 1;
+            out.admit(session);
         }
         let Some(mount) = self.mounts.get_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);

@@ -88,6 +88,9 @@ const DUE_PER_TURN: usize = 128;
 /// Sessions with indexes from here on have no place.
 pub(crate) const MAX_MOUNTS: usize = Seat::MOUNTS as usize;
 
+/// Why a mount cannot be.
+const NO_ROOM: &str = "the server has all the mounts it may have";
+
 /// Something that happened, to be handled by a [`Core`].
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -477,13 +480,18 @@ impl Core {
             // What it has must not become that of who has its index now.
             self.drop_mount(gone);
         }
-        let has_room = self.mounts.count < self.config.limits.max_mounts;
-        if !has_room || !self.mounts.has_number() || session.index >= Seat::MOUNTS {
+        if !self.has_room() || !self.mounts.has_number() || session.index >= Seat::MOUNTS {
             self.statistics.mounts_cut += 1;
-            out.close(session, "the server has all the mounts it may have");
+            out.close(session, NO_ROOM);
             return;
         }
         self.mounts.insert(self.now, session, peer);
+    }
+
+    /// Whether one more mount may log in. Those without a login have no part in
+    /// the number: they are bounded where they come in.
+    const fn has_room(&self) -> bool {
+        self.mounts.admitted < self.config.limits.max_mounts
     }
 
     /// Mounts that have not logged in for too long are cut.

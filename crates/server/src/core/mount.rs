@@ -43,6 +43,8 @@ pub(super) struct Mount {
     /// Its words are JSON: see the door.
     pub(super) speaks_json: bool,
     pub(super) login: Option<Login>,
+    /// It has logged in once, and counts among the mounts that there may be.
+    pub(super) is_admitted: bool,
     pub(super) streams: Streams,
     /// Streams with the directory, in the order they were opened.
     pub(super) directories: Vec<i32>,
@@ -190,6 +192,8 @@ pub(super) struct Mounts {
     /// Numbers by the index of the session.
     numbers: Vec<u32>,
     pub(super) count: usize,
+    /// Those that have logged in once.
+    pub(super) admitted: usize,
     pub(super) users: Map<Text, User>,
     /// Mounts without a login, oldest first; those that have one or are gone
     /// are passed over.
@@ -246,6 +250,7 @@ impl Mounts {
             opened_at: now,
             speaks_json: false,
             login: None,
+            is_admitted: false,
             streams: Streams::default(),
             directories: Vec::new(),
             item_count: 0,
@@ -270,6 +275,7 @@ impl Mounts {
         self.gates[number] = Gate::GONE;
         self.numbers[session.index as usize] = NONE;
         self.count -= 1;
+        self.admitted -= usize::from(mount.is_admitted);
         Some(mount)
     }
 

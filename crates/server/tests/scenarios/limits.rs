@@ -60,6 +60,29 @@ fn the_server_has_no_more_mounts_than_allowed() {
 }
 
 #[test]
+fn who_has_not_logged_in_takes_no_mount_from_others() {
+    let mut world = limited(Limits { max_mounts: 2, ..Limits::default() });
+    let idle: Vec<_> = (0..5).map(|_| world.connect()).collect();
+    assert_eq!(world.out.closed, []);
+    let (first, second) = (world.mount(), world.mount());
+    assert_eq!(world.out.admitted, [first, second]);
+    // Who comes late is hung up on, so that it tries another server.
+    world.say(idle[0], &login(1, "user"));
+    let reason = "the server has all the mounts it may have".to_owned();
+    assert_eq!(world.out.closed, [(idle[0], reason)]);
+    assert_eq!(world.heard(idle[0]), [""; 0]);
+    // A place that is free again is for the next login; a mount that logs out
+    // and in again keeps its own.
+    world.say(second, &close(1));
+    world.say(second, &login(1, "user"));
+    assert_eq!(world.out.admitted, [first, second]);
+    world.disconnect(first);
+    world.say(idle[1], &login(1, "user"));
+    assert_eq!(world.out.admitted, [first, second, idle[1]]);
+    assert_eq!(world.out.closed.len(), 1);
+}
+
+#[test]
 fn a_session_in_the_place_of_another_has_nothing_of_it() {
     // Whether the server was told of the end or not, and with no room but one.
     for is_told in [true, false] {

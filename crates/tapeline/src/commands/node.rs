@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::descriptors;
 use crate::failure::{Failure, Verdict};
 use crate::node::{Common, HubFlags, Node, Roles, ServerFlags, Shards};
 use crate::stop::Stop;
@@ -75,6 +76,7 @@ fn start(
     if let Some(flags) = server {
         flags.apply(&mut settings);
     }
+    descriptors::check(&settings, descriptors::raise());
     let after = common.seconds.map(Duration::from_secs);
     // Before anything listens: who sees the ready file may end it at once.
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;

@@ -234,8 +234,16 @@ section! {
         "max-services" => max_services: usize = 4096, in 1..=65_536;
         /// Most servers at a time. One more is not heard, and the log says so.
         "max-servers" => max_servers: usize = MAX_PEERS, in 1..=MAX_PEERS;
-        /// Most non-interactive providers at a time.
+        /// Most non-interactive providers at a time that have logged in.
         "max-providers" => max_providers: usize = 64, in 1..=65_536;
+        /// Most connections at a time to the port of non-interactive providers
+        /// that have not logged in; one more closes the oldest of the address
+        /// that has most of them.
+        "max-without-login" => max_without_login: usize = 256, in 1..=1_000_000;
+        /// The same of one address; of IPv6, of one network of 64 bits.
+        "max-without-login-per-address" => max_without_login_per_address: usize = 64, in 1..=1_000_000;
+        /// How long the handshake of a non-interactive provider may take.
+        "handshake-timeout-ms" => handshake_timeout_ms: u32 = 10_000, in 100..=600_000;
         /// Most posts that wait for an ack.
         "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
         /// A larger image is passed on and not kept.
@@ -334,8 +342,22 @@ section! {
         "posts" => posts: bool = true;
         /// Whether one mount may have the same item open on two streams.
         "same-item-twice" => same_item_twice: bool = false;
-        /// Most mounts at a time.
+        /// Pages of other hosts that may mount over WebSocket from a browser, each
+        /// as `scheme://host` or `scheme://host:port`. Pages of this host may;
+        /// clients that are no browsers need not be here.
+        "allowed-origins" => allowed_origins: Vec<String> = Vec::new();
+        /// Most mounts at a time that have logged in.
         "max-mounts" => max_mounts: usize = 100, in 1..=1_000_000;
+        /// Most connections at a time, at each port, that have not logged in; one
+        /// more closes the oldest of the address that has most of them.
+        "max-without-login" => max_without_login: usize = 2_048, in 1..=1_000_000;
+        /// The same of one address; of IPv6, of one network of 64 bits.
+        "max-without-login-per-address" => max_without_login_per_address: usize = 512, in 1..=1_000_000;
+        /// Before its login, most bytes of a message of a connection and of output
+        /// that waits for it.
+        "before-login-bytes" => before_login_bytes: usize = 65_536, in 4_096..=16_777_216;
+        /// How long a handshake may take.
+        "handshake-timeout-ms" => handshake_timeout_ms: u32 = 10_000, in 100..=600_000;
         /// Most mounts at a time with the same user; none for no bound.
         "max-mounts-per-user" => max_mounts_per_user: Option<usize> = None;
         /// Most items that one user may have open over all mounts.

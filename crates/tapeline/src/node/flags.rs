@@ -65,6 +65,11 @@ pub(crate) struct ServerFlags {
     #[arg(long, value_name = "BOOL")]
     ws_page: Option<bool>,
 
+    /// A page of another host that may mount over WebSocket, as `https://desk.example.com`;
+    /// repeatable (server.allowed-origins)
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+
     /// Where RSSL consumers connect over TLS (server.rssl-tls-port)
     #[arg(long, value_name = "PORT")]
     rssl_tls_port: Option<Port>,
@@ -129,6 +134,9 @@ impl ServerFlags {
         }
         if let Some(port) = self.ws_port {
             settings.server.ws_port = port;
+        }
+        if !self.allow_origin.is_empty() {
+            settings.server.allowed_origins.clone_from(&self.allow_origin);
         }
         if let Some(has_page) = self.ws_page {
             settings.server.ws_page = has_page;

@@ -25,6 +25,7 @@ use tapeline_server::{AcceptAll, Door, Server};
 
 use crate::addresses::Addresses;
 use crate::config::{Driver, IdleWhen, Settings};
+use crate::descriptors;
 use crate::failure::Failure;
 use crate::stop::Stop;
 
@@ -77,6 +78,7 @@ impl Node {
         channels: &Channels,
         roles: Roles,
     ) -> Result<Self, Failure> {
+        let max_descriptor = descriptors::max_accepted(settings, descriptors::raise());
         let mut engine = Engine::new(engine)?;
         if let Some(shortfall) = engine.shortfall().filter(|_| channels.is_network()) {
             tracing::warn!("{shortfall}");
@@ -85,7 +87,9 @@ impl Node {
             true => {
                 let port = settings::port_settings(settings, Role::Hub)?;
                 let port = engine.port(port, channels)?;
-                let mut hub = Hub::new(settings::hub_config(settings)?, port)?;
+                let mut config = settings::hub_config(settings)?;
+                config.reactor.max_accepted_descriptor = Some(max_descriptor);
+                let mut hub = Hub::new(config, port)?;
                 hub.set_field_rules(settings::field_rules(settings)?);
                 Some(hub)
             }
@@ -96,7 +100,9 @@ impl Node {
                 let port = settings::port_settings(settings, Role::Server)?;
                 let port = engine.port(port, channels)?;
                 let policy = Box::new(AcceptAll);
-                Some(Server::new(settings::server_config(settings)?, policy, port)?)
+                let mut config = settings::server_config(settings)?;
+                config.max_accepted_descriptor = Some(max_descriptor);
+                Some(Server::new(config, policy, port)?)
             }
             false => None,
         };

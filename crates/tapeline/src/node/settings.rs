@@ -9,7 +9,7 @@ use tapeline_backbone::{Driver, EngineSettings, Key, MAX_PEERS, PortSettings, Ro
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
 use tapeline_omm::dictionary::FieldDictionary;
-use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
+use tapeline_rssl::{Compression, Origins, ServerConfig as RsslServerConfig};
 use tapeline_server::{JsonConfig, Limits, OutputThresholds, ServerConfig};
 
 use crate::config::{self, CompressionKind, Port, Settings};
@@ -119,6 +119,9 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
             max_servers: hub.max_servers,
             max_posts: hub.max_posts,
             max_providers: hub.max_providers,
+            max_without_login: hub.max_without_login,
+            max_without_login_per_address: hub.max_without_login_per_address,
+            handshake_timeout_ms: hub.handshake_timeout_ms,
             max_image_bytes: hub.max_image_bytes,
             ..HubLimits::default()
         },
@@ -189,6 +192,8 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         listen_websocket_tls: door(server.wss_port)?,
         tls: tls(server)?,
         pages: server.ws_page.then(|| Arc::new(tapeline_server::pages())),
+        origins: Origins::new(&server.allowed_origins)
+            .map_err(|error| Failure::Setting(format!("[server] allowed-origins: {error}")))?,
         json: JsonConfig {
             expand_enums: server.json_expand_enums,
             catch_unknown_keys: server.json_catch_unknown_keys,
@@ -209,6 +214,10 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         allow_same_item_twice: server.same_item_twice,
         limits: Limits {
             max_mounts: server.max_mounts,
+            max_without_login: server.max_without_login,
+            max_without_login_per_address: server.max_without_login_per_address,
+            before_login_bytes: server.before_login_bytes,
+            handshake_timeout_ms: server.handshake_timeout_ms,
             max_mounts_per_user: server.max_mounts_per_user,
             item_limit: server.item_limit,
             item_limit_per_mount: server.item_limit_per_mount,
@@ -313,6 +322,21 @@ mod tests {
         assert_eq!(server.listen, expected.listen);
         assert_eq!(server.listen_websocket, expected.listen_websocket);
         assert_eq!(server.json, expected.json);
+    }
+
+    #[test]
+    fn pages_that_may_connect_are_named_as_browsers_do() {
+        let mut settings = Settings::default();
+        settings.server.allowed_origins = vec!["https://desk.example.com".to_owned()];
+        let config = server_config(&settings).expect("an origin");
+        assert_eq!(Ok(config.origins), Origins::new(["https://desk.example.com"]));
+        settings.server.allowed_origins = vec!["desk.example.com".to_owned()];
+        let failure = server_config(&settings).expect_err("no origin");
+        assert_eq!(
+            failure.to_string(),
+            "[server] allowed-origins: \"desk.example.com\" is no origin; write scheme://host or \
+             scheme://host:port, without a path"
+        );
     }
 
     #[test]

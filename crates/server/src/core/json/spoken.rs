@@ -322,6 +322,10 @@ impl<O: Outputs> Outputs for Spoken<'_, O> {
         self.out.send_json(session, pieces, alone)
     }
 
+    fn admit(&mut self, session: SessionId) {
+        self.out.admit(session);
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
         match self.writer.speaks_json(session) {
             false => self.out.close(session, reason),

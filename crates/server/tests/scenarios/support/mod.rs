@@ -31,6 +31,7 @@ pub struct Recorder {
     pub sent: Vec<(SessionId, Vec<u8>)>,
     pub published: Vec<(FrameHeader, Vec<u8>)>,
     pub closed: Vec<(SessionId, String)>,
+    pub admitted: Vec<SessionId>,
     /// What JSON mounts were sent, and whether it has a frame for itself.
     pub texts: Vec<(SessionId, String, bool)>,
     /// Close codes of JSON mounts.
@@ -95,6 +96,10 @@ impl Outputs for Recorder {
     fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {
         self.codes.push((session, code));
         self.close(session, reason);
+    }
+
+    fn admit(&mut self, session: SessionId) {
+        self.admitted.push(session);
     }
 
     fn close(&mut self, session: SessionId, reason: &str) {
