@@ -2,6 +2,7 @@
 //! with everything that can break.
 
 mod clock;
+mod door;
 mod faults;
 mod hosts;
 mod lan;

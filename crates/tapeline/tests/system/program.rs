@@ -135,6 +135,15 @@ impl Program {
         count.and_then(|count| count.trim().parse().ok()).expect("a count of the kernel")
     }
 
+    /// Bytes of memory that are its own now.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("a running process");
+        let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = kib.and_then(|kib| kib.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.expect("a size of the kernel") * 1024
+    }
+
     /// For how long its main thread was on a processor so far.
     pub(crate) fn processor_time(&self) -> Duration {
         let text = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()));
