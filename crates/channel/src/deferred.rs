@@ -9,6 +9,7 @@ use crate::live::{Live, Stage};
 use crate::{ListenerId, OutputLimits, Sent, SessionId};
 
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
 pub(crate) struct Deferred {
     /// The session that is out of the table.
     session: Option<SessionId>,
