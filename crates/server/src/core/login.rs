@@ -53,7 +53,7 @@ impl Core {
         if let Err(state) = self.decide(session, &request, false) {
             return self.refuse_login(session, &request, state, out);
         }
-        let has_room = self.has_room();
+        let has_room = self.may_log_in();
         let Some(mount) = self.mounts.get_mut(session) else { return };
         if !mount.is_admitted {
             if !has_room {

@@ -480,7 +480,7 @@ impl Core {
             // What it has must not become that of who has its index now.
             self.drop_mount(gone);
         }
-        if !self.has_room() || !self.mounts.has_number() || session.index >= Seat::MOUNTS {
+        if !self.may_log_in() || !self.mounts.has_number() || session.index >= Seat::MOUNTS {
             self.statistics.mounts_cut += 1;
             out.close(session, NO_ROOM);
             return;
@@ -490,7 +490,7 @@ impl Core {
 
     /// Whether one more mount may log in. Those without a login have no part in
     /// the number: they are bounded where they come in.
-    const fn has_room(&self) -> bool {
+    const fn may_log_in(&self) -> bool {
         self.mounts.admitted < self.config.limits.max_mounts
     }
 

@@ -34,6 +34,7 @@ pub(super) mod gate {
 
 /// The connection of a consumer.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
 pub(super) struct Mount {
     pub(super) session: SessionId,
     /// What its seats know it by.

@@ -104,7 +104,7 @@ fn pings_without_end_make_no_output_grow() {
     let before = program.memory_bytes();
     let opening = Opening::WebSocket { host: address.to_string(), path: "/WebSocket".to_owned() };
     // Masked with zeros, with as much in it as there may be.
-    let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[7; 125]].concat();
+    let ping = [&[0x89, 0x80 | 0x7d, 0, 0, 0, 0][..], &[7; 125]].concat();
     let pings = ping.repeat(8_000);
     let sockets: Vec<_> = (0..4)
         .map(|_| {
