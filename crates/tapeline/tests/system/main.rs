@@ -2,6 +2,7 @@
 //! with everything that can break.
 
 mod clock;
+mod crowds;
 mod door;
 mod faults;
 mod hosts;

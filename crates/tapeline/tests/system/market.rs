@@ -225,6 +225,8 @@ pub(crate) struct Seen {
     /// When the last update came, in microseconds since the start.
     last_update_us: AtomicU64,
     started: Instant,
+    /// Items that became stale after they had been fresh, as often as they did.
+    pub(crate) stale: AtomicU64,
     /// Streams that ended.
     pub(crate) closed: AtomicU64,
     /// Connections lost.
@@ -246,6 +248,7 @@ impl Seen {
             longest_gap_us: AtomicU64::new(0),
             last_update_us: AtomicU64::new(0),
             started: Instant::now(),
+            stale: AtomicU64::new(0),
             closed: AtomicU64::new(0),
             downs: AtomicU64::new(0),
             asleep: AtomicBool::new(false),
@@ -285,7 +288,9 @@ impl Seen {
                 let Some(state) = &msg.state else { return };
                 if let Some(item) = items.get(handle) {
                     if state.data != DataState::NO_CHANGE {
-                        self.suspect[*item].store(state.data != DataState::OK, Ordering::Relaxed);
+                        let is_suspect = state.data != DataState::OK;
+                        let was = self.suspect[*item].swap(is_suspect, Ordering::Relaxed);
+                        self.stale.fetch_add(u64::from(is_suspect && !was), Ordering::Relaxed);
                     }
                     if tapeline_omm::state::is_final(state.stream) {
                         self.closed.fetch_add(1, Ordering::Relaxed);
