@@ -23,6 +23,7 @@ use tapeline_rssl::Time;
 use super::Core;
 use super::fate::Loss;
 use super::item::Binding;
+use super::members::Ranks;
 use super::service::HubService;
 use crate::Outputs;
 
@@ -53,6 +54,8 @@ pub(crate) struct LostOffer {
     pub(crate) items: Vec<Vec<u32>>,
     /// The list and the place in it that is next.
     pub(crate) next: (usize, usize),
+    /// Of no use any more.
+    pub(crate) ranks: Ranks,
 }
 
 /// What was said about items.
@@ -175,7 +178,8 @@ impl Core {
     fn step(&mut self, now: Time, work: &mut Work, out: &mut impl Outputs) -> bool {
         match work {
             Work::Lost(lost) => {
-                let Some(id) = lost.next() else { return false };
+                lost.ranks.pop_first();
+                let Some(id) = lost.next() else { return !lost.ranks.is_empty() };
                 let binding = self.items.get(id).and_then(|item| item.binding);
                 let is_there = |binding: Binding| {
                     (binding.source, binding.generation) == (lost.source, lost.generation)

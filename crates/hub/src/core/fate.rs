@@ -87,8 +87,8 @@ impl Core {
     /// there: each is asked for at another source, or waits for one.
     fn offer_gone(&mut self, source: u32, offer: Offer, loss: Loss) {
         let Offer { generation, members, .. } = offer;
-        let items = members.into_lists();
-        let lost = LostOffer { source, generation, loss, items, next: (0, 0) };
+        let (items, ranks) = members.into_lists();
+        let lost = LostOffer { source, generation, loss, items, next: (0, 0), ranks };
         self.backlog.add(Work::Lost(Box::new(lost)));
     }
 

@@ -1,6 +1,7 @@
 //! The table of items, and what the tick path needs of it.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::{AsItemKey, ItemKey, ItemKeyRef};
@@ -14,7 +15,8 @@ const RESTING_IDS: usize = 4096;
 /// All items: by id, and the shared ones by key.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    slots: Vec<Option<Item>>,
+    /// Boxed, so that little moves when there are more.
+    slots: Vec<Option<Box<Item>>>,
     /// By id too: what an update needs to know, close together.
     ticks: Vec<Tick>,
     /// Items whose tick is to be worked out anew.
@@ -23,7 +25,7 @@ pub(crate) struct Items {
     /// it is another item's, so that a server that has lost the end of the one
     /// does not take the other for it.
     free: VecDeque<u32>,
-    by_key: HashMap<ItemKey, u32, FixedState>,
+    by_key: Index,
 }
 
 /// What a plain update needs to know of its item. Of 100,000 items that tick in
@@ -41,6 +43,35 @@ struct Tick {
     is_touched: bool,
 }
 
+/// How many parts the index has: each grows by itself, so that no request waits
+/// while all of 500,000 keys find their new places.
+const SHARDS: usize = 64;
+
+/// Ids of items by key.
+#[derive(Debug)]
+struct Index(Box<[HashMap<ItemKey, u32, FixedState>]>);
+
+impl Default for Index {
+    fn default() -> Self {
+        Self((0..SHARDS).map(|_| HashMap::default()).collect())
+    }
+}
+
+impl Index {
+    fn shard(key: &dyn AsItemKey) -> usize {
+        // Not the bits by which a table finds its places.
+        (FixedState::default().hash_one(key) >> 32) as usize % SHARDS
+    }
+
+    fn of(&self, key: &dyn AsItemKey) -> &HashMap<ItemKey, u32, FixedState> {
+        &self.0[Self::shard(key)]
+    }
+
+    fn of_mut(&mut self, key: &dyn AsItemKey) -> &mut HashMap<ItemKey, u32, FixedState> {
+        &mut self.0[Self::shard(key)]
+    }
+}
+
 impl Items {
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -48,12 +79,12 @@ impl Items {
 
     /// An item to look at. Its count of frames may lag behind.
     pub(crate) fn get(&self, id: u32) -> Option<&Item> {
-        self.slots.get(id as usize)?.as_ref()
+        self.slots.get(id as usize)?.as_deref()
     }
 
     /// An item to change. [`settle`](Self::settle) is due after it.
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Item> {
-        let item = self.slots.get_mut(id as usize)?.as_mut()?;
+        let item = self.slots.get_mut(id as usize)?.as_deref_mut()?;
         let tick = self.ticks.get_mut(id as usize)?;
         if tick.is_plain {
             item.seq = tick.seq;
@@ -102,7 +133,7 @@ impl Items {
 
     /// The shared item of a key.
     pub(crate) fn find(&self, key: &ItemKeyRef<'_>) -> Option<u32> {
-        self.by_key.get(key as &dyn AsItemKey).copied()
+        self.by_key.of(key).get(key as &dyn AsItemKey).copied()
     }
 
     pub(crate) fn insert(&mut self, item: Item) -> u32 {
@@ -110,18 +141,18 @@ impl Items {
         let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
         let id = match rested {
             Some(id) => {
-                self.slots[id as usize] = Some(item);
+                self.slots[id as usize] = Some(Box::new(item));
                 id
             }
             None => {
-                self.slots.push(Some(item));
+                self.slots.push(Some(Box::new(item)));
                 let flags = FrameFlags::empty();
                 self.ticks.push(Tick { seq: 0, flags, is_plain: false, is_touched: false });
                 self.slots.len() as u32 - 1
             }
         };
         if let Some(key) = key {
-            self.by_key.insert(key, id);
+            self.by_key.of_mut(&key).insert(key, id);
         }
         id
     }
@@ -133,8 +164,8 @@ impl Items {
         }
         self.free.push_back(id);
         if !item.private {
-            self.by_key.remove(&item.key);
+            self.by_key.of_mut(&item.key).remove(&item.key);
         }
-        Some(item)
+        Some(*item)
     }
 }

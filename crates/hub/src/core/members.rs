@@ -19,8 +19,11 @@ pub(crate) struct Members {
     groups: BTreeMap<GroupId, Vec<u32>>,
     /// Those that can give way to others: the least wanted first, of these the
     /// newest.
-    ranks: BTreeSet<(Priority, Reverse<u32>)>,
+    ranks: Ranks,
 }
+
+/// Items by how much they are wanted, then by age.
+pub(crate) type Ranks = BTreeSet<(Priority, Reverse<u32>)>;
 
 impl Members {
     /// Adds an item to a group. Where it is then.
@@ -66,9 +69,10 @@ impl Members {
     }
 
     /// All items, a list for each group; those that have none yet, for lack of an
-    /// image, last.
-    pub(crate) fn into_lists(self) -> Vec<Vec<u32>> {
-        self.groups.into_values().rev().collect()
+    /// image, last. The order of those that give way is left, which is large and
+    /// to be cleared away bit by bit.
+    pub(crate) fn into_lists(self) -> (Vec<Vec<u32>>, Ranks) {
+        (self.groups.into_values().rev().collect(), self.ranks)
     }
 
     /// The least wanted of those that can give way, of these the newest.
