@@ -23,6 +23,10 @@ pub struct HubConfig {
     /// Where non-interactive providers connect; port 14003 by custom. Default:
     /// nowhere.
     pub ni_listen: Option<SocketAddr>,
+    /// The services that non-interactive providers may publish into, by name.
+    /// Default `None`: all that are no interactive provider's, which are those
+    /// that no route names and that none has offered since the hub started.
+    pub ni_services: Option<Vec<String>>,
     /// What a request for an item gets that no non-interactive provider has
     /// published. Default: it waits.
     pub unpublished: Unpublished,
@@ -77,6 +81,7 @@ impl HubConfig {
             name: name.into(),
             routes: Vec::new(),
             ni_listen: None,
+            ni_services: None,
             unpublished: Unpublished::default(),
             ni_stale_ms: 60_000,
             cache_interactive: false,
@@ -219,6 +224,9 @@ pub struct HubLimits {
     /// How long the handshake of a non-interactive provider may take, in
     /// milliseconds. Default 10,000.
     pub handshake_timeout_ms: u32,
+    /// Items that one non-interactive provider may have published at a time.
+    /// More are refused. Default 250 000.
+    pub max_items_per_provider: usize,
     /// Content of one kept image, in bytes; a larger image is passed on and
     /// not kept. Default 16 MiB.
     pub max_image_bytes: usize,
@@ -240,6 +248,7 @@ impl Default for HubLimits {
             max_without_login_per_address: 64,
             before_login_bytes: 64 << 10,
             handshake_timeout_ms: 10_000,
+            max_items_per_provider: 250_000,
             max_image_bytes: 16 << 20,
         }
     }

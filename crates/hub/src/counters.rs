@@ -48,6 +48,8 @@ pub struct Counters {
     pub bad_frames: u64,
     /// Items that came to nothing because a limit was reached.
     pub limited: u64,
+    /// Images of non-interactive providers in services that are not theirs.
+    pub publications_refused: u64,
     /// Images that were too large or too odd to keep.
     pub uncached: u64,
     /// Holes in what servers sent.

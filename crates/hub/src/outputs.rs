@@ -60,6 +60,11 @@ pub trait Outputs {
     /// Closes the session of a provider. [`Event::Closed`] may follow; the
     /// core does not need it.
     fn close(&mut self, session: SessionId, reason: &str);
+    /// Tells an operator that something was refused to a provider. Once for each
+    /// thing, not for each message.
+    fn warn(&mut self, session: SessionId, what: &str) {
+        let _ = (session, what);
+    }
     /// Sends a frame to servers; its body is the parts in order. Says whether
     /// it is on its way.
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published;

@@ -110,6 +110,10 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
         self.outbox.close(session, reason);
     }
 
+    fn warn(&mut self, session: SessionId, what: &str) {
+        tracing::warn!(?session, what, "a provider is refused something");
+    }
+
     #[inline]
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         let published = self.port.publish(header, parts);

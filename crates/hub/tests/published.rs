@@ -249,6 +249,157 @@ fn limits_on_items_and_providers_hold() {
     assert_eq!(world.core.counters().limited, 2);
 }
 
+/// A hub with an interactive source of FEED, and server A.
+fn interactive() -> (World, SessionId) {
+    let (world, sources) = World::with_sources(config(1));
+    (world, sources[0])
+}
+
+#[test]
+fn a_service_of_an_interactive_provider_takes_nothing_that_is_published() {
+    let (mut world, source) = interactive();
+    world.open(A, 7, "TRI.N");
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    let forger = connected(&mut world);
+    world.heard_by(forger);
+    world.forget();
+    for number in 1..=100 {
+        world.says(forger, &publish(-number, &format!("ITEM{number}")));
+        world.says(forger, &provider::update(-number, 666));
+    }
+    assert_eq!(world.core.counters().publications_refused, 100);
+    assert_eq!(world.core.counters().items, 1);
+    let heard = world.heard_by(forger);
+    assert_eq!(heard.len(), 100);
+    assert_eq!(
+        heard[0],
+        "Status Closed / Suspect / NotAuthorized / \
+         'Service is not open to non-interactive providers.'"
+    );
+    for number in 1..=100 {
+        world.open(A, 100 + number, &format!("ITEM{number}"));
+    }
+    assert_eq!(world.heard_by(source).len(), 100, "the true source is asked");
+    // Nor while the true source is away.
+    world.closed(source);
+    let again = connected(&mut world);
+    world.forget();
+    world.says(again, &publish(-1, "TRI.N"));
+    assert_eq!(world.frames(), [""; 0]);
+    assert_eq!(world.core.counters().publications_refused, 101);
+}
+
+#[test]
+fn a_service_that_is_refused_is_told_to_the_operator_once() {
+    let (mut world, _) = interactive();
+    let forger = connected(&mut world);
+    world.says(forger, &provider::directory_on(0, &[provider::feed(1)]));
+    let told = "service FEED: it is an interactive provider's".to_owned();
+    assert_eq!(world.out.warned, [(forger, told)]);
+}
+
+#[test]
+fn whoever_was_first_a_service_is_the_interactive_providers() {
+    let mut world = World::new(config(1));
+    world.server_up(A);
+    let forger = connected(&mut world);
+    let gone = connected(&mut world);
+    for (number, name) in ["WATCHED", "UNWATCHED"].into_iter().enumerate() {
+        world.says(forger, &publish(-1 - number as i32, name));
+    }
+    world.says(gone, &publish(-1, "STALE"));
+    world.closed(gone);
+    world.open(A, 1, "WATCHED");
+    world.open(A, 2, "STALE");
+    world.forget();
+    let source = world.source_up(0);
+    assert_eq!(
+        world.heard_by(source)[2..],
+        ["Request 3 1:WATCHED streaming", "Request 4 1:STALE streaming"]
+    );
+    let lost = "Status Open / Suspect / None / 'Service for this item was lost.'";
+    let frames = world.frames();
+    assert_eq!(frames.iter().filter(|line| line.ends_with(lost)).count(), 2, "{frames:?}");
+    assert_eq!(world.out.warned.len(), 1);
+    assert_eq!(world.core.counters().items, 2, "what nobody watches is forgotten");
+    world.says(forger, &provider::update(-1, 666));
+    world.says(forger, &publish(-1, "WATCHED"));
+    assert_eq!(world.frames(), [""; 0]);
+    world.says(source, &provider::refresh(3, "WATCHED"));
+    assert_eq!(world.frames(), [format!("all #2 image {IMAGE}")]);
+    world.closed(forger);
+    world.pass(120_000);
+    assert!(!world.frames().iter().any(|line| line.contains("last")));
+}
+
+#[test]
+fn a_service_that_a_route_names_is_taken_before_the_route_is_up() {
+    let mut config = config(1);
+    config.routes[0].services = Some(vec!["FEED".to_owned()]);
+    let mut world = World::new(config);
+    let forger = connected(&mut world);
+    world.says(forger, &publish(-1, "TRI.N"));
+    assert_eq!(world.core.counters().publications_refused, 1);
+}
+
+#[test]
+fn services_for_publishers_can_be_named_also_one_of_an_interactive_provider() {
+    let (mut world, _) =
+        World::with_sources(HubConfig { ni_services: Some(vec!["FEED".to_owned()]), ..config(1) });
+    let session = connected(&mut world);
+    world.says(session, &publish(-1, "TRI.N"));
+    assert_eq!(world.core.counters().items, 1);
+    world.says(session, &provider::directory_on(-5, &[provider::service(2, "OTHER", true)]));
+    let why = "service OTHER: it is not among those for non-interactive providers".to_owned();
+    assert_eq!(world.out.warned, [(session, why)]);
+}
+
+#[test]
+fn one_provider_does_not_use_up_what_all_share() {
+    let mut config = config(0);
+    config.limits.max_items_per_provider = 2;
+    let (mut world, greedy) = publishing(config);
+    let modest = connected(&mut world);
+    world.heard_by(modest);
+    world.says(greedy, &publish(-2, "B"));
+    world.says(greedy, &publish(-3, "C"));
+    world.says(greedy, &publish(-4, "D"));
+    assert_eq!(
+        world.heard_by(greedy),
+        ["Status Closed / Suspect / TooManyItems / 'Item limit reached'"; 2]
+    );
+    let told = "more than 2 items, the most of one provider".to_owned();
+    assert_eq!(world.out.warned, [(greedy, told)]);
+    assert_eq!(world.core.counters().limited, 2);
+    world.says(modest, &publish(-1, "C"));
+    assert_eq!(world.core.counters().items, 3);
+    // What it has goes on, and one that ends makes room for another.
+    let gone = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NONE, "delisted");
+    world.says(greedy, &provider::status(-2, gone));
+    world.says(greedy, &publish(-4, "D"));
+    assert_eq!(world.core.counters().items, 3);
+}
+
+#[test]
+fn items_that_nobody_publishes_and_nobody_wants_make_room() {
+    let mut config = config(0);
+    config.limits.max_items = 3;
+    let (mut world, first) = publishing(config);
+    world.says(first, &publish(-2, "UNWATCHED"));
+    world.open(A, 7, "TRI.N");
+    world.closed(first);
+    let second = connected(&mut world);
+    world.says(second, &publish(-1, "X"));
+    world.says(second, &publish(-2, "Y"));
+    world.says(second, &publish(-3, "Z"));
+    assert_eq!(world.core.counters().items, 3);
+    assert_eq!(world.core.counters().limited, 1);
+    // What is watched stays.
+    world.forget();
+    world.says(second, &publish(-9, "TRI.N"));
+    assert_eq!(world.frames().len(), 1);
+}
+
 #[test]
 fn who_has_not_logged_in_takes_no_place_of_a_provider() {
     let mut config = config(0);

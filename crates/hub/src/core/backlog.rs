@@ -40,6 +40,9 @@ pub(crate) enum Work {
     Mourned { source: u32 },
     /// A source said something about all items of a service or group.
     Told(Box<Told>),
+    /// Items that nobody publishes any more are of a service that is an
+    /// interactive provider's.
+    Claimed { items: Vec<u32> },
     /// Something about the sources of a service changed.
     Changed { service: u16, is_said: bool, left: Option<usize> },
 }
@@ -136,6 +139,7 @@ impl Backlog {
             }
             Work::Changed { left, .. } => 1 + left.unwrap_or(0),
             Work::Told(told) => 1 + told.at.as_ref().map_or(0, |(_, left)| *left),
+            Work::Claimed { items } => items.len(),
             Work::Mourned { .. } => 1,
         };
         self.works.iter().map(items).sum()
@@ -192,6 +196,11 @@ impl Core {
             Work::Mourned { source } => {
                 self.mourned(now, *source);
                 false
+            }
+            Work::Claimed { items } => {
+                let Some(id) = items.pop() else { return false };
+                self.reclaim_stale(now, id, out);
+                true
             }
             Work::Told(told) => self.tell_next(now, told, out),
             Work::Changed { service, is_said, left } => {

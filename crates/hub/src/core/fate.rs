@@ -27,6 +27,8 @@ pub(crate) enum Loss {
     Channel,
     /// It withdrew the service, and still knows of the streams.
     Service,
+    /// It published into a service that is an interactive provider's.
+    Claimed,
 }
 
 impl Loss {
@@ -34,7 +36,7 @@ impl Loss {
     const fn state(self) -> &'static State<'static> {
         match self {
             Self::Channel => &CHANNEL_DOWN,
-            Self::Service => &SERVICE_LOST,
+            Self::Service | Self::Claimed => &SERVICE_LOST,
         }
     }
 }
@@ -83,6 +85,14 @@ impl Core {
         Some(service)
     }
 
+    /// What a source offers turns out to be another's.
+    pub(super) fn offer_claimed(&mut self, index: u32, service_id: u16) {
+        let source = self.sources.get_mut(index);
+        if let Some(offer) = source.and_then(|source| source.offers.remove(&service_id)) {
+            self.offer_gone(index, offer, Loss::Claimed);
+        }
+    }
+
     /// The items that were bound at an offer, asked for or about to be, are lost
     /// there: each is asked for at another source, or waits for one.
     fn offer_gone(&mut self, source: u32, offer: Offer, loss: Loss) {
@@ -96,7 +106,9 @@ impl Core {
     pub(super) fn lost_there(&mut self, now: Time, id: u32, loss: Loss, out: &mut impl Outputs) {
         let Some(item) = self.items.get(id) else { return };
         let was_asked = item.binding.is_some_and(|binding| binding.stream_id.is_some());
-        if item.published {
+        if item.published && matches!(loss, Loss::Claimed) {
+            self.reclaim(now, id, out);
+        } else if item.published {
             self.published_lost(now, id, out);
         } else if was_asked {
             self.item_lost(now, id, loss, out);
@@ -124,7 +136,7 @@ impl Core {
         let Some(item) = self.items.get_mut(id) else { return };
         let reaction = match loss {
             Loss::Channel => item.stream.channel_down(),
-            Loss::Service => item.stream.service_lost(),
+            Loss::Service | Loss::Claimed => item.stream.service_lost(),
         };
         let is_over = item.stream.is_over();
         // While it is bound: a close goes to the stream that it had.

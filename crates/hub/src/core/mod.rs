@@ -24,6 +24,7 @@ mod published;
 mod repair;
 mod requests;
 mod response;
+mod rights;
 mod route;
 mod servers;
 mod service;
@@ -34,7 +35,7 @@ mod timers;
 mod upstream;
 mod wire;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -78,6 +79,9 @@ pub struct Core {
     counters: Counters,
     /// Sources whose session is closed and not yet mourned.
     lost: Vec<u32>,
+    /// Published items whose provider is gone, in the order in which they
+    /// expire.
+    stale: VecDeque<(u64, u32)>,
     /// Items that are over, with requests that came too late for them.
     reborn: Vec<(Item, Vec<Interest>)>,
     /// Services of which a source that was full has room, once for each place.
@@ -106,6 +110,7 @@ impl Core {
             rules: None,
             counters: Counters::default(),
             lost: Vec::new(),
+            stale: VecDeque::new(),
             reborn: Vec::new(),
             room: Vec::new(),
             window_room: Vec::new(),

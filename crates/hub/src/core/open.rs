@@ -113,7 +113,7 @@ impl Core {
     ) {
         let (server, request) = (interest.server, interest.request);
         let service = key.service_id.unwrap_or_default();
-        if self.items.len() >= self.config.limits.max_items {
+        if !self.has_room() {
             self.counters.limited += 1;
             self.refuse(server, request, msg, usual::TOO_MANY_ITEMS, out);
             return;

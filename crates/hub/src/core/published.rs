@@ -25,8 +25,9 @@ impl Core {
         let Some(source) = self.sources.get(index) else { return };
         let service_id = refresh.key.and_then(|key| key.service_id);
         let offer = service_id.and_then(|id| source.offers.get(&id));
+        let stream = (refresh.domain, refresh.stream_id);
         let (Some(key), Some(offer), Some(service_id)) = (refresh.key, offer, service_id) else {
-            self.counters.stray += 1;
+            self.not_offered(index, service_id, stream, out);
             return;
         };
         let (service, generation) = (offer.service, offer.generation);
@@ -34,25 +35,23 @@ impl Core {
         let qos = (refresh.domain != Domain::DICTIONARY).then_some(Qos { dynamic: false, ..qos });
         let key =
             ItemKeyRef { service_id: Some(service), ..ItemKeyRef::of(refresh.domain, &key, qos) };
-        let id = match self.items.find(&key) {
-            Some(id) => id,
-            None if self.items.len() >= self.config.limits.max_items => {
-                self.counters.limited += 1;
-                return;
-            }
-            None => {
-                let options = self.stream_options(true, false);
-                self.items.insert(Item::new(key.to_owned(), service, options))
-            }
-        };
-        self.see_to_lost(now, id, out);
-        let Some(item) = self.items.get_mut(id) else { return };
-        if item.binding.is_some() {
+        let found = self.items.find(&key);
+        if let Some(id) = found {
+            self.see_to_lost(now, id, out);
+        }
+        if found.and_then(|id| self.items.get(id)).is_some_and(|item| item.binding.is_some()) {
             // Another source has it. This one takes over with its next image
             // after that is lost.
             self.counters.stray += 1;
             return;
         }
+        if !self.admits_item(index, found.is_none(), stream, out) {
+            return;
+        }
+        let options = self.stream_options(true, false);
+        let id =
+            found.unwrap_or_else(|| self.items.insert(Item::new(key.to_owned(), service, options)));
+        let Some(item) = self.items.get_mut(id) else { return };
         item.published = true;
         // Also if it was asked for as a snapshot before.
         item.streaming = true;
@@ -114,8 +113,7 @@ impl Core {
         self.unbind(id);
         let Some(item) = self.items.get_mut(id) else { return };
         item.recovering = true;
-        item.stale_at_ms = Some(stale_at);
-        self.arm(id);
+        self.expire_at(id, stale_at);
         self.tell_all(id, &CHANNEL_DOWN, out);
     }
 

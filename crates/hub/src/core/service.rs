@@ -22,6 +22,9 @@ pub(crate) struct HubService {
     pub(crate) waiting: BTreeSet<u32>,
     /// Of those, the one to be tried first when there is room.
     pub(crate) waiting_turn: u32,
+    /// An interactive source offers it, or has: it stays theirs while they are
+    /// away.
+    pub(crate) is_interactive: bool,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
 }
@@ -68,6 +71,11 @@ impl Services {
 
     pub(crate) fn get_mut(&mut self, id: u16) -> Option<&mut HubService> {
         self.by_id.get_mut(&id)
+    }
+
+    /// A service by its name.
+    pub(crate) fn named(&self, name: &Text) -> Option<&HubService> {
+        self.by_id.get(self.by_name.get(name)?)
     }
 
     /// A service as servers were told of it.

@@ -26,7 +26,7 @@ impl Core {
             match change {
                 DirectoryChange::Added { service_id }
                 | DirectoryChange::Updated { service_id, .. } => {
-                    affected.extend(self.take_offer(index, service_id));
+                    affected.extend(self.take_offer(index, service_id, out));
                 }
                 DirectoryChange::Deleted { service_id, .. } => {
                     affected.extend(self.offer_lost(index, service_id));
@@ -50,27 +50,40 @@ impl Core {
     }
 
     /// A source offers a service, which is taken from it unless its route says
-    /// otherwise. Returns the hub's id of it.
-    fn take_offer(&mut self, index: u32, service_id: u16) -> Option<u16> {
-        let source = self.sources.get_mut(index)?;
+    /// otherwise, or it is non-interactive and the service not for those.
+    /// Returns the hub's id of it.
+    fn take_offer(&mut self, index: u32, service_id: u16, out: &mut impl Outputs) -> Option<u16> {
+        let source = self.sources.get(index)?;
         if let Some(offer) = source.offers.get(&service_id) {
             return Some(offer.service);
         }
         let name = source.directory.service(service_id)?.name()?;
-        let wanted = match source.kind {
-            SourceKind::Route(route) => self.config.routes.get(route)?.services.as_deref(),
-            SourceKind::Provider => None,
-        };
-        if !is_wanted(wanted, name) {
-            return None;
+        let is_interactive = source.is_interactive();
+        match source.kind {
+            SourceKind::Route(route) => {
+                let wanted = self.config.routes.get(route)?.services.as_deref();
+                if !is_wanted(wanted, name) {
+                    return None;
+                }
+            }
+            SourceKind::Provider if !self.may_publish(name) => {
+                let name = name.clone();
+                self.refuse_service(index, service_id, &name, out);
+                return None;
+            }
+            SourceKind::Provider => {}
         }
         let Some(service) = self.services.id_of(name, service_id) else {
             self.counters.limited += 1;
             return None;
         };
+        let source = self.sources.get_mut(index)?;
         source.generations += 1;
         let generation = source.generations;
         source.offers.insert(service_id, Offer { service, generation, ..Offer::default() });
+        if is_interactive {
+            self.claim_service(service, out);
+        }
         Some(service)
     }
 

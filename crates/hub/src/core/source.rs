@@ -12,6 +12,7 @@ use super::streams::{StreamIds, StreamTable};
 
 /// One provider, connected or not.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the source")]
 pub(crate) struct Source {
     /// Which way it comes.
     pub(crate) kind: SourceKind,
@@ -29,6 +30,10 @@ pub(crate) struct Source {
     pub(crate) generations: u32,
     /// How many times it said something of many items.
     pub(crate) sayings: u32,
+    /// Services that it may not publish into, of which the operator was told.
+    pub(crate) refused: BTreeSet<u16>,
+    /// It has published all that it may, of which the operator was told.
+    pub(crate) is_full: bool,
     /// Its open item streams.
     pub(crate) streams: StreamTable,
     /// Free stream ids.
@@ -117,6 +122,8 @@ impl Source {
             directory,
             brought_by: BTreeMap::new(),
             offers: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            is_full: false,
             generations: 0,
             sayings: 0,
             streams: StreamTable::default(),
@@ -173,6 +180,11 @@ impl Source {
         } else {
             None
         }
+    }
+
+    /// How many items are bound to it.
+    pub(crate) fn item_count(&self) -> u64 {
+        self.offers.values().map(|offer| offer.open).sum()
     }
 
     /// How much waits until it can be sent.

@@ -22,6 +22,7 @@ pub(crate) struct Recorder {
     pub(crate) connects: Vec<usize>,
     pub(crate) closed: Vec<(SessionId, String)>,
     pub(crate) admitted: Vec<SessionId>,
+    pub(crate) warned: Vec<(SessionId, String)>,
     /// What sending answers.
     pub(crate) answer: Option<Sent>,
     /// Whether the backbone has more waiting than it should.
@@ -44,6 +45,10 @@ impl Outputs for Recorder {
 
     fn close(&mut self, session: SessionId, reason: &str) {
         self.closed.push((session, reason.to_owned()));
+    }
+
+    fn warn(&mut self, session: SessionId, what: &str) {
+        self.warned.push((session, what.to_owned()));
     }
 
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {

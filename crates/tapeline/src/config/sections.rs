@@ -193,6 +193,10 @@ section! {
         "listen" => listen: String = "0.0.0.0".to_owned();
         /// The port on which non-interactive providers are accepted.
         "ni-port" => ni_port: Port = Port::At(14003);
+        /// The services that non-interactive providers may publish into; none
+        /// for all that no interactive provider has: those that no source is
+        /// configured for and none has offered since the start.
+        "ni-services" => ni_services: Vec<String> = Vec::new();
         /// What becomes of a request for an item that no non-interactive
         /// provider of its service has published: it waits for the item
         /// (`pending`), or is refused (`not-found`).
@@ -244,6 +248,8 @@ section! {
         "max-without-login-per-address" => max_without_login_per_address: usize = 64, in 1..=1_000_000;
         /// How long the handshake of a non-interactive provider may take.
         "handshake-timeout-ms" => handshake_timeout_ms: u32 = 10_000, in 100..=600_000;
+        /// Most items that one non-interactive provider has published.
+        "max-items-per-provider" => max_items_per_provider: usize = 250_000, in 1..=100_000_000;
         /// Most posts that wait for an ack.
         "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
         /// A larger image is passed on and not kept.

@@ -99,6 +99,7 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
         name: hub.name.clone(),
         routes,
         ni_listen: listen(listen_key, &hub.listen, hub.ni_port)?,
+        ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
         unpublished: match hub.unpublished {
             config::Unpublished::Pending => Unpublished::Pending,
             config::Unpublished::NotFound => Unpublished::NotFound,
@@ -122,6 +123,7 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
             max_without_login: hub.max_without_login,
             max_without_login_per_address: hub.max_without_login_per_address,
             handshake_timeout_ms: hub.handshake_timeout_ms,
+            max_items_per_provider: hub.max_items_per_provider,
             max_image_bytes: hub.max_image_bytes,
             ..HubLimits::default()
         },

@@ -1,0 +1,217 @@
+//! What non-interactive providers may publish: nobody asks who they are, so
+//! they get no service that an interactive provider has, and no more than their
+//! share of the items.
+
+use tapeline_omm::Text;
+use tapeline_omm::state::usual;
+use tapeline_rssl::Time;
+use tapeline_rwf::{DataState, Domain, State, StateCode, StatusMsg, StreamState};
+
+use super::Core;
+use super::backlog::Work;
+use super::downstream::SERVICE_LOST;
+use super::item::Item;
+use super::source::is_wanted;
+use crate::{Outputs, Route};
+
+const NOT_YOURS: State<'static> = State::new(
+    StreamState::CLOSED,
+    DataState::SUSPECT,
+    StateCode::NOT_ENTITLED,
+    "Service is not open to non-interactive providers.",
+);
+
+const TOO_MANY_ITEMS: State<'static> =
+    State { stream: StreamState::CLOSED, ..usual::TOO_MANY_ITEMS };
+
+/// How many items are looked at for one that can make room.
+const MAX_TRIES: usize = 64;
+
+impl Core {
+    /// Whether non-interactive providers may publish into a service.
+    pub(super) fn may_publish(&self, name: &Text) -> bool {
+        if let Some(services) = &self.config.ni_services {
+            return is_wanted(Some(services), name);
+        }
+        let names =
+            |route: &Route| route.services.is_some() && is_wanted(route.services.as_deref(), name);
+        let is_interactive = self.services.named(name).is_some_and(|one| one.is_interactive);
+        !is_interactive && !self.config.routes.iter().any(names)
+    }
+
+    /// A non-interactive provider may not publish into a service.
+    pub(super) fn refuse_service(
+        &mut self,
+        index: u32,
+        service_id: u16,
+        name: &Text,
+        out: &mut impl Outputs,
+    ) {
+        let Some(source) = self.sources.get_mut(index) else { return };
+        if source.refused.insert(service_id)
+            && let Some(session) = source.session
+        {
+            let why = match self.config.ni_services {
+                Some(_) => "it is not among those for non-interactive providers",
+                None => "it is an interactive provider's",
+            };
+            out.warn(session, &format!("service {name}: {why}"));
+        }
+    }
+
+    /// A service turns out to be an interactive provider's: nobody else
+    /// publishes into it any longer, unless the configuration says so.
+    pub(super) fn claim_service(&mut self, service: u16, out: &mut impl Outputs) {
+        let Some(claimed) = self.services.get_mut(service) else { return };
+        let was_claimed = std::mem::replace(&mut claimed.is_interactive, true);
+        if was_claimed || self.config.ni_services.is_some() {
+            return;
+        }
+        let name = claimed.name.clone();
+        let publishers: Vec<_> = self
+            .sources
+            .offering(service)
+            .filter(|(_, _, source)| !source.is_interactive())
+            .map(|(index, service_id, _)| (index, service_id))
+            .collect();
+        for (index, service_id) in publishers {
+            self.refuse_service(index, service_id, &name, out);
+            self.offer_claimed(index, service_id);
+        }
+        let items = self.stale_items_of(service);
+        self.backlog.add(Work::Claimed { items });
+    }
+
+    /// Items of a service whose publisher is gone.
+    fn stale_items_of(&self, service: u16) -> Vec<u32> {
+        let is_of_service = |entry: &&(u64, u32)| {
+            self.is_stale(entry)
+                && self.items.get(entry.1).is_some_and(|item| item.service == service)
+        };
+        self.stale.iter().filter(is_of_service).map(|(_, id)| *id).collect()
+    }
+
+    fn is_stale(&self, (at, id): &(u64, u32)) -> bool {
+        self.items.get(*id).is_some_and(|item| item.stale_at_ms == Some(*at))
+    }
+
+    /// An item whose publisher was gone when its service was claimed.
+    pub(super) fn reclaim_stale(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let is_stale = |item: &Item| item.published && item.binding.is_none();
+        if self.items.get(id).is_some_and(is_stale) {
+            self.reclaim(now, id, out);
+        }
+    }
+
+    /// An item that was published is asked for at an interactive provider, if
+    /// somebody wants it. Nothing of what was published stays.
+    pub(super) fn reclaim(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        self.unbind(id);
+        let Some(item) = self.items.get_mut(id) else { return };
+        if item.interests.is_empty() {
+            self.forget(id);
+            return;
+        }
+        item.published = false;
+        item.image = None;
+        item.stale_at_ms = None;
+        item.recovering = true;
+        self.all_wait(id, out);
+        self.renew_stream(id);
+        self.tell_all(id, &SERVICE_LOST, out);
+        self.seek(now, id, out);
+    }
+
+    /// An image that cannot be taken is answered with a state.
+    fn refuse_publication(
+        &mut self,
+        index: u32,
+        (domain, stream_id): (Domain, i32),
+        state: State<'static>,
+        out: &mut impl Outputs,
+    ) {
+        if !self.is_slow(index) {
+            let status = StatusMsg { state: Some(state), ..StatusMsg::new(domain, stream_id) };
+            self.offer_written(index, |encoder| encoder.message(&status.into()), out);
+        }
+    }
+
+    /// An image came for a service that its provider has not.
+    pub(super) fn not_offered(
+        &mut self,
+        index: u32,
+        service_id: Option<u16>,
+        stream: (Domain, i32),
+        out: &mut impl Outputs,
+    ) {
+        let source = self.sources.get(index);
+        let is_refused = source.zip(service_id).is_some_and(|(it, id)| it.refused.contains(&id));
+        match is_refused {
+            true => {
+                self.counters.publications_refused += 1;
+                self.refuse_publication(index, stream, NOT_YOURS, out);
+            }
+            false => self.counters.stray += 1,
+        }
+    }
+
+    /// Whether a provider may publish one more item, which nobody has asked for
+    /// yet if it is new. If not, it is told so.
+    pub(super) fn admits_item(
+        &mut self,
+        index: u32,
+        is_new: bool,
+        stream: (Domain, i32),
+        out: &mut impl Outputs,
+    ) -> bool {
+        let max = self.config.limits.max_items_per_provider;
+        let Some(source) = self.sources.get_mut(index) else { return false };
+        let is_full = source.item_count() >= max as u64;
+        if is_full
+            && !std::mem::replace(&mut source.is_full, true)
+            && let Some(session) = source.session
+        {
+            out.warn(session, &format!("more than {max} items, the most of one provider"));
+        }
+        if is_full || is_new && !self.has_room() {
+            self.counters.limited += 1;
+            self.refuse_publication(index, stream, TOO_MANY_ITEMS, out);
+            return false;
+        }
+        true
+    }
+
+    /// Whether there is room for one more item, if need be in place of one that
+    /// nobody publishes any more and nobody wants.
+    pub(super) fn has_room(&mut self) -> bool {
+        if self.items.len() < self.config.limits.max_items {
+            return true;
+        }
+        while self.stale.front().is_some_and(|entry| !self.is_stale(entry)) {
+            self.stale.pop_front();
+        }
+        let is_unwanted = |entry: &(u64, u32)| {
+            self.is_stale(entry)
+                && self.items.get(entry.1).is_some_and(|item| item.interests.is_empty())
+        };
+        let place = self.stale.iter().take(MAX_TRIES).position(is_unwanted);
+        let found = place.and_then(|place| self.stale.remove(place));
+        if let Some((_, id)) = found {
+            self.forget(id);
+        }
+        found.is_some()
+    }
+
+    /// The provider of an item is gone, and nobody else has it: it expires.
+    pub(super) fn expire_at(&mut self, id: u32, at_ms: u64) {
+        let Some(item) = self.items.get_mut(id) else { return };
+        item.stale_at_ms = Some(at_ms);
+        self.arm(id);
+        self.stale.push_back((at_ms, id));
+        if self.stale.len() > 2 * self.items.len() + MAX_TRIES {
+            let mut stale = std::mem::take(&mut self.stale);
+            stale.retain(|entry| self.is_stale(entry));
+            self.stale = stale;
+        }
+    }
+}
