@@ -21,6 +21,11 @@ pub struct ReactorConfig {
     /// A session whose backlog reaches this many bytes is written to at once,
     /// without waiting for the flush. Default 65,536.
     pub flush_bytes: usize,
+    /// Bytes of output that may wait for all sessions together. Above half of
+    /// it whoever has more than a fair share is slow; beyond it
+    /// [`Reactor::beyond_pool`](crate::Reactor::beyond_pool) says who has the
+    /// most. Default: no bound.
+    pub output_pool_bytes: usize,
     /// Connections accepted per listener in one poll; the rest wait for the
     /// next. Default 64.
     pub accepts_per_poll: usize,
@@ -56,6 +61,7 @@ impl Default for ReactorConfig {
         Self {
             flush_interval_ms: 0,
             flush_bytes: 64 * 1024,
+            output_pool_bytes: usize::MAX,
             accepts_per_poll: 64,
             messages_per_poll: usize::MAX,
             max_direct_reads: 4,

@@ -52,6 +52,8 @@ pub struct ReactorCounters {
     pub traffic: Traffic,
     /// Bytes that wait for all sockets now.
     pub backlog_bytes: usize,
+    /// The most that ever waited for all open sessions together.
+    pub backlog_bytes_most: usize,
     /// Connections accepted.
     pub accepted: u64,
     /// Clients refused because their listener was full.

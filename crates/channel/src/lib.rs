@@ -117,6 +117,7 @@ mod live;
 mod lookup;
 mod outbox;
 mod pages;
+mod pool;
 mod reactor;
 mod session;
 mod socket;

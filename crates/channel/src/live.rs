@@ -107,6 +107,10 @@ pub(crate) struct Live {
     /// In the list of sessions to be flushed.
     pub(crate) is_dirty: bool,
     pub(crate) is_slow: bool,
+    /// With so much it has drained.
+    ok_bytes: usize,
+    /// What of its output is counted among that of all sessions.
+    pub(crate) counted_bytes: usize,
     /// It had its share of writing, and may have more to write.
     pub(crate) has_more: bool,
     /// Bytes that may be packed with no need to look at thresholds, flags and
@@ -165,6 +169,8 @@ impl Live {
             is_expected: false,
             is_dirty: false,
             is_slow: false,
+            ok_bytes: 0,
+            counted_bytes: 0,
             has_more: false,
             credit: 0,
             redial: None,
@@ -326,11 +332,11 @@ impl Live {
     /// Lets as much be packed without another look as keeps the backlog below
     /// every threshold. The session is on the list of the dirty, or its socket
     /// takes nothing.
-    pub(crate) fn grant_credit(&mut self, flush_bytes: usize) {
+    pub(crate) fn grant_credit(&mut self, flush_bytes: usize, breach_bytes: usize) {
         self.credit = match self.stage {
             Stage::Open if self.options.packing && !self.is_slow => {
                 let output = &self.options.output;
-                let most = flush_bytes.min(output.breach_bytes).min(output.max_bytes);
+                let most = flush_bytes.min(breach_bytes).min(output.max_bytes);
                 most.min(self.message_limit).saturating_sub(self.backlog_bytes())
             }
             _ => 0,
@@ -422,19 +428,27 @@ impl Live {
 
     fn set_slow(&mut self) {
         self.credit = 0;
-        self.slow_count += u64::from(!self.is_slow);
-        self.is_slow = true;
+        if !self.is_slow {
+            self.slow_count += 1;
+            self.is_slow = true;
+            // One that is slow for the sake of others, with less than its own
+            // limit, has drained with so much less.
+            let output = &self.options.output;
+            let part = self.backlog_bytes().min(output.breach_bytes) as f64;
+            let part = part / output.breach_bytes.max(1) as f64;
+            self.ok_bytes = (output.ok_bytes as f64 * part) as usize;
+        }
     }
 
     /// What to tell after a message was queued. A session with much to write
     /// is written to before it is called slow.
-    pub(crate) fn keep_pace(&mut self, flush_bytes: usize, now: Time) -> Sent {
-        let eager_bytes = flush_bytes.min(self.options.output.breach_bytes);
+    pub(crate) fn keep_pace(&mut self, flush_bytes: usize, breach_bytes: usize, now: Time) -> Sent {
+        let eager_bytes = flush_bytes.min(breach_bytes);
         // The flush has its turns for those who are slow.
         if self.is_writable && !self.is_slow && self.backlog_bytes() >= eager_bytes {
             self.flush(now);
         }
-        if self.backlog_bytes() >= self.options.output.breach_bytes {
+        if self.backlog_bytes() >= breach_bytes {
             self.set_slow();
         }
         if self.is_slow { Sent::Slow } else { Sent::Queued }
@@ -442,9 +456,8 @@ impl Live {
 
     /// Whether a slow session just drained.
     pub(crate) fn has_drained(&mut self) -> bool {
-        let drained = self.is_slow
-            && self.stage == Stage::Open
-            && self.backlog_bytes() <= self.options.output.ok_bytes;
+        let drained =
+            self.is_slow && self.stage == Stage::Open && self.backlog_bytes() <= self.ok_bytes;
         self.is_slow &= !drained;
         drained
     }

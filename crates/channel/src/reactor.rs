@@ -85,7 +85,7 @@ impl Reactor {
             lookups: Lookups::new(Arc::clone(&waker), config.max_lookups),
             waker,
             listeners: Vec::new(),
-            table: Table::new(config.flush_bytes, config.max_direct_reads),
+            table: Table::new(&config),
             seeds: config.seed,
             config,
             is_reading: true,
@@ -226,6 +226,18 @@ impl Reactor {
     /// What the reactor has done so far.
     pub fn counters(&self) -> ReactorCounters {
         self.table.totals()
+    }
+
+    /// The open session with the most output, if more waits for all of them
+    /// together than [may](ReactorConfig::output_pool_bytes): it is to be
+    /// closed.
+    pub fn beyond_pool(&self) -> Option<SessionId> {
+        self.table.beyond_pool()
+    }
+
+    /// Bytes that wait for all open sessions, and the most that ever did.
+    pub fn output_bytes(&self) -> (usize, usize) {
+        (self.table.pool.bytes(), self.table.pool.most())
     }
 
     /// To end waits from other threads.

@@ -10,13 +10,14 @@ use crate::deferred::Deferred;
 use crate::dial::Dial;
 use crate::link::Link;
 use crate::live::{Live, Origin, Stage};
+use crate::pool::OutputPool;
 use crate::strangers::{Strangers, network};
 use crate::stream::Readiness;
 use crate::talkers::Talkers;
 use crate::timers::Timers;
 use crate::{
-    Admission, CloseReason, ConnectConfig, ListenerId, Pages, ReactorCounters, Sent, SessionId,
-    SessionOptions, StrangerLimits, TextConfig,
+    Admission, CloseReason, ConnectConfig, ListenerId, Pages, ReactorConfig, ReactorCounters, Sent,
+    SessionId, SessionOptions, StrangerLimits, TextConfig,
 };
 
 /// So many slow sessions are written to in one flush: about a megabyte.
@@ -108,6 +109,7 @@ pub(crate) struct Table {
     pub(crate) doors: Vec<Door>,
     pub(crate) counters: ReactorCounters,
     flush_bytes: usize,
+    pub(crate) pool: OutputPool,
     /// Messages that may still be delivered in this poll,
     pub(crate) left: usize,
     /// and of the session whose turn it is.
@@ -122,8 +124,13 @@ pub(crate) const READ_COST: usize = 4;
 pub(crate) const END_COST: usize = 8;
 
 impl Table {
-    pub(crate) fn new(flush_bytes: usize, max_direct_reads: usize) -> Self {
-        Self { flush_bytes, talkers: Talkers::new(max_direct_reads), ..Self::default() }
+    pub(crate) fn new(config: &ReactorConfig) -> Self {
+        Self {
+            flush_bytes: config.flush_bytes,
+            pool: OutputPool::new(config.output_pool_bytes),
+            talkers: Talkers::new(config.max_direct_reads),
+            ..Self::default()
+        }
     }
 
     /// Gives a place to what `make` makes of its id.
@@ -195,9 +202,13 @@ impl Table {
             live.flush(self.now);
         }
         if live.stage == Stage::Closing && live.is_over(self.now) {
-            self.let_go(&live);
+            self.let_go(&mut live);
             return;
         }
+        // One that closes is on its way out: nobody else is to go for it.
+        let is_open = live.stage == Stage::Open;
+        let backlog_bytes = if is_open { live.backlog_bytes() } else { 0 };
+        self.pool.change(&mut live.counted_bytes, backlog_bytes);
         self.want_read(&mut live);
         if !live.is_dirty && live.is_writable && live.connection.queued_bytes() > 0 {
             live.is_dirty = true;
@@ -347,7 +358,8 @@ impl Table {
         }
     }
 
-    fn let_go(&mut self, live: &Live) {
+    fn let_go(&mut self, live: &mut Live) {
+        self.pool.change(&mut live.counted_bytes, 0);
         self.counters.traffic += live.traffic();
         self.leave(live);
         self.free(live.id);
@@ -530,8 +542,9 @@ impl Table {
             _ if self.deferred.is_for(id) => return self.deferred.send(message, patch),
             _ => return Sent::Gone,
         };
+        let breach_bytes = self.pool.breach_bytes(live.options.output.breach_bytes);
         let sent = match live.queue(message, patch, &mut self.scratch) {
-            Ok(()) => live.keep_pace(self.flush_bytes, self.now),
+            Ok(()) => live.keep_pace(self.flush_bytes, breach_bytes, self.now),
             Err(refused @ Sent::Full) => refused,
             Err(refused) => return refused,
         };
@@ -539,7 +552,9 @@ impl Table {
             live.is_dirty = true;
             self.dirty.push(id.index);
         }
-        live.grant_credit(self.flush_bytes);
+        live.grant_credit(self.flush_bytes, breach_bytes);
+        let backlog_bytes = live.backlog_bytes();
+        self.pool.change(&mut live.counted_bytes, backlog_bytes);
         sent
     }
 
@@ -571,8 +586,9 @@ impl Table {
             _ if self.deferred.is_for(id) => return self.deferred.send_text(pieces, alone),
             _ => return Sent::Gone,
         };
+        let breach_bytes = self.pool.breach_bytes(live.options.output.breach_bytes);
         let sent = match live.queue_text(pieces, alone) {
-            Ok(()) => live.keep_pace(self.flush_bytes, self.now),
+            Ok(()) => live.keep_pace(self.flush_bytes, breach_bytes, self.now),
             Err(refused @ Sent::Full) => refused,
             Err(refused) => return refused,
         };
@@ -580,7 +596,9 @@ impl Table {
             live.is_dirty = true;
             self.dirty.push(id.index);
         }
-        live.grant_credit(self.flush_bytes);
+        live.grant_credit(self.flush_bytes, breach_bytes);
+        let backlog_bytes = live.backlog_bytes();
+        self.pool.change(&mut live.counted_bytes, backlog_bytes);
         sent
     }
 
@@ -604,7 +622,8 @@ impl Table {
         if let Some(is_held) = self.deferred.hold.take() {
             live.is_held = is_held;
         }
-        let _ = live.keep_pace(self.flush_bytes, self.now);
+        let breach_bytes = self.pool.breach_bytes(live.options.output.breach_bytes);
+        let _ = live.keep_pace(self.flush_bytes, breach_bytes, self.now);
         if let Some((code, text)) = self.deferred.close.take() {
             live.close_code = code;
             self.end(live, CloseReason::Application(text));
@@ -669,9 +688,22 @@ impl Table {
         self.is_unfinished
     }
 
+    /// The open session with the most output, if all have too much together.
+    pub(crate) fn beyond_pool(&self) -> Option<SessionId> {
+        if !self.pool.is_over() {
+            return None;
+        }
+        let lives = self.slots.iter().filter_map(|slot| match &slot.place {
+            Place::Live(live) if live.stage == Stage::Open => Some(live),
+            _ => None,
+        });
+        lives.max_by_key(|live| live.counted_bytes).map(|live| live.id)
+    }
+
     /// Sums up closed and living sessions.
     pub(crate) fn totals(&self) -> ReactorCounters {
         let mut totals = self.counters;
+        totals.backlog_bytes_most = self.pool.most();
         for slot in &self.slots {
             if let Place::Live(live) = &slot.place {
                 totals.traffic += live.traffic();

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use support::{World, tight};
 use tapeline_channel::{
-    ConnectConfig, ListenConfig, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions,
+    ConnectConfig, ListenConfig, OutputLimits, ReactorConfig, Sent, SessionEvent, SessionId,
+    SessionOptions,
 };
 
 fn tight_world() -> World {
@@ -306,4 +307,35 @@ fn a_session_that_is_held_says_nothing_until_it_is_let_go() {
     world.server.reactor.outbox().close(server, "enough");
     world.run_until(|world| world.client.closed().len() == 1);
     assert_eq!(world.server.closed().len(), 1);
+}
+
+#[test]
+fn sessions_that_have_too_much_together_are_slow_sooner_and_the_largest_is_told() {
+    let limits = OutputLimits { breach_bytes: 600_000, ok_bytes: 200_000, max_bytes: 5_000_000 };
+    let session = SessionOptions { output: limits, ..tight() };
+    let config = ReactorConfig { output_pool_bytes: 1_400_000, ..ReactorConfig::default() };
+    let mut world = World::with(&config, &ListenConfig { session, ..ListenConfig::default() });
+    let (_, first) = world.open(&tight_client());
+    fill(&mut world, first, Sent::Slow);
+    let backlog = |world: &mut World, session| world.server.reactor.outbox().backlog_bytes(session);
+    assert!((600_000..610_000).contains(&backlog(&mut world, first)));
+    let (_, second) = world.open(&tight_client());
+    fill(&mut world, second, Sent::Slow);
+    let share = backlog(&mut world, second);
+    assert!((100_000..260_000).contains(&share), "{share}");
+    let now = world.now();
+    world.server.poll(now);
+    assert_eq!(world.server.drained(), 0, "below its own threshold, and yet not well");
+    assert_eq!(world.server.reactor.beyond_pool(), None);
+    while world.server.reactor.beyond_pool().is_none() {
+        let sent = world.server.reactor.outbox().send(second, &[1; 1000]);
+        assert_eq!(sent, Sent::Slow);
+    }
+    assert_eq!(world.server.reactor.beyond_pool(), Some(second), "it has the most by now");
+    let (bytes, most) = world.server.reactor.output_bytes();
+    assert!(bytes > 1_400_000 && most == bytes, "{bytes} {most}");
+    world.server.reactor.outbox().close(second, "too much");
+    assert_eq!(world.server.reactor.beyond_pool(), None, "it is on its way out");
+    world.run_until(|world| world.server.drained() == 1);
+    assert!(backlog(&mut world, first) <= 200_000);
 }

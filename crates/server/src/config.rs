@@ -237,6 +237,10 @@ pub struct Limits {
     /// an item that goes beyond it are dropped, and an image takes their place.
     /// Default 256 MiB.
     pub max_merged_bytes: usize,
+    /// Output that waits for all mounts together, in bytes. Above half of it
+    /// whoever has more than a fair share is slow; beyond it the mount with the
+    /// most is cut. Default 1 GiB.
+    pub max_output_bytes: usize,
     /// Hubs on the backbone. Default 64.
     pub max_hubs: usize,
     /// Largest hub item id that is taken. Default 16,777,215.
@@ -268,6 +272,7 @@ impl Default for Limits {
             max_posts_per_mount: 10_000,
             post_timeout_ms: 14_000,
             max_merged_bytes: 256 << 20,
+            max_output_bytes: 1 << 30,
             max_hubs: 64,
             max_hub_item: 0x00FF_FFFF,
         }

@@ -148,6 +148,7 @@ impl<B: Bus> Server<B> {
     ) -> Result<Self, ServerError> {
         config.check()?;
         let mut reactor = Reactor::new(ReactorConfig {
+            output_pool_bytes: config.limits.max_output_bytes,
             flush_interval_ms: config.flush_interval_ms,
             seed: config.seed,
             messages_per_poll: config.limits.messages_per_turn,
@@ -240,6 +241,11 @@ impl<B: Bus> Server<B> {
         if log.deadline().is_some_and(|deadline| deadline <= now) {
             log.report(now);
         }
+        if let Some(session) = reactor.beyond_pool() {
+            let mut outbox = reactor.outbox();
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound() };
+            core.handle(now, Event::OutputBeyondPool { session }, &mut out);
+        }
         work + bus.work(now)
     }
 
@@ -292,7 +298,9 @@ impl<B: Bus> Server<B> {
     /// What the server has and did.
     pub fn statistics(&self) -> Statistics {
         let messages_postponed = self.reactor.counters().postponed;
-        Statistics { messages_postponed, ..self.core.statistics() }
+        let (output_bytes, output_bytes_most) = self.reactor.output_bytes();
+        let own = self.core.statistics();
+        Statistics { messages_postponed, output_bytes, output_bytes_most, ..own }
     }
 
     /// The sockets.

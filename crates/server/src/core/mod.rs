@@ -85,6 +85,9 @@ use crate::{LoginPolicy, Outputs, ServerConfig};
 /// others in the next.
 const DUE_PER_TURN: usize = 128;
 
+const BEYOND_POOL: &str =
+    "the outputs of all mounts are full together, and this one reads the least of its own";
+
 /// Sessions with indexes from here on have no place.
 pub(crate) const MAX_MOUNTS: usize = Seat::MOUNTS as usize;
 
@@ -133,6 +136,12 @@ pub enum Event<'a> {
     },
     /// The output of a slow session has drained.
     Drained {
+        /// The session.
+        session: SessionId,
+    },
+    /// The outputs of all sessions have too much together, and this one's the
+    /// most.
+    OutputBeyondPool {
         /// The session.
         session: SessionId,
     },
@@ -194,6 +203,12 @@ pub struct Statistics {
     pub posts_refused: u64,
     /// Mounts that were cut: output full, bytes that are no message, no login.
     pub mounts_cut: u64,
+    /// Among these, because the outputs of all mounts had too much together.
+    pub mounts_cut_for_pool: u64,
+    /// Bytes of output that wait for all mounts.
+    pub output_bytes: usize,
+    /// The most that these ever were.
+    pub output_bytes_most: usize,
     /// Items of which messages were missed.
     pub gaps: u64,
     /// Requests to hubs that were lost, or whose answer was, and made again.
@@ -385,6 +400,12 @@ impl Core {
             Event::Message { session, bytes } => self.on_message(session, bytes, out),
             Event::Opened { session, peer } => self.on_opened(session, peer, out),
             Event::Drained { session } => self.on_drained(session, out),
+            Event::OutputBeyondPool { session } => {
+                if self.mounts.get(session).is_some() {
+                    self.statistics.mounts_cut_for_pool += 1;
+                    self.cut(session, BEYOND_POOL, out);
+                }
+            }
             Event::Closed { session } => self.drop_mount(session),
             // Without its door there is nobody who speaks JSON.
             Event::OpenedJson { .. } | Event::Cookies { .. } | Event::Text { .. } => {}

@@ -355,3 +355,19 @@ fn mounts_that_turned_slow_at_different_times_get_what_came_since() {
     assert_eq!(heard[2], "UPDATE 13 MARKET_PRICE QUOTE {22=3 25=6 30=5}");
     assert!(heard[1].contains("JustInTimeConflationStarted"), "{heard:?}");
 }
+
+#[test]
+fn the_mount_with_the_most_output_is_cut_when_all_have_too_much() {
+    let mut world = World::with_feed();
+    let (consumer, other) = (world.mount(), world.mount());
+    world.core.handle(
+        world.now,
+        tapeline_server::Event::OutputBeyondPool { session: consumer },
+        &mut world.out,
+    );
+    assert_eq!(world.out.closed.len(), 1);
+    assert!(world.out.closed[0].1.starts_with("the outputs of all mounts are full together"));
+    let statistics = world.core.statistics();
+    assert_eq!((statistics.mounts_cut, statistics.mounts_cut_for_pool), (1, 1));
+    world.open_item(other, 5, "TRI.N", 17);
+}

@@ -396,6 +396,11 @@ section! {
         "tcp-send-buffer-bytes" => tcp_send_buffer_bytes: Option<u32> = None;
         /// Most output that may wait for one mount; beyond it the mount is cut.
         "output-max-bytes" => output_max_bytes: usize = 30_720_000, in 65_536..=4_294_967_296;
+        /// Most output that may wait for all mounts together: above half of it
+        /// mounts are slow with a fair share of a quarter, beyond it the mount
+        /// with the most is cut.
+        "output-pool-bytes" => output_pool_bytes: usize = 1_073_741_824,
+            in 1_048_576..=1_099_511_627_776;
         /// A mount for which this part of `output-max-bytes` waits is slow.
         "output-threshold-breach" => output_threshold_breach: u8 = 30, in 1..=100;
         /// A slow mount for which less than this part waits is well again.

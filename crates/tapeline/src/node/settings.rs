@@ -231,6 +231,7 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
             max_posts: server.max_posts,
             post_timeout_ms: server.post_timeout_ms,
             max_merged_bytes: server.merge_max_bytes,
+            max_output_bytes: server.output_pool_bytes,
             ..Limits::default()
         },
         output: OutputThresholds {
