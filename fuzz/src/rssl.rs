@@ -168,6 +168,9 @@ fn listen(connection: &mut Connection, piece: &[u8], outcome: &mut Outcome) {
             outcome.messages.push(bytes.to_vec());
         }
         Event::OtherSubprotocol(name) => outcome.other_subprotocol = Some(name.to_owned()),
+        Event::TooLong { head, length, max } => {
+            assert!(head.len() != length && max > 0);
+        }
         Event::Closed(reason) => {
             assert!(!reason.to_string().is_empty());
             assert!(outcome.closed.is_none(), "closed once");

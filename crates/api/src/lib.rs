@@ -98,6 +98,7 @@ mod reconnect;
 mod scratch;
 mod server;
 mod slab;
+mod too_long;
 mod wire;
 
 pub use consumer::*;

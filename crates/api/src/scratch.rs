@@ -3,9 +3,12 @@
 use tapeline_rwf::{EncodeError, Encoder};
 
 /// The longest message that is encoded, in bytes.
-pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+pub const MAX_MESSAGE_BYTES: usize = (64 << 20) + (128 << 10);
 
-/// A buffer that grows to the largest message and stays so.
+/// What a long message takes beyond this is given back with the next one.
+const RETAINED_BYTES: usize = 16 << 20;
+
+/// A buffer that grows to the largest message, and keeps what is usual.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch(Vec<u8>);
 
@@ -29,6 +32,10 @@ pub(crate) fn encode_into(
     buffer: &mut Vec<u8>,
     write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
 ) -> Result<usize, EncodeError> {
+    if buffer.len() > RETAINED_BYTES {
+        buffer.truncate(RETAINED_BYTES);
+        buffer.shrink_to_fit();
+    }
     loop {
         let mut encoder = Encoder::new(buffer);
         write(&mut encoder)?;
@@ -37,7 +44,8 @@ pub(crate) fn encode_into(
                 if buffer.len() + missing <= MAX_MESSAGE_BYTES =>
             {
                 let len = buffer.len() + missing;
-                buffer.resize(len.next_power_of_two().max(1024), 0);
+                let is_long = len > RETAINED_BYTES;
+                buffer.resize(if is_long { len } else { len.next_power_of_two().max(1024) }, 0);
             }
             result => return result,
         }

@@ -130,6 +130,8 @@ pub struct Counters {
     pub renewals: u64,
     /// Bytes that wait in the queue now.
     pub queue_bytes: usize,
+    /// Of them, those of frames that were cut.
+    pub long_queue_bytes: usize,
     /// Peers that are up now.
     pub peers: usize,
 }

@@ -111,6 +111,10 @@ impl<S: Sink> Outbound<S> {
         self.sink.is_ready()
     }
 
+    pub(crate) const fn long_queue_bytes(&self) -> usize {
+        self.queue.long_bytes()
+    }
+
     pub(crate) fn failure(&self) -> Option<&str> {
         self.sink.failure()
     }

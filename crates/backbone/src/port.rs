@@ -255,6 +255,7 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
             cut,
             partial_bytes: self.partials.bytes(),
             queue_bytes: self.outbound.queue_bytes(),
+            long_queue_bytes: self.outbound.long_queue_bytes(),
             peers: self.outbound.peers(),
             ..self.inbound
         }

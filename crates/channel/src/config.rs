@@ -118,8 +118,9 @@ pub struct OutputLimits {
     /// At this backlog a slow session has drained. Default 983,040: 10 % of
     /// `max_bytes`.
     pub ok_bytes: usize,
-    /// No message is queued that makes the backlog larger than this. Default
-    /// 9,830,400: 1,600 buffers of 6,144 bytes.
+    /// No message is queued that makes the backlog larger than this; but one
+    /// that is longer by itself is taken where the backlog is below
+    /// `breach_bytes`. Default 9,830,400: 1,600 buffers of 6,144 bytes.
     pub max_bytes: usize,
 }
 
@@ -142,9 +143,17 @@ impl OutputLimits {
     }
 
     /// What the RSSL connection may queue: more than the reactor lets it have,
-    /// for the framing.
-    pub(crate) const fn connection_bytes(&self) -> usize {
-        self.max_bytes.saturating_mul(2).saturating_add(1 << 20)
+    /// for the framing. `send_bytes` is the longest message.
+    pub(crate) const fn connection_bytes(&self, send_bytes: usize) -> usize {
+        let most = self.max_bytes.saturating_add(send_bytes.saturating_mul(2));
+        most.saturating_mul(2).saturating_add(1 << 20)
+    }
+
+    /// Whether a message of `length` bytes may join a backlog, which may be
+    /// larger than usual by an allowance.
+    pub(crate) const fn admits(&self, backlog: usize, length: usize, allowance: usize) -> bool {
+        backlog + length <= self.max_bytes.saturating_add(allowance)
+            || length > self.max_bytes && backlog < self.breach_bytes
     }
 
     pub(crate) const fn check(&self) -> Result<(), ChannelError> {
@@ -269,6 +278,7 @@ impl StrangerLimits {
     pub(crate) fn rssl(&self, admitted: &Limits) -> Limits {
         Limits {
             message_bytes: admitted.message_bytes.min(self.message_bytes),
+            send_bytes: admitted.send_bytes.min(self.output_bytes),
             reassembly_bytes: admitted.reassembly_bytes.min(self.message_bytes),
             reassembly_count: admitted.reassembly_count.min(Self::REASSEMBLY_COUNT),
             ..admitted.clone()

@@ -18,6 +18,7 @@ pub(crate) struct Deferred {
     is_text: bool,
     is_slow: bool,
     message_limit: usize,
+    allowance_bytes: usize,
     output: OutputLimits,
     /// The listener that it waits at to be admitted.
     waits_at: Option<ListenerId>,
@@ -87,6 +88,7 @@ impl Deferred {
         self.is_text = matches!(live.connection, Link::Text(_));
         self.is_slow = live.is_slow;
         self.message_limit = live.message_limit;
+        self.allowance_bytes = live.allowance_bytes;
         self.output = live.options.output;
         self.waits_at = live.stranger_since.and_then(|_| live.origin.listener());
         self.backlog_bytes = live.backlog_bytes();
@@ -119,10 +121,10 @@ impl Deferred {
     }
 
     /// It is admitted: these bounds hold from here on.
-    pub(crate) fn admit(&mut self, message_bytes: usize, output: OutputLimits) {
+    pub(crate) fn admit(&mut self, send_bytes: usize, output: OutputLimits) {
         self.waits_at = None;
         self.is_admitted = true;
-        self.message_limit = message_bytes.min(output.max_bytes);
+        self.message_limit = send_bytes;
         self.output = output;
     }
 
@@ -149,6 +151,11 @@ impl Deferred {
         self.is_open && self.close.is_none()
     }
 
+    /// See [`Outbox::allow`](crate::Outbox::allow).
+    pub(crate) const fn allow(&mut self, bytes: usize) {
+        self.allowance_bytes = bytes;
+    }
+
     pub(crate) fn send(&mut self, message: &[u8], patch: impl FnOnce(&mut [u8])) -> Sent {
         match self.is_text {
             false => self.keep(&[message], false, patch),
@@ -171,7 +178,7 @@ impl Deferred {
         if length == 0 || length > self.message_limit {
             return Sent::TooLarge;
         }
-        if self.backlog_bytes + length > self.output.max_bytes {
+        if !self.output.admits(self.backlog_bytes, length, self.allowance_bytes) {
             self.full_count += 1;
             self.is_slow = true;
             return Sent::Full;

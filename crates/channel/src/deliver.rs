@@ -132,6 +132,10 @@ fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
                 handler(SessionEvent::Message { session, bytes }, &mut Outbox::new(table));
                 table.count_delivery(1 + bytes.len() / DELIVERY_BYTES);
             }
+            Event::TooLong { head, length, max } => {
+                let too_long = SessionEvent::TooLong { session, head, length, max };
+                handler(too_long, &mut Outbox::new(table));
+            }
             Event::Connected(_) => {
                 if !table.greet(live) {
                     return;

@@ -40,7 +40,8 @@ pub(crate) enum Step {
 impl Dial {
     pub(crate) fn new(host: &str, port: u16, config: &ConnectConfig) -> Self {
         let mut config = config.clone();
-        config.rssl.limits.output_bytes = config.session.output.connection_bytes();
+        let limits = &mut config.rssl.limits;
+        limits.output_bytes = config.session.output.connection_bytes(limits.send_bytes);
         Self {
             config,
             host: host.to_owned(),
@@ -76,9 +77,9 @@ impl Dial {
     }
 
     /// Most bytes of a message that is sent, but for what may wait.
-    pub(crate) const fn message_bytes(&self) -> usize {
+    pub(crate) const fn send_bytes(&self) -> usize {
         match self.config.text {
-            None => self.config.rssl.limits.message_bytes,
+            None => self.config.rssl.limits.send_bytes,
             Some(_) => usize::MAX,
         }
     }

@@ -29,8 +29,8 @@ pub enum Via {
 /// What happened to a session.
 ///
 /// ```text
-///  accepted:   Rejected (no session)   or   Opened, (Message | Drained)*, Closed
-///  connect():  Closed                  or   Opened, (Message | Drained)*, Closed
+///  accepted:   Rejected (no session)   or   Opened, (Message | TooLong | Drained)*, Closed
+///  connect():  Closed                  or   Opened, (Message | TooLong | Drained)*, Closed
 /// ```
 ///
 /// There is exactly one `Closed`, also for a session that the program closed
@@ -54,6 +54,18 @@ pub enum SessionEvent<'a> {
         session: SessionId,
         /// The message.
         bytes: &'a [u8],
+    },
+    /// A message of an RSSL session was longer than it takes, and was passed
+    /// over.
+    TooLong {
+        /// The session.
+        session: SessionId,
+        /// Its beginning, mostly with the whole header.
+        head: &'a [u8],
+        /// Its length in bytes, as announced.
+        length: usize,
+        /// The bound that it exceeds.
+        max: usize,
     },
     /// The backlog of a slow session fell to the OK threshold.
     Drained {

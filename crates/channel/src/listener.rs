@@ -52,7 +52,8 @@ impl Listener {
     ) -> Result<Self, ChannelError> {
         config.session.output.check()?;
         let mut config = config.clone();
-        config.rssl.limits.output_bytes = config.session.output.connection_bytes();
+        let limits = &mut config.rssl.limits;
+        limits.output_bytes = config.session.output.connection_bytes(limits.send_bytes);
         let texts = config.text.iter().flat_map(|text| text.subprotocols.iter().cloned());
         config.rssl.other_subprotocols.extend(texts);
         let plain = config.pages.as_ref().map(|_| PLAIN_HTTP.to_owned());
@@ -256,7 +257,7 @@ impl Listener {
         match self.start(table, registry, stream, (is_refused, seed)) {
             Ok((id, stream, connection)) => {
                 let (rssl, session) = &self.strangers;
-                let sizes = (*session, rssl.limits.message_bytes);
+                let sizes = (*session, rssl.limits.send_bytes);
                 let mut live = Live::new(id, stream, Link::Rssl(connection), peer, origin, sizes);
                 table.enter(&mut live);
                 table.settle(Box::new(live));

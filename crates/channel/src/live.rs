@@ -82,9 +82,12 @@ pub(crate) struct Live {
     pub(crate) peer: SocketAddr,
     pub(crate) origin: Origin,
     pub(crate) options: SessionOptions,
+    /// The longest message, whatever waits.
     pub(crate) message_limit: usize,
     /// Since when it waits to be admitted; `None`: it is.
     pub(crate) stranger_since: Option<Time>,
+    /// How much more than its bound the backlog may be for now.
+    pub(crate) allowance_bytes: usize,
     stream: Stream,
     /// Reading may give bytes. Stays true until the socket is known empty.
     pub(crate) is_readable: bool,
@@ -146,7 +149,7 @@ impl Live {
         connection: Link,
         peer: SocketAddr,
         origin: Origin,
-        (options, message_bytes): (SessionOptions, usize),
+        (options, message_limit): (SessionOptions, usize),
     ) -> Self {
         Self {
             id,
@@ -155,8 +158,9 @@ impl Live {
             peer,
             origin,
             options,
-            message_limit: message_bytes.min(options.output.max_bytes),
+            message_limit,
             stranger_since: None,
+            allowance_bytes: 0,
             stream,
             is_readable: true,
             has_undelivered: false,
@@ -402,12 +406,14 @@ impl Live {
 
     /// Whether a message of `length` bytes may join the backlog.
     fn admit(&mut self, length: usize) -> Result<(), Sent> {
-        let max_bytes = self.options.output.max_bytes;
         match length {
             _ if self.stage != Stage::Open => Err(Sent::Gone),
             _ if length == 0 || length > self.message_limit => Err(Sent::TooLarge),
-            _ if self.backlog_bytes() + length > max_bytes => Err(self.full()),
-            _ => Ok(()),
+            _ => {
+                let output = &self.options.output;
+                let fits = output.admits(self.backlog_bytes(), length, self.allowance_bytes);
+                if fits { Ok(()) } else { Err(self.full()) }
+            }
         }
     }
 

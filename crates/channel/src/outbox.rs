@@ -47,6 +47,13 @@ impl<'a> Outbox<'a> {
         self.table.send_text(session, pieces, alone)
     }
 
+    /// Lets the backlog of a session exceed its bound by `bytes` until told
+    /// otherwise: for what belongs together, as the parts of an image, to be
+    /// sent whole or not at all.
+    pub fn allow(&mut self, session: SessionId, bytes: usize) {
+        self.table.allow(session, bytes);
+    }
+
     /// Connects to `host`, a name or an address, as
     /// [`Reactor::connect`](crate::Reactor::connect) does.
     pub fn connect(&mut self, host: &str, port: u16, config: &ConnectConfig) -> SessionId {

@@ -401,7 +401,7 @@ impl Reactor {
         };
         match dial.protocol(seed, now) {
             Ok(connection) => {
-                let sizes = (dial.config.session, dial.message_bytes());
+                let sizes = (dial.config.session, dial.send_bytes());
                 let armed = dial.armed;
                 let origin = Origin::Connect(dial);
                 let mut live = Live::new(id, stream, connection, peer, origin, sizes);

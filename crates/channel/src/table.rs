@@ -72,8 +72,8 @@ pub(crate) struct Door {
 
 impl Door {
     /// Most bytes of a message to an admitted client.
-    fn message_bytes(&self, is_text: bool) -> usize {
-        if is_text { usize::MAX } else { self.limits.message_bytes }
+    fn send_bytes(&self, is_text: bool) -> usize {
+        if is_text { usize::MAX } else { self.limits.send_bytes }
     }
 
     /// What text sessions are told before they are admitted.
@@ -396,8 +396,8 @@ impl Table {
         if self.deferred.is_for(id) {
             let Some(listener) = self.deferred.waits_at() else { return };
             let door = &self.doors[listener.index()];
-            let message_bytes = door.message_bytes(self.deferred.is_text());
-            return self.deferred.admit(message_bytes, door.session.output);
+            let send_bytes = door.send_bytes(self.deferred.is_text());
+            return self.deferred.admit(send_bytes, door.session.output);
         }
         if self.live(id).is_some_and(|live| live.stage == Stage::Open)
             && let Some(mut live) = self.take(id.index)
@@ -419,7 +419,7 @@ impl Table {
         let door = &self.doors[listener.index()];
         let is_text = matches!(live.connection, Link::Text(_));
         live.options = door.session;
-        live.message_limit = door.message_bytes(is_text).min(door.session.output.max_bytes);
+        live.message_limit = door.send_bytes(is_text);
         match &mut live.connection {
             Link::Rssl(connection) => connection.set_limits(&door.limits),
             Link::Text(text) => {
@@ -600,6 +600,18 @@ impl Table {
         let backlog_bytes = live.backlog_bytes();
         self.pool.change(&mut live.counted_bytes, backlog_bytes);
         sent
+    }
+
+    /// See [`Outbox::allow`](crate::Outbox::allow).
+    pub(crate) fn allow(&mut self, id: SessionId, bytes: usize) {
+        if self.deferred.is_for(id) {
+            self.deferred.allow(bytes);
+        } else if let Some(Slot { generation, place: Place::Live(live) }) =
+            self.slots.get_mut(id.index as usize)
+            && *generation == id.generation
+        {
+            live.allowance_bytes = bytes;
+        }
     }
 
     /// Has what was deferred take place.

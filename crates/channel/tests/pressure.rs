@@ -37,6 +37,9 @@ fn numbers(world: &World) -> Vec<u32> {
     world.client.messages().into_iter().map(number).collect()
 }
 
+/// More than a message may ever have.
+const TOO_LARGE: usize = (64 << 20) + (128 << 10) + 1;
+
 #[test]
 fn a_peer_that_stops_reading_is_slow_then_full_then_drained() {
     let mut world = tight_world();
@@ -192,7 +195,8 @@ fn an_answer_too_many_in_the_callback_is_full_and_drains() {
                     message[..4].copy_from_slice(&number.to_be_bytes());
                     told.push(outbox.send(server, &message));
                 }
-                assert_eq!(outbox.send(server, &vec![0; 200_001]), Sent::TooLarge);
+                assert_eq!(outbox.send(server, &vec![0; 200_001]), Sent::Full);
+                assert_eq!(outbox.send(server, &vec![0; TOO_LARGE]), Sent::TooLarge);
                 assert_eq!(outbox.send(server, &[]), Sent::TooLarge);
             }
         });
@@ -212,7 +216,46 @@ fn what_was_refused_with_an_almost_empty_backlog_drains_too() {
     assert_eq!(world.server.reactor.outbox().send(server, &[1; 1000]), Sent::Queued);
     assert_eq!(world.server.reactor.outbox().send(server, &vec![1; 199_500]), Sent::Full);
     world.run_until(|world| world.server.drained() == 1);
-    assert_eq!(world.server.reactor.outbox().send(server, &vec![1; 200_001]), Sent::TooLarge);
+    assert_eq!(world.server.reactor.outbox().send(server, &vec![1; TOO_LARGE]), Sent::TooLarge);
+}
+
+#[test]
+fn a_message_longer_than_all_that_may_wait_is_taken_where_little_waits() {
+    let mut world = tight_world();
+    let (_, server) = world.open(&tight_client());
+    let long = vec![1; 5_000_000];
+    assert_eq!(world.server.reactor.outbox().send(server, &long), Sent::Slow);
+    assert_eq!(world.server.reactor.outbox().send(server, &long), Sent::Full);
+    world.run_until(|world| world.server.drained() == 1 && world.client.messages().len() == 1);
+    assert!(world.client.messages() == [long]);
+}
+
+#[test]
+fn what_belongs_together_is_taken_beyond_the_bound() {
+    let mut world = tight_world();
+    let (_, server) = world.open(&tight_client());
+    let part = [1; 1000];
+    let mut outbox = world.server.reactor.outbox();
+    outbox.allow(server, 300_000);
+    let taken = (0..1000).take_while(|_| outbox.send(server, &part) != Sent::Full).count();
+    assert!(taken >= 490, "{taken}");
+    outbox.allow(server, 0);
+    assert_eq!(outbox.send(server, &part), Sent::Full);
+    world.run_until(|world| world.client.messages().len() == taken);
+}
+
+#[test]
+fn a_message_that_is_too_long_is_passed_over_and_the_session_goes_on() {
+    let mut listen = ListenConfig::default();
+    listen.rssl.limits.message_bytes = 100_000;
+    let mut world = World::new(&listen);
+    let (client, server) = world.open(&ConnectConfig::default());
+    let mut outbox = world.client.reactor.outbox();
+    assert_eq!(outbox.send(client, &vec![1; 100_001]), Sent::Queued);
+    assert_eq!(outbox.send(client, b"short"), Sent::Queued);
+    world.run_until(|world| world.server.messages().len() == 1);
+    assert_eq!(world.server.messages(), [b"short"]);
+    assert!(world.server.told.contains(&support::Told::TooLong(server, 100_001)));
 }
 
 /// What the server gets in each poll until it has so many messages.

@@ -228,8 +228,12 @@ pub struct HubLimits {
     /// More are refused. Default 250 000.
     pub max_items_per_provider: usize,
     /// Content of one kept image, in bytes; a larger image is passed on and
-    /// not kept. Default 16 MiB.
+    /// not kept. Default 64 MiB.
     pub max_image_bytes: usize,
+    /// One message of a provider, in bytes. The item of a longer one is closed
+    /// with a status that says so. Default 64 MiB and 32 KiB: an image of
+    /// 64 MiB with its header, the longest that the backbone carries.
+    pub max_message_bytes: usize,
 }
 
 impl Default for HubLimits {
@@ -249,7 +253,8 @@ impl Default for HubLimits {
             before_login_bytes: 64 << 10,
             handshake_timeout_ms: 10_000,
             max_items_per_provider: 250_000,
-            max_image_bytes: 16 << 20,
+            max_image_bytes: 64 << 20,
+            max_message_bytes: (64 << 20) + (32 << 10),
         }
     }
 }

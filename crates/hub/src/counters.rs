@@ -41,6 +41,8 @@ pub struct Counters {
     pub preempted: u64,
     /// Messages of providers that could not be read.
     pub malformed: u64,
+    /// Messages of providers that were longer than is taken.
+    pub too_long: u64,
     /// Messages of providers on streams that are not open, or for another item
     /// than the stream's.
     pub stray: u64,

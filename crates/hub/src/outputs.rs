@@ -30,6 +30,17 @@ pub enum Event<'a> {
         /// An RWF message.
         bytes: &'a [u8],
     },
+    /// A message of a provider was longer than is taken, and was passed over.
+    TooLong {
+        /// Its session.
+        session: SessionId,
+        /// Its beginning.
+        head: &'a [u8],
+        /// Its length in bytes.
+        length: usize,
+        /// The bound that it exceeds.
+        max: usize,
+    },
     /// A session that was slow has room again.
     Drained {
         /// The session.

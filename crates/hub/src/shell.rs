@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
+use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
     Admission, ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent,
@@ -70,6 +70,10 @@ pub struct Hub<B> {
     wanted: Vec<usize>,
     /// For how long the backbone has taken no more.
     held: Duration,
+    /// Frames that it had taken when that was last looked at.
+    sent_while_held: u64,
+    /// Servers that are there, by name.
+    servers: Vec<(Incarnation, String)>,
     last_turn: Time,
     is_leaving: bool,
     log: ConnectionLog,
@@ -153,6 +157,8 @@ impl<B: Bus> Hub<B> {
             listener,
             wanted: Vec::new(),
             held: Duration::ZERO,
+            sent_while_held: 0,
+            servers: Vec::new(),
             last_turn: Time::ZERO,
             is_leaving: false,
             log: ConnectionLog::new(),
@@ -241,9 +247,16 @@ impl<B: Bus> Hub<B> {
     fn is_held(&mut self, now: Time) -> bool {
         let step = now.since(self.last_turn).min(MAX_HOLD_STEP);
         self.last_turn = now;
-        let is_congested = self.bus.is_congested();
-        self.held = if is_congested { self.held + step } else { Duration::ZERO };
-        is_congested && self.held < MAX_HOLD
+        if !self.bus.is_congested() {
+            self.held = Duration::ZERO;
+            return false;
+        }
+        let counters = self.bus.counters();
+        // A long image is waited for as long as pieces of it go out.
+        let has_moved = counters.sent != self.sent_while_held && counters.long_queue_bytes > 0;
+        self.sent_while_held = counters.sent;
+        self.held = if has_moved { Duration::ZERO } else { self.held + step };
+        self.held < MAX_HOLD
     }
 
     fn serve_timers(&mut self, now: Time) -> usize {
@@ -257,12 +270,10 @@ impl<B: Bus> Hub<B> {
     }
 
     fn read_servers(&mut self, now: Time) -> usize {
-        let Self { core, bus, reactor, wanted, .. } = self;
+        let Self { core, bus, reactor, wanted, servers, .. } = self;
         let outbox = &mut reactor.outbox();
         bus.poll(now, FRAMES_PER_TURN, |event, port| {
-            if let BusEvent::Gap { peer } = &event {
-                tracing::warn!(?peer, "frames of a server were lost; asking what it wants");
-            }
+            log_server(&event, core, servers);
             core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted });
         })
     }
@@ -293,6 +304,28 @@ impl<B: Bus> Hub<B> {
     }
 }
 
+/// Logs servers that come and go, before the core hears of it.
+fn log_server(event: &BusEvent<'_>, core: &Core, servers: &mut Vec<(Incarnation, String)>) {
+    match *event {
+        BusEvent::PeerUp { peer, name } => {
+            servers.push((peer, name.to_owned()));
+            tracing::info!(server = name, incarnation = %peer, servers = servers.len(), "a server is there");
+        }
+        BusEvent::PeerDown { peer } => {
+            let place = servers.iter().position(|(server, _)| *server == peer);
+            let name = place.map(|place| servers.swap_remove(place).1).unwrap_or_default();
+            let requests = core.requests_of(peer);
+            tracing::warn!(server = name, incarnation = %peer, requests, servers = servers.len(), "a server is gone");
+        }
+        BusEvent::Gap { peer } => {
+            let server = servers.iter().find(|(server, _)| *server == peer);
+            let name = server.map(|(_, name)| name.as_str()).unwrap_or_default();
+            tracing::warn!(server = name, incarnation = %peer, "frames of a server were lost; asking what it wants");
+        }
+        BusEvent::Frame { .. } => {}
+    }
+}
+
 /// What an event of a session means to the core.
 fn translated<'a>(
     now: Time,
@@ -302,6 +335,10 @@ fn translated<'a>(
 ) -> Option<Event<'a>> {
     Some(match event {
         SessionEvent::Message { session, bytes } => Event::Message { session: *session, bytes },
+        SessionEvent::TooLong { session, head, length, max } => {
+            tracing::warn!(?session, length, max, "a message of a provider is too long");
+            Event::TooLong { session: *session, head, length: *length, max: *max }
+        }
         SessionEvent::Drained { session } => Event::Drained { session: *session },
         SessionEvent::Opened { session, via: Via::Connect, peer, .. } => {
             let route = routes.iter().position(|route| route.session == Some(*session))?;
@@ -346,6 +383,7 @@ fn listen_config(config: &HubConfig) -> ListenConfig {
     let limits = &config.limits;
     let mut rssl = config.ni_rssl.clone();
     rssl.limits.handshake_ms = limits.handshake_timeout_ms;
+    rssl.limits.message_bytes = limits.max_message_bytes;
     ListenConfig {
         rssl,
         session: config.sessions,
@@ -371,7 +409,11 @@ impl Dialled {
             rssl: ClientConfig {
                 compression: route.compression,
                 ping_timeout_s: route.ping_timeout_s,
-                limits: Limits { receive_buffer_bytes: READ_BYTES, ..Limits::default() },
+                limits: Limits {
+                    receive_buffer_bytes: READ_BYTES,
+                    message_bytes: config.limits.max_message_bytes,
+                    ..Limits::default()
+                },
                 ..ClientConfig::default()
             },
             session: config.sessions,

@@ -10,7 +10,7 @@ use crate::opening::{Agreed, Context, Opening, Progress};
 use crate::output::Transmit;
 use crate::packed::{Packed, Taken};
 use crate::random::Random;
-use crate::receiver::{Place, Received, Receiver};
+use crate::receiver::{Place, Received, Receiver, TooLong};
 use crate::sender::{PING, PackedRoom, Sender};
 use crate::websocket::CLOSE;
 use crate::{
@@ -78,6 +78,7 @@ const REST_AFTER: Duration = Duration::from_millis(100);
 enum Found {
     Connected,
     Message(Place),
+    TooLong(TooLong),
     OtherSubprotocol,
 }
 
@@ -191,6 +192,13 @@ impl Connection {
                 }
                 _ => None,
             },
+            Ok(Some(Found::TooLong(TooLong { head, length, max }))) => match &self.state {
+                State::Active(receiver) => {
+                    let head = receiver.message(&self.input, head);
+                    Some(Event::TooLong { head, length, max })
+                }
+                _ => None,
+            },
             Ok(Some(Found::OtherSubprotocol)) => match &self.state {
                 State::HandedOver(name) => Some(Event::OtherSubprotocol(name)),
                 _ => None,
@@ -264,6 +272,10 @@ impl Connection {
             Some(Received::Message(place)) => {
                 self.counters.messages_received += 1;
                 Ok(Next::Found(Found::Message(place)))
+            }
+            Some(Received::TooLong(message)) => {
+                self.counters.messages_too_long += 1;
+                Ok(Next::Found(Found::TooLong(message)))
             }
             Some(Received::Frame { is_ping }) => {
                 self.counters.pings_received += u64::from(is_ping);

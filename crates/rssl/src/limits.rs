@@ -3,7 +3,9 @@
 /// Two more bounds follow from the negotiated fragment size M: a frame is at
 /// most M + 3 bytes, and a frame's body is at most M bytes after
 /// decompression. A violation of any of them closes the connection with
-/// [`CloseReason::Limit`](crate::CloseReason::Limit), which names it.
+/// [`CloseReason::Limit`](crate::CloseReason::Limit), which names it; only a
+/// message that is too long is passed over and told of
+/// ([`Event::TooLong`](crate::Event::TooLong)).
 ///
 /// Memory held for received bytes is at most
 /// [`Limits::receive_memory_bytes`]. Memory for output follows what is queued,
@@ -31,9 +33,14 @@ pub struct Limits {
     /// Largest fragment size M that a client accepts from a server.
     /// Default (and largest possible) 65,532.
     pub fragment_bytes: u16,
-    /// Bytes of one message, sent or reassembled. Default 8 MiB.
+    /// Bytes of one message that is received. Default 64 MiB and 32 KiB: an
+    /// image of 64 MiB with its header.
     pub message_bytes: usize,
-    /// Bytes announced by all messages in reassembly together. Default 32 MiB.
+    /// Bytes of one message that is sent. Default 64 MiB and 128 KiB: one that
+    /// was received, with what is added to its header.
+    pub send_bytes: usize,
+    /// Bytes announced by all messages in reassembly together. Default: three
+    /// messages of the longest, one a priority.
     pub reassembly_bytes: usize,
     /// Messages in reassembly at one time. Default 64; the vendor's peers use
     /// at most one a priority.
@@ -57,14 +64,17 @@ impl Default for Limits {
             chunk_line_bytes: 64,
             receive_buffer_bytes: 16 * 1024,
             fragment_bytes: MAX_FRAGMENT_BYTES,
-            message_bytes: 8 << 20,
-            reassembly_bytes: 32 << 20,
+            message_bytes: MESSAGE_BYTES,
+            send_bytes: (64 << 20) + (128 << 10),
+            reassembly_bytes: 3 * MESSAGE_BYTES,
             reassembly_count: 64,
             output_bytes: 8 << 20,
             retained_output_bytes: 256 << 10,
         }
     }
 }
+
+const MESSAGE_BYTES: usize = (64 << 20) + (32 << 10);
 
 /// Largest fragment size M: a frame of M + 3 bytes fills the 16-bit length.
 pub(crate) const MAX_FRAGMENT_BYTES: u16 = u16::MAX - 3;
@@ -124,10 +134,8 @@ pub enum Limit {
     Frame,
     /// Decompressed body of at most M bytes.
     DecompressedBody,
-    /// [`Limits::message_bytes`].
+    /// Bytes of a text message: a WebSocket's that speaks no RSSL.
     Message,
-    /// [`Limits::reassembly_bytes`].
-    Reassembly,
     /// [`Limits::reassembly_count`].
     ReassemblyCount,
 }
@@ -141,8 +149,7 @@ impl std::fmt::Display for Limit {
             Self::FragmentSize => "fragment size offered by the server (fragment_bytes)",
             Self::Frame => "bytes of a frame (negotiated fragment size + 3)",
             Self::DecompressedBody => "bytes of a decompressed body (negotiated fragment size)",
-            Self::Message => "bytes of a message (message_bytes)",
-            Self::Reassembly => "bytes of messages in reassembly (reassembly_bytes)",
+            Self::Message => "bytes of a message (max_message_bytes)",
             Self::ReassemblyCount => "messages in reassembly (reassembly_count)",
         })
     }

@@ -50,7 +50,19 @@ impl Reassembly {
         self.slots.iter().map(|slot| slot.bytes.capacity()).sum()
     }
 
-    /// A first fragment. Returns the slot when the message is complete.
+    /// The bound that a message of `total` bytes would break, if it does.
+    pub(crate) const fn exceeded(&self, total: usize) -> Option<usize> {
+        if total > self.max_message {
+            Some(self.max_message)
+        } else if self.announced + total > self.max_announced {
+            Some(self.max_announced)
+        } else {
+            None
+        }
+    }
+
+    /// A first fragment of a message that breaks no bound. Returns the slot
+    /// when the message is complete.
     ///
     /// An id that is in progress starts anew: its old message was given up by
     /// the sender.
@@ -61,18 +73,11 @@ impl Reassembly {
         payload: &[u8],
     ) -> Result<Option<usize>, CloseReason> {
         self.abandon(id);
-        if total > self.max_message {
-            return Err(CloseReason::limit(Limit::Message, total, self.max_message));
-        }
-        let announced = self.announced + total;
-        if announced > self.max_announced {
-            return Err(CloseReason::limit(Limit::Reassembly, announced, self.max_announced));
-        }
         let index = self.free_slot()?;
         let slot = &mut self.slots[index];
         slot.id = Some(id);
         slot.total = total;
-        self.announced = announced;
+        self.announced += total;
         self.add(index, payload)
     }
 
@@ -208,10 +213,10 @@ mod tests {
             Err(CloseReason::Limit { limit, .. }) => limit,
             other => panic!("{other:?}"),
         };
-        assert_eq!(limit(reassembly().first(1, 101, b"")), Limit::Message);
+        assert_eq!((reassembly().exceeded(100), reassembly().exceeded(101)), (None, Some(100)));
         let mut all = reassembly();
         assert_eq!(all.first(1, 100, b"a"), Ok(None));
-        assert_eq!(limit(all.first(2, 51, b"a")), Limit::Reassembly);
+        assert_eq!((all.exceeded(50), all.exceeded(51)), (None, Some(150)));
         let mut all = reassembly();
         assert_eq!(all.first(1, 10, b"a"), Ok(None));
         assert_eq!(all.first(2, 10, b"a"), Ok(None));

@@ -24,9 +24,24 @@ pub(crate) enum Place {
     Assembled(usize),
 }
 
+/// What a frame brought.
+enum Content {
+    Message(Place),
+    /// The first fragment of a message that is passed over.
+    TooLong(TooLong),
+}
+
+/// A message that breaks a bound.
+pub(crate) struct TooLong {
+    pub(crate) head: Place,
+    pub(crate) length: usize,
+    pub(crate) max: usize,
+}
+
 /// What a peer sent.
 pub(crate) enum Received {
     Message(Place),
+    TooLong(TooLong),
     /// A frame without a message for the application: ping, a fragment.
     Frame {
         is_ping: bool,
@@ -160,24 +175,28 @@ impl Receiver {
         let is_ping = header.is_ping(length);
         input.take(header.length);
         let body_length = length - header.length;
-        let place = if header.is_compressed() {
+        let content = if header.is_compressed() {
             let body = input.take(body_length);
             self.compressed(header, input.slice(body))?
         } else if header.body == Body::Packed {
             self.unpacking = Unpacking::Input { left: body_length };
-            self.unpack(input)?
+            self.unpack(input)?.map(Content::Message)
         } else {
             let body = input.take(body_length);
             self.content(header.body, input.slice(body.clone()), Place::Input(body))?
         };
-        Ok(place.map_or(Received::Frame { is_ping }, Received::Message))
+        Ok(match content {
+            Some(Content::Message(place)) => Received::Message(place),
+            Some(Content::TooLong(message)) => Received::TooLong(message),
+            None => Received::Frame { is_ping },
+        })
     }
 
     fn compressed(
         &mut self,
         header: FrameHeader,
         part: &[u8],
-    ) -> Result<Option<Place>, CloseReason> {
+    ) -> Result<Option<Content>, CloseReason> {
         if matches!(self.decompressor, Decompressor::None) {
             return Err(ProtocolError::NotCompressed.into());
         }
@@ -200,12 +219,12 @@ impl Receiver {
         };
         if kind == Body::Packed {
             self.unpacking = Unpacking::Expanded(0..length);
-            return self.unpack_expanded(0..length);
+            return Ok(self.unpack_expanded(0..length)?.map(Content::Message));
         }
         let expanded = std::mem::take(&mut self.expanded);
-        let place = self.content(kind, &expanded[..length], Place::Expanded(0..length));
+        let content = self.content(kind, &expanded[..length], Place::Expanded(0..length));
         self.expanded = expanded;
-        place
+        content
     }
 
     /// One message, or a part of one, that lies at `place`.
@@ -214,20 +233,27 @@ impl Receiver {
         kind: Body,
         bytes: &[u8],
         place: Place,
-    ) -> Result<Option<Place>, CloseReason> {
+    ) -> Result<Option<Content>, CloseReason> {
         let slot = match kind {
             Body::First { id, total } if total != bytes.len() => {
+                self.reassembly.abandon(id);
+                if let Some(max) = self.reassembly.exceeded(total) {
+                    // Its other fragments belong to nothing then.
+                    return Ok(Some(Content::TooLong(TooLong { head: place, length: total, max })));
+                }
                 self.reassembly.first(id, total, bytes)?
             }
             Body::First { id, .. } => {
                 self.reassembly.abandon(id);
-                return Ok((!bytes.is_empty()).then_some(place));
+                return Ok((!bytes.is_empty()).then_some(Content::Message(place)));
             }
             Body::Next { id } => self.reassembly.next(id, bytes)?,
             // A message without bytes means nothing; a ping is such a frame.
-            Body::Message | Body::Packed => return Ok((!bytes.is_empty()).then_some(place)),
+            Body::Message | Body::Packed => {
+                return Ok((!bytes.is_empty()).then_some(Content::Message(place)));
+            }
         };
-        Ok(slot.map(Place::Assembled))
+        Ok(slot.map(|slot| Content::Message(Place::Assembled(slot))))
     }
 
     fn unpack(&mut self, input: &mut Input) -> Result<Option<Place>, CloseReason> {

@@ -38,7 +38,7 @@ pub(crate) struct Sender {
     pack_limit: usize,
     /// Whether a packed frame is being filled, by priority.
     packing: [bool; 3],
-    message_bytes: usize,
+    send_bytes: usize,
     output_bytes: usize,
     /// Bytes that leave before the last pong has, at the most.
     before_pong: usize,
@@ -63,7 +63,7 @@ impl Sender {
             body_limit: 0,
             pack_limit: 0,
             packing: [false; 3],
-            message_bytes: limits.message_bytes,
+            send_bytes: limits.send_bytes,
             output_bytes: limits.output_bytes,
             before_pong: 0,
             unanswered: None,
@@ -112,7 +112,7 @@ impl Sender {
 
     /// Has other bounds hold from here on.
     pub(crate) fn set_limits(&mut self, limits: &Limits) {
-        self.message_bytes = limits.message_bytes;
+        self.send_bytes = limits.send_bytes;
         self.output_bytes = limits.output_bytes;
     }
 
@@ -262,7 +262,7 @@ impl Sender {
     /// its own.
     pub(crate) fn send(&mut self, priority: Priority, parts: &[&[u8]]) -> Result<(), SendError> {
         let total: usize = parts.iter().map(|part| part.len()).sum();
-        self.check_length(total, self.message_bytes.min(u32::MAX as usize))?;
+        self.check_length(total, self.send_bytes.min(u32::MAX as usize))?;
         let frames = total / self.smallest_full_payload() + 2;
         self.check_room(total + frames * FRAME_OVERHEAD_BYTES)?;
         self.seal_packed(priority);

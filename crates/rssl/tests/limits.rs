@@ -20,6 +20,7 @@ fn small() -> Limits {
         http_head_bytes: 400,
         chunk_line_bytes: 16,
         message_bytes: 10_000,
+        send_bytes: 10_000,
         reassembly_bytes: 15_000,
         reassembly_count: 3,
         output_bytes: 20_000,
@@ -144,7 +145,14 @@ fn first(id: u8, total: u32) -> Vec<u8> {
 fn message() {
     let mut pair = pair();
     pair.inject_to_server(&first(1, 10_001));
-    check(pair.server.closed.as_ref(), Limit::Message, 10_001, 10_000);
+    pair.inject_to_server(&first(2, 2));
+    pair.inject_to_server(&[0, 8, 3, 4, 0, 1, b'y', b'z'][..]);
+    pair.inject_to_server(&[0, 7, 3, 4, 0, 2, b'y'][..]);
+    // The connection goes on, and the rest of the message belongs to nothing.
+    assert_eq!(pair.server.closed, None);
+    assert_eq!(pair.server.too_long, [(b"x".to_vec(), 10_001, 10_000)]);
+    assert_eq!(pair.server.messages, [b"xy"]);
+    assert_eq!(pair.server.connection.counters().messages_too_long, 1);
 
     let mut pair = self::pair();
     let too_long = SendError::TooLong { length: 10_001, max: 10_000 };
@@ -162,7 +170,8 @@ fn reassembly() {
     pair.inject_to_server(&first(2, 5_000));
     assert_eq!(pair.server.closed, None);
     pair.inject_to_server(&first(3, 2));
-    check(pair.server.closed.as_ref(), Limit::Reassembly, 15_002, 15_000);
+    assert_eq!(pair.server.closed, None);
+    assert_eq!(pair.server.too_long, [(b"x".to_vec(), 2, 15_000)]);
 }
 
 #[test]

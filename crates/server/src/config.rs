@@ -58,6 +58,10 @@ pub struct ServerConfig {
     pub announce_conflation: bool,
     /// Whether posts are accepted. Default true.
     pub accept_posts: bool,
+    /// Whether a post says who posted as its client says it. Otherwise the
+    /// source gets the address of the mount and its number on this server,
+    /// whatever the client says. Default false.
+    pub trust_post_user_info: bool,
     /// Whether one mount may have the same item open on two streams. Default
     /// false: the second request is refused.
     pub allow_same_item_twice: bool,
@@ -113,6 +117,7 @@ impl Default for ServerConfig {
             conflation: true,
             announce_conflation: true,
             accept_posts: true,
+            trust_post_user_info: false,
             allow_same_item_twice: false,
             limits: Limits::default(),
             output: OutputThresholds::default(),
@@ -152,6 +157,9 @@ pub struct JsonConfig {
     /// Most bytes of a frame that a mount may send: the `MaxMsgSize` of the
     /// login answer. Default 61,440.
     pub max_message_bytes: usize,
+    /// Most bytes of an image in JSON; a mount gets a status for a longer one.
+    /// Default 16 MiB, which is what this project's own client reads.
+    pub max_image_bytes: usize,
     /// Messages in a row that are no good, after which a mount is cut. Default
     /// 100.
     pub max_faults: u32,
@@ -166,6 +174,7 @@ impl Default for JsonConfig {
             default_service: None,
             ping_timeout_s: 30,
             max_message_bytes: 61_440,
+            max_image_bytes: 16 << 20,
             max_faults: 100,
         }
     }
@@ -209,9 +218,13 @@ pub struct Limits {
     pub messages_per_turn: usize,
     /// Names in one batch. Default 100,000.
     pub max_batch: usize,
-    /// Largest message that a mount may send and that is built for one, in
-    /// bytes. Default 6 MiB.
+    /// Largest message that a mount may send, in bytes. A longer post is
+    /// refused; what else is longer is passed over. Default 6 MiB.
     pub max_message_bytes: usize,
+    /// Largest message of an item, in bytes. The item of a larger one is closed
+    /// with a status that says so. The output of a mount may exceed its bound
+    /// by as much while it gets an image. Default 64 MiB and 64 KiB.
+    pub max_image_bytes: usize,
     /// Requests to one hub that are not accepted or refused yet; more wait
     /// their turn (`minimumOpenWindow`). Default 5,000.
     pub open_window: usize,
@@ -264,6 +277,7 @@ impl Default for Limits {
             messages_per_turn: 128,
             max_batch: 100_000,
             max_message_bytes: 6 << 20,
+            max_image_bytes: (64 << 20) + (64 << 10),
             open_window: 5_000,
             open_timeout_ms: 15_000,
             resync_interval_ms: 100,
@@ -276,6 +290,14 @@ impl Default for Limits {
             max_hubs: 64,
             max_hub_item: 0x00FF_FFFF,
         }
+    }
+}
+
+impl Limits {
+    /// The longest message that is built: an image with what is added to its
+    /// header, or a post.
+    pub(crate) fn longest_message_bytes(&self) -> usize {
+        self.max_image_bytes.max(self.max_message_bytes).saturating_add(64 << 10)
     }
 }
 
@@ -366,6 +388,7 @@ impl ServerConfig {
             ("max_without_login_per_address", self.limits.max_without_login_per_address),
             ("before_login_bytes", self.limits.before_login_bytes),
             ("max_message_bytes", self.limits.max_message_bytes),
+            ("max_image_bytes", self.limits.max_image_bytes),
             ("open_window", self.limits.open_window),
             ("mount_messages_per_turn", self.limits.mount_messages_per_turn),
             ("messages_per_turn", self.limits.messages_per_turn),

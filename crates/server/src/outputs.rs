@@ -46,6 +46,12 @@ pub trait Outputs {
         Sent::Gone
     }
 
+    /// Lets the output of a session exceed its bound by so many bytes until
+    /// told otherwise. Outputs without a bound need not know of it.
+    fn allow(&mut self, session: SessionId, bytes: usize) {
+        let _ = (session, bytes);
+    }
+
     /// Ends a session that speaks JSON as [`close`](Self::close) does, with
     /// this code in the WebSocket's close frame.
     fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {

@@ -109,6 +109,10 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
         self.outbox.admit(session);
     }
 
+    fn allow(&mut self, session: SessionId, bytes: usize) {
+        self.outbox.allow(session, bytes);
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
         tracing::debug!(?session, reason, "closing a mount");
         self.outbox.close(session, reason);
@@ -317,6 +321,10 @@ impl<B: Bus> Server<B> {
 fn core_event<'a>(event: &SessionEvent<'a>) -> Option<Event<'a>> {
     Some(match *event {
         SessionEvent::Message { session, bytes } => Event::Message { session, bytes },
+        SessionEvent::TooLong { session, head, length, max } => {
+            tracing::info!(?session, length, max, "a message of a mount is too long");
+            Event::TooLong { session, head, length, max }
+        }
         SessionEvent::Drained { session } => Event::Drained { session },
         SessionEvent::Opened { session, peer, .. } => Event::Opened { session, peer },
         SessionEvent::Closed { session, .. } => Event::Closed { session },
@@ -358,6 +366,7 @@ fn listen_config(config: &ServerConfig) -> ListenConfig {
     rssl.limits.message_bytes = config.limits.max_message_bytes;
     rssl.limits.handshake_ms = config.limits.handshake_timeout_ms;
     rssl.origins = config.origins.clone();
+    rssl.limits.reassembly_bytes = config.limits.max_message_bytes.saturating_mul(3);
     listen.session = SessionOptions {
         messages_per_poll: config.limits.mount_messages_per_turn,
         socket: SocketOptions {

@@ -13,6 +13,7 @@ use tapeline_omm::directory::Directory;
 use super::core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
 use super::json::{Edge, Heard, Words};
 use super::{ConsumerConfig, ConsumerHandler, DictionarySource, Handle, ItemSpec, Requests};
+use crate::too_long::{Ended, ended};
 use crate::{ApiError, Wire};
 
 /// A consumer: asks for items, and is told of all that happens to them.
@@ -167,6 +168,7 @@ impl Consumer {
                 return;
             }
             let reason;
+            let ended_by;
             let input = match event {
                 SessionEvent::Message { bytes, .. } => ConsumerInput::Message(bytes),
                 SessionEvent::Text(TextEvent::Frame { session, text }) => {
@@ -198,6 +200,13 @@ impl Consumer {
                     tracing::warn!(reason = %why, "connection lost");
                     reason = why.to_string();
                     ConsumerInput::Closed { reason: &reason }
+                }
+                SessionEvent::TooLong { session, head, length, max } => {
+                    tracing::warn!(length, max, "a message is too long; its stream is closed");
+                    let Some(Ended { status, close }) = ended(head, length, max) else { return };
+                    let _ = outbox.send(session, &close);
+                    ended_by = status;
+                    ConsumerInput::Message(&ended_by)
                 }
                 SessionEvent::Drained { .. } => ConsumerInput::Drained,
                 SessionEvent::Rejected { .. } | SessionEvent::AcceptFailed { .. } => return,
@@ -290,6 +299,7 @@ const fn session_of(event: &SessionEvent<'_>) -> Option<SessionId> {
     match event {
         SessionEvent::Opened { session, .. }
         | SessionEvent::Message { session, .. }
+        | SessionEvent::TooLong { session, .. }
         | SessionEvent::Drained { session }
         | SessionEvent::Text(
             TextEvent::Opened { session, .. } | TextEvent::Frame { session, .. },

@@ -12,6 +12,7 @@ use tapeline_rwf::patch_stream_id;
 use super::core::{ProviderCore, ProviderInput, ProviderOutputs};
 use super::{ProviderConfig, ProviderHandler, Responses};
 use crate::ApiError;
+use crate::too_long::refused;
 
 /// An interactive provider: listens, and answers what clients ask for.
 ///
@@ -131,6 +132,12 @@ impl Provider {
             match event {
                 SessionEvent::Message { session, bytes } => {
                     core.handle(ProviderInput::Message(session, bytes), out, handler);
+                }
+                SessionEvent::TooLong { session, head, length, max } => {
+                    tracing::warn!(?session, length, max, "a message of a client is too long");
+                    if let Some(answer) = refused(head, length, max) {
+                        let _ = out.0.send(session, &answer);
+                    }
                 }
                 SessionEvent::Opened { session, peer, .. } => {
                     tracing::info!(?session, %peer, "client connected");

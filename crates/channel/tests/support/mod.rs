@@ -21,6 +21,7 @@ pub const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::
 pub enum Told {
     Opened(SessionId, Via),
     Message(SessionId, Vec<u8>),
+    TooLong(SessionId, usize),
     Drained(SessionId),
     Closed(SessionId, String),
     Rejected(String),
@@ -32,6 +33,7 @@ impl From<SessionEvent<'_>> for Told {
         match event {
             SessionEvent::Opened { session, via, .. } => Self::Opened(session, via),
             SessionEvent::Message { session, bytes } => Self::Message(session, bytes.to_vec()),
+            SessionEvent::TooLong { session, length, .. } => Self::TooLong(session, length),
             SessionEvent::Drained { session } => Self::Drained(session),
             SessionEvent::Closed { session, reason } => Self::Closed(session, reason.to_string()),
             SessionEvent::Rejected { reason, .. } => Self::Rejected(reason.to_string()),

@@ -32,6 +32,7 @@ mod services;
 mod source;
 mod streams;
 mod timers;
+mod too_long;
 mod upstream;
 mod wire;
 
@@ -144,6 +145,9 @@ impl Core {
     pub fn handle(&mut self, now: Time, event: Event<'_>, out: &mut impl Outputs) {
         match event {
             Event::Message { session, bytes } => self.message(now, session, bytes, out),
+            Event::TooLong { session, head, length, max } => {
+                self.too_long(now, session, (head, length, max), out);
+            }
             Event::Bus(event) => self.bus_event(now, event, out),
             Event::RouteOpened { route, session } => self.route_opened(now, route, session, out),
             Event::RouteFailed { route } => self.route_failed(now, route),

@@ -22,6 +22,13 @@ impl Core {
         }
     }
 
+    /// How many requests of a server are open.
+    pub fn requests_of(&self, server: Incarnation) -> usize {
+        let index = self.servers.find(server);
+        let server = index.and_then(|index| self.servers.get(index));
+        server.map_or(0, super::servers::Server::open)
+    }
+
     fn server_up(&mut self, peer: Incarnation, out: &mut impl Outputs) {
         if self.servers.find(peer).is_some() {
             return;

@@ -87,6 +87,11 @@ impl Server {
         }
     }
 
+    /// How many requests it has open.
+    pub(crate) const fn open(&self) -> usize {
+        self.open
+    }
+
     /// The requests that are open, of some numbers: number, serial and item.
     pub(crate) fn requests(
         &self,

@@ -17,6 +17,9 @@ pub(crate) const fn at_ms(ms: u64) -> Time {
     Time::from_nanos(ms.saturating_mul(1_000_000))
 }
 
+/// What a long message takes beyond this is given back with the next one.
+const RETAINED_BYTES: usize = 1 << 20;
+
 /// A buffer for messages that are written here.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch(Vec<u8>);
@@ -28,6 +31,10 @@ impl Scratch {
         &mut self,
         write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Option<&[u8]> {
+        if self.0.len() > RETAINED_BYTES {
+            self.0.truncate(RETAINED_BYTES);
+            self.0.shrink_to_fit();
+        }
         for _ in 0..2 {
             let mut encoder = Encoder::new(&mut self.0);
             write(&mut encoder).ok()?;
@@ -35,7 +42,9 @@ impl Scratch {
                 Ok(len) => return Some(&self.0[..len]),
                 Err(EncodeError::BufferTooSmall { missing }) => {
                     let needed = self.0.len() + missing;
-                    self.0.resize(needed.next_power_of_two(), 0);
+                    let room =
+                        if needed > RETAINED_BYTES { needed } else { needed.next_power_of_two() };
+                    self.0.resize(room, 0);
                 }
                 Err(_) => return None,
             }

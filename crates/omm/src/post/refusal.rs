@@ -60,6 +60,14 @@ pub enum PostRefusal {
     /// The way to the source is down.
     #[error("no connection to the source")]
     GatewayDown,
+    /// The post is longer than is taken.
+    #[error("post of {length} bytes is longer than the {max} allowed")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+        /// The longest that is taken.
+        max: usize,
+    },
     /// Too many posts wait for their acks.
     #[error("too many posts wait for an ack")]
     NoResources,
@@ -93,6 +101,7 @@ impl PostRefusal {
             | Self::NoService
             | Self::NoName
             | Self::Class(_)
+            | Self::TooLong { .. }
             | Self::Malformed(_) => NakCode::INVALID_CONTENT,
             Self::Right(_) | Self::NotEntitled => NakCode::ACCESS_DENIED,
             Self::UnknownServiceId(_) | Self::UnknownServiceName(_) => NakCode::SOURCE_UNKNOWN,

@@ -191,6 +191,7 @@ impl Split {
 pub struct Heard {
     pub connected: bool,
     pub messages: Vec<Vec<u8>>,
+    pub too_long: usize,
     pub other_subprotocol: Option<String>,
     pub closed: Option<CloseReason>,
     pub sent: Vec<u8>,
@@ -219,6 +220,7 @@ impl Heard {
             match event {
                 Event::Connected(_) => self.connected = true,
                 Event::Message(bytes) => self.messages.push(bytes.to_vec()),
+                Event::TooLong { .. } => self.too_long += 1,
                 Event::OtherSubprotocol(name) => self.other_subprotocol = Some(name.to_owned()),
                 Event::Closed(reason) => self.closed = Some(reason),
             }

@@ -14,6 +14,8 @@ pub struct Side {
     pub connection: Connection,
     pub connected: Option<Negotiated>,
     pub messages: Vec<Vec<u8>>,
+    /// Beginning, length and bound of messages that were passed over.
+    pub too_long: Vec<(Vec<u8>, usize, usize)>,
     pub closed: Option<CloseReason>,
     /// All bytes it sent.
     pub wire: Vec<u8>,
@@ -27,6 +29,7 @@ impl Side {
             connection,
             connected: None,
             messages: Vec::new(),
+            too_long: Vec::new(),
             closed: None,
             wire: Vec::new(),
             in_flight: Vec::new(),
@@ -38,6 +41,9 @@ impl Side {
             match event {
                 Event::Connected(negotiated) => self.connected = Some(negotiated.clone()),
                 Event::Message(bytes) => self.messages.push(bytes.to_vec()),
+                Event::TooLong { head, length, max } => {
+                    self.too_long.push((head.to_vec(), length, max));
+                }
                 Event::OtherSubprotocol(name) => panic!("{name}"),
                 Event::Closed(reason) => self.closed = Some(reason),
             }

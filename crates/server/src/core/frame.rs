@@ -210,6 +210,10 @@ impl Core {
             return true;
         };
         let Ok(head) = MsgHeader::decode(body) else { return false };
+        if body.len() > self.config.limits.max_image_bytes {
+            self.end_too_long(slot, body.len(), out);
+            return true;
+        }
         let Some(item) = self.items.get_mut(slot) else { return false };
         let is_for_all = header.target == Incarnation::ALL;
         let mut is_missing = false;

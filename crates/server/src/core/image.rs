@@ -17,6 +17,9 @@ use crate::Outputs;
 /// Larger images go out of the cache in parts of about this size.
 const PART_BYTES: usize = 60_000;
 
+/// What a long payload takes beyond this is given back.
+const RETAINED_BYTES: usize = 1 << 20;
+
 impl Core {
     /// An image of an item, or a part of one, came from its hub.
     ///
@@ -130,7 +133,8 @@ impl Core {
         refresh: &RefreshMsg<'_>,
         out: &mut O,
     ) -> bool {
-        let Self { items, mounts, variants, trouble, .. } = self;
+        let Self { items, mounts, variants, trouble, config, .. } = self;
+        let max_image_bytes = &config.limits.max_image_bytes;
         let Some(item) = items.get_mut(slot) else { return false };
         let Some(watcher) = mounts.watcher(item, place) else { return false };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
@@ -162,7 +166,10 @@ impl Core {
         let told = told(item, refresh, part, &allowed);
         let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
         if let Some((bytes, shared)) = variants.get(variant, write) {
+            // What has begun goes whole to who reads it.
+            out.allow(watcher.session, *max_image_bytes);
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
+            out.allow(watcher.session, 0);
             trouble.note(watcher.session, sent);
         }
         self.mark_slow();
@@ -265,6 +272,7 @@ impl Core {
             is_over = self.send_image(slot, place, part, &refresh, out);
             payload.clear();
         }
+        payload.shrink_to(RETAINED_BYTES);
         self.payload = payload;
         is_over
     }

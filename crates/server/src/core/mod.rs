@@ -48,6 +48,7 @@ mod slow;
 mod status;
 mod stream;
 mod streams;
+mod too_long;
 mod update;
 mod upstream;
 mod variant;
@@ -134,6 +135,17 @@ pub enum Event<'a> {
         /// The message.
         bytes: &'a [u8],
     },
+    /// A message of a session was longer than is taken, and was passed over.
+    TooLong {
+        /// The session.
+        session: SessionId,
+        /// Its beginning.
+        head: &'a [u8],
+        /// Its length in bytes.
+        length: usize,
+        /// The bound that it exceeds.
+        max: usize,
+    },
     /// The output of a slow session has drained.
     Drained {
         /// The session.
@@ -215,6 +227,8 @@ pub struct Statistics {
     pub requests_lost: u64,
     /// Closes that wait for room on the backbone.
     pub closes_waiting: usize,
+    /// Messages that were longer than is taken, of mounts and of items.
+    pub messages_too_long: u64,
     /// Connections that speak JSON, among `mounts`.
     pub json_mounts: usize,
     /// Messages that were converted to JSON.
@@ -302,12 +316,9 @@ impl Trouble {
                 self.doomed.push((session, "the mount does not read: its output is full"));
                 false
             }
-            Sent::TooLarge => {
-                self.doomed.push((session, "a message is too large for the mount"));
-                false
-            }
-            // It ends already; its end will be told.
-            Sent::Gone => false,
+            // It ends already; its end will be told. What is too large for a
+            // session is no fault of the mount: the item is over before that.
+            Sent::Gone | Sent::TooLarge => false,
         }
     }
 }
@@ -326,8 +337,8 @@ impl Core {
         Self {
             door,
             dictionaries: Dictionaries::new(config.dictionary.clone()),
-            scratch: Scratch::new(config.limits.max_message_bytes),
-            variants: Variants::new(config.limits.max_message_bytes),
+            scratch: Scratch::new(config.limits.longest_message_bytes()),
+            variants: Variants::new(config.limits.longest_message_bytes()),
             config,
             policy,
             now: Time::ZERO,
@@ -399,6 +410,9 @@ impl Core {
             Event::Bus(event) => self.on_bus(event, out),
             Event::Message { session, bytes } => self.on_message(session, bytes, out),
             Event::Opened { session, peer } => self.on_opened(session, peer, out),
+            Event::TooLong { session, head, length, max } => {
+                self.on_too_long(session, (head, length, max), out);
+            }
             Event::Drained { session } => self.on_drained(session, out),
             Event::OutputBeyondPool { session } => {
                 if self.mounts.get(session).is_some() {

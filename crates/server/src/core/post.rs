@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
+use tapeline_backbone::{FrameFlags, FrameHeader, Kind, MAX_BODY_BYTES, Published};
 use tapeline_channel::SessionId;
 use tapeline_omm::directory::Service;
 use tapeline_omm::post::{AckForm, Post, PostRefusal, PostStream, nak};
@@ -129,15 +129,26 @@ impl Core {
         post: &PostMsg<'_>,
         out: &mut O,
     ) {
+        if let Err(refusal) = self.forward_post(session, post, out) {
+            self.refuse_post(session, post, &refusal, out);
+        }
+    }
+
+    /// Tells a mount why its post went nowhere, if it wants to know.
+    pub(super) fn refuse_post<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        post: &PostMsg<'_>,
+        refusal: &PostRefusal,
+        out: &mut O,
+    ) {
         let is_private = self
             .item_on(session, post.stream_id)
             .is_some_and(|(slot, _)| self.items.get(slot).is_some_and(|item| item.is_private));
-        if let Err(refusal) = self.forward_post(session, post, out) {
-            let text = refusal.to_string();
-            let form = AckForm { private: is_private, with_key: false };
-            if let Some(ack) = nak(post, form, &refusal, &text) {
-                self.send(session, &ack.into(), out);
-            }
+        let text = refusal.to_string();
+        let form = AckForm { private: is_private, with_key: false };
+        if let Some(ack) = nak(post, form, refusal, &text) {
+            self.send(session, &ack.into(), out);
         }
     }
 
@@ -167,7 +178,11 @@ impl Core {
         let Some(bytes) = self.scratch.message(&forwarded.into()) else {
             return Err(PostRefusal::NoResources);
         };
-        out.publish(header, &[&route.reference.to_le_bytes(), bytes]);
+        let length = bytes.len();
+        let reference = route.reference.to_le_bytes();
+        if out.publish(header, &[&reference, bytes]) == Published::TooLarge {
+            return Err(PostRefusal::TooLong { length, max: MAX_BODY_BYTES - reference.len() });
+        }
         if let Some(post_id) = post.post_id.filter(|_| wants_ack) {
             let waiting = Waiting {
                 session,
@@ -230,14 +245,20 @@ impl Core {
         }
     }
 
-    /// Who posts. One that does not say is known by its address.
+    /// Who posts: the mount, by its address and the number of its session,
+    /// counted from 1. Where clients are trusted, it is who they say; one that
+    /// does not say is known by its address.
     fn user_info(&self, session: SessionId, said: PostUserInfo) -> PostUserInfo {
-        let peer = self.mounts.get(session).map(|mount| mount.peer.ip());
-        match peer {
-            Some(IpAddr::V4(address)) if said.address == 0 => {
-                PostUserInfo { address: address.to_bits(), ..said }
-            }
-            _ => said,
+        let peer = self.mounts.get(session).map(|mount| mount.peer.ip().to_canonical());
+        let address = match peer {
+            Some(IpAddr::V4(address)) => address.to_bits(),
+            // There is no room for one of IPv6.
+            _ => 0,
+        };
+        match self.config.trust_post_user_info {
+            false => PostUserInfo { address, user_id: session.index.wrapping_add(1) },
+            true if said.address == 0 => PostUserInfo { address, ..said },
+            true => said,
         }
     }
 

@@ -3,7 +3,7 @@
 use tapeline_omm::view::ProjectError;
 use tapeline_rwf::{EncodeError, Encoder, Msg};
 
-/// A buffer that grows to the largest message that was built in it.
+/// A buffer that grows to the message that is built in it.
 #[derive(Debug)]
 pub(super) struct Scratch {
     buffer: Vec<u8>,
@@ -12,6 +12,8 @@ pub(super) struct Scratch {
 
 impl Scratch {
     const INITIAL_BYTES: usize = 16 << 10;
+    /// What a long message takes beyond this is given back with the next one.
+    const RETAINED_BYTES: usize = 1 << 20;
 
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { buffer: vec![0; Self::INITIAL_BYTES.min(max_bytes)], max_bytes }
@@ -52,6 +54,10 @@ impl Scratch {
     /// Fills the buffer with what `write` writes, again after growing if there
     /// was too little room.
     fn fill(&mut self, write: impl Fn(&mut [u8]) -> Result<usize, EncodeError>) -> Option<usize> {
+        if self.buffer.len() > Self::RETAINED_BYTES {
+            self.buffer.truncate(Self::RETAINED_BYTES);
+            self.buffer.shrink_to_fit();
+        }
         loop {
             match write(&mut self.buffer) {
                 Ok(len) => return Some(len),
@@ -60,8 +66,9 @@ impl Scratch {
                     if needed > self.max_bytes {
                         return None;
                     }
-                    let len = needed.next_power_of_two().min(self.max_bytes);
-                    self.buffer.resize(len, 0);
+                    let is_long = needed > Self::RETAINED_BYTES;
+                    let room = if is_long { needed } else { needed.next_power_of_two() };
+                    self.buffer.resize(room.min(self.max_bytes), 0);
                 }
                 Err(_) => return None,
             }
@@ -81,9 +88,14 @@ mod tests {
             payload: Encoded::new(DataType::OPAQUE, &payload),
             ..UpdateMsg::new(Domain::MARKET_PRICE, 1)
         };
-        let mut scratch = Scratch::new(1 << 20);
+        let mut scratch = Scratch::new(8 << 20);
         let len = scratch.message(&update.into()).map(<[u8]>::len);
         assert!(len.is_some_and(|len| len > 100_000));
+        let long = vec![7; 5_000_000];
+        let long = UpdateMsg { payload: Encoded::new(DataType::OPAQUE, &long), ..update };
+        assert!(scratch.message(&long.into()).is_some_and(|bytes| bytes.len() > 5_000_000));
+        assert!(scratch.message(&update.into()).is_some());
+        assert!(scratch.buffer.capacity() <= Scratch::RETAINED_BYTES);
         assert_eq!(Scratch::new(50_000).message(&update.into()), None);
     }
 }

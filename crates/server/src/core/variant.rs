@@ -48,6 +48,9 @@ struct Known {
 /// So many variants are compared one by one; most messages have no more.
 const FEW: usize = 8;
 
+/// What long images take beyond this is given back with the next message.
+const RETAINED_BYTES: usize = 1 << 20;
+
 /// The variants of the message that is being sent.
 #[derive(Debug)]
 pub(super) struct Variants {
@@ -67,12 +70,18 @@ impl Variants {
             used: 0,
             known: Vec::new(),
             others: HashMap::new(),
-            max_bytes: max_bytes.saturating_mul(4),
+            max_bytes: max_bytes.saturating_mul(2),
         }
     }
 
     /// Another message begins.
+    #[inline]
     pub(super) fn begin(&mut self) {
+        if self.buffer.len() > RETAINED_BYTES {
+            // That of a long image.
+            self.buffer.truncate(RETAINED_BYTES);
+            self.buffer.shrink_to_fit();
+        }
         self.used = 0;
         self.known.clear();
         self.others.clear();
@@ -143,7 +152,9 @@ impl Variants {
                     if needed > self.max_bytes {
                         return None;
                     }
-                    self.buffer.resize(needed.next_power_of_two().min(self.max_bytes), 0);
+                    let is_long = needed > RETAINED_BYTES;
+                    let room = if is_long { needed } else { needed.next_power_of_two() };
+                    self.buffer.resize(room.min(self.max_bytes), 0);
                 }
                 Err(_) => return None,
             }
@@ -247,12 +258,12 @@ mod tests {
         for form in (0..40).chain(0..40) {
             let (bytes, _) = variants.get(Variant::of_update(form), written(form, 1_000)).unwrap();
             assert_eq!(bytes, vec![form as u8; 1_000]);
-            assert!(variants.buffer.len() <= 4_000);
+            assert!(variants.buffer.len() <= 2_000);
         }
-        let index = variants.index(Variant::of_update(50), written(50, 4_001));
+        let index = variants.index(Variant::of_update(50), written(50, 2_001));
         assert!(variants.at(index).is_none(), "longer than any may be");
-        let (bytes, _) = variants.get(Variant::of_update(51), written(51, 4_000)).unwrap();
-        assert_eq!(bytes.len(), 4_000);
+        let (bytes, _) = variants.get(Variant::of_update(51), written(51, 2_000)).unwrap();
+        assert_eq!(bytes.len(), 2_000);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod json_items;
 mod json_mounts;
 mod limits;
 mod logins;
+mod long_messages;
 mod model;
 mod posts;
 mod private_streams;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tapeline_backbone::Kind;
-use tapeline_rwf::{AckMsg, Domain, MsgKey, NakCode};
+use tapeline_rwf::{AckMsg, Domain, Msg, MsgKey, NakCode, PostMsg, PostUserInfo};
 use tapeline_server::{Limits, ServerConfig};
 
 use crate::support::*;
@@ -152,4 +152,43 @@ fn a_mount_whose_posts_are_not_acked_keeps_no_others_from_posting() {
     // Who leaves takes its posts with it.
     world.disconnect(greedy);
     assert_eq!(world.core.statistics().posts, 1);
+}
+
+/// Who posted, as the hub was told.
+fn poster(world: &mut World) -> PostUserInfo {
+    let (_, body) = world.out.published.pop().expect("a post");
+    let Ok(Msg::Post(post)) = Msg::decode(&body[4..]) else { panic!("no post") };
+    post.post_user_info
+}
+
+fn post_as(stream_id: i32, address: u32, user_id: u32) -> Vec<u8> {
+    let bytes = post(stream_id, 42, None);
+    let Ok(Msg::Post(post)) = Msg::decode(&bytes) else { panic!("no post") };
+    encoded(&PostMsg { post_user_info: PostUserInfo { address, user_id }, ..post }.into())
+}
+
+const MOUNT: u32 = u32::from_be_bytes([10, 0, 0, 1]);
+
+#[test]
+fn who_posts_is_who_the_mount_is_whatever_its_client_says() {
+    let mut world = World::with_feed();
+    world.mount();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    for said in [(0, 0), (0x0a01_0203, 4711)] {
+        world.say(consumer, &post_as(5, said.0, said.1));
+        assert_eq!(poster(&mut world), PostUserInfo { address: MOUNT, user_id: 2 });
+    }
+}
+
+#[test]
+fn clients_may_be_trusted_to_say_who_posts() {
+    let config = ServerConfig { trust_post_user_info: true, ..ServerConfig::default() };
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &post_as(5, 0x0a01_0203, 4711));
+    assert_eq!(poster(&mut world), PostUserInfo { address: 0x0a01_0203, user_id: 4711 });
+    world.say(consumer, &post_as(5, 0, 4711));
+    assert_eq!(poster(&mut world), PostUserInfo { address: MOUNT, user_id: 4711 });
 }

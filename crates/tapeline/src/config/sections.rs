@@ -253,7 +253,10 @@ section! {
         /// Most posts that wait for an ack.
         "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
         /// A larger image is passed on and not kept.
-        "max-image-bytes" => max_image_bytes: usize = 16 << 20, in 1024..=(1 << 30);
+        "max-image-bytes" => max_image_bytes: usize = 64 << 20, in 1024..=(1 << 30);
+        /// The longest message of a provider. The item of a longer one is closed
+        /// with a status that says so; the session goes on.
+        "max-message-bytes" => max_message_bytes: usize = 67_141_632, in 65_536..=67_141_632;
     }
 }
 
@@ -328,6 +331,9 @@ section! {
         "json-ping-timeout-s" => json_ping_timeout_s: u8 = 30, in 1..=255;
         /// Most bytes of a frame that a JSON mount may send.
         "json-max-message-bytes" => json_max_message_bytes: usize = 61_440, in 1024..=16_777_216;
+        /// Most bytes of an image in JSON; a mount gets a status for a longer
+        /// one.
+        "json-max-image-bytes" => json_max_image_bytes: usize = 16_777_216, in 65_536..=1_073_741_824;
         /// Threads that share the port and the mounts; each is a server of its own
         /// towards the hub, and wants a core of its own.
         "shards" => shards: usize = 1, in 1..=64;
@@ -346,6 +352,9 @@ section! {
         "merge-max-bytes" => merge_max_bytes: usize = 268_435_456, in 65_536..=4_294_967_296;
         /// Whether posts are accepted.
         "posts" => posts: bool = true;
+        /// Whether a post says who posted as its client says it (`true`), or by
+        /// the address and the number of the mount.
+        "trust-post-user-info" => trust_post_user_info: bool = false;
         /// Whether one mount may have the same item open on two streams.
         "same-item-twice" => same_item_twice: bool = false;
         /// Pages of other hosts that may mount over WebSocket from a browser, each
@@ -376,6 +385,12 @@ section! {
         "max-batch" => max_batch: usize = 100_000, in 1..=10_000_000;
         /// Most posts that wait for an ack.
         "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
+        /// The longest message that a mount may send. A longer post is refused.
+        "max-message-bytes" => max_message_bytes: usize = 6_291_456, in 65_536..=67_108_864;
+        /// The longest message of an item. The item of a longer one is closed
+        /// with a status that says so. The output of a mount may exceed its bound
+        /// by as much while it gets an image.
+        "max-image-bytes" => max_image_bytes: usize = 67_174_400, in 65_536..=67_174_400;
         /// Requests to one hub that it has not accepted or refused yet; more
         /// wait their turn.
         "open-window" => open_window: usize = 5_000, in 1..=1_000_000;

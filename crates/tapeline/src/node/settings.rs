@@ -125,6 +125,7 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
             handshake_timeout_ms: hub.handshake_timeout_ms,
             max_items_per_provider: hub.max_items_per_provider,
             max_image_bytes: hub.max_image_bytes,
+            max_message_bytes: hub.max_message_bytes,
             ..HubLimits::default()
         },
         reactor: ReactorConfig { seed: random_seed(), ..ReactorConfig::default() },
@@ -203,6 +204,7 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
             default_service: server.json_default_service.clone(),
             ping_timeout_s: server.json_ping_timeout_s,
             max_message_bytes: server.json_max_message_bytes,
+            max_image_bytes: server.json_max_image_bytes,
             ..JsonConfig::default()
         },
         dictionary: Arc::new(dictionary::load(
@@ -213,6 +215,7 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         conflation: server.conflation,
         announce_conflation: server.announce_conflation,
         accept_posts: server.posts,
+        trust_post_user_info: server.trust_post_user_info,
         allow_same_item_twice: server.same_item_twice,
         limits: Limits {
             max_mounts: server.max_mounts,
@@ -225,6 +228,8 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
             item_limit_per_mount: server.item_limit_per_mount,
             max_items: server.max_items,
             max_batch: server.max_batch,
+            max_message_bytes: server.max_message_bytes,
+            max_image_bytes: server.max_image_bytes,
             open_window: server.open_window,
             open_timeout_ms: server.open_timeout_ms,
             login_timeout_ms: server.login_timeout_ms,

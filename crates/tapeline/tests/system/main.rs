@@ -7,6 +7,7 @@ mod door;
 mod faults;
 mod hosts;
 mod lan;
+mod long_images;
 mod market;
 mod memory;
 mod ports;

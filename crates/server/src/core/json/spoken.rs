@@ -8,6 +8,8 @@ use tapeline_rwf::{
     StatusMsg, StreamState,
 };
 
+use thiserror::Error;
+
 use super::close_code;
 use super::names::Names;
 use super::tails::{Found, Tails};
@@ -27,6 +29,15 @@ struct Manner {
     takes_generics: bool,
     /// Messages in a row that were no good.
     faults: u32,
+}
+
+/// Why a message is not said in JSON.
+#[derive(Debug, Error)]
+enum Unsaid {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("an image of {bytes} bytes is longer than the {max} that a server sends in JSON")]
+    TooLong { bytes: usize, max: usize },
 }
 
 /// The start of a message, `{"ID":5,`. Clients number their streams alike, so
@@ -69,6 +80,8 @@ pub(in crate::core) struct Writer {
     /// A message that is not kept.
     text: Vec<u8>,
     login_payload: String,
+    /// A longer image is not sent.
+    max_image_bytes: usize,
     converted: u64,
     shared: u64,
     unwritable: u64,
@@ -89,6 +102,7 @@ impl Writer {
             prefix: Prefix::default(),
             text: Vec::new(),
             login_payload,
+            max_image_bytes: config.max_image_bytes,
             converted: 0,
             shared: 0,
             unwritable: 0,
@@ -179,15 +193,25 @@ impl<O: Outputs> Spoken<'_, O> {
         (rwf, domain): (&[u8], Domain),
         shared: &mut Shared,
     ) -> Sent {
-        let Writer { to_json, tails, prefix, converted, shared: found, .. } = &mut *self.writer;
+        let Writer { to_json, tails, prefix, converted, shared: found, max_image_bytes, .. } =
+            &mut *self.writer;
         let place = match tails.find(rwf, domain == Domain::DICTIONARY) {
             Found::Tail(place) => {
                 *found += 1;
                 place
             }
             Found::Room(place) => {
-                let names = self.names;
-                let written = tails.fill(place, rwf, |json| to_json.message_tail(rwf, names, json));
+                let (names, max) = (self.names, *max_image_bytes);
+                let written = tails.fill(place, rwf, |json| {
+                    // It hardly gets shorter.
+                    if rwf.len() <= max {
+                        to_json.message_tail(rwf, names, json)?;
+                    }
+                    match rwf.len().max(json.len()) {
+                        bytes if bytes > max => Err(Unsaid::TooLong { bytes, max }),
+                        _ => Ok(()),
+                    }
+                });
                 if let Err(error) = written {
                     return self.send_unwritable(session, stream_id, rwf, &error);
                 }
@@ -222,7 +246,7 @@ impl<O: Outputs> Spoken<'_, O> {
         let Writer { to_json, prefix, text, login_payload, .. } = &mut *self.writer;
         text.clear();
         if let Err(error) = to_json.msg_tail(&msg, self.names, text) {
-            return self.send_unwritable(session, stream_id, rwf, &error);
+            return self.send_unwritable(session, stream_id, rwf, &error.into());
         }
         if payload {
             // In place of the closing brace.
@@ -240,7 +264,7 @@ impl<O: Outputs> Spoken<'_, O> {
         session: SessionId,
         stream_id: i32,
         rwf: &[u8],
-        error: &WriteError,
+        error: &Unsaid,
     ) -> Sent {
         self.writer.unwritable += 1;
         let Ok(Msg::Refresh(RefreshMsg { domain, state, .. })) = Msg::decode(rwf) else {
@@ -324,6 +348,10 @@ impl<O: Outputs> Outputs for Spoken<'_, O> {
 
     fn admit(&mut self, session: SessionId) {
         self.out.admit(session);
+    }
+
+    fn allow(&mut self, session: SessionId, bytes: usize) {
+        self.out.allow(session, bytes);
     }
 
     fn close(&mut self, session: SessionId, reason: &str) {

@@ -273,6 +273,11 @@ impl World {
         self.handle(Event::Message { session, bytes });
     }
 
+    /// A message of a consumer that begins so is longer than is taken.
+    pub fn too_long(&mut self, session: SessionId, head: &[u8]) {
+        self.handle(Event::TooLong { session, head, length: 7_000_000, max: 6 << 20 });
+    }
+
     pub fn disconnect(&mut self, session: SessionId) {
         self.handle(Event::Closed { session });
     }

@@ -1,0 +1,76 @@
+//! Messages of providers that are longer than a hub takes.
+
+mod support;
+
+use support::{A, World, config, provider};
+use tapeline_channel::SessionId;
+use tapeline_hub::Event;
+
+const TOLD: &str = "'a message of 99999999 bytes is longer than the 67141632 that a hub takes'";
+
+/// All but the beginning of this message is passed over.
+fn says_too_much(world: &mut World, session: SessionId, bytes: &[u8]) {
+    let head = &bytes[..bytes.len() - 1];
+    world.event(Event::TooLong { session, head, length: 99_999_999, max: 67_141_632 });
+}
+
+#[test]
+fn an_image_that_is_too_long_ends_its_item_and_no_other() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 7, "TRI.N");
+    world.open(A, 8, "IBM.N");
+    world.says(sources[0], &provider::refresh(4, "IBM.N"));
+    world.forget();
+    says_too_much(&mut world, sources[0], &provider::refresh(3, "TRI.N"));
+    assert_eq!(
+        world.frames(),
+        [format!("all #1 last Status Closed / Suspect / NoResources / {TOLD}")]
+    );
+    assert_eq!(world.heard_by(sources[0]), ["Close 3"]);
+    assert!(world.out.closed.is_empty(), "the session goes on");
+    assert_eq!((world.core.counters().items, world.core.counters().too_long), (1, 1));
+    let update = provider::update(4, 4513);
+    world.says(sources[0], &update);
+    assert_eq!(world.frames(), [format!("all #2 Update 0 {} bytes", update.len())]);
+    // It can be asked for again, in vain or not.
+    world.open(A, 7, "TRI.N");
+    assert_eq!(world.heard_by(sources[0]), ["Request 5 1:TRI.N streaming"]);
+}
+
+#[test]
+fn an_update_that_is_too_long_ends_its_item() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    world.forget();
+    says_too_much(&mut world, sources[0], &provider::update(3, 4513));
+    assert_eq!(
+        world.frames(),
+        [format!("all #2 last Status Closed / Suspect / NoResources / {TOLD}")]
+    );
+    assert_eq!(world.heard_by(sources[0]), ["Close 3"]);
+}
+
+#[test]
+fn the_window_of_a_source_has_room_again_after_an_image_that_was_too_long() {
+    let mut config = config(1);
+    config.limits.max_window = 1;
+    let (mut world, sources) = World::with_sources(config);
+    world.open(A, 7, "TRI.N");
+    world.open(A, 8, "IBM.N");
+    assert_eq!(world.heard_by(sources[0]), ["Request 3 1:TRI.N streaming"]);
+    says_too_much(&mut world, sources[0], &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.heard_by(sources[0]), ["Close 3", "Request 4 1:IBM.N streaming"]);
+}
+
+#[test]
+fn what_is_too_long_and_about_nothing_known_is_counted() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.forget();
+    let unknown = SessionId { index: 999, generation: 1 };
+    says_too_much(&mut world, unknown, &provider::refresh(3, "TRI.N"));
+    says_too_much(&mut world, sources[0], &provider::refresh(3, "TRI.N"));
+    world.event(Event::TooLong { session: sources[0], head: b"x", length: 9, max: 8 });
+    assert!(world.frames().is_empty() && world.heard_by(sources[0]).is_empty());
+    assert_eq!(world.core.counters().too_long, 3);
+}
