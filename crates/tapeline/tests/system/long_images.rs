@@ -178,7 +178,7 @@ fn consume(
 fn run(source: &Source, more: &[&str]) -> Program {
     let source = source.address.to_string();
     let fixed = ["run", "--source", &source, "--rssl-port", "0", "--ni-port", "0"];
-    Program::start(&[&fixed, &["--backbone", "aeron:ipc"], more].concat())
+    Program::start(&[&fixed[..], &["--backbone", "aeron:ipc"], more].concat())
 }
 
 #[test]
