@@ -45,5 +45,5 @@ fn written(msg: &Msg<'_>) -> Option<Vec<u8>> {
     let mut buffer = [0; 512];
     let mut encoder = Encoder::new(&mut buffer);
     encoder.message(msg).ok()?;
-    encoder.finish_bytes().ok().map(|bytes| bytes.to_vec())
+    encoder.finish_bytes().ok().map(<[u8]>::to_vec)
 }

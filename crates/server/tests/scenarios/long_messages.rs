@@ -46,7 +46,7 @@ fn an_image_that_is_too_long_ends_its_item_and_cuts_nobody() {
          than the 5000 that a server takes'",
         image.len()
     );
-    assert_eq!(world.heard(first), [told.clone()]);
+    assert_eq!(world.heard(first), std::slice::from_ref(&told));
     assert_eq!(world.heard(second), [told]);
     assert_eq!(world.published(), ["Close 100 0"]);
     assert_eq!(world.out.closed, []);

@@ -141,7 +141,7 @@ fn consume(
     stop: &AtomicBool,
     log: &Mutex<Vec<usize>>,
 ) {
-    let server = Server::new(&server.ip().to_string(), server.port());
+    let server = Server::new(server.ip().to_string(), server.port());
     let mut consumer =
         Consumer::new(ConsumerConfig::new([server], Login::new("long"))).expect("a reactor");
     let mut items = Vec::new();

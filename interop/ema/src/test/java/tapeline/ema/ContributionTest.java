@@ -1,6 +1,7 @@
 package tapeline.ema;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import com.refinitiv.ema.access.DataType.DataTypes;
 import com.refinitiv.ema.access.EmaFactory;
@@ -14,6 +15,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class ContributionTest {
     private static final long USER_ID = 4711;
     private static final long ADDRESS = 0x0a01_0203;
+    private static final long LOOPBACK = 0x7f00_0001;
 
     @RegisterExtension
     static final Market market = new Market();
@@ -42,7 +44,10 @@ class ContributionTest {
         assertEquals(1, ack.seq());
         Event update = stream.events.await("the update born of the post", Event::isUpdate);
         assertEquals(Samples.tick(9), update.payload());
-        assertEquals(new Event.Publisher(USER_ID, ADDRESS), update.publisher());
+        // Who posted is who the server saw, whatever the client says of itself.
+        Event.Publisher publisher = update.publisher();
+        assertEquals(LOOPBACK, publisher.address());
+        assertNotEquals(USER_ID, publisher.userId());
     }
 
     @Test
