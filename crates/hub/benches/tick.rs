@@ -1,7 +1,8 @@
 //! The tick path of the core: from an update of a provider to its frame, one
 //! at a time and over many items.
 
-#[path = "../tests/support/mod.rs"]
+#[allow(dead_code, reason = "what the scenarios use besides")]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

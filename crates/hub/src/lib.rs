@@ -64,7 +64,7 @@
 //! # Cost
 //!
 //! An update costs its header and three lookups by index, is not copied but by
-//! the port, and allocates nothing (`tests/no_allocation.rs`). Measure with
+//! the port, and allocates nothing (`tests/it/no_allocation.rs`). Measure with
 //! `cargo bench -p tapeline-hub`.
 
 mod config;

@@ -1,8 +1,6 @@
 //! Images that do not end, and images in the middle of others.
 
-mod support;
-
-use support::{A, B, World, config, provider};
+use crate::support::{A, B, World, config, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::{Event, HubConfig};
 use tapeline_rwf::RefreshFlags;

@@ -1,9 +1,7 @@
 //! What happens to many items at once is done bit by bit, and what comes
 //! meanwhile finds every item in order.
 
-mod support;
-
-use support::{A, B, World, config, item_request, provider};
+use crate::support::{A, B, World, config, item_request, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::{Event, HubConfig};
 use tapeline_omm::StateBuf;

@@ -1,8 +1,6 @@
 //! Sources that go, come back, or leave requests without an answer.
 
-mod support;
-
-use support::{A, B, World, config, item_request, provider};
+use crate::support::{A, B, World, config, item_request, provider};
 use tapeline_backbone::BusEvent;
 use tapeline_channel::Sent;
 use tapeline_hub::Event;

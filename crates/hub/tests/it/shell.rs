@@ -1,12 +1,10 @@
 //! The whole hub: real sockets to a provider on this machine, a backbone in
 //! memory.
 
-mod support;
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use support::{item_request, lines, provider};
+use crate::support::{self, item_request, lines, provider};
 use tapeline_backbone::sim::{Network, SimPort};
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Kind, PortSettings, Role};
 use tapeline_channel::{

@@ -1,11 +1,9 @@
 //! What items, watchers and mounts keep, in bytes that are asked for from the
 //! allocator.
 
-mod bare;
-
 use std::net::SocketAddr;
 
-use bare::{Counter, accept, built, image, session, start, work_off};
+use crate::bare::{Counter, accept, built, image, session, start, work_off};
 use tapeline_backbone::Kind;
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};

@@ -1,8 +1,6 @@
 //! Messages of providers that are longer than a hub takes.
 
-mod support;
-
-use support::{A, World, config, provider};
+use crate::support::{A, World, config, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::Event;
 

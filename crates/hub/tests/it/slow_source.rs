@@ -1,9 +1,7 @@
 //! Providers that read more slowly than they are talked to: what consumers
 //! have sent waits, is refused or is dropped, and nobody's stream is lost for it.
 
-mod support;
-
-use support::{A, B, World, config, encode, item_request, provider};
+use crate::support::{A, B, World, config, encode, item_request, provider};
 use tapeline_backbone::{FrameFlags, Kind};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::Event;

@@ -1,8 +1,6 @@
 //! Several servers want one item: one stream upstream, an image for each.
 
-mod support;
-
-use support::{A, B, World, config, item_request, provider};
+use crate::support::{A, B, World, config, item_request, provider};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::Event;
 use tapeline_rwf::{

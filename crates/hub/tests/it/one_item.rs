@@ -1,8 +1,6 @@
 //! From the first login to the last close: one item, one source, one server.
 
-mod support;
-
-use support::{A, World, config, provider};
+use crate::support::{self, A, World, config, provider};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
 #[test]

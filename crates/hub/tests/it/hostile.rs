@@ -1,8 +1,6 @@
 //! Damaged and senseless input from both sides: it harms nobody but itself.
 
-mod support;
-
-use support::{A, World, config, encode, item_request, provider};
+use crate::support::{A, World, config, encode, item_request, provider};
 use tapeline_backbone::{FrameFlags, Kind};
 use tapeline_hub::{Event, HubConfig};
 use tapeline_omm::directory::{FilterContent, ServiceLoad, ServiceState};

@@ -1,8 +1,6 @@
 //! States for many items at once: by service, by group.
 
-mod support;
-
-use support::{A, World, config, provider};
+use crate::support::{self, A, World, config, provider};
 use tapeline_channel::SessionId;
 use tapeline_omm::directory::{FilterContent, ServiceGroupInfo, ServiceState};
 use tapeline_omm::{GroupId, StateBuf};

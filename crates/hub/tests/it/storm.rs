@@ -7,11 +7,9 @@
 //! * when the storm is over, every request has an image that is open and ok,
 //!   and when all are closed, nothing is left anywhere.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use support::{World, config, item_request, provider};
+use crate::support::{World, config, item_request, provider};
 use tapeline_backbone::repair::{Held, HeldFlags, Page};
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_channel::SessionId;

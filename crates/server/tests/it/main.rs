@@ -1,7 +1,9 @@
-//! What consumers and hubs see of a server, scenario by scenario.
+//! What consumers and hubs see of a server, scenario by scenario, in one
+//! program: it links once.
 
 #![allow(unreachable_pub, reason = "shared by the modules of one test")]
 
+mod bare;
 mod batches;
 mod crowds;
 mod dictionaries;
@@ -16,7 +18,10 @@ mod json_mounts;
 mod limits;
 mod logins;
 mod long_messages;
+mod lossy;
+mod memory;
 mod model;
+mod no_allocation;
 mod posts;
 mod private_streams;
 mod recovery;
@@ -24,4 +29,5 @@ mod slices;
 mod slow_events;
 mod slow_mounts;
 mod support;
+mod through_a_hub;
 mod views;

@@ -1,8 +1,6 @@
 //! Non-interactive providers: they connect, say what they have, and send it.
 
-mod support;
-
-use support::{A, B, World, config, item_request, lines, provider};
+use crate::support::{self, A, B, World, config, item_request, lines, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::{Event, HubConfig, Unpublished};
 use tapeline_omm::directory::{DirectoryUpdate, ServiceEntry};

@@ -2,9 +2,7 @@
 //! holds and the server does not want is closed, what the server missed it is
 //! told, and what follows is done bit by bit.
 
-mod support;
-
-use support::{A, B, World, config, item_request, provider};
+use crate::support::{self, A, B, World, config, item_request, provider};
 use tapeline_backbone::repair::{Page, Wanted, WantedFlags};
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_hub::{Event, HubConfig};

@@ -1,10 +1,8 @@
 //! After warm-up an update costs no allocation, whoever gets it and however.
 
-mod bare;
-
 use std::net::SocketAddr;
 
-use bare::{Counter, accept, built, frame, quote, session, start};
+use crate::bare::{Counter, accept, built, frame, quote, session, start};
 use tapeline_backbone::Kind;
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};

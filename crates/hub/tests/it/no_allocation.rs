@@ -1,8 +1,6 @@
 //! From an update to its frame without a single allocation.
 
-mod support;
-
-use support::{A, B, World, config, provider};
+use crate::support::{self, A, B, World, config, provider};
 use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::{Event, Outputs};

@@ -1,8 +1,6 @@
 //! Posts and generic messages, up and down.
 
-mod support;
-
-use support::{A, B, World, config, encode, provider};
+use crate::support::{A, B, World, config, encode, provider};
 use tapeline_backbone::{FrameFlags, Incarnation, Kind};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;

@@ -125,7 +125,6 @@ pub(crate) fn image(core: &mut Core, out: &mut Counter, item: u32) {
 }
 
 /// Does what is left to do of all that came.
-#[allow(dead_code, reason = "not every test leaves much to do")]
 pub(crate) fn work_off(core: &mut Core, out: &mut Counter) {
     while core.statistics().backlog > 0 {
         core.handle_timeout(Time::ZERO, out);

@@ -1,8 +1,6 @@
 //! A hub's core between fake providers and fake servers. What comes out is
 //! told in one line each, so that a scenario reads as a conversation.
 
-#![allow(dead_code, reason = "each scenario file uses its part")]
-
 pub(crate) mod lines;
 pub(crate) mod provider;
 

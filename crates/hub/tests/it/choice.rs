@@ -1,8 +1,6 @@
 //! Which source is asked, and how many requests it gets at a time.
 
-mod support;
-
-use support::{A, World, config, item_request, provider};
+use crate::support::{self, A, World, config, item_request, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;
 use tapeline_omm::directory::{

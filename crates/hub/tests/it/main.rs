@@ -1,0 +1,19 @@
+//! The scenarios of the hub, one module a behaviour, in one program: they link once.
+
+mod choice;
+mod groups;
+mod hostile;
+mod joiners;
+mod loss;
+mod no_allocation;
+mod one_item;
+mod posts;
+mod published;
+mod repair;
+mod shell;
+mod slices;
+mod slow_source;
+mod storm;
+mod support;
+mod too_long;
+mod unfinished;
