@@ -104,6 +104,7 @@
 
 mod clock;
 mod config;
+mod connection_log;
 mod counters;
 mod deferred;
 mod deliver;
@@ -137,6 +138,7 @@ pub use config::{
     Admission, ConnectConfig, ListenConfig, OutputLimits, ReactorConfig, SessionOptions,
     SocketOptions, StrangerLimits, random_seed,
 };
+pub use connection_log::{ConnectionLine, ConnectionLog};
 pub use counters::{ReactorCounters, SessionCounters, Traffic};
 pub use error::{ChannelError, CloseReason};
 pub use event::{ListenerId, SessionEvent, TextEvent, Via};

@@ -7,13 +7,13 @@ use std::time::Duration;
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
-    Admission, ChannelError, ConnectConfig, ListenConfig, ListenerId, Outbox, Reactor, Sent,
-    SessionEvent, SessionId, StrangerLimits, Via, Wait,
+    Admission, ChannelError, ConnectConfig, ConnectionLog, ListenConfig, ListenerId, Outbox,
+    Reactor, Sent, SessionEvent, SessionId, StrangerLimits, Via, Wait,
 };
 use tapeline_rssl::{ClientConfig, Limits, Time};
 use thiserror::Error;
 
-use crate::log::ConnectionLog;
+use crate::log;
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
 
 /// Frames of the backbone that are read in one turn.
@@ -203,7 +203,7 @@ impl<B: Bus> Hub<B> {
         }
         work += self.dial();
         if self.log.deadline().is_some_and(|deadline| deadline <= now) {
-            self.log.report(now);
+            self.log.report(now, log::write);
         }
         work + self.bus.work(now)
     }
@@ -346,14 +346,14 @@ fn translated<'a>(
             tracing::info!(route = routes[route].name, %peer, "connected");
             Event::RouteOpened { route, session: *session }
         }
-        SessionEvent::Opened { session, via: Via::Listener(_), peer, .. } => {
-            log.opened(now, *session, *peer);
+        SessionEvent::Opened { session, via: Via::Listener(_), .. } => {
+            log.note(now, event, log::write);
             Event::ProviderOpened { session: *session }
         }
         SessionEvent::Closed { session, reason } => {
             let route = routes.iter().position(|route| route.session == Some(*session));
             let Some(route) = route else {
-                log.closed(now, *session, reason);
+                log.note(now, event, log::write);
                 return Some(Event::Closed { session: *session });
             };
             let was_open = routes[route].is_open;
@@ -365,12 +365,8 @@ fn translated<'a>(
                 false => Event::RouteFailed { route },
             }
         }
-        SessionEvent::Rejected { peer, reason, .. } => {
-            log.rejected(now, *peer, reason);
-            return None;
-        }
-        SessionEvent::AcceptFailed { text, .. } => {
-            log.accept_failed(now, text);
+        SessionEvent::Rejected { .. } | SessionEvent::AcceptFailed { .. } => {
+            log.note(now, event, log::write);
             return None;
         }
         // Its listener has none.

@@ -1,91 +1,40 @@
-//! What connections can have logged, in bounds.
+//! The words of the log for connections.
 
-use std::time::Duration;
+use tapeline_channel::{ConnectionLine, LeftOut};
 
-use tapeline_channel::{CloseReason, LeftOut, SessionEvent, TextEvent, Throttle, Time};
-
-/// Lines of one kind are counted for so long before the count is logged.
-const INTERVAL: Duration = Duration::from_secs(10);
-
-/// Lines of each kind in that time.
-const LINES: u32 = 20;
-
-/// The log of connections: who came, who went, who was not let in.
-pub(crate) struct ConnectionLog {
-    opened: Throttle,
-    closed: Throttle,
-    rejected: Throttle,
-    /// Nothing can be accepted: told at once, whatever else is.
-    no_descriptors: Throttle,
-}
-
-impl ConnectionLog {
-    pub(crate) const fn new() -> Self {
-        Self {
-            opened: Throttle::new(LINES, INTERVAL),
-            closed: Throttle::new(LINES, INTERVAL),
-            rejected: Throttle::new(LINES, INTERVAL),
-            no_descriptors: Throttle::new(1, INTERVAL),
+/// Writes a line.
+pub(crate) fn write(line: ConnectionLine<'_>) {
+    use ConnectionLine as Line;
+    match line {
+        Line::Opened { session, peer, subprotocol: None } => {
+            tracing::info!(?session, %peer, "a mount is open");
         }
-    }
-
-    /// Logs what happened to a connection, if that is not too much.
-    pub(crate) fn note(&mut self, now: Time, event: &SessionEvent<'_>) {
-        match event {
-            SessionEvent::Opened { session, peer, .. } if self.opened.allows(now) => {
-                tracing::info!(?session, %peer, "a mount is open");
-            }
-            SessionEvent::Text(TextEvent::Opened { session, peer, subprotocol, .. })
-                if self.opened.allows(now) =>
-            {
-                tracing::info!(?session, %peer, subprotocol, "a JSON mount is open");
-            }
-            SessionEvent::Closed { session, reason } if self.closed.allows(now) => {
-                tracing::info!(?session, %reason, "a mount is closed");
-            }
-            SessionEvent::AcceptFailed { text, .. } if self.no_descriptors.allows(now) => {
-                tracing::error!(error = text, "no connection can be accepted");
-            }
-            SessionEvent::Rejected { peer, reason, .. } => self.rejected(now, peer, reason),
-            _ => {}
+        Line::Opened { session, peer, subprotocol: Some(subprotocol) } => {
+            tracing::info!(?session, %peer, subprotocol, "a JSON mount is open");
         }
-    }
-
-    fn rejected(&mut self, now: Time, peer: &dyn std::fmt::Display, reason: &CloseReason) {
-        match reason {
-            CloseReason::Page => tracing::debug!(%peer, %reason, "a page"),
-            CloseReason::NoDescriptors { .. } => {
-                if self.no_descriptors.allows(now) {
-                    tracing::error!(%peer, %reason, "no connection can be accepted");
-                }
-            }
-            _ => {
-                if self.rejected.allows(now) {
-                    tracing::warn!(%peer, %reason, "a connection did not become a mount");
-                }
-            }
+        Line::Closed { session, reason } => {
+            tracing::info!(?session, %reason, "a mount is closed");
         }
-    }
-
-    /// When [`report`](Self::report) has something to say.
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        let Self { opened, closed, rejected, no_descriptors } = self;
-        let deadlines = [opened, closed, rejected, no_descriptors].map(Throttle::deadline);
-        deadlines.into_iter().flatten().min()
-    }
-
-    /// Logs how many lines were left out.
-    pub(crate) fn report(&mut self, now: Time) {
-        if let Some(LeftOut { count, seconds }) = self.opened.take_left_out(now) {
+        Line::Page { peer, reason } => tracing::debug!(%peer, %reason, "a page"),
+        Line::Rejected { peer, reason } => {
+            tracing::warn!(%peer, %reason, "a connection did not become a mount");
+        }
+        Line::NoneAccepted { peer: Some(peer), reason } => {
+            tracing::error!(%peer, %reason, "no connection can be accepted");
+        }
+        Line::NoneAccepted { peer: None, reason } => {
+            tracing::error!(error = %reason, "no connection can be accepted");
+        }
+        Line::MoreOpened(LeftOut { count, seconds }) => {
             tracing::info!(count, seconds, "more mounts are open");
         }
-        if let Some(LeftOut { count, seconds }) = self.closed.take_left_out(now) {
+        Line::MoreClosed(LeftOut { count, seconds }) => {
             tracing::info!(count, seconds, "more mounts are closed");
         }
-        if let Some(LeftOut { count, seconds }) = self.rejected.take_left_out(now) {
+        Line::MoreRejected(LeftOut { count, seconds }) => {
             tracing::warn!(count, seconds, "more connections did not become mounts");
         }
-        if let Some(LeftOut { count, seconds }) = self.no_descriptors.take_left_out(now) {
+        Line::MoreNotAccepted(LeftOut { count, seconds }) => {
             tracing::error!(count, seconds, "more connections could not be accepted");
         }
     }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
 use tapeline_channel::{
-    Admission, ChannelError, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor,
-    ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions, StrangerLimits,
-    TextConfig, TextEvent, Wait,
+    Admission, ChannelError, ConnectionLog, ListenConfig, ListenerId, Outbox, OutputLimits,
+    Reactor, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions,
+    StrangerLimits, TextConfig, TextEvent, Wait,
 };
 use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
 use thiserror::Error;
 
-use crate::log::ConnectionLog;
+use crate::log;
 use crate::{ConfigError, Core, Event, LoginPolicy, Outputs, ServerConfig, Statistics};
 
 /// Frames of the backbone that are read in one turn, so that mounts get theirs.
@@ -232,7 +232,7 @@ impl<B: Bus> Server<B> {
         }
         work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             let mut out = Shell { outbox, port: bus.outbound() };
-            log.note(now, &event);
+            log.note(now, &event, log::write);
             if let Some(event) = core_event(&event) {
                 core.handle(now, event, &mut out);
             }
@@ -243,7 +243,7 @@ impl<B: Bus> Server<B> {
             }
         });
         if log.deadline().is_some_and(|deadline| deadline <= now) {
-            log.report(now);
+            log.report(now, log::write);
         }
         if let Some(session) = reactor.beyond_pool() {
             let mut outbox = reactor.outbox();
