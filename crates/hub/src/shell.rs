@@ -8,7 +8,7 @@ use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Publish, Publis
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
     Admission, ChannelError, ConnectConfig, ConnectionLog, ListenConfig, ListenerId, Outbox,
-    Reactor, Sent, SessionEvent, SessionId, StrangerLimits, Via, Wait,
+    Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, Via, Wait,
 };
 use tapeline_rssl::{ClientConfig, Limits, Time};
 use thiserror::Error;
@@ -16,8 +16,13 @@ use thiserror::Error;
 use crate::log;
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
 
-/// Frames of the backbone that are read in one turn.
-const FRAMES_PER_TURN: usize = 256;
+/// Frames of the backbone that are read in one turn. An item that is opened or
+/// closed takes up to ten microseconds.
+const FRAMES_PER_TURN: usize = 64;
+
+/// Messages of all providers that are read in one turn. An image takes a few
+/// microseconds.
+const MESSAGES_PER_TURN: usize = 256;
 
 /// Most bytes of one read from an interactive provider. They are few, and
 /// each has much to say.
@@ -139,7 +144,9 @@ impl<B: Bus> Hub<B> {
     /// The system gives no sockets, the address for providers cannot be
     /// listened on, or a route has no endpoint.
     pub fn new(config: HubConfig, bus: B) -> Result<Self, HubError> {
-        let mut reactor = Reactor::new(config.reactor.clone())?;
+        let messages_per_poll = config.reactor.messages_per_poll.min(MESSAGES_PER_TURN);
+        let mut reactor =
+            Reactor::new(ReactorConfig { messages_per_poll, ..config.reactor.clone() })?;
         let listener = match config.ni_listen {
             None => None,
             Some(address) => Some(reactor.listen(address, &listen_config(&config))?),

@@ -24,7 +24,9 @@ use super::Core;
 use super::fate::Loss;
 use super::item::Binding;
 use super::members::Ranks;
+use super::pages::List;
 use super::service::HubService;
+use super::source::Queue;
 use crate::Outputs;
 
 /// How many items that wait are tried while there seems to be room for none.
@@ -35,6 +37,8 @@ const MAX_TRIES: usize = 64;
 pub(crate) enum Work {
     /// The items of an offer are lost.
     Lost(Box<LostOffer>),
+    /// Posts wait for acks of a source that is lost.
+    Unacked { source: u32 },
     /// All that hung on a source's connection has been told: it can be
     /// connected again.
     Mourned { source: u32 },
@@ -54,11 +58,13 @@ pub(crate) struct LostOffer {
     pub(crate) generation: u32,
     pub(crate) loss: Loss,
     /// By group.
-    pub(crate) items: Vec<Vec<u32>>,
+    pub(crate) items: Vec<List<u32>>,
     /// The list and the place in it that is next.
     pub(crate) next: (usize, usize),
-    /// Of no use any more.
+    /// Of no use any more, and too large to be freed at once.
     pub(crate) ranks: Ranks,
+    /// The same.
+    pub(crate) queue: Queue,
 }
 
 /// What was said about items.
@@ -134,13 +140,13 @@ impl Backlog {
     pub(crate) fn len(&self) -> usize {
         let items = |work: &Work| match work {
             Work::Lost(lost) => {
-                let all: usize = lost.items.iter().map(Vec::len).sum();
-                all - lost.items.iter().take(lost.next.0).map(Vec::len).sum::<usize>() - lost.next.1
+                let left = lost.items.iter().skip(lost.next.0).map(List::len);
+                left.sum::<usize>() - lost.next.1
             }
             Work::Changed { left, .. } => 1 + left.unwrap_or(0),
             Work::Told(told) => 1 + told.at.as_ref().map_or(0, |(_, left)| *left),
             Work::Claimed { items } => items.len(),
-            Work::Mourned { .. } => 1,
+            Work::Unacked { .. } | Work::Mourned { .. } => 1,
         };
         self.works.iter().map(items).sum()
     }
@@ -153,7 +159,7 @@ impl LostOffer {
                 self.next.1 += 1;
                 return Some(*id);
             }
-            *list = Vec::new();
+            *list = List::default();
             self.next = (self.next.0 + 1, 0);
         }
         None
@@ -182,8 +188,8 @@ impl Core {
     fn step(&mut self, now: Time, work: &mut Work, out: &mut impl Outputs) -> bool {
         match work {
             Work::Lost(lost) => {
-                lost.ranks.pop_first();
-                let Some(id) = lost.next() else { return !lost.ranks.is_empty() };
+                let is_left = lost.ranks.pop_first().is_some() | lost.queue.pop_first().is_some();
+                let Some(id) = lost.next() else { return is_left };
                 let binding = self.items.get(id).and_then(|item| item.binding);
                 let is_there = |binding: Binding| {
                     (binding.source, binding.generation) == (lost.source, lost.generation)
@@ -193,6 +199,7 @@ impl Core {
                 }
                 true
             }
+            Work::Unacked { source } => self.next_post_lost(*source, out),
             Work::Mourned { source } => {
                 self.mourned(now, *source);
                 false

@@ -52,10 +52,10 @@ impl Core {
         let offers = std::mem::take(&mut source.offers);
         let services: Vec<_> = offers.values().map(|offer| offer.service).collect();
         self.sources.detach(session);
-        self.posts_lost(index, out);
         for offer in offers.into_values() {
             self.offer_gone(index, offer, Loss::Channel);
         }
+        self.backlog.add(Work::Unacked { source: index });
         self.backlog.add(Work::Mourned { source: index });
         for service in services {
             self.service_changed(service);
@@ -96,9 +96,9 @@ impl Core {
     /// The items that were bound at an offer, asked for or about to be, are lost
     /// there: each is asked for at another source, or waits for one.
     fn offer_gone(&mut self, source: u32, offer: Offer, loss: Loss) {
-        let Offer { generation, members, .. } = offer;
+        let Offer { generation, members, queue, .. } = offer;
         let (items, ranks) = members.into_lists();
-        let lost = LostOffer { source, generation, loss, items, next: (0, 0), ranks };
+        let lost = LostOffer { source, generation, loss, items, next: (0, 0), ranks, queue };
         self.backlog.add(Work::Lost(Box::new(lost)));
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct Item {
     pub(crate) group: GroupId,
     /// Its place among those of the group that are bound where it is.
     pub(crate) place: u32,
+    /// Its number in the queue of requests that wait where it is bound.
+    pub(crate) ticket: u64,
     /// Its rank among those that can give way where it is bound.
     pub(crate) ranked: Option<Priority>,
     /// The last of what its source said of many items that it was told.
@@ -162,6 +164,7 @@ impl Item {
             state: StateBuf::new(StreamState::OPEN, DataState::NO_CHANGE, StateCode::NONE, ""),
             group: GroupId::default(),
             place: 0,
+            ticket: 0,
             ranked: None,
             heard: 0,
             seq: 0,

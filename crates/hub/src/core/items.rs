@@ -1,12 +1,13 @@
 //! The table of items, and what the tick path needs of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::{AsItemKey, ItemKey, ItemKeyRef};
 
 use super::item::Item;
+use super::pages::{Line, List};
 use super::streams::FixedState;
 
 /// How many ids of items that are over rest before the first is used again.
@@ -15,16 +16,15 @@ const RESTING_IDS: usize = 4096;
 /// All items: by id, and the shared ones by key.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    /// Boxed, so that little moves when there are more.
-    slots: Vec<Option<Box<Item>>>,
+    slots: List<Option<Box<Item>>>,
     /// By id too: what an update needs to know, close together.
-    ticks: Vec<Tick>,
+    ticks: List<Tick>,
     /// Items whose tick is to be worked out anew.
     touched: Vec<u32>,
     /// First in, first out, and not before there are many: an id rests before
     /// it is another item's, so that a server that has lost the end of the one
     /// does not take the other for it.
-    free: VecDeque<u32>,
+    free: Line<u32>,
     by_key: Index,
 }
 
@@ -43,9 +43,9 @@ struct Tick {
     is_touched: bool,
 }
 
-/// How many parts the index has: each grows by itself, so that no request waits
+/// How many parts the index has. Each grows by itself, so that no request waits
 /// while all of 500,000 keys find their new places.
-const SHARDS: usize = 64;
+const SHARDS: usize = 2048;
 
 /// Ids of items by key.
 #[derive(Debug)]
@@ -58,9 +58,13 @@ impl Default for Index {
 }
 
 impl Index {
+    /// The last part gets twice as many keys as the first, and those between in
+    /// proportion: parts of one size would all grow within a few turns.
     fn shard(key: &dyn AsItemKey) -> usize {
+        const SQUARE: u64 = (SHARDS * SHARDS) as u64;
         // Not the bits by which a table finds its places.
-        (FixedState::default().hash_one(key) >> 32) as usize % SHARDS
+        let hash = (FixedState::default().hash_one(key) >> 24) & u64::from(u32::MAX);
+        (SQUARE + ((3 * SQUARE * hash) >> 32)).isqrt() as usize - SHARDS
     }
 
     fn of(&self, key: &dyn AsItemKey) -> &HashMap<ItemKey, u32, FixedState> {
@@ -123,7 +127,7 @@ impl Items {
         while let Some(id) = self.touched.pop() {
             let Some(tick) = self.ticks.get_mut(id as usize) else { continue };
             tick.is_touched = false;
-            if let Some(item) = self.slots.get(id as usize).and_then(Option::as_ref) {
+            if let Some(Some(item)) = self.slots.get(id as usize) {
                 tick.seq = item.seq;
                 tick.flags = item.frame_flags();
                 tick.is_plain = item.live && item.image.is_none() && !item.interests.is_empty();
@@ -140,17 +144,17 @@ impl Items {
         let key = (!item.private).then(|| item.key.clone());
         let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
         let id = match rested {
-            Some(id) => {
-                self.slots[id as usize] = Some(Box::new(item));
-                id
-            }
+            Some(id) => id,
             None => {
-                self.slots.push(Some(Box::new(item)));
+                self.slots.push(None);
                 let flags = FrameFlags::empty();
                 self.ticks.push(Tick { seq: 0, flags, is_plain: false, is_touched: false });
                 self.slots.len() as u32 - 1
             }
         };
+        if let Some(slot) = self.slots.get_mut(id as usize) {
+            *slot = Some(Box::new(item));
+        }
         if let Some(key) = key {
             self.by_key.of_mut(&key).insert(key, id);
         }
@@ -167,5 +171,74 @@ impl Items {
             self.by_key.of_mut(&item.key).remove(&item.key);
         }
         Some(*item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tapeline_omm::stream::{RecoveryPolicy, StreamOptions};
+    use tapeline_rwf::{Domain, MsgKey};
+
+    use super::*;
+
+    const OPTIONS: StreamOptions = StreamOptions {
+        streaming: true,
+        private: false,
+        recover_complete: true,
+        provider_obeys_pause: false,
+        recovery: RecoveryPolicy { single_open: true, allow_suspect_data: true },
+        request_timeout_ms: 1,
+        retry_delay_ms: 1,
+    };
+
+    /// Adds items until there are so many. Returns, of 256 items one after
+    /// another, how many keys moved at most, and the same of a single one.
+    fn most_moved(items: &mut Items, count: usize) -> (usize, usize) {
+        let mut capacity: Vec<_> = items.by_key.0.iter().map(HashMap::capacity).collect();
+        let (mut of_run, mut most_of_run, mut most) = (0, 0, 0);
+        for number in items.len()..count {
+            let name = format!("ITEM{number}");
+            let key = ItemKeyRef::of(Domain::MARKET_PRICE, &MsgKey::item(1, &name), None);
+            let shard = Index::shard(&key);
+            let before = items.by_key.0[shard].len();
+            items.insert(Item::new(key.to_owned(), 1, OPTIONS));
+            let now = items.by_key.0[shard].capacity();
+            if std::mem::replace(&mut capacity[shard], now) != now {
+                of_run += before;
+                most = most.max(before);
+            }
+            if number % 256 == 0 {
+                most_of_run = most_of_run.max(std::mem::take(&mut of_run));
+            }
+        }
+        (most_of_run, most)
+    }
+
+    #[test]
+    fn the_index_grows_in_small_steps_which_are_far_apart() {
+        let mut items = Items::default();
+        most_moved(&mut items, 70_000);
+        // Every part grows once or twice meanwhile.
+        let (of_run, most) = most_moved(&mut items, 200_000);
+        assert!(most <= 112, "{most} keys with one item");
+        assert!(of_run <= 256 * 5, "{of_run} keys with 256 items");
+        let sizes: Vec<_> = items.by_key.0.iter().map(HashMap::len).collect();
+        let (first, last) = sizes.split_at(SHARDS / 2);
+        let (first, last) = (first.iter().sum::<usize>(), last.iter().sum::<usize>());
+        assert!(last > first && last < 2 * first, "{first}, {last}");
+    }
+
+    #[test]
+    fn items_are_found_until_they_are_removed() {
+        let mut items = Items::default();
+        most_moved(&mut items, 5_000);
+        for number in (0..5_000).rev() {
+            let name = format!("ITEM{number}");
+            let key = ItemKeyRef::of(Domain::MARKET_PRICE, &MsgKey::item(1, &name), None);
+            assert_eq!(items.find(&key), Some(number));
+            assert!(items.remove(number).is_some());
+            assert_eq!(items.find(&key), None);
+            assert_eq!(items.len(), number as usize);
+        }
     }
 }

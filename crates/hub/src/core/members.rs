@@ -10,13 +10,14 @@ use tapeline_rwf::Priority;
 
 use super::Core;
 use super::item::{Binding, Item};
+use super::pages::List;
 use super::source::{Offer, Sources};
 
 /// The items that are bound at an offer.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
     /// In no order; an item knows its place.
-    groups: BTreeMap<GroupId, Vec<u32>>,
+    groups: BTreeMap<GroupId, List<u32>>,
     /// Those that can give way to others: the least wanted first, of these the
     /// newest.
     ranks: Ranks,
@@ -29,7 +30,7 @@ impl Members {
     /// Adds an item to a group. Where it is then.
     fn add(&mut self, group: &GroupId, id: u32) -> u32 {
         if !self.groups.contains_key(group) {
-            self.groups.insert(group.clone(), Vec::new());
+            self.groups.insert(group.clone(), List::default());
         }
         let Some(members) = self.groups.get_mut(group) else { return 0 };
         members.push(id);
@@ -60,7 +61,7 @@ impl Members {
 
     /// How many items a group has.
     pub(crate) fn len_of(&self, group: &GroupId) -> usize {
-        self.groups.get(group).map_or(0, Vec::len)
+        self.groups.get(group).map_or(0, List::len)
     }
 
     /// An item of a group by its place.
@@ -71,7 +72,7 @@ impl Members {
     /// All items, a list for each group; those that have none yet, for lack of an
     /// image, last. The order of those that give way is left, which is large and
     /// to be cleared away bit by bit.
-    pub(crate) fn into_lists(self) -> (Vec<Vec<u32>>, Ranks) {
+    pub(crate) fn into_lists(self) -> (Vec<List<u32>>, Ranks) {
         (self.groups.into_values().rev().collect(), self.ranks)
     }
 

@@ -18,6 +18,7 @@ mod items;
 mod members;
 mod open;
 mod pace;
+mod pages;
 mod posts;
 mod provider;
 mod published;
@@ -36,7 +37,7 @@ mod too_long;
 mod upstream;
 mod wire;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -49,12 +50,13 @@ use crate::{Counters, Event, HubConfig, Outputs};
 use backlog::Backlog;
 use item::{Interest, Item};
 use items::Items;
+use pace::Behind;
 use posts::Posts;
 use repair::Owed;
 use servers::Servers;
 use service::Services;
 use source::{Phase, SourceKind, Sources};
-use timers::Timers;
+use timers::{DUE_PER_TURN, Timers};
 use wire::{Scratch, at_ms, ms};
 
 /// A hub without sockets and clock.
@@ -90,7 +92,7 @@ pub struct Core {
     /// Sources and their services whose window has room again.
     window_room: Vec<(u32, u16)>,
     /// Sources that take more than was sent in one turn.
-    behind: BTreeSet<u32>,
+    behind: Behind,
 }
 
 impl Core {
@@ -115,7 +117,7 @@ impl Core {
             reborn: Vec::new(),
             room: Vec::new(),
             window_room: Vec::new(),
-            behind: BTreeSet::new(),
+            behind: Behind::default(),
             config,
         }
     }
@@ -189,15 +191,14 @@ impl Core {
         for source in due {
             self.source_timeout(source, out);
         }
-        while let Some((at, item)) = self.timers.due(ms(now)) {
+        for _ in 0..DUE_PER_TURN {
+            let Some((at, item)) = self.timers.due(ms(now)) else { break };
             self.item_timeout(now, at, item, out);
         }
         self.post_timeouts(now, out);
         self.work_repairs(now, out);
         self.work_off(now, out);
-        for source in std::mem::take(&mut self.behind) {
-            self.catch_up(now, source, out);
-        }
+        self.catch_up_some(now, out);
         self.settle(now, out);
     }
 

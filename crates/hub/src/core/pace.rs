@@ -6,6 +6,8 @@
 //! changes are said as they are then; posts are refused and generic messages
 //! dropped. Of much that waits one slice is sent in a turn.
 
+use std::collections::VecDeque;
+
 use tapeline_channel::Sent;
 use tapeline_omm::is_administrative;
 use tapeline_omm::stream::{Reissue, ToProvider};
@@ -18,8 +20,33 @@ use super::source::Wish;
 use super::wire::ms;
 use crate::Outputs;
 
-/// How many messages go to one source in one turn, when many wait.
-const SLICE: usize = 256;
+/// How many messages go to sources in one turn, when many wait.
+const SLICE: usize = 128;
+
+/// How many of them go with the event that makes room for them. Many events may
+/// be of one turn.
+const AT_ONCE: usize = 4;
+
+/// Sources that take more than was sent to them, in the order of their turns.
+#[derive(Debug, Default)]
+pub(crate) struct Behind(VecDeque<u32>);
+
+impl Behind {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, source: u32) {
+        // There are few sources.
+        if !self.0.contains(&source) {
+            self.0.push_back(source);
+        }
+    }
+
+    fn remove(&mut self, source: u32) {
+        self.0.retain(|one| *one != source);
+    }
+}
 
 impl Core {
     /// Writes a message of the connection itself and sends it to a source.
@@ -69,17 +96,29 @@ impl Core {
     pub(super) fn drained(&mut self, now: Time, index: u32, out: &mut impl Outputs) {
         if let Some(source) = self.sources.get_mut(index) {
             source.is_slow = false;
-            self.catch_up(now, index, out);
+            self.catch_up(now, index, SLICE, out);
         }
     }
 
-    /// Sends one slice of what waits for a source that takes it.
-    pub(super) fn catch_up(&mut self, now: Time, index: u32, out: &mut impl Outputs) {
-        self.behind.remove(&index);
-        for _ in 0..SLICE {
+    /// Sends one slice of what waits for the sources that take it.
+    pub(super) fn catch_up_some(&mut self, now: Time, out: &mut impl Outputs) {
+        let mut most = SLICE;
+        for _ in 0..self.behind.0.len() {
+            let Some(index) = self.behind.0.front().copied().filter(|_| most > 0) else { return };
+            most -= self.catch_up(now, index, most, out);
+        }
+    }
+
+    /// Sends what waits for a source, as long as it takes it, at most so many
+    /// messages. Returns how many.
+    fn catch_up(&mut self, now: Time, index: u32, most: usize, out: &mut impl Outputs) -> usize {
+        self.behind.remove(index);
+        let mut count = 0;
+        while count < most {
             let Some(source) = self.sources.get_mut(index).filter(|source| !source.is_slow) else {
-                return;
+                return count;
             };
+            count += 1;
             if let Some((domain, stream_id)) = source.unclosed.pop_front() {
                 self.write_close(index, domain, stream_id, out);
             } else if let Some(id) = source.untold.pop_first() {
@@ -87,21 +126,61 @@ impl Core {
                     self.send_reissue(index, id, reissue, out);
                 }
             } else {
-                let services: Vec<_> = source.offers.keys().copied().collect();
-                for service_id in services {
-                    self.pump(now, index, service_id, out);
-                }
-                return;
+                return count + self.pump_all(now, index, most - count, out);
             }
         }
-        self.behind.insert(index);
+        self.behind.add(index);
+        count
+    }
+
+    /// Sends what waits at a source, of each service in turn, at most so many
+    /// messages. Returns how many.
+    fn pump_all(&mut self, now: Time, index: u32, most: usize, out: &mut impl Outputs) -> usize {
+        let Some(source) = self.sources.get(index) else { return 0 };
+        let mut services: Vec<_> = source.offers.keys().copied().collect();
+        let turn = source.service_turn;
+        let first = services.iter().position(|service_id| *service_id > turn);
+        services.rotate_left(first.unwrap_or(0));
+        let mut count = 0;
+        for service_id in services {
+            if count >= most {
+                self.behind.add(index);
+                break;
+            }
+            count += self.pump_some(now, (index, service_id), most - count, out);
+            if let Some(source) = self.sources.get_mut(index) {
+                source.service_turn = service_id;
+            }
+        }
+        count
     }
 
     /// Sends what waits at a source, as far as its window has room.
     pub(super) fn pump(&mut self, now: Time, index: u32, service_id: u16, out: &mut impl Outputs) {
+        self.pump_some(now, (index, service_id), AT_ONCE, out);
+    }
+
+    /// Sends what waits at the sources of a service.
+    pub(super) fn pump_service(&mut self, now: Time, service: u16, out: &mut impl Outputs) {
+        let offers: Vec<_> =
+            self.sources.offering(service).map(|(index, id, _)| (index, id)).collect();
+        for (index, service_id) in offers {
+            self.pump(now, index, service_id, out);
+        }
+    }
+
+    /// The same, at most so many messages; a source that takes more is to be
+    /// sent them in the next turn. Returns how many.
+    fn pump_some(
+        &mut self,
+        now: Time,
+        (index, service_id): (u32, u16),
+        most: usize,
+        out: &mut impl Outputs,
+    ) -> usize {
         let max_window = self.config.limits.max_window;
-        for _ in 0..SLICE {
-            let Some(source) = self.sources.get_mut(index) else { return };
+        for count in 0..most {
+            let Some(source) = self.sources.get_mut(index) else { return count };
             match source.next_wish(service_id, max_window) {
                 Some(Wish::Item(id)) => {
                     let binding = self.items.get(id).and_then(|item| item.binding);
@@ -110,10 +189,11 @@ impl Core {
                     }
                 }
                 Some(Wish::Image(id)) => self.ask_image_now(now, (index, service_id), id, out),
-                None => return,
+                None => return count,
             }
         }
-        self.behind.insert(index);
+        self.behind.add(index);
+        most
     }
 
     /// Asks the provider of an item for another image, when its window has

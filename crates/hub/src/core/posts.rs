@@ -1,7 +1,7 @@
 //! Posts: to the source of the item, and the acks back to the server that
 //! posted.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
 use tapeline_omm::ItemKeyRef;
@@ -12,6 +12,7 @@ use tapeline_rwf::{AckFlags, AckMsg, Msg, NakCode, PostFlags, PostMsg, PostUserI
 use super::Core;
 use super::item::Binding;
 use super::streams::LOGIN_STREAM;
+use super::timers::DUE_PER_TURN;
 use super::wire::{at_service, ms};
 use crate::Outputs;
 
@@ -71,8 +72,8 @@ struct Begun {
 pub(crate) struct Posts {
     last_id: u32,
     waiting: BTreeMap<Part, Outstanding>,
-    /// In the order of their deadlines, since all wait equally long.
-    deadlines: VecDeque<(u64, Part)>,
+    /// The same in the order of their deadlines.
+    deadlines: BTreeSet<(u64, Part)>,
     in_parts: BTreeMap<Unfinished, Begun>,
     /// The sources and ids of posts in parts.
     begun: BTreeSet<(u32, u32)>,
@@ -83,7 +84,7 @@ pub(crate) struct Posts {
 
 impl Posts {
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        let ack = self.deadlines.front().map(|(at, _)| *at);
+        let ack = self.deadlines.first().map(|(at, _)| *at);
         let part = self.parts_due.first().map(|(at, _)| *at);
         ack.into_iter().chain(part).min()
     }
@@ -124,14 +125,20 @@ impl Posts {
         Some(begun)
     }
 
-    /// Forgets posts whose next part did not come in time. A part that comes
-    /// all the same is that of another post.
-    fn expire_parts(&mut self, now_ms: u64) {
-        while let Some((due_ms, place)) = self.parts_due.first().copied()
-            && due_ms <= now_ms
-        {
+    /// Forgets posts whose next part did not come in time, at most so many. A
+    /// part that comes all the same is that of another post.
+    fn expire_parts(&mut self, now_ms: u64, most: usize) {
+        for _ in 0..most {
+            let first = self.parts_due.first().filter(|(due_ms, _)| *due_ms <= now_ms);
+            let Some((_, place)) = first.copied() else { return };
             self.forget_parts(place);
         }
+    }
+
+    /// The next post of a source that waits for its ack.
+    fn next_of(&self, source: u32) -> Option<Part> {
+        let of_source = (source, 0, None)..=(source, u32::MAX, Some(u32::MAX));
+        self.waiting.range(of_source).next().map(|(part, _)| *part)
     }
 
     /// Whether there is room for a post. Parts of one that has begun have
@@ -142,24 +149,9 @@ impl Posts {
     }
 
     fn wait(&mut self, part: Part, outstanding: Outstanding) {
-        self.deadlines.push_back((outstanding.deadline_ms, part));
+        self.take(part);
+        self.deadlines.insert((outstanding.deadline_ms, part));
         self.waiting.insert(part, outstanding);
-        self.forget_void();
-    }
-
-    /// Drops what no longer waits from the front, and everywhere when acks came
-    /// out of order for so long that most of the queue is void.
-    fn forget_void(&mut self) {
-        let Self { waiting, deadlines, .. } = self;
-        let waits = |(at, part): &(u64, Part)| {
-            waiting.get(part).is_some_and(|post| post.deadline_ms == *at)
-        };
-        while deadlines.front().is_some_and(|entry| !waits(entry)) {
-            deadlines.pop_front();
-        }
-        if deadlines.len() > 2 * waiting.len() + 16 {
-            deadlines.retain(waits);
-        }
     }
 
     /// A server is gone, and the rest of its posts will not come.
@@ -171,9 +163,9 @@ impl Posts {
     }
 
     fn take(&mut self, part: Part) -> Option<Outstanding> {
-        let found = self.waiting.remove(&part);
-        self.forget_void();
-        found
+        let found = self.waiting.remove(&part)?;
+        self.deadlines.remove(&(found.deadline_ms, part));
+        Some(found)
     }
 }
 
@@ -373,25 +365,24 @@ impl Core {
         self.answer(&post, &nak, out);
     }
 
-    /// Posts whose source left them without an ack for too long.
+    /// Posts whose source left them without an ack for too long: so many at a
+    /// time.
     pub(super) fn post_timeouts(&mut self, now: Time, out: &mut impl Outputs) {
-        self.posts.expire_parts(ms(now));
-        while let Some((at, part)) = self.posts.deadlines.front().copied()
-            && at <= ms(now)
-        {
+        self.posts.expire_parts(ms(now), DUE_PER_TURN);
+        for _ in 0..DUE_PER_TURN {
+            let first = self.posts.deadlines.first().filter(|(at, _)| *at <= ms(now));
+            let Some((_, part)) = first.copied() else { return };
             let post_id = self.posts.waiting.get(&part).map_or(0, |post| post.post_id);
             let refusal = PostRefusal::NoResponse(post_id);
-            self.posts.deadlines.pop_front();
             self.nak_outstanding(part, refusal.nak_code(), &refusal.to_string(), out);
         }
     }
 
-    /// The source of posts is gone: their acks will not come.
-    pub(super) fn posts_lost(&mut self, index: u32, out: &mut impl Outputs) {
-        let of_source = (index, 0, None)..=(index, u32::MAX, Some(u32::MAX));
-        let lost: Vec<_> = self.posts.waiting.range(of_source).map(|(part, _)| *part).collect();
-        for part in lost {
-            self.nak_outstanding(part, NakCode::SOURCE_DOWN, "source of the post is lost", out);
-        }
+    /// The source of posts is gone: their acks will not come. Whether there may
+    /// be another one.
+    pub(super) fn next_post_lost(&mut self, index: u32, out: &mut impl Outputs) -> bool {
+        let Some(part) = self.posts.next_of(index) else { return false };
+        self.nak_outstanding(part, NakCode::SOURCE_DOWN, "source of the post is lost", out);
+        true
     }
 }

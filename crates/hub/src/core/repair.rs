@@ -3,7 +3,6 @@
 //! The exchange is that of [`tapeline_backbone::repair`]: here is the side that
 //! holds. Closes and images that follow from it are owed, and done in slices.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use tapeline_backbone::repair::{
@@ -15,6 +14,7 @@ use tapeline_rwf::{DataState, Priority};
 
 use super::Core;
 use super::item::Stage;
+use super::pages::Line;
 use crate::Outputs;
 
 /// Pages of one list that are written at a time.
@@ -42,9 +42,9 @@ pub(crate) struct Asked {
 #[derive(Debug, Default)]
 pub(crate) struct Owed {
     /// Requests that are no more.
-    closes: VecDeque<Asked>,
+    closes: Line<Asked>,
     /// Requests whose image is kept and to be given out.
-    images: VecDeque<Asked>,
+    images: Line<Asked>,
     /// Not before this, as the backbone took no more.
     not_before: Time,
 }

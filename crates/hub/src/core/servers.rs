@@ -3,6 +3,8 @@
 use tapeline_backbone::Incarnation;
 use tapeline_backbone::repair::{Inquiry, Walk};
 
+use super::pages::Table;
+
 const NONE: u32 = u32::MAX;
 
 /// Request numbers that are looked at in one step for one that is open.
@@ -14,7 +16,9 @@ pub(crate) struct Server {
     /// Which one.
     pub(crate) incarnation: Incarnation,
     /// By request; servers count their requests from 0.
-    requests: Vec<Request>,
+    requests: Table<Request>,
+    /// How many request numbers it uses.
+    len: u32,
     open: usize,
     /// It is not on the backbone any more; up to which request it is cleared
     /// away.
@@ -55,34 +59,30 @@ impl Server {
 
     /// How many request numbers it uses.
     pub(crate) fn len(&self) -> u32 {
-        self.requests.len() as u32
+        self.len
     }
 
     /// A request comes, which is no item's yet.
     pub(crate) fn begin(&mut self, request: u32, serial: u32) {
-        self.make_room(request);
-        self.requests[request as usize].serial = serial;
+        self.entry(request).serial = serial;
     }
 
-    fn make_room(&mut self, request: u32) {
-        let place = request as usize;
-        if place >= self.requests.len() {
-            self.requests.resize(place + 1, NO_REQUEST);
-        }
+    fn entry(&mut self, request: u32) -> &mut Request {
+        self.len = self.len.max(request.saturating_add(1));
+        self.requests.entry(request as usize, NO_REQUEST)
     }
 
     /// Remembers the item of a request; not if it is out of bounds.
     pub(crate) fn set(&mut self, request: u32, item: u32) {
-        self.make_room(request);
-        let known = &mut self.requests[request as usize].item;
-        if std::mem::replace(known, item) == NONE {
+        if std::mem::replace(&mut self.entry(request).item, item) == NONE {
             self.open += 1;
         }
     }
 
     pub(crate) fn clear(&mut self, request: u32) {
-        if self.item(request).is_some() {
-            self.requests[request as usize].item = NONE;
+        let known = self.requests.get_mut(request as usize).filter(|it| it.item != NONE);
+        if let Some(known) = known {
+            known.item = NONE;
             self.open -= 1;
         }
     }
@@ -98,10 +98,10 @@ impl Server {
         from: u32,
         to: u32,
     ) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-        let to = (to as usize).min(self.requests.len());
-        let from = (from as usize).min(to);
-        let some = self.requests[from..to].iter().zip(from as u32..);
-        some.filter(|(it, _)| it.item != NONE).map(|(it, number)| (number, it.serial, it.item))
+        (from..to.min(self.len)).filter_map(|number| {
+            let known = self.requests.get(number as usize).filter(|it| it.item != NONE)?;
+            Some((number, known.serial, known.item))
+        })
     }
 }
 
@@ -173,7 +173,8 @@ impl Servers {
         });
         self.slots[place] = Some(Server {
             incarnation,
-            requests: Vec::new(),
+            requests: Table::default(),
+            len: 0,
             open: 0,
             gone: None,
             last_serial: 0,

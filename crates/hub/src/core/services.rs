@@ -114,7 +114,7 @@ impl Core {
         };
         let source = self.sources.get_mut(index);
         let offer = source.and_then(|source| source.offers.get_mut(&service_id));
-        let Some(id) = offer.and_then(|offer| offer.queue.pop_front()) else { return false };
+        let Some(id) = offer.and_then(|offer| offer.queue.pop_first()) else { return false };
         let binding = self.items.get(id).and_then(|item| item.binding);
         if binding.is_some_and(|binding| binding.waits_at(index, service_id)) {
             self.unbind(id);
@@ -123,14 +123,5 @@ impl Core {
             }
         }
         true
-    }
-
-    /// Sends what waits at the sources of a service.
-    pub(super) fn pump_service(&mut self, now: Time, service: u16, out: &mut impl Outputs) {
-        let offers: Vec<_> =
-            self.sources.offering(service).map(|(index, id, _)| (index, id)).collect();
-        for (index, service_id) in offers {
-            self.pump(now, index, service_id, out);
-        }
     }
 }

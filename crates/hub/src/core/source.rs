@@ -1,6 +1,6 @@
 //! Sources: the providers that a hub is connected to, or wants to be.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
@@ -8,6 +8,7 @@ use tapeline_omm::directory::{Directory, Service};
 use tapeline_rwf::Domain;
 
 use super::members::Members;
+use super::pages::Line;
 use super::streams::{StreamIds, StreamTable};
 
 /// One provider, connected or not.
@@ -48,11 +49,13 @@ pub(crate) struct Source {
     pub(crate) is_slow: bool,
     /// Streams that are to be closed when it has drained, before anything else
     /// is asked for.
-    pub(crate) unclosed: VecDeque<(Domain, i32)>,
+    pub(crate) unclosed: Line<(Domain, i32)>,
     /// Items of which a change is to be told when it has drained.
     pub(crate) untold: BTreeSet<u32>,
     /// When the present phase has lasted too long, in milliseconds.
     pub(crate) deadline_ms: Option<u64>,
+    /// The service that was last sent what waits there.
+    pub(crate) service_turn: u16,
     /// How long to wait before the next attempt to connect, in milliseconds.
     pub(crate) delay_ms: u64,
 }
@@ -95,11 +98,44 @@ pub(crate) struct Offer {
     /// Requests without their image.
     pub(crate) in_window: u64,
     /// Items whose requests wait for room in the window.
-    pub(crate) queue: VecDeque<u32>,
+    pub(crate) queue: Queue,
     /// Items that wait for room to be asked for another image.
-    pub(crate) images: VecDeque<u32>,
+    pub(crate) images: Line<u32>,
     /// Of these two, the next is an image.
     pub(crate) is_images_turn: bool,
+}
+
+/// Requests that wait, first come, first served.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    items: BTreeMap<u64, u32>,
+    last_ticket: u64,
+}
+
+impl Queue {
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Adds an item. The number by which it can be taken out.
+    pub(crate) fn add(&mut self, id: u32) -> u64 {
+        self.last_ticket += 1;
+        self.items.insert(self.last_ticket, id);
+        self.last_ticket
+    }
+
+    pub(crate) fn pop_first(&mut self) -> Option<u32> {
+        self.items.pop_first().map(|(_, id)| id)
+    }
+
+    /// Takes an item out, if it has not had its turn.
+    pub(crate) fn remove(&mut self, ticket: u64) {
+        self.items.remove(&ticket);
+    }
 }
 
 /// What is to be asked for when the window has room.
@@ -132,9 +168,10 @@ impl Source {
             takes_posts: false,
             obeys_pause: false,
             is_slow: false,
-            unclosed: VecDeque::new(),
+            unclosed: Line::default(),
             untold: BTreeSet::new(),
             deadline_ms: Some(0),
+            service_turn: 0,
             delay_ms: 0,
         }
     }
@@ -176,7 +213,7 @@ impl Source {
             offer.images.pop_front().map(Wish::Image)
         } else if has_item {
             offer.is_images_turn = true;
-            offer.queue.pop_front().map(Wish::Item)
+            offer.queue.pop_first().map(Wish::Item)
         } else {
             None
         }

@@ -1,8 +1,10 @@
 //! The open streams of one source: from stream id to item, and which ids are
 //! free.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use super::pages::{Line, Table};
 
 /// A hasher without a random seed: the same input gives the same run.
 pub(crate) type FixedState = BuildHasherDefault<DefaultHasher>;
@@ -18,7 +20,7 @@ const DENSE_IDS: u32 = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct StreamTable {
     /// By the id folded: 0, −1, 1, −2, 2, and so on.
-    dense: Vec<u32>,
+    dense: Table<u32>,
     sparse: HashMap<i32, u32, FixedState>,
 }
 
@@ -34,7 +36,7 @@ impl StreamTable {
     #[inline]
     pub(crate) fn get(&self, stream_id: i32) -> Option<u32> {
         match Self::place(stream_id) {
-            Some(place) => self.dense.get(place).copied().filter(|item| *item != NONE),
+            Some(place) => self.dense.get(place).filter(|item| *item != NONE),
             None => self.sparse.get(&stream_id).copied(),
         }
     }
@@ -44,10 +46,7 @@ impl StreamTable {
             self.sparse.insert(stream_id, item);
             return;
         };
-        if place >= self.dense.len() {
-            self.dense.resize(place + 1, NONE);
-        }
-        self.dense[place] = item;
+        *self.dense.entry(place, NONE) = item;
     }
 
     pub(crate) fn remove(&mut self, stream_id: i32) {
@@ -66,7 +65,9 @@ impl StreamTable {
     /// All items, in an order that depends on the ids alone.
     #[cfg(test)]
     fn items(&self) -> Vec<u32> {
-        let mut items: Vec<_> = self.dense.iter().copied().filter(|item| *item != NONE).collect();
+        let places = 0..2 * DENSE_IDS as usize;
+        let mut items: Vec<_> =
+            places.filter_map(|place| self.dense.get(place)).filter(|item| *item != NONE).collect();
         let mut sparse: Vec<_> = self.sparse.iter().collect();
         sparse.sort_unstable();
         items.extend(sparse.into_iter().map(|(_, item)| *item));
@@ -92,12 +93,12 @@ const RESTING_IDS: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct StreamIds {
     next: i32,
-    closed: VecDeque<i32>,
+    closed: Line<i32>,
 }
 
 impl Default for StreamIds {
     fn default() -> Self {
-        Self { next: DIRECTORY_STREAM + 1, closed: VecDeque::new() }
+        Self { next: DIRECTORY_STREAM + 1, closed: Line::default() }
     }
 }
 

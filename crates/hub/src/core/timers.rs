@@ -1,22 +1,26 @@
 //! When which item wants to be looked at.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
+
+/// Of those whose time has come, how many are dealt with in a turn: the others
+/// are due in the next.
+pub(crate) const DUE_PER_TURN: usize = 64;
 
 /// Deadlines of items. Whoever is woken looks for himself whether it is time:
-/// a deadline that moved away is not taken out, only set again.
+/// a deadline that moved away is not taken out, only set again. A tree and no
+/// heap: that would be one table, to be moved as a whole when it grows.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    deadlines: BTreeSet<(u64, u32)>,
 }
 
 impl Timers {
     pub(crate) fn set(&mut self, at_ms: u64, item: u32) {
-        self.heap.push(Reverse((at_ms, item)));
+        self.deadlines.insert((at_ms, item));
     }
 
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse((at_ms, _))| *at_ms)
+        self.deadlines.first().map(|(at_ms, _)| *at_ms)
     }
 
     /// The next item whose time has come, with the time that was set.
@@ -24,6 +28,6 @@ impl Timers {
         if self.next_ms()? > now_ms {
             return None;
         }
-        self.heap.pop().map(|Reverse(entry)| entry)
+        self.deadlines.pop_first()
     }
 }

@@ -38,9 +38,6 @@ const NOT_PUBLISHED: State<'static> = State::new(
     "Item is not published yet.",
 );
 
-/// How many withdrawn requests a queue may hold beside as many as it has items.
-const MAX_VOID: u64 = 64;
-
 /// How many items that wait are tried for one place that is free.
 const MAX_TRIES: usize = 64;
 
@@ -102,31 +99,17 @@ impl Core {
         };
         let offer = self.sources.get_mut(source).and_then(|s| s.offers.get_mut(&service_id));
         let Some(offer) = offer else { return };
-        offer.queue.push_back(id);
-        let generation = offer.generation;
+        let (ticket, generation) = (offer.queue.add(id), offer.generation);
+        if let Some(item) = self.items.get_mut(id) {
+            item.ticket = ticket;
+        }
         self.enter(id, Binding { source, service_id, generation, stream_id: None });
         let service = self.items.get(id).and_then(|it| self.services.get_mut(it.service));
         if let Some(service) = service {
             service.waiting.remove(&id);
         }
         self.renew_stream(id);
-        self.forget_void(source, service_id);
         self.pump(now, source, service_id, out);
-    }
-
-    /// Drops requests that were withdrawn from a queue that is mostly of these.
-    fn forget_void(&mut self, index: u32, service_id: u16) {
-        let Self { sources, items, .. } = self;
-        let source = sources.get_mut(index);
-        let Some(offer) = source.and_then(|source| source.offers.get_mut(&service_id)) else {
-            return;
-        };
-        if offer.queue.len() as u64 > 2 * offer.open + MAX_VOID {
-            offer.queue.retain(|id| {
-                let binding = items.get(*id).and_then(|item| item.binding);
-                binding.is_some_and(|it| it.waits_at(index, service_id))
-            });
-        }
     }
 
     /// An item gives way to one that is wanted more, and waits for room.
@@ -197,6 +180,7 @@ impl Core {
         let binding = item.binding.take()?;
         let service = item.service;
         let was_in_window = std::mem::take(&mut item.in_window);
+        let ticket = item.ticket;
         item.live = false;
         item.in_parts = false;
         item.part_due_ms = None;
@@ -214,6 +198,9 @@ impl Core {
         if let Some(offer) = self.sources.offer_of(&binding) {
             if offer.open == limit {
                 self.room.push(service);
+            }
+            if binding.stream_id.is_none() {
+                offer.queue.remove(ticket);
             }
             if was_in_window {
                 offer.in_window = offer.in_window.saturating_sub(1);

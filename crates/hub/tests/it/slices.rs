@@ -1,12 +1,15 @@
 //! What happens to many items at once is done bit by bit, and what comes
 //! meanwhile finds every item in order.
 
-use crate::support::{A, B, World, config, item_request, provider};
-use tapeline_channel::SessionId;
+use crate::support::{A, B, World, config, encode, item_request, provider};
+use tapeline_backbone::{FrameFlags, Kind};
+use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::{Event, HubConfig};
 use tapeline_omm::StateBuf;
 use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceLoad, ServiceState};
-use tapeline_rwf::{DataState, RequestFlags, RequestMsg, StateCode, StreamState};
+use tapeline_rwf::{
+    DataState, Domain, PostFlags, PostMsg, RequestFlags, RequestMsg, StateCode, StreamState,
+};
 
 const COUNT: u32 = 5_000;
 /// Frames and messages that one turn may cause, however many items there are.
@@ -221,4 +224,132 @@ fn a_provider_that_is_back_before_its_loss_is_told_publishes_its_items() {
     assert_eq!(count(&world.frames(), "channel down"), 0, "they are the new one's");
     world.pass(70_000);
     assert_eq!(world.core.counters().items, u64::from(COUNT));
+}
+
+/// One turn. Returns how many frames and messages it caused.
+fn turn(world: &mut World) -> usize {
+    let before = world.out.frames.len() + world.out.sent.len();
+    world.core.handle_timeout(world.now, &mut world.out);
+    world.out.frames.len() + world.out.sent.len() - before
+}
+
+#[test]
+fn a_source_that_reads_again_is_sent_a_slice_a_turn_however_many_services_it_has() {
+    const SERVICES: u16 = 20;
+    let mut world = World::new(config(1));
+    world.server_up(A);
+    let source = world.route_opened(0);
+    world.says(source, &provider::login_accepted());
+    let names: Vec<_> = (1..=SERVICES).map(|id| (id, format!("FEED{id}"))).collect();
+    let feeds: Vec<_> = names.iter().map(|(id, name)| provider::service(*id, name, true)).collect();
+    world.says(source, &provider::directory(&feeds));
+    work_off(&mut world);
+    world.out.answer = Some(Sent::Slow);
+    for request in 0..COUNT {
+        let service = 1 + (request % u32::from(SERVICES)) as u16;
+        world.open_with(A, request, &item_request(service, &name(request)));
+    }
+    world.out.answer = None;
+    world.forget();
+    world.event(Event::Drained { session: source });
+    let mut sent = world.out.sent.len();
+    assert!(sent <= 150, "{sent} at once");
+    let mut last = Vec::new();
+    while world.core.next_deadline().is_some_and(|at| at <= world.now) {
+        let count = turn(&mut world);
+        assert!(count <= 150, "{count} in one turn");
+        sent += count;
+        if last.is_empty() && sent > COUNT as usize / 2 {
+            last = world.heard_by(source);
+        }
+    }
+    assert_eq!(sent, COUNT as usize - 1, "one was taken before");
+    // None waits until another service has had all of its own.
+    for (id, _) in &names {
+        let of_service = format!(" {id}:");
+        assert!(last.iter().any(|line| line.contains(&of_service)), "{id}");
+    }
+}
+
+#[test]
+fn an_image_makes_room_for_few_requests_at_once() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.out.answer = Some(Sent::Slow);
+    for request in 0..COUNT {
+        world.open(A, request, &name(request));
+    }
+    world.out.answer = None;
+    world.event(Event::Drained { session: sources[0] });
+    for line in world.heard_by(sources[0]) {
+        let words: Vec<_> = line.split([' ', ':']).collect();
+        let ["Request", stream, _, name, ..] = words[..] else { panic!("{line}") };
+        world.says(sources[0], &provider::refresh(stream.parse().expect("a stream"), name));
+        let sent = world.out.sent.len();
+        assert!(sent <= 8, "{sent} after one image");
+        world.out.sent.clear();
+    }
+}
+
+#[test]
+fn requests_without_an_answer_end_bit_by_bit() {
+    let (mut world, _) = World::with_sources(config(1));
+    for request in 0..COUNT {
+        world.open(A, request, &name(request));
+    }
+    world.forget();
+    // All of them are due at the same moment.
+    let first = world.core.next_deadline().expect("requests have a time");
+    world.now = first.max(world.now);
+    let mut turns = 0;
+    while world.core.next_deadline().is_some_and(|at| at <= world.now) {
+        let count = turn(&mut world);
+        assert!(count <= PER_TURN, "{count} in one turn");
+        turns += 1;
+    }
+    assert!(turns > 10, "{turns}");
+    assert_eq!(world.core.counters().request_timeouts, u64::from(COUNT));
+}
+
+/// Server A posts so many times on an item.
+fn post_often(world: &mut World) {
+    for number in 0..COUNT {
+        let msg = PostMsg {
+            flags: PostFlags::ACK | PostFlags::POST_COMPLETE,
+            post_id: Some(number),
+            ..PostMsg::new(Domain::MARKET_PRICE, 0)
+        };
+        let mut body = 0_u32.to_le_bytes().to_vec();
+        body.extend(encode(&msg.into()));
+        world.frame(A, Kind::Post, number, FrameFlags::empty(), &body);
+    }
+    world.forget();
+}
+
+fn with_posts() -> (World, SessionId) {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 0, "ITEM");
+    world.says(sources[0], &provider::refresh(3, "ITEM"));
+    post_often(&mut world);
+    (world, sources[0])
+}
+
+#[test]
+fn the_posts_of_a_lost_source_are_refused_bit_by_bit_and_before_it_is_back() {
+    let (mut world, source) = with_posts();
+    world.closed(source);
+    let at_once = world.out.frames.len();
+    assert!(at_once <= PER_TURN, "{at_once}");
+    work_off(&mut world);
+    assert_eq!(count(&world.frames(), "SOURCE_DOWN"), COUNT as usize);
+    assert_eq!(world.out.connects, [0; 0], "not before all are told");
+    world.pass(250);
+    assert_eq!(world.out.connects, [0]);
+}
+
+#[test]
+fn posts_without_an_ack_end_bit_by_bit() {
+    let (mut world, _) = with_posts();
+    world.now = world.core.next_deadline().expect("posts have a time").max(world.now);
+    work_off(&mut world);
+    assert_eq!(count(&world.frames(), "NO_RESPONSE"), COUNT as usize);
 }

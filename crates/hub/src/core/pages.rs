@@ -1,0 +1,270 @@
+//! Tables that grow without moving what they have.
+//!
+//! A `Vec` of 500,000 entries that grows copies all of them into memory that
+//! nobody has touched before: that is milliseconds, and tables by the same
+//! number all grow at the same moment. These consist of pages, and only the
+//! first page is ever copied.
+
+use std::collections::VecDeque;
+
+/// Entries of a page. A power of two, for a short way to an entry.
+const PAGE: usize = 1024;
+
+/// Entries in a row, without a hole.
+#[derive(Debug)]
+pub(crate) struct List<T> {
+    /// All full but the last, and none empty.
+    pages: Vec<Vec<T>>,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { pages: Vec::new() }
+    }
+}
+
+impl<T> List<T> {
+    pub(crate) fn len(&self) -> usize {
+        let full = self.pages.len().saturating_sub(1) * PAGE;
+        full + self.pages.last().map_or(0, Vec::len)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+        self.pages.get(place / PAGE)?.get(place % PAGE)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        self.pages.get_mut(place / PAGE)?.get_mut(place % PAGE)
+    }
+
+    pub(crate) fn push(&mut self, entry: T) {
+        match self.pages.last_mut().filter(|page| page.len() < PAGE) {
+            Some(page) => page.push(entry),
+            None => {
+                // Many lists have one entry only.
+                let room = if self.pages.is_empty() { 1 } else { PAGE };
+                let mut page = Vec::with_capacity(room);
+                page.push(entry);
+                self.pages.reserve_exact(usize::from(self.pages.is_empty()));
+                self.pages.push(page);
+            }
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let page = self.pages.last_mut()?;
+        let entry = page.pop();
+        if page.is_empty() {
+            self.pages.pop();
+        }
+        entry
+    }
+
+    /// Takes an entry out; the last one takes its place.
+    pub(crate) fn swap_remove(&mut self, place: usize) -> Option<T> {
+        let is_last = place + 1 == self.len();
+        if is_last {
+            return self.pop();
+        }
+        // Before the last is taken, lest a wrong place loses it.
+        self.get(place)?;
+        let last = self.pop()?;
+        self.get_mut(place).map(|entry| std::mem::replace(entry, last))
+    }
+}
+
+/// Entries by number, of which many may not be there.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    /// Of any length up to a page; what is behind the end is not there.
+    pages: Vec<Vec<T>>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { pages: Vec::new() }
+    }
+}
+
+impl<T: Copy> Table<T> {
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<T> {
+        self.pages.get(place / PAGE)?.get(place % PAGE).copied()
+    }
+
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        self.pages.get_mut(place / PAGE)?.get_mut(place % PAGE)
+    }
+
+    /// An entry, which is made if it is not there, as are those before it on its
+    /// page.
+    pub(crate) fn entry(&mut self, place: usize, none: T) -> &mut T {
+        let (number, offset) = (place / PAGE, place % PAGE);
+        if number >= self.pages.len() {
+            self.pages.resize_with(number + 1, Vec::new);
+        }
+        let page = &mut self.pages[number];
+        if offset >= page.len() {
+            if number > 0 {
+                page.reserve_exact(PAGE - page.len());
+            }
+            page.resize(offset + 1, none);
+        }
+        &mut page[offset]
+    }
+
+    /// Removes all.
+    pub(crate) fn clear(&mut self) {
+        self.pages.clear();
+    }
+}
+
+/// A line: first in, first out.
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    /// None empty, none longer than a page.
+    pages: VecDeque<VecDeque<T>>,
+    len: usize,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self { pages: VecDeque::new(), len: 0 }
+    }
+}
+
+impl<T> Line<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn push_back(&mut self, entry: T) {
+        self.len += 1;
+        match self.pages.back_mut().filter(|page| page.len() < PAGE) {
+            Some(page) => page.push_back(entry),
+            None => self.pages.push_back(VecDeque::from([entry])),
+        }
+    }
+
+    /// Puts an entry before all others.
+    pub(crate) fn push_front(&mut self, entry: T) {
+        self.len += 1;
+        match self.pages.front_mut().filter(|page| page.len() < PAGE) {
+            Some(page) => page.push_front(entry),
+            None => self.pages.push_front(VecDeque::from([entry])),
+        }
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let page = self.pages.front_mut()?;
+        let entry = page.pop_front()?;
+        self.len -= 1;
+        if page.is_empty() {
+            self.pages.pop_front();
+        }
+        Some(entry)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl<T> Extend<T> for Line<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|entry| self.push_back(entry));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNT: usize = 3 * PAGE + 7;
+
+    #[test]
+    fn a_list_that_grows_moves_nothing_but_its_first_page() {
+        let mut list = List::default();
+        for entry in 0..2 * PAGE {
+            list.push(entry);
+        }
+        let before: Vec<*const usize> =
+            (0..2 * PAGE).filter_map(|at| list.get(at)).map(std::ptr::from_ref).collect();
+        for entry in 2 * PAGE..100 * PAGE {
+            list.push(entry);
+        }
+        let is_there = |(at, before): (usize, &*const usize)| {
+            list.get(at).is_some_and(|entry| std::ptr::eq(entry, *before))
+        };
+        assert!(before.iter().enumerate().all(is_there));
+        assert_eq!(before.len(), 2 * PAGE);
+    }
+
+    #[test]
+    fn a_list_has_what_a_vector_has() {
+        let (mut list, mut vector) = (List::default(), Vec::new());
+        for entry in 0..COUNT {
+            list.push(entry);
+            vector.push(entry);
+        }
+        // Out of the middle, the end and the last page, until there are none.
+        for step in 0..COUNT + 3 {
+            let place = (step * 7_919) % vector.len().max(1);
+            let expected = (place < vector.len()).then(|| vector.swap_remove(place));
+            assert_eq!(list.swap_remove(place), expected, "{step}");
+            assert_eq!(list.len(), vector.len());
+            assert_eq!(list.is_empty(), vector.is_empty());
+            assert_eq!(list.get(place), vector.get(place));
+            assert_eq!(list.get(vector.len()), None);
+        }
+        assert_eq!(list.swap_remove(0), None);
+        assert_eq!(list.pop(), None);
+        list.push(1);
+        assert_eq!(list.swap_remove(5), None);
+        assert_eq!(list.len(), 1);
+    }
+
+    #[test]
+    fn a_table_makes_the_page_of_an_entry_and_no_other() {
+        let mut table = Table::default();
+        *table.entry(50 * PAGE + 3, 0_u32) = 7;
+        assert_eq!(table.pages.iter().map(Vec::capacity).sum::<usize>(), PAGE);
+        assert_eq!(table.get(50 * PAGE + 3), Some(7));
+        assert_eq!(table.get(50 * PAGE + 2), Some(0), "filled");
+        assert_eq!(
+            (table.get(0), table.get(50 * PAGE + 4), table.get(99 * PAGE)),
+            (None, None, None)
+        );
+        *table.entry(1, 0) = 5;
+        assert_eq!((table.get(0), table.get(1), table.get(2)), (Some(0), Some(5), None));
+        table.clear();
+        assert_eq!(table.get(1), None);
+    }
+
+    #[test]
+    fn a_line_keeps_its_order() {
+        let mut line = Line::default();
+        line.extend(0..COUNT);
+        for entry in 0..COUNT / 2 {
+            assert_eq!(line.pop_front(), Some(entry));
+        }
+        line.push_front(usize::MAX);
+        line.push_back(COUNT);
+        assert_eq!(line.len(), COUNT - COUNT / 2 + 2);
+        assert_eq!(line.pop_front(), Some(usize::MAX));
+        for entry in COUNT / 2..=COUNT {
+            assert_eq!(line.pop_front(), Some(entry));
+        }
+        assert!(line.is_empty() && line.pop_front().is_none());
+    }
+}
