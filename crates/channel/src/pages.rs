@@ -26,8 +26,9 @@ pub struct Page {
 ///
 /// A `GET` of a path gets its page, any other 404, and the connection is closed
 /// after the answer. A policy goes with each page: it loads from this port and
-/// connects to it, to nothing else, and has no scripts or styles inside. What is behind a `?` is not looked at. Of the request
-/// only the head is read, which is bounded by
+/// connects to it, to nothing else, and has no scripts or styles inside. What is
+/// behind a `?` is not looked at. Of the request only the head is read, which is
+/// bounded by
 /// [`Limits::http_head_bytes`](tapeline_rssl::Limits).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {

@@ -12,7 +12,7 @@
 //! # What is lost
 //!
 //! A message that goes from RWF to JSON and back is the same but for this, which
-//! a property test holds to be all there is (`tests/carried/model.rs`):
+//! a property test holds to be all there is (`tests/it/carried/model.rs`):
 //!
 //! * messages: item groups; a key's name type is 1 where there was none; an
 //!   empty name is one zero byte, as is the name of a cookie or a token; key

@@ -15,7 +15,7 @@ const TWO_BYTE_SET: usize = ROW * ROW * 2;
 ///     set * 94 * 94 * 2  +  ((a - 21h) * 94 + (b - 21h)) * 2
 /// ```
 ///
-/// `tests/rmtes.rs` compares every character of every set with the reference.
+/// `tests/it/rmtes.rs` compares every character of every set with the reference.
 static TWO_BYTE_SETS: &[u8; 3 * TWO_BYTE_SET] = include_bytes!("tables.bin");
 
 /// The graphic characters A1..FE of the Latin supplement. Five positions (A4,

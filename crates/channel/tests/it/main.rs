@@ -1,0 +1,11 @@
+//! Sockets and sessions, scenario by scenario, in one program: it links once.
+
+mod allocations;
+mod busy;
+mod closing;
+mod pressure;
+mod sessions;
+mod strangers;
+mod support;
+mod texts;
+mod tls;

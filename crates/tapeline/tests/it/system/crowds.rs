@@ -1,0 +1,182 @@
+//! Many consumers that come, ask and die at once, and one that has nothing to
+//! do with them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
+
+use super::faults::{backbone, hub, server_arguments};
+use super::market::{SERVICE, Source, Tape, Watcher, loopback};
+use super::program::{Program, report, wait_until};
+
+const MOUNTS: usize = 100;
+const ITEMS: usize = 2_000;
+
+fn crowd_server(backbone: &str) -> Program {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("crowd.toml");
+    std::fs::write(&config, "[server]\nmax-mounts = 1000\n").expect("room on the disk");
+    let mut arguments = server_arguments(backbone, 0);
+    arguments.extend(["--config".to_owned(), config.to_str().expect("a plain path").to_owned()]);
+    Program::start(&arguments)
+}
+
+fn consumer(server: SocketAddr) -> Consumer {
+    let servers = vec![Server::new(server.ip().to_string(), server.port())];
+    Consumer::new(ConsumerConfig::new(servers, Login::new("crowd"))).expect("a reactor")
+}
+
+/// A thread that does something until it is told to stop.
+struct Worker {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        Self { stop, thread: Some(thread::spawn(move || work(&told))) }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Many consumers, each with all items of a tape, whose connections end
+/// together when it is dropped.
+fn crowd(server: SocketAddr, images: &Arc<AtomicU64>) -> Worker {
+    let images = Arc::clone(images);
+    Worker::start(move |stop| {
+        let mut consumers: Vec<_> = (0..MOUNTS).map(|_| consumer(server)).collect();
+        for consumer in &mut consumers {
+            for item in 0..ITEMS {
+                let name = format!("ITEM{item}");
+                consumer.open(&ItemSpec::new(SERVICE, &name)).expect("room");
+            }
+        }
+        while !stop.load(Ordering::Relaxed) {
+            for consumer in &mut consumers {
+                let count = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
+                    let is_image = matches!(event, ConsumerEvent::Refresh { .. });
+                    images.fetch_add(u64::from(is_image), Ordering::Relaxed);
+                };
+                let mut count = count;
+                consumer.poll(Some(Duration::ZERO), &mut count);
+            }
+            thread::park_timeout(Duration::from_millis(1));
+        }
+    })
+}
+
+/// Publishes one update after the other and waits for each; how long the
+/// slowest took.
+fn slowest(tape: &Tape, quiet: &Watcher, during: Duration) -> Duration {
+    let (start, mut slowest) = (Instant::now(), Duration::ZERO);
+    while start.elapsed() < during {
+        let from = Instant::now();
+        tape.publish(1, 1_000);
+        quiet.wait_all_of(tape);
+        slowest = slowest.max(from.elapsed());
+    }
+    slowest
+}
+
+#[test]
+fn consumers_that_come_and_die_together_are_not_felt_by_another_one() {
+    let tape = Tape::new(ITEMS);
+    let source = Source::start(&tape, loopback());
+    let backbone = backbone();
+    let _hub = hub(&backbone, source.address);
+    let server = crowd_server(&backbone);
+    let address = server.address("rssl");
+    let quiet = Watcher::start(&tape, &[address]);
+    quiet.wait_fresh();
+    let images = quiet.images();
+    let alone = slowest(&tape, &quiet, Duration::from_millis(200));
+
+    let seen = Arc::new(AtomicU64::new(0));
+    let crowd = crowd(address, &seen);
+    wait_until("images for all of them", || {
+        seen.load(Ordering::Relaxed) >= (MOUNTS * ITEMS) as u64
+    });
+    tape.publish(100, 1_000);
+    quiet.wait_all_of(&tape);
+    drop(crowd);
+    let dying = slowest(&tape, &quiet, Duration::from_secs(1));
+
+    assert!(!server.log().contains("a hub is gone"), "the server took its hub for gone");
+    assert_eq!(quiet.images(), images, "nothing had to be healed");
+    assert_eq!(quiet.holes(), 0);
+    assert_eq!(quiet.seen.stale.load(Ordering::Relaxed), 0, "no item was stale");
+    report(format_args!(
+        "{MOUNTS} mounts of {ITEMS} items came and died: the slowest update took {} ms before, \
+         {} ms then",
+        alone.as_millis(),
+        dying.as_millis(),
+    ));
+}
+
+#[test]
+fn consumers_that_ask_without_end_leave_the_others_their_share() {
+    const LOOPING: usize = 3;
+    let tape = Tape::new(100);
+    let source = Source::start(&tape, loopback());
+    let backbone = backbone();
+    let _hub = hub(&backbone, source.address);
+    let server = crowd_server(&backbone);
+    let address = server.address("rssl");
+    let quiet = Watcher::start(&tape, &[address]);
+    quiet.wait_fresh();
+    let alone = slowest(&tape, &quiet, Duration::from_millis(200));
+
+    let asked = Arc::new(AtomicU64::new(0));
+    let looping: Vec<_> = (0..LOOPING)
+        .map(|_| {
+            let asked = Arc::clone(&asked);
+            Worker::start(move |stop| {
+                let mut consumer = consumer(address);
+                let name = |item: u64| format!("ITEM{}", item % 100);
+                for item in 0..1_000 {
+                    let name = name(item);
+                    consumer.open(&ItemSpec::new(SERVICE, &name).snapshot()).expect("room");
+                }
+                while !stop.load(Ordering::Relaxed) {
+                    // One more for each that came.
+                    let mut again = |event: ConsumerEvent<'_>, requests: &mut Requests<'_>| {
+                        if matches!(event, ConsumerEvent::Refresh { .. }) {
+                            let count = asked.fetch_add(1, Ordering::Relaxed);
+                            let name = name(count);
+                            let _ = requests.open(&ItemSpec::new(SERVICE, &name).snapshot());
+                        }
+                    };
+                    consumer.poll(Some(Duration::from_millis(1)), &mut again);
+                }
+            })
+        })
+        .collect();
+    wait_until("many answers", || asked.load(Ordering::Relaxed) > 10_000);
+    let before = asked.load(Ordering::Relaxed);
+    let loaded = slowest(&tape, &quiet, Duration::from_secs(1));
+    let answers = asked.load(Ordering::Relaxed) - before;
+    drop(looping);
+    assert_eq!(quiet.holes(), 0);
+    assert!(!server.log().contains("a hub is gone"), "the server took its hub for gone");
+    assert!(answers > 0, "those who ask are answered meanwhile");
+    report(format_args!(
+        "{LOOPING} consumers that ask without end got {answers} images in a second: the slowest \
+         update took {} ms before, {} ms then",
+        alone.as_millis(),
+        loaded.as_millis(),
+    ));
+}

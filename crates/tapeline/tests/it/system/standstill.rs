@@ -1,0 +1,107 @@
+//! Processes that stand still for longer than a media driver waits for its
+//! clients, as under SIGSTOP, or while a virtual machine is suspended or moved.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::faults::{backbone, hub, run, run_arguments, server};
+use super::market::{Source, Tape, Watcher, loopback};
+use super::program::{Program, report};
+use super::stacked::Stack;
+
+/// More than the five seconds after which a driver that is shared gives up a
+/// client, and a client its driver.
+const STANDSTILL: Duration = Duration::from_millis(6_500);
+
+/// Some programs, one of which stands still, and a consumer of them.
+struct Site {
+    name: &'static str,
+    programs: Vec<Program>,
+    /// The one that stands still.
+    still: usize,
+    tape: Arc<Tape>,
+    watcher: Watcher,
+    _source: Source,
+    _stack: Option<Stack>,
+}
+
+impl Site {
+    fn new(
+        name: &'static str,
+        still: usize,
+        start: impl FnOnce(SocketAddr) -> (Vec<Program>, Option<Stack>),
+    ) -> Self {
+        let tape = Tape::new(20);
+        let source = Source::start(&tape, loopback());
+        let (programs, stack) = start(source.address);
+        let last = programs.last().expect("a server");
+        let watcher = Watcher::start(&tape, &[last.address("rssl")]);
+        watcher.wait_fresh();
+        tape.set_rate(1_000);
+        Self { name, programs, still, tape, watcher, _source: source, _stack: stack }
+    }
+
+    fn heals(&self) {
+        let Self { name, tape, watcher, .. } = self;
+        let healed = watcher.wait_fresh();
+        tape.set_rate(0);
+        watcher.wait_all_of(tape);
+        report(format_args!(
+            "{name} stood still: fresh {} ms after it went on",
+            healed.as_millis()
+        ));
+        assert_eq!(watcher.seen.downs.load(Ordering::Relaxed), 0, "{name}: connections stay");
+        assert_eq!(watcher.seen.closed.load(Ordering::Relaxed), 0, "{name}: streams stay");
+        for program in &self.programs {
+            assert!(program.is_running(), "{name}: {}", program.log());
+        }
+    }
+}
+
+fn stacked(source: SocketAddr) -> (Vec<Program>, Option<Stack>) {
+    let stack = Stack::new();
+    let hub = stack.hub(source);
+    let server = stack.server(0, 1);
+    (vec![hub, server], Some(stack))
+}
+
+/// Hub and two servers in one process, the second on the driver of the first.
+fn shards(source: SocketAddr) -> (Vec<Program>, Option<Stack>) {
+    let stack = Stack::new();
+    let config = stack.config(2);
+    let mut arguments = run_arguments(source);
+    arguments.extend(["--config".to_owned(), config]);
+    (vec![Program::start(&arguments)], Some(stack))
+}
+
+#[test]
+fn who_stands_still_goes_on_afterwards() {
+    let pair = |source| {
+        let channel = backbone();
+        (vec![hub(&channel, source), server(&channel, 0)], None)
+    };
+    let sites = [
+        Site::new("hub and server in one process", 0, |source| (vec![run(source)], None)),
+        Site::new("hub and shards in one process", 0, shards),
+        Site::new("a hub on a network", 0, pair),
+        Site::new("a server on a network", 1, pair),
+        Site::new("a hub whose driver is shared", 0, stacked),
+        Site::new("a server beside its hub", 1, stacked),
+    ];
+    for site in &sites {
+        site.programs[site.still].freeze();
+    }
+    let frozen = Instant::now();
+    while frozen.elapsed() < STANDSTILL {
+        thread::park_timeout(STANDSTILL);
+    }
+    for site in &sites {
+        site.programs[site.still].resume();
+    }
+    for site in &sites {
+        site.heals();
+    }
+}
