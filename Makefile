@@ -2,8 +2,11 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test prerequisites prerequisites-bench prerequisites-test fmt lint doc unit interop bench-wire \
+.PHONY: help demo test quick house prerequisites prerequisites-bench prerequisites-test fmt lint doc unit interop bench-wire \
 	bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
+
+# The crate of the program is called as the program is, all others after it.
+QUICK = $(if $(filter tapeline,$(CRATE)),tapeline,tapeline-$(CRATE))
 
 # Where results go: beside what is built.
 RESULTS = $(or $(CARGO_TARGET_DIR),target)/bench
@@ -16,6 +19,18 @@ demo: prerequisites ## Quotes from a source through hub, backbone and server to 
 	$(CARGO) run --release --quiet --locked -p tapeline -- demo $(DEMO)
 
 test: prerequisites-test fmt lint doc unit interop ## Everything that must hold
+
+quick: ## Format, lints and tests of one crate, in seconds: make quick CRATE=server [TEST=NAME]
+	@test -n "$(CRATE)" || { echo "make quick CRATE=NAME, one of: $(notdir $(wildcard crates/*))" >&2; exit 2; }
+	$(CARGO) fmt -p $(QUICK) --check
+	$(CARGO) clippy -p $(QUICK) --all-targets --locked --quiet -- -D warnings
+	$(CARGO) test -p $(QUICK) --locked --quiet $(TEST)
+
+house: ## Licences and sources of what is linked, and misspelt words, where the tools are installed
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check bans licenses sources; \
+		else echo "house: no cargo-deny here (cargo install --locked cargo-deny): left out"; fi
+	@if typos --version >/dev/null 2>&1; then typos; \
+		else echo "house: no typos here (cargo install --locked typos-cli): left out"; fi
 
 prerequisites: ## Tools and libraries to build with (installs as root, else says what)
 	scripts/prerequisites.sh build
@@ -38,10 +53,12 @@ doc:
 unit:
 	$(CARGO) test --workspace --locked
 
+# One program for the three, and each runs whatever became of the others.
 interop: ## The vendor's own clients and providers against it, a browser at its page (JDK, Maven, Chromium)
-	interop/ema/run.sh
-	interop/browser/run.sh
-	interop/python/run.sh
+	$(CARGO) build --release --quiet --locked -p tapeline
+	@failed=; for suite in ema browser python; do \
+		interop/$$suite/run.sh --program $(TAPELINE) || failed="$$failed $$suite"; \
+	done; test -z "$$failed" || { echo "interop: failed:$$failed" >&2; exit 1; }
 
 bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
 	interop/wire-bench/bench.sh
