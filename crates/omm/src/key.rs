@@ -45,7 +45,8 @@ pub struct ItemKeyRef<'a> {
     pub identifier: Option<i32>,
     /// Container type and bytes of the attributes.
     pub attrib: Option<(DataType, &'a [u8])>,
-    /// Quality that was matched.
+    /// Quality that was matched. Whether it may change is no part of it: a
+    /// service that says so of one day's streams has the same items the next.
     pub qos: Option<Qos>,
 }
 
@@ -74,7 +75,7 @@ impl<'a> ItemKeyRef<'a> {
             filter: key.filter,
             identifier: key.identifier,
             attrib: key.attrib.map(|data| (data.data_type(), data.bytes())),
-            qos,
+            qos: qos.map(|qos| Qos { dynamic: false, ..qos }),
         }
     }
 
@@ -252,6 +253,15 @@ mod tests {
         let key = |key| ItemKeyRef::of(Domain::MARKET_PRICE, &key, None).to_owned();
         assert_eq!(key(with), key(MsgKey::item(1, "TRI.N")));
         assert_eq!(key(with).as_ref().msg_key(), with);
+    }
+
+    #[test]
+    fn whether_a_quality_may_change_makes_no_other_item() {
+        let of = |dynamic| {
+            let qos = Some(Qos { dynamic, ..Qos::REALTIME_TICK_BY_TICK });
+            ItemKeyRef::of(Domain::MARKET_PRICE, &MsgKey::item(1, "TRI.N"), qos).to_owned()
+        };
+        assert_eq!(of(true), of(false));
     }
 
     #[test]

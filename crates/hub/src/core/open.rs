@@ -76,14 +76,13 @@ impl Core {
         }
         let wish = QosWish::of(msg).map_err(|_| usual::NO_MATCHING_QOS)?;
         let qos = wish.select(offered_qos(service)).ok_or(usual::NO_MATCHING_QOS)?;
-        Ok((id, Some(Qos { dynamic: false, ..qos })))
+        Ok((id, Some(qos)))
     }
 
     /// The quality that a request without a wish gets.
     pub(super) fn best_quality(&self, service: u16, domain: Domain) -> Option<Qos> {
         let service = self.services.published(service).filter(|_| !is_administrative(domain))?;
-        let qos = QosWish::Best.select(offered_qos(service))?;
-        Some(Qos { dynamic: false, ..qos })
+        QosWish::Best.select(offered_qos(service))
     }
 
     fn refuse(

@@ -32,7 +32,7 @@ impl Core {
         };
         let (service, generation) = (offer.service, offer.generation);
         let qos = refresh.qos.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
-        let qos = (refresh.domain != Domain::DICTIONARY).then_some(Qos { dynamic: false, ..qos });
+        let qos = (refresh.domain != Domain::DICTIONARY).then_some(qos);
         let key =
             ItemKeyRef { service_id: Some(service), ..ItemKeyRef::of(refresh.domain, &key, qos) };
         let found = self.items.find(&key);

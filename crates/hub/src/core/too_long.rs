@@ -55,7 +55,7 @@ impl Core {
         let key = refresh.key?;
         let offer = self.sources.get(index)?.offers.get(&key.service_id?)?;
         let qos = refresh.qos.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
-        let qos = (refresh.domain != Domain::DICTIONARY).then_some(Qos { dynamic: false, ..qos });
+        let qos = (refresh.domain != Domain::DICTIONARY).then_some(qos);
         let of_item = ItemKeyRef::of(refresh.domain, &key, qos);
         self.items.find(&ItemKeyRef { service_id: Some(offer.service), ..of_item })
     }

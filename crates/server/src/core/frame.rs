@@ -117,13 +117,20 @@ impl Core {
     }
 
     /// A hub uses the number of an item for another one: the end of the first
-    /// was lost on the way.
+    /// was lost on the way. Where a hub does nothing else, two items would take
+    /// their number from each other at the pace of the network: so many are
+    /// asked for again at once, and others after a while.
     fn orphan<O: Outputs>(&mut self, index: HubIndex, hub_item: u32, slot: u32, out: &mut O) {
         let known = self.hubs.get(index).and_then(|hub| hub.slot(hub_item));
         if let Some(orphan) = known.filter(|known| *known != slot) {
             self.detach(orphan, out);
             self.fan_state(orphan, &GAP, out);
-            self.open_upstream(orphan, out);
+            self.statistics.orphans += 1;
+            let now = self.now;
+            match self.hubs.get_mut(index).is_some_and(|hub| hub.may_ask_for_orphan(now)) {
+                true => _ = self.open_upstream(orphan, out),
+                false => self.wait_for_another_try(orphan),
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The hubs on the backbone.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use tapeline_backbone::Incarnation;
 use tapeline_backbone::repair::{Inquiry, Walk};
@@ -14,6 +15,10 @@ use super::item::HubIndex;
 
 /// No item.
 const NONE: u32 = u32::MAX;
+
+/// So many items a second are asked for at once when a hub uses their numbers
+/// for others.
+const MAX_ORPHANS_PER_S: u32 = 64;
 
 /// One run of a hub.
 #[derive(Debug)]
@@ -39,6 +44,9 @@ pub(super) struct Hub {
     pub(super) is_pump_due: bool,
     /// Not before this is anything sent that can wait.
     pub(super) backlog_at: Time,
+    /// Items whose number was another's in the present second, and when that
+    /// began.
+    orphans: (u32, Time),
 }
 
 impl Hub {
@@ -55,7 +63,19 @@ impl Hub {
             closes: VecDeque::new(),
             is_pump_due: false,
             backlog_at: Time::ZERO,
+            orphans: (0, Time::ZERO),
         }
+    }
+
+    /// Whether an item that another one took its number from may be asked for
+    /// at once.
+    pub(super) fn may_ask_for_orphan(&mut self, now: Time) -> bool {
+        let (count, since) = &mut self.orphans;
+        if now.since(*since) >= Duration::from_secs(1) {
+            (*count, *since) = (0, now);
+        }
+        *count = count.saturating_add(1);
+        *count <= MAX_ORPHANS_PER_S
     }
 
     /// Whether anything waits for room on the backbone.

@@ -24,6 +24,7 @@ mod model;
 mod no_allocation;
 mod posts;
 mod private_streams;
+mod quality;
 mod recovery;
 mod slices;
 mod slow_events;

@@ -175,3 +175,35 @@ fn a_state_of_the_provider_is_passed_on() {
     world.item_to_us(HUB, 17, 2, &image(&[(22, 1)]));
     assert_eq!(world.heard(newcomer).len(), 1);
 }
+
+/// The hub has lost its mind: it has one number for two items, and each takes
+/// the other's. The server must not answer at the pace of the network.
+#[test]
+fn items_that_take_each_others_number_are_asked_for_again_in_bounds() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    for (stream_id, name) in [(5, "TRI.N"), (6, "IBM.N")] {
+        world.say(consumer, &request(stream_id, name));
+    }
+    let mut opens = 0;
+    let opened = |world: &mut World| -> Vec<u32> {
+        let published = std::mem::take(&mut world.out.published);
+        let opens = published.iter().filter(|(header, _)| header.kind == Kind::Open);
+        opens.map(|(header, _)| header.item).collect()
+    };
+    for _ in 0..1_000 {
+        for slot in opened(&mut world) {
+            opens += 1;
+            world.accept(HUB, 17, slot);
+        }
+    }
+    // The two requests, and those of a second.
+    assert_eq!((opens, world.core.statistics().orphans), (2 + 64, 65));
+    // The last one is asked for again when its time has come, and so on.
+    world.pass(Duration::from_secs(15));
+    world.pass(Duration::ZERO);
+    let again = opened(&mut world);
+    assert_eq!(again.len(), 1);
+    world.accept(HUB, 18, again[0]);
+    assert_eq!(opened(&mut world), [0; 0]);
+}
