@@ -72,7 +72,89 @@ pub struct Counters {
     pub sources_up: u64,
     /// Servers now.
     pub servers: u64,
+    /// Items that a non-interactive provider publishes while another one has
+    /// them, now: it stands by.
+    pub claims: u64,
     /// Requests, images, changes and closes that wait now for a provider to
     /// read, or for room in its window.
     pub unsent_upstream: u64,
+}
+
+impl Counters {
+    /// All of them by name, for whoever shows them.
+    pub fn named(&self) -> [(&'static str, u64); 34] {
+        // Without `..`: what is new is not to be forgotten here.
+        let Self {
+            updates,
+            refreshes,
+            statuses,
+            generics,
+            generics_dropped,
+            requests_dropped,
+            requests_upstream,
+            reissues_upstream,
+            closes_upstream,
+            opens,
+            refused,
+            posts,
+            naks,
+            request_timeouts,
+            images_given_up,
+            failovers,
+            preempted,
+            malformed,
+            too_long,
+            stray,
+            bad_frames,
+            limited,
+            publications_refused,
+            uncached,
+            gaps,
+            leftovers,
+            backlog,
+            owed,
+            items,
+            services,
+            sources_up,
+            servers,
+            claims,
+            unsent_upstream,
+        } = *self;
+        [
+            ("updates", updates),
+            ("refreshes", refreshes),
+            ("statuses", statuses),
+            ("generics", generics),
+            ("generics_dropped", generics_dropped),
+            ("requests_dropped", requests_dropped),
+            ("requests_upstream", requests_upstream),
+            ("reissues_upstream", reissues_upstream),
+            ("closes_upstream", closes_upstream),
+            ("opens", opens),
+            ("refused", refused),
+            ("posts", posts),
+            ("naks", naks),
+            ("request_timeouts", request_timeouts),
+            ("images_given_up", images_given_up),
+            ("failovers", failovers),
+            ("preempted", preempted),
+            ("malformed", malformed),
+            ("too_long", too_long),
+            ("stray", stray),
+            ("bad_frames", bad_frames),
+            ("limited", limited),
+            ("publications_refused", publications_refused),
+            ("uncached", uncached),
+            ("gaps", gaps),
+            ("leftovers", leftovers),
+            ("backlog", backlog),
+            ("owed", owed),
+            ("items", items),
+            ("services", services),
+            ("sources_up", sources_up),
+            ("servers", servers),
+            ("claims", claims),
+            ("unsent_upstream", unsent_upstream),
+        ]
+    }
 }

@@ -15,12 +15,13 @@
 //! * A message for an item that is still to be told a state of its group is
 //!   later than that: it is told first.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use tapeline_omm::{GroupId, StateBuf};
 use tapeline_rssl::Time;
 
 use super::Core;
+use super::claims::Claim;
 use super::fate::Loss;
 use super::item::Binding;
 use super::members::Ranks;
@@ -55,12 +56,15 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) struct LostOffer {
     pub(crate) source: u32,
+    pub(crate) service_id: u16,
     pub(crate) generation: u32,
     pub(crate) loss: Loss,
     /// By group.
     pub(crate) items: Vec<List<u32>>,
     /// The list and the place in it that is next.
     pub(crate) next: (usize, usize),
+    /// Items that its source stood by for, by stream.
+    pub(crate) claims: BTreeMap<i32, u32>,
     /// Of no use any more, and too large to be freed at once.
     pub(crate) ranks: Ranks,
     /// The same.
@@ -141,7 +145,7 @@ impl Backlog {
         let items = |work: &Work| match work {
             Work::Lost(lost) => {
                 let left = lost.items.iter().skip(lost.next.0).map(List::len);
-                left.sum::<usize>() - lost.next.1
+                left.sum::<usize>() - lost.next.1 + lost.claims.len()
             }
             Work::Changed { left, .. } => 1 + left.unwrap_or(0),
             Work::Told(told) => 1 + told.at.as_ref().map_or(0, |(_, left)| *left),
@@ -163,6 +167,12 @@ impl LostOffer {
             self.next = (self.next.0 + 1, 0);
         }
         None
+    }
+
+    fn next_claim(&mut self) -> Option<Claim> {
+        let (stream_id, item) = self.claims.pop_first()?;
+        let Self { source, service_id, generation, .. } = *self;
+        Some(Claim { item, source, service_id, generation, stream_id })
     }
 }
 
@@ -189,7 +199,11 @@ impl Core {
         match work {
             Work::Lost(lost) => {
                 let is_left = lost.ranks.pop_first().is_some() | lost.queue.pop_first().is_some();
-                let Some(id) = lost.next() else { return is_left };
+                let Some(id) = lost.next() else {
+                    let Some(claim) = lost.next_claim() else { return is_left };
+                    self.release_claim(now, &claim, out);
+                    return true;
+                };
                 let binding = self.items.get(id).and_then(|item| item.binding);
                 let is_there = |binding: Binding| {
                     (binding.source, binding.generation) == (lost.source, lost.generation)

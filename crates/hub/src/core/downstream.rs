@@ -156,6 +156,7 @@ impl Core {
     /// too late for it ask for it anew.
     pub(super) fn forget(&mut self, id: u32) {
         self.unbind(id);
+        self.forget_claims(id);
         let Some(item) = self.items.remove(id) else { return };
         if let Some(service) = self.services.get_mut(item.service) {
             service.waiting.remove(&id);

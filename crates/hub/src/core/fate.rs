@@ -52,8 +52,8 @@ impl Core {
         let offers = std::mem::take(&mut source.offers);
         let services: Vec<_> = offers.values().map(|offer| offer.service).collect();
         self.sources.detach(session);
-        for offer in offers.into_values() {
-            self.offer_gone(index, offer, Loss::Channel);
+        for (service_id, offer) in offers {
+            self.offer_gone(index, service_id, offer, Loss::Channel);
         }
         self.backlog.add(Work::Unacked { source: index });
         self.backlog.add(Work::Mourned { source: index });
@@ -81,7 +81,7 @@ impl Core {
     pub(super) fn offer_lost(&mut self, index: u32, service_id: u16) -> Option<u16> {
         let offer = self.sources.get_mut(index)?.offers.remove(&service_id)?;
         let service = offer.service;
-        self.offer_gone(index, offer, Loss::Service);
+        self.offer_gone(index, service_id, offer, Loss::Service);
         Some(service)
     }
 
@@ -89,16 +89,19 @@ impl Core {
     pub(super) fn offer_claimed(&mut self, index: u32, service_id: u16) {
         let source = self.sources.get_mut(index);
         if let Some(offer) = source.and_then(|source| source.offers.remove(&service_id)) {
-            self.offer_gone(index, offer, Loss::Claimed);
+            self.offer_gone(index, service_id, offer, Loss::Claimed);
         }
     }
 
     /// The items that were bound at an offer, asked for or about to be, are lost
-    /// there: each is asked for at another source, or waits for one.
-    fn offer_gone(&mut self, source: u32, offer: Offer, loss: Loss) {
-        let Offer { generation, members, queue, .. } = offer;
+    /// there: each is asked for at another source, or waits for one. Nor does its
+    /// source stand by for others any more.
+    fn offer_gone(&mut self, source: u32, service_id: u16, offer: Offer, loss: Loss) {
+        let Offer { generation, members, claims, queue, .. } = offer;
         let (items, ranks) = members.into_lists();
-        let lost = LostOffer { source, generation, loss, items, next: (0, 0), ranks, queue };
+        let next = (0, 0);
+        let lost =
+            LostOffer { source, service_id, generation, loss, items, next, claims, ranks, queue };
         self.backlog.add(Work::Lost(Box::new(lost)));
     }
 

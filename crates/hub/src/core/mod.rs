@@ -10,6 +10,7 @@
 mod audience;
 mod backlog;
 mod choice;
+mod claims;
 mod downstream;
 mod fate;
 mod image;
@@ -48,6 +49,7 @@ use tapeline_rwf::MsgHeader;
 
 use crate::{Counters, Event, HubConfig, Outputs};
 use backlog::Backlog;
+use claims::Claims;
 use item::{Interest, Item};
 use items::Items;
 use pace::Behind;
@@ -71,6 +73,7 @@ pub struct Core {
     services: Services,
     items: Items,
     servers: Servers,
+    claims: Claims,
     posts: Posts,
     owed: Owed,
     backlog: Backlog,
@@ -104,6 +107,7 @@ impl Core {
             services: Services::new(max_services),
             items: Items::default(),
             servers: Servers::default(),
+            claims: Claims::default(),
             posts: Posts::default(),
             owed: Owed::default(),
             backlog: Backlog::default(),
@@ -136,6 +140,7 @@ impl Core {
             services: self.services.len() as u64,
             sources_up: up as u64,
             servers: self.servers.len() as u64,
+            claims: self.claims.len() as u64,
             backlog: self.backlog.len() as u64,
             owed: (self.owed.len() + self.servers.left_over()) as u64,
             unsent_upstream: self.unsent() as u64,

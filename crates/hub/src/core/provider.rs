@@ -68,6 +68,11 @@ impl Core {
             (Domain::SOURCE, _) => self.provider_directory(now, index, &msg, out),
             _ => match &msg {
                 Msg::Refresh(refresh) => self.item_published(now, index, refresh, out),
+                Msg::Status(status) if status.state.is_some_and(|it| is_final(it.stream)) => {
+                    if !self.stand_down(now, index, status.stream_id, out) {
+                        self.counters.stray += 1;
+                    }
+                }
                 Msg::Request(request) => {
                     let status = StatusMsg {
                         state: Some(NO_REQUESTS),

@@ -7,6 +7,7 @@ use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState};
 
 use super::Core;
+use super::claims::Claim;
 use super::downstream::CHANNEL_DOWN;
 use super::item::{Binding, Item};
 use super::wire::ms;
@@ -39,12 +40,22 @@ impl Core {
         if let Some(id) = found {
             self.see_to_lost(now, id, out);
         }
-        if found.and_then(|id| self.items.get(id)).is_some_and(|item| item.binding.is_some()) {
+        if let Some((id, item)) = found.and_then(|id| Some((id, self.items.get(id)?)))
+            && let Some(Binding { source: owner, .. }) = item.binding
+        {
             // Another source has it. This one takes over with its next image
             // after that is lost.
             self.counters.stray += 1;
+            let stands_by = item.published && owner != index && !is_over(&refresh.state);
+            let stream_id = refresh.stream_id;
+            let claim = Claim { item: id, source: index, service_id, generation, stream_id };
+            match stands_by {
+                true => self.stand_by(now, claim, refresh.domain, out),
+                false => _ = self.stand_down(now, index, stream_id, out),
+            }
             return;
         }
+        self.stand_down(now, index, refresh.stream_id, out);
         if !self.admits_item(index, found.is_none(), stream, out) {
             return;
         }
@@ -76,8 +87,7 @@ impl Core {
         refresh: &RefreshMsg<'_>,
         out: &mut impl Outputs,
     ) {
-        let stream = refresh.state.stream;
-        if is_final(stream) && stream != StreamState::NON_STREAMING {
+        if is_over(&refresh.state) {
             self.end_with(id, &refresh.state, out);
             return;
         }
@@ -107,13 +117,16 @@ impl Core {
         self.tell_status(id, &told, out);
     }
 
-    /// The provider of an item is gone. The item stays for a while, suspect.
+    /// The provider of an item is gone. The item stays for a while, suspect; for
+    /// as long as another one is there that stands by for it.
     pub(super) fn published_lost(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let stale_at = ms(now).saturating_add(self.config.ni_stale_ms);
         self.unbind(id);
         let Some(item) = self.items.get_mut(id) else { return };
         item.recovering = true;
-        self.expire_at(id, stale_at);
+        if !self.is_stood_by(id) {
+            self.expire_at(id, stale_at);
+        }
         self.tell_all(id, &CHANNEL_DOWN, out);
     }
 
@@ -126,4 +139,9 @@ impl Core {
         };
         self.end_with(id, &state, out);
     }
+}
+
+/// Whether an image ends its stream. One that does not update does not.
+fn is_over(state: &State<'_>) -> bool {
+    is_final(state.stream) && state.stream != StreamState::NON_STREAMING
 }

@@ -95,6 +95,9 @@ pub(crate) struct Offer {
     pub(crate) members: Members,
     /// Items bound here.
     pub(crate) open: u64,
+    /// Items that are another source's, by the streams on which this one stands
+    /// by for them.
+    pub(crate) claims: BTreeMap<i32, u32>,
     /// Requests without their image.
     pub(crate) in_window: u64,
     /// Items whose requests wait for room in the window.
@@ -219,9 +222,9 @@ impl Source {
         }
     }
 
-    /// How many items are bound to it.
+    /// How many items are bound to it, and how many it stands by for.
     pub(crate) fn item_count(&self) -> u64 {
-        self.offers.values().map(|offer| offer.open).sum()
+        self.offers.values().map(|offer| offer.open + offer.claims.len() as u64).sum()
     }
 
     /// How much waits until it can be sent.

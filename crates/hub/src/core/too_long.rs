@@ -40,6 +40,10 @@ impl Core {
             State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NO_RESOURCES, &text);
         let Some(item) = self.items.get(id) else { return };
         let binding = item.binding;
+        if binding.is_some_and(|binding| binding.source != index) {
+            // It only stands by for it.
+            return;
+        }
         if !item.published {
             // While it is bound: a close goes to the stream that it had.
             self.send_close(id, out);

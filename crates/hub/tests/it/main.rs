@@ -13,6 +13,7 @@ mod repair;
 mod shell;
 mod slices;
 mod slow_source;
+mod standby;
 mod storm;
 mod support;
 mod too_long;

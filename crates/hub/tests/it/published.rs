@@ -10,16 +10,16 @@ use tapeline_rwf::{
     StreamState, UpdateMsg,
 };
 
-const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' clear complete";
+pub(super) const IMAGE: &str = "Refresh Open / Ok / None / 'All is well' clear complete";
 
 /// A refresh as a provider publishes it: unsolicited, with key.
-fn publish(stream_id: i32, name: &str) -> Vec<u8> {
+pub(super) fn publish(stream_id: i32, name: &str) -> Vec<u8> {
     provider::refresh_with(stream_id, name, |msg| {
         msg.flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
     })
 }
 
-fn connected(world: &mut World) -> SessionId {
+pub(super) fn connected(world: &mut World) -> SessionId {
     let session = world.session();
     world.event(Event::ProviderOpened { session });
     world.says(session, &provider::provider_login());
@@ -27,7 +27,7 @@ fn connected(world: &mut World) -> SessionId {
     session
 }
 
-fn publishing(config: HubConfig) -> (World, SessionId) {
+pub(super) fn publishing(config: HubConfig) -> (World, SessionId) {
     let mut world = World::new(config);
     world.server_up(A);
     world.server_up(B);

@@ -3,6 +3,7 @@
 use crate::support::{A, World, config, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::Event;
+use tapeline_rwf::RefreshFlags;
 
 const TOLD: &str = "'a message of 99999999 bytes is longer than the 67141632 that a hub takes'";
 
@@ -71,4 +72,32 @@ fn what_is_too_long_and_about_nothing_known_is_counted() {
     world.event(Event::TooLong { session: sources[0], head: b"x", length: 9, max: 8 });
     assert!(world.frames().is_empty() && world.heard_by(sources[0]).is_empty());
     assert_eq!(world.core.counters().too_long, 3);
+}
+
+/// What a provider that stands by sends is not what consumers have.
+#[test]
+fn an_image_that_is_too_long_ends_no_item_of_another_provider() {
+    let mut world = World::new(config(0));
+    world.server_up(A);
+    let connected = |world: &mut World| {
+        let session = world.session();
+        world.event(Event::ProviderOpened { session });
+        world.says(session, &provider::provider_login());
+        world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
+        session
+    };
+    let image = |stream_id| {
+        provider::refresh_with(stream_id, "TRI.N", |msg| {
+            msg.flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
+        })
+    };
+    let (first, standby) = (connected(&mut world), connected(&mut world));
+    world.says(first, &image(-1));
+    world.open(A, 7, "TRI.N");
+    world.forget();
+    says_too_much(&mut world, standby, &image(-9));
+    assert_eq!(world.frames(), [""; 0]);
+    assert_eq!(world.core.counters().items, 1);
+    says_too_much(&mut world, first, &image(-1));
+    assert_eq!(world.core.counters().items, 0);
 }
