@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
-use tapeline_omm::{AsItemKey, ItemKey, ItemKeyRef};
+use tapeline_omm::{AsItemKey, ItemKey, ItemKeyRef, SeededHash};
 
 use super::item::Item;
 use super::pages::{Line, List};
-use super::streams::FixedState;
 
 /// How many ids of items that are over rest before the first is used again.
 const RESTING_IDS: usize = 4096;
@@ -49,7 +48,7 @@ const SHARDS: usize = 2048;
 
 /// Ids of items by key.
 #[derive(Debug)]
-struct Index(Box<[HashMap<ItemKey, u32, FixedState>]>);
+struct Index(Box<[HashMap<ItemKey, u32, SeededHash>]>);
 
 impl Default for Index {
     fn default() -> Self {
@@ -62,16 +61,17 @@ impl Index {
     /// proportion: parts of one size would all grow within a few turns.
     fn shard(key: &dyn AsItemKey) -> usize {
         const SQUARE: u64 = (SHARDS * SHARDS) as u64;
-        // Not the bits by which a table finds its places.
-        let hash = (FixedState::default().hash_one(key) >> 24) & u64::from(u32::MAX);
+        // Not the bits by which a table finds its places, which are the lowest
+        // and the highest.
+        let hash = (SeededHash.hash_one(key) >> 24) & u64::from(u32::MAX);
         (SQUARE + ((3 * SQUARE * hash) >> 32)).isqrt() as usize - SHARDS
     }
 
-    fn of(&self, key: &dyn AsItemKey) -> &HashMap<ItemKey, u32, FixedState> {
+    fn of(&self, key: &dyn AsItemKey) -> &HashMap<ItemKey, u32, SeededHash> {
         &self.0[Self::shard(key)]
     }
 
-    fn of_mut(&mut self, key: &dyn AsItemKey) -> &mut HashMap<ItemKey, u32, FixedState> {
+    fn of_mut(&mut self, key: &dyn AsItemKey) -> &mut HashMap<ItemKey, u32, SeededHash> {
         &mut self.0[Self::shard(key)]
     }
 }

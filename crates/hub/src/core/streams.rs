@@ -2,12 +2,10 @@
 //! free.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use tapeline_omm::SeededHash;
 
 use super::pages::{Line, Table};
-
-/// A hasher without a random seed: the same input gives the same run.
-pub(crate) type FixedState = BuildHasherDefault<DefaultHasher>;
 
 const NONE: u32 = u32::MAX;
 
@@ -21,7 +19,7 @@ const DENSE_IDS: u32 = 1 << 20;
 pub(crate) struct StreamTable {
     /// By the id folded: 0, −1, 1, −2, 2, and so on.
     dense: Table<u32>,
-    sparse: HashMap<i32, u32, FixedState>,
+    sparse: HashMap<i32, u32, SeededHash>,
 }
 
 impl StreamTable {

@@ -1,8 +1,9 @@
 //! The forms in which the watchers of an item get its messages.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasher;
 
+use tapeline_omm::SeededHash;
 use tapeline_omm::view::View;
 
 use super::seat::Order;
@@ -53,7 +54,7 @@ impl Form {
     }
 
     fn hash(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self)
+        SeededHash.hash_one(self)
     }
 }
 

@@ -1,11 +1,10 @@
 //! Items: what the server has open at hubs, and who watches.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{BuildHasher, BuildHasherDefault};
+use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use tapeline_cache::{Image, SharedConflation};
-use tapeline_omm::{ItemKey, ItemKeyRef, Text};
+use tapeline_omm::{ItemKey, ItemKeyRef, SeededHash, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::at_hubs::{AtHubs, NOWHERE};
@@ -257,7 +256,7 @@ impl Default for Index {
 }
 
 fn hash(key: &ItemKeyRef<'_>) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(key)
+    SeededHash.hash_one(key)
 }
 
 /// The hash of the key of a slot that is in an index.

@@ -1,12 +1,12 @@
 //! Tables for lookup.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasherDefault;
 
-/// A table that is the same on every run: the hasher has no random seed. Its
-/// order is never looked at.
-pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+use tapeline_omm::SeededHash;
+
+/// A table whose keys peers may choose. Its order is another one in each run,
+/// and never looked at.
+pub(super) type Map<K, V> = HashMap<K, V, SeededHash>;
 
 /// A set of the same kind.
-pub(super) type Set<K> = HashSet<K, BuildHasherDefault<DefaultHasher>>;
+pub(super) type Set<K> = HashSet<K, SeededHash>;
