@@ -123,9 +123,9 @@ impl Core {
     fn orphan<O: Outputs>(&mut self, index: HubIndex, hub_item: u32, slot: u32, out: &mut O) {
         let known = self.hubs.get(index).and_then(|hub| hub.slot(hub_item));
         if let Some(orphan) = known.filter(|known| *known != slot) {
+            self.statistics.orphans += 1;
             self.detach(orphan, out);
             self.fan_state(orphan, &GAP, out);
-            self.statistics.orphans += 1;
             let now = self.now;
             match self.hubs.get_mut(index).is_some_and(|hub| hub.may_ask_for_orphan(now)) {
                 true => _ = self.open_upstream(orphan, out),
@@ -145,7 +145,7 @@ impl Core {
 
     /// A hub has a request wait for the end of an image that is coming. That
     /// may take a while, and holds up no other requests.
-    fn on_defer<O: Outputs>(&mut self, index: HubIndex, slot: u32, out: &mut O) -> bool {
+    pub(super) fn on_defer<O: Outputs>(&mut self, index: HubIndex, slot: u32, out: &mut O) -> bool {
         let holds_place = match self.items.get(slot) {
             Some(item) => item.upstream().asked_at(index) == Some(true),
             None => self.items.deferred(slot, index),

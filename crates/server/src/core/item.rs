@@ -436,6 +436,12 @@ impl Items {
         Some(item)
     }
 
+    /// The attempt that a hub has not answered, of an item that is closed.
+    pub(super) fn unanswered(&self, slot: u32, hub: HubIndex) -> Option<u32> {
+        let asked = self.unanswered.get(&slot).filter(|asked| asked.hub == hub)?;
+        Some(asked.attempt)
+    }
+
     /// The hub answered a request whose item is closed. If it was one: whether
     /// that held a place in the window.
     pub(super) fn answered(&mut self, slot: u32, hub: HubIndex) -> Option<bool> {

@@ -192,14 +192,16 @@ impl Core {
         entry: Option<Held>,
         out: &mut O,
     ) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.get(slot) else {
+            return self.unanswered_there(slot, index, page);
+        };
         if item.upstream().told() != Some(index) {
             return;
         }
         let held = entry.filter(|entry| entry.serial == item.attempt);
         match (item.upstream(), held) {
-            (Upstream::Asked { .. }, None) if page.counts(item.attempt) => {
-                self.ask_once_more(slot, index);
+            (Upstream::Asked { holds_place, .. }, None) if page.counts(item.attempt) => {
+                self.ask_once_more(slot, index, holds_place);
             }
             (Upstream::Accepted { .. }, None) => self.lost_at_hub(slot, out),
             (Upstream::Accepted { hub_item, .. }, Some(held)) if held.item == hub_item => {
@@ -208,17 +210,31 @@ impl Core {
             (_, Some(held)) if held.flags.contains(HeldFlags::ACCEPTED) => {
                 self.accepted_unheard(slot, index, &held, out);
             }
+            // It waits there, and the frame that said so was lost.
+            (Upstream::Asked { .. }, Some(_)) => _ = self.on_defer(index, slot, out),
             _ => {}
+        }
+    }
+
+    /// The request of an item that is closed is not answered yet. A hub that has
+    /// had it by the time of its list has answered, and that was lost.
+    fn unanswered_there(&mut self, slot: u32, index: HubIndex, page: &Page) {
+        let attempt = self.items.unanswered(slot, index);
+        if attempt.is_some_and(|attempt| page.counts(attempt))
+            && self.items.answered(slot, index) == Some(true)
+            && let Some(hub) = self.hubs.get_mut(index)
+        {
+            hub.unanswered = hub.unanswered.saturating_sub(1);
         }
     }
 
     /// A hub has not got a request, or its answer was lost: it is made again, in
     /// its turn.
-    fn ask_once_more(&mut self, slot: u32, index: HubIndex) {
+    fn ask_once_more(&mut self, slot: u32, index: HubIndex, holds_place: bool) {
         self.statistics.requests_lost += 1;
         self.items.set_upstream(slot, Upstream::Queued { hub: index });
         if let Some(hub) = self.hubs.get_mut(index) {
-            hub.unanswered = hub.unanswered.saturating_sub(1);
+            hub.unanswered = hub.unanswered.saturating_sub(usize::from(holds_place));
             hub.queue.push_back(slot);
         }
     }
