@@ -11,9 +11,13 @@ use super::market::{Source, Tape, Watcher, loopback};
 use super::program::{Program, report, wait_until};
 
 fn run(source: SocketAddr) -> Program {
+    run_with(source, &[])
+}
+
+fn run_with(source: SocketAddr, flags: &[&str]) -> Program {
     let source = source.to_string();
     let ports = ["--rssl-port", "0", "--ni-port", "0", "--ws-port", "0"];
-    Program::start(&[&["run", "--source", &source], &ports[..]].concat())
+    Program::start(&[&["run", "--source", &source], &ports[..], flags].concat())
 }
 
 /// Writes all of it, unless the peer hangs up.
@@ -148,7 +152,7 @@ fn many_bad_connections_are_a_few_lines_and_a_count() {
 fn a_page_of_another_site_cannot_mount() {
     let tape = Tape::new(1);
     let source = Source::start(&tape, loopback());
-    let program = run(source.address);
+    let program = run_with(source.address, &["--allow-origin", "https://desk.example.com"]);
     let ask = |door: &str, subprotocol: &str, origin: &str| {
         let address = program.address(door);
         let mut socket = TcpStream::connect(address).expect("it listens");
@@ -165,8 +169,10 @@ fn a_page_of_another_site_cannot_mount() {
     };
     for (door, subprotocol) in [("ws", "tr_json2"), ("ws", "rssl.rwf"), ("rssl", "rssl.rwf")] {
         let own = format!("http://{}", program.address(door));
-        assert_eq!(ask(door, subprotocol, &own), "HTTP/1.1 101", "{door} {subprotocol}");
-        for origin in ["http://evil.example", "null"] {
+        for origin in [own.as_str(), "https://desk.example.com"] {
+            assert_eq!(ask(door, subprotocol, origin), "HTTP/1.1 101", "{door} {subprotocol}");
+        }
+        for origin in ["http://evil.example", "http://desk.example.com", "null"] {
             assert_eq!(ask(door, subprotocol, origin), "HTTP/1.1 403", "{door} {subprotocol}");
         }
     }

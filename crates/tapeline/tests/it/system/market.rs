@@ -314,15 +314,21 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// One that connects to these servers in turn.
     pub(crate) fn start(tape: &Tape, servers: &[SocketAddr]) -> Self {
-        Self::start_on(tape, servers, thread::spawn)
+        Self::start_of(SERVICE, tape, servers)
+    }
+
+    /// The same, of items of these names in another service.
+    pub(crate) fn start_of(service: &'static str, tape: &Tape, servers: &[SocketAddr]) -> Self {
+        Self::start_on(service, tape, servers, thread::spawn)
     }
 
     /// The same on a host.
     pub(crate) fn start_on_host(tape: &Tape, host: &Host, servers: &[SocketAddr]) -> Self {
-        Self::start_on(tape, servers, |work| host.spawn(work))
+        Self::start_on(SERVICE, tape, servers, |work| host.spawn(work))
     }
 
     fn start_on(
+        service: &'static str,
         tape: &Tape,
         servers: &[SocketAddr],
         spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> JoinHandle<()>,
@@ -338,7 +344,7 @@ impl Watcher {
             let mut items = HashMap::new();
             for item in 0..count {
                 let name = name(item);
-                let handle = consumer.open(&ItemSpec::new(SERVICE, &name)).expect("room");
+                let handle = consumer.open(&ItemSpec::new(service, &name)).expect("room");
                 items.insert(handle, item);
             }
             while !shared.stop.load(Ordering::Relaxed) {

@@ -12,6 +12,7 @@ mod market;
 mod memory;
 mod ports;
 mod program;
+mod publishing;
 mod recording;
 mod rest;
 mod slow;
