@@ -106,6 +106,9 @@ section! {
         /// The components are the crates: hub, server, backbone, channel, api,
         /// feed, and tapeline for the program itself.
         "components" => components: String = String::new();
+        /// How often hub and server log what they have and what they did so far,
+        /// if that changed; 0 for at their end alone.
+        "counters-interval-s" => counters_interval_s: u32 = 60, in 0..=86_400;
     }
 }
 

@@ -29,6 +29,11 @@ pub(crate) struct Common {
     #[arg(long, value_name = "LEVELS")]
     log: Option<String>,
 
+    /// How often to log what hub and server count, in seconds; 0 for at the end alone
+    /// (log.counters-interval-s)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    counters_interval_s: Option<u32>,
+
     /// Write what listens where into this file once everything does
     #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,
@@ -107,6 +112,9 @@ impl Common {
         }
         if let Some(folder) = &self.backbone_dir {
             settings.backbone.dir = Some(folder.clone());
+        }
+        if let Some(interval_s) = self.counters_interval_s {
+            settings.log.counters_interval_s = interval_s;
         }
         crate::log::start(&settings.log, self.log.as_deref())?;
         Ok(settings)

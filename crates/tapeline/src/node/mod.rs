@@ -1,5 +1,6 @@
 //! Hubs and servers in this process: one thread, one media driver.
 
+mod counts;
 mod flags;
 mod health;
 mod rest;
@@ -10,6 +11,7 @@ pub(crate) use flags::{Common, HubFlags, ServerFlags};
 pub(crate) use rest::PARK_MICROS;
 pub(crate) use shards::Shards;
 
+use counts::{Counts, Tally};
 use health::{Gate, Health, Note, TurnedAway};
 use rest::{Rest, Rooms};
 
@@ -54,6 +56,9 @@ pub(crate) struct Node {
     health: Health,
     hub_gate: Gate,
     server_gate: Gate,
+    counts: Counts,
+    hub_tally: Tally,
+    server_tally: Tally,
 }
 
 impl Node {
@@ -117,7 +122,19 @@ impl Node {
         let rest = Rest::new(idle);
         let (clock, health) = (MonotonicClock::start(), Health::default());
         let (hub_gate, server_gate) = (Gate::default(), Gate::default());
-        let mut node = Self { hub, server, engine, clock, rest, health, hub_gate, server_gate };
+        let mut node = Self {
+            hub,
+            server,
+            engine,
+            clock,
+            rest,
+            health,
+            hub_gate,
+            server_gate,
+            counts: Counts::every(settings.log.counters_interval_s),
+            hub_tally: Tally::of(&settings.hub.name),
+            server_tally: Tally::of(&settings.server.name),
+        };
         if is_woken(settings, channels, roles) {
             let (rest, rooms) = node.resting();
             rest.wake_on_all(&rooms).map_err(tapeline_server::ServerError::from)?;
@@ -249,6 +266,22 @@ impl Node {
         if let Some(server) = &self.server {
             tell_turned_away(now, server.bus(), &mut self.server_gate);
         }
+        if self.counts.are_due(now) {
+            self.tell_counts();
+        }
+    }
+
+    /// Says in the log what hub and server count, as far as it is new.
+    fn tell_counts(&mut self) {
+        let of_hub = self.hub.as_ref().map(|hub| hub.counters().named());
+        if let Some((hub, counts)) = of_hub.and_then(|counts| self.hub_tally.news(&counts)) {
+            tracing::info!(hub, counts, "counters");
+        }
+        let of_server = self.server.as_ref().map(|server| server.statistics().named());
+        let news = of_server.and_then(|counts| self.server_tally.news(&counts));
+        if let Some((server, counts)) = news {
+            tracing::info!(server, counts, "counters");
+        }
     }
 
     /// The driver's work is behind the hub's, which it sends, and before the
@@ -275,6 +308,7 @@ impl Node {
 
     /// Says goodbye to everybody.
     pub(crate) fn leave(&mut self) {
+        self.tell_counts();
         let now = self.clock.now();
         if let Some(hub) = &mut self.hub {
             hub.shutdown(now);
