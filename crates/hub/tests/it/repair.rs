@@ -95,6 +95,29 @@ fn what_a_server_does_not_want_is_closed_and_what_is_not_there_it_is_told() {
 }
 
 #[test]
+fn what_comes_behind_the_last_that_a_server_wants_is_closed_too() {
+    let (mut world, sources) = World::with_sources(config(1));
+    for (request, name) in [(0, "AA"), (1, "BB"), (2, "CC")] {
+        open(&mut world, A, request, request + 1, name);
+    }
+    world.heard_by(sources[0]);
+    wants(&mut world, A, 1, 3, &[wanted(0, 1)]);
+    world.pass(0);
+    assert_eq!(world.heard_by(sources[0]), ["Close 4", "Close 5"]);
+    assert_eq!(world.core.counters().leftovers, 2);
+}
+
+#[test]
+fn a_server_whose_request_was_lost_is_told_what_is_there() {
+    let (mut world, sources) = World::with_sources(config(1));
+    open(&mut world, A, 0, 1, "AA");
+    world.says(sources[0], &provider::refresh(3, "AA"));
+    world.forget();
+    wants(&mut world, A, 1, 2, &[wanted(0, 1), wanted(1, 2)]);
+    assert_eq!(world.frames(), ["A held: 0.., 0 is item 0 at 1 live"], "without request 1");
+}
+
+#[test]
 fn a_request_that_took_over_a_number_is_not_closed_for_the_one_before() {
     let (mut world, sources) = World::with_sources(config(1));
     open(&mut world, A, 0, 1, "AA");

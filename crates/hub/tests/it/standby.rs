@@ -153,6 +153,19 @@ fn standing_by_counts_among_the_items_of_a_provider() {
 }
 
 #[test]
+fn an_item_that_is_over_leaves_room_for_another_at_who_stood_by() {
+    let mut config = config(0);
+    config.limits.max_items_per_provider = 1;
+    let (mut world, first, standby) = with_standby(config);
+    world.says(standby, &publish(-2, "OWN"));
+    assert_eq!(world.core.counters().items, 1, "it has no room");
+    let gone = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NONE, "delisted");
+    world.says(first, &provider::status(-1, gone));
+    world.says(standby, &publish(-2, "OWN"));
+    assert_eq!((world.core.counters().items, world.core.counters().claims), (1, 0));
+}
+
+#[test]
 fn items_that_are_stood_by_for_go_to_an_interactive_provider_that_comes() {
     let mut world = World::new(config(1));
     world.server_up(A);
