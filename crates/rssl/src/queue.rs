@@ -46,11 +46,13 @@ impl Segment {
     }
 
     /// Takes the frame being written out, into a segment of its own with room
-    /// for `count` bytes more.
-    fn split_open(&mut self, count: usize) -> Self {
+    /// for `count` bytes more; in `spare` if that is long enough.
+    fn split_open(&mut self, count: usize, spare: Option<Box<Self>>) -> Self {
         let open = &self.bytes[self.sealed..self.tail];
         let tail = open.len();
-        let mut bytes = vec![0; SEGMENT_BYTES.max(tail + count)];
+        let length = SEGMENT_BYTES.max(tail + count);
+        let spare = spare.map(|spare| spare.bytes).filter(|bytes| bytes.len() >= length);
+        let mut bytes = spare.unwrap_or_else(|| vec![0; length]);
         bytes[..tail].copy_from_slice(open);
         self.tail = self.sealed;
         Self { bytes, tail, ..Self::default() }
@@ -62,6 +64,9 @@ impl Segment {
 pub(crate) struct Queue {
     first: Segment,
     later: VecDeque<Segment>,
+    /// The segment that was sent last, whose buffer is for the next one: of a
+    /// queue that stays long the kernel would have to map and clear each anew.
+    spare: Option<Box<Segment>>,
     /// Bytes of those between the first and the last.
     between_bytes: usize,
     /// Bytes left of each sealed frame.
@@ -76,6 +81,7 @@ impl Queue {
         Self {
             first,
             later: VecDeque::new(),
+            spare: None,
             between_bytes: 0,
             frames: VecDeque::new(),
             retained_bytes,
@@ -105,6 +111,7 @@ impl Queue {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let segments = core::iter::once(&self.first).chain(&self.later);
+        let segments = segments.chain(self.spare.as_deref());
         segments.map(|segment| segment.bytes.capacity()).sum::<usize>()
             + self.frames.capacity() * size_of::<u32>()
     }
@@ -124,12 +131,13 @@ impl Queue {
 
     /// Makes sure that `count` bytes fit behind what is there.
     pub(crate) fn reserve(&mut self, count: usize) {
-        let last = self.last_mut();
+        let Self { first, later, spare, .. } = self;
+        let last = later.back_mut().unwrap_or(first);
         if last.bytes.len() - last.tail >= count {
             return;
         }
         if last.frames > 0 && last.queued_bytes() + count > SEGMENT_BYTES {
-            let next = last.split_open(count);
+            let next = last.split_open(count, spare.take());
             self.between_bytes += self.later.back().map_or(0, Segment::queued_bytes);
             return self.later.push_back(next);
         }
@@ -215,7 +223,10 @@ impl Queue {
                     if !self.later.is_empty() {
                         self.between_bytes -= next.queued_bytes();
                     }
-                    self.first = next;
+                    let sent = std::mem::replace(first, next);
+                    if sent.bytes.len() <= 2 * SEGMENT_BYTES {
+                        self.spare = Some(Box::new(sent));
+                    }
                 }
                 None => self.empty(),
             }
@@ -224,12 +235,16 @@ impl Queue {
     }
 
     fn empty(&mut self) {
-        let Self { first, frames, retained_bytes, .. } = self;
+        let Self { first, later, spare, frames, retained_bytes, .. } = self;
         (first.head, first.sealed, first.tail) = (0, 0, 0);
+        let spare_bytes = spare.as_ref().map_or(0, |spare| spare.bytes.len());
+        if first.bytes.len() + spare_bytes > *retained_bytes {
+            *spare = None;
+        }
         if first.bytes.len() > *retained_bytes {
             first.bytes = Vec::new();
             *frames = VecDeque::new();
-            self.later = VecDeque::new();
+            *later = VecDeque::new();
         }
     }
 }
@@ -294,7 +309,7 @@ mod tests {
             wire.extend_from_slice(&queue.sealed()[..count]);
             let in_frame = queue.sent(count);
             assert_eq!(in_frame, !wire.len().is_multiple_of(FRAME));
-            let most = 2 * SEGMENT_BYTES + (queue.queued_bytes()) * 11 / 10;
+            let most = 3 * SEGMENT_BYTES + (queue.queued_bytes()) * 11 / 10;
             assert!(queue.memory_bytes() <= most + 8_192, "{}", queue.memory_bytes());
         }
         assert_eq!(wire.len(), 1_000 * FRAME);
@@ -305,6 +320,28 @@ mod tests {
         assert_eq!(queue.sealed(), [7; 10]);
         assert!(!queue.sent(10));
         assert_eq!((queue.queued_bytes(), queue.memory_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_queue_that_stays_long_writes_into_what_it_has_sent() {
+        let mut queue = Queue::new(0);
+        let frame = [5; 1_000];
+        let mut buffers = std::collections::BTreeSet::new();
+        for _ in 0..4 * SEGMENT_BYTES / frame.len() {
+            push(&mut queue, &frame);
+        }
+        for _ in 0..40 * SEGMENT_BYTES / frame.len() {
+            push(&mut queue, &frame);
+            buffers.insert(queue.last().bytes.as_ptr() as usize);
+            assert_eq!(queue.sealed()[..frame.len()], frame);
+            queue.sent(frame.len());
+        }
+        assert!(buffers.len() <= 6, "{} buffers", buffers.len());
+        queue.sent(queue.sealed_bytes());
+        while queue.queued_bytes() > 0 {
+            queue.sent(queue.sealed_bytes());
+        }
+        assert_eq!(queue.memory_bytes(), 0);
     }
 
     #[test]
