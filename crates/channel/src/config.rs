@@ -185,9 +185,10 @@ pub struct SessionOptions {
     /// Bytes taken from its socket in one poll, so that a loud peer cannot
     /// starve the others. Default 131,072; the last read may go over it.
     pub read_bytes_per_poll: usize,
-    /// Messages of it that are delivered in one poll; the others come with the
-    /// next. They count as in [`ReactorConfig::messages_per_poll`]. Default: no
-    /// bound.
+    /// Messages of it that are delivered in one poll while other sessions wait;
+    /// the others come with the next. It has more where its equal share of
+    /// [`ReactorConfig::messages_per_poll`], as which they count, is more.
+    /// Default: no bound.
     pub messages_per_poll: usize,
     /// Milliseconds that a closed session's socket is kept to send what is
     /// queued and to see the peer's end, from the last bytes on that it took.

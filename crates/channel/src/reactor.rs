@@ -427,8 +427,10 @@ impl Reactor {
     fn read(&mut self, handler: &mut impl Handler) -> usize {
         let listed = if self.is_reading { self.table.ready.len() } else { 0 };
         let mut count = 0;
+        let is_bounded = self.config.messages_per_poll != usize::MAX;
         self.table.left = self.config.messages_per_poll;
-        for _ in 0..listed {
+        for waiting in (1..=listed).rev() {
+            self.table.share = if is_bounded { self.table.left / waiting } else { 0 };
             if self.table.left == 0 {
                 // Those that are left are the first of the next poll.
                 self.table.counters.postponed += 1;

@@ -114,6 +114,9 @@ pub(crate) struct Table {
     pub(crate) left: usize,
     /// and of the session whose turn it is.
     pub(crate) left_of_session: usize,
+    /// What is left, divided among the sessions that may have messages; 0 where
+    /// there is no bound to divide.
+    pub(crate) share: usize,
     pub(crate) now: Time,
     scratch: Vec<u8>,
 }
@@ -331,9 +334,10 @@ impl Table {
         }
     }
 
-    /// Grants a session its share of the messages of this poll.
+    /// Grants a session its share of the messages of this poll: what is left,
+    /// divided among those that wait, but not less than its own bound says.
     pub(crate) fn grant(&mut self, live: &Live) {
-        self.left_of_session = live.options.messages_per_poll.min(self.left);
+        self.left_of_session = live.options.messages_per_poll.max(self.share).min(self.left);
         self.left = self.left.saturating_sub(READ_COST);
     }
 

@@ -209,10 +209,11 @@ pub struct Limits {
     pub max_items: usize,
     /// Directory and dictionary streams of one mount. Default 64.
     pub max_admin_streams: usize,
-    /// Messages of one mount that are handled in one turn, so that one that asks
-    /// without end does not keep the others waiting; the rest comes with the
-    /// next turn. A message counts for one in each 512 bytes, one in JSON in
-    /// each 128. Default 32.
+    /// Messages of one mount that are handled in one turn while others wait, so
+    /// that one that asks without end does not keep them waiting; the rest comes
+    /// with the next turn. One that is alone has all of
+    /// [`messages_per_turn`](Self::messages_per_turn). A message counts for one
+    /// in each 512 bytes, one in JSON in each 128. Default 32.
     pub mount_messages_per_turn: usize,
     /// The same of all mounts. Default 128.
     pub messages_per_turn: usize,

@@ -320,6 +320,17 @@ fn many_that_ask_are_served_in_turn_and_no_more_of_them_than_a_poll_bears() {
 }
 
 #[test]
+fn one_that_asks_alone_has_all_of_a_poll() {
+    let mut world = bounded(10, 40);
+    let (client, _) = world.open(&tight_client());
+    say_numbers(&mut world, client, 1_000);
+    let polls = received(&mut world, 1_000);
+    assert!(polls.iter().all(|count| *count <= 40), "{polls:?}");
+    assert!(polls.iter().any(|count| *count > 30), "{polls:?}");
+    assert!(server_numbers(&world).into_iter().eq(0..1_000), "all of them, in order");
+}
+
+#[test]
 fn a_session_that_is_held_says_nothing_until_it_is_let_go() {
     let mut world = bounded(usize::MAX, usize::MAX);
     let (client, server) = world.open(&tight_client());
