@@ -10,7 +10,7 @@ QUICK = $(if $(filter tapeline,$(CRATE)),tapeline,tapeline-$(CRATE))
 
 # Where results go: beside what is built.
 RESULTS = $(or $(CARGO_TARGET_DIR),target)/bench
-TAPELINE = $(or $(CARGO_TARGET_DIR),target)/release/tapeline
+LAB = $(or $(CARGO_TARGET_DIR),target)/release/tapeline-lab
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,19 +73,19 @@ bench-json-quick: ## The same with short runs (about 3 minutes)
 	interop/json-bench/run.sh --quick
 
 bench: prerequisites-bench ## The market data procedures, each figure beside the machine's own
-	$(CARGO) build --release --quiet --locked -p tapeline
+	$(CARGO) build --release --quiet --locked -p tapeline -p tapeline-lab
 	mkdir -p $(RESULTS)
-	$(TAPELINE) bench all --json $(RESULTS)/results.jsonl $(BENCH)
+	$(LAB) bench all --json $(RESULTS)/results.jsonl $(BENCH)
 
 # Status 1 of `quick` says that an aim is missed, as does its table.
 bench-quick: prerequisites-bench ## Every aim in one table, peers included (under 6 minutes when built)
 	mkdir -p $(RESULTS)
 	bench/peers/run.sh --build
-	$(TAPELINE) bench quick --folder $(RESULTS)/peers --out $(RESULTS)/quick.json \
+	$(LAB) bench quick --folder $(RESULTS)/peers --out $(RESULTS)/quick.json \
 		--json $(RESULTS)/quick.jsonl || test $$? -eq 1
 
 bench-report: ## The results so far as one HTML page
-	$(TAPELINE) bench report $(wildcard $(RESULTS)/*.jsonl) \
+	$(LAB) bench report $(wildcard $(RESULTS)/*.jsonl) \
 		$(wildcard $(RESULTS)/quick.json $(RESULTS)/peers.json) --out $(RESULTS)/report.html
 
 bench-peers: prerequisites ## Beside NATS, ZeroMQ, the vendor's Java provider and bare Aeron

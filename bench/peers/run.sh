@@ -76,14 +76,14 @@ rm -rf "$folder/nats-server" "$folder/zeromq-proxy" "$folder/eta"
 build_nats
 build_zeromq
 build_eta
-(cd "$root" && cargo build --quiet --release --locked -p tapeline)
+(cd "$root" && cargo build --quiet --release --locked -p tapeline -p tapeline-lab)
 
 [ -z "$only_builds" ] || exit 0
 
 # Of an earlier run: whoever reads it after this one failed would take it for new.
 rm -f "$rows" "${rows%.json}.jsonl"
 status=0
-"$target/release/tapeline" bench peers --folder "$folder" --out "$rows" \
+"$target/release/tapeline-lab" bench peers --folder "$folder" --out "$rows" \
     --json "${rows%.json}.jsonl" ${options[@]+"${options[@]}"} || status=$?
 # 1: an aim is missed.
 [ $status -le 1 ] || exit $status

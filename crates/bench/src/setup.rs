@@ -167,8 +167,8 @@ pub struct Setup {
     /// Datagrams of the backbone that are lost, in percent; for
     /// [`Topology::Namespaces`] alone.
     pub loss_percent: f64,
-    /// The program whose `hub` and `server` run as processes. `None`: the one
-    /// that runs now.
+    /// The program whose `hub` and `server` run as processes. `None`: the
+    /// `tapeline` beside the one that runs now, or in the path.
     pub program: Option<PathBuf>,
 }
 

@@ -80,9 +80,9 @@ pub(crate) enum Failure {
     /// The source or the client cannot start.
     #[error("{0}")]
     Api(#[from] tapeline_api::ApiError),
-    /// Nothing can be measured.
+    /// A subcommand that there is not, here or elsewhere.
     #[error("{0}")]
-    Bench(#[from] tapeline_bench::BenchError),
+    Unknown(String),
     /// The data of a source cannot be used.
     #[error("{0}")]
     Feed(#[from] tapeline_feed::FeedError),
@@ -95,9 +95,6 @@ pub(crate) enum Failure {
     /// Signals cannot be caught.
     #[error("cannot catch signals: {0}")]
     Signals(io::Error),
-    /// A file cannot be written.
-    #[error("cannot write {}: {error}", path.display())]
-    Create { path: PathBuf, error: io::Error },
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
@@ -158,12 +155,6 @@ impl Failure {
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Read { path, error }
-    }
-
-    /// An error of writing a file.
-    pub(crate) fn creating(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |error| Self::Create { path, error }
     }
 
     /// Says on standard error what happened. That nobody reads the output any

@@ -24,7 +24,7 @@ use clap::{Parser, Subcommand};
 
 use classic::UnknownOption;
 use commands::{
-    bench, client, config as config_command, decode, demo, node as nodes, source as sources,
+    client, config as config_command, decode, demo, elsewhere, node as nodes, source as sources,
 };
 use failure::{Failure, warn};
 
@@ -46,7 +46,15 @@ enum Command {
     Demo(demo::Args),
     Config(config_command::Args),
     Decode(decode::Args),
-    Bench(Box<bench::Args>),
+    /// Measure hub, server and this machine (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// What `tapeline-lab bench` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    #[command(external_subcommand)]
+    Elsewhere(Vec<OsString>),
 }
 
 /// The command line, with the options of the classic tools in their long form.
@@ -76,7 +84,11 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Config(args) => config_command::run(&args),
         Command::Decode(args) => decode::run(&args),
-        Command::Bench(args) => bench::run(&args),
+        Command::Bench { arguments } => elsewhere::run("bench", &arguments),
+        Command::Elsewhere(words) => {
+            let Some((name, arguments)) = words.split_first() else { return ExitCode::FAILURE };
+            elsewhere::run(&name.to_string_lossy(), arguments)
+        }
     };
     match done {
         Ok(verdict) => verdict.into(),

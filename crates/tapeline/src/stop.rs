@@ -31,11 +31,6 @@ impl Stop {
         Ok(Self { is_asked, until })
     }
 
-    /// The flag that a signal sets, for those who look by themselves.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_asked)
-    }
-
     /// Ends the others who were told to look here.
     pub(crate) fn ask(&self) {
         self.is_asked.store(true, Ordering::Relaxed);

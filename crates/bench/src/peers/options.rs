@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::processor::Affinity;
+use crate::subject::beside;
 
 /// A system in one of its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +111,8 @@ impl FromStr for Peer {
 pub struct Options {
     /// The systems. Default: all.
     pub peers: Vec<Peer>,
-    /// The program `tapeline`. Default: the running program.
+    /// The program `tapeline`. Default: the one beside the running program, or
+    /// in the path.
     pub tapeline: PathBuf,
     /// Where `bench/peers/run.sh` builds the others. Default:
     /// `target/bench/peers`.
@@ -145,7 +147,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             peers: Peer::ALL.to_vec(),
-            tapeline: std::env::current_exe().unwrap_or_else(|_| "tapeline".into()),
+            tapeline: beside(),
             folder: "target/bench/peers".into(),
             rates_out: vec![100_000, 300_000, 500_000],
             rounds: 5,

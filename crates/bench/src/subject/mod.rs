@@ -14,7 +14,7 @@ use crate::setup::{Setup, Topology};
 use lan::Lan;
 pub(crate) use node::Node;
 use processes::Processes;
-pub(crate) use program::Program;
+pub(crate) use program::{Program, beside};
 use thread::NodeThread;
 
 /// What hub and server have done so far; `None` where they do not tell.

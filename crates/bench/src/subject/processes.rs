@@ -65,7 +65,7 @@ impl Processes {
         let folders = Folders::make()?;
         let program = match &setup.program {
             Some(program) => program.clone(),
-            None => std::env::current_exe()?,
+            None => super::beside(),
         };
         let config = folders.files.join("bench.toml");
         fs::write(&config, configuration(setup))?;

@@ -14,6 +14,13 @@ use crate::{BenchError, stop};
 /// How long a program may take to listen.
 const START: Duration = Duration::from_secs(60);
 
+/// The program `tapeline`: beside the one that runs now, or else from the path.
+pub(crate) fn beside() -> PathBuf {
+    let own = std::env::current_exe().ok();
+    let beside = own.and_then(|own| own.parent().map(|folder| folder.join("tapeline")));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| "tapeline".into())
+}
+
 /// A running `tapeline hub`, `server` or `run`. Ended when dropped.
 pub(crate) struct Program {
     name: String,
@@ -41,7 +48,9 @@ impl Program {
         let mut command = Command::new(program);
         command.args(arguments).arg("--ready-file").arg(&ready);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
-        let child = Child::start(&mut command, cores).map_err(|error| failed(error.to_string()))?;
+        let child = Child::start(&mut command, cores).map_err(|error| {
+            failed(format!("cannot start {}: {error}; build tapeline too", program.display()))
+        })?;
         let mut program = Self { name: name.to_owned(), child, ready, log };
         let began = Instant::now();
         while !program.ready.exists() {

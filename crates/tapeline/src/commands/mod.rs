@@ -1,9 +1,9 @@
 //! One module for each subcommand.
 
-pub(crate) mod bench;
 pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod decode;
 pub(crate) mod demo;
+pub(crate) mod elsewhere;
 pub(crate) mod node;
 pub(crate) mod source;

@@ -1,10 +1,9 @@
 //! The program, run as users run it.
 
-mod bench;
 mod config;
+mod elsewhere;
 mod page;
 mod path;
-mod peers;
 mod process;
 pub(crate) mod support;
 mod websocket;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::support::{Run, arg, file, folder, run, tapeline};
+use crate::support::{Run, arg, file, folder, lab, run};
 
 /// So few updates that a machine with other work to do holds them too.
 const BRIEF: &str = "--seconds 1 --warm-up 0.1 --probe 0.1 --rounds 1 --idle yield --affinity none";
@@ -161,7 +161,7 @@ fn a_signal_ends_hub_and_server_too() {
     let mut args = vec!["bench", "latency", "--topology", "ipc", "--rate", "100"];
     args.extend(BRIEF.split_whitespace().skip(2));
     args.extend(["--seconds", "600"]);
-    let mut bench = tapeline(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut bench = lab(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
     let both = loop {
         let both = children(bench.id());

@@ -1,4 +1,4 @@
-//! `tapeline bench`.
+//! `tapeline-lab bench`, which `tapeline bench` starts.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -13,7 +13,10 @@ use tapeline_bench::{
 use tapeline_channel::Idle;
 
 use crate::failure::{Failure, Verdict, warn};
-use crate::stop::Stop;
+use crate::stop;
+
+/// What a thread that parks waits at most, in microseconds, as `tapeline` has it.
+const PARK_MICROS: u32 = 50;
 
 /// Measure as the published tests do, beside what this machine does without us
 ///
@@ -209,7 +212,7 @@ fn idle(text: &str) -> Result<Idle, String> {
     match text {
         "spin" => Ok(Idle::Spin),
         "yield" => Ok(Idle::Yield),
-        "park" => Ok(Idle::Park { micros: crate::node::PARK_MICROS }),
+        "park" => Ok(Idle::Park { micros: PARK_MICROS }),
         _ => Err(format!("`{text}` is nothing to do; give spin, yield or park")),
     }
 }
@@ -345,7 +348,7 @@ impl Output for Terminal {
 
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     // Processes and networks of a run go with it: it comes back and ends them.
-    tapeline_bench::interrupt_when(Stop::on_signals(None)?.flag());
+    tapeline_bench::interrupt_when(stop::on_signals().map_err(Failure::Signals)?);
     match &args.what {
         What::Floor(measuring) => measure(&[Procedure::Floor], measuring),
         What::Latency(args) => {

@@ -8,6 +8,8 @@ use serde_json::Value;
 use tapeline_bench::Output;
 use tapeline_bench::peers::{self, Options, Peer};
 
+use crate::support::tapeline;
+
 #[derive(Default)]
 struct Recorded(Vec<Value>);
 
@@ -22,7 +24,7 @@ impl Output for Recorded {
 fn brief(peers: Vec<Peer>) -> Options {
     Options {
         peers,
-        tapeline: PathBuf::from(env!("CARGO_BIN_EXE_tapeline")),
+        tapeline: tapeline(),
         folder: PathBuf::from("/nowhere"),
         rates_out: vec![2_000],
         rounds: 2,

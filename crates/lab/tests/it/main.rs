@@ -1,0 +1,5 @@
+//! The program that measures, run as users run it.
+
+mod bench;
+mod peers;
+mod support;

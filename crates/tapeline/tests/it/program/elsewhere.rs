@@ -1,0 +1,68 @@
+//! Subcommands of other programs: found beside this one, or in the path.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use super::support::{Run, arg, folder, run};
+
+/// A program that says what it was given, and ends with status 3.
+fn says(folder: &Path, name: &str) {
+    let path = folder.join(name);
+    let text = "#!/bin/sh\necho \"$0 $*\"\nexit 3\n";
+    fs::write(&path, text).expect("a file can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+}
+
+#[test]
+fn a_subcommand_of_another_program_goes_there_with_all_its_arguments() {
+    let elsewhere = folder();
+    for (program, given, told) in [
+        ("tapeline-lab", &["bench", "latency", "--rate", "5"][..], "bench latency --rate 5"),
+        ("tapeline-lab", &["bench", "--help"], "bench --help"),
+        ("tapeline-own", &["own", "-x", "--", "y"], "-x -- y"),
+    ] {
+        says(elsewhere.path(), program);
+        // Without the build's own programs beside it.
+        let alone = folder();
+        let tapeline = alone.path().join("tapeline");
+        fs::copy(env!("CARGO_BIN_EXE_tapeline"), &tapeline).expect("a copy");
+        let mut command = Command::new(&tapeline);
+        let done = Run::of(
+            &command.args(given).env("PATH", with(elsewhere.path())).output().expect("it starts"),
+        );
+        let expected = format!("{} {told}", elsewhere.path().join(program).display());
+        assert_eq!((done.status, done.out.trim()), (Some(3), &*expected), "{}", done.err);
+    }
+}
+
+#[test]
+fn what_is_beside_the_program_goes_before_the_path() {
+    let (beside, elsewhere) = (folder(), folder());
+    for place in [&beside, &elsewhere] {
+        says(place.path(), "tapeline-lab");
+    }
+    let tapeline = beside.path().join("tapeline");
+    fs::copy(env!("CARGO_BIN_EXE_tapeline"), &tapeline).expect("a copy");
+    let link = elsewhere.path().join("tapeline");
+    symlink(&tapeline, &link).expect("a link");
+    let mut command = Command::new(&link);
+    let done = Run::of(
+        &command.args(["bench"]).env("PATH", with(elsewhere.path())).output().expect("it starts"),
+    );
+    assert!(done.out.starts_with(arg(beside.path())), "{} {}", done.out, done.err);
+}
+
+#[test]
+fn a_subcommand_that_nobody_has_is_told_with_the_nearest_one() {
+    let done = run(&["hubb", "--config", "x"]);
+    assert_eq!(done.status, Some(2));
+    assert!(done.err.contains("no subcommand `hubb`"), "{}", done.err);
+    assert!(done.err.contains("did you mean `hub`?"), "{}", done.err);
+}
+
+/// The path with a folder in front.
+fn with(folder: &Path) -> String {
+    format!("{}:{}", arg(folder), std::env::var("PATH").unwrap_or_default())
+}
