@@ -50,8 +50,9 @@ if [ ${#tests[@]} -gt 0 ]; then
 fi
 
 cd "$here"
+python3 -B -m unittest -q test_summary
 mkdir -p target
-rm -rf target/surefire-reports
+rm -rf target/surefire-reports target/first-reports
 # Maven asks its repository even for what it has: offline first. What offline cannot be had shows
 # by the absence of reports.
 status=0
@@ -64,7 +65,20 @@ if ! compgen -G 'target/surefire-reports/TEST-*.xml' >/dev/null; then
     cat target/maven.log >&2
     exit 1
 fi
-if ! python3 "$here/summary.py" target/surefire-reports; then
+reports=(target/surefire-reports)
+# What failed inside the vendor's code is repeated, once; the summary names it.
+again=$(python3 -B summary.py --again target/surefire-reports)
+if [ -n "$again" ]; then
+    mv target/surefire-reports target/first-reports
+    reports=(target/first-reports target/surefire-reports)
+    status=0
+    mvn -o -B -ntp -q "-Dtest=$again" test >target/maven-again.log 2>&1 || status=$?
+    if ! compgen -G 'target/surefire-reports/TEST-*.xml' >/dev/null; then
+        cat target/maven-again.log >&2
+        exit 1
+    fi
+fi
+if ! python3 -B summary.py "${reports[@]}"; then
     status=1
 elif [ $status -ne 0 ]; then
     grep '^\[ERROR\]' target/maven.log >&2

@@ -68,25 +68,6 @@ class JsonTest {
     }
 
     /**
-     * Enumerations travel as their display text, which EMA looks up in its dictionary. Not so the arrows of a
-     * downloaded one: see {@link #asDownloaded}.
-     */
-    @Test
-    void enumerationsAreFoundByTheirDisplay() {
-        Value.Fields tick = Value.fields(
-                Value.field(Samples.PRCTCK_1, new Value.Enum(1)), Value.field(Samples.CURRENCY, new Value.Enum(978)));
-        Stream files = market.jsonConsumerWithFiles().open(Source.SERVICE, "ARROW.JSON");
-        Stream download = market.jsonConsumer().open(Source.SERVICE, "ARROW.JSON");
-        files.image();
-        download.image();
-        market.source().update("ARROW.JSON", 1, tick);
-        assertEquals(tick, files.updateFrom(0).payload());
-        Value.Fields got = (Value.Fields) download.updateFrom(0).payload();
-        assertEquals(new Value.Enum(978), got.get(Samples.CURRENCY));
-        assertEquals(new Value.Blank(DataTypes.ENUM), got.get(Samples.PRCTCK_1));
-    }
-
-    /**
      * The arrows of the tick fields are one byte in RMTES. EMA's converter puts the UTF-8 of the JSON text into the
      * display without saying that it is UTF-8, whoever the server is.
      */
