@@ -1,10 +1,13 @@
 //! A book as three items: market by order, market by price, market price.
 
+use std::time::Duration;
+
 use tapeline_omm::market::{BookHead, BookWriter, fid};
 use tapeline_rwf::{
     DataType, Date, Domain, EncodeError, FieldListHead, FieldListInfo, FieldListWriter, MapAction,
     Primitive, Real, Slot, UpdateType,
 };
+use time::UtcDateTime;
 
 use crate::book::{Book, Level, Order, Side, Touched, Trades};
 use crate::update::append_container;
@@ -51,19 +54,10 @@ fn ms_of_day(time_ns: u64) -> u64 {
     time_ns % NS_PER_DAY / NS_PER_MS
 }
 
-/// The day of a time in nanoseconds since 1970 UTC, by the rules of the
-/// Gregorian calendar in eras of 400 years that begin on March 1.
+/// The day of a time in nanoseconds since 1970 UTC.
 fn date(time_ns: u64) -> Date {
-    let days = time_ns / NS_PER_DAY + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    Date::new(year as u16, month as u8, day as u8)
+    let day = (UtcDateTime::UNIX_EPOCH + Duration::from_nanos(time_ns)).date();
+    Date::new(day.year() as u16, u8::from(day.month()), day.day())
 }
 
 /// Appends the whole item as an encoded payload.

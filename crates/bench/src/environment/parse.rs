@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use time::UtcDateTime;
+
 use super::Ticks;
 
 /// More cores or nodes than this are not listed.
@@ -122,31 +124,13 @@ impl Ticks {
     }
 }
 
-/// A moment as `2026-11-22T04:15:02Z`.
+/// A moment as `2026-11-22T04:15:02Z`; one beyond 9999 as the last that there is.
 pub(super) fn utc(since_epoch: Duration) -> String {
-    let seconds = since_epoch.as_secs();
-    let (mut days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let mut year = 1970;
-    while days >= days_of(year) {
-        days -= days_of(year);
-        year += 1;
-    }
-    let february = days_of(year) - 337;
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", days + 1)
-}
-
-fn days_of(year: u64) -> u64 {
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    365 + u64::from(is_leap)
+    let since_epoch = time::Duration::try_from(since_epoch).unwrap_or(time::Duration::MAX);
+    let at = UtcDateTime::UNIX_EPOCH.saturating_add(since_epoch);
+    let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
+    let (hour, minute, second) = at.as_hms();
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]
@@ -229,5 +213,6 @@ mod tests {
         assert_eq!(at(1_709_251_199), "2024-02-29T23:59:59Z");
         assert_eq!(at(1_795_320_902), "2026-11-22T04:15:02Z");
         assert_eq!(at(4_133_980_799), "2100-12-31T23:59:59Z");
+        assert_eq!(at(u64::MAX), "9999-12-31T23:59:59Z");
     }
 }

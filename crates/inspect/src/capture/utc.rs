@@ -1,28 +1,16 @@
 //! Capture times as text.
 
+use std::time::Duration;
+
+use time::UtcDateTime;
+
 /// Nanoseconds since 1970 as `2025-03-17T12:34:56.789123456Z`.
 pub fn utc(time_ns: u64) -> String {
-    const DAY_S: u64 = 86_400;
-    let (seconds, nanos) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
-    let (year, month, day) = civil(seconds / DAY_S);
-    let second = seconds % DAY_S;
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    // The calendar goes on to 9999, the nanoseconds to 2554.
+    let at = UtcDateTime::UNIX_EPOCH + Duration::from_nanos(time_ns);
+    let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
+    let (hour, minute, second, nanos) = at.as_hms_nano();
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
-}
-
-/// Year, month and day of a day since 1970. Years begin in March here, so that
-/// the leap day is the last of its year; 400 years have 146097 days.
-fn civil(days: u64) -> (u64, u64, u64) {
-    const MARCH_0000: u64 = 719_468;
-    const ERA_DAYS: u64 = 146_097;
-    let shifted = days + MARCH_0000;
-    let (era, day) = (shifted / ERA_DAYS, shifted % ERA_DAYS);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day_of_month)
 }
 
 #[cfg(test)]
