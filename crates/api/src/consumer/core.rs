@@ -403,7 +403,7 @@ impl Run<'_> {
     }
 
     #[inline]
-    fn item_message(&mut self, handle: Handle, msg: &Msg<'_>) {
+    pub(super) fn item_message(&mut self, handle: Handle, msg: &Msg<'_>) {
         let Some(item) = self.core.items.get_mut(handle) else { return };
         let reaction = item.stream.message(ms(self.now), msg);
         item.note(msg);

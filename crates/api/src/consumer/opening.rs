@@ -8,7 +8,9 @@ use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
 use tapeline_omm::state::{is_final, usual};
 use tapeline_omm::stream::{ConsumerStream, Deliver, ToProvider};
-use tapeline_rwf::{CloseMsg, EncodeError, Qos, State, StatusMsg};
+use tapeline_rwf::{
+    CloseMsg, DataState, EncodeError, Qos, State, StateCode, StatusMsg, StreamState,
+};
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, Run, SentBatch, ms};
 use super::items::{Item, OnWire, Wish};
@@ -25,6 +27,13 @@ enum Obstacle {
     /// There is no room in the open window now.
     Window,
 }
+
+const TOO_LONG: State<'static> = State::new(
+    StreamState::CLOSED,
+    DataState::SUSPECT,
+    StateCode::USAGE_ERROR,
+    "The request is longer than the connection takes",
+);
 
 impl ConsumerCore {
     /// The service and the quality to request an item with.
@@ -144,10 +153,22 @@ impl Run<'_> {
         match self.core.try_send_item(self.out, handle, to_provider) {
             // It was not sent: it waits for its turn as before.
             Ok(Sent::Full) => self.core.take_back(ms(self.now), handle),
+            Ok(Sent::TooLarge) => return self.refuse(handle, stream_id),
             Ok(sent) => self.core.note_sent(sent),
             Err(error) => self.core.note_error(&error),
         }
         self.core.sync(self.now, handle);
+    }
+
+    /// A request is too long for the connection: it is over as if the server had
+    /// refused it, and nothing else is.
+    #[cold]
+    fn refuse(&mut self, handle: Handle, stream_id: i32) {
+        let Some(item) = self.core.items.get(handle) else { return };
+        let domain = item.wish.domain;
+        tracing::warn!(stream_id, ?domain, "a request is longer than the connection takes");
+        let status = StatusMsg { state: Some(TOO_LONG), ..StatusMsg::new(domain, stream_id) };
+        self.item_message(handle, &status.into());
     }
 
     /// Requests a batch as one, if the server takes batches and all of it can
@@ -295,6 +316,11 @@ impl ConsumerCore {
         }
         match self.try_send_item(out, handle, to_provider) {
             Ok(Sent::Full) => self.hold(handle, to_provider),
+            Ok(Sent::TooLarge) => {
+                // The stream goes on as it was.
+                let slot = handle.index();
+                tracing::warn!(slot, "a change of an item is longer than the connection takes");
+            }
             Ok(sent) => self.note_sent(sent),
             Err(error) => self.note_error(&error),
         }

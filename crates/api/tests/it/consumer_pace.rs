@@ -58,6 +58,35 @@ fn a_request_that_was_not_sent_is_sent_when_there_is_room() {
 }
 
 #[test]
+fn a_request_that_is_too_long_is_refused_and_nothing_else_is() {
+    let mut sim = Sim::new();
+    sim.wire.longest_message = Some(200);
+    let long = "L".repeat(250);
+    let [a, too_long, b] = ["A", &long, "B"].map(|name| sim.open(name));
+    sim.ready();
+    assert_eq!(sim.drain().len(), 2);
+    assert!(sim.wire.disconnected.is_empty(), "{:?}", sim.wire.disconnected);
+    let told = sim.told();
+    let of_it = |handle: Handle| {
+        let start = format!("{}:", handle.index());
+        told.iter().filter(|told| told.starts_with(&start)).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of_it(too_long),
+        [format!(
+            "{}: Closed / Suspect / UsageError / 'The request is longer than the \
+             connection takes'",
+            too_long.index()
+        )]
+    );
+    assert!(of_it(a).is_empty() && of_it(b).is_empty(), "{told:?}");
+    // Its handle is free, and so is its place in the open window.
+    assert!(sim.drain().is_empty());
+    sim.open("C");
+    assert_eq!(sim.drain().len(), 1);
+}
+
+#[test]
 fn a_batch_that_was_not_sent_is_sent_when_there_is_room() {
     let mut sim = Sim::new();
     sim.ready_with(able);

@@ -28,6 +28,8 @@ pub(crate) struct Wire {
     pub(crate) full_at: Option<usize>,
     /// Batches are no longer than this, in bytes.
     pub(crate) longest: Option<usize>,
+    /// Messages are no longer than this, in bytes.
+    pub(crate) longest_message: Option<usize>,
 }
 
 impl ConsumerOutputs for Wire {
@@ -37,6 +39,9 @@ impl ConsumerOutputs for Wire {
 
     fn send(&mut self, message: &[u8]) -> Sent {
         if self.longest.is_some_and(|most| message.len() > most && is_batch(message)) {
+            return Sent::TooLarge;
+        }
+        if self.longest_message.is_some_and(|most| message.len() > most) {
             return Sent::TooLarge;
         }
         if self.is_full || self.full_at.is_some_and(|most| self.sent.len() >= most) {
