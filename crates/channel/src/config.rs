@@ -26,6 +26,12 @@ pub struct ReactorConfig {
     /// [`Reactor::beyond_pool`](crate::Reactor::beyond_pool) says who has the
     /// most. Default: no bound.
     pub output_pool_bytes: usize,
+    /// What is written in one flush, so that it ends in time however many sessions
+    /// have output: to write to a session counts for 1, and 1 more for each 8 KiB
+    /// that its socket takes. The others are written to in the next, which is due
+    /// at once; until then what is sent to them goes into the same write. Default:
+    /// no bound.
+    pub writes_per_flush: usize,
     /// Connections accepted per listener in one poll; the rest wait for the
     /// next. Default 64.
     pub accepts_per_poll: usize,
@@ -62,6 +68,7 @@ impl Default for ReactorConfig {
             flush_interval_ms: 0,
             flush_bytes: 64 * 1024,
             output_pool_bytes: usize::MAX,
+            writes_per_flush: usize::MAX,
             accepts_per_poll: 64,
             messages_per_poll: usize::MAX,
             max_direct_reads: 4,

@@ -28,6 +28,10 @@ const PACKED_OVERHEAD_BYTES: usize = 34;
 /// others waiting.
 const WRITE_BYTES: usize = 64 * 1024;
 
+/// What a session that cannot be written to may be sent before its output is
+/// counted among that of all sessions again.
+const UNCOUNTED_BYTES: usize = 32 * 1024;
+
 /// What was read is acknowledged when nothing followed for so long, should the
 /// peer wait for it.
 const MAX_ACK_DELAY: Duration = Duration::from_micros(50);
@@ -340,8 +344,15 @@ impl Live {
         self.credit = match self.stage {
             Stage::Open if self.options.packing && !self.is_slow => {
                 let output = &self.options.output;
-                let most = flush_bytes.min(breach_bytes).min(output.max_bytes);
-                most.min(self.message_limit).saturating_sub(self.backlog_bytes())
+                let backlog_bytes = self.backlog_bytes();
+                // One whose socket takes nothing is not to be flushed; all are to
+                // be counted from time to time.
+                let next = match self.is_writable {
+                    true => flush_bytes,
+                    false => backlog_bytes + UNCOUNTED_BYTES,
+                };
+                let most = next.min(breach_bytes).min(output.max_bytes);
+                most.saturating_sub(backlog_bytes).min(self.message_limit)
             }
             _ => 0,
         };

@@ -23,6 +23,9 @@ use crate::{
 /// So many slow sessions are written to in one flush: about a megabyte.
 const SLOW_WRITES_PER_FLUSH: u32 = 8;
 
+/// A write of so many bytes counts as one more.
+const BYTES_PER_WRITE: usize = 8 * 1024;
+
 /// Room for a message on its way into fragments, kept when not in use.
 const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
 
@@ -109,6 +112,7 @@ pub(crate) struct Table {
     pub(crate) doors: Vec<Door>,
     pub(crate) counters: ReactorCounters,
     flush_bytes: usize,
+    writes_per_flush: usize,
     pub(crate) pool: OutputPool,
     /// Messages that may still be delivered in this poll,
     pub(crate) left: usize,
@@ -130,6 +134,7 @@ impl Table {
     pub(crate) fn new(config: &ReactorConfig) -> Self {
         Self {
             flush_bytes: config.flush_bytes,
+            writes_per_flush: config.writes_per_flush,
             pool: OutputPool::new(config.output_pool_bytes),
             talkers: Talkers::new(config.max_direct_reads),
             ..Self::default()
@@ -246,8 +251,9 @@ impl Table {
         if readiness.writable && !live.is_writable && live.broken.is_none() {
             live.is_writable = true;
             // A read would find a layer below with output left, and take the
-            // socket for full.
-            if !live.is_slow || live.stage != Stage::Open || live.is_pending() {
+            // socket for full. All others have their turns: a thousand may have
+            // begun to read at the same time.
+            if live.stage != Stage::Open || live.is_pending() {
                 return self.flush_one(index);
             }
             if !live.is_dirty {
@@ -669,26 +675,35 @@ impl Table {
         }
     }
 
-    /// Writes to every session with new output; the number of those. Sessions
-    /// that are slow have so much together, and take turns.
+    /// Writes to sessions with new output, to as many as one flush may; the
+    /// number of those. Sessions that are slow have so much together, and take
+    /// turns.
     pub(crate) fn flush(&mut self) -> usize {
-        let count = self.dirty.len();
+        let listed = self.dirty.len();
+        let mut left = self.writes_per_flush;
         let mut for_slow = SLOW_WRITES_PER_FLUSH;
+        let mut count = 0;
         self.is_unfinished = false;
-        for at in 0..count {
-            let Some(mut live) = self.take(self.dirty[at]) else { continue };
+        while count < listed && left > 0 {
+            let index = self.dirty[count];
+            count += 1;
+            let Some(mut live) = self.take(index) else { continue };
             let is_slow = live.is_slow && live.stage == Stage::Open;
             if is_slow && for_slow == 0 {
-                self.dirty.push(live.id.index);
+                self.dirty.push(index);
                 self.is_unfinished = true;
                 self.put_back(live);
                 continue;
             }
             for_slow -= u32::from(is_slow);
             live.is_dirty = false;
+            let before = live.backlog_bytes();
             live.flush(self.now);
+            let written = before.saturating_sub(live.backlog_bytes());
+            left = left.saturating_sub(1 + written / BYTES_PER_WRITE);
             self.settle(live);
         }
+        self.is_unfinished |= count < listed;
         // What a settled session wants flushed again it got after the others.
         self.dirty.drain(..count);
         self.scratch.shrink_to(RETAINED_SCRATCH_BYTES);

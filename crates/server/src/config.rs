@@ -251,6 +251,10 @@ pub struct Limits {
     /// an item that goes beyond it are dropped, and an image takes their place.
     /// Default 256 MiB.
     pub max_merged_bytes: usize,
+    /// The same for one mount, each stream of which counts with all that is
+    /// merged for it, also for others at the same time. Beyond it the mount gets
+    /// images. Default 64 MiB.
+    pub max_merged_bytes_per_mount: usize,
     /// Output that waits for all mounts together, in bytes. Above half of it
     /// whoever has more than a fair share is slow; beyond it the mount with the
     /// most is cut. Default 1 GiB.
@@ -287,6 +291,7 @@ impl Default for Limits {
             max_posts_per_mount: 10_000,
             post_timeout_ms: 14_000,
             max_merged_bytes: 256 << 20,
+            max_merged_bytes_per_mount: 64 << 20,
             max_output_bytes: 1 << 30,
             max_hubs: 64,
             max_hub_item: 0x00FF_FFFF,

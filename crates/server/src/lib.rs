@@ -66,6 +66,7 @@ mod config;
 mod core;
 mod log;
 mod outputs;
+mod pace;
 mod page;
 mod policy;
 mod shell;

@@ -3,21 +3,23 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tapeline_backbone::{Bus, FrameHeader, Publish, Published};
+use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
 use tapeline_channel::{
     Admission, ChannelError, ConnectionLog, ListenConfig, ListenerId, Outbox, OutputLimits,
     Reactor, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions,
-    StrangerLimits, TextConfig, TextEvent, Wait,
+    StrangerLimits, TextConfig, TextEvent, Wait, join_freed,
 };
 use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
 use thiserror::Error;
 
 use crate::log;
+use crate::pace::Pace;
 use crate::{ConfigError, Core, Event, LoginPolicy, Outputs, ServerConfig, Statistics};
 
-/// Frames of the backbone that are read in one turn, so that mounts get theirs.
-const FRAMES_PER_TURN: usize = 512;
+/// What is written in one flush of the output: see
+/// [`ReactorConfig::writes_per_flush`]. There may be two in a turn.
+const WRITES_PER_FLUSH: usize = 32;
 
 /// How long mounts are left unread while the backbone takes no more. After
 /// that they are read, and what does not fit is lost: hubs see the hole and ask
@@ -73,6 +75,7 @@ pub struct Server<B> {
     reactor: Reactor,
     listeners: Vec<(Door, ListenerId)>,
     log: ConnectionLog,
+    pace: Pace,
     /// Output does not wait to be packed.
     is_eager: bool,
     /// For how long the backbone has taken no more.
@@ -84,16 +87,20 @@ pub struct Server<B> {
 struct Shell<'a, 'o, P> {
     outbox: &'a mut Outbox<'o>,
     port: &'a mut P,
+    /// Messages that were sent.
+    copies: usize,
 }
 
 impl<P: Publish> Outputs for Shell<'_, '_, P> {
     #[inline]
     fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
+        self.copies += 1;
         self.outbox.send(session, message)
     }
 
     #[inline]
     fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
+        self.copies += 1;
         self.outbox.send_with(session, message, |copy| {
             // What the core sends is a message, long enough for its stream id.
             let _ = patch_stream_id(copy, stream_id);
@@ -102,6 +109,7 @@ impl<P: Publish> Outputs for Shell<'_, '_, P> {
 
     #[inline]
     fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
+        self.copies += 1;
         self.outbox.send_text(session, pieces, alone)
     }
 
@@ -154,6 +162,7 @@ impl<B: Bus> Server<B> {
         let mut reactor = Reactor::new(ReactorConfig {
             output_pool_bytes: config.limits.max_output_bytes,
             flush_interval_ms: config.flush_interval_ms,
+            writes_per_flush: WRITES_PER_FLUSH,
             seed: config.seed,
             messages_per_poll: config.limits.messages_per_turn,
             max_accepted_descriptor: config.max_accepted_descriptor,
@@ -182,6 +191,7 @@ impl<B: Bus> Server<B> {
             reactor,
             listeners,
             log: ConnectionLog::new(),
+            pace: Pace::default(),
             is_eager,
             held: Duration::ZERO,
             last_turn: Time::ZERO,
@@ -204,34 +214,36 @@ impl<B: Bus> Server<B> {
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { core, bus, reactor, log, .. } = self;
+        let Self { core, bus, reactor, log, pace, .. } = self;
         let mut outbox = reactor.outbox();
-        let mut work = bus.poll(now, FRAMES_PER_TURN, |event, port| {
-            if let tapeline_backbone::BusEvent::PeerUp { peer, name } = &event {
-                tracing::info!(?peer, name, "a hub is there");
-            } else if let tapeline_backbone::BusEvent::PeerDown { peer } = &event {
-                tracing::warn!(?peer, "a hub is gone");
-            } else if let tapeline_backbone::BusEvent::Gap { peer } = &event {
-                tracing::warn!(?peer, "frames of a hub were lost; asking what they were of");
-            }
-            let mut out = Shell { outbox: &mut outbox, port };
-            core.handle(now, Event::Bus(event), &mut out);
+        let mut work = pace.turn(|most| {
+            let (mut copies, merged) = (0, core.updates_merged());
+            let came = bus.poll(now, most, |event, port| {
+                tell_of_peer(&event);
+                let mut out = Shell { outbox: &mut outbox, port, copies: 0 };
+                core.handle(now, Event::Bus(event), &mut out);
+                copies += out.copies;
+            });
+            (came, copies + (core.updates_merged() - merged) as usize)
         });
         if core.next_deadline().is_some_and(|deadline| deadline <= now) {
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound() };
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
             core.handle_timeout(now, &mut out);
             work += 1;
         }
-        if work > 0 && self.is_eager {
-            // What came is on its way before the kernel is asked for more.
+        if work > 0 && self.is_eager && !pace.is_busy() {
+            // What came is on its way before the kernel is asked for more. Where
+            // there is much, it rather goes out in few writes.
             reactor.flush(now);
         }
         if is_held {
             reactor.flush(now);
             return work + bus.work(now);
         }
+        let mut has_heard = pace.is_busy();
         work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
-            let mut out = Shell { outbox, port: bus.outbound() };
+            has_heard = true;
+            let mut out = Shell { outbox, port: bus.outbound(), copies: 0 };
             log.note(now, &event, log::write);
             if let Some(event) = core_event(&event) {
                 core.handle(now, event, &mut out);
@@ -242,12 +254,15 @@ impl<B: Bus> Server<B> {
                 core.handle(now, Event::Cookies { session, cookies }, &mut out);
             }
         });
+        if has_heard {
+            join_freed();
+        }
         if log.deadline().is_some_and(|deadline| deadline <= now) {
             log.report(now, log::write);
         }
         if let Some(session) = reactor.beyond_pool() {
             let mut outbox = reactor.outbox();
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound() };
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
             core.handle(now, Event::OutputBeyondPool { session }, &mut out);
         }
         work + bus.work(now)
@@ -288,7 +303,7 @@ impl<B: Bus> Server<B> {
             reactor.stop_listening(listener);
         }
         let mut outbox = reactor.outbox();
-        let mut out = Shell { outbox: &mut outbox, port: bus.outbound() };
+        let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
         core.shut_down(now, "the server shuts down", &mut out);
         bus.leave(now);
         reactor.flush(now);
@@ -315,6 +330,19 @@ impl<B: Bus> Server<B> {
     /// The port on the backbone.
     pub const fn bus(&self) -> &B {
         &self.bus
+    }
+}
+
+/// Says in the log what became of a hub.
+#[inline]
+fn tell_of_peer(event: &BusEvent<'_>) {
+    match event {
+        BusEvent::PeerUp { peer, name } => tracing::info!(?peer, name, "a hub is there"),
+        BusEvent::PeerDown { peer } => tracing::warn!(?peer, "a hub is gone"),
+        BusEvent::Gap { peer } => {
+            tracing::warn!(?peer, "frames of a hub were lost; asking what they were of");
+        }
+        BusEvent::Frame { .. } => {}
     }
 }
 

@@ -35,6 +35,45 @@ fn numbers(world: &World) -> Vec<u32> {
     world.client.messages().into_iter().map(number).collect()
 }
 
+#[test]
+fn a_flush_writes_to_some_and_the_next_ones_to_the_others_with_all_that_came() {
+    let config = ReactorConfig { writes_per_flush: 4, ..ReactorConfig::default() };
+    let mut world = World::with(&config, &ListenConfig::default());
+    let sessions: Vec<_> = (0..10).map(|_| world.open(&ConnectConfig::default()).1).collect();
+    let writes = |world: &World, session: SessionId| {
+        world.server.reactor.session_counters(session).unwrap().traffic.writes
+    };
+    let before: Vec<_> = sessions.iter().map(|session| writes(&world, *session)).collect();
+    let written = |world: &World| -> Vec<u64> {
+        sessions.iter().zip(&before).map(|(it, before)| writes(world, *it) - before).collect()
+    };
+    let now = world.now();
+    for session in &sessions {
+        assert_eq!(world.server.reactor.outbox().send(*session, b"one"), Sent::Queued);
+    }
+    world.server.reactor.flush(now);
+    assert_eq!(written(&world), [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(world.server.reactor.next_deadline(), Some(now), "the next one is due");
+    for session in &sessions {
+        assert_eq!(world.server.reactor.outbox().send(*session, b"two"), Sent::Queued);
+    }
+    world.server.reactor.flush(now);
+    assert_eq!(written(&world), [1, 1, 1, 1, 1, 1, 1, 1, 0, 0]);
+    // One write that is long counts for many.
+    world.server.reactor.flush(now);
+    world.server.reactor.flush(now);
+    assert_eq!(written(&world), [2, 2, 2, 2, 1, 1, 1, 1, 1, 1]);
+    for session in &sessions {
+        for _ in 0..6 {
+            let sent = world.server.reactor.outbox().send(*session, &[7; 6_000]);
+            assert_eq!(sent, Sent::Queued);
+        }
+    }
+    world.server.reactor.flush(now);
+    assert_eq!(written(&world), [3, 2, 2, 2, 1, 1, 1, 1, 1, 1]);
+    world.run_until(|world| world.client.messages().len() == 80);
+}
+
 /// More than a message may ever have.
 const TOO_LARGE: usize = (64 << 20) + (128 << 10) + 1;
 

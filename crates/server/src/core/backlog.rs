@@ -11,7 +11,8 @@
 
 use std::collections::VecDeque;
 
-use tapeline_channel::SessionId;
+use tapeline_channel::{SessionId, join_freed};
+use tapeline_rssl::Time;
 use tapeline_rwf::MapAction;
 
 use super::Core;
@@ -46,8 +47,17 @@ pub(super) enum Job {
     /// A service is gone for good, with its items: those at this hub, or at
     /// none, so many.
     Delete { hub: HubIndex, service_id: u16, left: usize },
+    /// Mounts are told what changed of the services.
+    TellNews,
+    /// Services became known: requests that are held for them are asked for,
+    /// those behind this one.
+    RetryHeld { next: Option<(Time, u32, i32)> },
     /// The batch of a mount, and what it said since.
     Batch(SessionId),
+    /// Updates of a mount were held back: its streams get new images.
+    Refresh(SessionId),
+    /// The server ends: so do all mounts, from this number on.
+    EndAll { next: u32 },
     /// The streams of a mount that is gone or has logged out.
     Leave(Box<Leaving>),
 }
@@ -56,13 +66,14 @@ pub(super) enum Job {
 /// that leave do not keep the items of a dead hub from being called stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    News,
     Hubs,
     Mounts,
     Leaving,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Hubs, Self::Mounts, Self::Leaving];
+    const ALL: [Self; 4] = [Self::News, Self::Hubs, Self::Mounts, Self::Leaving];
 }
 
 impl Job {
@@ -72,8 +83,10 @@ impl Job {
             | Self::Move { .. }
             | Self::Ask { .. }
             | Self::Retry { .. }
-            | Self::Delete { .. } => Kind::Hubs,
-            Self::Batch(_) => Kind::Mounts,
+            | Self::Delete { .. }
+            | Self::RetryHeld { .. } => Kind::Hubs,
+            Self::TellNews => Kind::News,
+            Self::Batch(_) | Self::Refresh(_) | Self::EndAll { .. } => Kind::Mounts,
             Self::Leave(_) => Kind::Leaving,
         }
     }
@@ -99,6 +112,7 @@ impl Job {
             {
                 *next = *first;
             }
+            (Self::RetryHeld { next }, Self::RetryHeld { next: first }) => *next = *first,
             _ => return false,
         }
         true
@@ -157,6 +171,9 @@ impl Core {
         for kind in Kind::ALL {
             left = left.saturating_sub(self.work_off_kind(kind, left, out));
         }
+        if left < SLICE_STEPS {
+            join_freed();
+        }
     }
 
     /// Does so many steps of jobs of a kind. Returns how many it were.
@@ -166,8 +183,14 @@ impl Core {
             && let Some(mut job) = self.backlog.next(kind)
         {
             let turn = (done + TURN_STEPS).min(steps);
-            while let Some(cost) = self.step(&mut job, out) {
-                done += cost;
+            loop {
+                // To find that a job is done is a step as well: a thousand mounts
+                // that leave with nothing are.
+                let cost = self.step(&mut job, out);
+                done += cost.unwrap_or(1);
+                if cost.is_none() {
+                    break;
+                }
                 if done >= turn {
                     self.backlog.queues[kind as usize].push_back(job);
                     break;
@@ -185,7 +208,11 @@ impl Core {
             Job::Ask { service_id, left } => self.ask_step(*service_id, left, out),
             Job::Retry { service_id, next } => self.retry_step(*service_id, next, out),
             Job::Delete { hub, service_id, left } => self.delete_step(*hub, *service_id, left, out),
+            Job::TellNews => self.news_step(out),
+            Job::RetryHeld { next } => self.retry_held_step(next, out),
             Job::Batch(session) => self.batch_step(*session, out),
+            Job::Refresh(session) => self.refresh_step(*session, out),
+            Job::EndAll { next } => self.end_step(next, out),
             Job::Leave(leaving) => self.leave_step(leaving, out),
         }
     }

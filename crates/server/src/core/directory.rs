@@ -7,7 +7,7 @@ use tapeline_rwf::{MsgKey, RequestMsg, State, StreamState};
 
 use super::Core;
 use super::services::ServiceChanges;
-use super::stream::{Entry, Stream};
+use super::stream::Stream;
 use crate::Outputs;
 
 /// The text that the vendor's providers give.
@@ -21,6 +21,8 @@ impl Core {
         out: &mut O,
     ) {
         let max = self.config.limits.max_admin_streams;
+        // What it is sent now has all changes in it.
+        self.tell_mount(session, out);
         let Some(mount) = self.mounts.get_mut(session) else { return };
         if mount.admin_count >= max {
             return self.refuse(session, msg, &usual::TOO_MANY_ITEMS, out);
@@ -44,6 +46,7 @@ impl Core {
         msg: &RequestMsg<'_>,
         out: &mut O,
     ) {
+        self.tell_mount(session, out);
         let request = DirectoryRequest { streaming: true, ..read(msg, known.filter) };
         if let Some(mount) = self.mounts.get_mut(session) {
             mount.streams.insert(request.stream_id, Stream::Directory(Box::new(request)));
@@ -72,21 +75,7 @@ impl Core {
     /// Tells all mounts what changed. What waits for it is tried again.
     pub(super) fn tell_services<O: Outputs>(&mut self, changes: &ServiceChanges, out: &mut O) {
         if let Some(update) = changes.update() {
-            let sessions: Vec<_> = self.mounts.sessions().collect();
-            for session in sessions {
-                let Some(mount) = self.mounts.get(session) else { continue };
-                for stream_id in &mount.directories {
-                    let Some(Entry::Other(Stream::Directory(request))) =
-                        mount.streams.get(*stream_id)
-                    else {
-                        continue;
-                    };
-                    let Some(update) = update.restricted(request) else { continue };
-                    if let Some(bytes) = self.scratch.build(|encoder| update.encode(encoder)) {
-                        self.trouble.note(session, out.send(session, bytes));
-                    }
-                }
-            }
+            self.tell_news(update, out);
         }
         self.owe_services(changes);
     }

@@ -1,7 +1,7 @@
 //! Mounts that caught up get what waits for them, a few steps at a time: others
 //! get their updates in between.
 
-use tapeline_channel::SessionId;
+use tapeline_channel::{SessionId, join_freed};
 use tapeline_rwf::StateCode;
 
 use super::Core;
@@ -55,6 +55,9 @@ impl Core {
             && let Some(session) = self.draining.pop_front()
         {
             spent += self.drain_turn(session, out).max(1);
+        }
+        if spent > 0 {
+            join_freed();
         }
     }
 

@@ -24,7 +24,7 @@ impl Core {
             self.mounts.get(session).and_then(|mount| mount.streams.get(generic.stream_id));
         match stream {
             Some(Entry::Other(Stream::Login)) if generic.domain == Domain::LOGIN => {
-                self.on_login_generic(session, generic, out);
+                self.on_login_generic(session, generic);
             }
             Some(Entry::Item(item)) => {
                 let slot = item.slot;
@@ -82,12 +82,7 @@ impl Core {
 
     /// A client with several servers says whether this one is the active one.
     /// One that stands by opens everything and holds updates back.
-    fn on_login_generic<O: Outputs>(
-        &mut self,
-        session: SessionId,
-        generic: &GenericMsg<'_>,
-        out: &mut O,
-    ) {
+    fn on_login_generic(&mut self, session: SessionId, generic: &GenericMsg<'_>) {
         let Ok(LoginMsg::ConsumerConnectionStatus(status)) = LoginMsg::decode(&(*generic).into())
         else {
             return;
@@ -105,25 +100,7 @@ impl Core {
         let was_held = self.mounts.gate(session) & gate::PAUSED != 0;
         self.set_login_gates(session);
         if was_held && self.mounts.gate(session) & gate::PAUSED == 0 {
-            self.refresh_all(session, out);
+            self.refresh_all(session);
         }
-    }
-
-    /// Updates of a mount were held back and are not any more: every item gets
-    /// a new image, which nobody asked for. They may be more than what the mount
-    /// may have in its output.
-    pub(super) fn refresh_all<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        let Some(mount) = self.mounts.get(session) else { return };
-        let takes_updates = |stream_id: &i32| {
-            let item = mount.streams.item(*stream_id);
-            item.is_some_and(|item| item.state.takes_updates())
-        };
-        let stream_ids: Vec<_> = mount.streams.items().filter(takes_updates).collect();
-        for stream_id in stream_ids {
-            if let Some((slot, place)) = self.item_on(session, stream_id) {
-                self.put_image_off(slot, place);
-            }
-        }
-        self.begin_draining(session, out);
     }
 }

@@ -78,6 +78,8 @@ impl Core {
         match stream {
             Taken::Item(stream) => {
                 let since = leaving.owed.take(stream_id).since;
+                // All of them at the end would be long.
+                leaving.owed.forget(stream_id);
                 self.unseat((leaving.number, stream_id), &stream, since, out);
             }
             Taken::Other(Stream::Pending(pending)) => {
@@ -95,6 +97,7 @@ impl Core {
         if leaving.session.is_some_and(|session| self.posts.forget_one_of(session)) {
             return Some(1);
         }
+        debug_assert!(leaving.owed.is_flat(), "what is in pieces went with its stream");
         self.mounts.free_number(leaving.number);
         None
     }

@@ -189,7 +189,7 @@ impl Core {
         }
         let is_paused = self.mounts.gate(session) & gate::PAUSED != 0;
         if was_paused && !is_paused {
-            self.refresh_all(session, out);
+            self.refresh_all(session);
         }
     }
 
@@ -231,7 +231,7 @@ impl Core {
         if let Some(login) = mount.login.take() {
             self.forget_user(login.user());
         }
-        self.mounts.set_gate(session, gate::FILTERED | gate::PAUSED, false);
+        self.mounts.set_gate(session, gate::FILTERED | gate::PAUSED | gate::OUTDATED, false);
         self.mounts.without_login.push_back((now, session));
     }
 

@@ -10,7 +10,8 @@
 //!          them in another form, slow and owed for those who do not keep
 //!          up, drain for when they do again
 //! posts    post
-//! slices   backlog → leave, peer, pending; at_hubs finds the items
+//! slices   backlog → leave, peer, pending, news, refresh; at_hubs finds the
+//!          items
 //! json     the door for mounts that speak JSON; all else is in RWF
 //! ```
 
@@ -32,10 +33,12 @@ mod leave;
 mod login;
 mod map;
 mod mount;
+mod news;
 mod owed;
 mod peer;
 mod pending;
 mod post;
+mod refresh;
 mod reissue;
 mod repair;
 mod request;
@@ -68,12 +71,13 @@ use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMs
 
 pub use self::statistics::Statistics;
 
-use self::backlog::Backlog;
+use self::backlog::{Backlog, Job};
 use self::dictionary::Dictionaries;
 use self::hubs::Hubs;
 use self::item::Items;
 use self::json::{Door, GOING_AWAY};
 use self::mount::Mounts;
+use self::news::News;
 use self::post::Posts;
 use self::rows::Place;
 use self::scratch::Scratch;
@@ -88,6 +92,9 @@ use crate::{LoginPolicy, Outputs, ServerConfig};
 /// Of things whose time has come, so many of a kind are done in one turn; the
 /// others in the next.
 const DUE_PER_TURN: usize = 128;
+
+/// To end a mount, with its last words, costs so many steps.
+const STEPS_TO_END: usize = 8;
 
 const BEYOND_POOL: &str =
     "the outputs of all mounts are full together, and this one reads the least of its own";
@@ -194,6 +201,7 @@ pub struct Core {
     due: VecDeque<Due>,
     /// What is done in slices.
     backlog: Backlog,
+    news: News,
     scratch: Scratch,
     variants: Variants,
     trouble: Trouble,
@@ -209,6 +217,8 @@ pub struct Core {
     /// Mounts whose output has drained, and for which something waits yet.
     draining: VecDeque<SessionId>,
     statistics: Statistics,
+    /// The server ends, for this reason.
+    ends: Option<Box<str>>,
 }
 
 /// Sessions that did not take a message as they should, to be dealt with when
@@ -278,6 +288,7 @@ impl Core {
             last_serial: 0,
             due: VecDeque::new(),
             backlog: Backlog::default(),
+            news: News::default(),
             trouble: Trouble::default(),
             cold: Vec::new(),
             payload: Vec::new(),
@@ -285,6 +296,7 @@ impl Core {
             merged_bytes: MergedBytes::default(),
             draining: VecDeque::new(),
             statistics: Statistics::default(),
+            ends: None,
         }
     }
 
@@ -322,7 +334,7 @@ impl Core {
             Event::Bus(_) => {
                 self.handle_one(event, &mut door.spoken(out));
                 if door.learn(&self.services) && !self.held.is_empty() {
-                    self.retry_held(&mut door, out);
+                    self.backlog.add(Job::RetryHeld { next: None });
                 }
             }
             _ => self.handle_one(event, &mut door.spoken(out)),
@@ -374,7 +386,11 @@ impl Core {
         match self.door.take() {
             None => self.do_due(out),
             Some(mut door) => {
-                self.do_due(&mut door.spoken(out));
+                let mut out = door.spoken(out);
+                if self.ends.is_some() {
+                    out.close_code = GOING_AWAY;
+                }
+                self.do_due(&mut out);
                 self.door = Some(door);
             }
         }
@@ -405,13 +421,25 @@ impl Core {
         }
     }
 
+    /// Ends the first mounts at once, the others a slice at a time.
     fn end_all<O: Outputs>(&mut self, reason: &str, out: &mut O) {
-        let sessions: Vec<_> = self.mounts.sessions().collect();
-        for session in sessions {
-            self.drop_mount(session);
-            out.close(session, reason);
+        self.ends = Some(reason.into());
+        self.backlog.add(Job::EndAll { next: 0 });
+        self.work_off(out);
+        self.settle(out);
+    }
+
+    /// Ends the next mount, as the server ends.
+    fn end_step<O: Outputs>(&mut self, next: &mut u32, out: &mut O) -> Option<usize> {
+        let number = *next;
+        *next = number + 1;
+        if number >= self.mounts.numbers() {
+            return None;
         }
-        self.trouble = Trouble::default();
+        let Some(session) = self.mounts.session_of(number) else { return Some(1) };
+        self.drop_mount(session);
+        out.close(session, self.ends.as_deref().unwrap_or_default());
+        Some(STEPS_TO_END)
     }
 
     /// What the server has and did.
@@ -435,10 +463,18 @@ impl Core {
         }
     }
 
+    /// Updates that were merged into others.
+    pub(crate) const fn updates_merged(&self) -> u64 {
+        self.statistics.updates_merged
+    }
+
     fn on_opened<O: Outputs>(&mut self, session: SessionId, peer: SocketAddr, out: &mut O) {
         if let Some(gone) = self.mounts.session_at(session.index) {
             // What it has must not become that of who has its index now.
             self.drop_mount(gone);
+        }
+        if let Some(reason) = &self.ends {
+            return out.close(session, reason);
         }
         if !self.may_log_in() || !self.mounts.has_number() || session.index >= Seat::MOUNTS {
             self.statistics.mounts_cut += 1;

@@ -30,6 +30,9 @@ pub(super) mod gate {
     pub(in crate::core) const FILTERED: u32 = 4;
     /// It is gone, and its seats are being taken away.
     pub(in crate::core) const GONE: u32 = 8;
+    /// Updates were left out, and some of its streams have yet to be put down
+    /// for the image that makes up for them: see `refresh`.
+    pub(in crate::core) const OUTDATED: u32 = 16;
 }
 
 /// The connection of a consumer.
@@ -63,6 +66,10 @@ pub(super) struct Mount {
     pub(super) batch: Option<Box<Batched>>,
     /// There is a job for its batches, and nothing is heard of it.
     pub(super) is_in_batch: bool,
+    /// Streams from this one on may need an image before their next update.
+    pub(super) outdated_from: Option<i32>,
+    /// It was told what changed of the services up to here.
+    pub(super) news_told: u64,
 }
 
 impl Mount {
@@ -72,6 +79,7 @@ impl Mount {
         self.directories = Vec::new();
         (self.item_count, self.admin_count, self.view_bytes) = (0, 0, 0);
         self.owed.forget_all();
+        self.outdated_from = None;
     }
 
     /// Whether its login is that of its handshake, and nothing was asked for.
@@ -261,6 +269,8 @@ impl Mounts {
             owed: Owed::default(),
             batch: None,
             is_in_batch: false,
+            outdated_from: None,
+            news_told: 0,
         };
         self.table[number as usize] = Some(Box::new(mount));
         self.gates[number as usize] = Gate { session, shut: 0 };
@@ -294,9 +304,9 @@ impl Mounts {
         Some(before as u32)
     }
 
-    /// The sessions of all mounts, by number.
-    pub(super) fn sessions(&self) -> impl DoubleEndedIterator<Item = SessionId> + '_ {
-        self.table.iter().flatten().map(|mount| mount.session)
+    /// Numbers that mounts may have are below this one.
+    pub(super) fn numbers(&self) -> u32 {
+        self.table.len() as u32
     }
 
     /// The gate of a mount: why updates do not go straight out.

@@ -1,11 +1,11 @@
 //! What waits until the output of a mount has drained.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tapeline_cache::Since;
 
 use super::dictionary::Download;
-use super::map::{Map, Set};
+use super::map::Set;
 use super::mount::Mount;
 
 /// How many entries for streams that are closed meanwhile are let be.
@@ -18,13 +18,17 @@ pub(super) struct Waiting {
     pub(super) since: Option<Since>,
     /// Whether the client has yet to be told of the item's last state.
     pub(super) owes_state: bool,
+    /// Bytes of the updates that are merged.
+    bytes: u32,
 }
 
 /// What waits until the output of a mount has drained: of streams that are
 /// behind no more than where to go on, as the item has the rest.
 #[derive(Debug, Default)]
 pub(super) struct Owed {
-    streams: Map<i32, Waiting>,
+    /// No hash table: where many mounts turn slow together, all of theirs would
+    /// grow at the same time.
+    streams: BTreeMap<i32, Waiting>,
     /// The streams of `streams`, first to wait first. Some may not wait any
     /// more.
     order: VecDeque<i32>,
@@ -38,6 +42,9 @@ pub(super) struct Owed {
     pub(super) is_draining: bool,
     /// What the last steps were for: see [`next`](Self::next).
     turn: usize,
+    /// Bytes of the updates that are merged for all streams. What others wait
+    /// for as well counts for each.
+    merged_bytes: usize,
 }
 
 /// A step of giving a mount what it is owed.
@@ -80,6 +87,11 @@ impl Owed {
             && self.announced.is_empty()
     }
 
+    /// Whether to drop it is a few steps, however much was in it.
+    pub(super) fn is_flat(&self) -> bool {
+        self.announced.is_empty() && self.streams.is_empty()
+    }
+
     /// Takes the next step out.
     pub(super) fn next(&mut self) -> Option<Step> {
         let first = self.turn % TURNS.len();
@@ -105,6 +117,7 @@ impl Owed {
     /// Gives back the room of what was there.
     pub(super) fn give_back(&mut self) {
         debug_assert!(self.is_empty() && self.streams.is_empty(), "what waits is in the order");
+        debug_assert_eq!(self.merged_bytes, 0, "what is merged waits");
         *self = Self::default();
     }
 
@@ -126,8 +139,36 @@ impl Owed {
     pub(super) fn take(&mut self, stream_id: i32) -> Waiting {
         match self.streams.is_empty() {
             true => Waiting::default(),
-            false => self.streams.remove(&stream_id).unwrap_or_default(),
+            false => {
+                let waiting = self.streams.remove(&stream_id).unwrap_or_default();
+                self.merged_bytes -= waiting.bytes as usize;
+                waiting
+            }
         }
+    }
+
+    /// Takes out where the merged updates of a stream begin.
+    pub(super) fn take_merged(&mut self, stream_id: i32) -> Option<Since> {
+        let waiting = self.streams.get_mut(&stream_id)?;
+        self.merged_bytes -= core::mem::take(&mut waiting.bytes) as usize;
+        waiting.since.take()
+    }
+
+    /// So much more is merged for a stream that waits. Returns how much it is
+    /// for all of them.
+    pub(super) fn grow(&mut self, stream_id: i32, bytes: usize) -> usize {
+        if let Some(waiting) = self.of(stream_id) {
+            let before = waiting.bytes;
+            waiting.bytes = before.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+            let more = waiting.bytes - before;
+            self.merged_bytes += more as usize;
+        }
+        self.merged_bytes
+    }
+
+    /// Bytes of the updates that are merged for all streams.
+    pub(super) const fn merged_bytes(&self) -> usize {
+        self.merged_bytes
     }
 
     /// What of a stream is to wait, which is put in the order.

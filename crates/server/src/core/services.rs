@@ -147,6 +147,11 @@ impl Services {
         self.names.iter().map(|(id, name)| (*id, name))
     }
 
+    /// The number of a service.
+    pub(super) fn id(&self, name: &[u8]) -> Option<u16> {
+        self.ids.get(name).copied()
+    }
+
     /// The name of a service.
     pub(super) fn name(&self, id: u16) -> Option<&Text> {
         self.names.get(&id)

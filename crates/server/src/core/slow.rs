@@ -52,16 +52,22 @@ impl Core {
         }
     }
 
-    /// The next updates of an item are merged for a watcher.
+    /// The next updates of an item are merged for a watcher, unless too much is
+    /// merged for its mount: then it gets an image in their place.
     pub(super) fn begin_merging(&mut self, slot: u32, place: Place) {
-        let Self { items, mounts, merged_bytes, .. } = self;
+        let Self { items, mounts, merged_bytes, statistics, config, .. } = self;
         let Some(item) = items.get_mut(slot) else { return };
         let Some(seat) = item.watchers.seat_mut(place) else { return };
         let Some(mount) = mounts.mount_of_mut(*seat) else { return };
+        if mount.owed.merged_bytes() > config.limits.max_merged_bytes_per_mount {
+            statistics.merges_dropped_of_mounts += 1;
+            return self.put_image_off(slot, place);
+        }
         let merges = item.merges.get_or_insert_with(|| Box::new(merges()));
         let before = merges.bytes();
         seat.set(mode::MERGED, true);
         mount.owed.owe(seat.stream_id()).since = Some(merges.join());
+        mount.owed.grow(seat.stream_id(), merges.bytes() - before);
         merged_bytes.change(before, merges.bytes());
     }
 
@@ -80,9 +86,36 @@ impl Core {
         match merged {
             Merged::Yes if !is_too_much => {
                 statistics.updates_merged += merges.receivers() as u64;
+                let more = merges.bytes().saturating_sub(before);
+                if more > 0 {
+                    self.charge_mounts(slot, more);
+                }
             }
             Merged::No => self.send_unmerged(slot, &update, out),
             Merged::Yes | Merged::TooMuch => self.drop_merges(slot),
+        }
+    }
+
+    /// More waits for all for whom the updates of an item are merged. Those for
+    /// whom it is too much get an image in its place.
+    fn charge_mounts(&mut self, slot: u32, bytes: usize) {
+        let Self { items, mounts, config, cold, .. } = self;
+        let Some(item) = items.get_mut(slot) else { return };
+        cold.clear();
+        for (row, seats) in item.watchers.rows().enumerate() {
+            for (column, seat) in seats.iter().enumerate() {
+                if seat.has(mode::MERGED)
+                    && let Some(mount) = mounts.mount_of_mut(*seat)
+                    && mount.owed.grow(seat.stream_id(), bytes)
+                        > config.limits.max_merged_bytes_per_mount
+                {
+                    cold.push(Place::new(row, column));
+                }
+            }
+        }
+        while let Some(place) = self.cold.pop() {
+            self.statistics.merges_dropped_of_mounts += 1;
+            self.put_image_off(slot, place);
         }
     }
 
@@ -184,8 +217,7 @@ impl Core {
         seat.set(mode::MERGED, false);
         let Some(mount) = mounts.mount_of_mut(*seat) else { return };
         let session = mount.session;
-        let waiting = mount.owed.of(seat.stream_id());
-        let Some(since) = waiting.and_then(|waiting| waiting.since.take()) else { return };
+        let Some(since) = mount.owed.take_merged(seat.stream_id()) else { return };
         if mounts.gate(session) & gate::PAUSED == 0
             && let Some(merges) = item.merges.take()
         {

@@ -34,6 +34,9 @@ pub struct Statistics {
     /// How often updates of an item were too many to be merged: whoever waited
     /// got an image in their place.
     pub merges_dropped: u64,
+    /// How often updates of an item were not merged for a mount, as too much was
+    /// for that mount: it got an image in their place.
+    pub merges_dropped_of_mounts: u64,
     /// How often a mount turned slow.
     pub mounts_slowed: u64,
     /// Mounts that caught up, and for which something waits yet.
@@ -83,7 +86,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// All of them by name, for whoever shows them.
-    pub fn named(&self) -> [(&'static str, u64); 35] {
+    pub fn named(&self) -> [(&'static str, u64); 36] {
         // Without `..`: what is new is not to be forgotten here.
         let Self {
             mounts,
@@ -100,6 +103,7 @@ impl Statistics {
             merged_bytes,
             merged_bytes_most,
             merges_dropped,
+            merges_dropped_of_mounts,
             mounts_slowed,
             mounts_draining,
             images_put_off,
@@ -137,6 +141,7 @@ impl Statistics {
             ("merged_bytes", merged_bytes as u64),
             ("merged_bytes_most", merged_bytes_most as u64),
             ("merges_dropped", merges_dropped),
+            ("merges_dropped_of_mounts", merges_dropped_of_mounts),
             ("mounts_slowed", mounts_slowed),
             ("mounts_draining", mounts_draining as u64),
             ("images_put_off", images_put_off),

@@ -193,7 +193,7 @@ impl Streams {
     }
 
     /// The first id of an item from this one on.
-    fn item_from(&self, stream_id: i32) -> Option<i32> {
+    pub(super) fn item_from(&self, stream_id: i32) -> Option<i32> {
         let first = page_of(stream_id);
         for (number, page) in self.items.range(first..) {
             let skipped = if *number == first { place_of(stream_id) } else { 0 };
@@ -206,7 +206,8 @@ impl Streams {
     }
 
     /// All ids of items, in their order.
-    pub(super) fn items(&self) -> impl Iterator<Item = i32> + '_ {
+    #[cfg(test)]
+    fn items(&self) -> impl Iterator<Item = i32> + '_ {
         self.items.iter().flat_map(|(number, page)| {
             let taken = page.slots.iter().zip(0..PAGE).filter(|(slot, _)| **slot != NONE);
             taken.map(move |(_, place)| number * PAGE + place)

@@ -104,7 +104,9 @@ impl Core {
             {
                 continue;
             }
-            if gates & gate::SLOW == 0 {
+            if gates & gate::OUTDATED != 0 && self.is_outdated(&watcher) {
+                self.put_image_off(slot, place);
+            } else if gates & gate::SLOW == 0 {
                 self.send_variant(slot, &watcher, &update, out);
             } else if gates & gate::FILTERED != 0 {
                 // What is merged has updates of all types.

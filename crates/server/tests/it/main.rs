@@ -27,6 +27,7 @@ mod private_streams;
 mod quality;
 mod recovery;
 mod slices;
+mod slices_of_mounts;
 mod slow_events;
 mod slow_mounts;
 mod support;

@@ -11,17 +11,17 @@ use tapeline_server::{Limits, ServerConfig};
 use crate::support::*;
 
 /// More than what one slice does.
-const MANY: usize = 1_000;
+pub(crate) const MANY: usize = 1_000;
 /// What a slice does at the most, whatever it is.
-const SLICE: usize = 260;
+pub(crate) const SLICE: usize = 260;
 
-fn name(item: usize) -> String {
+pub(crate) fn name(item: usize) -> String {
     format!("ITEM{item}.N")
 }
 
 /// Opens so many items on streams from this one on. The hub accepts them, with
 /// the server's numbers, and sends images.
-fn open_many(world: &mut World, mount: SessionId, first: i32, count: usize) {
+pub(crate) fn open_many(world: &mut World, mount: SessionId, first: i32, count: usize) {
     for item in 0..count {
         world.say(mount, &request(first + item as i32, &name(item)));
         let asked = std::mem::take(&mut world.out.published);
@@ -35,7 +35,7 @@ fn open_many(world: &mut World, mount: SessionId, first: i32, count: usize) {
 
 /// Does slices until nothing is left. Returns how many messages and frames each
 /// of them sent.
-fn slices(world: &mut World) -> Vec<(usize, usize)> {
+pub(crate) fn slices(world: &mut World) -> Vec<(usize, usize)> {
     let mut slices = Vec::new();
     while world.core.statistics().backlog > 0 {
         assert!(world.core.next_deadline().is_some_and(|due| due <= world.now), "it is due");

@@ -313,6 +313,45 @@ fn beyond_the_bytes_for_merging_there_are_images_instead() {
 }
 
 #[test]
+fn a_mount_with_too_much_merged_for_it_gets_images_and_no_other_does() {
+    let limits = Limits { max_merged_bytes_per_mount: 20_000, ..Limits::default() };
+    let mut world = World::feed_with(ServerConfig { limits, ..ServerConfig::default() });
+    let consumer = watching(&mut world);
+    let other = world.mount();
+    for item in 0..10 {
+        world.say(other, &request(10 + item, &name(item as u32)));
+    }
+    world.heard(other);
+    for mount in [consumer, other] {
+        world.bound(mount, 1, BOUNDS.1);
+    }
+    for seq in 2..5 {
+        for item in 0..ITEMS {
+            world.item(HUB, item, seq, &update(&[(22, i64::from(seq))]));
+        }
+    }
+    let statistics = world.core.statistics();
+    assert_eq!(statistics.merges_dropped, 0);
+    assert!(statistics.merges_dropped_of_mounts > 400, "{statistics:?}");
+    // What others wait for counts for each of them.
+    assert!((10_000..30_000).contains(&statistics.merged_bytes), "{statistics:?}");
+    let streams = by_stream(world.read_all(consumer));
+    for (stream_id, lines) in &streams {
+        let last = lines.last().expect("one");
+        assert!(lines.iter().any(|line| line.contains("{22=4")), "{stream_id}: {lines:?}");
+        assert!(last.starts_with("REFRESH") || last.starts_with("STATUS"), "{last}");
+    }
+    assert_eq!(streams.len(), ITEMS as usize);
+    let images = |lines: &[String]| lines.iter().filter(|it| it.starts_with("REFRESH")).count();
+    assert_eq!(images(&world.read_all(other)), 0);
+    let statistics = world.core.statistics();
+    assert_eq!((statistics.merged_bytes, world.out.closed.len()), (0, 0));
+    // There is room again.
+    world.item(HUB, 3, 5, &update(&[(22, 5)]));
+    assert_eq!(images(&world.read_all(consumer)), 0);
+}
+
+#[test]
 fn a_slow_mount_that_wants_some_types_of_updates_gets_images_instead() {
     let mut world = World::with_feed();
     watching(&mut world);

@@ -337,6 +337,8 @@ section! {
         /// Most bytes of an image in JSON; a mount gets a status for a longer
         /// one.
         "json-max-image-bytes" => json_max_image_bytes: usize = 16_777_216, in 65_536..=1_073_741_824;
+        /// Messages in JSON in a row that are no good, after which a mount is cut.
+        "json-max-faults" => json_max_faults: u32 = 100, in 1..=1_000_000;
         /// Threads that share the port and the mounts; each is a server of its own
         /// towards the hub, and wants a core of its own.
         "shards" => shards: usize = 1, in 1..=64;
@@ -353,6 +355,10 @@ section! {
         /// Most bytes of updates that are merged for slow mounts, of all items
         /// together; beyond it they get images instead.
         "merge-max-bytes" => merge_max_bytes: usize = 268_435_456, in 65_536..=4_294_967_296;
+        /// The same for one mount: beyond it that mount gets images instead, and
+        /// nobody else notices.
+        "merge-max-bytes-per-mount" => merge_max_bytes_per_mount: usize = 67_108_864,
+            in 65_536..=4_294_967_296;
         /// Whether posts are accepted.
         "posts" => posts: bool = true;
         /// Whether a post says who posted as its client says it (`true`), or by
@@ -384,10 +390,21 @@ section! {
         "item-limit-per-mount" => item_limit_per_mount: usize = 500_000, in 1..=100_000_000;
         /// Most items that the server has open at hubs.
         "max-items" => max_items: usize = 1_000_000, in 1..=16_000_000;
+        /// Most directory and dictionary streams of one mount.
+        "max-admin-streams" => max_admin_streams: usize = 64, in 1..=1_000_000;
+        /// Most messages of one mount that are handled in one turn; the rest comes
+        /// with the next ones, so that one that asks without end does not keep the
+        /// others waiting. A message counts for one in each 512 bytes, one in JSON
+        /// in each 128.
+        "mount-messages-per-turn" => mount_messages_per_turn: usize = 32, in 1..=1_000_000;
+        /// The same of all mounts together.
+        "messages-per-turn" => messages_per_turn: usize = 128, in 1..=1_000_000;
         /// Most names in one batch.
         "max-batch" => max_batch: usize = 100_000, in 1..=10_000_000;
         /// Most posts that wait for an ack.
         "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
+        /// The same of one mount.
+        "max-posts-per-mount" => max_posts_per_mount: usize = 10_000, in 1..=100_000_000;
         /// The longest message that a mount may send. A longer post is refused.
         "max-message-bytes" => max_message_bytes: usize = 6_291_456, in 65_536..=67_108_864;
         /// The longest message of an item. The item of a longer one is closed
@@ -399,6 +416,11 @@ section! {
         "open-window" => open_window: usize = 5_000, in 1..=1_000_000;
         /// How long a hub may leave a request without an answer.
         "open-timeout-ms" => open_timeout_ms: u32 = 15_000, in 100..=600_000;
+        /// How long a hub of which frames were lost is not asked again what they
+        /// were of.
+        "resync-interval-ms" => resync_interval_ms: u32 = 100, in 10..=60_000;
+        /// Most hubs at a time. What one more says is ignored.
+        "max-hubs" => max_hubs: usize = 64, in 1..=MAX_PEERS;
         /// How long a mount may be there without a login.
         "login-timeout-ms" => login_timeout_ms: u32 = 30_000, in 100..=600_000;
         /// How long a post waits for its ack. The vendor's clients give up

@@ -7,6 +7,8 @@
 //! nothing wrong: the request is held as if it had been sent to a hub that has
 //! not answered, and for as long. Later it is refused at once.
 
+use std::ops::Bound;
+
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
 use tapeline_omm::batch::Batch;
@@ -15,8 +17,6 @@ use tapeline_omm::stream::Reject;
 use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestFlags, RequestMsg, State, StateCode};
 
-use super::names::Names;
-use super::{Door, Spoken};
 use crate::Outputs;
 use crate::core::request::TOO_MANY_ITEMS;
 use crate::core::stream::{Entry, Stream};
@@ -125,21 +125,44 @@ impl Core {
         self.mounts.count_item(session, true);
     }
 
-    /// Services became known: what was held for them is asked for.
-    pub(in crate::core) fn retry_held<O: Outputs>(&mut self, door: &mut Door, out: &mut O) {
-        let held: Vec<_> = self.held.iter().copied().collect();
-        let Door { writer, names, .. } = door;
-        let names = &*names;
-        let mut out = Spoken::new(out, writer, names);
-        for (_, number, stream_id) in held {
-            let Some(session) = self.mounts.session_of(number) else { continue };
-            let stream = self.mounts.get(session).and_then(|it| it.streams.get(stream_id));
-            let Some(Entry::Other(Stream::Held(held))) = stream else { continue };
-            if let Some(service_id) = names.number_of(&held.wanted) {
-                self.release(session, stream_id, service_id, &mut out);
+    /// Services became known: the next one that is held is asked for if its
+    /// service is among them.
+    pub(in crate::core) fn retry_held_step<O: Outputs>(
+        &mut self,
+        next: &mut Option<(Time, u32, i32)>,
+        out: &mut O,
+    ) -> Option<usize> {
+        let after = next.map_or(Bound::Unbounded, Bound::Excluded);
+        let held = *self.held.range((after, Bound::Unbounded)).next()?;
+        *next = Some(held);
+        let (_, number, stream_id) = held;
+        if let Some(session) = self.mounts.session_of(number) {
+            self.retry_one(session, stream_id, out);
+        }
+        Some(2)
+    }
+
+    /// Asks for what is held if its service is known. Whether it is.
+    fn retry_one<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) -> bool {
+        let stream = self.mounts.get(session).and_then(|it| it.streams.get(stream_id));
+        let Some(Entry::Other(Stream::Held(held))) = stream else { return false };
+        let Some(service_id) = self.number_of(&held.wanted) else { return false };
+        self.release(session, stream_id, service_id, out);
+        true
+    }
+
+    /// The number of a service, if some hub has told of it.
+    fn number_of(&self, wanted: &Wanted) -> Option<u16> {
+        let default = self.config.json.default_service.as_deref();
+        match (wanted, default) {
+            (Wanted::Name(name), _) => self.services.id(name),
+            (Wanted::Number(id), _) => self.services.name(*id).map(|_| *id),
+            (Wanted::Default, Some(name)) => self.services.id(name.as_bytes()),
+            (Wanted::Default, None) => {
+                let mut all = self.services.names();
+                (all.len() == 1).then(|| all.next().map(|(id, _)| id)).flatten()
             }
         }
-        self.settle(&mut out);
     }
 
     /// Handles a request as if it had come now, for this service.
@@ -174,6 +197,9 @@ impl Core {
                 self.hold_on(session, stream_id);
                 continue;
             }
+            if self.retry_one(session, stream_id, out) {
+                continue;
+            }
             let Some(held) = self.take_held(session, stream_id, out) else { continue };
             if let Ok(Msg::Request(request)) = Msg::decode(&held.request) {
                 self.refuse(session, &request, &UNKNOWN, out);
@@ -203,16 +229,5 @@ impl Core {
         let held = HeldRequest { until: held.until, wanted: held.wanted.clone(), request };
         self.remove_stream(session, stream_id, out);
         Some(held)
-    }
-}
-
-impl Names {
-    /// The number of a service, if some hub has told of it.
-    fn number_of(&self, wanted: &Wanted) -> Option<u16> {
-        match wanted {
-            Wanted::Name(name) => self.known(name),
-            Wanted::Number(id) => self.has(*id).then_some(*id),
-            Wanted::Default => self.known_default(),
-        }
     }
 }

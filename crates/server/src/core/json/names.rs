@@ -75,10 +75,6 @@ impl Names {
     pub(super) fn known(&self, name: &[u8]) -> Option<u16> {
         self.by_name.get(name).copied()
     }
-
-    pub(super) const fn known_default(&self) -> Option<u16> {
-        self.default
-    }
 }
 
 impl tapeline_json::Services for Names {

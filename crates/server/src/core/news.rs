@@ -1,0 +1,147 @@
+//! What changed of the services, and who has yet to be told.
+//!
+//! Thousands of mounts watch the directory, and each has to have its own part
+//! of a change. The first are told at once, the others a slice at a time, by
+//! their numbers. Each gets all changes in their order, and none that a
+//! directory has in it that it was sent later.
+
+use std::collections::VecDeque;
+
+use tapeline_channel::SessionId;
+use tapeline_omm::directory::DirectoryUpdate;
+
+use super::Core;
+use super::backlog::Job;
+use super::stream::{Entry, Stream};
+use crate::Outputs;
+
+/// Numbers of mounts that are looked at in the event that brings a change.
+const AT_ONCE: usize = 32;
+
+/// Changes that are kept for those who have not been told. Who brings more
+/// before all are has them told at once.
+const MAX_CHANGES: usize = 256;
+
+/// To send a change costs so many steps.
+const STEPS_TO_SEND: usize = 4;
+
+/// Changes of the services that not all mounts were told.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// In their order.
+    changes: VecDeque<DirectoryUpdate>,
+    /// How many there were before the first of them.
+    told: u64,
+    /// How many there were when the walk over the mounts began.
+    of_walk: u64,
+    /// The number of the mount that is the next.
+    next: u32,
+}
+
+impl News {
+    fn add(&mut self, change: DirectoryUpdate) {
+        if self.changes.is_empty() {
+            (self.of_walk, self.next) = (self.told + 1, 0);
+        }
+        self.changes.push_back(change);
+    }
+
+    /// How many there ever were.
+    fn count(&self) -> u64 {
+        self.told + self.changes.len() as u64
+    }
+
+    /// Those from the n-th on.
+    fn from(&self, told: u64) -> impl Iterator<Item = &DirectoryUpdate> {
+        self.changes.iter().skip(told.saturating_sub(self.told) as usize)
+    }
+
+    /// All mounts have been told what there was when the walk began; another one
+    /// begins if there was more since. Whether there was.
+    fn end_walk(&mut self) -> bool {
+        self.changes.drain(..(self.of_walk - self.told) as usize);
+        self.told = self.of_walk;
+        (self.of_walk, self.next) = (self.count(), 0);
+        !self.changes.is_empty()
+    }
+}
+
+impl Core {
+    /// Has all mounts told what changed.
+    pub(super) fn tell_news<O: Outputs>(&mut self, change: DirectoryUpdate, out: &mut O) {
+        let is_under_way = !self.news.changes.is_empty();
+        self.news.add(change);
+        if is_under_way && self.news.changes.len() <= MAX_CHANGES {
+            return;
+        }
+        let at_once = if is_under_way { usize::MAX } else { AT_ONCE };
+        for _ in 0..at_once {
+            if self.news_step(out).is_none() {
+                return;
+            }
+        }
+        self.backlog.add(Job::TellNews);
+    }
+
+    /// Tells the next mount what changed.
+    pub(super) fn news_step<O: Outputs>(&mut self, out: &mut O) -> Option<usize> {
+        let number = self.news.next;
+        if self.news.changes.is_empty() || number >= self.mounts.numbers() && !self.news.end_walk()
+        {
+            return None;
+        }
+        let number = number.min(self.news.next);
+        self.news.next = number + 1;
+        let session = self.mounts.session_of(number);
+        let sent = session.map_or(0, |session| self.tell_mount(session, out));
+        Some(1 + STEPS_TO_SEND * sent)
+    }
+
+    /// Tells a mount what changed that it does not know. Returns how many
+    /// messages it was.
+    pub(super) fn tell_mount<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> usize {
+        let Self { mounts, news, scratch, trouble, .. } = self;
+        let Some(mount) = mounts.get_mut(session) else { return 0 };
+        let told = core::mem::replace(&mut mount.news_told, news.count());
+        let mut sent = 0;
+        for change in news.from(told) {
+            for stream_id in &mount.directories {
+                let Some(Entry::Other(Stream::Directory(request))) = mount.streams.get(*stream_id)
+                else {
+                    continue;
+                };
+                let Some(change) = change.restricted(request) else { continue };
+                if let Some(bytes) = scratch.build(|encoder| change.encode(encoder)) {
+                    trouble.note(session, out.send(session, bytes));
+                    sent += 1;
+                }
+            }
+        }
+        self.mark_slow();
+        sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(number: i32) -> DirectoryUpdate {
+        DirectoryUpdate::new(number, Vec::new())
+    }
+
+    #[test]
+    fn a_change_is_kept_until_a_walk_that_began_behind_it_is_over() {
+        let mut news = News::default();
+        news.add(change(1));
+        news.add(change(2));
+        assert_eq!((news.count(), news.from(0).count(), news.from(1).count()), (2, 2, 1));
+        // The first mounts have had the first one only.
+        assert!(news.end_walk());
+        assert_eq!((news.from(0).count(), news.from(2).count()), (1, 0));
+        news.add(change(3));
+        assert!(news.end_walk());
+        assert!(!news.end_walk());
+        assert_eq!((news.count(), news.changes.len()), (3, 0));
+    }
+}

@@ -1,0 +1,116 @@
+//! How many frames of the backbone are read in one turn.
+//!
+//! What a frame costs depends on who watches its item: one copy, or ten
+//! thousand. So frames are read a few at a time until the turn has done its
+//! share; the dearer the last ones were, the fewer are read at once. Costs are
+//! counted and not timed, so that a run can be repeated.
+
+/// What is done in one turn, in copies: some hundred nanoseconds each at most,
+/// as a rule less than one.
+const COST_PER_TURN: usize = 8_192;
+
+/// What a frame costs beside its copies.
+const FRAME_COST: usize = 16;
+
+/// Most frames that are read at once.
+const MOST_AT_ONCE: usize = 16;
+
+/// What is read at once should cost no more than this.
+const COST_AT_ONCE: usize = 1_024;
+
+/// How many frames are read at once, and in this turn.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    at_once: usize,
+    /// There may be more frames than the last turn read.
+    is_busy: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { at_once: MOST_AT_ONCE, is_busy: false }
+    }
+}
+
+impl Pace {
+    /// Whether the last turn may have left frames.
+    pub(crate) const fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    /// Has `read` read frames, at most so many each time, until this turn has
+    /// done its share. It returns how many came, and how many copies it made.
+    /// Returns how many came in all.
+    pub(crate) fn turn(&mut self, mut read: impl FnMut(usize) -> (usize, usize)) -> usize {
+        let (mut count, mut cost) = (0, 0);
+        loop {
+            let (came, copies) = read(self.at_once);
+            let spent = came * FRAME_COST + copies;
+            (count, cost) = (count + came, cost + spent);
+            let is_more = came >= self.at_once;
+            if is_more {
+                self.adapt(spent);
+            }
+            self.is_busy = is_more && cost >= COST_PER_TURN;
+            if !is_more || self.is_busy {
+                return count;
+            }
+        }
+    }
+
+    /// To read so many frames as may be read at once cost so much.
+    fn adapt(&mut self, cost: usize) {
+        let fitting = self.at_once * COST_AT_ONCE / cost.max(1);
+        // Not so fast up as down: the next ones may be dear.
+        self.at_once = fitting.min(2 * self.at_once).clamp(1, MOST_AT_ONCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_with_many_watchers_are_read_one_at_a_time_and_others_many() {
+        let mut pace = Pace::default();
+        pace.adapt(4 * COST_AT_ONCE);
+        assert_eq!(pace.at_once, 4);
+        pace.adapt(400 * COST_AT_ONCE);
+        assert_eq!(pace.at_once, 1);
+        for at_once in [2, 4, 8, 16, 16] {
+            pace.adapt(1);
+            assert_eq!(pace.at_once, at_once);
+        }
+        pace.adapt(0);
+        assert_eq!(pace.at_once, MOST_AT_ONCE);
+    }
+
+    #[test]
+    fn a_turn_ends_when_there_is_no_more() {
+        let mut pace = Pace::default();
+        let mut left = 40;
+        let mut read = |most: usize| {
+            let came = most.min(left);
+            left -= came;
+            (came, came)
+        };
+        assert_eq!((pace.turn(&mut read), pace.is_busy()), (40, false));
+        assert_eq!((pace.turn(&mut read), pace.is_busy()), (0, false));
+    }
+
+    #[test]
+    fn a_turn_ends_when_it_has_done_its_share() {
+        for watchers in [0, 1, 100, 1_000, 3_000] {
+            let mut pace = Pace::default();
+            // What comes first may be dearer than what came before.
+            pace.turn(|most| (most, most * watchers));
+            for _ in 0..10 {
+                let frames = pace.turn(|most| (most, most * watchers));
+                let cost = frames * (watchers + FRAME_COST);
+                let most = COST_PER_TURN + COST_AT_ONCE.max(watchers + FRAME_COST);
+                assert!((COST_PER_TURN..=most).contains(&cost), "{watchers}: {frames}");
+                assert!(pace.is_busy());
+            }
+        }
+    }
+}
