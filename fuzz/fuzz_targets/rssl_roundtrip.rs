@@ -4,7 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use tapeline_fuzz::rssl::{ACTIVE, CLIENT, carry, ends, feed};
-use tapeline_rssl::{Event, Priority, SendError, Time};
+use tapeline_rssl::{Event, Priority, SendError};
+use tapeline_time::Time;
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, steps)) = data.split_first() else { return };

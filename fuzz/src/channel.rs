@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use tapeline_channel::{TextConfig, fuzzing::TextSession};
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 use tapeline_rssl::websocket::{CLOSE, FrameHeader, PING, PONG, TEXT};
 
 /// Small enough for a short input to reach.

@@ -11,10 +11,8 @@
 //! +-----------+---------+------------+--------------+----------------------------
 //! ```
 
-use tapeline_rssl::{
-    ClientConfig, CloseReason, Compression, Connection, Event, KeyExchange, Limits, Opening,
-    ServerConfig, Time, Version,
-};
+use tapeline_rssl::{ClientConfig, CloseReason, Compression, Connection, Event, KeyExchange, Limits, Opening, ServerConfig, Version};
+use tapeline_time::Time;
 
 /// The bits of the first byte.
 pub const CLIENT: u8 = 0x80;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 /// How long to wait between attempts to connect, and how often to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

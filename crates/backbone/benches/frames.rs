@@ -9,7 +9,7 @@ use tapeline_backbone::{
     AeronPort, Bus, BusEvent, Channels, Engine, EngineSettings, FrameHeader, Incarnation, Kind,
     PortSettings, Published, Role,
 };
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 /// Frames that are published before they are read.
 const BATCH: usize = 64;

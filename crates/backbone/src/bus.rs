@@ -1,6 +1,6 @@
 //! What hubs and servers see of the backbone.
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::frame::{BusEvent, FrameHeader, Incarnation};
 

@@ -9,7 +9,7 @@
 //! ```
 //! use tapeline_backbone::sim::Network;
 //! use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Kind, PortSettings, Role};
-//! use tapeline_rssl::Time;
+//! use tapeline_time::Time;
 //!
 //! let network = Network::new(1);
 //! let mut hub = network.port(PortSettings::new(Role::Hub, "hub-a"));

@@ -1,6 +1,6 @@
 //! The half of a port that sends: numbering, targets, and the queue.
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::bus::{Publish, Published};
 use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::bus::{Bus, Counters};
 use crate::frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Role};

@@ -56,7 +56,7 @@
 use std::time::Duration;
 
 use bitflags::bitflags;
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 /// How many request numbers a page is about, so that it fits a datagram.
 pub const REQUESTS_PER_PAGE: u32 = 64;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::frame::{Incarnation, Role};
 use crate::outbound::{Offer, Sink};

@@ -8,9 +8,9 @@ use tapeline_api::{
     Server,
 };
 use tapeline_channel::{
-    ConnectConfig, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
-    random_seed,
+    ConnectConfig, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, random_seed,
 };
+use tapeline_time::MonotonicClock;
 
 use crate::BenchError;
 

@@ -17,9 +17,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tapeline_channel::{
-    ConnectConfig, ListenConfig, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent,
-    SessionEvent, SessionId,
+    ConnectConfig, ListenConfig, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
 };
+use tapeline_time::MonotonicClock;
 
 const MESSAGE_BYTES: usize = 120;
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::{CloseReason, LeftOut, SessionEvent, SessionId, TextEvent, Throttle};
 

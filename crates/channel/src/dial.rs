@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use mio::{Registry, Token};
-use tapeline_rssl::{Connection, Time, Version};
+use tapeline_rssl::{Connection, Version};
+use tapeline_time::Time;
 
 use crate::link::Link;
 use crate::stream::Stream;

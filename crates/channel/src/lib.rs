@@ -8,9 +8,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tapeline_channel::{
-//!     ConnectConfig, ListenConfig, MonotonicClock, Reactor, ReactorConfig, Sent, SessionEvent,
-//! };
+//! use tapeline_channel::{//!     ConnectConfig, ListenConfig, Reactor, ReactorConfig, Sent, SessionEvent, //!};
 //!
 //! let clock = MonotonicClock::start();
 //! let mut server = Reactor::new(ReactorConfig::default())?;
@@ -102,7 +100,6 @@
 //! TLS towards others. Name resolution is the system's, which blocks; each lookup has a thread for itself
 //! ([`ReactorConfig::max_lookups`]).
 
-mod clock;
 mod config;
 mod connection_log;
 mod counters;
@@ -134,7 +131,6 @@ mod timers;
 mod tls;
 mod wait;
 
-pub use clock::MonotonicClock;
 pub use config::{
     Admission, ConnectConfig, ListenConfig, OutputLimits, ReactorConfig, SessionOptions,
     SocketOptions, StrangerLimits, random_seed,
@@ -149,7 +145,6 @@ pub use outbox::Outbox;
 pub use pages::{Page, Pages};
 pub use reactor::{Reactor, Wakeup};
 pub use session::{Sent, SessionId};
-pub use tapeline_rssl::Time;
 #[doc(hidden)]
 pub use text::fuzzing;
 pub use text::{TextClient, TextConfig};

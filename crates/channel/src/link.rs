@@ -3,7 +3,8 @@
 use std::io::IoSlice;
 use std::ops::Deref;
 
-use tapeline_rssl::{Connection, Counters, Negotiated, Priority, SendError, Time, Transmit};
+use tapeline_rssl::{Connection, Counters, Negotiated, Priority, SendError, Transmit};
+use tapeline_time::Time;
 
 use crate::text::TextConnection;
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Registry, Token};
 use tapeline_rssl::websocket::PLAIN_HTTP;
-use tapeline_rssl::{Connection, ServerConfig, Time};
+use tapeline_rssl::{Connection, ServerConfig};
+use tapeline_time::Time;
 
 use crate::link::Link;
 use crate::live::{Live, Origin};

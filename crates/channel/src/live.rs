@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tapeline_rssl::{Priority, SendError, Time, Version};
+use tapeline_rssl::{Priority, SendError, Version};
+use tapeline_time::Time;
 
 use crate::deferred::Deferred;
 use crate::dial::Dial;

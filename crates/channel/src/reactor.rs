@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mio::{Events, Poll, Token, Waker};
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::deliver::{self, Handler};
 use crate::dial::Step;

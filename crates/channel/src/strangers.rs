@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::SessionId;
 

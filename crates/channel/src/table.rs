@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tapeline_rssl::{Limits, Time};
+use tapeline_rssl::Limits;
+use tapeline_time::Time;
 
 use crate::deferred::Deferred;
 use crate::dial::Dial;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::SessionId;
 

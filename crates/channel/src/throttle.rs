@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 /// Decides which lines of one kind are written.
 ///

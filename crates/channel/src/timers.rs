@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::SessionId;
 

@@ -75,7 +75,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::{ConnectConfig, ListenConfig, MonotonicClock, ReactorConfig, Sent, SessionEvent};
+    use crate::{ConnectConfig, ListenConfig, ReactorConfig, Sent, SessionEvent};
+    use tapeline_time::MonotonicClock;
 
     /// A test that takes longer is one that hangs.
     const PATIENCE: Duration = Duration::from_secs(60);

@@ -10,7 +10,8 @@ use tapeline_channel::{
     Admission, ChannelError, ConnectConfig, ConnectionLog, ListenConfig, ListenerId, Outbox,
     Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, Via, Wait,
 };
-use tapeline_rssl::{ClientConfig, Limits, Time};
+use tapeline_rssl::{ClientConfig, Limits};
+use tapeline_time::Time;
 use thiserror::Error;
 
 use crate::log;
@@ -57,7 +58,7 @@ pub enum HubError {
 ///
 /// ```no_run
 /// # fn run(mut hub: tapeline_hub::Hub<impl tapeline_backbone::Bus>) {
-/// let clock = tapeline_channel::MonotonicClock::start();
+/// let clock = tapeline_time::MonotonicClock::start();
 /// let mut idle = tapeline_channel::Idle::Park { micros: 50 };
 /// loop {
 ///     let work = hub.duty_cycle(clock.now());

@@ -13,9 +13,8 @@ use crate::random::Random;
 use crate::receiver::{Place, Received, Receiver, TooLong};
 use crate::sender::{PING, PackedRoom, Sender};
 use crate::websocket::CLOSE;
-use crate::{
-    ClientConfig, CompressionThresholds, Counters, Event, Limits, Priority, ServerConfig, Time,
-};
+use crate::{ClientConfig, CompressionThresholds, Counters, Event, Limits, Priority, ServerConfig};
+use tapeline_time::Time;
 
 /// One RSSL connection, client or server side, as a state machine.
 ///

@@ -8,7 +8,8 @@
 //! next deadline come out. A message is opaque here.
 //!
 //! ```
-//! use tapeline_rssl::{ClientConfig, Connection, Event, Priority, ServerConfig, Time};
+//! use tapeline_rssl::{ClientConfig, Connection, Event, Priority, ServerConfig};
+//! use tapeline_time::Time;
 //!
 //! let now = Time::ZERO;
 //! let mut client = Connection::client(&ClientConfig::default(), 1, now)?;
@@ -158,7 +159,6 @@ mod random;
 mod reassembly;
 mod receiver;
 mod sender;
-mod time;
 mod unwrap;
 mod version;
 pub mod websocket;
@@ -177,5 +177,5 @@ pub use output::Transmit;
 pub use packed::{Packed, Taken};
 pub use priority::{FlushOrder, Priority};
 pub use sender::PackedRoom;
-pub use time::Time;
+
 pub use version::Version;

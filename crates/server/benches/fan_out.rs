@@ -14,12 +14,12 @@ use tapeline_omm::directory::{
 };
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataType, Domain, EncodeError, Encoder, FieldListHead, Msg, MsgKey, Real, RefreshFlags,
     RefreshMsg, State, UpdateMsg,
 };
 use tapeline_server::{AcceptAll, Core, Event, Outputs, ServerConfig};
+use tapeline_time::Time;
 
 const HUB: Incarnation = Incarnation(100);
 

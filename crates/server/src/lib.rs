@@ -31,7 +31,7 @@
 //! ```
 //! use tapeline_backbone::{FrameHeader, Published};
 //! use tapeline_channel::{Sent, SessionId};
-//! use tapeline_rssl::Time;
+//! use tapeline_time::Time;
 //! use tapeline_server::{AcceptAll, Core, Event, Outputs, ServerConfig};
 //!
 //! #[derive(Default)]

@@ -9,8 +9,8 @@ use tapeline_channel::{
     Reactor, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions,
     StrangerLimits, TextConfig, TextEvent, Wait, join_freed,
 };
-use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
+use tapeline_time::Time;
 use thiserror::Error;
 
 use crate::log;
@@ -61,7 +61,7 @@ pub enum Door {
 ///
 /// ```no_run
 /// # fn run(mut server: tapeline_server::Server<impl tapeline_backbone::Bus>) {
-/// let clock = tapeline_channel::MonotonicClock::start();
+/// let clock = tapeline_time::MonotonicClock::start();
 /// let mut idle = tapeline_channel::Idle::Park { micros: 50 };
 /// loop {
 ///     let work = server.duty_cycle(clock.now());

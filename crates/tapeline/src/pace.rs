@@ -1,6 +1,6 @@
 //! When updates are due.
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 const NS_PER_S: u128 = 1_000_000_000;
 

@@ -12,8 +12,8 @@ use tapeline_omm::login::LoginFeatures;
 use tapeline_omm::post::PostTracker;
 use tapeline_omm::state::usual;
 use tapeline_omm::stream::{Deliver, Reaction, RecoveryPolicy, StreamOptions};
-use tapeline_rssl::Time;
 use tapeline_rwf::{AckMsg, EncodeError, Encoder, Msg, RefreshFlags, RefreshMsg, State, StatusMsg};
+use tapeline_time::Time;
 
 use super::config::{ConsumerConfig, DictionarySource};
 use super::download::Download;

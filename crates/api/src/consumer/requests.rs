@@ -6,8 +6,8 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
 use tapeline_omm::login::LoginFeatures;
 use tapeline_omm::stream::ToProvider;
-use tapeline_rssl::Time;
 use tapeline_rwf::{AckMsg, CloseMsg, Domain, MsgKey, PostFlags, PostMsg};
+use tapeline_time::Time;
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, ms};
 use super::items::Wish;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use tapeline_channel::{
-    ConnectConfig, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
-    TextEvent, Wakeup, random_seed,
+    ConnectConfig, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, TextEvent,
+    Wakeup, random_seed,
 };
 use tapeline_json::PONG;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
+use tapeline_time::MonotonicClock;
 
 use super::core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
 use super::json::{Edge, Heard, Words};

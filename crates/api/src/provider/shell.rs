@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tapeline_channel::{
-    ListenConfig, ListenerId, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent, SessionEvent,
-    SessionId, Wakeup, random_seed,
+    ListenConfig, ListenerId, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
+    Wakeup, random_seed,
 };
 use tapeline_rwf::patch_stream_id;
+use tapeline_time::MonotonicClock;
 
 use super::core::{ProviderCore, ProviderInput, ProviderOutputs};
 use super::{ProviderConfig, ProviderHandler, Responses};

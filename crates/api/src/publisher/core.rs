@@ -9,11 +9,11 @@ use tapeline_omm::login::LoginMsg;
 use tapeline_omm::market::status;
 use tapeline_omm::state::is_final;
 use tapeline_omm::{StateBuf, Text};
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataState, Domain, EncodeError, Encoder, KeyFlags, Msg, MsgKey, RefreshMsg, State, StateCode,
     StreamState,
 };
+use tapeline_time::Time;
 
 use super::config::PublisherConfig;
 use super::event::{ItemHandle, PublisherEvent, PublisherHandler};

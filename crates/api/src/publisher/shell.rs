@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use tapeline_channel::{
-    ConnectConfig, MonotonicClock, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
-    Wakeup, random_seed,
+    ConnectConfig, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, Wakeup,
+    random_seed,
 };
 use tapeline_rwf::patch_stream_id;
+use tapeline_time::MonotonicClock;
 
 use super::core::{PublisherCore, PublisherInput, PublisherOutputs};
 use super::{PublisherConfig, PublisherHandler, Submissions};

@@ -13,8 +13,8 @@ use tapeline_channel::{Sent, SessionId};
 use tapeline_golden::{unhex, vectors};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::state::MessageApiText;
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataType, Domain, Encoded, Msg, MsgClass, MsgHeader, Primitive, Real};
+use tapeline_time::Time;
 
 /// The messages of one side, in order. Those that were recorded in short form
 /// are taken from their frame; the one that was sent in fragments is left out.

@@ -12,8 +12,8 @@ use tapeline_api::{
 };
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::directory::{FilterContent, FilterEntry, ServiceEntry, ServiceState};
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, DataType, Encoded, Primitive, Real, State, StateCode, StreamState};
+use tapeline_time::Time;
 
 /// A generator of numbers that are the same for the same seed (xorshift).
 struct Dice(u64);

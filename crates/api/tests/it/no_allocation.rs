@@ -7,8 +7,8 @@ use tapeline_api::{
     Requests, Responses, Server, ServiceSpec, StreamHandle, UpdateHead, encode_update, fields,
 };
 use tapeline_channel::{Sent, SessionId};
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Real};
+use tapeline_time::Time;
 
 const CLIENT: SessionId = SessionId { index: 0, generation: 0 };
 

@@ -13,10 +13,10 @@ use tapeline_omm::directory::{
 };
 use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginStatus};
 use tapeline_omm::market::{Part, image};
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataState, Domain, Encoder, Msg, MsgKey, Real, RefreshFlags, State, StateCode, StreamState,
 };
+use tapeline_time::Time;
 
 /// What the publisher did.
 #[derive(Debug, Default)]

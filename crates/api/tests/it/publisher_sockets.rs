@@ -7,11 +7,10 @@ use tapeline_api::{
     Flow, ItemHandle, Login, PublishSpec, Publisher, PublisherConfig, PublisherEvent,
     ReconnectPolicy, RefreshHead, Server, ServiceSpec, Submissions, UpdateHead, encode_update,
 };
-use tapeline_channel::{
-    ListenConfig, ListenerId, MonotonicClock, Reactor, ReactorConfig, SessionEvent, SessionId,
-};
+use tapeline_channel::{ListenConfig, ListenerId, Reactor, ReactorConfig, SessionEvent, SessionId};
 use tapeline_omm::login::{LoginRefresh, LoginRequest};
 use tapeline_rwf::{DataState, Domain, Encoder, Msg, Primitive, Real};
+use tapeline_time::MonotonicClock;
 
 /// How long a test may take before it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);

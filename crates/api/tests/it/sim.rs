@@ -12,8 +12,8 @@ use tapeline_omm::directory::{
 };
 use tapeline_omm::login::LoginRefresh;
 use tapeline_omm::market::{Part, image};
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, EncodeError, Encoder, Msg, RequestFlags, RequestMsg, State};
+use tapeline_time::Time;
 
 #[derive(Debug, Default)]
 pub(crate) struct Wire {

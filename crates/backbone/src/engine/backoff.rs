@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 const FIRST: Duration = Duration::from_millis(100);
 const LAST: Duration = Duration::from_secs(2);

@@ -7,7 +7,7 @@ use rusteron_media_driver::{
     AeronExclusivePublication, AeronFragmentClosureAssembler, AeronHeader, AeronOfferError,
     AeronSubscription, Handlers,
 };
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::Place;
 use super::backoff::Backoff;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use self::backoff::Backoff;
 use self::directory::Lock;

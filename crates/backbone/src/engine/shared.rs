@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusteron_media_driver::{
     Aeron, AeronCError, AeronCnc, AeronContext, AeronDriver, AeronErrorHandlerCallback,
 };
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::directory::{self, Lock};
 use super::driver;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::body::{MAX_NAME_BYTES, Presence, Seen};
 use super::membership::Membership;

@@ -7,7 +7,7 @@ use tapeline_backbone::{
     AeronPort, Bus, Channels, Engine, EngineSettings, FrameHeader, Incarnation, Kind, PortSettings,
     Published, Role,
 };
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 struct Line {
     begin: Instant,

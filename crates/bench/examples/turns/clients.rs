@@ -11,11 +11,11 @@ use tapeline_channel::{
 use tapeline_omm::directory::{Directory, DirectoryFilter, DirectoryMsg, DirectoryRequest};
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataState, Domain, EncodeError, Encoder, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags,
     StreamState,
 };
+use tapeline_time::Time;
 
 use crate::Failure;
 use crate::source::service_name;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tapeline_backbone::{AeronPort, Bus, Channels, Engine, EngineSettings, PortSettings, Role};
 use tapeline_channel::random_seed;
 use tapeline_hub::{Counters, Hub, HubConfig, Route};
-use tapeline_rssl::Time;
 use tapeline_server::{AcceptAll, Limits, Server, ServerConfig, Statistics};
+use tapeline_time::Time;
 
 use crate::Failure;
 use crate::clients::{Clients, Tally, Universe};

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use tapeline_backbone::{AeronPort, Bus, Channels, Engine, EngineSettings, PortSettings, Role};
-use tapeline_channel::{MonotonicClock, random_seed};
+use tapeline_channel::random_seed;
 use tapeline_hub::{Hub, HubConfig, Route};
 use tapeline_server::{AcceptAll, Limits, Server, ServerConfig};
+use tapeline_time::MonotonicClock;
 
 use super::Counts;
 use crate::BenchError;

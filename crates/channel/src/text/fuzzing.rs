@@ -1,7 +1,7 @@
 //! A door to text sessions for the fuzz target `channel_text`, which has no
 //! sockets. Not part of the interface.
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::{TextConfig, TextConnection, TextInput};
 

@@ -31,7 +31,8 @@ pub use config::{TextClient, TextConfig};
 use std::time::Duration;
 
 use tapeline_rssl::websocket::{CLOSE, CONTROL_PAYLOAD_BYTES, Masks, PONG};
-use tapeline_rssl::{CloseReason, ConfigError, Counters, Time};
+use tapeline_rssl::{CloseReason, ConfigError, Counters};
+use tapeline_time::Time;
 
 use incoming::{Fault, Incoming, Place, Taken};
 use opening::Opening;

@@ -1,7 +1,8 @@
 //! The client's half of a WebSocket opening.
 
 use tapeline_rssl::websocket::{Masks, check_answer, request_opening};
-use tapeline_rssl::{ConfigError, ProtocolError, Time};
+use tapeline_rssl::{ConfigError, ProtocolError};
+use tapeline_time::Time;
 
 use super::incoming::Fault;
 use super::{TextClient, close_code};

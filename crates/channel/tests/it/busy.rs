@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use crate::support::World;
-use tapeline_channel::{ConnectConfig, ListenConfig, ReactorConfig, Sent, SessionId, Time};
+use tapeline_channel::{ConnectConfig, ListenConfig, ReactorConfig, Sent, SessionId};
+use tapeline_time::Time;
 
 /// Time between two polls of a busy loop.
 const TURN: Duration = Duration::from_nanos(500);

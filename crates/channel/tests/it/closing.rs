@@ -10,7 +10,8 @@ use socket2::{Domain, Socket, Type};
 use tapeline_channel::{
     ConnectConfig, ListenConfig, Page, Pages, Sent, SessionEvent, SessionOptions,
 };
-use tapeline_rssl::{ClientConfig, Connection, ServerConfig, Time, Version};
+use tapeline_rssl::{ClientConfig, Connection, ServerConfig, Version};
+use tapeline_time::Time;
 
 fn is_empty(world: &World) -> bool {
     world.client.reactor.session_count() + world.server.reactor.session_count() == 0

@@ -267,7 +267,7 @@ fn a_wait_ends_with_a_byte_a_deadline_or_a_wakeup() {
     while world.server.reactor.poll(later, Some(std::time::Duration::ZERO), |_, _| {}) > 0 {}
     // A deadline: pings are due after a third of the ping timeout.
     let due = world.server.reactor.next_deadline().unwrap();
-    let almost = tapeline_channel::Time::from_nanos(due.as_nanos() - 1_000_000);
+    let almost = tapeline_time::Time::from_nanos(due.as_nanos() - 1_000_000);
     assert_eq!(world.server.reactor.poll(almost, None, |_, _| {}), 0);
 }
 

@@ -10,7 +10,8 @@ use tapeline_channel::{
     Admission, ConnectConfig, ListenConfig, ReactorConfig, Sent, SessionEvent, SessionId,
     StrangerLimits, TextConfig,
 };
-use tapeline_rssl::{ClientConfig, Connection, KeyExchange, Time};
+use tapeline_rssl::{ClientConfig, Connection, KeyExchange};
+use tapeline_time::Time;
 
 /// A listener whose program admits, with room for few strangers.
 fn listen(max_connections: usize, max_per_address: usize) -> ListenConfig {

@@ -6,8 +6,8 @@
 //! to all. Who is the audience of the first part stays it for the others.
 
 use tapeline_backbone::FrameFlags;
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, RefreshFlags, RefreshMsg, State, StateCode, StreamState};
+use tapeline_time::Time;
 
 use super::Core;
 use super::downstream::accept;

@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tapeline_omm::{GroupId, StateBuf};
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::Core;
 use super::claims::Claim;

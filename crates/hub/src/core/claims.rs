@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use tapeline_rssl::Time;
 use tapeline_rwf::Domain;
+use tapeline_time::Time;
 
 use super::Core;
 use super::wire::ms;

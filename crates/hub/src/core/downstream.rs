@@ -174,7 +174,7 @@ impl Core {
     }
 
     /// Items whose requests came too late for the one before begin anew.
-    pub(super) fn begin_reborn(&mut self, now: tapeline_rssl::Time, out: &mut impl Outputs) {
+    pub(super) fn begin_reborn(&mut self, now: tapeline_time::Time, out: &mut impl Outputs) {
         while let Some((before, late)) = self.reborn.pop() {
             let streaming = late.iter().any(|interest| !interest.snapshot);
             let options = self.stream_options(streaming, false);

@@ -3,8 +3,8 @@
 
 use tapeline_omm::stream::{Deliver, Reaction};
 use tapeline_omm::{GroupId, StateBuf};
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
+use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::{LostOffer, Saying, Told, Work};

@@ -44,8 +44,8 @@ use std::sync::Arc;
 
 use tapeline_cache::FieldRules;
 use tapeline_channel::{Sent, SessionId};
-use tapeline_rssl::Time;
 use tapeline_rwf::MsgHeader;
+use tapeline_time::Time;
 
 use crate::{Counters, Event, HubConfig, Outputs};
 use backlog::Backlog;

@@ -3,8 +3,8 @@
 use tapeline_omm::qos::QosWish;
 use tapeline_omm::state::usual;
 use tapeline_omm::{ItemKeyRef, is_administrative};
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, Domain, Qos, RequestFlags, RequestMsg, State, StatusFlags};
+use tapeline_time::Time;
 
 use super::Core;
 use super::downstream::{accept, defer, refuse};

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use tapeline_channel::Sent;
 use tapeline_omm::is_administrative;
 use tapeline_omm::stream::{Reissue, ToProvider};
-use tapeline_rssl::Time;
 use tapeline_rwf::{CloseMsg, Domain, EncodeError, Encoder, RequestFlags, RequestMsg};
+use tapeline_time::Time;
 
 use super::Core;
 use super::item::{Binding, Item, Stage, Void};

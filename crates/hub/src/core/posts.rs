@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tapeline_backbone::{FrameFlags, FrameHeader, Kind};
 use tapeline_omm::ItemKeyRef;
 use tapeline_omm::post::{Post, PostRefusal, PostStream};
-use tapeline_rssl::Time;
 use tapeline_rwf::{AckFlags, AckMsg, Msg, NakCode, PostFlags, PostMsg, PostUserInfo};
+use tapeline_time::Time;
 
 use super::Core;
 use super::item::Binding;

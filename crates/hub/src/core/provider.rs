@@ -5,10 +5,10 @@ use tapeline_channel::SessionId;
 use tapeline_omm::directory::{DirectoryChange, DirectoryMsg, DirectoryUpdate, ServiceEntry};
 use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginRequest, LoginStatus};
 use tapeline_omm::state::is_final;
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataState, Domain, MapAction, Msg, MsgHeader, State, StateCode, StatusMsg, StreamState,
 };
+use tapeline_time::Time;
 
 use super::Core;
 use super::source::{Phase, Source, SourceKind};

@@ -3,8 +3,8 @@
 
 use tapeline_omm::ItemKeyRef;
 use tapeline_omm::state::{is_final, usual};
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState};
+use tapeline_time::Time;
 
 use super::Core;
 use super::claims::Claim;

@@ -9,8 +9,8 @@ use tapeline_backbone::repair::{
     Held, HeldFlags, Page, REQUESTS_PER_PAGE, Stretch, Wanted, WantedFlags,
 };
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, Priority};
+use tapeline_time::Time;
 
 use super::Core;
 use super::item::Stage;

@@ -2,8 +2,8 @@
 
 use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
 use tapeline_omm::stream::Reaction;
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, GenericMsg, Msg, Priority, RequestFlags, RequestMsg};
+use tapeline_time::Time;
 
 use super::Core;
 use super::downstream;

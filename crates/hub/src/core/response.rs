@@ -4,11 +4,11 @@ use tapeline_backbone::FrameFlags;
 use tapeline_cache::Image;
 use tapeline_omm::ItemKey;
 use tapeline_omm::stream::Deliver;
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataType, GenericMsg, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags, RefreshMsg, StatusMsg,
     StreamState, UpdateMsg, check,
 };
+use tapeline_time::Time;
 
 use super::Core;
 use super::wire::{at_service, has_key, ms, on_stream_zero, status};

@@ -4,8 +4,8 @@
 
 use tapeline_omm::Text;
 use tapeline_omm::state::usual;
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, Domain, State, StateCode, StatusMsg, StreamState};
+use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::Work;

@@ -5,8 +5,8 @@ use tapeline_channel::SessionId;
 use tapeline_omm::directory::{DirectoryFilter, DirectoryMsg, DirectoryRequest, DirectoryUpdate};
 use tapeline_omm::login::{LoginAttributes, LoginMsg, LoginRefresh, LoginRequest};
 use tapeline_omm::state::is_final;
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, Domain, Msg, MsgHeader, StreamState};
+use tapeline_time::Time;
 
 use super::Core;
 use super::source::{Phase, SourceKind};

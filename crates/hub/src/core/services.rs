@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tapeline_omm::directory::DirectoryChange;
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::{Saying, Work};

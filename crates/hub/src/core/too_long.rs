@@ -2,10 +2,10 @@
 //! about is over, and all else goes on.
 
 use tapeline_omm::ItemKeyRef;
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataState, Domain, Msg, MsgClass, MsgHeader, Qos, RefreshMsg, State, StateCode, StreamState,
 };
+use tapeline_time::Time;
 
 use super::Core;
 use super::source::SourceKind;

@@ -3,8 +3,8 @@
 use tapeline_omm::directory::Service;
 use tapeline_omm::state::usual;
 use tapeline_omm::stream::{ConsumerStream, Reaction, RecoveryPolicy, StreamOptions, ToProvider};
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
+use tapeline_time::Time;
 
 use super::Core;
 use super::downstream::kept_open;

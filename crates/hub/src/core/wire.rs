@@ -1,11 +1,11 @@
 //! Messages on their way through: written again where they must differ, in
 //! pieces where only the stream id does.
 
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     Domain, EncodeError, Encoded, Encoder, GenericFlags, Msg, MsgClass, MsgHeader, MsgKey,
     RefreshFlags, State, StatusFlags, StatusMsg, UpdateFlags,
 };
+use tapeline_time::Time;
 
 /// Milliseconds of the clock, as the streams count.
 pub(crate) const fn ms(now: Time) -> u64 {

@@ -8,9 +8,10 @@ use crate::support::{self, item_request, lines, provider};
 use tapeline_backbone::sim::{Network, SimPort};
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Kind, PortSettings, Role};
 use tapeline_channel::{
-    ConnectConfig, ListenConfig, MonotonicClock, Reactor, ReactorConfig, SessionEvent, SessionId,
+    ConnectConfig, ListenConfig, Reactor, ReactorConfig, SessionEvent, SessionId,
 };
 use tapeline_hub::{Hub, HubConfig, HubError, Route};
+use tapeline_time::MonotonicClock;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 

@@ -5,8 +5,9 @@ use crate::support::wire::Pair;
 use allocation_counter::measure;
 use tapeline_rssl::{
     ClientConfig, Compression, Connection, Event, KeyExchange, Limits, Opening, Priority,
-    ServerConfig, Time,
+    ServerConfig,
 };
+use tapeline_time::Time;
 
 /// One side writes, the other reads, over one buffer that stands for the
 /// socket.

@@ -7,9 +7,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tapeline_rssl::wire::{FrameReceiver, Handshake};
 use tapeline_rssl::{
-    ClientConfig, CloseReason, Compression, Connection, Limit, Limits, Opening, ServerConfig, Time,
+    ClientConfig, CloseReason, Compression, Connection, Limit, Limits, Opening, ServerConfig,
     Version,
 };
+use tapeline_time::Time;
 
 const FRAGMENT_BYTES: u16 = 600;
 

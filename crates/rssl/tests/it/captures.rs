@@ -6,8 +6,9 @@ use crate::support::{Capture, Expected, Heard, Split};
 use tapeline_rssl::websocket::accept_key;
 use tapeline_rssl::{
     ClientConfig, CloseReason, Compression, Connection, KeyExchange, Opening, ProtocolError,
-    ServerConfig, Time, Version,
+    ServerConfig, Version,
 };
+use tapeline_time::Time;
 
 /// The captured ack, bare.
 fn captured_ack(capture: &Capture) -> Option<Vec<u8>> {

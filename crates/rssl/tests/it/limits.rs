@@ -4,8 +4,9 @@ use crate::support::Heard;
 use crate::support::wire::Pair;
 use tapeline_rssl::{
     ClientConfig, CloseReason, Compression, Connection, Limit, Limits, Opening, Priority,
-    SendError, ServerConfig, Time,
+    SendError, ServerConfig,
 };
+use tapeline_time::Time;
 
 #[track_caller]
 fn check(closed: Option<&CloseReason>, limit: Limit, value: u64, max: u64) {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::support::wire::Pair;
-use tapeline_rssl::{ClientConfig, CloseReason, Opening, Priority, ServerConfig, Time};
+use tapeline_rssl::{ClientConfig, CloseReason, Opening, Priority, ServerConfig};
+use tapeline_time::Time;
 
 const SECOND: Duration = Duration::from_secs(1);
 

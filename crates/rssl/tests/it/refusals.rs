@@ -4,8 +4,9 @@ use crate::support::wire::Pair;
 use crate::support::{self, Heard};
 use tapeline_rssl::{
     ClientConfig, CloseReason, Compression, ConfigError, Connection, Event, FlushOrder, Opening,
-    Origins, Priority, ProtocolError, ServerConfig, Time, Version,
+    Origins, Priority, ProtocolError, ServerConfig, Version,
 };
+use tapeline_time::Time;
 
 fn websocket() -> Opening {
     Opening::WebSocket { host: "h:1".to_owned(), path: "/WebSocket".to_owned() }

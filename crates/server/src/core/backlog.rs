@@ -12,8 +12,8 @@
 use std::collections::VecDeque;
 
 use tapeline_channel::{SessionId, join_freed};
-use tapeline_rssl::Time;
 use tapeline_rwf::MapAction;
+use tapeline_time::Time;
 
 use super::Core;
 use super::item::HubIndex;

@@ -8,8 +8,8 @@ use tapeline_backbone::repair::{Inquiry, Walk};
 use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service, ServiceInfo};
 use tapeline_omm::qos::is_same;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Qos};
+use tapeline_time::Time;
 
 use super::item::HubIndex;
 

@@ -66,8 +66,8 @@ use tapeline_backbone::BusEvent;
 use tapeline_cache::Combiner;
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::stream::Reject;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg, StreamState};
+use tapeline_time::Time;
 
 pub use self::statistics::Statistics;
 

@@ -7,7 +7,7 @@ use tapeline_channel::SessionId;
 use tapeline_omm::Text;
 use tapeline_omm::login::{LoginRequest, user_name_type};
 use tapeline_omm::stream::RecoveryPolicy;
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::batch::Batched;
 use super::forms::{Form, MAX_VIEW_BYTES};

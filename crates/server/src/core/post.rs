@@ -7,8 +7,8 @@ use tapeline_backbone::{FrameFlags, FrameHeader, Kind, MAX_BODY_BYTES, Published
 use tapeline_channel::SessionId;
 use tapeline_omm::directory::Service;
 use tapeline_omm::post::{AckForm, Post, PostRefusal, PostStream, nak};
-use tapeline_rssl::Time;
 use tapeline_rwf::{AckFlags, AckMsg, Domain, Msg, MsgKey, PostFlags, PostMsg, PostUserInfo};
+use tapeline_time::Time;
 
 use super::item::{HubIndex, Upstream};
 use super::map::Map;

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use tapeline_backbone::{FrameHeader, Kind, Published};
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Encoder, Msg, MsgKey, RequestMsg};
+use tapeline_time::Time;
 
 use super::item::{HubIndex, Item, Upstream};
 use super::scratch::Scratch;

@@ -24,12 +24,12 @@ use tapeline_omm::directory::{
 };
 use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginRequest};
 use tapeline_omm::market::{ItemRequest, RequestPayload};
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     CloseMsg, DataState, DataType, Domain, EncodeError, Encoder, FieldListHead, Msg, MsgKey, Real,
     RefreshFlags, RefreshMsg, RequestFlags, State, StreamState, UpdateMsg, patch_stream_id,
 };
 use tapeline_server::{AcceptAll, ServerConfig};
+use tapeline_time::Time;
 
 const HUB: Incarnation = Incarnation(100);
 const SERVER: Incarnation = Incarnation(7);

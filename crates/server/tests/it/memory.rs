@@ -7,9 +7,9 @@ use crate::bare::{Counter, accept, built, image, session, start, work_off};
 use tapeline_backbone::Kind;
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
-use tapeline_rssl::Time;
 use tapeline_rwf::{CloseMsg, Domain, MsgKey};
 use tapeline_server::{AcceptAll, Core, Event, ServerConfig};
+use tapeline_time::Time;
 
 /// More than what the tables of items and streams have at the least, and just
 /// above a step in their growth: the dearest number.

@@ -7,9 +7,9 @@ use tapeline_backbone::Kind;
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::view::View;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, MsgKey, UpdateMsg};
 use tapeline_server::{AcceptAll, Core, Event, ServerConfig};
+use tapeline_time::Time;
 
 const MOUNTS: u32 = 8;
 

@@ -12,12 +12,12 @@ use tapeline_omm::directory::{
     ServiceInfo, ServiceState,
 };
 use tapeline_omm::login::{LoginRefresh, LoginRequest};
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     Domain, EncodeError, Encoder, Msg, MsgKey, Qos, RefreshFlags, RefreshMsg, RequestFlags,
     RequestMsg, State,
 };
 use tapeline_server::{AcceptAll, ServerConfig};
+use tapeline_time::Time;
 
 const HUB: Incarnation = Incarnation(100);
 const SERVER: Incarnation = Incarnation(7);

@@ -9,8 +9,7 @@ use std::time::Duration;
 use tapeline_backbone::sim::{Network, SimPort};
 use tapeline_backbone::{Incarnation, PortSettings, Role};
 use tapeline_channel::{
-    ConnectConfig, ListenConfig, MonotonicClock, Reactor, ReactorConfig, Sent, SessionEvent,
-    SessionId,
+    ConnectConfig, ListenConfig, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
 };
 use tapeline_hub::{Hub, HubConfig, Route};
 use tapeline_omm::directory::{
@@ -26,6 +25,7 @@ use tapeline_rwf::{
     StatusMsg, StreamState, UpdateMsg,
 };
 use tapeline_server::{AcceptAll, Door, Server, ServerConfig};
+use tapeline_time::MonotonicClock;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 

@@ -1,8 +1,8 @@
 //! Latency by time stamps in the data.
 
 use hdrhistogram::Histogram;
-use rustix::time::{ClockId, clock_gettime};
 use tapeline_rwf::{DataType, UpdateMsg};
+use tapeline_time::host_now;
 
 /// Latencies above this count as this, in microseconds: a minute.
 const MAX_US: u64 = 60_000_000;
@@ -10,8 +10,7 @@ const MAX_US: u64 = 60_000_000;
 /// Now, in microseconds of the host's monotonic clock, which all its processes
 /// share.
 pub(crate) fn now_us() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+    host_now().as_nanos() / 1000
 }
 
 /// How old the data of an update is, in microseconds, if this field of it says

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 /// When counts are to be told.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 /// A reason that differs from the last one is told no sooner than this.
 const CHANGE_INTERVAL: Duration = Duration::from_secs(1);

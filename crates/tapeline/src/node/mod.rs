@@ -20,10 +20,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use tapeline_backbone::{AeronPort, Bus, Channels, Counters, Engine, EngineSettings, Role};
-use tapeline_channel::{Idle, MonotonicClock};
+use tapeline_channel::Idle;
 use tapeline_hub::Hub;
-use tapeline_rssl::Time;
 use tapeline_server::{AcceptAll, Door, Server};
+use tapeline_time::{MonotonicClock, Time};
 
 use crate::addresses::Addresses;
 use crate::config::{Driver, IdleWhen, Settings};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tapeline_backbone::{AeronPort, Engine};
 use tapeline_channel::{ChannelError, Idle, Wait};
 use tapeline_hub::Hub;
-use tapeline_rssl::Time;
 use tapeline_server::Server;
+use tapeline_time::Time;
 
 /// How long a thread sleeps that found nothing to do and is not woken.
 pub(crate) const PARK_MICROS: u32 = 50;

@@ -6,8 +6,8 @@ use tapeline_api::{
 };
 use tapeline_feed::FeedError;
 use tapeline_omm::market::Part;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Msg, RefreshFlags};
+use tapeline_time::Time;
 
 use super::drive::{NonInteractive, refusal_of};
 use super::stamps::Stamps;

@@ -5,10 +5,9 @@ use std::time::Duration;
 use tapeline_api::{
     Provider, ProviderHandler, Publisher, PublisherHandler, Responses, Submissions,
 };
-use tapeline_channel::MonotonicClock;
 use tapeline_feed::FeedError;
-use tapeline_rssl::Time;
 use tapeline_rwf::{State, StreamState};
+use tapeline_time::{MonotonicClock, Time};
 
 use super::Counts;
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use tapeline_api::{ApiError, ProviderEvent, ProviderHandler, Responses, StreamHandle};
 use tapeline_feed::FeedError;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, StateCode};
+use tapeline_time::Time;
 
 use super::drive::Interactive;
 use super::stamps::Stamps;

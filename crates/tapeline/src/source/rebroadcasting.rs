@@ -7,8 +7,8 @@ use tapeline_api::{
     ApiError, ItemHandle, PublishSpec, PublisherEvent, PublisherHandler, RefreshHead, Submissions,
 };
 use tapeline_feed::{FeedError, UpdateKind};
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Encoded, Msg};
+use tapeline_time::Time;
 
 use super::Counts;
 use super::drive::{NonInteractive, Playing, refusal_of};

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tapeline_feed::{FeedError, Pace as Recorded, Recording, UpdateKind};
-use tapeline_rssl::Time;
 use tapeline_rwf::{DataType, Domain};
+use tapeline_time::Time;
 
 /// An event that leaves so much later than it should is a missed one.
 const LATE: Duration = Duration::from_millis(1);

@@ -7,8 +7,8 @@ use tapeline_api::{
     ApiError, ProviderEvent, ProviderHandler, RefreshHead, Responses, StreamHandle,
 };
 use tapeline_feed::FeedError;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Encoded, StateCode};
+use tapeline_time::Time;
 
 use super::Counts;
 use super::drive::{Interactive, Playing};

@@ -1,6 +1,6 @@
 //! Which updates carry the time.
 
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use crate::pace::Pace;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tapeline_feed::DataFile;
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 use super::Counts;
 use super::drive::Playing;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tapeline_backbone::sim::{MAX_FRAME_BYTES, Network, SimPort};
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Kind, PortSettings, Role};
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 const HUBS: [Incarnation; 2] = [Incarnation(1), Incarnation(2)];
 const SERVERS: [Incarnation; 3] = [Incarnation(11), Incarnation(12), Incarnation(13)];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tapeline_backbone::sim::{Network, SimPort};
 use tapeline_backbone::{Bus, BusEvent, Incarnation, Kind, PortSettings, Role};
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {

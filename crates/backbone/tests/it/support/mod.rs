@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tapeline_backbone::{
     AeronPort, Bus, BusEvent, Channels, Engine, FrameHeader, Incarnation, PortSettings, Role,
 };
-use tapeline_rssl::Time;
+use tapeline_time::Time;
 
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);

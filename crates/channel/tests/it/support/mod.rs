@@ -5,9 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use tapeline_channel::{
-    ConnectConfig, ListenConfig, ListenerId, MonotonicClock, Outbox, OutputLimits, Reactor,
-    ReactorConfig, SessionEvent, SessionId, SessionOptions, SocketOptions, TextEvent, Time, Via,
+    ConnectConfig, ListenConfig, ListenerId, Outbox, OutputLimits, Reactor, ReactorConfig,
+    SessionEvent, SessionId, SessionOptions, SocketOptions, TextEvent, Via,
 };
+use tapeline_time::{MonotonicClock, Time};
 
 /// A test that takes longer is one that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_hub::{Core, Event, HubConfig, Outputs, Route};
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Encoder, Msg, MsgKey, RequestFlags, RequestMsg};
+use tapeline_time::Time;
 
 /// Everything that a core did.
 #[derive(Default)]

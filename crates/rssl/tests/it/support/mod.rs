@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use tapeline_golden::{transport_captures, unhex, vectors};
-use tapeline_rssl::{CloseReason, Connection, Event, Time};
+use tapeline_rssl::{CloseReason, Connection, Event};
+use tapeline_time::Time;
 
 pub(crate) mod frames;
 pub(crate) mod wire;

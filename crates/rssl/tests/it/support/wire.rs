@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use tapeline_rssl::{
-    ClientConfig, CloseReason, Connection, Event, Negotiated, Priority, ServerConfig, Time,
+    ClientConfig, CloseReason, Connection, Event, Negotiated, Priority, ServerConfig,
 };
+use tapeline_time::Time;
 
 use super::Dice;
 

@@ -14,8 +14,8 @@ use tapeline_omm::Text;
 use tapeline_omm::batch::Batch;
 use tapeline_omm::state::usual;
 use tapeline_omm::stream::Reject;
-use tapeline_rssl::Time;
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestFlags, RequestMsg, State, StateCode};
+use tapeline_time::Time;
 
 use crate::Outputs;
 use crate::core::request::TOO_MANY_ITEMS;

@@ -6,12 +6,12 @@ use tapeline_omm::directory::{
     DirectoryFilter, DirectoryRefresh, FilterContent, FilterEntry, ServiceEntry, ServiceInfo,
     ServiceState,
 };
-use tapeline_rssl::Time;
 use tapeline_rwf::{
     DataType, Domain, EncodeError, Encoder, FieldListHead, Msg, Real, RefreshFlags, RefreshMsg,
     State,
 };
 use tapeline_server::{Core, Event, Outputs};
+use tapeline_time::Time;
 
 pub(crate) const HUB: Incarnation = Incarnation(100);
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tapeline_backbone::repair::{Held, HeldFlags, Page, Wanted};
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
-use tapeline_rssl::Time;
 use tapeline_rwf::patch_stream_id;
 use tapeline_server::{AcceptAll, Core, Event, LoginPolicy, Outputs, ServerConfig};
+use tapeline_time::Time;
 
 pub use say::*;
 pub use show::show;

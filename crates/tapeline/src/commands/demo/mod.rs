@@ -15,10 +15,10 @@ use tapeline_api::{
     Consumer, ConsumerConfig, DictionarySource, Login, Provider, ProviderConfig, Server,
     ServiceSpec,
 };
-use tapeline_channel::MonotonicClock;
 use tapeline_feed::DataFile;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
+use tapeline_time::MonotonicClock;
 
 use crate::config::{Log, Port, Settings, Source};
 use crate::console::Screen;

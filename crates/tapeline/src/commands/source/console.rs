@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tapeline_channel::MonotonicClock;
+use tapeline_time::MonotonicClock;
 
 use super::Args;
 use super::statistics::Statistics;

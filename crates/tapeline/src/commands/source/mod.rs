@@ -12,14 +12,13 @@ use tapeline_api::{
     Login, Provider, ProviderConfig, Publisher, PublisherConfig, Server, ServiceSpec,
 };
 use tapeline_channel::{
-    ConnectConfig, ListenConfig, MonotonicClock, ReactorConfig, SessionOptions, SocketOptions,
-    random_seed,
+    ConnectConfig, ListenConfig, ReactorConfig, SessionOptions, SocketOptions, random_seed,
 };
 use tapeline_feed::DataFile;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::ServiceEntry;
-use tapeline_rssl::Time;
 use tapeline_rwf::Domain;
+use tapeline_time::{MonotonicClock, Time};
 
 use super::client::item_names;
 use crate::addresses::Addresses;

@@ -5,7 +5,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
-use tapeline_rssl::{ClientConfig, Connection, KeyExchange, Opening, Time};
+use tapeline_rssl::{ClientConfig, Connection, KeyExchange, Opening};
+use tapeline_time::Time;
 
 use super::market::{Source, Tape, Watcher, loopback};
 use super::program::{Program, report, wait_until};

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::Ordering;
 
-use tapeline_rssl::{ClientConfig, Connection, Event, Priority, Time};
+use tapeline_rssl::{ClientConfig, Connection, Event, Priority};
+use tapeline_time::Time;
 
 use super::market::{Source, Tape, Watcher, loopback};
 use super::program::{Program, report, wait_until};

@@ -1,10 +1,12 @@
+//! A moment.
+
 use std::time::Duration;
 
 /// A moment on a clock that never runs backwards, in nanoseconds since an
 /// origin of the caller's choice (process start, simulation start).
 ///
-/// The connection never reads a clock: a shell passes the monotonic time of
-/// its machine, a simulator passes whatever time its world has.
+/// Whoever decides by it never reads a clock: a shell passes the monotonic time
+/// of its machine, a simulator whatever time its world has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
