@@ -3,11 +3,19 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
-/// Told when to end. A second signal ends the program at once.
+const SIGNALS: [i32; 2] = [SIGTERM, SIGINT];
+
+/// Signals that come within this are one wish: who starts programs sends one to
+/// the program and one to its group, as `timeout` does.
+const ONE_WISH: Duration = Duration::from_millis(300);
+
+/// Told when to end. Who asks again, after [`ONE_WISH`], ends the program at once.
 #[derive(Clone)]
 pub(crate) struct Stop {
     is_asked: Arc<AtomicBool>,
@@ -18,15 +26,12 @@ impl Stop {
     /// Ends on SIGTERM and SIGINT, and after a time if one is given.
     pub(crate) fn on_signals(after: Option<Duration>) -> io::Result<Self> {
         let is_asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT] {
-            // In this order: the second signal finds the flag set by the first.
-            signal_hook::flag::register_conditional_shutdown(
-                signal,
-                128 + signal,
-                Arc::clone(&is_asked),
-            )?;
+        for signal in SIGNALS {
+            // In the handler, so that a wait that it interrupts finds the flag set.
             signal_hook::flag::register(signal, Arc::clone(&is_asked))?;
         }
+        let signals = Signals::new(SIGNALS)?;
+        thread::Builder::new().name("signals".to_owned()).spawn(|| end_impatiently(signals))?;
         let until = after.and_then(|after| Instant::now().checked_add(after));
         Ok(Self { is_asked, until })
     }
@@ -44,5 +49,16 @@ impl Stop {
     /// Whether the time is up.
     pub(crate) fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+/// Ends the program when it is asked again, whatever keeps it.
+fn end_impatiently(mut signals: Signals) {
+    let mut first = None;
+    for signal in signals.forever() {
+        let first = *first.get_or_insert_with(Instant::now);
+        if first.elapsed() >= ONE_WISH {
+            signal_hook::low_level::exit(128 + signal);
+        }
     }
 }

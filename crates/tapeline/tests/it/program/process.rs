@@ -1,8 +1,12 @@
 //! How the program starts and ends.
 
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
+use std::process::Stdio;
 
-use super::support::{Running, run};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::support::{Running, run, tapeline};
 
 const ANY_PORTS: [&str; 5] = ["run", "--rssl-port", "0", "--ni-port", "0"];
 
@@ -37,6 +41,21 @@ fn sigterm_ends_it_cleanly() {
 fn a_source_and_its_clients_end_on_sigterm() {
     let source = Running::start(&["source", "--listen", "127.0.0.1:0"]);
     assert_eq!(source.terminate().0, Some(0));
+}
+
+/// As `timeout` sends them: to the program, and to its group.
+#[test]
+fn two_signals_at_once_are_one_wish() {
+    let mut demo = tapeline(&["demo"]).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut out = BufReader::new(demo.stdout.take().expect("piped"));
+    let mut said = String::new();
+    assert!(out.read_line(&mut said).expect("text") > 0, "it ended");
+    for signal in [Signal::INT, Signal::TERM] {
+        kill_process(Pid::from_child(&demo), signal).expect("it runs");
+    }
+    out.read_to_string(&mut said).expect("text");
+    assert_eq!(demo.wait().expect("it ends").code(), Some(0), "{said}");
+    assert!(said.contains("\nSeen in "), "{said}");
 }
 
 #[test]
