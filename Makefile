@@ -16,7 +16,9 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: prerequisites ## Quotes from a source through hub, backbone and server to a client
-	$(CARGO) run --release --quiet --locked -p tapeline -- demo $(DEMO)
+	@echo "building once, a minute or two; then ctrl-c ends it, with a summary and what to try next"
+	@$(CARGO) build --profile demo --quiet --locked -p tapeline
+	@$(or $(CARGO_TARGET_DIR),target)/demo/tapeline demo $(DEMO)
 
 test: prerequisites-test fmt lint doc unit interop ## Everything that must hold
 
@@ -53,11 +55,12 @@ doc:
 unit:
 	$(CARGO) test --workspace --locked
 
-# One program for the three, and each runs whatever became of the others.
+# One program for the three, the one that `unit` has built, with its assertions and checks of overflow
+# on; and each runs whatever became of the others.
 interop: ## The vendor's own clients and providers against it, a browser at its page (JDK, Maven, Chromium)
-	$(CARGO) build --release --quiet --locked -p tapeline
+	$(CARGO) test --workspace --locked --quiet --no-run
 	@failed=; for suite in ema browser python; do \
-		interop/$$suite/run.sh --program $(TAPELINE) || failed="$$failed $$suite"; \
+		interop/$$suite/run.sh --program $(or $(CARGO_TARGET_DIR),target)/debug/tapeline || failed="$$failed $$suite"; \
 	done; test -z "$$failed" || { echo "interop: failed:$$failed" >&2; exit 1; }
 
 bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
