@@ -11,7 +11,10 @@
 //! +-----------+---------+------------+--------------+----------------------------
 //! ```
 
-use tapeline_rssl::{ClientConfig, CloseReason, Compression, Connection, Event, KeyExchange, Limits, Opening, ServerConfig, Version};
+use tapeline_rssl::{
+    ClientConfig, CloseReason, Compression, Connection, Event, KeyExchange, Limits, Opening,
+    ServerConfig, Version,
+};
 use tapeline_time::Time;
 
 /// The bits of the first byte.

@@ -8,7 +8,10 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tapeline_channel::{//!     ConnectConfig, ListenConfig, Reactor, ReactorConfig, Sent, SessionEvent, //!};
+//! use tapeline_channel::{
+//!     ConnectConfig, ListenConfig, Reactor, ReactorConfig, Sent, SessionEvent,
+//! };
+//! use tapeline_time::MonotonicClock;
 //!
 //! let clock = MonotonicClock::start();
 //! let mut server = Reactor::new(ReactorConfig::default())?;

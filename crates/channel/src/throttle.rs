@@ -9,7 +9,8 @@ use tapeline_time::Time;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tapeline_channel::{LeftOut, Throttle, Time};
+/// use tapeline_channel::{LeftOut, Throttle};
+/// use tapeline_time::Time;
 ///
 /// let second = Duration::from_secs(1);
 /// let mut lines = Throttle::new(2, 10 * second);
