@@ -247,7 +247,7 @@ const fn spare(count: usize) -> usize {
 struct Index(Box<[HashTable<u32>]>);
 
 /// Tables of an index.
-const SHARDS: usize = 256;
+const SHARDS: usize = 2048;
 
 impl Default for Index {
     fn default() -> Self {
@@ -268,10 +268,15 @@ fn rehash(slots: &[Option<Box<Item>>], slot: u32) -> u64 {
 }
 
 impl Index {
-    /// The table that has a hash: by bits that the tables do not go by
-    /// themselves, which are the lowest and the highest.
+    /// The table that has a hash. The last gets twice as many keys as the first,
+    /// and those between in proportion: tables of one size would all grow
+    /// within a few turns.
     const fn shard(hash: u64) -> usize {
-        (hash >> 40) as usize % SHARDS
+        const SQUARE: u64 = (SHARDS * SHARDS) as u64;
+        // Not the bits by which a table finds its places, which are the lowest
+        // and the highest.
+        let hash = (hash >> 24) & u32::MAX as u64;
+        (SQUARE + ((3 * SQUARE * hash) >> 32)).isqrt() as usize - SHARDS
     }
 
     fn get(&self, slots: &[Option<Box<Item>>], key: &ItemKeyRef<'_>) -> Option<u32> {
@@ -491,6 +496,29 @@ mod tests {
     #[test]
     fn items_are_small() {
         assert!(size_of::<Item>() <= 128, "{}", size_of::<Item>());
+    }
+
+    #[test]
+    fn the_index_grows_in_small_steps_which_are_far_apart() {
+        let mut items = Items::default();
+        let (mut of_run, mut most_of_run, mut most) = (0, 0, 0);
+        for number in 0..200_000 {
+            let item = item(&format!("ITEM{number}"));
+            let shard = Index::shard(hash(&item.key.as_ref()));
+            let table = |items: &Items| items.streaming.0[shard].capacity();
+            let (before, moved) = (table(&items), items.streaming.0[shard].len());
+            items.insert(item);
+            // Not before every table has grown to some size.
+            if number > 70_000 && table(&items) != before {
+                of_run += moved;
+                most = most.max(moved);
+            }
+            if number % 256 == 0 {
+                most_of_run = most_of_run.max(std::mem::take(&mut of_run));
+            }
+        }
+        assert!(most <= 112, "{most} keys with one item");
+        assert!(most_of_run <= 256 * 5, "{most_of_run} keys with 256 items");
     }
 
     #[test]
