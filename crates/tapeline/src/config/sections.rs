@@ -392,10 +392,11 @@ section! {
         "max-items" => max_items: usize = 1_000_000, in 1..=16_000_000;
         /// Most directory and dictionary streams of one mount.
         "max-admin-streams" => max_admin_streams: usize = 64, in 1..=1_000_000;
-        /// Most messages of one mount that are handled in one turn; the rest comes
-        /// with the next ones, so that one that asks without end does not keep the
-        /// others waiting. A message counts for one in each 512 bytes, one in JSON
-        /// in each 128.
+        /// Messages of one mount that are handled in one turn while many others
+        /// wait; the rest comes with the next ones, so that one that asks without
+        /// end does not keep the others waiting. Where its equal share of
+        /// `messages-per-turn` is more, it has that. A message counts for one in
+        /// each 512 bytes, one in JSON in each 128.
         "mount-messages-per-turn" => mount_messages_per_turn: usize = 32, in 1..=1_000_000;
         /// The same of all mounts together.
         "messages-per-turn" => messages_per_turn: usize = 128, in 1..=1_000_000;
