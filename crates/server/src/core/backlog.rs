@@ -176,6 +176,11 @@ impl Core {
         }
     }
 
+    /// Does the first steps of the jobs of mounts at once.
+    pub(super) fn begin_jobs_of_mounts<O: Outputs>(&mut self, out: &mut O) {
+        self.work_off_kind(Kind::Mounts, TURN_STEPS, out);
+    }
+
     /// Does so many steps of jobs of a kind. Returns how many it were.
     fn work_off_kind<O: Outputs>(&mut self, kind: Kind, steps: usize, out: &mut O) -> usize {
         let mut done = 0;

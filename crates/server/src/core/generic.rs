@@ -24,7 +24,7 @@ impl Core {
             self.mounts.get(session).and_then(|mount| mount.streams.get(generic.stream_id));
         match stream {
             Some(Entry::Other(Stream::Login)) if generic.domain == Domain::LOGIN => {
-                self.on_login_generic(session, generic);
+                self.on_login_generic(session, generic, out);
             }
             Some(Entry::Item(item)) => {
                 let slot = item.slot;
@@ -82,7 +82,12 @@ impl Core {
 
     /// A client with several servers says whether this one is the active one.
     /// One that stands by opens everything and holds updates back.
-    fn on_login_generic(&mut self, session: SessionId, generic: &GenericMsg<'_>) {
+    fn on_login_generic<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        generic: &GenericMsg<'_>,
+        out: &mut O,
+    ) {
         let Ok(LoginMsg::ConsumerConnectionStatus(status)) = LoginMsg::decode(&(*generic).into())
         else {
             return;
@@ -100,7 +105,7 @@ impl Core {
         let was_held = self.mounts.gate(session) & gate::PAUSED != 0;
         self.set_login_gates(session);
         if was_held && self.mounts.gate(session) & gate::PAUSED == 0 {
-            self.refresh_all(session);
+            self.refresh_all(session, out);
         }
     }
 }

@@ -518,7 +518,7 @@ mod tests {
             }
         }
         assert!(most <= 112, "{most} keys with one item");
-        assert!(most_of_run <= 256 * 5, "{most_of_run} keys with 256 items");
+        assert!(most_of_run <= 256 * 8, "{most_of_run} keys with 256 items");
     }
 
     #[test]

@@ -189,7 +189,7 @@ impl Core {
         }
         let is_paused = self.mounts.gate(session) & gate::PAUSED != 0;
         if was_paused && !is_paused {
-            self.refresh_all(session);
+            self.refresh_all(session, out);
         }
     }
 

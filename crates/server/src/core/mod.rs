@@ -201,6 +201,8 @@ pub struct Core {
     due: VecDeque<Due>,
     /// What is done in slices.
     backlog: Backlog,
+    /// When a mount last had its first images at once, after a pause.
+    refreshed_at: Option<Time>,
     news: News,
     scratch: Scratch,
     variants: Variants,
@@ -288,6 +290,7 @@ impl Core {
             last_serial: 0,
             due: VecDeque::new(),
             backlog: Backlog::default(),
+            refreshed_at: None,
             news: News::default(),
             trouble: Trouble::default(),
             cold: Vec::new(),

@@ -17,12 +17,19 @@ use crate::Outputs;
 impl Core {
     /// Has all items of a mount get a new image. They may be more than what the
     /// mount may have in its output.
-    pub(super) fn refresh_all(&mut self, session: SessionId) {
+    ///
+    /// The first mount of a turn gets its first images at once: what changes
+    /// next comes as an update then.
+    pub(super) fn refresh_all<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
         let is_under_way = mount.outdated_from.replace(i32::MIN).is_some();
         self.mounts.set_gate(session, gate::OUTDATED, true);
         if !is_under_way {
             self.backlog.add(Job::Refresh(session));
+        }
+        if self.refreshed_at != Some(self.now) {
+            self.refreshed_at = Some(self.now);
+            self.begin_jobs_of_mounts(out);
         }
     }
 

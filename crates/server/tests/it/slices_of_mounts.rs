@@ -31,6 +31,13 @@ fn a_login_that_is_resumed_is_refreshed_in_slices_and_no_update_comes_before_its
         world.item(HUB, item as u32, 2, &update(&[(22, 2)]));
     }
     world.is_late = true;
+    // Another one before it has all that is done at once.
+    let first = world.mount();
+    world.say(first, &request(5, &name(0)));
+    world.say(first, &pause(true));
+    world.heard(first);
+    world.say(first, &pause(false));
+    assert_eq!(world.heard(first).len(), 1, "its image, before anything else can come");
     world.say(mount, &pause(false));
     assert_eq!(world.core.statistics().backlog, 1);
     world.core.handle_timeout(world.now, &mut world.out);
