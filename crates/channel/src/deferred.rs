@@ -6,6 +6,7 @@
 
 use crate::link::Link;
 use crate::live::{Live, Stage};
+use crate::system::System;
 use crate::{ListenerId, OutputLimits, Sent, SessionId};
 
 #[derive(Default)]
@@ -82,7 +83,7 @@ impl Messages {
 
 impl Deferred {
     /// `live` is about to be out of the table.
-    pub(crate) fn begin(&mut self, live: &Live) {
+    pub(crate) fn begin<S: System>(&mut self, live: &Live<S>) {
         self.session = Some(live.id);
         self.is_open = live.stage == Stage::Open;
         self.is_text = matches!(live.connection, Link::Text(_));

@@ -8,18 +8,23 @@ use crate::link::Link;
 use crate::listener::REFUSAL;
 use crate::live::{Live, Origin, Read, Stage};
 use crate::pages;
+use crate::system::System;
 use crate::table::{Door, Notice, Table};
 use crate::text::{TextConnection, TextInput};
 use crate::{CloseReason, Outbox, SessionEvent, TextEvent};
 
 /// What the program does with an event.
-pub(crate) trait Handler: FnMut(SessionEvent<'_>, &mut Outbox<'_>) {}
+pub(crate) trait Handler<S: System>: FnMut(SessionEvent<'_>, &mut Outbox<'_, S>) {}
 
-impl<F: FnMut(SessionEvent<'_>, &mut Outbox<'_>)> Handler for F {}
+impl<S: System, F: FnMut(SessionEvent<'_>, &mut Outbox<'_, S>)> Handler<S> for F {}
 
 /// Reads a session that is out of the table, up to its share of this poll.
 /// Whether anything came of it.
-pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handler) -> bool {
+pub(crate) fn read<S: System>(
+    table: &mut Table<S>,
+    live: &mut Live<S>,
+    handler: &mut impl Handler<S>,
+) -> bool {
     if !live.has_to_be_read() {
         live.is_expected = false;
         return false;
@@ -58,7 +63,7 @@ pub(crate) fn read(table: &mut Table, live: &mut Live, handler: &mut impl Handle
 
 /// What a closed session's peer still sends is read, lest the kernel answers
 /// it with a reset that overtakes our last bytes.
-fn read_away(live: &mut Live) -> usize {
+fn read_away<S: System>(live: &mut Live<S>) -> usize {
     let mut scratch = [0; 4096];
     match live.read_away(&mut scratch) {
         Read::Bytes(count) => count,
@@ -67,14 +72,19 @@ fn read_away(live: &mut Live) -> usize {
 }
 
 /// All is read of a session; one that cannot be written to ends here.
-fn blocked(table: &mut Table, live: &mut Live) {
+fn blocked<S: System>(table: &mut Table<S>, live: &mut Live<S>) {
     if let Some(error) = &live.broken {
         let reason = CloseReason::socket("writing to", error);
         table.end(live, reason);
     }
 }
 
-fn failed(table: &mut Table, live: &mut Live, error: &std::io::Error, handler: &mut impl Handler) {
+fn failed<S: System>(
+    table: &mut Table<S>,
+    live: &mut Live<S>,
+    error: &std::io::Error,
+    handler: &mut impl Handler<S>,
+) {
     let is_nonsense = error.kind() == std::io::ErrorKind::InvalidData;
     if live.stage == Stage::Handshake && !is_nonsense {
         // An old server may refuse a new generation with a reset.
@@ -85,7 +95,11 @@ fn failed(table: &mut Table, live: &mut Live, error: &std::io::Error, handler: &
 }
 
 /// Has the connection see to its deadlines.
-pub(crate) fn timeout(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
+pub(crate) fn timeout<S: System>(
+    table: &mut Table<S>,
+    live: &mut Live<S>,
+    handler: &mut impl Handler<S>,
+) {
     if live.stage != Stage::Closing {
         table.left_of_session = live.options.messages_per_poll;
         live.connection.handle_timeout(table.now);
@@ -96,7 +110,7 @@ pub(crate) fn timeout(table: &mut Table, live: &mut Live, handler: &mut impl Han
 
 /// Delivers the events of a session that is out of the table, as many as it may
 /// have in this poll.
-fn events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
+fn events<S: System>(table: &mut Table<S>, live: &mut Live<S>, handler: &mut impl Handler<S>) {
     live.has_undelivered = false;
     table.deferred.begin(live);
     rssl_events(table, live, handler);
@@ -104,7 +118,7 @@ fn events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
     table.deferred.end();
 }
 
-fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
+fn rssl_events<S: System>(table: &mut Table<S>, live: &mut Live<S>, handler: &mut impl Handler<S>) {
     let session = live.id;
     while live.stage != Stage::Closing && !is_enough(table, live) {
         let Link::Rssl(connection) = &mut live.connection else { return };
@@ -163,14 +177,14 @@ fn rssl_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
 }
 
 /// Whether a session delivers no more in this poll.
-fn is_enough(table: &mut Table, live: &mut Live) -> bool {
+fn is_enough<S: System>(table: &mut Table<S>, live: &mut Live<S>) -> bool {
     let is_spent = table.left_of_session == 0;
     live.has_undelivered = is_spent || live.is_held;
     table.counters.postponed += u64::from(is_spent);
     live.has_undelivered
 }
 
-fn text_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
+fn text_events<S: System>(table: &mut Table<S>, live: &mut Live<S>, handler: &mut impl Handler<S>) {
     let session = live.id;
     while live.stage != Stage::Closing && !live.has_undelivered && !is_enough(table, live) {
         let Link::Text(connection) = &mut live.connection else { return };
@@ -200,7 +214,12 @@ fn text_events(table: &mut Table, live: &mut Live, handler: &mut impl Handler) {
 }
 
 /// A client chose something else than RSSL: a text session, or a page.
-fn hand_over(table: &mut Table, live: &mut Live, name: &str, handler: &mut impl Handler) {
+fn hand_over<S: System>(
+    table: &mut Table<S>,
+    live: &mut Live<S>,
+    name: &str,
+    handler: &mut impl Handler<S>,
+) {
     let Link::Rssl(connection) = &live.connection else { return };
     let unread = connection.unread();
     let now = table.now;
@@ -238,7 +257,7 @@ fn hand_over(table: &mut Table, live: &mut Live, name: &str, handler: &mut impl 
     handler(SessionEvent::Text(opened), &mut Outbox::new(table));
 }
 
-fn closed(table: &mut Table, live: &mut Live, reason: CloseReason) {
+fn closed<S: System>(table: &mut Table<S>, live: &mut Live<S>, reason: CloseReason) {
     if let Origin::Connect(dial) = &live.origin
         && dial.config.fallback
         && live.stage == Stage::Handshake
@@ -252,7 +271,11 @@ fn closed(table: &mut Table, live: &mut Live, reason: CloseReason) {
 }
 
 /// Delivers what was noted, `most` of it, but not what is noted meanwhile.
-pub(crate) fn notices(table: &mut Table, most: usize, handler: &mut impl Handler) -> usize {
+pub(crate) fn notices<S: System>(
+    table: &mut Table<S>,
+    most: usize,
+    handler: &mut impl Handler<S>,
+) -> usize {
     let count = table.notices.len().min(most);
     for _ in 0..count {
         let Some(notice) = table.notices.pop_front() else { break };

@@ -4,27 +4,26 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use mio::{Registry, Token};
 use tapeline_rssl::{Connection, Version};
 use tapeline_time::Time;
 
 use crate::link::Link;
 use crate::stream::Stream;
-use crate::tcp::TcpSocket;
+use crate::system::System;
 use crate::text::TextConnection;
 use crate::timers::NEVER;
-use crate::{ChannelError, CloseReason, ConnectConfig, socket};
+use crate::{ChannelError, CloseReason, ConnectConfig};
 
 /// ```text
 ///   New -> Lookup -> Connecting to the 1st address -> 2nd ... -> a session
 ///     '---- an address ---^                                          |
 ///                         ^------ with an older generation ----------'
 /// ```
-pub(crate) struct Dial {
+pub(crate) struct Dial<S: System> {
     pub(crate) config: ConnectConfig,
     pub(crate) host: String,
     pub(crate) port: u16,
-    pub(crate) step: Step,
+    pub(crate) step: Step<S>,
     /// When the step has lasted too long.
     pub(crate) deadline: Time,
     /// See [`Timers`](crate::timers::Timers).
@@ -32,13 +31,13 @@ pub(crate) struct Dial {
     addresses: VecDeque<SocketAddr>,
 }
 
-pub(crate) enum Step {
+pub(crate) enum Step<S: System> {
     New,
     Lookup,
-    Connecting { address: SocketAddr, stream: Stream },
+    Connecting { address: SocketAddr, stream: Stream<S::Socket> },
 }
 
-impl Dial {
+impl<S: System> Dial<S> {
     pub(crate) fn new(host: &str, port: u16, config: &ConnectConfig) -> Self {
         let mut config = config.clone();
         let limits = &mut config.rssl.limits;
@@ -118,18 +117,16 @@ impl Dial {
     /// none, the reason is about the last one, or `failure`.
     pub(crate) fn connect_next(
         &mut self,
-        registry: &Registry,
-        token: Token,
+        system: &mut S,
+        token: usize,
         now: Time,
         mut failure: Option<CloseReason>,
     ) -> Result<(), CloseReason> {
         self.step = Step::New;
         while let Some(address) = self.addresses.pop_front() {
-            let connecting = socket::connect(address, &self.config.session.socket)
-                .map(|socket| Stream::Tcp(TcpSocket::new(socket)))
-                .and_then(|mut stream| stream.register(registry, token).map(|()| stream));
-            match connecting {
-                Ok(stream) => {
+            match system.connect(address, &self.config.session.socket, token) {
+                Ok(socket) => {
+                    let stream = Stream::Tcp(socket);
                     self.step = Step::Connecting { address, stream };
                     self.set_deadline(now);
                     return Ok(());

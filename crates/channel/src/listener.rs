@@ -2,11 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use mio::net::{TcpListener, TcpStream};
-use mio::{Registry, Token};
 use tapeline_rssl::websocket::PLAIN_HTTP;
 use tapeline_rssl::{Connection, ServerConfig};
 use tapeline_time::Time;
@@ -15,12 +12,11 @@ use crate::link::Link;
 use crate::live::{Live, Origin};
 use crate::strangers::{Stranger, network};
 use crate::stream::Stream;
+use crate::system::{Socket, System};
 use crate::table::{Door, Notice, Place, Table};
-use crate::tcp::TcpSocket;
 use crate::tls::TlsStream;
 use crate::{
     Admission, ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, SessionOptions,
-    socket,
 };
 
 /// How long accepting rests after it failed for want of something.
@@ -29,9 +25,9 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// The words of the connect nak.
 pub(crate) const REFUSAL: &str = "Too many connections. Try again later, or another server.";
 
-pub(crate) struct Listener {
+pub(crate) struct Listener<S: System> {
     id: ListenerId,
-    socket: TcpListener,
+    socket: S::Listener,
     address: SocketAddr,
     config: ListenConfig,
     /// What a client over the number is answered.
@@ -45,9 +41,10 @@ pub(crate) struct Listener {
     awaits_room: bool,
 }
 
-impl Listener {
+impl<S: System> Listener<S> {
     pub(crate) fn new(
-        id: ListenerId,
+        system: &mut S,
+        (id, token): (ListenerId, usize),
         address: SocketAddr,
         config: &ListenConfig,
     ) -> Result<Self, ChannelError> {
@@ -61,8 +58,7 @@ impl Listener {
         config.rssl.other_subprotocols.extend(plain);
         Connection::server(&config.rssl, 0, Time::ZERO)?;
         let failed = |error| ChannelError::Listen { address, error };
-        let socket = socket::listen(address, &config).map_err(failed)?;
-        let address = socket.local_addr().map_err(failed)?;
+        let (socket, address) = system.listen(address, &config, token).map_err(failed)?;
         let mut refusal = config.rssl.clone();
         refusal.refusal.get_or_insert_with(|| REFUSAL.to_owned());
         let mut strangers = (config.rssl.clone(), config.session);
@@ -97,10 +93,6 @@ impl Listener {
         }
     }
 
-    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        registry.register(&mut self.socket, token, mio::Interest::READABLE)
-    }
-
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -114,8 +106,8 @@ impl Listener {
     /// their number.
     pub(crate) fn accept(
         &mut self,
-        table: &mut Table,
-        registry: &Registry,
+        table: &mut Table<S>,
+        system: &mut S,
         (most, max_descriptor): (usize, Option<u32>),
         mut seed: impl FnMut() -> u64,
     ) -> usize {
@@ -126,18 +118,18 @@ impl Listener {
         }
         let mut count = 0;
         while self.is_ready && count < most && self.can_take(table) {
-            match self.socket.accept() {
-                Ok((stream, peer)) => {
+            match system.accept(&mut self.socket) {
+                Ok((socket, peer)) => {
                     count += 1;
                     table.counters.accepted += 1;
-                    let stream = match max_descriptor {
-                        Some(max) if !is_below(&stream, max) => {
-                            self.renumber(table, stream, peer, max)
+                    let socket = match max_descriptor {
+                        Some(max) if !socket.is_below(max) => {
+                            self.renumber(table, socket, peer, max)
                         }
-                        _ => Some(stream),
+                        _ => Some(socket),
                     };
-                    if let Some(stream) = stream {
-                        self.receive(table, registry, stream, peer, seed());
+                    if let Some(socket) = socket {
+                        self.receive(table, system, socket, peer, seed());
                     }
                 }
                 Err(error) => self.accept_failed(&error, table),
@@ -146,14 +138,14 @@ impl Listener {
         count
     }
 
-    fn has_room(&self, table: &Table) -> bool {
+    fn has_room(&self, table: &Table<S>) -> bool {
         let strangers = &table.occupancy[self.id.index()].strangers;
         strangers.len() < self.config.strangers.max_connections.max(1)
     }
 
     /// Whether there is room for one more stranger, or one who has been there
     /// long enough to give way. Otherwise accepting rests.
-    fn can_take(&mut self, table: &Table) -> bool {
+    fn can_take(&mut self, table: &Table<S>) -> bool {
         if self.has_room(table) {
             return true;
         }
@@ -171,7 +163,7 @@ impl Listener {
 
     /// Makes room for one more stranger: the oldest of its own address gives
     /// way if that has too many, otherwise the oldest of the address with most.
-    fn make_room(&self, table: &mut Table, peer: SocketAddr) {
+    fn make_room(&self, table: &mut Table<S>, peer: SocketAddr) {
         let strangers = &table.occupancy[self.id.index()].strangers;
         let network = network(peer);
         if strangers.of(network) >= self.config.strangers.max_per_address.max(1) {
@@ -184,7 +176,7 @@ impl Listener {
     }
 
     /// Closes a stranger who has been there long enough.
-    fn evict(&self, table: &mut Table, stranger: Option<Stranger>) {
+    fn evict(&self, table: &mut Table<S>, stranger: Option<Stranger>) {
         if let Some((since, session)) = stranger
             && since.after(self.config.strangers.min_stay()) <= table.now
         {
@@ -197,25 +189,23 @@ impl Listener {
     /// is dropped.
     fn renumber(
         &self,
-        table: &mut Table,
-        stream: TcpStream,
+        table: &mut Table<S>,
+        socket: S::Socket,
         peer: SocketAddr,
         max: u32,
-    ) -> Option<TcpStream> {
+    ) -> Option<S::Socket> {
         let strangers = &table.occupancy[self.id.index()].strangers;
         self.evict(table, strangers.oldest_of_most());
-        // A copy has the lowest number that is free.
-        let copied = std::net::TcpStream::from(OwnedFd::from(stream)).try_clone();
-        let copied = copied.ok().filter(|copy| is_below(copy, max)).map(TcpStream::from_std);
-        if copied.is_none() {
+        let renumbered = socket.renumbered().ok().filter(|socket| socket.is_below(max));
+        if renumbered.is_none() {
             table.counters.no_descriptors += 1;
             let reason = CloseReason::NoDescriptors { max };
             table.notices.push_back(Notice::Rejected(self.id, peer, reason));
         }
-        copied
+        renumbered
     }
 
-    fn accept_failed(&mut self, error: &io::Error, table: &mut Table) {
+    fn accept_failed(&mut self, error: &io::Error, table: &mut Table<S>) {
         match error.kind() {
             io::ErrorKind::WouldBlock => self.is_ready = false,
             // The client gave up, or a signal came.
@@ -234,9 +224,9 @@ impl Listener {
     /// A connection that was accepted becomes a session, or is refused.
     fn receive(
         &mut self,
-        table: &mut Table,
-        registry: &Registry,
-        stream: TcpStream,
+        table: &mut Table<S>,
+        system: &mut S,
+        socket: S::Socket,
         peer: SocketAddr,
         seed: u64,
     ) {
@@ -255,7 +245,7 @@ impl Listener {
             return;
         };
         let is_refused = matches!(origin, Origin::Refused(_));
-        match self.start(table, registry, stream, (is_refused, seed)) {
+        match self.start(table, system, socket, (is_refused, seed)) {
             Ok((id, stream, connection)) => {
                 let (rssl, session) = &self.strangers;
                 let sizes = (*session, rssl.limits.send_bytes);
@@ -273,20 +263,20 @@ impl Listener {
     /// Makes what a session consists of.
     fn start(
         &self,
-        table: &mut Table,
-        registry: &Registry,
-        stream: TcpStream,
+        table: &mut Table<S>,
+        system: &mut S,
+        socket: S::Socket,
         (is_refused, seed): (bool, u64),
-    ) -> io::Result<(SessionId, Stream, Connection)> {
+    ) -> io::Result<(SessionId, Stream<S::Socket>, Connection)> {
         let config = if is_refused { &self.refusal } else { &self.strangers.0 };
         let connection = Connection::server(config, seed, table.now).map_err(io::Error::other)?;
-        socket::set_accepted(&stream, &self.config.session.socket)?;
         let mut stream = match &self.config.tls {
-            Some(tls) => Stream::Tls(TlsStream::new(stream, tls)?),
-            None => Stream::Tcp(TcpSocket::new(stream)),
+            Some(tls) => Stream::Tls(TlsStream::new(socket, tls)?),
+            None => Stream::Tcp(socket),
         };
         let id = table.insert(|_| Place::Out);
-        match stream.register(registry, Token(id.index as usize)) {
+        let options = &self.config.session.socket;
+        match system.register(stream.socket(), options, id.index as usize) {
             Ok(()) => Ok((id, stream, connection)),
             Err(error) => {
                 table.free(id);
@@ -294,8 +284,4 @@ impl Listener {
             }
         }
     }
-}
-
-fn is_below(socket: &impl AsRawFd, max: u32) -> bool {
-    u32::try_from(socket.as_raw_fd()).is_ok_and(|number| number < max)
 }

@@ -11,6 +11,7 @@ use crate::deferred::Deferred;
 use crate::dial::Dial;
 use crate::link::Link;
 use crate::stream::Stream;
+use crate::system::System;
 use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
@@ -38,15 +39,15 @@ const UNCOUNTED_BYTES: usize = 32 * 1024;
 const MAX_ACK_DELAY: Duration = Duration::from_micros(50);
 
 /// Who a session belongs to.
-pub(crate) enum Origin {
+pub(crate) enum Origin<S: System> {
     Listener(ListenerId),
     /// Over the listener's number: gets a nak.
     Refused(ListenerId),
     /// The way back, for another try with an older generation.
-    Connect(Box<Dial>),
+    Connect(Box<Dial<S>>),
 }
 
-impl Origin {
+impl<S: System> Origin<S> {
     /// The listener that it came in at.
     pub(crate) const fn listener(&self) -> Option<ListenerId> {
         match self {
@@ -80,12 +81,12 @@ pub(crate) enum Read {
 }
 
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
-pub(crate) struct Live {
+pub(crate) struct Live<S: System> {
     pub(crate) id: SessionId,
     pub(crate) connection: Link,
     pub(crate) stage: Stage,
     pub(crate) peer: SocketAddr,
-    pub(crate) origin: Origin,
+    pub(crate) origin: Origin<S>,
     pub(crate) options: SessionOptions,
     /// The longest message, whatever waits.
     pub(crate) message_limit: usize,
@@ -93,7 +94,7 @@ pub(crate) struct Live {
     pub(crate) stranger_since: Option<Time>,
     /// How much more than its bound the backlog may be for now.
     pub(crate) allowance_bytes: usize,
-    stream: Stream,
+    stream: Stream<S::Socket>,
     /// Reading may give bytes. Stays true until the socket is known empty.
     pub(crate) is_readable: bool,
     /// Messages have come that are not delivered yet.
@@ -147,13 +148,13 @@ pub(crate) struct Live {
     full_count: u64,
 }
 
-impl Live {
+impl<S: System> Live<S> {
     pub(crate) fn new(
         id: SessionId,
-        stream: Stream,
+        stream: Stream<S::Socket>,
         connection: Link,
         peer: SocketAddr,
-        origin: Origin,
+        origin: Origin<S>,
         (options, message_limit): (SessionOptions, usize),
     ) -> Self {
         Self {

@@ -8,43 +8,27 @@ use std::thread;
 
 use mio::Waker;
 
-use crate::{CloseReason, SessionId};
+use crate::SessionId;
+use crate::system::Answer;
 
 /// Addresses of one host that are tried.
 const MAX_ADDRESSES: usize = 16;
 
-/// What the resolver said about the host of one session.
-pub(crate) struct Answer {
-    pub(crate) session: SessionId,
-    pub(crate) addresses: Result<Vec<SocketAddr>, String>,
-}
-
 /// Lookups that run. The system's resolver blocks and cannot be stopped, so
-/// each lookup has a thread; one that was given up still counts until it
-/// returns.
+/// each lookup has a thread.
 pub(crate) struct Lookups {
     answers: Receiver<Answer>,
     answer_to: Sender<Answer>,
     waker: Arc<Waker>,
-    running: usize,
-    max: usize,
 }
 
 impl Lookups {
-    pub(crate) fn new(waker: Arc<Waker>, max: usize) -> Self {
+    pub(crate) fn new(waker: Arc<Waker>) -> Self {
         let (answer_to, answers) = channel();
-        Self { answers, answer_to, waker, running: 0, max }
+        Self { answers, answer_to, waker }
     }
 
-    pub(crate) fn start(
-        &mut self,
-        session: SessionId,
-        host: &str,
-        port: u16,
-    ) -> Result<(), CloseReason> {
-        if self.running >= self.max {
-            return Err(CloseReason::TooManyLookups { max: self.max });
-        }
+    pub(crate) fn start(&self, session: SessionId, host: &str, port: u16) -> io::Result<()> {
         let (answer_to, waker) = (self.answer_to.clone(), Arc::clone(&self.waker));
         let name = host.to_owned();
         let body = move || {
@@ -54,20 +38,11 @@ impl Lookups {
                 let _ = waker.wake();
             }
         };
-        thread::Builder::new().name("lookup".to_owned()).spawn(body).map_err(|error| {
-            CloseReason::Lookup { host: host.to_owned(), text: error.to_string() }
-        })?;
-        self.running += 1;
-        Ok(())
+        thread::Builder::new().name("lookup".to_owned()).spawn(body).map(drop)
     }
 
-    pub(crate) fn next(&mut self) -> Option<Answer> {
-        if self.running == 0 {
-            return None;
-        }
-        let answer = self.answers.try_recv().ok()?;
-        self.running -= 1;
-        Some(answer)
+    pub(crate) fn next(&self) -> Option<Answer> {
+        self.answers.try_recv().ok()
     }
 }
 

@@ -3,9 +3,10 @@
 use tapeline_rssl::Negotiated;
 
 use crate::live::Stage;
+use crate::system::System;
 use crate::table::Table;
 use crate::text::close_code;
-use crate::{ConnectConfig, Sent, SessionCounters, SessionId};
+use crate::{ConnectConfig, Kernel, Sent, SessionCounters, SessionId};
 
 /// Sends to the sessions of a reactor.
 ///
@@ -14,12 +15,12 @@ use crate::{ConnectConfig, Sent, SessionCounters, SessionId};
 /// [`ReactorConfig::flush_bytes`](crate::ReactorConfig). To the session whose
 /// message is just being delivered it is copied once more, on the way through
 /// a buffer that all sessions share.
-pub struct Outbox<'a> {
-    table: &'a mut Table,
+pub struct Outbox<'a, S: System = Kernel> {
+    table: &'a mut Table<S>,
 }
 
-impl<'a> Outbox<'a> {
-    pub(crate) fn new(table: &'a mut Table) -> Self {
+impl<'a, S: System> Outbox<'a, S> {
+    pub(crate) fn new(table: &'a mut Table<S>) -> Self {
         Self { table }
     }
 

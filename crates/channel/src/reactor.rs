@@ -1,28 +1,22 @@
 //! The loop body that moves bytes, time and events.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use mio::{Events, Poll, Token, Waker};
 use tapeline_time::Time;
 
 use crate::deliver::{self, Handler};
 use crate::dial::Step;
 use crate::listener::Listener;
 use crate::live::{Live, Origin};
-use crate::lookup::Lookups;
-use crate::stream::Readiness;
+use crate::system::{Answer, Socket, System};
 use crate::table::{END_COST, Place, Table};
 use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
-    ChannelError, CloseReason, ConnectConfig, ListenConfig, ListenerId, Outbox, ReactorConfig,
-    ReactorCounters, SessionCounters, SessionEvent, SessionId,
+    ChannelError, CloseReason, ConnectConfig, Kernel, ListenConfig, ListenerId, Outbox,
+    ReactorConfig, ReactorCounters, SessionCounters, SessionEvent, SessionId, Wakeup,
 };
-
-/// Readiness taken from the kernel at one time; more comes with the next poll.
-const EVENTS: usize = 1024;
 
 /// A loop that polls more often than this is busy, and reads the sessions that
 /// talk, if they are few.
@@ -33,23 +27,21 @@ const ASK_INTERVAL: Duration = Duration::from_micros(20);
 /// and it polled so often.
 const POLLS_PER_ASK: u32 = 4;
 
-const WAKER: Token = Token(usize::MAX);
-
 /// Listeners have the tokens from here on, sessions those below.
 const FIRST_LISTENER: usize = 1 << (usize::BITS - 2);
 
 /// Sockets, and the RSSL sessions on them, of one thread.
 ///
 /// The [crate's front page](crate) has an example.
-pub struct Reactor {
-    poll: Poll,
-    events: Events,
-    /// `events` holds what ended the last wait.
+pub struct Reactor<S: System = Kernel> {
+    system: S,
+    /// The system holds what ended the last wait.
     woken: bool,
-    waker: Arc<Waker>,
-    listeners: Vec<Option<Listener>>,
-    lookups: Lookups,
-    table: Table,
+    listeners: Vec<Option<Listener<S>>>,
+    /// Names that are looked up. One whose session was given up still counts
+    /// until it is answered.
+    lookups: usize,
+    table: Table<S>,
     config: ReactorConfig,
     seeds: u64,
     is_reading: bool,
@@ -61,29 +53,25 @@ pub struct Reactor {
     flush_at: Time,
 }
 
-/// Ends the wait of a reactor, from any thread.
-#[derive(Clone, Debug)]
-pub struct Wakeup(Arc<Waker>);
-
-impl Wakeup {
-    /// Has the running or next wait end at once. A reactor that is gone needs
-    /// no waking.
-    pub fn wake(&self) {
-        let _ = self.0.wake();
-    }
-}
-
 impl Reactor {
     /// A reactor without any sockets.
     pub fn new(config: ReactorConfig) -> Result<Self, ChannelError> {
-        let poll = Poll::new().map_err(ChannelError::Poll)?;
-        let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(ChannelError::Poll)?);
-        Ok(Self {
-            poll,
-            events: Events::with_capacity(EVENTS),
+        Kernel::new().map(|kernel| Self::with_system(config, kernel))
+    }
+
+    /// To end waits from other threads.
+    pub fn wakeup(&self) -> Wakeup {
+        self.system.wakeup()
+    }
+}
+
+impl<S: System> Reactor<S> {
+    /// A reactor without any sockets, which has them from `system`.
+    pub fn with_system(config: ReactorConfig, system: S) -> Self {
+        Self {
+            system,
             woken: false,
-            lookups: Lookups::new(Arc::clone(&waker), config.max_lookups),
-            waker,
+            lookups: 0,
             listeners: Vec::new(),
             table: Table::new(&config),
             seeds: config.seed,
@@ -93,7 +81,12 @@ impl Reactor {
             polls_since: 0,
             polled_at: Time::ZERO,
             flush_at: Time::ZERO,
-        })
+        }
+    }
+
+    /// What its sockets are of.
+    pub const fn system(&self) -> &S {
+        &self.system
     }
 
     /// Listens on `address`; port 0 lets the system choose one.
@@ -103,10 +96,8 @@ impl Reactor {
         config: &ListenConfig,
     ) -> Result<ListenerId, ChannelError> {
         let id = ListenerId(self.listeners.len() as u32);
-        let mut listener = Listener::new(id, address, config)?;
-        listener
-            .register(self.poll.registry(), Token(FIRST_LISTENER + id.index()))
-            .map_err(|error| ChannelError::Listen { address, error })?;
+        let token = FIRST_LISTENER + id.index();
+        let listener = Listener::new(&mut self.system, (id, token), address, config)?;
         self.table.doors.push(listener.door());
         self.listeners.push(Some(listener));
         self.table.occupancy.push(crate::table::Occupancy::default());
@@ -148,7 +139,7 @@ impl Reactor {
         &mut self,
         now: Time,
         wait: Option<Duration>,
-        mut handler: impl FnMut(SessionEvent<'_>, &mut Outbox<'_>),
+        mut handler: impl FnMut(SessionEvent<'_>, &mut Outbox<'_, S>),
     ) -> usize {
         self.table.now = now;
         if !std::mem::take(&mut self.woken) {
@@ -168,7 +159,7 @@ impl Reactor {
         }
         self.table.acknowledge_talkers();
         self.wait(self.longest_wait(wait));
-        self.woken = !self.events.is_empty();
+        self.woken = self.system.has_ready();
         usize::from(self.woken)
     }
 
@@ -179,13 +170,13 @@ impl Reactor {
         if !self.woken {
             self.table.acknowledge_talkers();
             self.wait(Some(Duration::ZERO));
-            self.woken = !self.events.is_empty();
+            self.woken = self.system.has_ready();
         }
         !self.woken && self.next_deadline().is_none_or(|deadline| deadline > self.table.now)
     }
 
     /// To send or close outside of a poll.
-    pub fn outbox(&mut self) -> Outbox<'_> {
+    pub fn outbox(&mut self) -> Outbox<'_, S> {
         Outbox::new(&mut self.table)
     }
 
@@ -240,16 +231,11 @@ impl Reactor {
         (self.table.pool.bytes(), self.table.pool.most())
     }
 
-    /// To end waits from other threads.
-    pub fn wakeup(&self) -> Wakeup {
-        Wakeup(Arc::clone(&self.waker))
-    }
-
     /// When the next poll has something to do without any byte coming; `None`:
     /// never. A moment past means at once.
     pub fn next_deadline(&self) -> Option<Time> {
         let table = &self.table;
-        let is_ready = |listener: &Listener| listener.is_ready;
+        let is_ready = |listener: &Listener<S>| listener.is_ready;
         if self.is_reading && !table.ready.is_empty()
             || !(table.dials.is_empty() && table.notices.is_empty())
             || self.listeners.iter().flatten().any(is_ready)
@@ -290,8 +276,7 @@ impl Reactor {
     }
 
     fn wait(&mut self, most: Option<Duration>) {
-        if let Err(error) = self.poll.poll(&mut self.events, most) {
-            self.events.clear();
+        if let Err(error) = self.system.wait(most) {
             let is_signal = error.kind() == std::io::ErrorKind::Interrupted;
             self.table.counters.poll_errors += u64::from(!is_signal);
         }
@@ -299,37 +284,33 @@ impl Reactor {
 
     /// Notes which sockets are ready for what.
     fn take_readiness(&mut self) -> usize {
-        let mut count = 0;
-        for event in &self.events {
-            count += 1;
-            match event.token() {
-                WAKER => {}
-                Token(token) if token >= FIRST_LISTENER => {
-                    let index = token - FIRST_LISTENER;
-                    if let Some(Some(listener)) = self.listeners.get_mut(index) {
-                        listener.is_ready = true;
-                    }
+        let Self { system, table, listeners, .. } = self;
+        system.take_ready(|token, readiness| match token.checked_sub(FIRST_LISTENER) {
+            Some(index) => {
+                if let Some(Some(listener)) = listeners.get_mut(index) {
+                    listener.is_ready = true;
                 }
-                Token(index) => self.table.note_ready(index as u32, &Readiness::from(event)),
             }
-        }
-        self.events.clear();
-        count
+            None => table.note_ready(token as u32, readiness),
+        })
     }
 
     fn take_answers(&mut self) -> usize {
         let mut count = 0;
-        while let Some(answer) = self.lookups.next() {
+        while self.lookups > 0
+            && let Some(Answer { session, addresses }) = self.system.next_answer()
+        {
+            self.lookups -= 1;
             count += 1;
-            let Some(dial) = self.table.dial_mut(answer.session) else { continue };
-            match answer.addresses {
+            let Some(dial) = self.table.dial_mut(session) else { continue };
+            match addresses {
                 Ok(addresses) => {
                     dial.resolved(addresses);
-                    self.connect_next(answer.session, None);
+                    self.connect_next(session, None);
                 }
                 Err(text) => {
                     let host = dial.host.clone();
-                    self.table.give_up(answer.session, CloseReason::Lookup { host, text });
+                    self.table.give_up(session, CloseReason::Lookup { host, text });
                 }
             }
         }
@@ -347,7 +328,7 @@ impl Reactor {
                 Step::New if has_addresses => self.connect_next(id, None),
                 Step::New => self.look_up(id),
                 Step::Lookup => {}
-                Step::Connecting { address, stream } => match stream.connected() {
+                Step::Connecting { address, stream } => match stream.socket().connected() {
                     Ok(Some(peer)) => self.start_client(id, peer),
                     Ok(None) => {}
                     Err(error) => {
@@ -363,10 +344,16 @@ impl Reactor {
 
     fn look_up(&mut self, id: SessionId) {
         let now = self.table.now;
+        let max = self.config.max_lookups;
         let Some(Place::Dialing(dial)) = self.table.place(id) else { return };
-        if let Err(reason) = self.lookups.start(id, &dial.host, dial.port) {
-            return self.table.give_up(id, reason);
+        if self.lookups >= max {
+            return self.table.give_up(id, CloseReason::TooManyLookups { max });
         }
+        if let Err(error) = self.system.look_up(id, &dial.host, dial.port) {
+            let (host, text) = (dial.host.clone(), error.to_string());
+            return self.table.give_up(id, CloseReason::Lookup { host, text });
+        }
+        self.lookups += 1;
         dial.await_lookup(now);
         self.arm_dial(id);
     }
@@ -374,8 +361,7 @@ impl Reactor {
     fn connect_next(&mut self, id: SessionId, failure: Option<CloseReason>) {
         let now = self.table.now;
         let Some(dial) = self.table.dial_mut(id) else { return };
-        let token = Token(id.index as usize);
-        match dial.connect_next(self.poll.registry(), token, now, failure) {
+        match dial.connect_next(&mut self.system, id.index as usize, now, failure) {
             Ok(()) => self.arm_dial(id),
             Err(reason) => self.table.give_up(id, reason),
         }
@@ -413,18 +399,16 @@ impl Reactor {
     }
 
     fn accept(&mut self) -> usize {
-        let (table, registry, seeds) = (&mut self.table, self.poll.registry(), &mut self.seeds);
+        let (table, system, seeds) = (&mut self.table, &mut self.system, &mut self.seeds);
         let most = self.config.accepts_per_poll;
         let max_descriptor = self.config.max_accepted_descriptor;
         let accepted = self.listeners.iter_mut().flatten();
-        accepted
-            .map(|l| l.accept(table, registry, (most, max_descriptor), || next_seed(seeds)))
-            .sum()
+        accepted.map(|l| l.accept(table, system, (most, max_descriptor), || next_seed(seeds))).sum()
     }
 
     /// Reads every session that may have bytes, once around; the number of
     /// those that had something.
-    fn read(&mut self, handler: &mut impl Handler) -> usize {
+    fn read(&mut self, handler: &mut impl Handler<S>) -> usize {
         let listed = if self.is_reading { self.table.ready.len() } else { 0 };
         let mut count = 0;
         let is_bounded = self.config.messages_per_poll != usize::MAX;
@@ -452,14 +436,14 @@ impl Reactor {
         count
     }
 
-    fn settle(&mut self, mut live: Box<Live>) {
+    fn settle(&mut self, mut live: Box<Live<S>>) {
         match live.redial.take() {
             Some(version) => self.table.redial(live, version),
             None => self.table.settle(live),
         }
     }
 
-    fn run_timers(&mut self, handler: &mut impl Handler) -> usize {
+    fn run_timers(&mut self, handler: &mut impl Handler<S>) -> usize {
         let mut count = 0;
         while let Some((time, id)) = self.table.timers.pop_due(self.table.now) {
             count += 1;
@@ -508,11 +492,11 @@ impl Reactor {
 /// The kernel's readiness queue, for a [`Wait`](crate::Wait).
 impl std::os::fd::AsRawFd for Reactor {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.poll.as_raw_fd()
+        self.system.as_raw_fd()
     }
 }
 
-impl std::fmt::Debug for Reactor {
+impl<S: System> std::fmt::Debug for Reactor<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let listeners = self.listeners.iter().flatten().count();
         write!(f, "Reactor({listeners} listeners, {} sessions)", self.session_count())

@@ -1,51 +1,24 @@
 //! The byte streams under sessions.
 
-use std::io::{self, IoSlice, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::io::{self, IoSlice};
 
-use mio::event::Event;
-use mio::{Interest, Registry, Token};
-
-use crate::tcp::TcpSocket;
+use crate::system::Socket;
 use crate::tls::TlsStream;
-
-/// A read that left room took all there was, and the next byte is a new edge.
-/// Where readiness is not the kernel's own edge, only "would block" says so.
-const SHORT_READ_EMPTIES: bool = cfg!(any(target_os = "linux", target_os = "android"));
-
-/// What began since readiness was last asked for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Readiness {
-    /// There is something to read, be it the end.
-    pub(crate) readable: bool,
-    /// The peer's end, or a failure, is behind what there is to read.
-    pub(crate) ends: bool,
-    /// There is room to write.
-    pub(crate) writable: bool,
-}
-
-impl From<&Event> for Readiness {
-    fn from(event: &Event) -> Self {
-        let ends = event.is_read_closed() || event.is_error();
-        Self { readable: event.is_readable() || ends, ends, writable: event.is_writable() }
-    }
-}
 
 /// A connected, non-blocking byte stream. Nothing else in this crate knows what
 /// it reads from.
 #[derive(Debug)]
-pub(crate) enum Stream {
-    Tcp(TcpSocket),
-    Tls(TlsStream),
+pub(crate) enum Stream<S> {
+    Tcp(S),
+    Tls(TlsStream<S>),
 }
 
-impl Stream {
-    /// Reports readiness of both directions, each time it begins.
-    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        let both = Interest::READABLE | Interest::WRITABLE;
+impl<S: Socket> Stream<S> {
+    /// What it goes over.
+    pub(crate) fn socket(&mut self) -> &mut S {
         match self {
-            Self::Tcp(tcp) => registry.register(&mut tcp.socket, token, both),
-            Self::Tls(stream) => registry.register(&mut stream.socket, token, both),
+            Self::Tcp(socket) => socket,
+            Self::Tls(stream) => &mut stream.socket,
         }
     }
 
@@ -53,22 +26,25 @@ impl Stream {
     /// peer wait for its acknowledgement, if that is of use.
     pub(crate) fn read(&mut self, room: &mut [u8], is_late: bool) -> io::Result<usize> {
         match self {
-            Self::Tcp(tcp) => retry(|| tcp.read(room, is_late)),
+            Self::Tcp(socket) => retry(|| match is_late {
+                true => socket.read_late(room),
+                false => socket.read(room),
+            }),
             Self::Tls(stream) => retry(|| stream.read(room)),
         }
     }
 
     /// Acknowledges what was read late. Should that fail, a read tells why.
     pub(crate) fn acknowledge(&mut self) {
-        if let Self::Tcp(tcp) = self {
-            let _ = tcp.acknowledge();
+        if let Self::Tcp(socket) = self {
+            let _ = socket.acknowledge();
         }
     }
 
     /// Whether a read that leaves room took all that the socket has.
-    pub(crate) const fn short_read_empties(&self) -> bool {
+    pub(crate) fn short_read_empties(&self) -> bool {
         match self {
-            Self::Tcp(tcp) => SHORT_READ_EMPTIES && tcp.short_read_empties(),
+            Self::Tcp(socket) => socket.short_read_empties(),
             Self::Tls(_) => false,
         }
     }
@@ -76,9 +52,9 @@ impl Stream {
     /// Writes what fits of all slices.
     pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let written = match self {
-            Self::Tcp(tcp) => retry(|| match slices {
-                [one] => tcp.socket.write(one),
-                _ => tcp.socket.write_vectored(slices),
+            Self::Tcp(socket) => retry(|| match slices {
+                [one] => socket.write(one),
+                _ => socket.write_vectored(slices),
             }),
             Self::Tls(stream) => retry(|| stream.write(slices)),
         };
@@ -119,27 +95,10 @@ impl Stream {
     /// Tells the peer that nothing more comes. One that is gone need not know.
     pub(crate) fn end(&mut self) {
         match self {
-            Self::Tcp(tcp) => {
-                let _ = tcp.socket.shutdown(Shutdown::Write);
+            Self::Tcp(socket) => {
+                let _ = socket.end();
             }
             Self::Tls(stream) => stream.end(),
-        }
-    }
-
-    /// Whether a connection in the making is made: the peer's address, `None`
-    /// as long as it is not decided.
-    pub(crate) fn connected(&mut self) -> io::Result<Option<SocketAddr>> {
-        let socket = match self {
-            Self::Tcp(tcp) => &mut tcp.socket,
-            Self::Tls(stream) => &mut stream.socket,
-        };
-        if let Some(error) = socket.take_error()? {
-            return Err(error);
-        }
-        match socket.peer_addr() {
-            Ok(peer) => Ok(Some(peer)),
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
-            Err(error) => Err(error),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::link::Link;
 use crate::live::{Live, Origin, Stage};
 use crate::pool::OutputPool;
 use crate::strangers::{Strangers, network};
-use crate::stream::Readiness;
+use crate::system::{Readiness, System};
 use crate::talkers::Talkers;
 use crate::timers::Timers;
 use crate::{
@@ -31,17 +31,17 @@ const BYTES_PER_WRITE: usize = 8 * 1024;
 const RETAINED_SCRATCH_BYTES: usize = 256 * 1024;
 
 /// Who has a place in the table.
-pub(crate) enum Place {
+pub(crate) enum Place<S: System> {
     Free,
-    Dialing(Box<Dial>),
-    Live(Box<Live>),
+    Dialing(Box<Dial<S>>),
+    Live(Box<Live<S>>),
     /// Its session is being worked on.
     Out,
 }
 
-struct Slot {
+struct Slot<S: System> {
     generation: u32,
-    place: Place,
+    place: Place<S>,
 }
 
 /// What is to be told to the program next.
@@ -90,9 +90,8 @@ impl Door {
     }
 }
 
-#[derive(Default)]
-pub(crate) struct Table {
-    slots: Vec<Slot>,
+pub(crate) struct Table<S: System> {
+    slots: Vec<Slot<S>>,
     free: Vec<u32>,
     /// Places of sessions with output to flush.
     dirty: Vec<u32>,
@@ -131,19 +130,35 @@ pub(crate) const READ_COST: usize = 4;
 /// and to tell of its end for so many.
 pub(crate) const END_COST: usize = 8;
 
-impl Table {
+impl<S: System> Table<S> {
     pub(crate) fn new(config: &ReactorConfig) -> Self {
         Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            dirty: Vec::new(),
+            is_unfinished: false,
+            ready: VecDeque::new(),
+            dials: VecDeque::new(),
+            notices: VecDeque::new(),
+            timers: Timers::default(),
+            talkers: Talkers::new(config.max_direct_reads),
+            deferred: Deferred::default(),
+            occupancy: Vec::new(),
+            doors: Vec::new(),
+            counters: ReactorCounters::default(),
             flush_bytes: config.flush_bytes,
             writes_per_flush: config.writes_per_flush,
             pool: OutputPool::new(config.output_pool_bytes),
-            talkers: Talkers::new(config.max_direct_reads),
-            ..Self::default()
+            left: 0,
+            left_of_session: 0,
+            share: 0,
+            now: Time::ZERO,
+            scratch: Vec::new(),
         }
     }
 
     /// Gives a place to what `make` makes of its id.
-    pub(crate) fn insert(&mut self, make: impl FnOnce(SessionId) -> Place) -> SessionId {
+    pub(crate) fn insert(&mut self, make: impl FnOnce(SessionId) -> Place<S>) -> SessionId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, place: Place::Free });
             (self.slots.len() - 1) as u32
@@ -171,12 +186,12 @@ impl Table {
         })
     }
 
-    pub(crate) fn place(&mut self, id: SessionId) -> Option<&mut Place> {
+    pub(crate) fn place(&mut self, id: SessionId) -> Option<&mut Place<S>> {
         let slot = self.slots.get_mut(id.index as usize)?;
         (slot.generation == id.generation).then_some(&mut slot.place)
     }
 
-    pub(crate) fn live(&self, id: SessionId) -> Option<&Live> {
+    pub(crate) fn live(&self, id: SessionId) -> Option<&Live<S>> {
         let slot = self.slots.get(id.index as usize)?;
         match &slot.place {
             Place::Live(live) if slot.generation == id.generation => Some(live),
@@ -184,7 +199,7 @@ impl Table {
         }
     }
 
-    pub(crate) fn dial_mut(&mut self, id: SessionId) -> Option<&mut Dial> {
+    pub(crate) fn dial_mut(&mut self, id: SessionId) -> Option<&mut Dial<S>> {
         match self.place(id) {
             Some(Place::Dialing(dial)) => Some(dial),
             _ => None,
@@ -193,7 +208,7 @@ impl Table {
 
     /// Takes a session out, to be worked on; [`settle`](Self::settle) puts it
     /// back.
-    pub(crate) fn take(&mut self, index: u32) -> Option<Box<Live>> {
+    pub(crate) fn take(&mut self, index: u32) -> Option<Box<Live<S>>> {
         let place = &mut self.slots.get_mut(index as usize)?.place;
         if !matches!(place, Place::Live(_)) {
             return None;
@@ -205,7 +220,7 @@ impl Table {
     }
 
     /// Puts a session back with all that it wants noted, or lets it go.
-    pub(crate) fn settle(&mut self, mut live: Box<Live>) {
+    pub(crate) fn settle(&mut self, mut live: Box<Live<S>>) {
         if live.stage != Stage::Open {
             // Handshakes and last words do not wait for company.
             live.flush(self.now);
@@ -267,7 +282,7 @@ impl Table {
 
     /// Notes that bytes came of a session that is out of the table.
     #[inline]
-    pub(crate) fn note_talker(&mut self, live: &mut Live) {
+    pub(crate) fn note_talker(&mut self, live: &mut Live<S>) {
         if !live.is_talker {
             live.is_talker = self.talkers.add(live.id);
         }
@@ -329,12 +344,12 @@ impl Table {
     }
 
     /// Puts a session back as it was.
-    pub(crate) fn put_back(&mut self, live: Box<Live>) {
+    pub(crate) fn put_back(&mut self, live: Box<Live<S>>) {
         let index = live.id.index as usize;
         self.slots[index].place = Place::Live(live);
     }
 
-    fn want_read(&mut self, live: &mut Live) {
+    fn want_read(&mut self, live: &mut Live<S>) {
         if live.has_to_be_read() && !live.is_listed {
             live.is_listed = true;
             self.ready.push_back(live.id.index);
@@ -343,7 +358,7 @@ impl Table {
 
     /// Grants a session its share of the messages of this poll: what is left,
     /// divided among those that wait, but not less than its own bound says.
-    pub(crate) fn grant(&mut self, live: &Live) {
+    pub(crate) fn grant(&mut self, live: &Live<S>) {
         self.left_of_session = live.options.messages_per_poll.max(self.share).min(self.left);
         self.left = self.left.saturating_sub(READ_COST);
     }
@@ -369,7 +384,7 @@ impl Table {
         }
     }
 
-    fn let_go(&mut self, live: &mut Live) {
+    fn let_go(&mut self, live: &mut Live<S>) {
         self.pool.change(&mut live.counted_bytes, 0);
         self.counters.traffic += live.traffic();
         self.leave(live);
@@ -377,7 +392,7 @@ impl Table {
     }
 
     /// Counts a connection that was accepted.
-    pub(crate) fn enter(&mut self, live: &mut Live) {
+    pub(crate) fn enter(&mut self, live: &mut Live<S>) {
         match &live.origin {
             Origin::Listener(listener) => {
                 live.stranger_since = Some(self.now);
@@ -390,7 +405,7 @@ impl Table {
     }
 
     /// Gives back what a connection took of its listener's numbers.
-    fn leave(&mut self, live: &Live) {
+    fn leave(&mut self, live: &Live<S>) {
         match (&live.origin, live.stranger_since) {
             (Origin::Listener(listener), Some(since)) => {
                 let strangers = &mut self.occupancy[listener.index()].strangers;
@@ -419,7 +434,7 @@ impl Table {
     }
 
     /// Admits a session that is out of the table.
-    fn let_in(&mut self, live: &mut Live) {
+    fn let_in(&mut self, live: &mut Live<S>) {
         let (Some(listener), Some(since)) = (live.origin.listener(), live.stranger_since.take())
         else {
             return;
@@ -442,7 +457,7 @@ impl Table {
 
     /// The handshake of a session that is out of the table is over: it is
     /// admitted, where that is all that is needed. Whether there is room for it.
-    pub(crate) fn greet(&mut self, live: &mut Live) -> bool {
+    pub(crate) fn greet(&mut self, live: &mut Live<S>) -> bool {
         let Some(listener) = live.stranger_since.and_then(|_| live.origin.listener()) else {
             return true;
         };
@@ -475,7 +490,7 @@ impl Table {
     }
 
     /// Ends a session: tells the program, once, and starts closing.
-    pub(crate) fn end(&mut self, live: &mut Live, reason: CloseReason) {
+    pub(crate) fn end(&mut self, live: &mut Live<S>, reason: CloseReason) {
         if live.stage == Stage::Closing {
             return;
         }
@@ -509,7 +524,8 @@ impl Table {
     }
 
     /// Another generation is to be tried on a new socket.
-    pub(crate) fn redial(&mut self, live: Box<Live>, version: tapeline_rssl::Version) {
+    #[allow(clippy::boxed_local, reason = "it is boxed already, and large")]
+    pub(crate) fn redial(&mut self, live: Box<Live<S>>, version: tapeline_rssl::Version) {
         self.counters.traffic += live.traffic();
         let Live { id, peer, origin, .. } = *live;
         let Origin::Connect(mut dial) = origin else { return };
@@ -626,7 +642,7 @@ impl Table {
     }
 
     /// Has what was deferred take place.
-    pub(crate) fn apply_deferred(&mut self, live: &mut Live) {
+    pub(crate) fn apply_deferred(&mut self, live: &mut Live<S>) {
         if self.deferred.take_admitted() {
             self.let_in(live);
         }

@@ -1,10 +1,18 @@
 //! A TCP socket that is acknowledged after its bytes are dealt with.
 
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
 
 use mio::net::TcpStream;
 use socket2::SockRef;
+
+use crate::system::Socket;
+
+/// A read that left room took all there was, and the next byte is a new edge.
+/// Where readiness is not the kernel's own edge, only "would block" says so.
+const SHORT_READ_EMPTIES: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// Most bytes of one late read. Who reads more at a time has many messages for
 /// each acknowledgement.
@@ -17,20 +25,20 @@ const LEFT_BYTES: usize = LATE_BYTES;
 /// for it: as many packets are the smallest window that senders work with.
 const LATE_READS: u8 = 4;
 
-/// A connected socket.
+/// A socket of the kernel.
 ///
 /// To take bytes out of the kernel's queue makes the kernel acknowledge them
 /// before the call returns, if they were few and all there was: a packet down
 /// to the peer's socket and back, longer than the message needs from here to
 /// the next socket. A *late* read copies the bytes and leaves them where they
-/// are. A later one, or [`acknowledge`](Self::acknowledge), takes them out.
+/// are. A later one, or [`acknowledge`](Socket::acknowledge), takes them out.
 ///
 /// ```text
 ///   read:       [take out, acknowledge] -> message -> send
 ///   late read:  [copy] -> message -> send ... [take out, acknowledge]
 /// ```
 #[derive(Debug)]
-pub(crate) struct TcpSocket {
+pub struct TcpSocket {
     pub(crate) socket: TcpStream,
     /// Bytes that were read and are still in the kernel's queue.
     unacknowledged: usize,
@@ -47,27 +55,9 @@ impl TcpSocket {
         Self { socket, unacknowledged: 0, late_reads: 0, reads_little: false, was_cut: false }
     }
 
-    /// Whether the last read took all there was, if it left room.
-    pub(crate) const fn short_read_empties(&self) -> bool {
-        !self.was_cut
-    }
-
-    /// Reads what there is; 0 bytes are the peer's end, which late reads do not
-    /// see behind bytes that are not acknowledged.
-    pub(crate) fn read(&mut self, room: &mut [u8], is_late: bool) -> io::Result<usize> {
-        if is_late && self.reads_little && !room.is_empty() && cfg!(target_os = "linux") {
-            return self.read_late(room);
-        }
-        self.acknowledge()?;
-        self.was_cut = false;
-        let count = self.socket.read(room)?;
-        self.reads_little = count <= LATE_BYTES;
-        Ok(count)
-    }
-
-    fn read_late(&mut self, room: &mut [u8]) -> io::Result<usize> {
+    fn copy_out(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if self.late_reads >= LATE_READS || self.unacknowledged >= LEFT_BYTES.min(room.len()) {
-            self.acknowledge()?;
+            self.take_out()?;
         }
         let seen = self.unacknowledged;
         let most = room.len().min(seen + LATE_BYTES);
@@ -85,8 +75,7 @@ impl TcpSocket {
         Ok(count)
     }
 
-    /// Takes out of the kernel's queue what was read late.
-    pub(crate) fn acknowledge(&mut self) -> io::Result<()> {
+    fn take_out(&mut self) -> io::Result<()> {
         self.late_reads = 0;
         while self.unacknowledged > 0 {
             let mut nothing = [MaybeUninit::uninit(); LEFT_BYTES + LATE_BYTES];
@@ -103,10 +92,79 @@ impl TcpSocket {
     }
 }
 
+impl Read for TcpSocket {
+    /// Reads what there is; 0 bytes are the peer's end.
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.take_out()?;
+        self.was_cut = false;
+        let count = self.socket.read(room)?;
+        self.reads_little = count <= LATE_BYTES;
+        Ok(count)
+    }
+}
+
+impl Write for TcpSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.socket.write_vectored(slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Socket for TcpSocket {
+    /// The peer's end is not seen behind bytes that are not acknowledged.
+    fn read_late(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match self.reads_little && !room.is_empty() && cfg!(target_os = "linux") {
+            true => self.copy_out(room),
+            false => self.read(room),
+        }
+    }
+
+    /// Takes out of the kernel's queue what was read late.
+    fn acknowledge(&mut self) -> io::Result<()> {
+        self.take_out()
+    }
+
+    fn short_read_empties(&self) -> bool {
+        SHORT_READ_EMPTIES && !self.was_cut
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.socket.shutdown(Shutdown::Write)
+    }
+
+    fn connected(&mut self) -> io::Result<Option<SocketAddr>> {
+        if let Some(error) = self.socket.take_error()? {
+            return Err(error);
+        }
+        match self.socket.peer_addr() {
+            Ok(peer) => Ok(Some(peer)),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_below(&self, max: u32) -> bool {
+        u32::try_from(self.socket.as_raw_fd()).is_ok_and(|number| number < max)
+    }
+
+    fn renumbered(self) -> io::Result<Self> {
+        // A copy has the lowest number that is free.
+        let copy = self.socket.as_fd().try_clone_to_owned()?;
+        Ok(Self::new(TcpStream::from_std(copy.into())))
+    }
+}
+
 impl Drop for TcpSocket {
     /// A socket that is closed with bytes in its queue resets the connection.
     fn drop(&mut self) {
-        let _ = self.acknowledge();
+        let _ = self.take_out();
     }
 }
 
@@ -131,7 +189,7 @@ mod tests {
 
     fn hear(socket: &mut TcpSocket) -> String {
         let mut room = [0; 100];
-        let count = socket.read(&mut room, true).unwrap();
+        let count = socket.read_late(&mut room).unwrap();
         String::from_utf8(room[..count].to_vec()).unwrap()
     }
 
@@ -157,7 +215,7 @@ mod tests {
             assert_eq!(hear(&mut socket), text);
         }
         let mut room = [0; 100];
-        let blocked = socket.read(&mut room, true).unwrap_err();
+        let blocked = socket.read_late(&mut room).unwrap_err();
         assert_eq!(blocked.kind(), io::ErrorKind::WouldBlock);
     }
 
@@ -187,7 +245,7 @@ mod tests {
         let mut heard = Vec::new();
         let mut room = vec![0; 3 * LATE_BYTES];
         while heard.len() < much.len() {
-            let count = socket.read(&mut room, true).unwrap();
+            let count = socket.read_late(&mut room).unwrap();
             heard.extend_from_slice(&room[..count]);
             assert!(socket.unacknowledged <= "little".len() + LATE_BYTES);
         }
@@ -203,7 +261,7 @@ mod tests {
         let mut heard = String::new();
         let mut room = [0; 2];
         while heard.len() < 9 {
-            let count = socket.read(&mut room, true).unwrap();
+            let count = socket.read_late(&mut room).unwrap();
             heard.push_str(std::str::from_utf8(&room[..count]).unwrap());
             assert!(count == 2 || heard.len() == 9 || !socket.short_read_empties());
         }

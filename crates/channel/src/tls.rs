@@ -2,16 +2,15 @@
 
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
-use std::net::Shutdown;
 use std::path::Path;
 use std::sync::Arc;
 
-use mio::net::TcpStream;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::ChannelError;
+use crate::system::Socket;
 
 /// The certificate that a listener shows, TLS 1.2 and 1.3.
 ///
@@ -97,8 +96,8 @@ impl Eq for Tls {}
 ///                      `-- pending: what the socket did not take
 /// ```
 #[derive(Debug)]
-pub(crate) struct TlsStream {
-    pub(crate) socket: TcpStream,
+pub(crate) struct TlsStream<S> {
+    pub(crate) socket: S,
     tls: Box<ServerConnection>,
     /// What went wrong behind bytes that are decrypted and not read yet.
     failed: Option<io::Error>,
@@ -108,8 +107,8 @@ pub(crate) struct TlsStream {
     pushed: usize,
 }
 
-impl TlsStream {
-    pub(crate) fn new(socket: TcpStream, tls: &Tls) -> io::Result<Self> {
+impl<S: Socket> TlsStream<S> {
+    pub(crate) fn new(socket: S, tls: &Tls) -> io::Result<Self> {
         let tls = ServerConnection::new(Arc::clone(&tls.0)).map_err(io::Error::other)?;
         Ok(Self { socket, tls: Box::new(tls), failed: None, taken: 0, pushed: 0 })
     }
@@ -196,7 +195,7 @@ impl TlsStream {
     pub(crate) fn end(&mut self) {
         self.tls.send_close_notify();
         let _ = self.push();
-        let _ = self.socket.shutdown(Shutdown::Write);
+        let _ = self.socket.end();
     }
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
-    Admission, ChannelError, ConnectConfig, ConnectionLog, ListenConfig, ListenerId, Outbox,
-    Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, Via, Wait,
+    Admission, ChannelError, ConnectConfig, ConnectionLog, Kernel, ListenConfig, ListenerId,
+    Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, System, Via,
+    Wait,
 };
 use tapeline_rssl::{ClientConfig, Limits};
 use tapeline_time::Time;
@@ -66,10 +67,10 @@ pub enum HubError {
 /// }
 /// # }
 /// ```
-pub struct Hub<B> {
+pub struct Hub<B, S: System = Kernel> {
     core: Core,
     bus: B,
-    reactor: Reactor,
+    reactor: Reactor<S>,
     routes: Vec<Dialled>,
     listener: Option<ListenerId>,
     /// Routes that the core wants connected.
@@ -96,13 +97,13 @@ struct Dialled {
 }
 
 /// The outputs of the core, inside of one turn.
-struct Shell<'a, 'o, P> {
-    outbox: &'a mut Outbox<'o>,
+struct Shell<'a, 'o, P, S: System> {
+    outbox: &'a mut Outbox<'o, S>,
     port: &'a mut P,
     wanted: &'a mut Vec<usize>,
 }
 
-impl<P: Publish> Outputs for Shell<'_, '_, P> {
+impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
     fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
         self.outbox.send(session, message)
     }
@@ -145,9 +146,24 @@ impl<B: Bus> Hub<B> {
     /// The system gives no sockets, the address for providers cannot be
     /// listened on, or a route has no endpoint.
     pub fn new(config: HubConfig, bus: B) -> Result<Self, HubError> {
+        Self::with_system(config, bus, Kernel::new()?)
+    }
+
+    /// Has `wait` end when a provider says something.
+    pub fn watch(&self, wait: &Wait) -> Result<(), ChannelError> {
+        wait.watch(&self.reactor)
+    }
+}
+
+impl<B: Bus, S: System> Hub<B, S> {
+    /// The same with sockets of another system.
+    ///
+    /// # Errors
+    /// As of [`new`](Hub::new).
+    pub fn with_system(config: HubConfig, bus: B, system: S) -> Result<Self, HubError> {
         let messages_per_poll = config.reactor.messages_per_poll.min(MESSAGES_PER_TURN);
-        let mut reactor =
-            Reactor::new(ReactorConfig { messages_per_poll, ..config.reactor.clone() })?;
+        let sockets = ReactorConfig { messages_per_poll, ..config.reactor.clone() };
+        let mut reactor = Reactor::with_system(sockets, system);
         let listener = match config.ni_listen {
             None => None,
             Some(address) => Some(reactor.listen(address, &listen_config(&config))?),
@@ -196,7 +212,7 @@ impl<B: Bus> Hub<B> {
     }
 
     /// The sockets.
-    pub fn reactor(&self) -> &Reactor {
+    pub fn reactor(&self) -> &Reactor<S> {
         &self.reactor
     }
 
@@ -222,11 +238,6 @@ impl<B: Bus> Hub<B> {
         let deadlines =
             [self.core.next_deadline(), self.reactor.next_deadline(), self.log.deadline()];
         deadlines.into_iter().flatten().min()
-    }
-
-    /// Has `wait` end when a provider says something.
-    pub fn watch(&self, wait: &Wait) -> Result<(), ChannelError> {
-        wait.watch(&self.reactor)
     }
 
     /// Whether the providers have nothing to say now. To be asked before a wait.
@@ -435,7 +446,7 @@ impl Dialled {
     }
 }
 
-impl<B> std::fmt::Debug for Hub<B> {
+impl<B, S: System> std::fmt::Debug for Hub<B, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hub").field("core", &self.core).finish_non_exhaustive()
     }

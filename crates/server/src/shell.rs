@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
 use tapeline_channel::{
-    Admission, ChannelError, ConnectionLog, ListenConfig, ListenerId, Outbox, OutputLimits,
+    Admission, ChannelError, ConnectionLog, Kernel, ListenConfig, ListenerId, Outbox, OutputLimits,
     Reactor, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions,
-    StrangerLimits, TextConfig, TextEvent, Wait, join_freed,
+    StrangerLimits, System, TextConfig, TextEvent, Wait, join_freed,
 };
 use tapeline_rwf::patch_stream_id;
 use tapeline_time::Time;
@@ -69,10 +69,10 @@ pub enum Door {
 /// }
 /// # }
 /// ```
-pub struct Server<B> {
+pub struct Server<B, S: System = Kernel> {
     core: Core,
     bus: B,
-    reactor: Reactor,
+    reactor: Reactor<S>,
     listeners: Vec<(Door, ListenerId)>,
     log: ConnectionLog,
     pace: Pace,
@@ -84,14 +84,14 @@ pub struct Server<B> {
 }
 
 /// The outputs of the core, inside of one turn.
-struct Shell<'a, 'o, P> {
-    outbox: &'a mut Outbox<'o>,
+struct Shell<'a, 'o, P, S: System> {
+    outbox: &'a mut Outbox<'o, S>,
     port: &'a mut P,
     /// Messages that were sent.
     copies: usize,
 }
 
-impl<P: Publish> Outputs for Shell<'_, '_, P> {
+impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
     #[inline]
     fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
         self.copies += 1;
@@ -158,8 +158,27 @@ impl<B: Bus> Server<B> {
         policy: Box<dyn LoginPolicy>,
         bus: B,
     ) -> Result<Self, ServerError> {
+        Self::with_system(config, policy, bus, Kernel::new()?)
+    }
+
+    /// Has `wait` end when a mount says something.
+    pub fn watch(&self, wait: &Wait) -> Result<(), ChannelError> {
+        wait.watch(&self.reactor)
+    }
+}
+
+impl<B: Bus, S: System> Server<B, S> {
+    /// The same with sockets of another system.
+    ///
+    /// Errors: as of [`new`](Server::new).
+    pub fn with_system(
+        config: ServerConfig,
+        policy: Box<dyn LoginPolicy>,
+        bus: B,
+        system: S,
+    ) -> Result<Self, ServerError> {
         config.check()?;
-        let mut reactor = Reactor::new(ReactorConfig {
+        let sockets = ReactorConfig {
             output_pool_bytes: config.limits.max_output_bytes,
             flush_interval_ms: config.flush_interval_ms,
             writes_per_flush: WRITES_PER_FLUSH,
@@ -167,7 +186,8 @@ impl<B: Bus> Server<B> {
             messages_per_poll: config.limits.messages_per_turn,
             max_accepted_descriptor: config.max_accepted_descriptor,
             ..ReactorConfig::default()
-        })?;
+        };
+        let mut reactor = Reactor::with_system(sockets, system);
         let rssl = listen_config(&config);
         let (text, pages) = (Some(text_config(&config)), config.pages.clone());
         let websocket = ListenConfig { text, pages, ..rssl.clone() };
@@ -285,11 +305,6 @@ impl<B: Bus> Server<B> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Has `wait` end when a mount says something.
-    pub fn watch(&self, wait: &Wait) -> Result<(), ChannelError> {
-        wait.watch(&self.reactor)
-    }
-
     /// Whether the mounts have nothing to say now. To be asked before a wait.
     pub fn is_quiet(&mut self) -> bool {
         self.reactor.is_quiet()
@@ -323,7 +338,7 @@ impl<B: Bus> Server<B> {
     }
 
     /// The sockets.
-    pub const fn reactor(&self) -> &Reactor {
+    pub const fn reactor(&self) -> &Reactor<S> {
         &self.reactor
     }
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use tapeline_channel::system::Clock as _;
 use tapeline_channel::{
-    ConnectConfig, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, TextEvent,
-    Wakeup, random_seed,
+    ConnectConfig, Kernel, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, System,
+    TextEvent, Wakeup, random_seed,
 };
 use tapeline_json::PONG;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
-use tapeline_time::MonotonicClock;
 
 use super::core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
 use super::json::{Edge, Heard, Words};
@@ -36,10 +36,10 @@ use crate::{ApiError, Wire};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Consumer {
+pub struct Consumer<S: System = Kernel> {
     core: ConsumerCore,
-    reactor: Reactor,
-    clock: MonotonicClock,
+    reactor: Reactor<S>,
+    clock: S::Clock,
     connect: ConnectConfig,
     wire: Wire,
     /// For a wire of JSON.
@@ -54,14 +54,14 @@ struct Link {
     dial: Option<usize>,
 }
 
-struct Connection<'o, 'r> {
-    outbox: &'o mut Outbox<'r>,
+struct Connection<'o, 'r, S: System> {
+    outbox: &'o mut Outbox<'r, S>,
     link: &'o mut Link,
     /// To say it in JSON.
     words: Option<Words<'o>>,
 }
 
-impl ConsumerOutputs for Connection<'_, '_> {
+impl<S: System> ConsumerOutputs for Connection<'_, '_, S> {
     fn connect(&mut self, server: usize) {
         self.link.dial = Some(server);
     }
@@ -116,6 +116,25 @@ impl Consumer {
         reactor: ReactorConfig,
         connect: ConnectConfig,
     ) -> Result<Self, ApiError> {
+        Self::with_system(config, reactor, connect, Kernel::new()?)
+    }
+
+    /// Wakes a waiting [`poll`](Self::poll) from another thread.
+    pub fn wakeup(&self) -> Wakeup {
+        self.reactor.wakeup()
+    }
+}
+
+impl<S: System> Consumer<S> {
+    /// The same with sockets, and the time, of another system.
+    ///
+    /// Errors: no server is configured.
+    pub fn with_system(
+        config: ConsumerConfig,
+        reactor: ReactorConfig,
+        connect: ConnectConfig,
+        system: S,
+    ) -> Result<Self, ApiError> {
         if config.servers.is_empty() {
             return Err(ApiError::NoServers);
         }
@@ -126,8 +145,8 @@ impl Consumer {
         Ok(Self {
             wire: config.wire,
             core: ConsumerCore::new(config),
-            reactor: Reactor::new(reactor)?,
-            clock: MonotonicClock::start(),
+            clock: system.clock(),
+            reactor: Reactor::with_system(reactor, system),
             connect,
             edge: edge.map(Box::new),
             link: Link::default(),
@@ -287,11 +306,6 @@ impl Consumer {
         while go_on(handler) {
             self.poll(None, handler);
         }
-    }
-
-    /// Wakes a waiting [`poll`](Self::poll) from another thread.
-    pub fn wakeup(&self) -> Wakeup {
-        self.reactor.wakeup()
     }
 }
 

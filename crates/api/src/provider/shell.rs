@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tapeline_channel::system::Clock as _;
 use tapeline_channel::{
-    ListenConfig, ListenerId, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId,
-    Wakeup, random_seed,
+    Kernel, ListenConfig, ListenerId, Outbox, Reactor, ReactorConfig, Sent, SessionEvent,
+    SessionId, System, Wakeup, random_seed,
 };
 use tapeline_rwf::patch_stream_id;
-use tapeline_time::MonotonicClock;
 
 use super::core::{ProviderCore, ProviderInput, ProviderOutputs};
 use super::{ProviderConfig, ProviderHandler, Responses};
@@ -38,15 +38,15 @@ use crate::too_long::refused;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Provider {
+pub struct Provider<S: System = Kernel> {
     core: ProviderCore,
-    reactor: Reactor,
-    clock: MonotonicClock,
+    reactor: Reactor<S>,
+    clock: S::Clock,
 }
 
-struct Connections<'o, 'r>(&'o mut Outbox<'r>);
+struct Connections<'o, 'r, S: System>(&'o mut Outbox<'r, S>);
 
-impl ProviderOutputs for Connections<'_, '_> {
+impl<S: System> ProviderOutputs for Connections<'_, '_, S> {
     #[inline]
     fn send(&mut self, client: SessionId, message: &[u8]) -> Sent {
         self.0.send(client, message)
@@ -79,11 +79,23 @@ impl Provider {
     ///
     /// Errors: as of [`new`](Self::new).
     pub fn with_reactor(config: ProviderConfig, reactor: ReactorConfig) -> Result<Self, ApiError> {
-        Ok(Self {
+        Ok(Self::with_system(config, reactor, Kernel::new()?))
+    }
+
+    /// Wakes a waiting [`poll`](Self::poll) from another thread.
+    pub fn wakeup(&self) -> Wakeup {
+        self.reactor.wakeup()
+    }
+}
+
+impl<S: System> Provider<S> {
+    /// The same with sockets, and the time, of another system.
+    pub fn with_system(config: ProviderConfig, reactor: ReactorConfig, system: S) -> Self {
+        Self {
             core: ProviderCore::new(config),
-            reactor: Reactor::new(reactor)?,
-            clock: MonotonicClock::start(),
-        })
+            clock: system.clock(),
+            reactor: Reactor::with_system(reactor, system),
+        }
     }
 
     /// Listens at an address, at port 0 for one that is free. May be called
@@ -174,10 +186,5 @@ impl Provider {
     /// Writes out what was sent.
     pub fn flush(&mut self) {
         self.reactor.flush(self.clock.now());
-    }
-
-    /// Wakes a waiting [`poll`](Self::poll) from another thread.
-    pub fn wakeup(&self) -> Wakeup {
-        self.reactor.wakeup()
     }
 }

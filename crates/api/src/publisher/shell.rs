@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use tapeline_channel::system::Clock as _;
 use tapeline_channel::{
-    ConnectConfig, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, Wakeup,
-    random_seed,
+    ConnectConfig, Kernel, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, System,
+    Wakeup, random_seed,
 };
 use tapeline_rwf::patch_stream_id;
-use tapeline_time::MonotonicClock;
 
 use super::core::{PublisherCore, PublisherInput, PublisherOutputs};
 use super::{PublisherConfig, PublisherHandler, Submissions};
@@ -40,10 +40,10 @@ use crate::ApiError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Publisher {
+pub struct Publisher<S: System = Kernel> {
     core: PublisherCore,
-    reactor: Reactor,
-    clock: MonotonicClock,
+    reactor: Reactor<S>,
+    clock: S::Clock,
     connect: ConnectConfig,
     link: Link,
 }
@@ -55,12 +55,12 @@ struct Link {
     dial: Option<usize>,
 }
 
-struct Connection<'o, 'r> {
-    outbox: &'o mut Outbox<'r>,
+struct Connection<'o, 'r, S: System> {
+    outbox: &'o mut Outbox<'r, S>,
     link: &'o mut Link,
 }
 
-impl PublisherOutputs for Connection<'_, '_> {
+impl<S: System> PublisherOutputs for Connection<'_, '_, S> {
     fn connect(&mut self, server: usize) {
         self.link.dial = Some(server);
     }
@@ -110,13 +110,32 @@ impl Publisher {
         reactor: ReactorConfig,
         connect: ConnectConfig,
     ) -> Result<Self, ApiError> {
+        Self::with_system(config, reactor, connect, Kernel::new()?)
+    }
+
+    /// Wakes a waiting [`poll`](Self::poll) from another thread.
+    pub fn wakeup(&self) -> Wakeup {
+        self.reactor.wakeup()
+    }
+}
+
+impl<S: System> Publisher<S> {
+    /// The same with sockets, and the time, of another system.
+    ///
+    /// Errors: no server is configured.
+    pub fn with_system(
+        config: PublisherConfig,
+        reactor: ReactorConfig,
+        connect: ConnectConfig,
+        system: S,
+    ) -> Result<Self, ApiError> {
         if config.servers.is_empty() {
             return Err(ApiError::NoServers);
         }
         Ok(Self {
             core: PublisherCore::new(config),
-            reactor: Reactor::new(reactor)?,
-            clock: MonotonicClock::start(),
+            clock: system.clock(),
+            reactor: Reactor::with_system(reactor, system),
             connect,
             link: Link::default(),
         })
@@ -215,10 +234,5 @@ impl Publisher {
     /// Writes out what was sent.
     pub fn flush(&mut self) {
         self.reactor.flush(self.clock.now());
-    }
-
-    /// Wakes a waiting [`poll`](Self::poll) from another thread.
-    pub fn wakeup(&self) -> Wakeup {
-        self.reactor.wakeup()
     }
 }
