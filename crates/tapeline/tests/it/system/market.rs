@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Provider, ProviderConfig,
     ProviderEvent, RefreshHead, Requests, Responses, Server, ServiceSpec, StreamHandle, UpdateHead,
+    Wire,
 };
 use tapeline_rwf::{DataState, Primitive};
 
@@ -133,11 +134,34 @@ impl Drop for Source {
     }
 }
 
-/// One open stream at the source: its handle, and the item's number.
-type Open = (StreamHandle, usize);
+/// The streams that are open at the source, each with its item's number.
+#[derive(Default)]
+struct Open {
+    streams: Vec<(StreamHandle, usize)>,
+    places: HashMap<StreamHandle, usize>,
+}
+
+impl Open {
+    fn add(&mut self, stream: StreamHandle, item: usize) {
+        self.places.insert(stream, self.streams.len());
+        self.streams.push((stream, item));
+    }
+
+    fn item(&self, stream: StreamHandle) -> Option<usize> {
+        self.places.get(&stream).map(|place| self.streams[*place].1)
+    }
+
+    fn remove(&mut self, stream: StreamHandle) {
+        let Some(place) = self.places.remove(&stream) else { return };
+        self.streams.swap_remove(place);
+        if let Some((moved, _)) = self.streams.get(place) {
+            self.places.insert(*moved, place);
+        }
+    }
+}
 
 fn run_source(provider: &mut Provider, tape: &Tape, stop: &AtomicBool) {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open = Open::default();
     let mut next = 0;
     let mut due = Instant::now();
     while !stop.load(Ordering::Relaxed) {
@@ -147,9 +171,9 @@ fn run_source(provider: &mut Provider, tape: &Tape, stop: &AtomicBool) {
                 on_request(&event, responses, tape, &mut open);
             },
         );
-        tape.streams.store(open.len(), Ordering::Relaxed);
+        tape.streams.store(open.streams.len(), Ordering::Relaxed);
         let rate = tape.rate.load(Ordering::Relaxed);
-        if rate == 0 || open.is_empty() {
+        if rate == 0 || open.streams.is_empty() {
             due = Instant::now();
             continue;
         }
@@ -161,7 +185,7 @@ fn run_source(provider: &mut Provider, tape: &Tape, stop: &AtomicBool) {
                     break;
                 }
                 due += interval;
-                let (stream, item) = open[next % open.len()];
+                let (stream, item) = open.streams[next % open.streams.len()];
                 next += 1;
                 let seq = tape.last[item].fetch_add(1, Ordering::Relaxed) + 1;
                 let head = UpdateHead { seq_num: Some(seq), ..UpdateHead::QUOTE };
@@ -178,7 +202,7 @@ fn on_request(
     event: &ProviderEvent<'_>,
     responses: &mut Responses<'_>,
     tape: &Tape,
-    open: &mut Vec<Open>,
+    open: &mut Open,
 ) {
     let (stream, item) = match event {
         ProviderEvent::Request { stream, request, .. } => {
@@ -189,15 +213,15 @@ fn on_request(
                     responses.close(*stream, tapeline_rwf::StateCode::NOT_FOUND, "no such item");
                 return;
             };
-            open.push((*stream, item));
+            open.add(*stream, item);
             (*stream, item)
         }
         ProviderEvent::Reissue { stream, wants_image: true, .. } => {
-            let Some((_, item)) = open.iter().find(|(known, _)| known == stream) else { return };
-            (*stream, *item)
+            let Some(item) = open.item(*stream) else { return };
+            (*stream, item)
         }
         ProviderEvent::Close { stream } => {
-            open.retain(|(known, _)| known != stream);
+            open.remove(*stream);
             return;
         }
         _ => return,
@@ -319,16 +343,23 @@ impl Watcher {
 
     /// The same, of items of these names in another service.
     pub(crate) fn start_of(service: &'static str, tape: &Tape, servers: &[SocketAddr]) -> Self {
-        Self::start_on(service, tape, servers, thread::spawn)
+        Self::start_on(service, Wire::default(), tape, servers, thread::spawn)
     }
 
     /// The same on a host.
     pub(crate) fn start_on_host(tape: &Tape, host: &Host, servers: &[SocketAddr]) -> Self {
-        Self::start_on(SERVICE, tape, servers, |work| host.spawn(work))
+        Self::start_on(SERVICE, Wire::default(), tape, servers, |work| host.spawn(work))
+    }
+
+    /// One that speaks JSON over WebSocket.
+    pub(crate) fn start_json(tape: &Tape, servers: &[SocketAddr]) -> Self {
+        let wire = Wire::Json;
+        Self::start_on(SERVICE, wire, tape, servers, thread::spawn)
     }
 
     fn start_on(
         service: &'static str,
+        wire: Wire,
         tape: &Tape,
         servers: &[SocketAddr],
         spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> JoinHandle<()>,
@@ -339,7 +370,8 @@ impl Watcher {
             servers.iter().map(|at| Server::new(at.ip().to_string(), at.port())).collect();
         let shared = Arc::clone(&seen);
         let thread = spawn(Box::new(move || {
-            let config = ConsumerConfig::new(servers, Login::new("tester"));
+            let config =
+                ConsumerConfig { wire, ..ConsumerConfig::new(servers, Login::new("tester")) };
             let mut consumer = Consumer::new(config).expect("a reactor");
             let mut items = HashMap::new();
             for item in 0..count {
@@ -402,6 +434,11 @@ impl Watcher {
 
     pub(crate) fn updates(&self) -> u64 {
         self.seen.updates.load(Ordering::Relaxed)
+    }
+
+    /// How often its connection was lost.
+    pub(crate) fn downs(&self) -> u64 {
+        self.seen.downs.load(Ordering::Relaxed)
     }
 
     pub(crate) fn images(&self) -> u64 {

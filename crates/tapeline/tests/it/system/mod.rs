@@ -15,6 +15,7 @@ mod program;
 mod publishing;
 mod recording;
 mod rest;
+mod returning;
 mod slow;
 mod stacked;
 mod standstill;
