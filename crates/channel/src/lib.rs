@@ -123,6 +123,7 @@ mod pages;
 mod pool;
 mod reactor;
 mod session;
+pub mod sim;
 mod socket;
 mod strangers;
 mod stream;

@@ -11,9 +11,10 @@ use crate::{ListenConfig, SessionId, SocketOptions};
 
 /// What a reactor, and with it every shell, needs of the system.
 ///
-/// The operating system's [`Kernel`](crate::Kernel) is the default wherever a
-/// type has one as a parameter. All that is above byte streams, from handshakes
-/// to output limits, is the same on any.
+/// There are two: the operating system's [`Kernel`](crate::Kernel), which is
+/// the default wherever a type has one as a parameter, and a
+/// [`sim::Host`](crate::sim::Host) of a simulated network. All that is above
+/// byte streams, from handshakes to output limits, is the same on either.
 pub trait System: Sized {
     /// A connected byte stream, or one on its way there.
     type Socket: Socket;

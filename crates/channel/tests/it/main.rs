@@ -5,6 +5,7 @@ mod busy;
 mod closing;
 mod pressure;
 mod sessions;
+mod simulated;
 mod strangers;
 mod support;
 mod texts;
