@@ -32,6 +32,10 @@ impl Claims {
         self.0.len()
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Claim> {
+        self.0.iter()
+    }
+
     fn of_item(&self, item: u32) -> impl Iterator<Item = &Claim> {
         let at = |source, service_id, generation, stream_id| Claim {
             item,

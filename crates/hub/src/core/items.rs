@@ -81,6 +81,30 @@ impl Items {
         self.slots.len() - self.free.len()
     }
 
+    /// All items, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Item)> {
+        (0..self.slots.len() as u32).filter_map(|id| Some((id, self.get(id)?)))
+    }
+
+    /// Panics where slots, index and ticks contradict each other. To be called
+    /// when all is settled.
+    pub(crate) fn check(&self) {
+        assert_eq!(self.touched, [], "ticks that are not worked out");
+        assert_eq!(self.iter().count(), self.len(), "free ids have no item");
+        let shared = self.iter().filter(|(_, item)| !item.private);
+        let indexed: usize = self.by_key.0.iter().map(HashMap::len).sum();
+        assert_eq!(shared.count(), indexed, "keys of the index");
+        for (id, item) in self.iter() {
+            let found = self.find(&item.key.as_ref());
+            assert!(item.private || found == Some(id), "item {id} is found as {found:?}");
+            let tick = self.ticks.get(id as usize).expect("an item has a tick");
+            let is_plain = item.live && item.image.is_none() && !item.interests.is_empty();
+            assert_eq!(tick.is_plain, is_plain, "the tick of item {id}");
+            let flags = is_plain.then(|| item.frame_flags());
+            assert!(flags.is_none_or(|flags| flags == tick.flags), "flags of item {id}");
+        }
+    }
+
     /// An item to look at. Its count of frames may lag behind.
     pub(crate) fn get(&self, id: u32) -> Option<&Item> {
         self.slots.get(id as usize)?.as_deref()

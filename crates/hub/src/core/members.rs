@@ -76,6 +76,16 @@ impl Members {
         (self.groups.into_values().rev().collect(), self.ranks)
     }
 
+    /// How many there are, and how many of them can give way.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.groups.values().map(List::len).sum(), self.ranks.len())
+    }
+
+    /// Whether an item can give way, and is wanted so much.
+    pub(crate) fn is_ranked(&self, rank: Priority, id: u32) -> bool {
+        self.ranks.contains(&(rank, Reverse(id)))
+    }
+
     /// The least wanted of those that can give way, of these the newest.
     pub(crate) fn least_wanted(&self) -> Option<(Priority, Reverse<u32>)> {
         self.ranks.first().copied()

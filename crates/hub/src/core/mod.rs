@@ -9,6 +9,7 @@
 
 mod audience;
 mod backlog;
+mod check;
 mod choice;
 mod claims;
 mod downstream;

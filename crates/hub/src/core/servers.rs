@@ -118,9 +118,13 @@ impl Servers {
 
     /// All that are there.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Server)> {
+        self.with_gone().filter(|(_, server)| server.gone.is_none())
+    }
+
+    /// All, those included whose requests are yet to be closed.
+    pub(crate) fn with_gone(&self) -> impl Iterator<Item = (u32, &Server)> {
         let slots = self.slots.iter().zip(0..);
-        let servers = slots.filter_map(|(slot, index)| Some((index, slot.as_ref()?)));
-        servers.filter(|(_, server)| server.gone.is_none())
+        slots.filter_map(|(slot, index)| Some((index, slot.as_ref()?)))
     }
 
     /// Whether a list is to be written, or a server that is gone to be cleared

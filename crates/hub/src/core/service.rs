@@ -65,6 +65,11 @@ impl Services {
         self.by_id.len()
     }
 
+    /// All services, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &HubService)> {
+        self.by_id.iter().map(|(id, service)| (*id, service))
+    }
+
     pub(crate) fn version(&self) -> u32 {
         self.version
     }

@@ -124,6 +124,11 @@ impl Queue {
         self.items.is_empty()
     }
 
+    /// The items, by the number by which each can be taken out.
+    pub(crate) const fn items(&self) -> &BTreeMap<u64, u32> {
+        &self.items
+    }
+
     /// Adds an item. The number by which it can be taken out.
     pub(crate) fn add(&mut self, id: u32) -> u64 {
         self.last_ticket += 1;

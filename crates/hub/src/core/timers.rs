@@ -19,6 +19,10 @@ impl Timers {
         self.deadlines.insert((at_ms, item));
     }
 
+    pub(crate) fn contains(&self, at_ms: u64, item: u32) -> bool {
+        self.deadlines.contains(&(at_ms, item))
+    }
+
     pub(crate) fn next_ms(&self) -> Option<u64> {
         self.deadlines.first().map(|(at_ms, _)| *at_ms)
     }

@@ -60,6 +60,9 @@ impl Outputs for Recorder {
 }
 
 /// The servers of scenarios.
+/// Above so many items the tables are not compared after every event.
+const MOST_CHECKED: u64 = 100;
+
 pub(crate) const A: Incarnation = Incarnation(0xA);
 pub(crate) const B: Incarnation = Incarnation(0xB);
 
@@ -107,8 +110,16 @@ impl World {
         self.out = Recorder { answer, is_congested, ..Recorder::default() };
     }
 
+    /// Whether the tables of the core agree, unless that takes long.
+    fn check(&self) {
+        if self.core.counters().items <= MOST_CHECKED {
+            self.core.check();
+        }
+    }
+
     pub(crate) fn event(&mut self, event: Event<'_>) {
         self.core.handle(self.now, event, &mut self.out);
+        self.check();
     }
 
     /// Lets time pass, with all timers on the way.
@@ -119,6 +130,7 @@ impl World {
         {
             self.now = self.now.max(deadline);
             self.core.handle_timeout(self.now, &mut self.out);
+            self.check();
         }
         self.now = end;
     }
