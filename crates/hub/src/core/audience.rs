@@ -118,7 +118,7 @@ impl Core {
         refresh: &RefreshMsg<'_>,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         if item.is_void(refresh) {
             item.void = item.void.filter(|_| !is_complete);
@@ -164,7 +164,7 @@ impl Core {
     /// all, whoever the other one was for.
     pub(super) fn supersede_image(&mut self, id: u32, out: &mut impl Outputs) {
         self.all_wait(id, out);
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.in_parts = false;
         item.void = Some(Void::Answer);
         item.recovering = true;
@@ -176,7 +176,7 @@ impl Core {
     /// The end of an image did not come in time. It is asked for anew, where
     /// somebody can be asked; whoever waits is told.
     pub(super) fn give_up_image(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         self.counters.images_given_up += 1;
         item.part_due_ms = None;
         if !item.published && item.stream.awaits_image() {
@@ -200,7 +200,7 @@ impl Core {
 
     /// Sends a part of an image to whom it is for.
     fn send_part(&mut self, id: u32, part: &RefreshMsg<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let mut flags = FrameFlags::IMAGE;
         if item.to_all {
             let is_last = item.stream.is_over() && !item.in_parts && !item.published;
@@ -234,7 +234,7 @@ impl Core {
     /// The last part is out.
     fn image_complete(&mut self, now: Time, id: u32, group: &[u8], out: &mut impl Outputs) {
         self.set_group(id, group.try_into().unwrap_or_default());
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.recovering = false;
         item.failing_over = false;
         item.avoid = None;
@@ -270,7 +270,7 @@ impl Core {
     /// Requests that came in the middle of an image are accepted, and an image
     /// of their own is asked for.
     fn admit_late(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.accept_late(id, &self.servers, out);
         let mut late = Vec::new();
         for interest in &mut item.interests {
@@ -294,7 +294,7 @@ impl Core {
         request: u32,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if item.can_serve() {
             if self.image_waits(server, request, out) {
                 self.set_stage(id, server, request, Stage::Waiting);
@@ -318,7 +318,7 @@ impl Core {
             // Nothing was kept, and the provider cannot be asked.
             self.tell_one_state(id, server, NO_IMAGE, out);
         }
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if item.published || !item.live || item.in_parts {
             return;
         }

@@ -261,7 +261,7 @@ impl Core {
     }
 
     fn tell(&mut self, now: Time, id: u32, told: &Told, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if told.number <= item.heard {
             return;
         }

@@ -112,7 +112,7 @@ impl Core {
         if !self.claims.0.remove(claim) || self.is_stood_by(id) {
             return;
         }
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         if !item.published || item.binding.is_some() || item.stale_at_ms.is_some() {
             return;
         }

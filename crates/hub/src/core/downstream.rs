@@ -94,14 +94,14 @@ impl Item {
 impl Core {
     /// A state of the item for all who want it.
     pub(super) fn tell_all(&mut self, id: u32, state: &State<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let msg = status(item.key.as_ref().domain, *state);
         self.tell_status(id, &msg, out);
     }
 
     /// A status of the item for all who want it.
     pub(super) fn tell_status(&mut self, id: u32, msg: &StatusMsg<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if let Some(state) = &msg.state {
             item.set_state(state);
         }
@@ -113,7 +113,7 @@ impl Core {
 
     /// The present state of the item for one server.
     pub(super) fn tell_one(&mut self, id: u32, server: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let state = item.state.clone();
         self.tell_one_state(id, server, state.as_state(), out);
     }
@@ -126,7 +126,7 @@ impl Core {
         state: State<'_>,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let Some(target) = self.servers.target(server) else { return };
         let msg = status(item.key.as_ref().domain, state);
         if let Some(bytes) = self.scratch.message(&Msg::from(msg)) {
@@ -137,14 +137,14 @@ impl Core {
 
     /// The item is over, with this state.
     pub(super) fn end_with(&mut self, id: u32, state: &State<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let msg = status(item.key.as_ref().domain, *state);
         self.end_with_status(id, &msg, out);
     }
 
     /// The item is over, with this status.
     pub(super) fn end_with_status(&mut self, id: u32, msg: &StatusMsg<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if let Some(bytes) = self.scratch.message(&Msg::from(*msg)) {
             self.counters.statuses += 1;
             item.publish_all(id, FrameFlags::LAST, bytes, out);
@@ -191,7 +191,7 @@ impl Core {
     /// All who have an image, or are getting one, need a new one; who is late
     /// for the one that was coming is in time for that.
     pub(super) fn all_wait(&mut self, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         for interest in &mut item.interests {
             let is_for_snapshot = !item.streaming && !interest.snapshot;
             if is_for_snapshot {

@@ -44,7 +44,7 @@ impl Loss {
 impl Core {
     /// The session of a source is closed.
     pub(super) fn source_lost(&mut self, now: Time, index: u32, out: &mut impl Outputs) {
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         let Some(session) = source.session.take() else { return };
         source.phase = Phase::Down;
         source.unclosed.clear();
@@ -67,7 +67,7 @@ impl Core {
     /// again.
     pub(super) fn mourned(&mut self, now: Time, index: u32) {
         let delay = self.next_delay(index);
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         match source.kind {
             SourceKind::Provider => self.sources.remove(index),
             SourceKind::Route(_) => {
@@ -107,7 +107,7 @@ impl Core {
 
     /// An item of an offer that is gone.
     pub(super) fn lost_there(&mut self, now: Time, id: u32, loss: Loss, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let was_asked = item.binding.is_some_and(|binding| binding.stream_id.is_some());
         if item.published && matches!(loss, Loss::Claimed) {
             self.reclaim(now, id, out);
@@ -136,7 +136,7 @@ impl Core {
 
     fn item_lost(&mut self, now: Time, id: u32, loss: Loss, out: &mut impl Outputs) {
         let why = loss.state();
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let reaction = match loss {
             Loss::Channel => item.stream.channel_down(),
             Loss::Service | Loss::Claimed => item.stream.service_lost(),
@@ -153,7 +153,7 @@ impl Core {
             return;
         }
         let Some(binding) = self.unbind(id) else { return };
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.recovering = true;
         self.all_wait(id, out);
         self.renew_stream(id);
@@ -180,7 +180,7 @@ impl Core {
         group: Option<GroupId>,
         saying: Saying,
     ) {
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         let Some(offer) = source.offers.get(&service_id) else { return };
         source.sayings += 1;
         let told = Told {
@@ -202,7 +202,7 @@ impl Core {
         state: &StateBuf,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let state = state.as_state();
         let msg = status(item.key.as_ref().domain, state);
         if item.published {
@@ -266,7 +266,7 @@ impl Core {
         reaction: &Reaction<'_>,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         match reaction.deliver {
             Deliver::Status(state) => {
                 let msg = status(item.key.as_ref().domain, state);

@@ -32,7 +32,7 @@ impl Item {
 impl Core {
     /// Applies a part of an image to the kept one, if one is to be kept.
     pub(super) fn keep_image(&mut self, id: u32, part: &RefreshMsg<'_>) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let is_kept =
             item.published || (self.config.cache_interactive && item.streaming && !item.private);
         if !is_kept {
@@ -54,7 +54,7 @@ impl Core {
         request: u32,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let Some(interest) = item.interest_mut(server, request) else { return };
         interest.stage = Stage::Live;
         let is_snapshot = interest.snapshot;

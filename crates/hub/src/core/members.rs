@@ -112,10 +112,10 @@ impl Sources {
 impl Core {
     /// An item is bound at an offer.
     pub(super) fn enter(&mut self, id: u32, binding: Binding) {
-        let Some(source) = self.sources.get(binding.source) else { return };
+        let Some(source) = self.sources.known(binding.source) else { return };
         let told = source.sayings;
         let Some(offer) = self.sources.offer_of(&binding) else { return };
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.binding = Some(binding);
         item.heard = told;
         item.ranked = item.rank();
@@ -126,7 +126,7 @@ impl Core {
 
     /// An item that was bound at an offer leaves it.
     pub(super) fn leave(&mut self, id: u32, binding: &Binding) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let (place, ranked) = (item.place, item.ranked.take());
         let Some(offer) = self.sources.offer_of(binding) else { return };
         offer.open = offer.open.saturating_sub(1);
@@ -141,7 +141,7 @@ impl Core {
 
     /// An item belongs to a group, as its source says.
     pub(super) fn set_group(&mut self, id: u32, group: GroupId) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if item.group == group {
             return;
         }
@@ -159,7 +159,7 @@ impl Core {
 
     /// How much an item is wanted may have changed.
     pub(super) fn rank_anew(&mut self, id: u32) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let rank = item.rank();
         let Some(binding) = item.binding.filter(|_| rank != item.ranked) else { return };
         let before = std::mem::replace(&mut item.ranked, rank);

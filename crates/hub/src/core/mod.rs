@@ -216,7 +216,7 @@ impl Core {
             self.counters.malformed += 1;
             return;
         };
-        let Some(source) = self.sources.get(index) else { return };
+        let Some(source) = self.sources.known(index) else { return };
         if let Some(item) = source.streams.get(header.stream_id) {
             self.item_message(now, item, &header, bytes, out);
             return;
@@ -228,7 +228,7 @@ impl Core {
     }
 
     fn source_timeout(&mut self, index: u32, out: &mut impl Outputs) {
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         match (source.phase, source.kind) {
             (Phase::Down, SourceKind::Route(route)) => {
                 source.phase = Phase::Connecting;
@@ -244,7 +244,7 @@ impl Core {
     /// Closes the session of a source. What hangs on it is dealt with when the
     /// present event is.
     fn give_up(&mut self, index: u32, reason: &str, out: &mut impl Outputs) {
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         source.deadline_ms = None;
         // Nothing more is sent there.
         source.is_slow = true;
@@ -259,7 +259,7 @@ impl Core {
     /// Sends a message of the connection itself to a source: of its login or
     /// directory. A source that does not even take that has its session closed.
     fn send(&mut self, index: u32, bytes: &[u8], out: &mut impl Outputs) {
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         let Some(session) = source.session else { return };
         match out.send(session, bytes) {
             Sent::Queued | Sent::Gone | Sent::TooLarge => {}

@@ -152,7 +152,7 @@ impl Core {
 
     /// A further request for an item that is open.
     fn join(&mut self, now: Time, id: u32, interest: Interest, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let (server, request) = (interest.server, interest.request);
         // In the middle of an image it is too late for this one; and somebody
         // who wants updates cannot join a snapshot.

@@ -66,7 +66,7 @@ impl Core {
     /// Sends what a consumer caused to a source, unless that does not fit now.
     /// Whether it went.
     pub(super) fn offer(&mut self, index: u32, bytes: &[u8], out: &mut impl Outputs) -> bool {
-        let Some(source) = self.sources.get_mut(index) else { return false };
+        let Some(source) = self.sources.known_mut(index) else { return false };
         let Some(session) = source.session else { return false };
         let sent = out.send(session, bytes);
         source.is_slow |= matches!(sent, Sent::Slow | Sent::Full);
@@ -136,7 +136,7 @@ impl Core {
     /// Sends what waits at a source, of each service in turn, at most so many
     /// messages. Returns how many.
     fn pump_all(&mut self, now: Time, index: u32, most: usize, out: &mut impl Outputs) -> usize {
-        let Some(source) = self.sources.get(index) else { return 0 };
+        let Some(source) = self.sources.known(index) else { return 0 };
         let mut services: Vec<_> = source.offers.keys().copied().collect();
         let turn = source.service_turn;
         let first = services.iter().position(|service_id| *service_id > turn);
@@ -180,7 +180,7 @@ impl Core {
     ) -> usize {
         let max_window = self.config.limits.max_window;
         for count in 0..most {
-            let Some(source) = self.sources.get_mut(index) else { return count };
+            let Some(source) = self.sources.known_mut(index) else { return count };
             match source.next_wish(service_id, max_window) {
                 Some(Wish::Item(id)) => {
                     let binding = self.items.get(id).and_then(|item| item.binding);
@@ -199,7 +199,7 @@ impl Core {
     /// Asks the provider of an item for another image, when its window has
     /// room. One that is on its way is for all who wait.
     pub(super) fn ask_image(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let Some(Binding { source: index, service_id, .. }) = item.binding else { return };
         let is_coming = item.stream.awaits_image() && item.void != Some(Void::Answer);
         if is_coming || std::mem::replace(&mut item.wants_image, true) {
@@ -264,8 +264,8 @@ impl Core {
 
     /// Tells a provider of a change, now or when it has read.
     fn send_reissue(&mut self, index: u32, id: u32, reissue: Reissue, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         if source.is_slow {
             let wants_image = item.untold.is_some_and(|untold| untold.refresh);
             let refresh = !reissue.pause && (reissue.refresh || wants_image);
@@ -280,7 +280,7 @@ impl Core {
 
     /// Closes the stream of an item at its provider.
     pub(super) fn send_close(&mut self, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let Some(Binding { source: index, stream_id: Some(stream_id), .. }) = item.binding else {
             return;
         };
@@ -325,7 +325,7 @@ impl Core {
 
     /// Tells the provider how much an item is wanted, if that changed.
     pub(super) fn priority_changed(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let is_told = item.priority() == item.told_priority;
         // With the request for an image it is told anyway.
         if item.published || item.interests.is_empty() || item.wants_image || is_told {
@@ -338,7 +338,7 @@ impl Core {
     /// Pauses or resumes at the provider, when all who want the item, or not
     /// all any more, have paused it.
     pub(super) fn pause_changed(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if item.published || item.interests.is_empty() || !self.config.pause_upstream {
             return;
         }

@@ -98,7 +98,7 @@ impl Core {
     }
 
     fn provider_logs_in(&mut self, index: u32, request: &LoginRequest, out: &mut impl Outputs) {
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         if !request.attributes.is_provider() && source.phase == Phase::Login {
             let status = LoginStatus {
                 user_name: Some(request.user_name.clone()),
@@ -117,7 +117,7 @@ impl Core {
                 out.admit(session);
             }
         }
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         source.login_stream = request.stream_id;
         if source.phase == Phase::Login {
             // A provider may take its time before it publishes anything.
@@ -137,7 +137,7 @@ impl Core {
             self.counters.malformed += 1;
             return;
         };
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         let changes = match directory {
             DirectoryMsg::Refresh(refresh) if is_final(refresh.state.stream) => {
                 source.withdraw(refresh.stream_id, &[])

@@ -23,7 +23,7 @@ impl Core {
         refresh: &RefreshMsg<'_>,
         out: &mut impl Outputs,
     ) {
-        let Some(source) = self.sources.get(index) else { return };
+        let Some(source) = self.sources.known(index) else { return };
         let service_id = refresh.key.and_then(|key| key.service_id);
         let offer = service_id.and_then(|id| source.offers.get(&id));
         let stream = (refresh.domain, refresh.stream_id);
@@ -62,7 +62,7 @@ impl Core {
         let options = self.stream_options(true, false);
         let id =
             found.unwrap_or_else(|| self.items.insert(Item::new(key.to_owned(), service, options)));
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.published = true;
         // Also if it was asked for as a snapshot before.
         item.streaming = true;
@@ -122,7 +122,7 @@ impl Core {
     pub(super) fn published_lost(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let stale_at = ms(now).saturating_add(self.config.ni_stale_ms);
         self.unbind(id);
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.recovering = true;
         if !self.is_stood_by(id) {
             self.expire_at(id, stale_at);

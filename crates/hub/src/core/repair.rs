@@ -220,7 +220,7 @@ impl Core {
 
     fn held_flags(&self, id: u32, server: u32, request: u32) -> HeldFlags {
         let mut flags = HeldFlags::empty();
-        let Some(item) = self.items.get(id) else { return flags };
+        let Some(item) = self.items.known(id) else { return flags };
         let interest = item.interest(server, request);
         flags.set(HeldFlags::ACCEPTED, interest.is_some_and(|interest| interest.accepted));
         let is_live = interest.is_some_and(|interest| interest.stage == Stage::Live);
@@ -291,7 +291,7 @@ impl Core {
         wanted: &Wanted,
         out: &mut impl Outputs,
     ) -> bool {
-        let Some(item) = self.items.get_mut(id) else { return false };
+        let Some(item) = self.items.known_mut(id) else { return false };
         let private = item.private;
         let Some(interest) = item.interest_mut(server, wanted.request) else { return false };
         let is_live = interest.stage == Stage::Live;

@@ -129,7 +129,7 @@ impl Core {
             return;
         };
         self.drop_interest(id, server, request);
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if !item.interests.is_empty() {
             self.priority_changed(now, id, out);
             self.pause_changed(now, id, out);
@@ -141,6 +141,7 @@ impl Core {
     /// Closes an item that nobody wants any more at its source. One that was
     /// published unasked stays.
     pub(super) fn end_if_unwanted(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        // The last snapshot that was served may have ended it.
         let Some(item) = self.items.get_mut(id) else { return };
         if item.published || !item.interests.is_empty() {
             return;
@@ -184,7 +185,7 @@ impl Core {
             self.priority_changed(now, id, out);
             return;
         }
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let is_suspect = item.state.data == DataState::SUSPECT;
         let Some(interest) = item.interest_mut(server, request) else { return };
         match interest.stage {
@@ -205,7 +206,7 @@ impl Core {
         msg: &RequestMsg<'_>,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let wants_image = !msg.flags.intersects(RequestFlags::PAUSE | RequestFlags::NO_REFRESH);
         item.request_flags = msg.flags & PASSED_PRIVATELY;
         item.payload = Payload::keep(&msg.payload).map(Box::new);

@@ -48,7 +48,7 @@ impl Core {
     /// An update that is applied to a kept image, that has a key to lose, that
     /// nobody wants, or that comes too early.
     fn update_with_care(&mut self, id: u32, bytes: &[u8], out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if !item.live {
             self.counters.stray += 1;
             return;
@@ -93,7 +93,7 @@ impl Core {
                 return;
             }
         }
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         match &msg {
             Msg::Refresh(refresh) if is_of_another(&item.key, refresh.key.as_ref()) => {
                 self.counters.stray += 1;
@@ -117,7 +117,7 @@ impl Core {
     }
 
     fn refresh(&mut self, now: Time, id: u32, refresh: &RefreshMsg<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let mut refresh = *refresh;
         let is_aside = item.is_aside(&refresh);
         if !refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE) {
@@ -164,7 +164,7 @@ impl Core {
     }
 
     fn status(&mut self, now: Time, id: u32, status: &StatusMsg<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let is_redirection =
             status.state.is_some_and(|state| state.stream == StreamState::REDIRECTED);
         if !is_redirection && is_of_another(&item.key, status.key.as_ref()) {
@@ -185,7 +185,7 @@ impl Core {
         if let Some(group) = status.group_id {
             self.set_group(id, group.try_into().unwrap_or_default());
         }
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let told = with_redirection(told, status.key.as_ref(), item.service);
         self.act(id, reaction.send, out);
         self.state_changed(now, id, &told, out);
@@ -203,7 +203,7 @@ impl Core {
         told: &StatusMsg<'_>,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let is_lost = item.binding.is_some_and(|binding| binding.stream_id.is_some())
             && !item.stream.is_on_wire();
         if item.stream.is_over() {
@@ -219,7 +219,7 @@ impl Core {
     /// A generic message goes to all who want the item, with its key, whose
     /// service is the hub's then.
     fn generic_down(&mut self, id: u32, generic: &GenericMsg<'_>, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let key = generic.key.as_ref().map(|key| at_service(key, item.service));
         let msg = GenericMsg { key, ..*generic };
         if let Some(bytes) = self.scratch.message(&msg.into()) {

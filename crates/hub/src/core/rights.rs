@@ -47,7 +47,7 @@ impl Core {
         name: &Text,
         out: &mut impl Outputs,
     ) {
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         if source.refused.insert(service_id)
             && let Some(session) = source.session
         {
@@ -107,7 +107,7 @@ impl Core {
     /// somebody wants it. Nothing of what was published stays.
     pub(super) fn reclaim(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         self.unbind(id);
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if item.interests.is_empty() {
             self.forget(id);
             return;
@@ -165,7 +165,7 @@ impl Core {
         out: &mut impl Outputs,
     ) -> bool {
         let max = self.config.limits.max_items_per_provider;
-        let Some(source) = self.sources.get_mut(index) else { return false };
+        let Some(source) = self.sources.known_mut(index) else { return false };
         let is_full = source.item_count() >= max as u64;
         if is_full
             && !std::mem::replace(&mut source.is_full, true)
@@ -204,7 +204,7 @@ impl Core {
 
     /// The provider of an item is gone, and nobody else has it: it expires.
     pub(super) fn expire_at(&mut self, id: u32, at_ms: u64) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         item.stale_at_ms = Some(at_ms);
         self.arm(id);
         self.stale.push_back((at_ms, id));

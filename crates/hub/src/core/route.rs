@@ -24,7 +24,7 @@ impl Core {
     ) {
         let index = route as u32;
         let timeout = self.config.source_timeout_ms;
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         if source.kind != SourceKind::Route(route) || source.phase != Phase::Connecting {
             out.close(session, "route is connected already");
             return;
@@ -39,7 +39,7 @@ impl Core {
 
     pub(super) fn route_failed(&mut self, now: Time, route: usize) {
         let delay = self.next_delay(route as u32);
-        let Some(source) = self.sources.get_mut(route as u32) else { return };
+        let Some(source) = self.sources.known_mut(route as u32) else { return };
         if source.phase == Phase::Connecting {
             source.phase = Phase::Down;
             source.deadline_ms = Some(ms(now) + delay);
@@ -50,7 +50,7 @@ impl Core {
     /// the last time, within bounds.
     pub(super) fn next_delay(&mut self, index: u32) -> u64 {
         let (min, max) = (self.config.reconnect_min_ms, self.config.reconnect_max_ms);
-        let Some(source) = self.sources.get_mut(index) else { return max };
+        let Some(source) = self.sources.known_mut(index) else { return max };
         let delay = source.delay_ms.clamp(min, max.max(min));
         source.delay_ms = delay.saturating_mul(2);
         delay
@@ -114,7 +114,7 @@ impl Core {
             return;
         }
         let timeout = self.config.source_timeout_ms;
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         source.takes_posts = refresh.features.accepts_posts();
         source.obeys_pause = refresh.features.obeys_pause();
         if source.phase != Phase::Login || state.data != DataState::OK {
@@ -131,7 +131,7 @@ impl Core {
             self.counters.malformed += 1;
             return;
         };
-        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(source) = self.sources.known_mut(index) else { return };
         let changes = match directory {
             DirectoryMsg::Refresh(refresh) if is_over(refresh.state.stream) => {
                 self.give_up(index, "provider closed its directory", out);

@@ -305,6 +305,22 @@ impl Sources {
         self.slots.get_mut(index as usize)?.as_mut()
     }
 
+    /// A source that is there: another table, or who calls, has its index.
+    #[track_caller]
+    pub(crate) fn known(&self, index: u32) -> Option<&Source> {
+        let source = self.get(index);
+        debug_assert!(source.is_some(), "source {index} is gone, and another table has its index");
+        source
+    }
+
+    /// The same to change.
+    #[track_caller]
+    pub(crate) fn known_mut(&mut self, index: u32) -> Option<&mut Source> {
+        let source = self.get_mut(index);
+        debug_assert!(source.is_some(), "source {index} is gone, and another table has its index");
+        source
+    }
+
     /// Which source a session belongs to.
     #[inline]
     pub(crate) fn of_session(&self, session: SessionId) -> Option<u32> {

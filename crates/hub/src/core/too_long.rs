@@ -27,7 +27,7 @@ impl Core {
         if !matches!(header.class, MsgClass::Refresh | MsgClass::Update | MsgClass::Status) {
             return;
         }
-        let Some(source) = self.sources.get(index) else { return };
+        let Some(source) = self.sources.known(index) else { return };
         let id = source.streams.get(header.stream_id).or_else(|| match Msg::decode(head) {
             Ok(Msg::Refresh(refresh)) if matches!(source.kind, SourceKind::Provider) => {
                 self.published_as(index, &refresh)
@@ -38,7 +38,7 @@ impl Core {
         let text = format!("a message of {length} bytes is longer than the {max} that a hub takes");
         let state =
             State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NO_RESOURCES, &text);
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let binding = item.binding;
         if binding.is_some_and(|binding| binding.source != index) {
             // It only stands by for it.

@@ -57,7 +57,7 @@ impl Core {
 
     /// Begins the stream of an item anew, for another source or connection.
     pub(super) fn renew_stream(&mut self, id: u32) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         let mut options = self.stream_options(item.streaming, item.private);
         options.provider_obeys_pause = self.config.pause_upstream
             && item
@@ -77,7 +77,7 @@ impl Core {
     /// Finds a source for an item that has none. Without one, the item waits
     /// until its service changes, and servers are told so.
     pub(super) fn seek(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get(id) else { return };
+        let Some(item) = self.items.known(id) else { return };
         if item.binding.is_some() || item.published || item.stream.is_over() {
             return;
         }
@@ -129,7 +129,7 @@ impl Core {
     }
 
     fn wait_for_service(&mut self, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         if item.private {
             self.end_with(id, &usual::SERVICE_NOT_UP, out);
             return;
@@ -152,9 +152,9 @@ impl Core {
 
     /// Asks the source that an item is bound to.
     pub(super) fn ask(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let Some(item) = self.items.get_mut(id) else { return };
+        let Some(item) = self.items.known_mut(id) else { return };
         let Some(binding) = &mut item.binding else { return };
-        let Some(source) = self.sources.get_mut(binding.source) else { return };
+        let Some(source) = self.sources.known_mut(binding.source) else { return };
         let index = binding.source;
         let stream_id = source.ids.take();
         binding.stream_id = Some(stream_id);

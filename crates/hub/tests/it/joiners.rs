@@ -312,3 +312,21 @@ fn a_change_of_priority_waits_while_the_provider_does_not_keep_up() {
     world.event(Event::Drained { session: sources[0] });
     assert_eq!(world.heard_by(sources[0]), [""; 0], "once");
 }
+
+#[test]
+fn a_snapshot_that_is_served_when_nobody_else_is_left_ends_the_item_once() {
+    let mut config = config(1);
+    config.cache_interactive = true;
+    let (mut world, sources) = World::with_sources(config);
+    world.server_up(B);
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::part(3, 0, false));
+    world.snapshot(B, 2, "TRI.N");
+    world.close(A, 7);
+    world.heard_by(sources[0]);
+    world.forget();
+    world.says(sources[0], &provider::part(3, 1, true));
+    assert_eq!(world.frames().len(), 3, "to all, its acceptance, its own");
+    assert_eq!(world.heard_by(sources[0]), ["Close 3"]);
+    assert_eq!(world.core.counters().items, 0);
+}
