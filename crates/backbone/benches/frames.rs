@@ -1,12 +1,12 @@
 //! What a frame costs on its way through a port: published and read by the
-//! same thread, over shared memory.
+//! same thread, in rings and over shared memory.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tapeline_backbone::{
-    AeronPort, Bus, BusEvent, Channels, Engine, EngineSettings, FrameHeader, Incarnation, Kind,
+    Backbone, BackbonePort, Bus, BusEvent, Carrier, EngineSettings, FrameHeader, Incarnation, Kind,
     PortSettings, Published, Role,
 };
 use tapeline_time::Time;
@@ -16,19 +16,18 @@ const BATCH: usize = 64;
 
 struct Line {
     begin: Instant,
-    engine: Engine,
-    hub: AeronPort,
-    server: AeronPort,
+    hub: BackbonePort,
+    server: BackbonePort,
+    backbone: Backbone,
 }
 
 impl Line {
-    fn new() -> Self {
-        let channels = Channels::parse("aeron:ipc").expect("a channel");
-        let mut engine = Engine::new(EngineSettings::default()).expect("an engine");
-        let mut port =
-            |role, name| engine.port(PortSettings::new(role, name), &channels).expect("a port");
+    fn new(carrier: &Carrier) -> Self {
+        let settings = EngineSettings::default();
+        let mut backbone = Backbone::start(carrier, settings).expect("a backbone");
+        let mut port = |role, name| backbone.port(PortSettings::new(role, name)).expect("a port");
         let (hub, server) = (port(Role::Hub, "hub"), port(Role::Server, "edge"));
-        let mut line = Self { begin: Instant::now(), engine, hub, server };
+        let mut line = Self { begin: Instant::now(), hub, server, backbone };
         while line.hub.counters().peers + line.server.counters().peers < 2 {
             line.turn();
         }
@@ -38,7 +37,7 @@ impl Line {
     /// Returns the number of bytes that the server read.
     fn turn(&mut self) -> usize {
         let now = Time::from_nanos(self.begin.elapsed().as_nanos() as u64);
-        self.engine.work(now);
+        self.backbone.work(now);
         self.hub.poll(now, BATCH, |_, _| {});
         self.hub.work(now);
         let mut bytes = 0;
@@ -64,9 +63,18 @@ impl Line {
 }
 
 fn frames(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("shared memory");
+    for carrier in ["local", "aeron:ipc"] {
+        // Without Aeron, there is one of them.
+        if let Ok(carrier) = Carrier::parse(carrier) {
+            frames_over(&carrier, criterion);
+        }
+    }
+}
+
+fn frames_over(carrier: &Carrier, criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group(carrier.to_string());
     group.throughput(Throughput::Elements(BATCH as u64));
-    let mut line = Line::new();
+    let mut line = Line::new(carrier);
     for size in [120, 1_000, 20_000] {
         let body = vec![7; size];
         group.bench_function(format!("{size} bytes"), |bencher| {

@@ -2,9 +2,11 @@
 //!
 //! A [`Port`] is one member: a hub's or a server's. Both kinds are the same
 //! type with a different [`Role`]; users are generic over [`Bus`], so that what
-//! runs over Aeron ([`Engine::port`]) also runs in a simulation ([`sim`]) with
-//! loss, delay, partitions and crashes at will. Time is a parameter
-//! everywhere, and nothing here blocks or has a thread.
+//! runs in one process ([`local`]) or over Aeron (`Engine::port`, with the
+//! feature `aeron`) also runs in a simulation ([`sim`]) with loss, delay,
+//! partitions and crashes at will. A program that has the choice at its start
+//! takes a [`Backbone`]. Time is a parameter everywhere, and nothing here blocks
+//! or has a thread.
 //!
 //! ```
 //! use tapeline_backbone::sim::Network;
@@ -75,11 +77,15 @@
 //!    | <--------- Open to H, link 4, echo 10 ----- |  all that S wants is opened anew
 //! ```
 
+mod backbone;
 mod bus;
+#[cfg(feature = "aeron")]
 mod channel;
+#[cfg_attr(not(feature = "aeron"), path = "without_aeron.rs")]
 mod engine;
 mod error;
 mod frame;
+pub mod local;
 mod outbound;
 mod pieces;
 mod port;
@@ -89,9 +95,10 @@ pub mod repair;
 mod settings;
 pub mod sim;
 
+pub use backbone::{Backbone, BackbonePort, BackboneSink, BackboneSource, Carrier};
 pub use bus::{Bus, Counters, Publish, Published};
-pub use channel::Channels;
-pub use engine::{AeronPort, AeronSink, AeronSource, Engine};
+#[cfg(feature = "aeron")]
+pub use engine::{AeronPort, AeronSink, AeronSource, Channels, Engine};
 pub use error::BackboneError;
 pub use frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Role};
 pub use outbound::{Offer, Outbound, Sink};

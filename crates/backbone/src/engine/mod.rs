@@ -3,6 +3,7 @@
 mod backoff;
 mod directory;
 mod driver;
+mod limits;
 mod link;
 mod memory;
 mod shared;
@@ -19,13 +20,15 @@ use tapeline_time::Time;
 
 use self::backoff::Backoff;
 use self::directory::Lock;
+use self::limits::HostLimits;
 use self::memory::{Memory, log_bytes};
 use self::shared::Shared;
 use self::words::failed;
-use crate::channel::Channels;
+pub use crate::channel::Channels;
 use crate::error::BackboneError;
+use crate::frame::Role;
 use crate::port::{Port, PortSettings};
-use crate::settings::{Driver, EngineSettings, HostLimits};
+use crate::settings::{Driver, EngineSettings};
 pub use link::{AeronSink, AeronSource};
 
 /// A member of the backbone over Aeron.
@@ -132,7 +135,17 @@ impl Engine {
         port: PortSettings,
         channels: &Channels,
     ) -> Result<AeronPort, BackboneError> {
-        let streams = channels.streams(port.role, &self.settings, self.receiver_bytes);
+        let (sink, source) = self.ends(port.role, channels)?;
+        Ok(Port::new(port, sink, source))
+    }
+
+    /// The two directions of a port of `role`.
+    pub(crate) fn ends(
+        &mut self,
+        role: Role,
+        channels: &Channels,
+    ) -> Result<(AeronSink, AeronSource), BackboneError> {
+        let streams = channels.streams(role, &self.settings, self.receiver_bytes);
         self.memory.add(log_bytes(streams.term_bytes));
         if channels.is_network() {
             // A copy of what one peer sends; over shared memory it is the peer's.
@@ -144,7 +157,7 @@ impl Engine {
         })?;
         let sink = AeronSink::new(&self.place, &streams.publication, streams.max_message_bytes);
         self.has_network |= channels.is_network();
-        Ok(Port::new(port, sink, source))
+        Ok((sink, source))
     }
 
     /// One turn. Call it in every turn of the caller's loop, together with the

@@ -1,7 +1,10 @@
-//! The backbone, over a real media driver and over the simulated one, in one
-//! program: it links once.
+//! The backbone, over a real media driver, in one process and over the simulated
+//! network, in one program: it links once.
 
+#[cfg(feature = "aeron")]
 mod aeron;
 mod faults;
+mod local;
 mod no_allocation;
+#[cfg(feature = "aeron")]
 mod support;

@@ -4,30 +4,30 @@ use std::time::Instant;
 
 use allocation_counter::measure;
 use tapeline_backbone::{
-    AeronPort, Bus, Channels, Engine, EngineSettings, FrameHeader, Incarnation, Kind, PortSettings,
-    Published, Role,
+    Backbone, BackbonePort, Bus, Carrier, EngineSettings, FrameHeader, Incarnation, Kind,
+    PortSettings, Published, Role,
 };
 use tapeline_time::Time;
 
 struct Line {
     begin: Instant,
-    engine: Engine,
-    hub: AeronPort,
-    server: AeronPort,
+    hub: BackbonePort,
+    server: BackbonePort,
+    backbone: Backbone,
 }
 
 impl Line {
-    fn new(channels: &str) -> Self {
-        let channels = Channels::parse(channels).unwrap();
+    fn new(carrier: &str) -> Self {
+        let carrier = Carrier::parse(carrier).unwrap();
         let settings = EngineSettings {
             data_term_bytes: 1 << 20,
             request_term_bytes: 1 << 20,
             ..EngineSettings::default()
         };
-        let mut engine = Engine::new(settings).unwrap();
-        let hub = engine.port(PortSettings::new(Role::Hub, "hub"), &channels).unwrap();
-        let server = engine.port(PortSettings::new(Role::Server, "edge"), &channels).unwrap();
-        let mut line = Self { begin: Instant::now(), engine, hub, server };
+        let mut backbone = Backbone::start(&carrier, settings).unwrap();
+        let hub = backbone.port(PortSettings::new(Role::Hub, "hub")).unwrap();
+        let server = backbone.port(PortSettings::new(Role::Server, "edge")).unwrap();
+        let mut line = Self { begin: Instant::now(), hub, server, backbone };
         while line.hub.counters().peers + line.server.counters().peers < 2 {
             line.turn();
             assert!(line.begin.elapsed().as_secs() < 30, "they do not meet");
@@ -42,7 +42,7 @@ impl Line {
     /// Returns the number of frames that the server read.
     fn turn(&mut self) -> usize {
         let now = self.now();
-        self.engine.work(now);
+        self.backbone.work(now);
         self.hub.poll(now, 64, |_, _| {});
         self.hub.work(now);
         let mut frames = 0;
@@ -66,13 +66,23 @@ impl Line {
     }
 }
 
-#[test]
-fn frames_of_every_size_cost_no_allocation() {
+fn frames_of_every_size_cost_no_allocation(carrier: &str) {
     let sizes = [0, 120, 8_000, 100_000];
-    let mut line = Line::new("aeron:ipc");
+    let mut line = Line::new(carrier);
     for bytes in sizes.map(|size| vec![7; size]) {
         line.carry(200, &bytes);
         let allocations = measure(|| line.carry(2_000, &bytes)).count_total;
         assert_eq!(allocations, 0, "{} bytes", bytes.len());
     }
+}
+
+#[test]
+fn frames_in_one_process_cost_no_allocation() {
+    frames_of_every_size_cost_no_allocation("local");
+}
+
+#[cfg(feature = "aeron")]
+#[test]
+fn frames_over_shared_memory_cost_no_allocation() {
+    frames_of_every_size_cost_no_allocation("aeron:ipc");
 }
