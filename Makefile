@@ -2,8 +2,8 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-bench prerequisites-test fmt lint doc unit interop bench-wire \
-	bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop \
+	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
 QUICK = $(if $(filter tapeline,$(CRATE)),tapeline,tapeline-$(CRATE))
@@ -15,9 +15,10 @@ LAB = $(or $(CARGO_TARGET_DIR),target)/release/tapeline-lab
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: prerequisites ## Quotes from a source through hub, backbone and server to a client
+# Hub and server of one process need no media driver, so none is built.
+demo: prerequisites-demo ## Quotes from a source through hub, backbone and server to a client
 	@echo "building once, a minute or two; then ctrl-c ends it, with a summary and what to try next"
-	@$(CARGO) build --profile demo --quiet --locked -p tapeline
+	@$(CARGO) build --profile demo --quiet --locked -p tapeline --no-default-features
 	@$(or $(CARGO_TARGET_DIR),target)/demo/tapeline demo $(DEMO)
 
 test: prerequisites-test fmt lint doc unit interop ## Everything that must hold
@@ -37,6 +38,9 @@ house: ## Licences and sources of what is linked, and misspelt words, where the 
 prerequisites: ## Tools and libraries to build with (installs as root, else says what)
 	scripts/prerequisites.sh build
 
+prerequisites-demo:
+	scripts/prerequisites.sh demo
+
 prerequisites-bench:
 	scripts/prerequisites.sh bench
 
@@ -48,6 +52,7 @@ fmt:
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p tapeline-backbone -p tapeline --no-default-features --all-targets --locked -- -D warnings
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items

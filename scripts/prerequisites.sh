@@ -3,6 +3,7 @@
 #
 #   scripts/prerequisites.sh [build]   C compiler, libclang, libuuid, libbsd and
 #                                      a CMake of 3.30 or later
+#   scripts/prerequisites.sh demo      C compiler alone: without a media driver
 #   scripts/prerequisites.sh bench     also iproute2 and nftables, for the rows that
 #                                      are measured over a network that loses
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
@@ -75,10 +76,20 @@ install_missing() {
     return 1
 }
 
-build_tools() {
-    missing=()
+compiler() {
     need gcc has_command cc
     need libc6-dev has_header stdio.h
+}
+
+demo_tools() {
+    missing=()
+    compiler
+    install_missing
+}
+
+build_tools() {
+    missing=()
+    compiler
     need make has_command make
     need pkg-config has_command pkg-config
     need libclang-dev has_libclang
@@ -138,6 +149,9 @@ case $level in
         build_tools
         local_cmake
         ;;
+    demo)
+        demo_tools
+        ;;
     bench)
         build_tools
         local_cmake
@@ -149,7 +163,7 @@ case $level in
         test_tools
         ;;
     *)
-        echo "usage: scripts/prerequisites.sh [build|bench|test]" >&2
+        echo "usage: scripts/prerequisites.sh [build|demo|bench|test]" >&2
         exit 2
         ;;
 esac

@@ -116,11 +116,14 @@ section! {
     /// The stretch between hubs and servers. The time-outs and buffers are those
     /// of the embedded driver; an external one has its own.
     Backbone = "backbone" {
-        /// Where hubs and servers meet. `aeron:ipc`: shared memory of one host.
+        /// Where hubs and servers meet. `local`: in this one process, without a
+        /// media driver. `aeron:ipc`: shared memory of one host.
         /// `aeron:udp?endpoint=GROUP:PORT|interface=ADDRESS`: multicast, the last
         /// byte of the group odd. `aeron:udp?control=HUBHOST:PORT`: unicast.
         /// Further parameters: `ttl`, `mtu`, `term-length`, `fc`, `stream-id`.
-        "channel" => channel: String = "aeron:ipc".to_owned();
+        /// Without it, `local` where hub and server are one process and neither
+        /// `driver` nor `dir` is set, else `aeron:ipc`.
+        "channel" => channel: Option<String> = None;
         /// `embedded`: the media driver runs in this process, on its one thread.
         /// `external`: the one of folder `dir` is used, an `aeronmd` or the
         /// embedded one of another process of this host.

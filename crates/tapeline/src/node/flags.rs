@@ -13,7 +13,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where hubs and servers meet, as `aeron:ipc` (backbone.channel)
+    /// Where hubs and servers meet, as `local` or `aeron:ipc` (backbone.channel)
     #[arg(long, value_name = "CHANNEL")]
     backbone: Option<String>,
 
@@ -105,7 +105,7 @@ impl Common {
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::load(self.config.as_deref())?;
         if let Some(channel) = &self.backbone {
-            settings.backbone.channel.clone_from(channel);
+            settings.backbone.channel = Some(channel.clone());
         }
         if let Some(driver) = self.backbone_driver {
             settings.backbone.driver = driver;

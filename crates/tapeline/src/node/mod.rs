@@ -1,13 +1,16 @@
-//! Hubs and servers in this process: one thread, one media driver.
+//! Hubs and servers in this process: one thread, and what carries frames between
+//! them.
 
 mod counts;
 mod flags;
 mod health;
+mod meeting;
 mod rest;
 mod settings;
 mod shards;
 
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
+pub(crate) use meeting::Place;
 pub(crate) use rest::PARK_MICROS;
 pub(crate) use shards::Shards;
 
@@ -19,14 +22,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use tapeline_backbone::{AeronPort, Bus, Channels, Counters, Engine, EngineSettings, Role};
+use tapeline_backbone::{Backbone, BackbonePort, Bus, Carrier, Counters, Role};
 use tapeline_channel::Idle;
 use tapeline_hub::Hub;
 use tapeline_server::{AcceptAll, Door, Server};
 use tapeline_time::{MonotonicClock, Time};
 
 use crate::addresses::Addresses;
-use crate::config::{Driver, IdleWhen, Settings};
+use crate::config::{IdleWhen, Settings};
 use crate::descriptors;
 use crate::failure::Failure;
 use crate::stop::Stop;
@@ -47,10 +50,11 @@ pub(crate) struct Roles {
 
 /// A hub, a server, or both, with the backbone between them.
 pub(crate) struct Node {
-    // Ports close before the engine: hub and server come first.
-    hub: Option<Hub<AeronPort>>,
-    server: Option<Server<AeronPort>>,
-    engine: Engine,
+    // Ports close before the backbone: hub and server come first.
+    hub: Option<Hub<BackbonePort>>,
+    server: Option<Server<BackbonePort>>,
+    backbone: Backbone,
+    carrier: Carrier,
     clock: MonotonicClock,
     rest: Rest,
     health: Health,
@@ -65,33 +69,38 @@ impl Node {
     /// Starts what the settings say. Everything listens when it is there; the
     /// backbone [comes later](Self::await_backbone).
     pub(crate) fn start(settings: &Settings, roles: Roles) -> Result<Self, Failure> {
-        let channels = Channels::parse(&settings.backbone.channel)?;
-        check_meeting(settings, &channels, roles)?;
-        Self::start_on(settings::engine_settings(settings)?, settings, &channels, roles)
+        let carrier = meeting::carrier(settings, roles)?;
+        meeting::check(settings, &carrier, roles)?;
+        let backbone = Backbone::start(&carrier, settings::engine_settings(settings)?)?;
+        Self::start_on(backbone, settings, &carrier, roles)
     }
 
-    /// Starts a server on the media driver of another thread.
-    pub(crate) fn start_shard(settings: &Settings, driver: &Path) -> Result<Self, Failure> {
-        let channels = Channels::parse(&settings.backbone.channel)?;
-        let engine = settings::shard_engine_settings(settings, driver)?;
-        Self::start_on(engine, settings, &channels, Roles { is_hub: false, is_server: true })
+    /// Starts a server on the backbone of another thread.
+    pub(crate) fn start_shard(settings: &Settings, place: &Place) -> Result<Self, Failure> {
+        let (carrier, backbone) = match place {
+            Place::Rings(network) => (Carrier::LOCAL, network.clone().into()),
+            Place::Driver(carrier, directory) => {
+                let engine = settings::shard_engine_settings(settings, directory)?;
+                (carrier.clone(), Backbone::start(carrier, engine)?)
+            }
+        };
+        Self::start_on(backbone, settings, &carrier, Roles { is_hub: false, is_server: true })
     }
 
     fn start_on(
-        engine: EngineSettings,
+        mut backbone: Backbone,
         settings: &Settings,
-        channels: &Channels,
+        carrier: &Carrier,
         roles: Roles,
     ) -> Result<Self, Failure> {
         let max_descriptor = descriptors::max_accepted(settings, descriptors::raise());
-        let mut engine = Engine::new(engine)?;
-        if let Some(shortfall) = engine.shortfall().filter(|_| channels.is_network()) {
+        if let Some(shortfall) = backbone.shortfall().filter(|_| carrier.is_network()) {
             tracing::warn!("{shortfall}");
         }
         let hub = match roles.is_hub {
             true => {
                 let port = settings::port_settings(settings, Role::Hub)?;
-                let port = engine.port(port, channels)?;
+                let port = backbone.port(port)?;
                 let mut config = settings::hub_config(settings)?;
                 config.reactor.max_accepted_descriptor = Some(max_descriptor);
                 let mut hub = Hub::new(config, port)?;
@@ -103,7 +112,7 @@ impl Node {
         let server = match roles.is_server {
             true => {
                 let port = settings::port_settings(settings, Role::Server)?;
-                let port = engine.port(port, channels)?;
+                let port = backbone.port(port)?;
                 let policy = Box::new(AcceptAll);
                 let mut config = settings::server_config(settings)?;
                 config.max_accepted_descriptor = Some(max_descriptor);
@@ -116,16 +125,19 @@ impl Node {
             IdleWhen::Yield => Idle::Yield,
             IdleWhen::Park => Idle::Park { micros: PARK_MICROS },
         };
-        let directory = engine.directory().display().to_string();
-        let channel = channels.to_string();
-        tracing::info!(channel, directory, "backbone");
+        let channel = carrier.to_string();
+        match backbone.directory().map(|directory| directory.display().to_string()) {
+            Some(directory) => tracing::info!(channel, directory, "backbone"),
+            None => tracing::info!(channel, "backbone"),
+        }
         let rest = Rest::new(idle);
         let (clock, health) = (MonotonicClock::start(), Health::default());
         let (hub_gate, server_gate) = (Gate::default(), Gate::default());
         let mut node = Self {
             hub,
             server,
-            engine,
+            backbone,
+            carrier: carrier.clone(),
             clock,
             rest,
             health,
@@ -135,7 +147,7 @@ impl Node {
             hub_tally: Tally::of(&settings.hub.name),
             server_tally: Tally::of(&settings.server.name),
         };
-        if is_woken(settings, channels, roles) {
+        if meeting::is_woken(settings, carrier, roles) {
             let (rest, rooms) = node.resting();
             rest.wake_on_all(&rooms).map_err(tapeline_server::ServerError::from)?;
         }
@@ -157,9 +169,12 @@ impl Node {
         self.hub.as_ref().and_then(|hub| hub.listening().first().copied())
     }
 
-    /// The folder of the media driver.
-    pub(crate) fn driver_directory(&self) -> &Path {
-        self.engine.directory()
+    /// Where other threads of this process meet it; `None` if they cannot.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let of_driver =
+            |directory: &Path| Place::Driver(self.carrier.clone(), directory.to_owned());
+        let rings = self.backbone.network().map(Place::Rings);
+        rings.or_else(|| self.backbone.directory().map(of_driver))
     }
 
     /// Says what listens where, also in the ready file.
@@ -235,12 +250,12 @@ impl Node {
     fn failure(&self) -> Option<&str> {
         let of_hub = || self.hub.as_ref().and_then(|hub| hub.bus().failure());
         let of_server = || self.server.as_ref().and_then(|server| server.bus().failure());
-        self.engine.failure().or_else(of_hub).or_else(of_server)
+        self.backbone.failure().or_else(of_hub).or_else(of_server)
     }
 
     /// Says in the log what became of the backbone.
     fn tell(&mut self, now: Time) {
-        if let Some(report) = self.engine.take_report()
+        if let Some(report) = self.backbone.take_report()
             && let Some(count) = self.health.note_report(now)
         {
             tracing::warn!(report, count, "the media driver or its client reports");
@@ -284,11 +299,11 @@ impl Node {
         }
     }
 
-    /// The driver's work is behind the hub's, which it sends, and before the
+    /// The backbone's work is behind the hub's, which it sends, and before the
     /// server's, which it receives.
     fn turn(&mut self, now: Time) -> usize {
         let mut work = self.hub.as_mut().map_or(0, |hub| hub.duty_cycle(now));
-        work += self.engine.work(now);
+        work += self.backbone.work(now);
         if let Some(server) = &mut self.server {
             work += server.duty_cycle(now);
         }
@@ -302,8 +317,8 @@ impl Node {
     }
 
     fn resting(&mut self) -> (&mut Rest, Rooms<'_>) {
-        let Self { hub, server, engine, rest, .. } = self;
-        (rest, Rooms { hub: hub.as_mut(), server: server.as_mut(), engine })
+        let Self { hub, server, backbone, rest, .. } = self;
+        (rest, Rooms { hub: hub.as_mut(), server: server.as_mut(), backbone })
     }
 
     /// Says goodbye to everybody.
@@ -332,7 +347,7 @@ impl Node {
 }
 
 /// Says in the log who is on the channel and not heard.
-fn tell_turned_away(now: Time, port: &AeronPort, gate: &mut Gate) {
+fn tell_turned_away(now: Time, port: &BackbonePort, gate: &mut Gate) {
     let Counters { crowded, strangers, unproved, .. } = port.counters();
     let Some(new) = gate.note(now, TurnedAway { crowded, strangers, unproved }) else { return };
     let last = port.last_stranger();
@@ -348,34 +363,4 @@ fn tell_turned_away(now: Time, port: &AeronPort, gate: &mut Gate) {
         let frames = new.crowded;
         tracing::warn!(frames, "peers beyond the bound are not heard; see max-servers of the hub");
     }
-}
-
-/// Whether everything that comes to this process can wake it. What another
-/// process or thread writes into the driver's memory wakes nobody.
-fn is_woken(settings: &Settings, channels: &Channels, roles: Roles) -> bool {
-    let backbone = &settings.backbone;
-    let is_own = backbone.driver == Driver::Embedded && backbone.dir.is_none();
-    let is_whole = roles.is_hub && roles.is_server && settings.server.shards <= 1;
-    let joins_by_network = channels.is_network() && settings.server.shards <= 1;
-    is_own && (is_whole || joins_by_network)
-}
-
-/// Whether hub and server can meet: a driver that nobody else knows of leads
-/// nowhere over shared memory.
-fn check_meeting(settings: &Settings, channels: &Channels, roles: Roles) -> Result<(), Failure> {
-    let is_alone = roles.is_hub != roles.is_server;
-    let is_embedded = settings.backbone.driver == Driver::Embedded;
-    if channels.is_network() || !is_alone || !is_embedded {
-        return Ok(());
-    }
-    if roles.is_server {
-        let text = "a server with a media driver of its own meets no hub over aeron:ipc; use the \
-                    hub's driver ([backbone] driver = \"external\" and its dir), or a channel \
-                    over UDP";
-        return Err(Failure::Setting(text.to_owned()));
-    }
-    if settings.backbone.dir.is_none() {
-        tracing::warn!("servers meet this hub only in its driver's directory; set [backbone] dir");
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_backbone::{AeronPort, Engine};
+use tapeline_backbone::{Backbone, BackbonePort};
 use tapeline_channel::{ChannelError, Idle, Wait};
 use tapeline_hub::Hub;
 use tapeline_server::Server;
@@ -29,9 +29,9 @@ const LAST_LOOK: Duration = Duration::from_secs(4);
 
 /// What a thread turns.
 pub(super) struct Rooms<'a> {
-    pub(super) hub: Option<&'a mut Hub<AeronPort>>,
-    pub(super) server: Option<&'a mut Server<AeronPort>>,
-    pub(super) engine: &'a Engine,
+    pub(super) hub: Option<&'a mut Hub<BackbonePort>>,
+    pub(super) server: Option<&'a mut Server<BackbonePort>>,
+    pub(super) backbone: &'a Backbone,
 }
 
 /// The rests of a thread.
@@ -76,7 +76,7 @@ impl Rest {
             self.last_work = now;
         }
         let is_parking = matches!(self.idle, Idle::Park { .. });
-        let is_local = self.wait.is_some() && !rooms.engine.has_network();
+        let is_local = self.wait.is_some() && !rooms.backbone.has_network();
         let linger = if is_local { LINGER_BEFORE_WAIT } else { LINGER };
         match &mut self.wait {
             _ if is_parking && now.since(self.last_work) < linger => Idle::Yield.idle(work),
@@ -85,7 +85,7 @@ impl Rest {
                 let looked_for = now.since(self.looking_since);
                 if self.next_look <= LAST_LOOK && looked_for >= self.next_look {
                     self.next_look *= 2;
-                    watch_sockets(wait, rooms.engine);
+                    watch_sockets(wait, rooms.backbone);
                 }
                 match rooms.longest_wait(now) {
                     // A hub that is held back, or something came just now.
@@ -102,7 +102,7 @@ impl Rooms<'_> {
     fn longest_wait(self, now: Time) -> Duration {
         let hub = self.hub.map(|hub| (hub.is_quiet(), hub.next_deadline()));
         let server = self.server.map(|server| (server.is_quiet(), server.next_deadline()));
-        let mut most = self.engine.longest_wait();
+        let mut most = self.backbone.longest_wait();
         for (is_quiet, deadline) in [hub, server].into_iter().flatten() {
             let until = deadline.map_or(most, |deadline| deadline.since(now));
             most = if is_quiet { most.min(until) } else { Duration::ZERO };
@@ -111,9 +111,9 @@ impl Rooms<'_> {
     }
 }
 
-/// One that cannot be waited for is still served in the engine's own time.
-fn watch_sockets(wait: &Wait, engine: &Engine) {
-    for socket in engine.sockets() {
+/// One that cannot be waited for is still served in the backbone's own time.
+fn watch_sockets(wait: &Wait, backbone: &Backbone) {
+    for socket in backbone.sockets() {
         if let Err(error) = wait.watch_descriptor(socket) {
             tracing::debug!(socket, %error, "a socket of the backbone wakes nobody");
         }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::stop::Stop;
 
 /// The shards beside the one of the main thread. They use its media driver, so
-/// that what comes from the hubs is in memory once.
+/// that what comes from the hubs is in memory once, or its rings.
 pub(crate) struct Shards {
     threads: Vec<JoinHandle<Result<(), Failure>>>,
     started: Receiver<()>,
@@ -22,7 +22,7 @@ impl Shards {
     pub(crate) fn start(settings: &Settings, node: &Node, stop: &Stop) -> Result<Self, Failure> {
         let (sender, started) = mpsc::channel();
         let mut threads = Vec::new();
-        let address = node.rssl_address();
+        let (address, place) = (node.rssl_address(), node.place());
         for number in (1..settings.server.shards).take_while(|_| address.is_some()) {
             let mut own = settings.clone();
             own.server.name = format!("{}.{number}", settings.server.name);
@@ -36,11 +36,11 @@ impl Shards {
                     *port = Port::At(address.port());
                 }
             }
-            let driver = node.driver_directory().to_owned();
+            let Some(place) = place.clone() else { break };
             let (stop, sender) = (stop.clone(), sender.clone());
             let thread = thread::Builder::new().name(format!("shard-{number}"));
             let run = move || {
-                let mut node = Node::start_shard(&own, &driver)?;
+                let mut node = Node::start_shard(&own, &place)?;
                 node.await_backbone(|| !stop.is_asked())?;
                 let _ = sender.send(());
                 node.run(&stop)
@@ -50,7 +50,7 @@ impl Shards {
         Ok(Self { threads, started })
     }
 
-    /// Works the main thread's node, whose driver they need, until all listen
+    /// Works the main thread's node, whose backbone they need, until all listen
     /// or one of them cannot.
     pub(crate) fn await_start(&self, node: &mut Node) {
         let mut missing = self.threads.len();

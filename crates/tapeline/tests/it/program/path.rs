@@ -200,13 +200,16 @@ fn shards_share_a_port_and_serve_alike() {
     let folder = folder();
     let path = file(&folder, "shards.toml", "[server]\nshards = 3\n");
     let address = source.address("rssl").to_string();
-    let node = node(&["--source", &address, "--config", arg(&path)]);
-    for _ in 0..6 {
-        let done = client(&node, &["TAPE1.X", "--updates", "5", "--json"]);
-        assert_eq!(done.status, Some(0), "{}", done.err);
+    for backbone in ["local", "aeron:ipc"] {
+        let own = ["--source", &address, "--config", arg(&path), "--backbone", backbone];
+        let node = node(&own);
+        for _ in 0..6 {
+            let done = client(&node, &["TAPE1.X", "--updates", "5", "--json"]);
+            assert_eq!(done.status, Some(0), "{backbone}: {}", done.err);
+        }
+        let (status, log) = node.terminate();
+        assert_eq!(status, Some(0), "{log}");
     }
-    let (status, log) = node.terminate();
-    assert_eq!(status, Some(0), "{log}");
 }
 
 #[test]

@@ -106,6 +106,15 @@ fn a_backbone_that_cannot_be_is_explained() {
 }
 
 #[test]
+fn a_hub_or_a_server_alone_is_told_that_it_needs_more_than_rings() {
+    for role in ["hub", "server"] {
+        let done = run(&[role, "--backbone", "local"]);
+        assert_eq!(done.status, Some(2));
+        assert!(done.err.contains("do not meet over `local`"), "{}", done.err);
+    }
+}
+
+#[test]
 fn a_client_without_items_says_so() {
     let done = run(&["client"]);
     assert_eq!(done.status, Some(2));

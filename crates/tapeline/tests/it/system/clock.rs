@@ -131,7 +131,8 @@ fn steps_of_the_clock_end_nothing() {
     let stack = Stack::new();
     let channel = backbone();
     let sites = [
-        Site::new("one process", |source| vec![clock.start(&run_arguments(source))]),
+        Site::new("one process", |source| vec![clock.start(&run_arguments(source, "local"))]),
+        Site::new("one driver", |source| vec![clock.start(&run_arguments(source, "aeron:ipc"))]),
         Site::new("a network", |source| {
             let hub = clock.start(&hub_arguments(&channel, source));
             vec![hub, clock.start(&server_arguments(&channel, 0))]
@@ -147,7 +148,7 @@ fn steps_of_the_clock_end_nothing() {
             site.works(offset);
         }
     }
-    for site in &sites[..2] {
+    for site in &sites[..3] {
         let log = site.log();
         assert!(!log.contains("backbone is away"), "{}: {log}", site.name);
     }

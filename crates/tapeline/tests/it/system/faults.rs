@@ -33,8 +33,8 @@ fn owned(arguments: &[&str]) -> Vec<String> {
     arguments.iter().map(ToString::to_string).collect()
 }
 
-pub(crate) fn run_arguments(source: SocketAddr) -> Vec<String> {
-    let any = ["--rssl-port", "0", "--ni-port", "0", "--backbone", "aeron:ipc"];
+pub(crate) fn run_arguments(source: SocketAddr, backbone: &str) -> Vec<String> {
+    let any = ["--rssl-port", "0", "--ni-port", "0", "--backbone", backbone];
     owned(&[&["run", "--source", &source.to_string()], &any[..]].concat())
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn server_arguments(backbone: &str, port: u16) -> Vec<String> {
 }
 
 pub(crate) fn run(source: SocketAddr) -> Program {
-    Program::start(&run_arguments(source))
+    Program::start(&run_arguments(source, "aeron:ipc"))
 }
 
 pub(crate) fn hub(backbone: &str, source: SocketAddr) -> Program {

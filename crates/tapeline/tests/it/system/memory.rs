@@ -25,7 +25,8 @@ fn with_memory(mib: u32, arguments: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-const ANY_PORTS: [&str; 5] = ["run", "--rssl-port", "0", "--ni-port", "0"];
+const ANY_PORTS: [&str; 7] =
+    ["run", "--backbone", "aeron:ipc", "--rssl-port", "0", "--ni-port", "0"];
 
 #[test]
 fn too_little_memory_is_said_at_the_start() {
@@ -38,6 +39,17 @@ fn too_little_memory_is_said_at_the_start() {
         assert!(said.contains("data-term-bytes"), "{mib} MiB: {said}");
         assert!(!said.contains("msg=ready"), "{mib} MiB: {said}");
     }
+}
+
+/// Hub and server of one process have no driver.
+#[test]
+fn one_process_needs_no_folder_in_memory() {
+    let arguments = ["run", "--rssl-port", "0", "--ni-port", "0", "--seconds", "0"];
+    let Some(mut command) = with_memory(1, &arguments) else { return };
+    let output = command.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("channel=local") && said.contains("msg=ready"), "{said}");
 }
 
 /// The settings that docs/operators.md names for Docker's default.

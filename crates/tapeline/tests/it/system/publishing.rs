@@ -186,7 +186,7 @@ fn one_provider_takes_no_room_of_others() {
 fn what_is_counted_is_in_the_log() {
     let tape = Tape::new(10);
     let source = Source::start(&tape, loopback());
-    let mut arguments = run_arguments(source.address);
+    let mut arguments = run_arguments(source.address, "aeron:ipc");
     arguments.extend(["--counters-interval-s", "1"].map(str::to_owned));
     let program = Program::start(&arguments);
     let watcher = Watcher::start(&tape, &[program.address("rssl")]);

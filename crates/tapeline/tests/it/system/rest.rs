@@ -21,7 +21,12 @@ fn share_while_idle(name: &str, sleeps: u64, arguments: &[&str]) -> f64 {
 
 #[test]
 fn hub_and_server_over_shared_memory_take_almost_nothing_while_nothing_comes() {
-    assert!(share_while_idle("shared memory", 40, &[]) < 0.05);
+    assert!(share_while_idle("shared memory", 40, &["--backbone", "aeron:ipc"]) < 0.05);
+}
+
+#[test]
+fn hub_and_server_without_a_media_driver_take_almost_nothing_while_nothing_comes() {
+    assert!(share_while_idle("rings", 40, &[]) < 0.05);
 }
 
 #[test]

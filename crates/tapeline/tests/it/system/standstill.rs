@@ -68,12 +68,12 @@ fn stacked(source: SocketAddr) -> (Vec<Program>, Option<Stack>) {
     (vec![hub, server], Some(stack))
 }
 
-/// Hub and two servers in one process, the second on the driver of the first.
-fn shards(source: SocketAddr) -> (Vec<Program>, Option<Stack>) {
+/// Hub and two servers in one process, the second on the driver of the first, or
+/// with rings between them.
+fn shards(source: SocketAddr, backbone: &str) -> (Vec<Program>, Option<Stack>) {
     let stack = Stack::new();
-    let config = stack.config(2);
-    let mut arguments = run_arguments(source);
-    arguments.extend(["--config".to_owned(), config]);
+    let mut arguments = run_arguments(source, backbone);
+    arguments.extend(["--config".to_owned(), stack.config(2)]);
     (vec![Program::start(&arguments)], Some(stack))
 }
 
@@ -84,8 +84,12 @@ fn who_stands_still_goes_on_afterwards() {
         (vec![hub(&channel, source), server(&channel, 0)], None)
     };
     let sites = [
-        Site::new("hub and server in one process", 0, |source| (vec![run(source)], None)),
-        Site::new("hub and shards in one process", 0, shards),
+        Site::new("hub and server in one process", 0, |source| {
+            (vec![Program::start(&run_arguments(source, "local"))], None)
+        }),
+        Site::new("hub and server on one driver", 0, |source| (vec![run(source)], None)),
+        Site::new("hub and shards in one process", 0, |source| shards(source, "local")),
+        Site::new("hub and shards on one driver", 0, |source| shards(source, "aeron:ipc")),
         Site::new("a hub on a network", 0, pair),
         Site::new("a server on a network", 1, pair),
         Site::new("a hub whose driver is shared", 0, stacked),
