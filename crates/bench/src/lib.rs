@@ -84,7 +84,7 @@ pub use processor::Affinity;
 pub use quick::{Row, quick, quick_options};
 pub use schedule::{MAX_RATE, Pacing};
 pub use serde_json::Value;
-pub use setup::{Profile, Setup, Topology, Tuning};
+pub use setup::{Between, Profile, Setup, Topology, Tuning};
 pub use stop::interrupt_when;
 
 use record::{Environment, Measurement, Record};

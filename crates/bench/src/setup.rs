@@ -12,7 +12,7 @@ use crate::processor::Affinity;
 /// always one thread of the measuring process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Topology {
-    /// One thread of the measuring process; shared memory.
+    /// One thread of the measuring process; shared memory, or rings.
     #[default]
     Thread,
     /// A process each; shared memory, with the driver in the hub.
@@ -52,6 +52,35 @@ impl FromStr for Topology {
         Self::ALL.into_iter().find(|topology| topology.name() == text).ok_or_else(|| {
             format!("`{text}` is no topology; give thread, ipc, multicast or namespaces")
         })
+    }
+}
+
+/// What is between hub and server of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Between {
+    /// Aeron's shared memory, as between processes.
+    #[default]
+    Aeron,
+    /// The rings of one process, as `tapeline run` has them.
+    Local,
+}
+
+impl Between {
+    /// The channel, as in a configuration.
+    pub const fn channel(self) -> &'static str {
+        match self {
+            Self::Aeron => "aeron:ipc",
+            Self::Local => "local",
+        }
+    }
+}
+
+impl FromStr for Between {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Self::Aeron, Self::Local].into_iter().find(|known| known.channel() == text);
+        known.ok_or_else(|| format!("`{text}` is not measured; give local or aeron:ipc"))
     }
 }
 
@@ -151,6 +180,8 @@ impl fmt::Display for Tuning {
 pub struct Setup {
     /// Where its parts run.
     pub topology: Topology,
+    /// What is between them on one thread; elsewhere the topology says it.
+    pub between: Between,
     /// Servers beside one hub; more than one are processes of their own over
     /// shared memory. Mounts are spread over them.
     pub servers: usize,
@@ -176,6 +207,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             topology: Topology::Thread,
+            between: Between::default(),
             servers: 1,
             tuning: Tuning::default(),
             cache: false,
@@ -212,10 +244,13 @@ impl Setup {
         self.affinity.as_ref().map(|affinity| &affinity.theirs[..])
     }
 
-    /// The name of the topology, with the number of servers and the loss if
-    /// there are any.
+    /// The name of the topology, with the rings, the number of servers and the
+    /// loss if there are any.
     pub(crate) fn label(&self) -> String {
         let mut label = self.topology.to_string();
+        if (self.topology, self.between) == (Topology::Thread, Between::Local) {
+            label.push_str(" local");
+        }
         if self.servers > 1 {
             let _ = write!(label, " {} servers", self.servers);
         }

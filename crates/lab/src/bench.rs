@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tapeline_bench::{
-    Affinity, Options, Output, Pacing, Procedure, Profile, Row, Setup, Topology, Tuning, Value,
+    Affinity, Between, Options, Output, Pacing, Procedure, Profile, Row, Setup, Topology, Tuning,
+    Value,
     peers::{self, Peer},
     quick_options,
 };
@@ -152,6 +153,9 @@ struct Measuring {
     /// Where hub and server run: thread, ipc, multicast, namespaces
     #[arg(long, value_name = "NAME", default_value = "thread")]
     topology: Topology,
+    /// What is between hub and server of one thread: aeron:ipc or local
+    #[arg(long, value_name = "CHANNEL", default_value = "aeron:ipc")]
+    backbone: Between,
     /// Servers beside one hub, over shared memory
     #[arg(long, value_name = "N", default_value_t = 1)]
     servers: usize,
@@ -264,9 +268,15 @@ impl Measuring {
             let text = "--loss needs a network to lose on: --topology namespaces";
             return Err(Failure::Setting(text.to_owned()));
         }
+        if self.backbone == Between::Local && (self.topology, self.servers) != (Topology::Thread, 1)
+        {
+            let text = "--backbone local is for one thread: --topology thread and one server";
+            return Err(Failure::Setting(text.to_owned()));
+        }
         let defaults = Setup::default();
         Ok(Setup {
             topology: self.topology,
+            between: self.backbone,
             servers: self.servers,
             tuning: Tuning {
                 profile: self.profile,

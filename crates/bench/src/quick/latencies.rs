@@ -7,7 +7,7 @@ use super::{decoding, on};
 use crate::latency_stats::median;
 use crate::procedures::{Kept, floor_measurement, measurement};
 use crate::record::{Distribution, Measurement};
-use crate::setup::{Setup, Topology};
+use crate::setup::{Between, Setup, Topology};
 use crate::system::Load;
 use crate::{BenchError, Options, Output, floor};
 
@@ -20,6 +20,20 @@ pub(super) const IN_A_THREAD: &[Name] = &[
     ),
     (
         "latency 500,000/s, one thread over IPC, mean",
+        "µs",
+        "at most 8 times the floor, below 178, nothing lost",
+    ),
+];
+/// The same in the same order.
+pub(super) const OVER_RINGS: &[Name] = &[
+    ("latency 50,000/s, one thread over rings, median", "µs", "at most 2.2 times the floor"),
+    (
+        "latency 50,000/s, one thread over rings, p99",
+        "µs",
+        "at most 3 times the p99 of the floor at that rate",
+    ),
+    (
+        "latency 500,000/s, one thread over rings, mean",
         "µs",
         "at most 8 times the floor, below 178, nothing lost",
     ),
@@ -124,27 +138,44 @@ fn medians(
 }
 
 pub(super) fn in_a_thread(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
-    let mut found = rounds(&[LOW, HIGH], &on(options, Topology::Thread), out)?.into_iter();
+    on_one_thread(IN_A_THREAD, 2.5, &on(options, Topology::Thread), out)
+}
+
+pub(super) fn over_rings(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
+    let mut options = on(options, Topology::Thread);
+    options.setup.between = Between::Local;
+    on_one_thread(OVER_RINGS, 2.2, &options, out)
+}
+
+/// Median and p99 at the low rate, mean at the high one. The median is to be at
+/// most so many times the floor.
+fn on_one_thread(
+    names: &'static [Name],
+    most: f64,
+    options: &Options,
+    out: &mut dyn Output,
+) -> Result<Vec<Row>, BenchError> {
+    let mut found = rounds(&[LOW, HIGH], options, out)?.into_iter();
     let mut rows = Vec::new();
     match found.next().transpose() {
         Ok(Some(low)) => {
-            let median = Row::of(&IN_A_THREAD[0], low.p50).beside(low.floor_p50);
-            rows.push(median.met(low.p50 <= 2.5 * low.floor_p50));
-            let tail = Row::of(&IN_A_THREAD[1], low.p99).beside(low.floor_p99);
+            let median = Row::of(&names[0], low.p50).beside(low.floor_p50);
+            rows.push(median.met(low.p50 <= most * low.floor_p50));
+            let tail = Row::of(&names[1], low.p99).beside(low.floor_p99);
             rows.push(tail.met(low.p99 <= 3.0 * low.floor_p99));
         }
         Ok(None) => {}
-        Err(why) => rows.extend(Row::missing(&IN_A_THREAD[..2], &why)),
+        Err(why) => rows.extend(Row::missing(&names[..2], &why)),
     }
     match found.next().transpose() {
         Ok(Some(high)) => {
             let is_met = high.mean <= 8.0 * high.floor_p50
                 && high.mean < PUBLISHED_MEAN_US
                 && high.lost == 0;
-            rows.push(Row::of(&IN_A_THREAD[2], high.mean).beside(high.floor_p50).met(is_met));
+            rows.push(Row::of(&names[2], high.mean).beside(high.floor_p50).met(is_met));
         }
         Ok(None) => {}
-        Err(why) => rows.extend(Row::missing(&IN_A_THREAD[2..], &why)),
+        Err(why) => rows.extend(Row::missing(&names[2..], &why)),
     }
     Ok(rows)
 }

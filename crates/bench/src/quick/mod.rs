@@ -11,7 +11,7 @@ pub use row::Row;
 use crate::clients::Reading;
 use crate::procedures::memory_bytes;
 use crate::record::{Environment, Record};
-use crate::setup::{Setup, Topology};
+use crate::setup::{Between, Setup, Topology};
 use crate::{BenchError, Options, Output, peers, stop};
 
 /// A group of rows that are measured together.
@@ -21,8 +21,9 @@ struct Group {
     measure: fn(&Options, &mut dyn Output) -> Result<Vec<Row>, BenchError>,
 }
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     Group { rows: latencies::IN_A_THREAD, measure: latencies::in_a_thread },
+    Group { rows: latencies::OVER_RINGS, measure: latencies::over_rings },
     Group { rows: latencies::OVER_IPC, measure: latencies::over_ipc },
     Group { rows: latencies::OVER_MULTICAST, measure: latencies::over_multicast },
     Group { rows: latencies::WITH_LOSS, measure: latencies::with_loss },
@@ -113,9 +114,9 @@ fn memory(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchErro
     Ok(rows.map(|(name, (bytes, most))| Row::of(name, bytes).met(bytes <= most)).collect())
 }
 
-/// A system in this topology, else as in the options.
+/// A system in this topology, over Aeron, else as in the options.
 fn on(options: &Options, topology: Topology) -> Options {
-    let setup = Setup { topology, ..options.setup.clone() };
+    let setup = Setup { topology, between: Between::Aeron, ..options.setup.clone() };
     Options { setup, ..options.clone() }
 }
 

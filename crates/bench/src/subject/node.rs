@@ -1,8 +1,9 @@
-//! A hub and a server with shared memory between them, worked by the caller.
+//! A hub and a server with shared memory or rings between them, worked by the
+//! caller.
 
 use std::net::SocketAddr;
 
-use tapeline_backbone::{AeronPort, Bus, Channels, Engine, EngineSettings, PortSettings, Role};
+use tapeline_backbone::{Backbone, BackbonePort, Bus, Carrier, EngineSettings, PortSettings, Role};
 use tapeline_channel::random_seed;
 use tapeline_hub::{Hub, HubConfig, Route};
 use tapeline_server::{AcceptAll, Limits, Server, ServerConfig};
@@ -20,28 +21,28 @@ pub(super) const MAX_ITEMS: usize = 16_000_000;
 
 /// Hub and server, worked by the caller.
 pub(crate) struct Node {
-    // Ports close before the engine.
-    hub: Hub<AeronPort>,
-    server: Server<AeronPort>,
-    engine: Engine,
+    // Ports close before the backbone.
+    hub: Hub<BackbonePort>,
+    server: Server<BackbonePort>,
+    backbone: Backbone,
     clock: MonotonicClock,
 }
 
 impl Node {
     /// A hub that takes from a provider, and a server for clients.
     pub(crate) fn start(provider: SocketAddr, setup: &Setup) -> Result<Self, BenchError> {
-        let channels = Channels::parse("aeron:ipc")?;
-        let mut engine = Engine::new(EngineSettings::default())?;
-        let port = engine.port(PortSettings::new(Role::Hub, "hub"), &channels)?;
+        let carrier = Carrier::parse(setup.between.channel())?;
+        let mut backbone = Backbone::start(&carrier, EngineSettings::default())?;
+        let port = backbone.port(PortSettings::new(Role::Hub, "hub"))?;
         let mut config = HubConfig::named("hub");
         config.routes.push(Route::to(provider.ip().to_string(), provider.port()));
         config.cache_interactive = setup.cache;
         config.limits.max_items = MAX_ITEMS;
         config.reactor.seed = random_seed();
         let hub = Hub::new(config, port)?;
-        let port = engine.port(PortSettings::new(Role::Server, "server"), &channels)?;
+        let port = backbone.port(PortSettings::new(Role::Server, "server"))?;
         let server = Server::new(server_config(setup), Box::new(AcceptAll), port)?;
-        Ok(Self { hub, server, engine, clock: MonotonicClock::start() })
+        Ok(Self { hub, server, backbone, clock: MonotonicClock::start() })
     }
 
     /// Where clients connect.
@@ -51,14 +52,14 @@ impl Node {
 
     /// Why the backbone is of no use any more.
     pub(crate) fn failure(&self) -> Option<&str> {
-        self.engine.failure()
+        self.backbone.failure()
     }
 
     /// One turn of all three. Returns how much was done.
     pub(crate) fn turn(&mut self) -> usize {
         let now = self.clock.now();
         let mut work = self.hub.duty_cycle(now);
-        work += self.engine.work(now);
+        work += self.backbone.work(now);
         work + self.server.duty_cycle(now)
     }
 

@@ -69,6 +69,16 @@ fn latency_of_two_processes_is_told_beside_the_floor() {
 }
 
 #[test]
+fn latency_of_one_thread_is_told_over_shared_memory_and_over_rings() {
+    for (backbone, topology) in [("aeron:ipc", "thread"), ("local", "thread local")] {
+        let (_, results) = bench("latency", &["--rate", "500", "--backbone", backbone]);
+        let latency = of(&results, "latency");
+        assert_eq!((&latency["topology"], &latency["lost"]), (&topology.into(), &0.into()));
+        assert!(latency["from_schedule"]["count"].as_u64() > Some(50), "{latency}");
+    }
+}
+
+#[test]
 fn two_hosts_lose_datagrams_and_no_update() {
     let more = ["--rate", "2000", "--topology", "namespaces", "--loss", "5"];
     let (done, results) = bench("latency", &more);
@@ -131,6 +141,8 @@ fn results_become_a_page() {
 fn what_cannot_be_measured_is_explained() {
     let cases = [
         (vec!["latency", "--loss", "1"], "--loss needs a network to lose on"),
+        (vec!["latency", "--backbone", "local", "--topology", "ipc"], "for one thread"),
+        (vec!["latency", "--backbone", "local", "--servers", "2"], "for one thread"),
         (vec!["floor", "--seconds", "0"], "give a time above 0"),
         (vec!["fanout", "--mounts", "0"], "counted from 1"),
         (vec!["report", "/nonexistent/results"], "/nonexistent/results"),
