@@ -1,7 +1,7 @@
 //! What the fuzz targets of one crate share, a module a crate.
 
-pub mod channel;
 pub mod json;
 pub mod omm;
 pub mod rssl;
 pub mod rwf;
+pub mod websocket;

@@ -2,6 +2,7 @@
 
 use tapeline_rssl::Event;
 use tapeline_rssl::websocket::{PLAIN_HTTP, accept_opening, cookies};
+use tapeline_websocket::{TextConnection, TextInput};
 
 use crate::config::{DELIVERY_BYTES, TEXT_DELIVERY_BYTES};
 use crate::link::Link;
@@ -10,7 +11,6 @@ use crate::live::{Live, Origin, Read, Stage};
 use crate::pages;
 use crate::system::System;
 use crate::table::{Door, Notice, Table};
-use crate::text::{TextConnection, TextInput};
 use crate::{CloseReason, Outbox, SessionEvent, TextEvent};
 
 /// What the program does with an event.

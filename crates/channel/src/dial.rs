@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tapeline_rssl::{Connection, Version};
 use tapeline_time::Time;
+use tapeline_websocket::TextConnection;
 
 use crate::link::Link;
 use crate::stream::Stream;
 use crate::system::System;
-use crate::text::TextConnection;
 use crate::timers::NEVER;
 use crate::{ChannelError, CloseReason, ConnectConfig};
 

@@ -131,7 +131,6 @@ pub mod system;
 mod table;
 mod talkers;
 mod tcp;
-mod text;
 mod throttle;
 mod timers;
 mod tls;
@@ -153,9 +152,7 @@ pub use pages::{Page, Pages};
 pub use reactor::Reactor;
 pub use session::{Sent, SessionId};
 pub use system::System;
-#[doc(hidden)]
-pub use text::fuzzing;
-pub use text::{TextClient, TextConfig};
+pub use tapeline_websocket::{TextClient, TextConfig};
 pub use throttle::{LeftOut, Throttle};
 pub use tls::Tls;
 pub use wait::Wait;

@@ -5,8 +5,7 @@ use std::ops::Deref;
 
 use tapeline_rssl::{Connection, Counters, Negotiated, Priority, SendError, Transmit};
 use tapeline_time::Time;
-
-use crate::text::TextConnection;
+use tapeline_websocket::TextConnection;
 
 /// The protocol machine of a session.
 #[allow(clippy::large_enum_variant, reason = "nearly all are of the large kind")]

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tapeline_rssl::{Priority, SendError, Version};
 use tapeline_time::Time;
+use tapeline_websocket::close_code;
 
 use crate::deferred::Deferred;
 use crate::dial::Dial;
 use crate::link::Link;
 use crate::stream::Stream;
 use crate::system::System;
-use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
     CloseReason, ListenerId, Sent, SessionCounters, SessionId, SessionOptions, Traffic, Via,

@@ -1,11 +1,11 @@
 //! What the program may do to sessions, inside of a poll or outside.
 
 use tapeline_rssl::Negotiated;
+use tapeline_websocket::close_code;
 
 use crate::live::Stage;
 use crate::system::System;
 use crate::table::Table;
-use crate::text::close_code;
 use crate::{ConnectConfig, Kernel, Sent, SessionCounters, SessionId};
 
 /// Sends to the sessions of a reactor.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tapeline_time::Time;
+use tapeline_websocket::close_code;
 
 use crate::deliver::{self, Handler};
 use crate::dial::Step;
@@ -11,7 +12,6 @@ use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::system::{Answer, Socket, System};
 use crate::table::{END_COST, Place, Table};
-use crate::text::close_code;
 use crate::timers::NEVER;
 use crate::{
     ChannelError, CloseReason, ConnectConfig, Kernel, ListenConfig, ListenerId, Outbox,

@@ -100,11 +100,11 @@ fn channel_seeds() {
                 let behind = [0x45, 0x8A, 0xC0 | 40, 0xFF];
                 [&[piece.len() as u8], piece, &behind].concat()
             });
-            write("channel_text", &format!("frames-{at}"), &[], &steps.collect::<Vec<u8>>());
+            write("websocket_text", &format!("frames-{at}"), &[], &steps.collect::<Vec<u8>>());
         }
     }
     let ping = b"\x08\x89\x82\x01\x02\x03\x04\x69\x6B\xFF\x4B\xFF\x5F\xBF\xFF";
-    write("channel_text", "ping", &[], ping);
+    write("websocket_text", "ping", &[], ping);
 }
 
 /// Some vectors of each file.

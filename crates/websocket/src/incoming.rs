@@ -8,16 +8,16 @@ use tapeline_rssl::websocket::{
 };
 use tapeline_rssl::{CloseReason, ProtocolError};
 
-use super::close_code;
+use crate::close_code;
 
 /// Room that there always is for the next read.
 const READ_BYTES: usize = 2048;
 
 /// What the peer did wrong, and the close code to say so.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) reason: CloseReason,
-    pub(super) code: u16,
+pub(crate) struct Fault {
+    pub(crate) reason: CloseReason,
+    pub(crate) code: u16,
 }
 
 impl Fault {
@@ -34,7 +34,7 @@ impl Fault {
 
 /// A frame that was taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(crate) enum Taken {
     /// The end of a text message; [`Incoming::text`] has it.
     Text(Place),
     /// A control ping, with its payload.
@@ -47,7 +47,7 @@ pub(super) enum Taken {
 
 /// Where a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// In the receive buffer.
     Buffer(Range<usize>),
     /// Put together from its parts.
@@ -60,7 +60,7 @@ pub(super) enum Place {
 ///   | taken |  received  |  room for READ_BYTES at least |
 ///   0      head         tail                            len
 /// ```
-pub(super) struct Incoming {
+pub(crate) struct Incoming {
     bytes: Vec<u8>,
     head: usize,
     tail: usize,
@@ -72,13 +72,13 @@ pub(super) struct Incoming {
     /// The message is of binary frames.
     is_binary: bool,
     /// Whose frames these are: a client's are masked, and of text only.
-    pub(super) from_client: bool,
-    pub(super) max_message_bytes: usize,
+    pub(crate) from_client: bool,
+    pub(crate) max_message_bytes: usize,
 }
 
 impl Incoming {
     /// The frames of a client.
-    pub(super) fn new(max_message_bytes: usize) -> Self {
+    pub(crate) fn new(max_message_bytes: usize) -> Self {
         Self {
             bytes: Vec::new(),
             head: 0,
@@ -93,28 +93,28 @@ impl Incoming {
     }
 
     /// The frames of a server.
-    pub(super) fn from_server(max_message_bytes: usize) -> Self {
+    pub(crate) fn from_server(max_message_bytes: usize) -> Self {
         Self { from_client: false, ..Self::new(max_message_bytes) }
     }
 
     /// What was received and is not taken yet.
-    pub(super) fn unread(&self) -> &[u8] {
+    pub(crate) fn unread(&self) -> &[u8] {
         &self.bytes[self.head..self.tail]
     }
 
     /// Takes the first bytes, which are no frame.
-    pub(super) fn skip(&mut self, count: usize) {
+    pub(crate) fn skip(&mut self, count: usize) {
         self.head = (self.head + count).min(self.tail);
     }
 
     /// Takes over bytes that were received by another machine.
-    pub(super) fn take_over(&mut self, bytes: &[u8]) {
+    pub(crate) fn take_over(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.tail = self.bytes.len();
     }
 
     /// Room for received bytes.
-    pub(super) fn spare(&mut self) -> &mut [u8] {
+    pub(crate) fn spare(&mut self) -> &mut [u8] {
         if self.head > 0 {
             self.bytes.copy_within(self.head..self.tail, 0);
             self.tail -= self.head;
@@ -128,12 +128,12 @@ impl Incoming {
     }
 
     /// Takes note of `count` bytes written into the spare room.
-    pub(super) fn filled(&mut self, count: usize) {
+    pub(crate) fn filled(&mut self, count: usize) {
         self.tail = (self.tail + count).min(self.bytes.len());
     }
 
     /// Takes the next frame; `None` while it is not complete.
-    pub(super) fn next(&mut self) -> Result<Option<Taken>, Fault> {
+    pub(crate) fn next(&mut self) -> Result<Option<Taken>, Fault> {
         let ready = &self.bytes[self.head..self.tail];
         let Some((header, header_bytes)) = FrameHeader::parse(ready) else {
             self.needed = HEADER_BYTES;
@@ -213,7 +213,7 @@ impl Incoming {
     }
 
     /// The bytes of a message or a ping, until more are received.
-    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
+    pub(crate) fn bytes(&self, place: &Place) -> &[u8] {
         match place {
             Place::Buffer(range) => self.bytes.get(range.clone()).unwrap_or_default(),
             Place::Parts => &self.parts,
@@ -221,7 +221,7 @@ impl Incoming {
     }
 
     /// A message is done with.
-    pub(super) fn done(&mut self) {
+    pub(crate) fn done(&mut self) {
         if !self.in_parts {
             self.parts.clear();
         }
@@ -229,7 +229,7 @@ impl Incoming {
 
     /// Makes sure that a message is a text. Old servers sent binary frames, and
     /// in them what the first 256 characters of Unicode are, a byte each.
-    pub(super) fn check_text(&mut self, place: Place) -> Result<Place, Fault> {
+    pub(crate) fn check_text(&mut self, place: Place) -> Result<Place, Fault> {
         match self.text(&place) {
             Ok(_) => Ok(place),
             Err(_) if self.is_binary => {
@@ -243,7 +243,7 @@ impl Incoming {
     }
 
     /// The text of a message.
-    pub(super) fn text(&self, place: &Place) -> Result<&str, Fault> {
+    pub(crate) fn text(&self, place: &Place) -> Result<&str, Fault> {
         let what = "a text that is not UTF-8";
         str::from_utf8(self.bytes(place)).map_err(|_| Fault::new(close_code::INVALID_DATA, what))
     }

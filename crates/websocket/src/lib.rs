@@ -1,5 +1,6 @@
-//! A text session: a WebSocket subprotocol whose messages are texts, as a
-//! state machine without I/O.
+//! Text sessions: WebSocket subprotocols whose messages are texts, as state
+//! machines without I/O. Bytes and the time go in, texts and bytes come out;
+//! whoever has the socket moves them.
 //!
 //! Every frame that is sent is an array of messages, `[{..},{..}]`: what is
 //! sent before a flush shares a frame, up to [`TextConfig::frame_bytes`], but
@@ -21,7 +22,6 @@
 //! chose its server and gets long messages from it, counts every byte.
 
 mod config;
-pub mod fuzzing;
 mod incoming;
 mod opening;
 mod outgoing;
@@ -41,21 +41,28 @@ use outgoing::Outgoing;
 /// A ping of the WebSocket is not answered while more than this waits.
 const PONG_BACKLOG_BYTES: usize = 64 << 10;
 
-/// Why a WebSocket is closed, as its close frame says.
-pub(crate) mod close_code {
-    pub(crate) const NORMAL: u16 = 1000;
-    pub(crate) const GOING_AWAY: u16 = 1001;
-    pub(crate) const PROTOCOL_ERROR: u16 = 1002;
-    pub(crate) const UNSUPPORTED_DATA: u16 = 1003;
-    pub(crate) const INVALID_DATA: u16 = 1007;
-    pub(crate) const TOO_BIG: u16 = 1009;
+/// Why a WebSocket is closed, as its close frame says (RFC 6455, section 7.4.1,
+/// and the registry that it founds).
+pub mod close_code {
+    /// There is no more to say.
+    pub const NORMAL: u16 = 1000;
+    /// The server ends.
+    pub const GOING_AWAY: u16 = 1001;
+    /// What came is no WebSocket frame, or not the one that is due.
+    pub const PROTOCOL_ERROR: u16 = 1002;
+    /// A binary message came where texts are spoken.
+    pub const UNSUPPORTED_DATA: u16 = 1003;
+    /// A text is not UTF-8.
+    pub const INVALID_DATA: u16 = 1007;
+    /// A message is longer than may be.
+    pub const TOO_BIG: u16 = 1009;
     /// The client does not read what it is sent: try again later.
-    pub(crate) const TRY_AGAIN_LATER: u16 = 1013;
+    pub const TRY_AGAIN_LATER: u16 = 1013;
 }
 
 /// What a text session has for the program.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum TextInput<'a> {
+pub enum TextInput<'a> {
     /// The server granted a client's session this subprotocol.
     Opened(&'a str),
     /// The frame of one or more messages.
@@ -71,7 +78,7 @@ enum Found {
 }
 
 /// One text session: a server's is open, a client's is to be.
-pub(crate) struct TextConnection {
+pub struct TextConnection {
     /// The request of a client, until it is answered.
     opening: Option<Box<Opening>>,
     subprotocol: String,
@@ -97,7 +104,7 @@ pub(crate) struct TextConnection {
 impl TextConnection {
     /// A session whose client is answered `answer` first. `received` came
     /// behind the client's opening already.
-    pub(crate) fn new(config: &TextConfig, answer: &str, received: &[u8], now: Time) -> Self {
+    pub fn new(config: &TextConfig, answer: &str, received: &[u8], now: Time) -> Self {
         let input = Incoming::new(config.max_message_bytes);
         let output = Outgoing::new(config.frame_bytes, config.retained_output_bytes);
         let mut session = Self::with(config, input, output, now);
@@ -110,7 +117,7 @@ impl TextConnection {
     /// opened. The seed is that of its key and its masks.
     ///
     /// Errors: the configuration has something that cannot be in a request.
-    pub(crate) fn client(
+    pub fn client(
         config: &TextClient,
         host: &str,
         seed: u64,
@@ -148,23 +155,26 @@ impl TextConnection {
     }
 
     /// Takes frames of up to so many bytes from here on.
-    pub(crate) const fn set_max_message_bytes(&mut self, bytes: usize) {
+    pub const fn set_max_message_bytes(&mut self, bytes: usize) {
         self.input.max_message_bytes = bytes;
     }
 
     /// What is left of a connection that is answered this and closed.
-    pub(crate) fn answer_only(answer: &[u8], now: Time) -> Self {
+    pub fn answer_only(answer: &[u8], now: Time) -> Self {
         let mut session = Self::new(&TextConfig::default(), "", &[], now);
         session.output.raw(answer);
         session.closed = Some(CloseReason::Local);
         session
     }
 
-    pub(crate) fn recv_buffer(&mut self) -> &mut [u8] {
+    /// Room for what comes from the socket; tell how much did with
+    /// [`received`](Self::received).
+    pub fn recv_buffer(&mut self) -> &mut [u8] {
         self.input.spare()
     }
 
-    pub(crate) fn received(&mut self, count: usize, now: Time) {
+    /// So many bytes came into [`recv_buffer`](Self::recv_buffer).
+    pub fn received(&mut self, count: usize, now: Time) {
         if count > 0 {
             self.input.filled(count);
             self.counters.bytes_received += count as u64;
@@ -176,12 +186,13 @@ impl TextConnection {
         }
     }
 
-    pub(crate) const fn peer_closed(&mut self) {
+    /// The peer sends no more.
+    pub const fn peer_closed(&mut self) {
         self.peer_closed = true;
     }
 
     /// The next of what came; `None` until more bytes or time come in.
-    pub(crate) fn poll(&mut self) -> Option<TextInput<'_>> {
+    pub fn poll(&mut self) -> Option<TextInput<'_>> {
         if self.closed.is_some() {
             return None;
         }
@@ -256,7 +267,7 @@ impl TextConnection {
 
     /// Queues a message that is in one or more pieces. One that is `alone` has
     /// a frame for itself.
-    pub(crate) fn push(&mut self, pieces: &[&[u8]], alone: bool) {
+    pub fn push(&mut self, pieces: &[&[u8]], alone: bool) {
         if alone {
             self.output.seal();
         }
@@ -267,16 +278,18 @@ impl TextConnection {
         self.counters.messages_sent += 1;
     }
 
-    pub(crate) fn flush(&mut self) {
+    /// Ends the frame that is being filled: what is pushed next begins another.
+    pub fn flush(&mut self) {
         self.output.seal();
     }
 
-    pub(crate) const fn queued_bytes(&self) -> usize {
+    /// Bytes that wait for the socket.
+    pub const fn queued_bytes(&self) -> usize {
         self.output.queued_bytes()
     }
 
     /// Bytes to write to the socket next.
-    pub(crate) fn transmit(&mut self) -> &[u8] {
+    pub fn transmit(&mut self) -> &[u8] {
         if self.output.queued_bytes() == 0
             && let Some((code, text)) = self.goodbye.take()
         {
@@ -296,7 +309,8 @@ impl TextConnection {
         self.output.control(CLOSE, if may_be_sent { &payload } else { &[] });
     }
 
-    pub(crate) fn sent(&mut self, count: usize, now: Time) {
+    /// The socket took so many bytes of what [`transmit`](Self::transmit) gave.
+    pub fn sent(&mut self, count: usize, now: Time) {
         if count > 0 {
             self.output.sent(count);
             self.counters.bytes_sent += count as u64;
@@ -316,18 +330,19 @@ impl TextConnection {
     }
 
     /// Closes this side: what is queued is still sent, then why.
-    pub(crate) fn close(&mut self, code: u16, text: &str) {
+    pub fn close(&mut self, code: u16, text: &str) {
         if self.closed.is_none() {
             self.finish(CloseReason::Local, code, text);
         }
     }
 
-    pub(crate) const fn close_reason(&self) -> Option<&CloseReason> {
+    /// Why the session is over; `None` while it is not.
+    pub const fn close_reason(&self) -> Option<&CloseReason> {
         self.closed.as_ref()
     }
 
     /// Whether it is closed and all is sent.
-    pub(crate) const fn is_finished(&self) -> bool {
+    pub const fn is_finished(&self) -> bool {
         self.closed.is_some() && self.goodbye.is_none() && self.output.queued_bytes() == 0
     }
 
@@ -341,7 +356,8 @@ impl TextConnection {
         heard.min(said).after(self.timeout() / 3)
     }
 
-    pub(crate) fn next_deadline(&self) -> Option<Time> {
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    pub fn next_deadline(&self) -> Option<Time> {
         if let (Some(opening), None) = (&self.opening, &self.closed) {
             return Some(opening.deadline);
         }
@@ -351,7 +367,7 @@ impl TextConnection {
 
     /// Does what is due at `now`: queues a ping, or finds the peer dead, which
     /// [`poll`](Self::poll) then reports.
-    pub(crate) fn handle_timeout(&mut self, now: Time) {
+    pub fn handle_timeout(&mut self, now: Time) {
         if self.closed.is_some() {
             return;
         }
@@ -373,7 +389,8 @@ impl TextConnection {
         }
     }
 
-    pub(crate) fn counters(&self) -> Counters {
+    /// What came and went so far.
+    pub fn counters(&self) -> Counters {
         Counters { frames_sent: self.output.frames, ..self.counters }
     }
 }

@@ -2,6 +2,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tapeline_fuzz::channel::text_session;
+use tapeline_fuzz::websocket::text_session;
 
 fuzz_target!(|data: &[u8]| text_session(data));

@@ -19,7 +19,7 @@ const MOST_PACKED: usize = 0xFFFF;
 ///   | sent | frame | frame | header room | [ message , message  |  free
 ///   0     head           sealed                                len
 /// ```
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     head: usize,
     sealed: usize,
@@ -28,11 +28,11 @@ pub(super) struct Outgoing {
     /// A client masks what it sends.
     masks: Option<Masks>,
     header_room: usize,
-    pub(super) frames: u64,
+    pub(crate) frames: u64,
 }
 
 impl Outgoing {
-    pub(super) const fn new(frame_bytes: usize, retained_bytes: usize) -> Self {
+    pub(crate) const fn new(frame_bytes: usize, retained_bytes: usize) -> Self {
         let frame_bytes = if frame_bytes < MOST_PACKED { frame_bytes } else { MOST_PACKED };
         Self {
             bytes: Vec::new(),
@@ -47,24 +47,24 @@ impl Outgoing {
     }
 
     /// The same, masked as a client's frames have to be.
-    pub(super) fn masked(self, masks: Masks) -> Self {
+    pub(crate) fn masked(self, masks: Masks) -> Self {
         Self { masks: Some(masks), header_room: MASKED_HEADER_ROOM, ..self }
     }
 
     /// Bytes that wait, the open frame included.
-    pub(super) const fn queued_bytes(&self) -> usize {
+    pub(crate) const fn queued_bytes(&self) -> usize {
         self.bytes.len() - self.head
     }
 
     /// Bytes as they are, which are no frame: of the handshake, and pages.
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.seal();
         self.bytes.extend_from_slice(bytes);
         self.sealed = self.bytes.len();
     }
 
     /// A control frame.
-    pub(super) fn control(&mut self, opcode: u8, payload: &[u8]) {
+    pub(crate) fn control(&mut self, opcode: u8, payload: &[u8]) {
         self.seal();
         self.make_room(HEADER_BYTES + payload.len());
         let mask = self.header(opcode, payload.len());
@@ -73,7 +73,7 @@ impl Outgoing {
     }
 
     /// A message that is in one or more pieces.
-    pub(super) fn push(&mut self, pieces: &[&[u8]]) {
+    pub(crate) fn push(&mut self, pieces: &[&[u8]]) {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         // With the bracket or comma before it, and the bracket that may follow.
         let open_bytes = self.open_bytes();
@@ -112,7 +112,7 @@ impl Outgoing {
     }
 
     /// Ends the open frame, if there is one.
-    pub(super) fn seal(&mut self) {
+    pub(crate) fn seal(&mut self) {
         if self.open_bytes() == 0 {
             return;
         }
@@ -159,12 +159,12 @@ impl Outgoing {
     }
 
     /// The bytes of whole frames.
-    pub(super) fn sendable(&self) -> &[u8] {
+    pub(crate) fn sendable(&self) -> &[u8] {
         &self.bytes[self.head..self.sealed]
     }
 
     /// Takes note of `count` sent bytes.
-    pub(super) fn sent(&mut self, count: usize) {
+    pub(crate) fn sent(&mut self, count: usize) {
         self.head += count.min(self.sealed - self.head);
         if self.head == self.bytes.len() {
             self.discard();
@@ -172,7 +172,7 @@ impl Outgoing {
     }
 
     /// Drops all that waits.
-    pub(super) fn discard(&mut self) {
+    pub(crate) fn discard(&mut self) {
         self.bytes.clear();
         (self.head, self.sealed) = (0, 0);
         if self.bytes.capacity() > self.retained_bytes {

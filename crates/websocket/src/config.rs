@@ -66,7 +66,7 @@ impl Default for TextClient {
 }
 
 impl TextClient {
-    pub(super) const fn opening_timeout(&self) -> Duration {
+    pub(crate) const fn opening_timeout(&self) -> Duration {
         Duration::from_millis(self.opening_ms as u64)
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions for the targets of `tapeline-channel`.
+//! Sessions for the targets of `tapeline-websocket`.
 //!
 //! An input is a list of steps, each with a byte that says what it is and what
 //! it is about:
@@ -15,9 +15,9 @@
 
 use std::time::Duration;
 
-use tapeline_channel::{TextConfig, fuzzing::TextSession};
-use tapeline_time::Time;
 use tapeline_rssl::websocket::{CLOSE, FrameHeader, PING, PONG, TEXT};
+use tapeline_time::Time;
+use tapeline_websocket::{TextConfig, TextConnection, TextInput};
 
 /// Small enough for a short input to reach.
 const MAX_MESSAGE_BYTES: usize = 300;
@@ -36,7 +36,7 @@ pub fn text_session(data: &[u8]) {
         ..TextConfig::default()
     };
     let mut now = Time::ZERO;
-    let mut session = TextSession::new(&config, now);
+    let mut session = TextConnection::new(&config, "", &[], now);
     let (mut sent, mut queued, mut closed) = (Vec::new(), 0, 0);
     let mut rest = data;
     while let [step, behind @ ..] = rest {
@@ -46,7 +46,7 @@ pub fn text_session(data: &[u8]) {
             0 => {
                 let (bytes, behind) = rest.split_at(amount.min(rest.len()));
                 rest = behind;
-                session.receive(bytes, now);
+                receive(&mut session, bytes, now);
             }
             1 => {
                 now = now.after(Duration::from_secs(amount as u64));
@@ -55,28 +55,60 @@ pub fn text_session(data: &[u8]) {
             2 if amount == 63 => session.close(1001, "enough"),
             2 => {
                 let message = "x".repeat(amount);
-                session.push(&message, amount % 7 == 0);
+                if session.close_reason().is_none() {
+                    session.push(&[message.as_bytes()], amount % 7 == 0);
+                    session.flush();
+                }
                 queued += amount + 20;
             }
-            _ => sent.extend(session.take(if amount == 63 { usize::MAX } else { amount }, now)),
+            _ => take(&mut session, if amount == 63 { usize::MAX } else { amount }, now, &mut sent),
         }
         closed += poll(&mut session);
         assert!(session.queued_bytes() <= queued + MOST_OF_ITS_OWN);
     }
     session.peer_closed();
     closed += poll(&mut session);
-    assert!(closed <= 1 && session.is_closed(), "closed once: {closed}");
-    sent.extend(session.take(usize::MAX, now));
+    assert!(closed <= 1 && session.close_reason().is_some(), "closed once: {closed}");
+    take(&mut session, usize::MAX, now, &mut sent);
     check_frames(&sent);
 }
 
+/// Bytes come in, in as many pieces as there is room for.
+fn receive(session: &mut TextConnection, mut bytes: &[u8], now: Time) {
+    while !bytes.is_empty() {
+        let room = session.recv_buffer();
+        let count = room.len().min(bytes.len());
+        room[..count].copy_from_slice(&bytes[..count]);
+        session.received(count, now);
+        bytes = &bytes[count..];
+    }
+}
+
+/// Up to `most` bytes go out, as a socket takes them.
+fn take(session: &mut TextConnection, most: usize, now: Time, sent: &mut Vec<u8>) {
+    let mut left = most;
+    loop {
+        let waiting = session.transmit();
+        let count = waiting.len().min(left);
+        if count == 0 {
+            return;
+        }
+        sent.extend_from_slice(&waiting[..count]);
+        session.sent(count, now);
+        left -= count;
+    }
+}
+
 /// Takes what the session has; returns how often it said that it is over.
-fn poll(session: &mut TextSession) -> usize {
+fn poll(session: &mut TextConnection) -> usize {
     let mut closed = 0;
-    while session.poll(|text| match text {
-        Some(text) => assert!(text.len() <= MAX_MESSAGE_BYTES),
-        None => closed += 1,
-    }) {}
+    while let Some(input) = session.poll() {
+        match input {
+            TextInput::Opened(_) => {}
+            TextInput::Text(text) => assert!(text.len() <= MAX_MESSAGE_BYTES),
+            TextInput::Closed(_) => closed += 1,
+        }
+    }
     closed
 }
 
