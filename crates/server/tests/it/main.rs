@@ -26,6 +26,7 @@ mod posts;
 mod private_streams;
 mod quality;
 mod recovery;
+mod shells;
 mod slices;
 mod slices_of_mounts;
 mod slow_events;

@@ -1,0 +1,138 @@
+//! The shells of hub, server, providers and consumers, all in one thread: over
+//! simulated sockets, and over real ones.
+
+mod ground;
+mod market;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ground::{Ground, Loopback, Simulated, Tape};
+use market::{HUB, Market};
+use tapeline_api::Wire;
+
+/// What a day at the market came to: what went over the wires, and what the
+/// consumers were told.
+type Day = (BTreeMap<u16, Vec<Tape>>, Vec<Vec<String>>);
+
+/// A day that is the same wherever it takes place: each thing is waited for
+/// before the next one happens.
+fn day<G: Ground>(ground: G) -> (Day, G) {
+    let mut market = Market::open(ground);
+    let [rssl, websocket] = market.doors();
+    let first = market.listener(Wire::Rssl, rssl);
+    market.watch(first, "FEED", "TRI.N");
+    let second = market.listener(Wire::Json, websocket);
+    market.watch(second, "FEED", "TRI.N");
+    assert_eq!(market.open.len(), 1, "one stream for both");
+    market.watch(first, "OURS", "POSITION");
+    market.watch(second, "FEED", "IBM.N");
+    for bid in 1..=20 {
+        market.update(10_000 + bid);
+        let update = format!("TRI.N 100.{bid:02}");
+        market.until_told(first, &update);
+        market.until_told(second, &update);
+    }
+    market.publish(2_000);
+    market.until_told(first, "POSITION 20.00");
+    let day = (market.ground.tapes(), market.all_told());
+    (day, market.ground)
+}
+
+#[test]
+fn a_simulated_market_has_the_bytes_of_a_real_one() {
+    let ((real_tapes, real_told), ground) = day(Loopback::new());
+    let ((tapes, told), _) = day(Simulated::new(1, ground.ports()));
+    assert_eq!(told, real_told);
+    assert_eq!(tapes.keys().collect::<Vec<_>>(), real_tapes.keys().collect::<Vec<_>>());
+    assert_eq!(tapes.len(), 4, "a provider, a publisher and two consumers");
+    for (port, wires) in tapes {
+        let real = &real_tapes[&port];
+        assert_eq!(wires.len(), real.len());
+        for ((to_server, to_client), (real_to_server, real_to_client)) in wires.iter().zip(real) {
+            same_bytes("to the listener", to_server, real_to_server);
+            same_bytes("from the listener", to_client, real_to_client);
+        }
+    }
+}
+
+fn same_bytes(what: &str, simulated: &[u8], real: &[u8]) {
+    let same = simulated.iter().zip(real).take_while(|(one, other)| one == other).count();
+    let around = |bytes: &[u8]| {
+        let (from, to) = (same.saturating_sub(20), (same + 40).min(bytes.len()));
+        String::from_utf8_lossy(&bytes[from.min(to)..to]).into_owned()
+    };
+    assert!(
+        simulated == real && !real.is_empty(),
+        "{what}: {} and {} bytes, the first {same} are the same; then {:?}, really {:?}",
+        simulated.len(),
+        real.len(),
+        around(simulated),
+        around(real)
+    );
+}
+
+#[test]
+fn a_consumer_recovers_from_a_reset_in_no_time_of_ours() {
+    for wire in [Wire::Rssl, Wire::Json] {
+        let mut market = Market::open(Simulated::new(1, []));
+        market.ground.network.set_delay(Duration::from_millis(3));
+        let [rssl, websocket] = market.doors();
+        let at = if wire == Wire::Json { websocket } else { rssl };
+        let consumer = market.listener(wire, at);
+        market.watch(consumer, "FEED", "TRI.N");
+        market.update(10_001);
+        market.until_told(consumer, "TRI.N 100.01");
+        let lost_at = market.now();
+        assert_eq!(market.ground.network.reset(at), 1);
+        market.update(10_002);
+        market.until_told(consumer, "TRI.N 100.02 OK");
+        let away = market.now().since(lost_at);
+        // One second until it dials again, and some ways there and back.
+        let (least, most) = (Duration::from_secs(1), Duration::from_millis(1100));
+        assert!((least..most).contains(&away), "{away:?}");
+        market.update(10_003);
+        market.until_told(consumer, "TRI.N 100.03");
+        let [told] = &market.all_told()[..] else { panic!("one consumer") };
+        let wanted = [
+            "up",
+            "ready",
+            "TRI.N 100.00 OK",
+            "TRI.N 100.01",
+            "down, recovers: true",
+            "TRI.N OPEN SUSPECT",
+            "up",
+            "ready",
+            "TRI.N 100.02 OK",
+            "TRI.N 100.03",
+        ];
+        assert_eq!(told, &wanted);
+        assert_eq!(market.open.len(), 1, "the source did not notice");
+    }
+}
+
+#[test]
+fn sources_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
+    let mut market = Market::open(Simulated::new(1, []));
+    let [rssl, _] = market.doors();
+    let consumer = market.listener(Wire::Rssl, rssl);
+    market.watch(consumer, "FEED", "TRI.N");
+    market.backbone.set_stuck(HUB, true);
+    // How often in a row nothing was read of a source that says something in
+    // each turn, which is a millisecond.
+    let (mut heard, mut silent, mut most_silent) = (0, 0, 0);
+    for _ in 0..250 {
+        for bid in 1..=100 {
+            market.update(bid);
+        }
+        market.turn();
+        let now_heard = market.hub.reactor().counters().traffic.messages_received;
+        silent = if now_heard == heard { silent + 1 } else { 0 };
+        (heard, most_silent) = (now_heard, most_silent.max(silent));
+    }
+    assert!((19..=21).contains(&most_silent), "held off for {most_silent} ms");
+    market.backbone.set_stuck(HUB, false);
+    market.turns(1000);
+    market.update(99_999);
+    market.until_told(consumer, "TRI.N 999.99");
+}
