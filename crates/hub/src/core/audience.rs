@@ -13,7 +13,7 @@ use super::Core;
 use super::downstream::accept;
 use super::item::{Interest, Item, Stage, Void};
 use super::servers::Servers;
-use super::wire::ms;
+use super::timers::ms;
 use crate::{HubConfig, Outputs};
 
 /// An item that was published has no image that can be given out.

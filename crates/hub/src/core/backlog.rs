@@ -26,7 +26,7 @@ use super::fate::Loss;
 use super::item::Binding;
 use super::members::Ranks;
 use super::pages::List;
-use super::service::HubService;
+use super::services::HubService;
 use super::source::Queue;
 use crate::Outputs;
 

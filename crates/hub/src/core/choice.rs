@@ -9,7 +9,7 @@ use tapeline_rwf::{Priority, Qos};
 
 use super::Core;
 use super::item::Item;
-use super::service::offers;
+use super::services::offers;
 use super::source::{Offer, Source};
 
 impl Core {
@@ -94,7 +94,7 @@ fn would_take(source: &Source, service_id: u16, item: &Item) -> bool {
 }
 
 fn has_quality(service: &Service, wanted: &Qos) -> bool {
-    match super::service::offered_qos(service) {
+    match super::services::offered_qos(service) {
         [] => is_same(wanted, &Qos::REALTIME_TICK_BY_TICK),
         offered => offered.iter().any(|qos| is_same(qos, wanted)),
     }

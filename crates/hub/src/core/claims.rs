@@ -8,7 +8,7 @@ use tapeline_rwf::Domain;
 use tapeline_time::Time;
 
 use super::Core;
-use super::wire::ms;
+use super::timers::ms;
 use crate::Outputs;
 
 /// A stream on which a provider stands by for an item.

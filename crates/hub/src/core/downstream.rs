@@ -6,7 +6,8 @@ use tapeline_rwf::{Msg, State, StatusMsg, StreamState};
 
 use super::Core;
 use super::item::{Interest, Item, Stage};
-use super::wire::{Scratch, on_stream_zero, status};
+use super::relay::{on_stream_zero, status};
+use super::scratch::Scratch;
 use crate::Outputs;
 
 /// The directory, or a change of it, for one server or all.

@@ -9,8 +9,9 @@ use tapeline_time::Time;
 use super::Core;
 use super::backlog::{LostOffer, Saying, Told, Work};
 use super::downstream::{CHANNEL_DOWN, SERVICE_LOST};
+use super::relay::status;
 use super::source::{Offer, Phase, SourceKind};
-use super::wire::{ms, status};
+use super::timers::ms;
 use crate::Outputs;
 
 const FAILOVER_STARTED: State<'static> = State::new(

@@ -5,7 +5,7 @@ use tapeline_omm::stream::{ConsumerStream, Reissue, StreamOptions};
 use tapeline_omm::{GroupId, ItemKey, StateBuf};
 use tapeline_rwf::{DataState, Priority, RequestFlags, State, StateCode, StreamState};
 
-use super::wire::Payload;
+use super::relay::Payload;
 
 /// One item: a stream of one source, and the servers that want it.
 #[derive(Debug)]

@@ -1,19 +1,37 @@
 //! The core of a hub: events and time in, messages and frames out.
 //!
 //! ```text
-//!               route, provider          upstream            requests, servers
-//!  providers ──▶ login, directory ──▶ services, choice ◀── Open, Close, Reissue ◀── servers
-//!            ──▶ response ── items ── audience ──▶ downstream ──▶ frames ──▶
-//!            ◀── requests, closes, posts ◀── window, failover ◀── posts ◀──
+//!               route, provider           choice, upstream     frames, requests
+//!  providers ──▶ login, directory ──▶ services, sources ◀── Open, Close, Reissue ◀── servers
+//!            ──▶ response ── items ── audience ──▶ downstream ──▶ relay ──────────▶
+//!            ◀── requests, closes, posts ◀── pace, fate ◀── posts ◀──
 //! ```
+//!
+//! Who owns what, and which files ask it:
+//!
+//! ```text
+//!  table     owner      holds                                    asked by
+//!  items     Items      items by id and by key, ticks            nearly all
+//!  sources   Sources    connections, offers, queues, streams     route, provider, pace, choice
+//!  services  Services   services by id and name, who waits       directory, upstream
+//!  servers   Servers    servers, their requests                  frames, requests, repair
+//!  claims    Claims     who stands by for which item             published, fate
+//!  posts     Posts      posts without their ack                  posts
+//!  timers    Timers     when items are looked at                 upstream, fate
+//!  backlog   Backlog    what is done in slices                   fate, directory
+//! ```
+//!
+//! [`check`](Core::check) compares them with each other.
 
 mod audience;
 mod backlog;
 mod check;
 mod choice;
 mod claims;
+mod directory;
 mod downstream;
 mod fate;
+mod frames;
 mod image;
 mod item;
 mod items;
@@ -24,20 +42,20 @@ mod pages;
 mod posts;
 mod provider;
 mod published;
+mod relay;
 mod repair;
 mod requests;
 mod response;
 mod rights;
 mod route;
+mod scratch;
 mod servers;
-mod service;
 mod services;
 mod source;
 mod streams;
 mod timers;
 mod too_long;
 mod upstream;
-mod wire;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -56,11 +74,12 @@ use items::Items;
 use pace::Behind;
 use posts::Posts;
 use repair::Owed;
+use scratch::Scratch;
 use servers::Servers;
-use service::Services;
+use services::Services;
 use source::{Phase, SourceKind, Sources};
 use timers::{DUE_PER_TURN, Timers};
-use wire::{Scratch, at_ms, ms};
+use timers::{at_ms, ms};
 
 /// A hub without sockets and clock.
 ///

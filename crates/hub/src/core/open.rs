@@ -9,9 +9,9 @@ use tapeline_time::Time;
 use super::Core;
 use super::downstream::{accept, defer, refuse};
 use super::item::{Interest, Item, Stage};
+use super::relay::{Payload, status};
 use super::requests::priority_of;
-use super::service::{offered_qos, offers};
-use super::wire::{Payload, status};
+use super::services::{offered_qos, offers};
 use crate::{Outputs, Unpublished};
 
 /// Flags of a request that go to the provider as they are.

@@ -17,7 +17,7 @@ use tapeline_time::Time;
 use super::Core;
 use super::item::{Binding, Item, Stage, Void};
 use super::source::Wish;
-use super::wire::ms;
+use super::timers::ms;
 use crate::Outputs;
 
 /// How many messages go to sources in one turn, when many wait.

@@ -11,9 +11,10 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::item::Binding;
+use super::relay::at_service;
 use super::streams::LOGIN_STREAM;
 use super::timers::DUE_PER_TURN;
-use super::wire::{at_service, ms};
+use super::timers::ms;
 use crate::Outputs;
 
 /// The request number of a post that is on no item's stream.

@@ -12,7 +12,7 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::source::{Phase, Source, SourceKind};
-use super::wire::ms;
+use super::timers::ms;
 use crate::Outputs;
 
 const fn refusal(code: StateCode, text: &'static str) -> State<'static> {

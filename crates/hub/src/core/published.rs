@@ -10,7 +10,7 @@ use super::Core;
 use super::claims::Claim;
 use super::downstream::CHANNEL_DOWN;
 use super::item::{Binding, Item};
-use super::wire::ms;
+use super::timers::ms;
 use crate::Outputs;
 
 impl Core {

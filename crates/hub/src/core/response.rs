@@ -11,7 +11,8 @@ use tapeline_rwf::{
 use tapeline_time::Time;
 
 use super::Core;
-use super::wire::{at_service, has_key, ms, on_stream_zero, status};
+use super::relay::{at_service, has_key, on_stream_zero, status};
+use super::timers::ms;
 use crate::Outputs;
 
 impl Core {

@@ -11,7 +11,7 @@ use tapeline_time::Time;
 use super::Core;
 use super::source::{Phase, SourceKind};
 use super::streams::{DIRECTORY_STREAM, LOGIN_STREAM};
-use super::wire::ms;
+use super::timers::ms;
 use crate::{Outputs, RouteLogin};
 
 impl Core {

@@ -1,127 +1,260 @@
-//! What follows from a change of a source's directory.
+//! Services as servers see them: those of all sources, merged by name, under
+//! ids of the hub's own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tapeline_omm::directory::DirectoryChange;
-use tapeline_time::Time;
+use tapeline_omm::Text;
+use tapeline_omm::directory::{
+    Directory, DirectoryFilter, DirectoryRefresh, DirectoryRequest, DirectoryUpdate, FilterContent,
+    FilterEntry, Link, LinkEntry, Service, ServiceEntry, ServiceInfo, ServiceLinks, ServiceLoad,
+    ServiceState,
+};
+use tapeline_rwf::{Domain, MapAction, Qos, State};
 
-use super::Core;
-use super::backlog::{Saying, Work};
-use super::source::{Offer, Source, SourceKind, is_wanted};
-use crate::Outputs;
+use super::source::Sources;
 
-impl Core {
-    /// A source said something about its services. States for items go out
-    /// before the services are said to have changed, as publishers are advised
-    /// to do it themselves.
-    pub(super) fn directory_changed(
-        &mut self,
-        now: Time,
-        index: u32,
-        changes: Vec<DirectoryChange>,
-        out: &mut impl Outputs,
-    ) {
-        let mut affected = BTreeSet::new();
-        for change in changes {
-            match change {
-                DirectoryChange::Added { service_id }
-                | DirectoryChange::Updated { service_id, .. } => {
-                    affected.extend(self.take_offer(index, service_id, out));
-                }
-                DirectoryChange::Deleted { service_id, .. } => {
-                    affected.extend(self.offer_lost(index, service_id));
-                }
-                DirectoryChange::ServiceStatus { service_id, state } => {
-                    self.say(index, service_id, None, Saying::State(state));
-                }
-                DirectoryChange::GroupStatus { group, state } => {
-                    self.say(index, group.service_id, Some(group.group), Saying::State(state));
-                }
-                DirectoryChange::GroupMerged { group, into } => {
-                    self.say(index, group.service_id, Some(group.group), Saying::Merged(into));
-                }
-                DirectoryChange::Refused { .. } => self.counters.limited += 1,
-            }
-        }
-        for service in affected {
-            self.service_changed(service);
-        }
-        self.work_off(now, out);
+/// A service of the hub.
+#[derive(Debug, Default)]
+pub(crate) struct HubService {
+    /// Its name.
+    pub(crate) name: Text,
+    /// Items that wait for a source.
+    pub(crate) waiting: BTreeSet<u32>,
+    /// Of those, the one to be tried first when there is room.
+    pub(crate) waiting_turn: u32,
+    /// An interactive source offers it, or has: it stays theirs while they are
+    /// away.
+    pub(crate) is_interactive: bool,
+    /// Where the search for a source begins when all are equal.
+    pub(crate) turn: u32,
+}
+
+impl HubService {
+    /// The next of the items that wait, round and round.
+    pub(crate) fn next_waiting(&mut self) -> Option<u32> {
+        let from_turn = self.waiting.range(self.waiting_turn..).next();
+        let id = *from_turn.or_else(|| self.waiting.first())?;
+        self.waiting.remove(&id);
+        self.waiting_turn = id.wrapping_add(1);
+        Some(id)
+    }
+}
+
+/// All services of the hub.
+///
+/// A service keeps its id, its name and what it is (`INFO`) for as long as the
+/// hub runs, also while no source offers it: it is down then.
+#[derive(Debug)]
+pub(crate) struct Services {
+    by_id: BTreeMap<u16, HubService>,
+    by_name: BTreeMap<Text, u16>,
+    /// As servers were told.
+    published: Directory,
+    /// Counts the changes.
+    version: u32,
+}
+
+impl Services {
+    pub(crate) fn new(max_services: usize) -> Self {
+        let mut published = Directory::default();
+        published.max_services = max_services;
+        Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), published, version: 0 }
     }
 
-    /// A source offers a service, which is taken from it unless its route says
-    /// otherwise, or it is non-interactive and the service not for those.
-    /// Returns the hub's id of it.
-    fn take_offer(&mut self, index: u32, service_id: u16, out: &mut impl Outputs) -> Option<u16> {
-        let source = self.sources.get(index)?;
-        if let Some(offer) = source.offers.get(&service_id) {
-            return Some(offer.service);
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// All services, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &HubService)> {
+        self.by_id.iter().map(|(id, service)| (*id, service))
+    }
+
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u16) -> Option<&mut HubService> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// A service by its name.
+    pub(crate) fn named(&self, name: &Text) -> Option<&HubService> {
+        self.by_id.get(self.by_name.get(name)?)
+    }
+
+    /// A service as servers were told of it.
+    pub(crate) fn published(&self, id: u16) -> Option<&Service> {
+        self.published.service(id)
+    }
+
+    /// The id of the service of this name, which gets one if it has none: the
+    /// wanted one if that is free. `None`: there are too many services.
+    pub(crate) fn id_of(&mut self, name: &Text, wanted: u16) -> Option<u16> {
+        if let Some(id) = self.by_name.get(name) {
+            return Some(*id);
         }
-        let name = source.directory.service(service_id)?.name()?;
-        let is_interactive = source.is_interactive();
-        match source.kind {
-            SourceKind::Route(route) => {
-                let wanted = self.config.routes.get(route)?.services.as_deref();
-                if !is_wanted(wanted, name) {
-                    return None;
-                }
-            }
-            SourceKind::Provider if !self.may_publish(name) => {
-                let name = name.clone();
-                self.refuse_service(index, service_id, &name, out);
-                return None;
-            }
-            SourceKind::Provider => {}
-        }
-        let Some(service) = self.services.id_of(name, service_id) else {
-            self.counters.limited += 1;
+        if self.by_id.len() >= self.published.max_services {
             return None;
-        };
-        let source = self.sources.get_mut(index)?;
-        source.generations += 1;
-        let generation = source.generations;
-        source.offers.insert(service_id, Offer { service, generation, ..Offer::default() });
-        if is_interactive {
-            self.claim_service(service, out);
         }
-        Some(service)
+        let id = (wanted..=u16::MAX).chain(0..wanted).find(|id| !self.by_id.contains_key(id))?;
+        self.by_name.insert(name.clone(), id);
+        self.by_id.insert(id, HubService { name: name.clone(), ..HubService::default() });
+        Some(id)
     }
 
-    /// Something about the sources of a service changed: servers are told what
-    /// it is now. What follows is done bit by bit.
-    pub(super) fn service_changed(&mut self, service: u16) {
-        self.backlog.add(Work::Changed { service, is_said: false, left: None });
+    /// Works out anew what a service is, from what its sources say. What
+    /// changed, if anything did, is what servers are to be told.
+    pub(crate) fn merge(&mut self, id: u16, sources: &Sources) -> Option<DirectoryUpdate> {
+        let name = &self.by_id.get(&id)?.name;
+        let before = self.published.service(id);
+        let offered: Vec<&Service> =
+            sources.offering(id).filter_map(|(_, own_id, source)| source.service(own_id)).collect();
+        let after = merged(name, before, &offered);
+        let filters = differences(before, &after);
+        if filters.is_empty() {
+            return None;
+        }
+        let action = if before.is_some() { MapAction::UPDATE } else { MapAction::ADD };
+        let entry = ServiceEntry { action, service_id: id, filters };
+        let update = DirectoryUpdate::new(0, vec![entry]);
+        let _ = self.published.apply_update(&update);
+        self.version += 1;
+        Some(update)
     }
 
-    /// Tells servers what a service is now, if that changed.
-    pub(super) fn say_service(&mut self, service: u16, out: &mut impl Outputs) {
-        if let Some(update) = self.services.merge(service, &self.sources) {
-            self.publish_directory(&update, out);
-        }
+    /// All services, for a server that comes.
+    pub(crate) fn refresh(&self) -> DirectoryRefresh {
+        let request = DirectoryRequest::new(0, DirectoryFilter::USUAL);
+        self.published.refresh(&request, &State::open_ok(""))
     }
+}
 
-    /// A request that waits for room at a source that takes no more is to look
-    /// for another one. Whether there was any.
-    pub(super) fn move_queued(&mut self, service: u16) -> bool {
-        let waits_in_vain = |(_, service_id, source): &(u32, u16, &Source)| {
-            let has_queue = source.offers.get(service_id).is_some_and(|it| !it.queue.is_empty());
-            has_queue && !source.takes_requests(*service_id)
-        };
-        let found = self.sources.offering(service).find(waits_in_vain);
-        let Some((index, service_id)) = found.map(|(index, service_id, _)| (index, service_id))
-        else {
-            return false;
-        };
-        let source = self.sources.get_mut(index);
-        let offer = source.and_then(|source| source.offers.get_mut(&service_id));
-        let Some(id) = offer.and_then(|offer| offer.queue.pop_first()) else { return false };
-        let binding = self.items.get(id).and_then(|item| item.binding);
-        if binding.is_some_and(|binding| binding.waits_at(index, service_id)) {
-            self.unbind(id);
-            if let Some(service) = self.services.get_mut(service) {
-                service.waiting.insert(id);
-            }
-        }
-        true
+/// One service out of what several sources say of it. Nobody offering it, it is
+/// down and otherwise as it was.
+fn merged(name: &Text, before: Option<&Service>, offered: &[&Service]) -> Service {
+    let mut service = Service { info: merged_info(offered), ..Service::default() };
+    if service.info.is_none() {
+        service.info = before.and_then(|before| before.info.clone());
     }
+    if let Some(info) = &mut service.info {
+        info.name = Some(name.clone());
+    }
+    service.state = Some(merged_state(offered));
+    service.load = merged_load(offered);
+    if let Some(first) = offered.iter().find(|one| one.is_usable()).or(offered.first()) {
+        service.data.clone_from(&first.data);
+        service.links.clone_from(&first.links);
+    }
+    service
+}
+
+/// What a service is: as its first source says, and of domains and qualities
+/// all that any source offers.
+fn merged_info(offered: &[&Service]) -> Option<ServiceInfo> {
+    let mut infos = offered.iter().filter_map(|service| service.info.as_ref());
+    let mut info = infos.next()?.clone();
+    for other in infos {
+        union(&mut info.capabilities, other.capabilities.as_ref());
+        union(&mut info.qos, other.qos.as_ref());
+        union(&mut info.dictionaries_provided, other.dictionaries_provided.as_ref());
+        union(&mut info.dictionaries_used, other.dictionaries_used.as_ref());
+    }
+    Some(info)
+}
+
+fn union<T: Clone + PartialEq>(all: &mut Option<Vec<T>>, more: Option<&Vec<T>>) {
+    for one in more.into_iter().flatten() {
+        let all = all.get_or_insert_default();
+        if !all.contains(one) {
+            all.push(one.clone());
+        }
+    }
+}
+
+/// How a service is: up if any source is, and accepting requests unless every
+/// source that is up says no. While none is up, requests wait.
+fn merged_state(offered: &[&Service]) -> ServiceState {
+    let up: Vec<_> = offered
+        .iter()
+        .filter_map(|service| service.state.as_ref())
+        .filter(|state| state.is_up == Some(true))
+        .collect();
+    let is_accepting = up.is_empty() || up.iter().any(|state| state.is_usable());
+    ServiceState::new(!up.is_empty(), is_accepting)
+}
+
+/// What a service can take: the sum of what its sources can, and the load of
+/// the least busy one. A source that gives no limit has none.
+fn merged_load(offered: &[&Service]) -> Option<ServiceLoad> {
+    let loads: Vec<_> = offered.iter().filter_map(|service| service.load.as_ref()).collect();
+    if loads.is_empty() {
+        return None;
+    }
+    let sum = |limit: fn(&ServiceLoad) -> Option<u64>| {
+        let given: Vec<_> = loads.iter().filter_map(|load| limit(load)).collect();
+        let is_limited = given.len() == offered.len();
+        is_limited.then(|| given.into_iter().fold(0, u64::saturating_add))
+    };
+    Some(ServiceLoad {
+        open_limit: sum(|load| load.open_limit),
+        open_window: sum(|load| load.open_window),
+        load_factor: loads.iter().filter_map(|load| load.load_factor).min(),
+    })
+}
+
+/// The filters that tell somebody who knows `before` of `after`.
+fn differences(before: Option<&Service>, after: &Service) -> Vec<FilterEntry> {
+    let mut filters = Vec::new();
+    let mut set = |content| filters.push(FilterEntry::set(content));
+    if let Some(info) = after.info.clone()
+        && before.and_then(|before| before.info.as_ref()) != Some(&info)
+    {
+        set(FilterContent::Info(info));
+    }
+    if let Some(data) = after.data.clone()
+        && before.and_then(|before| before.data.as_ref()) != Some(&data)
+    {
+        set(FilterContent::Data(data));
+    }
+    let known = before.map(|before| &before.links);
+    if known.map_or(!after.links.is_empty(), |known| *known != after.links) {
+        set(FilterContent::Links(links(before, after)));
+    }
+    if let Some(load) = after.load.clone()
+        && before.and_then(|before| before.load.as_ref()) != Some(&load)
+    {
+        set(FilterContent::Load(load));
+    }
+    if let Some(state) = after.state.clone()
+        && before.and_then(|before| before.state.as_ref()) != Some(&state)
+    {
+        set(FilterContent::State(state));
+    }
+    filters
+}
+
+/// All links of a service, those that are gone as deleted ones.
+fn links(before: Option<&Service>, after: &Service) -> ServiceLinks {
+    let gone: BTreeSet<_> = before
+        .into_iter()
+        .flat_map(|before| before.links.keys())
+        .filter(|name| !after.links.contains_key(*name))
+        .collect();
+    let gone = gone.into_iter().map(|name| LinkEntry { name: name.clone(), change: Link::Delete });
+    let set = after.links.iter().map(|(name, info)| LinkEntry {
+        name: name.clone(),
+        change: Link::Set { action: MapAction::ADD, info: info.clone() },
+    });
+    ServiceLinks(gone.chain(set).collect())
+}
+
+/// Whether a service offers a domain; nobody knows before its info has come.
+pub(crate) fn offers(service: &Service, domain: Domain) -> bool {
+    service.info.as_ref().is_none_or(|info| info.offers(domain) || domain == Domain::DICTIONARY)
+}
+
+/// The qualities that a service offers.
+pub(crate) fn offered_qos(service: &Service) -> &[Qos] {
+    service.info.as_ref().map_or(&[], ServiceInfo::offered_qos)
 }

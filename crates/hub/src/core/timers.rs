@@ -2,6 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use tapeline_time::Time;
+
+/// Milliseconds of the clock, as the streams count.
+pub(crate) const fn ms(now: Time) -> u64 {
+    now.as_nanos() / 1_000_000
+}
+
+/// The moment of a count of milliseconds.
+pub(crate) const fn at_ms(ms: u64) -> Time {
+    Time::from_nanos(ms.saturating_mul(1_000_000))
+}
+
 /// Of those whose time has come, how many are dealt with in a turn: the others
 /// are due in the next.
 pub(crate) const DUE_PER_TURN: usize = 64;

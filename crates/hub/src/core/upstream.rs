@@ -9,8 +9,8 @@ use tapeline_time::Time;
 use super::Core;
 use super::downstream::kept_open;
 use super::item::Binding;
-use super::service::HubService;
-use super::wire::ms;
+use super::services::HubService;
+use super::timers::ms;
 use crate::Outputs;
 
 /// The service of an item is down.

@@ -2,61 +2,9 @@
 //! pieces where only the stream id does.
 
 use tapeline_rwf::{
-    Domain, EncodeError, Encoded, Encoder, GenericFlags, Msg, MsgClass, MsgHeader, MsgKey,
-    RefreshFlags, State, StatusFlags, StatusMsg, UpdateFlags,
+    Domain, Encoded, GenericFlags, MsgClass, MsgHeader, MsgKey, RefreshFlags, State, StatusFlags,
+    StatusMsg, UpdateFlags,
 };
-use tapeline_time::Time;
-
-/// Milliseconds of the clock, as the streams count.
-pub(crate) const fn ms(now: Time) -> u64 {
-    now.as_nanos() / 1_000_000
-}
-
-/// The moment of a count of milliseconds.
-pub(crate) const fn at_ms(ms: u64) -> Time {
-    Time::from_nanos(ms.saturating_mul(1_000_000))
-}
-
-/// What a long message takes beyond this is given back with the next one.
-const RETAINED_BYTES: usize = 1 << 20;
-
-/// A buffer for messages that are written here.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch(Vec<u8>);
-
-impl Scratch {
-    /// Writes with `write`, a second time into a larger buffer if the first
-    /// was too small. `None`: it cannot be written.
-    pub(crate) fn write(
-        &mut self,
-        write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
-    ) -> Option<&[u8]> {
-        if self.0.len() > RETAINED_BYTES {
-            self.0.truncate(RETAINED_BYTES);
-            self.0.shrink_to_fit();
-        }
-        for _ in 0..2 {
-            let mut encoder = Encoder::new(&mut self.0);
-            write(&mut encoder).ok()?;
-            match encoder.finish() {
-                Ok(len) => return Some(&self.0[..len]),
-                Err(EncodeError::BufferTooSmall { missing }) => {
-                    let needed = self.0.len() + missing;
-                    let room =
-                        if needed > RETAINED_BYTES { needed } else { needed.next_power_of_two() };
-                    self.0.resize(room, 0);
-                }
-                Err(_) => return None,
-            }
-        }
-        None
-    }
-
-    /// Writes a message.
-    pub(crate) fn message(&mut self, msg: &Msg<'_>) -> Option<&[u8]> {
-        self.write(|encoder| encoder.message(msg))
-    }
-}
 
 /// A message with stream id 0, as pieces: nothing is copied.
 #[inline]
@@ -110,8 +58,10 @@ impl Payload {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tapeline_rwf::UpdateMsg;
+
+    use super::*;
+    use crate::core::scratch::Scratch;
 
     #[test]
     fn the_pieces_of_a_message_are_the_message_on_stream_zero() {

@@ -1,0 +1,127 @@
+//! What follows from a change of a source's directory.
+
+use std::collections::BTreeSet;
+
+use tapeline_omm::directory::DirectoryChange;
+use tapeline_time::Time;
+
+use super::Core;
+use super::backlog::{Saying, Work};
+use super::source::{Offer, Source, SourceKind, is_wanted};
+use crate::Outputs;
+
+impl Core {
+    /// A source said something about its services. States for items go out
+    /// before the services are said to have changed, as publishers are advised
+    /// to do it themselves.
+    pub(super) fn directory_changed(
+        &mut self,
+        now: Time,
+        index: u32,
+        changes: Vec<DirectoryChange>,
+        out: &mut impl Outputs,
+    ) {
+        let mut affected = BTreeSet::new();
+        for change in changes {
+            match change {
+                DirectoryChange::Added { service_id }
+                | DirectoryChange::Updated { service_id, .. } => {
+                    affected.extend(self.take_offer(index, service_id, out));
+                }
+                DirectoryChange::Deleted { service_id, .. } => {
+                    affected.extend(self.offer_lost(index, service_id));
+                }
+                DirectoryChange::ServiceStatus { service_id, state } => {
+                    self.say(index, service_id, None, Saying::State(state));
+                }
+                DirectoryChange::GroupStatus { group, state } => {
+                    self.say(index, group.service_id, Some(group.group), Saying::State(state));
+                }
+                DirectoryChange::GroupMerged { group, into } => {
+                    self.say(index, group.service_id, Some(group.group), Saying::Merged(into));
+                }
+                DirectoryChange::Refused { .. } => self.counters.limited += 1,
+            }
+        }
+        for service in affected {
+            self.service_changed(service);
+        }
+        self.work_off(now, out);
+    }
+
+    /// A source offers a service, which is taken from it unless its route says
+    /// otherwise, or it is non-interactive and the service not for those.
+    /// Returns the hub's id of it.
+    fn take_offer(&mut self, index: u32, service_id: u16, out: &mut impl Outputs) -> Option<u16> {
+        let source = self.sources.get(index)?;
+        if let Some(offer) = source.offers.get(&service_id) {
+            return Some(offer.service);
+        }
+        let name = source.directory.service(service_id)?.name()?;
+        let is_interactive = source.is_interactive();
+        match source.kind {
+            SourceKind::Route(route) => {
+                let wanted = self.config.routes.get(route)?.services.as_deref();
+                if !is_wanted(wanted, name) {
+                    return None;
+                }
+            }
+            SourceKind::Provider if !self.may_publish(name) => {
+                let name = name.clone();
+                self.refuse_service(index, service_id, &name, out);
+                return None;
+            }
+            SourceKind::Provider => {}
+        }
+        let Some(service) = self.services.id_of(name, service_id) else {
+            self.counters.limited += 1;
+            return None;
+        };
+        let source = self.sources.get_mut(index)?;
+        source.generations += 1;
+        let generation = source.generations;
+        source.offers.insert(service_id, Offer { service, generation, ..Offer::default() });
+        if is_interactive {
+            self.claim_service(service, out);
+        }
+        Some(service)
+    }
+
+    /// Something about the sources of a service changed: servers are told what
+    /// it is now. What follows is done bit by bit.
+    pub(super) fn service_changed(&mut self, service: u16) {
+        self.backlog.add(Work::Changed { service, is_said: false, left: None });
+    }
+
+    /// Tells servers what a service is now, if that changed.
+    pub(super) fn say_service(&mut self, service: u16, out: &mut impl Outputs) {
+        if let Some(update) = self.services.merge(service, &self.sources) {
+            self.publish_directory(&update, out);
+        }
+    }
+
+    /// A request that waits for room at a source that takes no more is to look
+    /// for another one. Whether there was any.
+    pub(super) fn move_queued(&mut self, service: u16) -> bool {
+        let waits_in_vain = |(_, service_id, source): &(u32, u16, &Source)| {
+            let has_queue = source.offers.get(service_id).is_some_and(|it| !it.queue.is_empty());
+            has_queue && !source.takes_requests(*service_id)
+        };
+        let found = self.sources.offering(service).find(waits_in_vain);
+        let Some((index, service_id)) = found.map(|(index, service_id, _)| (index, service_id))
+        else {
+            return false;
+        };
+        let source = self.sources.get_mut(index);
+        let offer = source.and_then(|source| source.offers.get_mut(&service_id));
+        let Some(id) = offer.and_then(|offer| offer.queue.pop_first()) else { return false };
+        let binding = self.items.get(id).and_then(|item| item.binding);
+        if binding.is_some_and(|binding| binding.waits_at(index, service_id)) {
+            self.unbind(id);
+            if let Some(service) = self.services.get_mut(service) {
+                service.waiting.insert(id);
+            }
+        }
+        true
+    }
+}
