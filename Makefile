@@ -15,7 +15,7 @@ LAB = $(or $(CARGO_TARGET_DIR),target)/release/tapeline-lab
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Hub and server of one process need no media driver, so none is built.
+# Hub and server of one process need no media driver, and nothing is played: neither is built.
 demo: prerequisites-demo ## Quotes from a source through hub, backbone and server to a client
 	@echo "building once, a minute or two; then ctrl-c ends it, with a summary and what to try next"
 	@$(CARGO) build --profile demo --quiet --locked -p tapeline --no-default-features
@@ -52,7 +52,8 @@ fmt:
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p tapeline-backbone -p tapeline --no-default-features --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p tapeline-backbone -p tapeline-feed --lib --no-default-features --locked -- -D warnings
+	$(CARGO) clippy -p tapeline --no-default-features --all-targets --locked -- -D warnings
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items

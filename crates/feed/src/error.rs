@@ -24,7 +24,7 @@ pub enum FeedError {
         /// The file.
         file: String,
         /// What its decoder says.
-        error: dbn::Error,
+        error: String,
     },
     /// A data file says something that cannot be understood.
     #[error("{file}: {place}: {fault}")]

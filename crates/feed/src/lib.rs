@@ -36,6 +36,8 @@
 
 mod book;
 mod data_file;
+#[cfg_attr(not(feature = "recordings"), path = "without_dbn.rs")]
+mod dbn_file;
 mod error;
 mod item_list;
 mod items;

@@ -3,23 +3,20 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
-use dbn::decode::{DbnDecoder, DbnMetadata, DynReader};
-use dbn::{MboMsg, Metadata, UNDEF_PRICE};
 use tapeline_rwf::{DataType, Domain, EncodeError, Encoded, UpdateType};
 
 use crate::FeedError;
-use crate::book::{Action, Book, Order, Side, Touched, Trade};
+use crate::book::{Action, Book, Touched};
+use crate::dbn_file::DbnFile;
 use crate::items::{self, DOMAINS};
 use crate::update::{Update, UpdateKind};
 
 /// From how many orders on an event is a new image rather than an update: the
 /// opening snapshot of a session is one event of all its orders.
 const MANY_ORDERS: usize = 1_000;
-
-type Source = DynReader<'static, BufReader<Box<dyn Read + Send>>>;
 
 /// A recorded market that is played again: a Databento DBN file of the
 /// market-by-order schema, plain or compressed with zstd.
@@ -57,15 +54,26 @@ type Source = DynReader<'static, BufReader<Box<dyn Read + Send>>>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Recording {
-    file: String,
-    decoder: DbnDecoder<Source>,
+    file: DbnFile,
     /// The files behind this one.
-    following: VecDeque<(String, DbnDecoder<Source>)>,
+    following: VecDeque<DbnFile>,
     instruments: Vec<Instrument>,
     /// The instrument whose event came out last; its touched state is stale.
     last_event: Option<usize>,
     payloads: Payloads,
     is_at_end: bool,
+}
+
+/// One record of market by order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) instrument_id: u32,
+    /// In nanoseconds since 1970 UTC.
+    pub(crate) received_ns: u64,
+    /// Of its event.
+    pub(crate) is_last: bool,
+    /// `None` for what does nothing to a book.
+    pub(crate) action: Option<Action>,
 }
 
 /// One instrument of a recording.
@@ -123,15 +131,11 @@ impl Recording {
     }
 
     fn named(file: String, source: Box<dyn Read + Send>) -> Result<Self, FeedError> {
-        let decoder = DynReader::new_inferred(source).and_then(DbnDecoder::new);
-        let decoder = match decoder {
-            Ok(decoder) => decoder,
-            Err(error) => return Err(FeedError::Recording { file, error }),
-        };
-        let instruments = instruments(decoder.metadata());
+        let file = DbnFile::open(file, source)?;
+        let instruments = file.instruments().into_iter();
+        let instruments = instruments.map(|(id, name)| Instrument::new(id, name)).collect();
         Ok(Self {
             file,
-            decoder,
             following: VecDeque::new(),
             instruments,
             last_event: None,
@@ -149,7 +153,7 @@ impl Recording {
                 self.instruments.push(instrument);
             }
         }
-        self.following.push_back((next.file, next.decoder));
+        self.following.push_back(next.file);
         Ok(self)
     }
 
@@ -216,22 +220,21 @@ impl Recording {
     /// the end of the file, what is left without an end is an event, too.
     fn read_event(&mut self) -> Result<Option<usize>, FeedError> {
         while !self.is_at_end {
-            let record = match self.decoder.decode_ref() {
+            let record = match self.file.next_record() {
                 Ok(record) => record,
                 Err(error) => {
                     self.is_at_end = true;
-                    return Err(FeedError::Recording { file: self.file.clone(), error });
+                    return Err(error);
                 }
             };
             let Some(record) = record else {
                 self.next_file();
                 continue;
             };
-            let Some(record) = record.get::<MboMsg>() else { continue };
-            let at = place(&mut self.instruments, record.hd.instrument_id);
+            let at = place(&mut self.instruments, record.instrument_id);
             let instrument = &mut self.instruments[at];
-            instrument.apply(record);
-            if record.flags.is_last() && !instrument.touched.is_empty() {
+            instrument.apply(&record);
+            if record.is_last && !instrument.touched.is_empty() {
                 return Ok(Some(at));
             }
         }
@@ -243,7 +246,7 @@ impl Recording {
     /// Goes on with the next file, if there is one.
     fn next_file(&mut self) {
         match self.following.pop_front() {
-            Some((file, decoder)) => (self.file, self.decoder) = (file, decoder),
+            Some(file) => self.file = file,
             None => self.is_at_end = true,
         }
     }
@@ -252,7 +255,7 @@ impl Recording {
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recording")
-            .field("file", &self.file)
+            .field("file", &self.file.name())
             .field("instruments", &self.names().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
@@ -260,25 +263,6 @@ impl fmt::Debug for Recording {
 
 fn encode_error(item: &str, error: EncodeError) -> FeedError {
     FeedError::Encode { item: item.to_owned(), error }
-}
-
-/// The instruments that the metadata names, in its order.
-fn instruments(metadata: &Metadata) -> Vec<Instrument> {
-    let mut instruments = Vec::new();
-    for mapping in &metadata.mappings {
-        for interval in &mapping.intervals {
-            // Numbers are mapped to symbols or symbols to numbers.
-            let (name, id) = match (interval.symbol.parse(), mapping.raw_symbol.parse()) {
-                (Ok(id), _) => (&mapping.raw_symbol, id),
-                (_, Ok(id)) => (&interval.symbol, id),
-                _ => continue,
-            };
-            if !instruments.iter().any(|known: &Instrument| known.id == id) {
-                instruments.push(Instrument::new(id, name.clone()));
-            }
-        }
-    }
-    instruments
 }
 
 /// Where the instrument of an id is; it is added if it is not known.
@@ -295,35 +279,11 @@ impl Instrument {
         Self { id, name, book: Book::new(), touched: Touched::default(), time_ns: 0 }
     }
 
-    fn apply(&mut self, record: &MboMsg) {
-        self.time_ns = record.ts_recv;
-        if let Some(action) = action(record) {
-            self.book.apply_noting(&action, &mut self.touched);
+    fn apply(&mut self, record: &Record) {
+        self.time_ns = record.received_ns;
+        if let Some(action) = &record.action {
+            self.book.apply_noting(action, &mut self.touched);
         }
-    }
-}
-
-/// What a record does to the book; `None` for what does nothing: fills, which
-/// cancels follow, and records without an action, a side or a price.
-fn action(record: &MboMsg) -> Option<Action> {
-    let time_ns = record.hd.ts_event;
-    let side = match record.side as u8 {
-        b'B' => Some(Side::Bid),
-        b'A' => Some(Side::Ask),
-        _ => None,
-    };
-    let has_price = record.price != UNDEF_PRICE;
-    let order = |side| Order { side, price_nano: record.price, size: record.size, time_ns };
-    match record.action as u8 {
-        b'A' if has_price => Some(Action::Add(record.order_id, order(side?))),
-        b'M' if has_price => Some(Action::Modify(record.order_id, order(side?))),
-        b'C' => Some(Action::Cancel { id: record.order_id, size: record.size, time_ns }),
-        b'R' => Some(Action::Clear),
-        b'T' if has_price => {
-            let (price_nano, size) = (record.price, record.size);
-            Some(Action::Trade(Trade { price_nano, size, time_ns }))
-        }
-        _ => None,
     }
 }
 
