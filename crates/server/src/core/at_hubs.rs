@@ -102,6 +102,25 @@ impl AtHubs {
         Some(self.rings.range((hub, 0)..=(hub, u16::MAX)).next()?.1.first)
     }
 
+    /// Where each slot is.
+    ///
+    /// # Panics
+    /// A ring is not closed, or has another length than it says.
+    pub(super) fn check(&self) -> BTreeMap<u32, At> {
+        let mut places = BTreeMap::new();
+        for (at, ring) in &self.rings {
+            let mut slot = ring.first;
+            for _ in 0..ring.count {
+                let after = self.links[slot as usize].after;
+                assert_eq!(self.links[after as usize].before, slot, "links of {at:?}");
+                assert_eq!(places.insert(slot, *at), None, "slot {slot} is in two rings");
+                slot = after;
+            }
+            assert_eq!(slot, ring.first, "the ring of {at:?} has {} slots", ring.count);
+        }
+        places
+    }
+
     /// Where there are slots of a service, and how many.
     pub(super) fn counts(&self, service_id: u16) -> Vec<(HubIndex, usize)> {
         let of_service = self.rings.iter().filter(|((_, service), _)| *service == service_id);

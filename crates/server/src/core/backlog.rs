@@ -144,6 +144,10 @@ impl Backlog {
         }
     }
 
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.queues.iter().flatten()
+    }
+
     fn next(&mut self, kind: Kind) -> Option<Job> {
         let queue = &mut self.queues[kind as usize];
         let job = queue.pop_front();

@@ -81,6 +81,17 @@ impl Forms {
         self.list.is_empty()
     }
 
+    /// Panics unless so many watchers have each form, by its number, and so
+    /// many are kept aside.
+    pub(super) fn check(&self, watchers: &BTreeMap<usize, usize>, far: usize) {
+        let known = self.list.iter().zip(1..);
+        let known = known.filter_map(|(known, number)| Some((number, known.as_ref()?.watchers)));
+        let has = watchers.iter().map(|(number, count)| (*number, *count));
+        assert!(known.eq(has), "watchers of each form: {watchers:?}");
+        assert_eq!(self.far.len(), far, "watchers whose form does not fit their seats");
+        assert!(!self.is_empty(), "forms that nobody has");
+    }
+
     /// A form by its number; `None` for the plain one.
     pub(super) fn get(&self, number: usize) -> Option<&Form> {
         let known = self.list.get(number.checked_sub(1)?)?;

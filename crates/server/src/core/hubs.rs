@@ -110,6 +110,12 @@ impl Hub {
         }
     }
 
+    /// The hub's numbers for items, with the slots of these.
+    pub(super) fn bound(&self) -> impl Iterator<Item = (u32, u32)> {
+        let bound = (0..).zip(&self.slots).filter(|(_, slot)| **slot != NONE);
+        bound.map(|(hub_item, slot)| (hub_item, *slot))
+    }
+
     /// Whether the hub can be asked for items like this of a service.
     fn serves(&self, service_id: u16, domain: Domain, qos: Option<Qos>) -> bool {
         let service = self.directory.service(service_id);
@@ -196,6 +202,11 @@ impl Hubs {
     /// Whether an index is that of a hub that is gone.
     pub(super) fn is_lost(&self, index: HubIndex) -> bool {
         !self.lost.is_empty() && self.lost.contains(&index)
+    }
+
+    /// The indexes of hubs that are gone.
+    pub(super) const fn lost(&self) -> &BTreeSet<HubIndex> {
+        &self.lost
     }
 
     /// The indexes of all hubs that are there.

@@ -394,6 +394,41 @@ impl Items {
         }
     }
 
+    /// All items, by slot.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Item)> {
+        self.slots().filter_map(|slot| Some((slot, self.get(slot)?)))
+    }
+
+    /// Requests of items that are closed, and that their hubs have to answer
+    /// yet: slot, hub and attempt.
+    pub(super) fn all_unanswered(&self) -> impl Iterator<Item = (u32, HubIndex, u32)> {
+        self.unanswered.iter().map(|(slot, asked)| (*slot, asked.hub, asked.attempt))
+    }
+
+    /// Panics where slots, indexes and hubs contradict each other.
+    pub(super) fn check(&self) {
+        let there = self.iter().count();
+        assert_eq!(self.count, there, "count of items");
+        let unused = self.free.len() + self.unanswered.len();
+        assert_eq!(self.slots.len(), there + unused, "each slot is used, free or unanswered");
+        let taken =
+            self.free.iter().chain(self.unanswered.keys()).find(|slot| self.get(**slot).is_some());
+        assert_eq!(taken, None, "a slot that is to be free");
+        let mut places = self.at_hubs.check();
+        for (slot, item) in self.iter() {
+            let at = (item.upstream.hub().unwrap_or(NOWHERE), item.service_id());
+            assert_eq!(places.remove(&slot), Some(at), "the ring of item {slot}");
+            let index = if item.is_streaming { &self.streaming } else { &self.snapshots };
+            let found = index.get(&self.slots, &item.key.as_ref());
+            assert!(item.is_private || found == Some(slot), "item {slot} is found as {found:?}");
+        }
+        assert!(places.is_empty(), "in rings, but not there: {places:?}");
+        let shared = self.iter().filter(|(_, item)| !item.is_private).count();
+        let indexed = |index: &Index| index.0.iter().map(HashTable::len).sum::<usize>();
+        let indexed = indexed(&self.streaming) + indexed(&self.snapshots);
+        assert_eq!(indexed, shared, "keys of the indexes");
+    }
+
     /// Items by the hub that they are at.
     pub(super) const fn at_hubs(&self) -> &AtHubs {
         &self.at_hubs

@@ -21,12 +21,12 @@ use crate::Outputs;
 #[derive(Debug)]
 pub(super) struct Leaving {
     /// By which its seats know it.
-    number: u32,
-    streams: Streams,
+    pub(super) number: u32,
+    pub(super) streams: Streams,
     /// What waited for it.
-    owed: Owed,
+    pub(super) owed: Owed,
     /// Posts that wait for their acks, if the mount is gone.
-    session: Option<SessionId>,
+    pub(super) session: Option<SessionId>,
 }
 
 impl Leaving {

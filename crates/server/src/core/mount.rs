@@ -82,6 +82,11 @@ impl Mount {
         self.outdated_from = None;
     }
 
+    /// Bytes of the views of its streams.
+    pub(super) const fn view_bytes(&self) -> usize {
+        self.view_bytes
+    }
+
     /// Whether its login is that of its handshake, and nothing was asked for.
     pub(super) fn is_logged_in_by_cookies_alone(&self) -> bool {
         self.streams.len() == 1
@@ -147,7 +152,7 @@ pub(super) fn user_of(request: &LoginRequest) -> &[u8] {
 }
 
 /// What one user has.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) mounts: usize,
     pub(super) items: usize,
@@ -276,6 +281,54 @@ impl Mounts {
         self.gates[number as usize] = Gate { session, shut: 0 };
         self.count += 1;
         self.without_login.push_back((now, session));
+    }
+
+    /// All that are there.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Mount> {
+        self.table.iter().flatten().map(|mount| &**mount)
+    }
+
+    /// Panics where numbers, gates, counts and mounts contradict each other.
+    /// `leaving`: numbers of mounts that are gone and still have seats.
+    pub(super) fn check(&self, leaving: &BTreeSet<u32>) {
+        assert_eq!(self.gates.len(), self.table.len(), "gates and mounts");
+        for (number, (mount, gate)) in (0..).zip(self.table.iter().zip(&self.gates)) {
+            let Some(mount) = mount else {
+                assert!(!gate.is_there(), "nobody is behind the gate {number}");
+                let is_free = self.free.contains(&number);
+                assert!(is_free != leaving.contains(&number), "number {number}, free: {is_free}");
+                continue;
+            };
+            assert!(gate.is_there() && gate.session == mount.session, "{gate:?} of {number}");
+            assert_eq!(mount.number, number, "the number of {:?}", mount.session);
+            assert_eq!(self.number(mount.session), Some(number as usize), "{:?}", mount.session);
+            assert!(!self.free.contains(&number) && !leaving.contains(&number), "number {number}");
+        }
+        let known = self.numbers.iter().filter(|number| **number != NONE).count();
+        let there = self.iter().count();
+        let admitted = self.iter().filter(|mount| mount.is_admitted).count();
+        assert_eq!(
+            (known, self.count, self.admitted),
+            (there, there, admitted),
+            "counts of mounts"
+        );
+        self.check_logins();
+    }
+
+    /// Users and what they have; mounts that have to log in yet.
+    fn check_logins(&self) {
+        let mut users = Map::<Text, User>::default();
+        for mount in self.iter() {
+            if let Some(login) = &mount.login {
+                let user = users.entry(login.user().into()).or_default();
+                user.mounts += 1;
+                user.items += mount.item_count;
+            } else {
+                let waits = (mount.opened_at, mount.session);
+                assert!(self.without_login.contains(&waits), "nobody waits for a login: {waits:?}");
+            }
+        }
+        assert_eq!(self.users, users, "what users have");
     }
 
     /// Takes a mount out. Its number is free when it is

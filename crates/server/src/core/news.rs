@@ -47,8 +47,13 @@ impl News {
     }
 
     /// How many there ever were.
-    fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.told + self.changes.len() as u64
+    }
+
+    /// Whether there are mounts that were not told all.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.changes.is_empty()
     }
 
     /// Those from the n-th on.
@@ -69,7 +74,7 @@ impl News {
 impl Core {
     /// Has all mounts told what changed.
     pub(super) fn tell_news<O: Outputs>(&mut self, change: DirectoryUpdate, out: &mut O) {
-        let is_under_way = !self.news.changes.is_empty();
+        let is_under_way = self.news.is_under_way();
         self.news.add(change);
         if is_under_way && self.news.changes.len() <= MAX_CHANGES {
             return;

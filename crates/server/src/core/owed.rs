@@ -7,6 +7,7 @@ use tapeline_cache::Since;
 use super::dictionary::Download;
 use super::map::Set;
 use super::mount::Mount;
+use super::streams::Streams;
 
 /// How many entries for streams that are closed meanwhile are let be.
 const SPARE: usize = 64;
@@ -85,6 +86,31 @@ impl Owed {
             && self.order.is_empty()
             && self.downloads.is_empty()
             && self.announced.is_empty()
+    }
+
+    /// Panics where what waits of streams, and the order in which they are seen
+    /// to, contradict each other or the streams that there are.
+    pub(super) fn check(&self, streams: &Streams) {
+        for (stream_id, waiting) in &self.streams {
+            assert!(self.order.contains(stream_id), "stream {stream_id} waits and has no turn");
+            assert!(streams.slot(*stream_id).is_some(), "no item on stream {stream_id} waits");
+            assert!(waiting.since.is_some() || waiting.bytes == 0, "of {stream_id}: {waiting:?}");
+        }
+        let bytes: usize = self.streams.values().map(|waiting| waiting.bytes as usize).sum();
+        assert_eq!(self.merged_bytes, bytes, "bytes that are merged for a mount");
+        for stream_id in &self.announced {
+            assert!(streams.slot(*stream_id).is_some(), "no item on stream {stream_id} is told of");
+        }
+    }
+
+    /// Whether the updates of a stream wait.
+    pub(super) fn has_merged(&self, stream_id: i32) -> bool {
+        self.streams.get(&stream_id).is_some_and(|waiting| waiting.since.is_some())
+    }
+
+    /// Whether the image of a stream has its turn.
+    pub(super) fn has_image(&self, stream_id: i32) -> bool {
+        self.images.contains(&stream_id)
     }
 
     /// Whether to drop it is a few steps, however much was in it.

@@ -76,6 +76,27 @@ impl Posts {
         Some(post)
     }
 
+    /// Posts that wait: number, mount and hub.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (u32, SessionId, HubIndex)> {
+        self.waiting.iter().map(|(number, post)| (*number, post.session, post.hub))
+    }
+
+    /// Panics where the posts and their lists contradict each other.
+    pub(super) fn check(&self) {
+        for (number, post) in &self.waiting {
+            let of_mount = self.of_mounts.get(&post.session);
+            assert!(of_mount.is_some_and(|of| of.contains(number)), "{number} of its mount");
+            let at_hub = self.at_hubs.get(&post.hub);
+            assert!(at_hub.is_some_and(|at| at.contains(number)), "{number} at its hub");
+            let is_due = self.deadlines.iter().any(|(_, due)| due == number);
+            assert!(is_due, "post {number} has no deadline");
+        }
+        let of_mounts: usize = self.of_mounts.values().map(BTreeSet::len).sum();
+        let at_hubs: usize = self.at_hubs.values().map(BTreeSet::len).sum();
+        assert_eq!((of_mounts, at_hubs), (self.len(), self.len()), "posts of mounts, at hubs");
+        assert!(self.deadlines.iter().is_sorted_by_key(|(at, _)| at), "deadlines in order");
+    }
+
     /// How many posts of a mount wait.
     fn count_of(&self, session: SessionId) -> usize {
         self.of_mounts.get(&session).map_or(0, BTreeSet::len)

@@ -189,6 +189,16 @@ impl Seats {
         }
         Some(seat)
     }
+
+    /// Panics where they are not in order, or rows not as full as they should.
+    pub(super) fn check(&self) {
+        assert!(self.iter().is_sorted_by(|a, b| a.order() < b.order()), "{self:?}");
+        let lens: Vec<_> = self.rows().map(<[Seat]>::len).collect();
+        if lens.len() > 1 {
+            assert!(lens.iter().all(|len| (1..=ROW).contains(len)), "{lens:?}");
+            assert!(lens.windows(2).all(|pair| pair[0] + pair[1] > ROW / 2), "{lens:?}");
+        }
+    }
 }
 
 #[cfg(test)]
@@ -214,14 +224,6 @@ mod tests {
         fn lie(&self) -> BTreeSet<(usize, Vec<Order>)> {
             let orders = |row: &[Seat]| row.iter().map(|seat| seat.order()).collect();
             self.rows().map(|row| (row.as_ptr().addr(), orders(row))).collect()
-        }
-
-        fn check(&self) {
-            let lens: Vec<_> = self.rows().map(<[Seat]>::len).collect();
-            if lens.len() > 1 {
-                assert!(lens.iter().all(|len| (1..=ROW).contains(len)), "{lens:?}");
-                assert!(lens.windows(2).all(|pair| pair[0] + pair[1] > ROW / 2), "{lens:?}");
-            }
         }
     }
 

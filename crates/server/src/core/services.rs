@@ -46,6 +46,20 @@ impl ServiceChanges {
 }
 
 impl Services {
+    /// Panics where names, numbers and what consumers were told contradict each
+    /// other.
+    pub(super) fn check(&self) {
+        assert_eq!(self.ids.len(), self.names.len(), "names and numbers");
+        for (name, id) in &self.ids {
+            assert_eq!(self.names.get(id), Some(name), "the name of service {id}");
+        }
+        for id in self.told.keys() {
+            assert!(self.names.contains_key(id), "service {id} was told of and has no name");
+        }
+        let listed: Vec<_> = self.directory.services().map(|(id, _)| id).collect();
+        assert!(self.told.keys().copied().eq(listed.iter().copied()), "told of, and {listed:?}");
+    }
+
     /// Takes over what changed at one hub.
     pub(super) fn changed(
         &mut self,

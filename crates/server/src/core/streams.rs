@@ -205,9 +205,13 @@ impl Streams {
         None
     }
 
+    /// All but items, by id.
+    pub(super) fn others(&self) -> impl Iterator<Item = (i32, &Stream)> {
+        self.others.iter().map(|(stream_id, stream)| (*stream_id, stream))
+    }
+
     /// All ids of items, in their order.
-    #[cfg(test)]
-    fn items(&self) -> impl Iterator<Item = i32> + '_ {
+    pub(super) fn items(&self) -> impl Iterator<Item = i32> + '_ {
         self.items.iter().flat_map(|(number, page)| {
             let taken = page.slots.iter().zip(0..PAGE).filter(|(slot, _)| **slot != NONE);
             taken.map(move |(_, place)| number * PAGE + place)

@@ -19,10 +19,10 @@ use crate::Outputs;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) at: Time,
-    slot: u32,
-    attempt: u32,
+    pub(super) slot: u32,
+    pub(super) attempt: u32,
     /// Whether it is an image that was asked for, rather than the item.
-    is_image: bool,
+    pub(super) is_image: bool,
 }
 
 impl Core {

@@ -1,5 +1,7 @@
 //! Who watches an item.
 
+use std::collections::BTreeMap;
+
 use tapeline_channel::SessionId;
 
 use super::forms::{Form, Forms, MAX_STREAMS_WITH_NEW_VIEWS};
@@ -56,6 +58,27 @@ impl Watchers {
 
     pub(super) fn seat_mut(&mut self, place: Place) -> Option<&mut Seat> {
         self.seats.get_mut(place)
+    }
+
+    /// Bytes of the view of the watcher that has a seat.
+    pub(super) fn view_bytes(&self, seat: Seat) -> usize {
+        self.form(self.number(seat)).map_or(0, Form::view_bytes)
+    }
+
+    /// Panics where seats are not in order, or seats and forms contradict each
+    /// other.
+    pub(super) fn check(&self) {
+        self.seats.check();
+        let mut numbers = BTreeMap::new();
+        for seat in self.seats() {
+            *numbers.entry(self.number(*seat)).or_default() += 1;
+        }
+        numbers.remove(&0);
+        let far = self.seats().filter(|seat| seat.form() == Seat::FAR).count();
+        match &self.forms {
+            Some(forms) => forms.check(&numbers, far),
+            None => assert!(numbers.is_empty() && far == 0, "nobody has a form: {numbers:?}"),
+        }
     }
 
     /// The watcher at a place, given the session of its mount.

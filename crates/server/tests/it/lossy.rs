@@ -31,6 +31,8 @@ use tapeline_rwf::{
 use tapeline_server::{AcceptAll, ServerConfig};
 use tapeline_time::Time;
 
+use crate::support::check;
+
 const HUB: Incarnation = Incarnation(100);
 const SERVER: Incarnation = Incarnation(7);
 const SOURCE: SessionId = SessionId { index: 0, generation: 1 };
@@ -314,6 +316,7 @@ impl System {
         server_port.poll(now, 512, |event, port| {
             let out = &mut ServerSide { port, lists, images, closes };
             server.handle(now, tapeline_server::Event::Bus(event), out);
+            check(server);
         });
         for _ in 0..50 {
             if server.next_deadline().is_none_or(|deadline| deadline > now) {
@@ -321,6 +324,7 @@ impl System {
             }
             let out = &mut ServerSide { port: server_port.outbound(), lists, images, closes };
             server.handle_timeout(now, out);
+            check(server);
         }
         self.server_port.work(now);
     }
@@ -365,6 +369,7 @@ impl System {
         let Self { server, server_port, lists, images, closes, now, .. } = self;
         let out = &mut ServerSide { port: server_port.outbound(), lists, images, closes };
         server.handle(*now, event, out);
+        check(server);
     }
 
     fn say(&mut self, session: SessionId, bytes: &[u8]) {

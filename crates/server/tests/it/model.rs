@@ -414,7 +414,7 @@ impl Model {
             4..6 => self.close(index),
             6..8 => self.reissue(index),
             8..11 => self.slow_down_or_drain(index),
-            11 => self.world.core.handle_timeout(self.world.now, &mut self.world.out),
+            11 => self.world.handle_timeout(),
             12..15 => self.hub.answer(&mut self.world),
             15..20 => self.hub.send_image(&mut self.world, &mut self.dice),
             20 if self.dice.one_in(10) => self.restart_hub(),

@@ -40,7 +40,7 @@ pub(crate) fn slices(world: &mut World) -> Vec<(usize, usize)> {
     while world.core.statistics().backlog > 0 {
         assert!(world.core.next_deadline().is_some_and(|due| due <= world.now), "it is due");
         let before = (world.out.sent.len(), world.out.published.len());
-        world.core.handle_timeout(world.now, &mut world.out);
+        world.handle_timeout();
         let after = (world.out.sent.len(), world.out.published.len());
         slices.push((after.0 - before.0, after.1 - before.1));
     }
@@ -146,7 +146,7 @@ fn mounts_that_leave_do_not_keep_the_items_of_a_dead_hub_waiting() {
         world.disconnect(mount);
     }
     world.hub_down(HUB);
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     assert_eq!(world.core.statistics().backlog, 11, "none is done");
     assert_eq!(world.heard(quiet).len(), 10);
     slices(&mut world);
@@ -169,7 +169,7 @@ fn the_items_of_a_hub_that_is_gone_are_seen_to_in_slices() {
     world.hub_up(HUB);
     world.hub_directory(HUB, vec![service(1, "FEED", false)]);
     world.out.published.clear();
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     let told = world.heard(mount);
     assert!((1..=SLICE).contains(&told.len()), "{}", told.len());
     assert!(told.iter().all(|it| it.contains("Connection to hub lost")), "{told:?}");
@@ -257,7 +257,7 @@ fn a_service_that_goes_down_moves_its_items_in_slices_and_no_others() {
     assert_eq!(world.core.statistics().backlog, 0, "there is no item of it");
     world.hub_update(HUB, vec![service_state(1, false)]);
     world.out.published.clear();
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     let moved = world.heard(mount).len();
     assert!((1..=SLICE).contains(&moved), "{moved}");
     // It is up again: the others stay.
@@ -277,7 +277,7 @@ fn a_service_that_comes_back_while_its_items_are_lost_has_them_all_again() {
     open_many(&mut world, mount, 10, MANY);
     world.is_late = true;
     world.hub_directory(HUB, vec![]);
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     let lost = world.heard(mount).len();
     assert!((1..MANY).contains(&lost), "{lost}");
     world.hub_directory(HUB, vec![service(1, "FEED", true)]);
@@ -303,7 +303,7 @@ fn requests_that_wait_for_a_service_are_tried_in_slices() {
     world.out.published.clear();
     world.is_late = true;
     world.hub_update(HUB, vec![service_state(1, true)]);
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     assert!((1..=SLICE).contains(&world.out.published.len()));
     // Who leaves takes what it waits for with it.
     world.disconnect(mount);
@@ -381,7 +381,7 @@ fn a_mount_that_leaves_in_the_middle_of_its_batch_leaves_nothing() {
     let mount = world.mount();
     world.is_late = true;
     world.say(mount, &batch(10, MANY));
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     assert!((1..MANY).contains(&world.core.statistics().items));
     world.disconnect(mount);
     slices(&mut world);

@@ -40,7 +40,7 @@ fn a_login_that_is_resumed_is_refreshed_in_slices_and_no_update_comes_before_its
     assert_eq!(world.heard(first).len(), 1, "its image, before anything else can come");
     world.say(mount, &pause(false));
     assert_eq!(world.core.statistics().backlog, 1);
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     // The first are put down for their images, the last are not.
     for item in [0, MANY - 1] {
         world.item(HUB, item as u32, 3, &update(&[(25, 3)]));
@@ -73,7 +73,7 @@ fn a_login_that_is_resumed_twice_is_refreshed_from_the_beginning() {
         world.say(mount, &pause(true));
         world.item(HUB, 0, bid, &update(&[(22, i64::from(bid))]));
         world.say(mount, &pause(false));
-        world.core.handle_timeout(world.now, &mut world.out);
+        world.handle_timeout();
     }
     world.work_off();
     let heard = world.heard(mount);
@@ -102,7 +102,7 @@ fn mounts_are_told_of_services_in_slices_and_in_order() {
     world.is_late = true;
     world.hub_update(HUB, vec![service_state(1, false)]);
     assert!((1..MOUNTS).contains(&world.out.sent.len()), "{}", world.out.sent.len());
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     assert!(world.out.sent.len() < MOUNTS);
     // A change in the midst of it, and one who comes or asks again then.
     world.hub_update(HUB, vec![service_state(1, true)]);
@@ -167,7 +167,7 @@ fn mounts_that_leave_with_nothing_are_steps_as_well() {
         world.disconnect(mount);
     }
     assert_eq!(world.core.statistics().backlog, MANY);
-    world.core.handle_timeout(world.now, &mut world.out);
+    world.handle_timeout();
     assert!(world.core.statistics().backlog >= MANY - SLICE, "{:?}", world.core.statistics());
     slices(&mut world);
 }

@@ -260,7 +260,7 @@ fn many_mounts_that_catch_up_are_worked_off_in_turns_and_in_slices() {
     let mut slices = 0;
     while world.core.next_deadline().is_some_and(|deadline| deadline <= world.now) {
         let before = world.out.sent.len();
-        world.core.handle_timeout(world.now, &mut world.out);
+        world.handle_timeout();
         let count = world.out.sent.len() - before;
         // Each merged update comes with the words that it is one.
         assert!(count <= 400, "{count} in one slice");

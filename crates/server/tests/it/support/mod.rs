@@ -25,6 +25,18 @@ pub const HUB_2: Incarnation = Incarnation(200);
 /// This server, as hubs know it.
 pub const SERVER: Incarnation = Incarnation(7);
 
+/// With more items, mounts or posts the tables are not compared after every
+/// event.
+const MOST_CHECKED: usize = 100;
+
+/// Whether the tables of a core agree, unless that takes long.
+pub fn check(core: &Core) {
+    let it = core.statistics();
+    if it.items.max(it.mounts).max(it.posts) <= MOST_CHECKED {
+        core.check();
+    }
+}
+
 /// What the core sent.
 #[derive(Debug, Default)]
 pub struct Recorder {
@@ -156,9 +168,16 @@ impl World {
 
     fn handle(&mut self, event: Event<'_>) {
         self.core.handle(self.now, event, &mut self.out);
+        check(&self.core);
         if !self.is_late {
             self.work_off();
         }
+    }
+
+    /// Does what is due, a slice of what is left to do among it.
+    pub fn handle_timeout(&mut self) {
+        self.core.handle_timeout(self.now, &mut self.out);
+        check(&self.core);
     }
 
     /// Does what is left to do of all that came.
@@ -169,7 +188,7 @@ impl World {
             slices += 1;
             assert!(slices < 1_000_000, "it comes to no end");
             assert!(self.core.next_deadline().is_some_and(|deadline| deadline <= self.now));
-            self.core.handle_timeout(self.now, &mut self.out);
+            self.handle_timeout();
         }
     }
 
@@ -177,7 +196,7 @@ impl World {
     pub fn pass(&mut self, wait: Duration) {
         self.now = self.now.after(wait);
         if self.core.next_deadline().is_some_and(|deadline| deadline <= self.now) {
-            self.core.handle_timeout(self.now, &mut self.out);
+            self.handle_timeout();
             self.work_off();
         }
     }
