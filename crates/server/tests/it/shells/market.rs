@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST_TURNS: usize = 1_000_000;
 
 pub(super) const HUB: Incarnation = Incarnation(100);
+pub(super) const SERVER: Incarnation = Incarnation(7);
 
 const BID: i16 = 22;
 
@@ -118,7 +119,9 @@ impl<G: Ground> Market<G> {
         let listen_websocket = vec![ground.listen_at()];
         let config = ServerConfig { listen, listen_websocket, seed: 4, ..ServerConfig::default() };
         let port = PortSettings {
-            incarnation: Incarnation(7),
+            incarnation: SERVER,
+            // Small enough for what consumers ask to fill it.
+            queue_bytes: 256 << 10,
             ..PortSettings::new(Role::Server, "server")
         };
         let (port, system) = (backbone.port(port), ground.system());
@@ -171,6 +174,12 @@ impl<G: Ground> Market<G> {
         let handle = listener.consumer.open(&ItemSpec::new(service, name)).expect("room");
         listener.items.push((handle, name.to_owned()));
         self.until_told(index, &format!("{name} {} OK", Real::decimal(self.bid, 2)));
+    }
+
+    /// Asks for one image of an item, for which nobody waits here.
+    pub(super) fn ask(&mut self, index: usize, service: &str, name: &str) {
+        let consumer = &mut self.listeners[index].consumer;
+        consumer.open(&ItemSpec::new(service, name).snapshot()).expect("room");
     }
 
     pub(super) fn until_told(&mut self, index: usize, wanted: &str) {

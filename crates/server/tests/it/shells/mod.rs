@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ground::{Ground, Loopback, Simulated, Tape};
-use market::{HUB, Market};
+use market::{HUB, Market, SERVER};
 use tapeline_api::Wire;
 
 /// What a day at the market came to: what went over the wires, and what the
@@ -118,21 +118,54 @@ fn sources_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
     let consumer = market.listener(Wire::Rssl, rssl);
     market.watch(consumer, "FEED", "TRI.N");
     market.backbone.set_stuck(HUB, true);
-    // How often in a row nothing was read of a source that says something in
-    // each turn, which is a millisecond.
-    let (mut heard, mut silent, mut most_silent) = (0, 0, 0);
-    for _ in 0..250 {
-        for bid in 1..=100 {
-            market.update(bid);
-        }
+    let most_silent = most_silent(&mut market, |market| {
+        (1..=100).for_each(|bid| market.update(bid));
         market.turn();
-        let now_heard = market.hub.reactor().counters().traffic.messages_received;
-        silent = if now_heard == heard { silent + 1 } else { 0 };
-        (heard, most_silent) = (now_heard, most_silent.max(silent));
-    }
+        market.hub.reactor().counters().traffic.messages_received
+    });
     assert!((19..=21).contains(&most_silent), "held off for {most_silent} ms");
     market.backbone.set_stuck(HUB, false);
     market.turns(1000);
     market.update(99_999);
     market.until_told(consumer, "TRI.N 999.99");
+}
+
+/// How often in a row nothing was read of who says something in each turn, which
+/// is a millisecond. A turn tells how much was read so far.
+fn most_silent<G: Ground>(
+    market: &mut Market<G>,
+    mut turn: impl FnMut(&mut Market<G>) -> u64,
+) -> usize {
+    let (mut heard, mut silent, mut most) = (0, 0, 0);
+    for _ in 0..250 {
+        let now_heard = turn(market);
+        silent = if now_heard == heard { silent + 1 } else { 0 };
+        (heard, most) = (now_heard, most.max(silent));
+    }
+    most
+}
+
+#[test]
+fn mounts_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
+    let mut market = Market::open(Simulated::new(1, []));
+    let [rssl, _] = market.doors();
+    let asker = market.listener(Wire::Rssl, rssl);
+    let consumer = market.listener(Wire::Rssl, rssl);
+    market.watch(consumer, "FEED", "TRI.N");
+    market.backbone.set_stuck(SERVER, true);
+    let mut asked = 0;
+    let most_silent = most_silent(&mut market, |market| {
+        for _ in 0..100 {
+            asked += 1;
+            market.ask(asker, "FEED", &format!("AN.ITEM.WITH.A.LONG.NAME.{asked}"));
+        }
+        market.turn();
+        market.server.reactor().counters().traffic.messages_received
+    });
+    assert!((19..=21).contains(&most_silent), "held off for {most_silent} ms");
+    market.backbone.set_stuck(SERVER, false);
+    market.update(99_999);
+    market.until_told(consumer, "TRI.N 999.99");
+    // None of those who asked meanwhile waits for ever.
+    market.until("everything to be answered", |it| it.server.statistics().items == 1);
 }
