@@ -67,7 +67,10 @@ impl AtHubs {
 
     /// Takes a slot out of the ring that it is in.
     pub(super) fn remove(&mut self, at: At, slot: u32) {
-        let Some(link) = self.links.get_mut(slot as usize) else { return };
+        let Some(link) = self.links.get_mut(slot as usize) else {
+            debug_assert!(false, "what is taken out was put in");
+            return;
+        };
         let Link { before, after } = core::mem::replace(link, Self::NO_LINK);
         debug_assert!(after != NONE, "what is taken out was put in");
         if after == slot {

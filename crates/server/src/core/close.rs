@@ -120,7 +120,10 @@ impl Core {
     ) {
         self.mounts.count_item(session, false);
         let Self { mounts, items, .. } = self;
-        let Some(mount) = mounts.get_mut(session) else { return };
+        let Some(mount) = mounts.get_mut(session) else {
+            debug_assert!(false, "the stream was of a mount");
+            return;
+        };
         let (number, since) = (mount.number, mount.owed.take(stream_id).since);
         if let Some(Item { watchers, .. }) = items.get_mut(stream.slot)
             && let Some(place) = watchers.place(stream.seat(number, stream_id))

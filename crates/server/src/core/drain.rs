@@ -39,7 +39,10 @@ impl Core {
     /// Begins to work off what waits for a mount, unless its output is in the
     /// way.
     pub(super) fn begin_draining<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.get_mut(session) else {
+            debug_assert!(false, "whose turn it is, is there");
+            return;
+        };
         let Owed { is_draining, .. } = mount.owed;
         if mount.is_slow || is_draining || mount.owed.is_empty() {
             return;
@@ -117,7 +120,10 @@ impl Core {
     fn send_waiting<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
         let Some((slot, place)) = self.item_on(session, stream_id) else { return };
         self.flush_updates(slot, place, out);
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.get_mut(session) else {
+            debug_assert!(false, "the mount has the stream");
+            return;
+        };
         let owes_state = mount.owed.take(stream_id).owes_state;
         let has_image_coming = self.watcher(slot, place).is_some_and(|it| it.has(mode::LATE))
             && self.items.get(slot).is_some_and(super::item::Item::is_servable);

@@ -32,7 +32,10 @@ impl Core {
     }
 
     fn on_hub_directory<O: Outputs>(&mut self, index: HubIndex, body: &[u8], out: &mut O) -> bool {
-        let Some(hub) = self.hubs.get_mut(index) else { return false };
+        let Some(hub) = self.hubs.get_mut(index) else {
+            debug_assert!(false, "who sends a frame is found before");
+            return false;
+        };
         let Ok(msg) = Msg::decode(body) else { return false };
         let changes = match DirectoryMsg::decode(&msg) {
             Ok(DirectoryMsg::Refresh(mut refresh)) => {
@@ -101,7 +104,10 @@ impl Core {
         hub.bind(hub_item, slot);
         self.abandon_image(slot);
         self.items.set_upstream(slot, Upstream::Accepted { hub: index, hub_item });
-        let Some(item) = self.items.get_mut(slot) else { return false };
+        let Some(item) = self.items.get_mut(slot) else {
+            debug_assert!(false, "the item was there above");
+            return false;
+        };
         item.has_image = false;
         item.image_asked = true;
         item.last_seq = 0;
@@ -221,7 +227,10 @@ impl Core {
             self.end_too_long(slot, body.len(), out);
             return true;
         }
-        let Some(item) = self.items.get_mut(slot) else { return false };
+        let Some(item) = self.items.get_mut(slot) else {
+            debug_assert!(false, "what a hub has is there");
+            return false;
+        };
         let is_for_all = header.target == Incarnation::ALL;
         let mut is_missing = false;
         if is_for_all {

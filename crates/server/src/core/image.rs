@@ -33,7 +33,10 @@ impl Core {
         is_last: bool,
         out: &mut O,
     ) {
-        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(item) = self.items.get_mut(slot) else {
+            debug_assert!(false, "its hub has it");
+            return;
+        };
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let stream = refresh.state.stream;
         let is_end =
@@ -42,7 +45,10 @@ impl Core {
         let is_first = !item.in_parts;
         begin_image(item, refresh, is_for_all, self.config.cache);
         let over = self.spread_image(slot, refresh, is_first, out);
-        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(item) = self.items.get_mut(slot) else {
+            debug_assert!(false, "nobody is taken off meanwhile");
+            return;
+        };
         item.in_parts = !is_complete && !is_end;
         if !item.in_parts {
             item.image_asked = false;
@@ -110,12 +116,18 @@ impl Core {
     /// its mount has drained.
     fn comes_later(&mut self, slot: u32, place: Place) -> bool {
         let Self { items, mounts, .. } = self;
-        let Some(item) = items.get_mut(slot) else { return false };
+        let Some(item) = items.get_mut(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return false;
+        };
         let is_cached = item.image.as_ref().is_some_and(|image| {
             let state = image.state();
             state.stream == StreamState::OPEN && state.data == DataState::OK
         });
-        let Some(seat) = item.watchers.seat_mut(place) else { return false };
+        let Some(seat) = item.watchers.seat_mut(place) else {
+            debug_assert!(false, "a place of a watcher");
+            return false;
+        };
         let is_slow = mounts.mount_of_mut(*seat).is_some_and(|mount| mount.is_slow);
         if is_slow && is_cached {
             self.put_image_off(slot, place);
@@ -135,8 +147,14 @@ impl Core {
     ) -> bool {
         let Self { items, mounts, variants, trouble, config, .. } = self;
         let max_image_bytes = &config.limits.max_image_bytes;
-        let Some(item) = items.get_mut(slot) else { return false };
-        let Some(watcher) = mounts.watcher(item, place) else { return false };
+        let Some(item) = items.get_mut(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return false;
+        };
+        let Some(watcher) = mounts.watcher(item, place) else {
+            debug_assert!(false, "a place of a watcher");
+            return false;
+        };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
             mount.owed.state_is_told(watcher.stream_id);
             mount.streams.change(watcher.stream_id, |state| {
@@ -144,8 +162,14 @@ impl Core {
                 (allowed, state.clone())
             })
         });
-        let Some((allowed, state)) = changed else { return false };
-        let Some(seat) = item.watchers.seat_mut(place) else { return false };
+        let Some((allowed, state)) = changed else {
+            debug_assert!(false, "a seat is of a stream");
+            return false;
+        };
+        let Some(seat) = item.watchers.seat_mut(place) else {
+            debug_assert!(false, "a place of a watcher");
+            return false;
+        };
         let Ok(allowed) = allowed else {
             // It needs one from the beginning.
             seat.set(mode::IN_IMAGE, false);
@@ -199,7 +223,10 @@ impl Core {
 
     /// Serves those who came while an image was on its way.
     fn serve_waiting<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.get(slot) else {
+            debug_assert!(false, "somebody waits for it");
+            return;
+        };
         if !item.is_servable() {
             return self.ask_image(slot, out);
         }
@@ -217,13 +244,19 @@ impl Core {
     /// Sends a watcher the image in the cache, at once or when the output of
     /// its mount has drained.
     pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
-        let Some(watcher) = self.watcher(slot, place) else { return };
+        let Some(watcher) = self.watcher(slot, place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         if self.mounts.get(watcher.session).is_some_and(|mount| mount.is_slow) {
             self.comes_later(slot, place);
             return;
         }
         let image = self.items.get_mut(slot).and_then(|item| item.image.take());
-        let Some(image) = image else { return };
+        let Some(image) = image else {
+            debug_assert!(false, "what is servable has an image");
+            return;
+        };
         self.flush_before((slot, place), &watcher, out);
         let is_over = self.send_cached(slot, place, &image, out);
         if let Some(item) = self.items.get_mut(slot) {
@@ -242,7 +275,10 @@ impl Core {
         out: &mut O,
     ) -> bool {
         let domain = self.items.get(slot).map(|item| item.key.as_ref().domain);
-        let Some(domain) = domain else { return false };
+        let Some(domain) = domain else {
+            debug_assert!(false, "a watcher is of an item");
+            return false;
+        };
         let mut payload = core::mem::take(&mut self.payload);
         let mut parts = image.parts(PART_BYTES);
         let mut is_over = false;

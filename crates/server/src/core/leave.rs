@@ -61,7 +61,10 @@ impl Core {
         let Some(number) = self.mounts.renumber(session) else {
             return self.cut(session, "the server has all the mounts it may have", out);
         };
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.get_mut(session) else {
+            debug_assert!(false, "it has another number now");
+            return;
+        };
         let leaving = Leaving::of(mount, number);
         self.backlog.add(Job::Leave(Box::new(leaving)));
     }
@@ -114,8 +117,14 @@ impl Core {
         if let Some(since) = since {
             self.leave_merges(stream.slot, since);
         }
-        let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else { return };
-        let Some(place) = watchers.place(stream.seat(number, stream_id)) else { return };
+        let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else {
+            debug_assert!(false, "a stream is of an item");
+            return;
+        };
+        let Some(place) = watchers.place(stream.seat(number, stream_id)) else {
+            debug_assert!(false, "a stream has its seat");
+            return;
+        };
         watchers.remove(place);
         if watchers.is_empty() {
             self.close_item(stream.slot, out);

@@ -36,7 +36,10 @@ impl Core {
 
     /// A hub is gone: its items are asked for elsewhere, or wait.
     fn hub_down<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
-        let Some(lost) = self.hubs.remove(index) else { return };
+        let Some(lost) = self.hubs.remove(index) else {
+            debug_assert!(false, "its index was found");
+            return;
+        };
         self.items.forget_hub(index);
         self.backlog.add(Job::LoseHub(index));
         let changes = self.services.hub_lost(&self.hubs, &lost.directory);

@@ -58,10 +58,19 @@ impl Core {
     }
 
     fn retry_pending<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
-        let Some(mount) = self.mounts.get_mut(session) else { return };
-        let Some(Stream::Pending(pending)) = mount.streams.other_mut(stream_id) else { return };
+        let Some(mount) = self.mounts.get_mut(session) else {
+            debug_assert!(false, "a number is of a mount");
+            return;
+        };
+        let Some(Stream::Pending(pending)) = mount.streams.other_mut(stream_id) else {
+            debug_assert!(false, "what waits is on its stream");
+            return;
+        };
         let bytes = core::mem::take(&mut pending.request);
-        let Ok(Msg::Request(msg)) = Msg::decode(&bytes) else { return };
+        let Ok(Msg::Request(msg)) = Msg::decode(&bytes) else {
+            debug_assert!(false, "it was read before");
+            return;
+        };
         let is_admitted = ItemRequest::decode(&msg)
             .is_ok_and(|request| self.services.directory.admit(&request).is_ok());
         if !is_admitted {

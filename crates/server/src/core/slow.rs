@@ -56,9 +56,18 @@ impl Core {
     /// merged for its mount: then it gets an image in their place.
     pub(super) fn begin_merging(&mut self, slot: u32, place: Place) {
         let Self { items, mounts, merged_bytes, statistics, config, .. } = self;
-        let Some(item) = items.get_mut(slot) else { return };
-        let Some(seat) = item.watchers.seat_mut(place) else { return };
-        let Some(mount) = mounts.mount_of_mut(*seat) else { return };
+        let Some(item) = items.get_mut(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return;
+        };
+        let Some(seat) = item.watchers.seat_mut(place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
+        let Some(mount) = mounts.mount_of_mut(*seat) else {
+            debug_assert!(false, "its mount is there");
+            return;
+        };
         if mount.owed.merged_bytes() > config.limits.max_merged_bytes_per_mount {
             statistics.merges_dropped_of_mounts += 1;
             return self.put_image_off(slot, place);
@@ -100,7 +109,10 @@ impl Core {
     /// whom it is too much get an image in its place.
     fn charge_mounts(&mut self, slot: u32, bytes: usize) {
         let Self { items, mounts, config, cold, .. } = self;
-        let Some(item) = items.get_mut(slot) else { return };
+        let Some(item) = items.get_mut(slot) else {
+            debug_assert!(false, "something was merged for it");
+            return;
+        };
         cold.clear();
         for (row, seats) in item.watchers.rows().enumerate() {
             for (column, seat) in seats.iter().enumerate() {
@@ -155,7 +167,10 @@ impl Core {
         self.forget_waiting(slot, place);
         let Self { items, mounts, statistics, .. } = self;
         let seat = items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
-        let Some(seat) = seat else { return };
+        let Some(seat) = seat else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         seat.set(mode::IN_IMAGE | mode::LIVE, false);
         seat.set(mode::WANTS, true);
         if seat.has(mode::LATE) {
@@ -173,10 +188,19 @@ impl Core {
     /// image.
     pub(super) fn forget_waiting(&mut self, slot: u32, place: Place) {
         let Self { items, mounts, .. } = self;
-        let Some(item) = items.get_mut(slot) else { return };
-        let Some(seat) = item.watchers.seat_mut(place) else { return };
+        let Some(item) = items.get_mut(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return;
+        };
+        let Some(seat) = item.watchers.seat_mut(place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         seat.set(mode::MERGED, false);
-        let Some(mount) = mounts.mount_of_mut(*seat) else { return };
+        let Some(mount) = mounts.mount_of_mut(*seat) else {
+            debug_assert!(false, "its mount is there");
+            return;
+        };
         let waiting = mount.owed.take(seat.stream_id());
         if let Some(since) = waiting.since {
             self.leave_merges(slot, since);
@@ -186,7 +210,10 @@ impl Core {
     /// Somebody does not wait for the merged updates of an item any more.
     pub(super) fn leave_merges(&mut self, slot: u32, since: Since) {
         let merges = self.items.get_mut(slot).and_then(|item| item.merges.take());
-        let Some(mut merges) = merges else { return };
+        let Some(mut merges) = merges else {
+            debug_assert!(false, "who waits is counted");
+            return;
+        };
         let before = merges.bytes();
         merges.leave(since, &mut self.combiner);
         self.merged_bytes.change(before, merges.bytes());
@@ -212,10 +239,19 @@ impl Core {
     /// later.
     pub(super) fn flush_updates<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
         let Self { items, mounts, .. } = self;
-        let Some(item) = items.get_mut(slot) else { return };
-        let Some(seat) = item.watchers.seat_mut(place) else { return };
+        let Some(item) = items.get_mut(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return;
+        };
+        let Some(seat) = item.watchers.seat_mut(place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         seat.set(mode::MERGED, false);
-        let Some(mount) = mounts.mount_of_mut(*seat) else { return };
+        let Some(mount) = mounts.mount_of_mut(*seat) else {
+            debug_assert!(false, "its mount is there");
+            return;
+        };
         let session = mount.session;
         let Some(since) = mount.owed.take_merged(seat.stream_id()) else { return };
         if mounts.gate(session) & gate::PAUSED == 0
@@ -240,7 +276,10 @@ impl Core {
         update: &UpdateMsg<'_>,
         out: &mut O,
     ) {
-        let Some(watcher) = self.watcher(slot, place) else { return };
+        let Some(watcher) = self.watcher(slot, place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         let is_several = update.conflation.is_some_and(|info| info.count > 1);
         if is_several
             && self.config.announce_conflation
@@ -262,9 +301,15 @@ impl Core {
         update: &UpdateMsg<'_>,
         out: &mut O,
     ) {
-        let Some(watcher) = self.watcher(slot, place) else { return };
+        let Some(watcher) = self.watcher(slot, place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         let Self { items, scratch, trouble, statistics, .. } = self;
-        let Some(item) = items.get(slot) else { return };
+        let Some(item) = items.get(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return;
+        };
         let form = item.watchers.form(watcher.form);
         let key = item.key.as_ref().msg_key();
         let write = |buffer: &mut [u8]| write_form(&(*update).into(), form, key, buffer);
@@ -288,7 +333,10 @@ impl Core {
         out: &mut O,
     ) {
         let Self { items, scratch, trouble, .. } = self;
-        let Some(item) = items.get(slot) else { return };
+        let Some(item) = items.get(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return;
+        };
         let data = item.state().data;
         let data = if data == DataState::NO_CHANGE { DataState::OK } else { data };
         let state = State::new(StreamState::OPEN, data, code, "");
@@ -311,7 +359,10 @@ impl Core {
         let Some(mount) = self.mounts.get_mut(watcher.session).filter(|mount| mount.is_slow) else {
             return false;
         };
-        let Some(mut stream) = mount.streams.item(watcher.stream_id) else { return false };
+        let Some(mut stream) = mount.streams.item(watcher.stream_id) else {
+            debug_assert!(false, "a seat is of a stream");
+            return false;
+        };
         let told: &mut ProviderStream = &mut stream.state;
         if told.status(Some(state)).is_err() || told.is_over() {
             return false;

@@ -77,9 +77,15 @@ impl Core {
 
     /// Tells a newcomer the state of its item, which has no image for it now.
     pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.get(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return;
+        };
         let domain = item.key.as_ref().domain;
-        let Some(watcher) = self.watcher(slot, place) else { return };
+        let Some(watcher) = self.watcher(slot, place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         let state = StateBuf::from(item.state());
         let status = StatusMsg { state: Some(state.as_state()), ..StatusMsg::new(domain, 0) };
         self.variants.begin();
@@ -97,8 +103,14 @@ impl Core {
         out: &mut O,
     ) -> bool {
         let Self { items, mounts, variants, trouble, .. } = self;
-        let Some(item) = items.get_mut(slot) else { return false };
-        let Some(watcher) = mounts.watcher(item, place) else { return false };
+        let Some(item) = items.get_mut(slot) else {
+            debug_assert!(false, "a watcher is of an item");
+            return false;
+        };
+        let Some(watcher) = mounts.watcher(item, place) else {
+            debug_assert!(false, "a place of a watcher");
+            return false;
+        };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
             mount.owed.state_is_told(watcher.stream_id);
             mount.streams.change(watcher.stream_id, |state| {
@@ -106,7 +118,10 @@ impl Core {
                 (allowed, state.clone())
             })
         });
-        let Some((allowed, state)) = changed else { return false };
+        let Some((allowed, state)) = changed else {
+            debug_assert!(false, "a seat is of a stream");
+            return false;
+        };
         let Ok(allowed) = allowed else { return true };
         if let Some(seat) = item.watchers.seat_mut(place) {
             seat.set(mode::LIVE, state.takes_updates());

@@ -164,7 +164,10 @@ impl Streams {
 
     fn remove_item(&mut self, stream_id: i32) {
         let number = page_of(stream_id);
-        let Some(page) = self.items.get_mut(&number) else { return };
+        let Some(page) = self.items.get_mut(&number) else {
+            debug_assert!(false, "the item was found on it");
+            return;
+        };
         page.slots[place_of(stream_id)] = NONE;
         if page.is_empty() {
             self.items.remove(&number);

@@ -151,7 +151,10 @@ impl Watchers {
     /// Whether the mount of the watcher at a place has so many streams here that
     /// it brings no new view.
     fn is_crowded(&self, place: Place) -> bool {
-        let Some(mount) = self.seats.get(place).map(Seat::mount) else { return false };
+        let Some(mount) = self.seats.get(place).map(Seat::mount) else {
+            debug_assert!(false, "a place of a watcher");
+            return false;
+        };
         let mut next = self.seats.first_from(Seat::new(mount, i32::MIN, true).order());
         for _ in 0..=MAX_STREAMS_WITH_NEW_VIEWS {
             match next {
@@ -171,7 +174,10 @@ impl Watchers {
             return;
         }
         let has_room = form.view.is_none() || !self.is_crowded(place);
-        let Some(seat) = self.seats.get_mut(place) else { return };
+        let Some(seat) = self.seats.get_mut(place) else {
+            debug_assert!(false, "a place of a watcher");
+            return;
+        };
         let forms = self.forms.get_or_insert_default();
         let before = match seat.form() {
             Seat::FAR => forms.far.remove(&seat.order()).unwrap_or_default(),
