@@ -87,6 +87,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod by_handle;
 mod consumer;
 mod error;
 mod flow;
@@ -101,6 +102,7 @@ mod slab;
 mod too_long;
 mod wire;
 
+pub use by_handle::ByHandle;
 pub use consumer::*;
 pub use error::ApiError;
 pub use flow::Flow;

@@ -1,7 +1,6 @@
 //! The program: subcommands around the rooms of the workspace.
 
 mod addresses;
-mod by_handle;
 mod classic;
 mod commands;
 mod config;
@@ -13,8 +12,6 @@ mod failure;
 mod log;
 mod measure;
 mod node;
-mod pace;
-mod source;
 mod stop;
 
 use std::ffi::OsString;

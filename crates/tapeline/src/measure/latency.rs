@@ -1,26 +1,9 @@
 //! Latency by time stamps in the data.
 
 use hdrhistogram::Histogram;
-use tapeline_rwf::{DataType, UpdateMsg};
-use tapeline_time::host_now;
 
 /// Latencies above this count as this, in microseconds: a minute.
 const MAX_US: u64 = 60_000_000;
-
-/// Now, in microseconds of the host's monotonic clock, which all its processes
-/// share.
-pub(crate) fn now_us() -> u64 {
-    host_now().as_nanos() / 1000
-}
-
-/// How old the data of an update is, in microseconds, if this field of it says
-/// when it was published on this clock.
-pub(crate) fn age_us(msg: &UpdateMsg<'_>, stamp_field: i16) -> Option<u64> {
-    let list = msg.payload.field_list().ok()?;
-    let entry = list.field(stamp_field).ok()??;
-    let stamp = entry.typed(DataType::UINT).uint().ok()??;
-    now_us().checked_sub(stamp)
-}
 
 /// Latencies summed up: mean, deviation and extremes exactly, quantiles to
 /// three digits.

@@ -3,5 +3,5 @@
 mod latency;
 mod stamp_field;
 
-pub(crate) use latency::{Latency, Summary, age_us, now_us};
+pub(crate) use latency::{Latency, Summary};
 pub(crate) use stamp_field::stamp_field;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataType, DecodeError, UpdateMsg};
 
-use crate::measure::age_us;
+use tapeline_playback::age_us;
 
 /// How much of an update is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,8 +62,8 @@ pub(super) fn decode(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::now_us;
     use tapeline_feed::{DEFAULT_STAMP_FIELD, DataFile};
+    use tapeline_playback::now_us;
     use tapeline_rwf::{Encoded, Msg};
 
     fn decoded(message: &[u8], depth: Depth) -> Result<Option<u64>, DecodeError> {

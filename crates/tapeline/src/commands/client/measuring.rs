@@ -10,7 +10,7 @@ use super::decoding::{Depth, decode};
 use super::latency_file::LatencyFile;
 use super::statistics::{Images, Statistics};
 use crate::failure::{Failure, warn};
-use crate::measure::now_us;
+use tapeline_playback::now_us;
 
 /// What is measured, and where it goes.
 pub(super) struct Measuring {

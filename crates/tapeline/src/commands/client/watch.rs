@@ -12,8 +12,8 @@ use super::measuring::Measuring;
 use super::opening::Opening;
 use super::output::{Output, Shown};
 use super::statistics::Images;
-use crate::by_handle::ByHandle;
 use crate::failure::{Failure, Verdict, warn};
+use tapeline_api::ByHandle;
 
 /// How far an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

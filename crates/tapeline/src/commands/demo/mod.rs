@@ -24,10 +24,10 @@ use crate::config::{Log, Port, Settings, Source};
 use crate::console::Screen;
 use crate::failure::{Failure, Verdict};
 use crate::node::{Node, Roles};
-use crate::pace::Pace;
-use crate::source::{self, Playing, Publishing, Stamps, Stock};
 use crate::stop::Stop;
 use quotes::Quotes;
+use tapeline_playback::Pace;
+use tapeline_playback::{Playing, Publishing, Stamps, Stock};
 
 /// The service of the demonstration.
 const SERVICE: &str = "DEMO";
@@ -143,14 +143,14 @@ fn show(
     let interval = Duration::from_millis(if is_terminal { 250 } else { 1000 });
     let mut drawn = Instant::now();
     while !stop.is_asked() {
-        let mut work = source::serve(&mut provider, &mut publishing, &clock)?;
+        let mut work = tapeline_playback::serve(&mut provider, &mut publishing, &clock)?;
         work += consumer.poll(Some(Duration::ZERO), &mut quotes);
         let is_under_way = quotes.updates() < publishing.counts().updates;
         match () {
             () if work > 0 => {}
             // The client is not to sleep over an update that is on its way.
             () if is_under_way => thread::yield_now(),
-            () => source::rest(publishing.next(), &clock),
+            () => tapeline_playback::rest(publishing.next(), &clock),
         }
         if drawn.elapsed() >= interval {
             drawn = Instant::now();

@@ -12,7 +12,8 @@ use tapeline_rwf::{DataType, Encoded, State};
 use super::summary::Summary;
 use crate::commands::client::value_text;
 use crate::console::{Align, Table, rate};
-use crate::measure::{Latency, age_us};
+use crate::measure::Latency;
+use tapeline_playback::age_us;
 
 /// The fields of a row.
 const SHOWN: [(i16, &str); 5] =

@@ -7,8 +7,8 @@ use tapeline_time::MonotonicClock;
 use super::Args;
 use super::statistics::Statistics;
 use crate::failure::warn;
-use crate::source::{Commands, Order, Playing};
 use crate::stop::Stop;
+use tapeline_playback::{Commands, Order, Playing};
 
 /// Standard input and output of a source.
 pub(super) struct Console {

@@ -27,13 +27,13 @@ use crate::config::Log;
 use crate::dictionary;
 use crate::failure::{Failure, Verdict};
 use crate::measure::stamp_field;
-use crate::pace::Pace;
-use crate::source::{
+use crate::stop::Stop;
+use console::Console;
+use tapeline_playback::Pace;
+use tapeline_playback::{
     self, Broadcasting, Interactive, NonInteractive, Publishing, Rebroadcasting, Replay, Replaying,
     Speed, Stamps, Stock,
 };
-use crate::stop::Stop;
-use console::Console;
 
 /// Updates a second that carry the time if nobody says how many: the usual
 /// number, of which five minutes give 3,000.
@@ -303,8 +303,8 @@ fn serve_all(
 ) -> Result<(), Failure> {
     let mut console = Console::new(args);
     while !stop.is_asked() {
-        if source::serve(&mut provider, &mut source, clock)? == 0 {
-            source::rest(source.next(), clock);
+        if tapeline_playback::serve(&mut provider, &mut source, clock)? == 0 {
+            tapeline_playback::rest(source.next(), clock);
         }
         console.turn(&mut source, clock, stop)?;
     }
@@ -349,8 +349,8 @@ fn publish_all(
 ) -> Result<(), Failure> {
     let mut console = Console::new(args);
     while !stop.is_asked() {
-        if source::publish(&mut publisher, &mut source, clock)? == 0 {
-            source::rest(source.next(), clock);
+        if tapeline_playback::publish(&mut publisher, &mut source, clock)? == 0 {
+            tapeline_playback::rest(source.next(), clock);
         }
         if let Some(text) = source.refusal() {
             return Err(Failure::LoginRefused(text.to_owned()));

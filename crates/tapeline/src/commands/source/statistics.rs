@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::console::{Align, Table, rate};
 use crate::failure::warn;
-use crate::source::Counts;
+use tapeline_playback::Counts;
 
 /// Lines of what was done in each interval.
 pub(super) struct Statistics {

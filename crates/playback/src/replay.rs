@@ -16,7 +16,7 @@ const EVENTS_PER_TURN: usize = 64;
 
 /// How fast a recording is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Speed {
+pub enum Speed {
     /// So many times as fast as it was recorded.
     Times(f64),
     /// So many events a second.
@@ -68,7 +68,7 @@ pub(super) struct Sent<'e> {
 }
 
 /// Plays a recording, and knows how its items are at any time.
-pub(crate) struct Replay {
+pub struct Replay {
     path: PathBuf,
     recording: Recording,
     speed: Speed,
@@ -86,7 +86,7 @@ pub(crate) struct Replay {
 
 impl Replay {
     /// Opens a recording; an endless one begins again when it is over.
-    pub(crate) fn open(path: &Path, speed: Speed, is_endless: bool) -> Result<Self, FeedError> {
+    pub fn open(path: &Path, speed: Speed, is_endless: bool) -> Result<Self, FeedError> {
         Ok(Self {
             path: path.to_owned(),
             recording: Recording::open(path)?,
@@ -111,16 +111,16 @@ impl Replay {
     }
 
     /// The domains of its items.
-    pub(crate) const DOMAINS: [Domain; 3] =
+    pub const DOMAINS: [Domain; 3] =
         [Domain::MARKET_PRICE, Domain::MARKET_BY_ORDER, Domain::MARKET_BY_PRICE];
 
     /// The names of its items.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         self.recording.names().map(str::to_owned).collect()
     }
 
     /// Changes the speed to so many events a second, from now on.
-    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) {
+    pub fn set_rate(&mut self, now: Time, rate: u64) {
         self.speed = Speed::Rate(rate);
         self.start = Some(now);
         self.events = 0;

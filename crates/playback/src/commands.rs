@@ -6,7 +6,7 @@ use std::thread;
 
 /// An order from standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
     /// `ur N`: so many updates a second.
     Rate(u64),
     /// `ul N`: so many of them carry the time.
@@ -21,7 +21,7 @@ pub(crate) enum Order {
 
 impl Order {
     /// What can be typed.
-    pub(crate) const HELP: &str = "type `ur RATE` for so many updates a second, `ul RATE` for so \
+    pub const HELP: &str = "type `ur RATE` for so many updates a second, `ul RATE` for so \
                                    many of them with the time, `quit` to end";
 
     /// Reads a line; `None` for an empty one.
@@ -40,11 +40,11 @@ impl Order {
 }
 
 /// The orders of standard input, read by a thread of their own.
-pub(crate) struct Commands(Receiver<Order>);
+pub struct Commands(Receiver<Order>);
 
 impl Commands {
     /// Begins to read.
-    pub(crate) fn read() -> Self {
+    pub fn read() -> Self {
         let (sender, receiver) = mpsc::channel();
         // It ends with standard input, or with the program.
         thread::spawn(move || {
@@ -60,7 +60,7 @@ impl Commands {
     }
 
     /// The next order that was typed, if any.
-    pub(crate) fn next(&self) -> Option<Order> {
+    pub fn next(&self) -> Option<Order> {
         self.0.try_recv().ok()
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tapeline_feed::DataFile;
 use tapeline_time::Time;
 
-use super::Counts;
-use super::drive::Playing;
-use super::stamps::Stamps;
-use super::stock::Template;
-use crate::measure::now_us;
+use crate::Counts;
+use crate::drive::Playing;
 use crate::pace::Pace;
+use crate::stamps::Stamps;
+use crate::stamps::now_us;
+use crate::stock::Template;
 
 /// An item that is published, and to whom.
 pub(super) struct Item<T> {
@@ -209,8 +209,8 @@ impl<S: TakesTurns> Playing for S {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::age_us;
-    use crate::source::Stock;
+    use crate::Stock;
+    use crate::age_us;
     use tapeline_feed::DEFAULT_STAMP_FIELD;
     use tapeline_rwf::{Domain, Msg};
 

@@ -10,15 +10,15 @@ use tapeline_feed::{FeedError, UpdateKind};
 use tapeline_rwf::{Domain, Encoded, Msg};
 use tapeline_time::Time;
 
-use super::Counts;
-use super::drive::{NonInteractive, Playing, refusal_of};
-use super::replay::{Replay, Sent};
+use crate::Counts;
+use crate::drive::{NonInteractive, Playing, refusal_of};
+use crate::replay::{Replay, Sent};
 
 /// The items, by their name.
 type Handles = HashMap<String, Vec<(Domain, ItemHandle)>>;
 
 /// The items of a recording at a hub.
-pub(crate) struct Rebroadcasting {
+pub struct Rebroadcasting {
     replay: Replay,
     handles: Handles,
     is_up: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Rebroadcasting {
 impl Rebroadcasting {
     /// Publishes the images of all items, which go out as soon as there is a
     /// hub.
-    pub(crate) fn new(
+    pub fn new(
         service: &str,
         replay: Replay,
         submissions: &mut Submissions<'_>,

@@ -9,15 +9,15 @@ use tapeline_omm::market::Part;
 use tapeline_rwf::{Domain, Msg, RefreshFlags};
 use tapeline_time::Time;
 
-use super::drive::{NonInteractive, refusal_of};
-use super::stamps::Stamps;
-use super::stock::Stock;
-use super::turns::{TakesTurns, Turns};
-use crate::by_handle::ByHandle;
+use crate::drive::{NonInteractive, refusal_of};
 use crate::pace::Pace;
+use crate::stamps::Stamps;
+use crate::stock::Stock;
+use crate::turns::{TakesTurns, Turns};
+use tapeline_api::ByHandle;
 
 /// The items, and what is due when.
-pub(crate) struct Broadcasting {
+pub struct Broadcasting {
     turns: Turns<ItemHandle>,
     by_handle: ByHandle,
     refusal: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Broadcasting {
 impl Broadcasting {
     /// Publishes the images of these items, which go out as soon as there is a
     /// hub.
-    pub(crate) fn new(
+    pub fn new(
         (service, domain, names): (&str, Domain, &[String]),
         stock: &mut Stock,
         (pace, stamps): (Pace, Stamps),

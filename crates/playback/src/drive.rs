@@ -9,7 +9,7 @@ use tapeline_feed::FeedError;
 use tapeline_rwf::{State, StreamState};
 use tapeline_time::{MonotonicClock, Time};
 
-use super::Counts;
+use crate::Counts;
 
 /// A wait this close to the next burst is not left to the kernel, which may
 /// sleep for longer.
@@ -19,7 +19,7 @@ const CLOSE: Duration = Duration::from_micros(150);
 const TURN: Duration = Duration::from_micros(500);
 
 /// What a source does by itself, beside answering.
-pub(crate) trait Playing {
+pub trait Playing {
     /// What was done so far, and how things are.
     fn counts(&self) -> Counts;
     /// Changes the rate.
@@ -34,13 +34,13 @@ pub(crate) trait Playing {
 }
 
 /// A source that clients connect to.
-pub(crate) trait Interactive: Playing + ProviderHandler {
+pub trait Interactive: Playing + ProviderHandler {
     /// Sends what is due. Returns how many messages that were.
     fn send_due(&mut self, now: Time, responses: &mut Responses<'_>) -> Result<u64, FeedError>;
 }
 
 /// A source that connects to a hub.
-pub(crate) trait NonInteractive: Playing + PublisherHandler {
+pub trait NonInteractive: Playing + PublisherHandler {
     /// Sends what is due. Returns how many messages that were.
     fn send_due(&mut self, now: Time, submissions: &mut Submissions<'_>) -> Result<u64, FeedError>;
     /// Why the hub does not want this provider, if it does not.
@@ -54,7 +54,7 @@ pub(super) fn refusal_of(state: &State<'_>) -> Option<String> {
 }
 
 /// One turn of a provider. Returns how much there was to do.
-pub(crate) fn serve(
+pub fn serve(
     provider: &mut Provider,
     source: &mut impl Interactive,
     clock: &MonotonicClock,
@@ -68,7 +68,7 @@ pub(crate) fn serve(
 }
 
 /// One turn of a publisher. Returns how much there was to do.
-pub(crate) fn publish(
+pub fn publish(
     publisher: &mut Publisher,
     source: &mut impl NonInteractive,
     clock: &MonotonicClock,
@@ -82,7 +82,7 @@ pub(crate) fn publish(
 }
 
 /// Waits for what is due next, or for long enough that others can work.
-pub(crate) fn rest(next: Option<Time>, clock: &MonotonicClock) {
+pub fn rest(next: Option<Time>, clock: &MonotonicClock) {
     let until = next.map_or(TURN, |next| next.since(clock.now()));
     match until.checked_sub(CLOSE) {
         Some(sleep) if !sleep.is_zero() => std::thread::sleep(sleep.min(TURN)),

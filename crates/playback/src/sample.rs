@@ -10,7 +10,7 @@ use tapeline_rwf::{
     Domain, EncodeError, Encoder, FieldListWriter, Primitive, Real, RefreshMsg, State, UpdateType,
 };
 
-use super::stock::{Template, UpdateTemplate};
+use crate::stock::{Template, UpdateTemplate};
 
 /// Updates of an item until it is where it began.
 const UPDATES: usize = 64;

@@ -5,37 +5,37 @@ use std::sync::Arc;
 use tapeline_feed::DataFile;
 use tapeline_rwf::Domain;
 
-use super::sample;
+use crate::sample;
 
 /// The item that a data file is of, if nobody says which items there are.
 const FILE_ITEM: &str = "SAMPLE";
 
 /// The data of an item: messages that are encoded once, with stream id 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template {
+pub struct Template {
     /// The item that the data is of.
-    pub(crate) name: String,
+    pub name: String,
     /// Its domain.
-    pub(crate) domain: Domain,
+    pub domain: Domain,
     /// Its image, a refresh message for each part.
-    pub(crate) image: Vec<Vec<u8>>,
+    pub image: Vec<Vec<u8>>,
     /// Its updates, sent one after the other and then from the first again.
-    pub(crate) updates: Vec<UpdateTemplate>,
+    pub updates: Vec<UpdateTemplate>,
 }
 
 /// One update as encoded messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UpdateTemplate {
-    pub(crate) plain: Vec<u8>,
+pub struct UpdateTemplate {
+    pub plain: Vec<u8>,
     /// The same with a time stamp as its last field, which
     /// [`DataFile::patch_stamp`] fills in.
-    pub(crate) stamped: Vec<u8>,
+    pub stamped: Vec<u8>,
 }
 
 /// All templates of a source. Any name can be asked for: one without a
 /// template of its own gets the one that stands for all.
 #[derive(Clone, Debug)]
-pub(crate) struct Stock {
+pub struct Stock {
     templates: Vec<Arc<Template>>,
     /// The template for names without their own; without it, each domain's
     /// templates take turns.
@@ -45,19 +45,19 @@ pub(crate) struct Stock {
 
 impl Stock {
     /// These templates; `common` names the one for all other items.
-    pub(crate) fn new(templates: Vec<Template>, common: Option<String>) -> Self {
+    pub fn new(templates: Vec<Template>, common: Option<String>) -> Self {
         let templates = templates.into_iter().map(Arc::new).collect();
         Self { templates, common, turn: 0 }
     }
 
     /// The project's own sample.
-    pub(crate) fn sample(common: Option<String>) -> Self {
+    pub fn sample(common: Option<String>) -> Self {
         Self::new(sample::templates(), common)
     }
 
     /// The content of a data file, for items of any name; `name` is that of the
     /// file's own item.
-    pub(crate) fn file(file: &DataFile, name: Option<String>) -> Self {
+    pub fn file(file: &DataFile, name: Option<String>) -> Self {
         let update = |number| UpdateTemplate {
             plain: file.update(number).to_vec(),
             stamped: file.stamped_update(number).to_vec(),
@@ -73,7 +73,7 @@ impl Stock {
 
     /// Lets this field carry the time stamps.
     #[must_use]
-    pub(crate) fn stamping(mut self, field_id: i16) -> Self {
+    pub fn stamping(mut self, field_id: i16) -> Self {
         for template in &mut self.templates {
             for update in &mut Arc::make_mut(template).updates {
                 DataFile::patch_stamp_field(&mut update.stamped, field_id);
@@ -83,7 +83,7 @@ impl Stock {
     }
 
     /// The template for an item; `None` if nothing of the domain is there.
-    pub(crate) fn template(&mut self, domain: Domain, name: &str) -> Option<Arc<Template>> {
+    pub fn template(&mut self, domain: Domain, name: &str) -> Option<Arc<Template>> {
         let of_domain: Vec<&Arc<Template>> =
             self.templates.iter().filter(|template| template.domain == domain).collect();
         let named = |name: &str| of_domain.iter().find(|template| template.name == name);
@@ -97,7 +97,7 @@ impl Stock {
     }
 
     /// The domains that are there, each once.
-    pub(crate) fn domains(&self) -> Vec<Domain> {
+    pub fn domains(&self) -> Vec<Domain> {
         let mut domains: Vec<Domain> = self.templates.iter().map(|t| t.domain).collect();
         domains.sort_unstable();
         domains.dedup();
@@ -105,7 +105,7 @@ impl Stock {
     }
 
     /// The names of all templates of a domain.
-    pub(crate) fn names(&self, domain: Domain) -> Vec<String> {
+    pub fn names(&self, domain: Domain) -> Vec<String> {
         let of_domain = self.templates.iter().filter(|template| template.domain == domain);
         of_domain.map(|template| template.name.clone()).collect()
     }

@@ -8,15 +8,15 @@ use tapeline_feed::FeedError;
 use tapeline_rwf::{Domain, StateCode};
 use tapeline_time::Time;
 
-use super::drive::Interactive;
-use super::stamps::Stamps;
-use super::stock::Stock;
-use super::turns::{TakesTurns, Turns};
-use crate::by_handle::ByHandle;
+use crate::drive::Interactive;
 use crate::pace::Pace;
+use crate::stamps::Stamps;
+use crate::stock::Stock;
+use crate::turns::{TakesTurns, Turns};
+use tapeline_api::ByHandle;
 
 /// The open items, and what is due when.
-pub(crate) struct Publishing {
+pub struct Publishing {
     stock: Stock,
     /// The items, each with the streams that have it open.
     turns: Turns<Vec<StreamHandle>>,
@@ -26,7 +26,7 @@ pub(crate) struct Publishing {
 
 impl Publishing {
     /// A source with a pace of updates, of which so many carry the time.
-    pub(crate) fn new(stock: Stock, (pace, stamps): (Pace, Stamps)) -> Self {
+    pub fn new(stock: Stock, (pace, stamps): (Pace, Stamps)) -> Self {
         Self {
             stock,
             turns: Turns::new(pace, stamps),

@@ -2,14 +2,14 @@
 
 /// Which entry of a list a handle stands for, by the handle's index.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ByHandle(Vec<usize>);
+pub struct ByHandle(Vec<usize>);
 
 /// Instead of an entry, where there is none.
 const NONE: usize = usize::MAX;
 
 impl ByHandle {
     /// The handle with this index stands for an entry, and for no other.
-    pub(crate) fn set(&mut self, index: usize, entry: usize) {
+    pub fn set(&mut self, index: usize, entry: usize) {
         if self.0.len() <= index {
             self.0.resize(index + 1, NONE);
         }
@@ -18,12 +18,12 @@ impl ByHandle {
 
     /// The entry that it stands for.
     #[inline]
-    pub(crate) fn get(&self, index: usize) -> Option<usize> {
+    pub fn get(&self, index: usize) -> Option<usize> {
         self.0.get(index).copied().filter(|entry| *entry != NONE)
     }
 
     /// The entry that it stood for; it stands for none any more.
-    pub(crate) fn take(&mut self, index: usize) -> Option<usize> {
+    pub fn take(&mut self, index: usize) -> Option<usize> {
         let place = self.0.get_mut(index)?;
         Some(std::mem::replace(place, NONE)).filter(|entry| *entry != NONE)
     }

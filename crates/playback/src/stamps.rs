@@ -1,8 +1,24 @@
 //! Which updates carry the time.
 
-use tapeline_time::Time;
+use tapeline_rwf::{DataType, UpdateMsg};
+use tapeline_time::{Time, host_now};
 
 use crate::pace::Pace;
+
+/// Now, in microseconds of the host's monotonic clock, which all its processes
+/// share.
+pub fn now_us() -> u64 {
+    host_now().as_nanos() / 1000
+}
+
+/// How old the data of an update is, in microseconds, if this field of it says
+/// when it was published on this clock.
+pub fn age_us(msg: &UpdateMsg<'_>, stamp_field: i16) -> Option<u64> {
+    let list = msg.payload.field_list().ok()?;
+    let entry = list.field(stamp_field).ok()??;
+    let stamp = entry.typed(DataType::UINT).uint().ok()??;
+    now_us().checked_sub(stamp)
+}
 
 /// Spreads the stamps of a burst over its places. A golden section of the turn:
 /// consecutive places are far from each other, and all are visited alike.
@@ -10,7 +26,7 @@ const STRIDE: u32 = 0x9E37_79B9;
 
 /// How many updates carry the time, and whose.
 #[derive(Clone, Debug)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     pace: Pace,
     ticks_per_s: u64,
     /// The one item whose updates carry it; any item's without.
@@ -32,13 +48,13 @@ pub(super) struct Stamped {
 impl Stamps {
     /// So many stamped updates a second, not more often than the ticks of a
     /// second.
-    pub(crate) fn new(now: Time, rate: u64, ticks_per_s: u64) -> Self {
+    pub fn new(now: Time, rate: u64, ticks_per_s: u64) -> Self {
         let pace = Pace::new(now, rate, rate.clamp(1, ticks_per_s.max(1)));
         Self { pace, ticks_per_s, item: None, owed: 0, place: 0 }
     }
 
     /// The same for the updates of one item alone.
-    pub(crate) fn on_item(self, name: String) -> Self {
+    pub fn on_item(self, name: String) -> Self {
         Self { item: Some(name), ..self }
     }
 

@@ -11,7 +11,7 @@ const NS_PER_S: u128 = 1_000_000_000;
 /// rate 7, 3 ticks a second:   2  2  3 │ 2  2  3 │ …
 /// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
     rate: u64,
     ticks_per_s: u64,
     start: Time,
@@ -23,33 +23,33 @@ pub(crate) struct Pace {
 impl Pace {
     /// `rate` updates a second in `ticks_per_s` bursts, the first one tick from
     /// now.
-    pub(crate) fn new(now: Time, rate: u64, ticks_per_s: u64) -> Self {
+    pub fn new(now: Time, rate: u64, ticks_per_s: u64) -> Self {
         Self { rate, ticks_per_s: ticks_per_s.max(1), start: now, tick: 0, missed: 0 }
     }
 
     /// Changes the rate from now on.
-    pub(crate) fn set_rate(&mut self, now: Time, rate: u64) {
+    pub fn set_rate(&mut self, now: Time, rate: u64) {
         *self = Self { missed: self.missed, ..Self::new(now, rate, self.ticks_per_s) };
     }
 
     /// The updates a second.
-    pub(crate) fn rate(&self) -> u64 {
+    pub fn rate(&self) -> u64 {
         self.rate
     }
 
     /// Ticks that came so late that the next one was due as well.
-    pub(crate) fn missed(&self) -> u64 {
+    pub fn missed(&self) -> u64 {
         self.missed
     }
 
     /// When the next tick is; `None` while the rate is zero.
-    pub(crate) fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Time> {
         (self.rate > 0).then(|| self.time_of(self.tick))
     }
 
     /// How many updates are due by now that were not due before, late ticks
     /// included.
-    pub(crate) fn due(&mut self, now: Time) -> u64 {
+    pub fn due(&mut self, now: Time) -> u64 {
         let ticks_due = self.ticks_by(now);
         if self.rate == 0 || ticks_due <= self.tick {
             return 0;
@@ -61,7 +61,7 @@ impl Pace {
     }
 
     /// Lets the ticks that are due by now go by, as nobody wants them.
-    pub(crate) fn skip(&mut self, now: Time) {
+    pub fn skip(&mut self, now: Time) {
         self.tick = self.tick.max(self.ticks_by(now));
     }
 

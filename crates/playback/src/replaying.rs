@@ -10,9 +10,9 @@ use tapeline_feed::FeedError;
 use tapeline_rwf::{Domain, Encoded, StateCode};
 use tapeline_time::Time;
 
-use super::Counts;
-use super::drive::{Interactive, Playing};
-use super::replay::{Replay, Sent};
+use crate::Counts;
+use crate::drive::{Interactive, Playing};
+use crate::replay::{Replay, Sent};
 
 /// Who has which item open.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Audiences {
 }
 
 /// A recording and those who listen to it.
-pub(crate) struct Replaying {
+pub struct Replaying {
     replay: Replay,
     audiences: Audiences,
     has_begun: bool,
@@ -61,7 +61,8 @@ pub(crate) struct Replaying {
 }
 
 impl Replaying {
-    pub(crate) fn new(replay: Replay) -> Self {
+    /// Of this recording, from the first request on.
+    pub fn new(replay: Replay) -> Self {
         Self {
             replay,
             audiences: Audiences::default(),
