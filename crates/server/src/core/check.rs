@@ -221,6 +221,10 @@ impl Core {
         for index in self.hubs.indexes() {
             let hub = self.hubs.get(index).expect("a hub at its index");
             assert_eq!(hub.item_count, hub.bound().count(), "items of hub {index}");
+            let holds_place = |item: &Item| item.upstream().asked_at(index) == Some(true);
+            let asked = self.items.iter().filter(|(_, item)| holds_place(item)).count();
+            let places = asked + self.items.places_unanswered(index);
+            assert_eq!(hub.unanswered, places, "places in the window of hub {index}");
             for (hub_item, slot) in hub.bound() {
                 let upstream = self.items.get(slot).map(Item::upstream);
                 let wanted = Upstream::Accepted { hub: index, hub_item };

@@ -8,7 +8,7 @@ use tapeline_rwf::{
 };
 
 use super::Core;
-use super::item::{HubIndex, Upstream};
+use super::item::{HubIndex, Item, Upstream};
 use crate::Outputs;
 
 impl Core {
@@ -95,11 +95,9 @@ impl Core {
                 hub.unbind(old);
                 false
             }
-            // It was given up, or is asked for elsewhere by now.
-            _ => {
-                self.answered(index, out);
-                return true;
-            }
+            // It was given up, and its place with it, or is asked for elsewhere
+            // by now.
+            _ => return true,
         };
         hub.bind(hub_item, slot);
         self.abandon_image(slot);
@@ -184,10 +182,8 @@ impl Core {
             return true;
         }
         let Some(item) = self.items.get(slot) else { return false };
-        let Some(holds_place) = item.upstream().asked_at(index) else {
-            self.answered(index, out);
-            return true;
-        };
+        // It may be given up, and its place with it.
+        let Some(holds_place) = item.upstream().asked_at(index) else { return true };
         let domain = item.key.as_ref().domain;
         self.items.forget_upstream(slot);
         let status = match Msg::decode(body) {
@@ -349,13 +345,17 @@ impl Core {
         self.items.forget_upstream(slot);
     }
 
-    /// Lets go of an item at its hub, telling it.
+    /// Lets go of an item at its hub, telling it. A request that it has not
+    /// answered holds no place any more: the answer may have been lost.
     pub(super) fn detach<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(item) = self.items.get(slot) else { return };
-        if let Some(hub) = item.upstream().told() {
+        let Some(upstream) = self.items.get(slot).map(Item::upstream) else { return };
+        if let Some(hub) = upstream.told() {
             self.close_at_hub(slot, hub, out);
         }
         self.let_go(slot);
+        if let Upstream::Asked { hub, holds_place: true } = upstream {
+            self.answered(hub, out);
+        }
     }
 }
 

@@ -399,6 +399,11 @@ impl Items {
         self.slots().filter_map(|slot| Some((slot, self.get(slot)?)))
     }
 
+    /// How many requests of items that are closed hold a place in a hub's window.
+    pub(super) fn places_unanswered(&self, hub: HubIndex) -> usize {
+        self.unanswered.values().filter(|asked| asked.hub == hub && asked.holds_place).count()
+    }
+
     /// Requests of items that are closed, and that their hubs have to answer
     /// yet: slot, hub and attempt.
     pub(super) fn all_unanswered(&self) -> impl Iterator<Item = (u32, HubIndex, u32)> {

@@ -461,3 +461,26 @@ fn an_answer_that_was_lost_holds_no_place_for_an_item_that_is_closed() {
         ["Open 100 0 REQUEST 0 MARKET_PRICE C@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
     );
 }
+
+#[test]
+fn a_request_that_is_not_answered_and_moves_leaves_its_place_to_others() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    world.hub_up(HUB_2);
+    world.hub_directory(HUB_2, vec![service(1, "FEED", true)]);
+    let consumer = world.mount();
+    world.published();
+    world.say(consumer, &request(5, "A"));
+    assert!(world.published()[0].starts_with("Open 100 0 "));
+    // The answer is lost, and the service goes down there.
+    world.hub_directory(HUB, vec![service(1, "FEED", false)]);
+    let published = world.published();
+    assert_eq!(published[0], "Close 100 0");
+    assert!(published[1].starts_with("Open 200 0 "), "{published:?}");
+    world.accept(HUB_2, 3, 0);
+    world.hub_directory(HUB, vec![service(1, "FEED", true)]);
+    world.hub_directory(HUB_2, vec![service(1, "FEED", false)]);
+    let published = world.published();
+    assert!(published.iter().any(|it| it.starts_with("Open 100 0 ")), "{published:?}");
+}
