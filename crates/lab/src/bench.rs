@@ -13,8 +13,9 @@ use tapeline_bench::{
 };
 use tapeline_channel::Idle;
 
+use tapeline_ending::Stop;
+
 use crate::failure::{Failure, Verdict, warn};
-use crate::stop;
 
 /// What a thread that parks waits at most, in microseconds, as `tapeline` has it.
 const PARK_MICROS: u32 = 50;
@@ -358,7 +359,8 @@ impl Output for Terminal {
 
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     // Processes and networks of a run go with it: it comes back and ends them.
-    tapeline_bench::interrupt_when(stop::on_signals().map_err(Failure::Signals)?);
+    let stop = Stop::on_signals(None).map_err(Failure::Signals)?;
+    tapeline_bench::interrupt_when(stop.flag());
     match &args.what {
         What::Floor(measuring) => measure(&[Procedure::Floor], measuring),
         What::Latency(args) => {

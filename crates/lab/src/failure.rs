@@ -1,39 +1,18 @@
 //! How a subcommand ends.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use thiserror::Error;
 
-/// Says something on standard error. That nobody reads it is no reason to stop.
+pub(crate) use tapeline_ending::Verdict;
+
+const PROGRAM: &str = "tapeline-lab";
+
+/// Says something on standard error.
 pub(crate) fn warn(text: &str) {
-    let _ = writeln!(io::stderr(), "tapeline-lab: {text}");
-}
-
-/// A subcommand did its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Exit status 0.
-    Good,
-    /// An aim is missed, or a run is invalid: exit status 1.
-    Bad,
-}
-
-impl Verdict {
-    /// `Bad` if there is anything bad.
-    pub(crate) const fn of(is_bad: bool) -> Self {
-        if is_bad { Self::Bad } else { Self::Good }
-    }
-}
-
-impl From<Verdict> for ExitCode {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Good => Self::SUCCESS,
-            Verdict::Bad => Self::FAILURE,
-        }
-    }
+    tapeline_ending::warn(PROGRAM, text);
 }
 
 /// A subcommand could not do its work: exit status 2.
@@ -66,12 +45,10 @@ impl Failure {
     /// Says on standard error what happened. That nobody reads the output any
     /// more is no failure.
     pub(crate) fn report(&self) -> ExitCode {
-        match self {
-            Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            _ => {
-                warn(&self.to_string());
-                ExitCode::from(2)
-            }
-        }
+        let write = match self {
+            Self::Write(error) => Some(error),
+            _ => None,
+        };
+        tapeline_ending::report(PROGRAM, &self.to_string(), write)
     }
 }

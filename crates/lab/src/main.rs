@@ -3,7 +3,6 @@
 
 mod bench;
 mod failure;
-mod stop;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,6 @@ mod failure;
 mod log;
 mod measure;
 mod node;
-mod stop;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

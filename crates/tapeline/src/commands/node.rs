@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::descriptors;
 use crate::failure::{Failure, Verdict};
 use crate::node::{Common, HubFlags, Node, Roles, ServerFlags, Shards};
-use crate::stop::Stop;
+use tapeline_ending::Stop;
 
 /// Run a hub and a server in one process
 ///

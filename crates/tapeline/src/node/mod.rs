@@ -32,7 +32,7 @@ use crate::addresses::Addresses;
 use crate::config::{IdleWhen, Settings};
 use crate::descriptors;
 use crate::failure::Failure;
-use crate::stop::Stop;
+use tapeline_ending::Stop;
 
 /// How long the last bytes may take to leave.
 const FAREWELL: Duration = Duration::from_secs(1);

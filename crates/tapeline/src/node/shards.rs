@@ -8,7 +8,7 @@ use tapeline_server::Door;
 use super::Node;
 use crate::config::{Port, Settings};
 use crate::failure::Failure;
-use crate::stop::Stop;
+use tapeline_ending::Stop;
 
 /// The shards beside the one of the main thread. They use its media driver, so
 /// that what comes from the hubs is in memory once, or its rings.

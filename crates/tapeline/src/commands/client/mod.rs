@@ -26,13 +26,13 @@ use crate::console::palette;
 use crate::dictionary;
 use crate::failure::{Failure, Verdict};
 use crate::measure::stamp_field;
-use crate::stop::Stop;
 use decoding::Depth;
 pub(super) use items::item_names;
 use latency_file::LatencyFile;
 use measuring::Measuring;
 pub(super) use output::value_text;
 use output::{Form, Output};
+use tapeline_ending::Stop;
 use watch::Watch;
 
 /// How long one turn waits for something to happen.

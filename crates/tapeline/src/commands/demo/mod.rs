@@ -24,8 +24,8 @@ use crate::config::{Log, Port, Settings, Source};
 use crate::console::Screen;
 use crate::failure::{Failure, Verdict};
 use crate::node::{Node, Roles};
-use crate::stop::Stop;
 use quotes::Quotes;
+use tapeline_ending::Stop;
 use tapeline_playback::Pace;
 use tapeline_playback::{Playing, Publishing, Stamps, Stock};
 

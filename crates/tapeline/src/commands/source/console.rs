@@ -7,7 +7,7 @@ use tapeline_time::MonotonicClock;
 use super::Args;
 use super::statistics::Statistics;
 use crate::failure::warn;
-use crate::stop::Stop;
+use tapeline_ending::Stop;
 use tapeline_playback::{Commands, Order, Playing};
 
 /// Standard input and output of a source.

@@ -27,8 +27,8 @@ use crate::config::Log;
 use crate::dictionary;
 use crate::failure::{Failure, Verdict};
 use crate::measure::stamp_field;
-use crate::stop::Stop;
 use console::Console;
+use tapeline_ending::Stop;
 use tapeline_playback::Pace;
 use tapeline_playback::{
     self, Broadcasting, Interactive, NonInteractive, Publishing, Rebroadcasting, Replay, Replaying,

@@ -15,16 +15,19 @@ const SIGNALS: [i32; 2] = [SIGTERM, SIGINT];
 /// the program and one to its group, as `timeout` does.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
-/// Told when to end. Who asks again, after [`ONE_WISH`], ends the program at once.
-#[derive(Clone)]
-pub(crate) struct Stop {
+/// Told when to end. Who asks again, more than 300 ms later, ends the program at
+/// once.
+#[derive(Clone, Debug)]
+pub struct Stop {
     is_asked: Arc<AtomicBool>,
     until: Option<Instant>,
 }
 
 impl Stop {
     /// Ends on SIGTERM and SIGINT, and after a time if one is given.
-    pub(crate) fn on_signals(after: Option<Duration>) -> io::Result<Self> {
+    ///
+    /// Errors: signals cannot be caught.
+    pub fn on_signals(after: Option<Duration>) -> io::Result<Self> {
         let is_asked = Arc::new(AtomicBool::new(false));
         for signal in SIGNALS {
             // In the handler, so that a wait that it interrupts finds the flag set.
@@ -36,18 +39,23 @@ impl Stop {
         Ok(Self { is_asked, until })
     }
 
+    /// The flag that signals set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_asked)
+    }
+
     /// Ends the others who were told to look here.
-    pub(crate) fn ask(&self) {
+    pub fn ask(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
     }
 
     /// Whether it is time to end.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Relaxed) || self.is_over()
     }
 
     /// Whether the time is up.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
