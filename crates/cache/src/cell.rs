@@ -1,6 +1,6 @@
 //! One entry of a map, a filter list or a vector.
 
-use crate::wire::{MAX_U15, resize_within};
+use crate::lengths::{MAX_U15, resize_within};
 
 /// One entry: key, permission data and data in one buffer, so that a small
 /// entry costs one allocation, and a later entry in its place none.

@@ -6,7 +6,7 @@ use tapeline_rwf::{
 };
 
 use crate::changes::Changes;
-use crate::wire::MAX_COUNT;
+use crate::lengths::MAX_COUNT;
 use crate::{CacheError, Limits};
 
 /// Whether an update was merged.

@@ -6,10 +6,10 @@ use crate::data::{self, Change};
 use crate::fields::FieldContent;
 use crate::filter::FilterContent;
 use crate::image::Applied;
+use crate::lengths::MAX_COUNT;
 use crate::map::MapContent;
 use crate::series::SeriesContent;
 use crate::vector::VectorContent;
-use crate::wire::MAX_COUNT;
 use crate::{CacheError, Limits, elements, fields};
 
 /// The content of an image, by container type.

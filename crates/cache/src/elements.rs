@@ -3,7 +3,7 @@
 use tapeline_rwf::{DataType, ElementList, ElementListInfo, Encoded, ListFlags};
 
 use crate::data::{Standard, is_set_form};
-use crate::wire::{count_at, push_bytes15, push_bytes16, resize_within, set_count};
+use crate::lengths::{count_at, push_bytes15, push_bytes16, resize_within, set_count};
 use crate::{CacheError, Limits};
 
 const FLAGS: u8 = ListFlags::HAS_STANDARD_DATA.bits();
@@ -79,7 +79,7 @@ fn put(
     let (at, old_len) = match find(&buffer[count_at + 2..], name) {
         Some((at, len)) => (count_at + 2 + at, len),
         None => {
-            let count = crate::wire::count_at(buffer, count_at);
+            let count = crate::lengths::count_at(buffer, count_at);
             if count >= limits.max_list_entries {
                 return Err(CacheError::TooManyEntries { limit: limits.max_list_entries.into() });
             }

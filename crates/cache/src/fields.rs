@@ -16,7 +16,7 @@
 use tapeline_rwf::{FieldEntry, FieldList, FieldListInfo, ListFlags, rmtes};
 
 use crate::data::{Change, Keep, Standard, is_set_form};
-use crate::wire::{MAX_U16, count_at, push_u15, resize_within, set_count, u16_ob};
+use crate::lengths::{MAX_U16, count_at, push_u15, resize_within, set_count, u16_ob};
 use crate::{CacheError, FieldRules};
 
 /// The longest chain of fields that an old value may ripple through; guards

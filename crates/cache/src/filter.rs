@@ -7,8 +7,8 @@ use tapeline_rwf::{
 use crate::CacheError;
 use crate::data::Change;
 use crate::keyed::{self, KeyedEntry};
+use crate::lengths::{push_bytes15, push_bytes16};
 use crate::rows::{Row, Rows};
-use crate::wire::{push_bytes15, push_bytes16};
 
 /// A filter list as it is kept; its rows have the filter id as their key. Ids
 /// are one byte, so there are at most 256 rows, and the wire can say 255: an

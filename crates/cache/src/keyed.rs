@@ -4,8 +4,8 @@ use tapeline_rwf::{Encoded, MapAction, SetDefs};
 
 use crate::CacheError;
 use crate::data::{self, Change, Keep};
+use crate::lengths::MAX_U16;
 use crate::rows::Rows;
-use crate::wire::MAX_U16;
 
 /// One entry of a map or a filter list. The codes of their actions agree:
 /// `UPDATE` 1, `ADD` or `SET` 2, `DELETE` or `CLEAR` 3.

@@ -20,6 +20,7 @@ mod fields;
 mod filter;
 mod image;
 mod keyed;
+mod lengths;
 mod limits;
 mod map;
 mod parts;
@@ -30,7 +31,6 @@ mod shared;
 mod summary;
 mod vector;
 mod vector_log;
-mod wire;
 
 pub use conflation::{Conflation, Merged};
 pub use error::CacheError;

@@ -5,9 +5,9 @@ use tapeline_rwf::{DataType, EntryFlags, Map, MapAction, MapFlags};
 use crate::CacheError;
 use crate::data::Change;
 use crate::keyed::{self, KeyedEntry};
+use crate::lengths::{MAX_COUNT, push_bytes15, push_bytes16, push_u30, set_count};
 use crate::rows::{Row, Rows};
 use crate::summary::Summary;
-use crate::wire::{MAX_COUNT, push_bytes15, push_bytes16, push_u30, set_count};
 
 /// A map as it is kept: of an image, or of merged updates, whose rows say what
 /// they do.

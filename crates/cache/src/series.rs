@@ -5,8 +5,8 @@ use tapeline_rwf::{DataType, Series, SeriesFlags};
 use crate::CacheError;
 use crate::data::{self, Change};
 use crate::keyed::check_len;
+use crate::lengths::{MAX_COUNT, count_at, push_bytes15, push_bytes16, push_u30, set_count};
 use crate::summary::Summary;
-use crate::wire::{MAX_COUNT, count_at, push_bytes15, push_bytes16, push_u30, set_count};
 
 /// A series as it is kept, of an image or of merged updates: entries in a row,
 /// as they go on the wire.

@@ -4,7 +4,7 @@ use tapeline_rwf::{Encoded, SetDefs};
 
 use crate::CacheError;
 use crate::data::{self, Change};
-use crate::wire::MAX_U15;
+use crate::lengths::MAX_U15;
 
 /// Summary data: absent until it is given, which is not the same as empty.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,8 @@ use crate::CacheError;
 use crate::cell::Cell;
 use crate::data::{self, Change};
 use crate::keyed::check_len;
+use crate::lengths::{MAX_COUNT, push_bytes15, push_bytes16, push_u30, set_count};
 use crate::summary::Summary;
-use crate::wire::{MAX_COUNT, push_bytes15, push_bytes16, push_u30, set_count};
 
 /// The highest index that the wire can say.
 const MAX_INDEX: u32 = (1 << 30) - 1;

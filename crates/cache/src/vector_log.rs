@@ -5,8 +5,8 @@ use tapeline_rwf::{DataType, EntryFlags, Vector, VectorAction, VectorEntry, Vect
 use crate::CacheError;
 use crate::data::{self, Change};
 use crate::keyed::check_len;
+use crate::lengths::{MAX_COUNT, push_bytes15, push_bytes16, push_u30, set_count};
 use crate::summary::Summary;
-use crate::wire::{MAX_COUNT, push_bytes15, push_bytes16, push_u30, set_count};
 
 /// Merged updates of a vector: all their entries in order, since an entry that
 /// is inserted or deleted changes what the indexes behind it mean.

@@ -126,7 +126,7 @@
 //! # Following
 //!
 //! Who looks on from outside has the frames, the handshake's values and the
-//! receiving half in [`wire`].
+//! receiving half in [`follow`].
 //!
 //! # Not here
 //!
@@ -140,6 +140,7 @@ mod config;
 mod connection;
 mod error;
 mod event;
+pub mod follow;
 mod frame;
 mod handshake;
 mod http;
@@ -162,7 +163,6 @@ mod sender;
 mod unwrap;
 mod version;
 pub mod websocket;
-pub mod wire;
 mod wrap;
 
 pub use compression::Compression;

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use tapeline_rssl::wire::{Body, ConnectAck, ConnectRequest, FrameHeader, Handshake, frame_length};
+use tapeline_rssl::follow::{
+    Body, ConnectAck, ConnectRequest, FrameHeader, Handshake, frame_length,
+};
 use tapeline_rssl::{Compression, ProtocolError, Version};
 
 /// What a frame is.

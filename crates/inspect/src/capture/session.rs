@@ -1,7 +1,9 @@
 //! One RSSL session, followed from outside: both directions' bytes in, frames
 //! and messages out.
 
-use tapeline_rssl::wire::{Body, ChunkLimits, Dechunker, FrameHeader, FrameReceiver, frame_length};
+use tapeline_rssl::follow::{
+    Body, ChunkLimits, Dechunker, FrameHeader, FrameReceiver, frame_length,
+};
 use tapeline_rssl::{CloseReason, Compression, Limits, ProtocolError, Version, websocket};
 
 use super::frame::Frame;

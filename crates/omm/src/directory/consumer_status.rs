@@ -4,7 +4,7 @@ use tapeline_rwf::{
     DataType, Domain, EncodeError, Encoder, GenericFlags, GenericMsg, MapAction, MapHead, MsgKey,
 };
 
-use super::wire;
+use super::payload;
 use crate::ModelError;
 use crate::element::element_model;
 use crate::error::expect_type;
@@ -113,7 +113,7 @@ impl ConsumerStatus {
             };
             entries.push(ConsumerStatusEntry {
                 action: entry.action,
-                service_id: wire::service_id(Self::MODEL, &entry.key)?,
+                service_id: payload::service_id(Self::MODEL, &entry.key)?,
                 source_mirroring: modes.source_mirroring_mode.map(SourceMirroringMode::from),
                 warm_standby: modes.warm_standby_mode.map(WarmStandbyMode::from),
             });

@@ -5,7 +5,7 @@ use tapeline_rwf::{
     RequestFlags, RequestMsg, State, StatusFlags, StatusMsg, UpdateMsg,
 };
 
-use super::{ConsumerStatus, DirectoryFilter, ServiceEntry, wire};
+use super::{ConsumerStatus, DirectoryFilter, ServiceEntry, payload};
 use crate::{ModelError, OtherGeneric, StateBuf};
 
 /// Any message of a directory stream.
@@ -148,7 +148,7 @@ impl DirectoryRefresh {
             service_id: key.service_id,
             services: match msg.payload.data_type() {
                 DataType::NO_DATA => Vec::new(),
-                _ => wire::read(Self::MODEL, &msg.payload)?,
+                _ => payload::read(Self::MODEL, &msg.payload)?,
             },
         })
     }
@@ -164,7 +164,7 @@ impl DirectoryRefresh {
             key: Some(key(Some(self.filter), self.service_id)),
             ..RefreshMsg::new(Domain::SOURCE, self.stream_id)
         };
-        wire::write(encoder.begin(&msg.into(), DataType::MAP)?, &self.services)
+        payload::write(encoder.begin(&msg.into(), DataType::MAP)?, &self.services)
     }
 }
 
@@ -186,7 +186,7 @@ impl DirectoryUpdate {
             service_id: key.service_id,
             services: match msg.payload.data_type() {
                 DataType::NO_DATA => Vec::new(),
-                _ => wire::read(Self::MODEL, &msg.payload)?,
+                _ => payload::read(Self::MODEL, &msg.payload)?,
             },
         })
     }
@@ -198,7 +198,7 @@ impl DirectoryUpdate {
             key: has_key.then(|| key(self.filter, self.service_id)),
             ..UpdateMsg::new(Domain::SOURCE, self.stream_id)
         };
-        wire::write(encoder.begin(&msg.into(), DataType::MAP)?, &self.services)
+        payload::write(encoder.begin(&msg.into(), DataType::MAP)?, &self.services)
     }
 
     /// What of the update a requester gets, by its filters and its service, on

@@ -11,9 +11,9 @@ mod filter;
 mod link;
 mod message;
 mod multicast;
+mod payload;
 mod service;
 mod store;
-mod wire;
 
 pub use consumer_status::{ConsumerStatus, ConsumerStatusEntry, SourceMirroringMode};
 pub use filter::{DirectoryFilter, FilterContent, FilterEntry, ServiceEntry};

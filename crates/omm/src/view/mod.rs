@@ -5,10 +5,10 @@
 //! its own part of it, cut out by [`View::project`].
 
 mod project;
-mod wire;
+mod request;
 
 pub use project::ProjectError;
-pub use wire::{ViewChange, ViewError};
+pub use request::{ViewChange, ViewError};
 
 use crate::Text;
 

@@ -5,7 +5,7 @@ use crate::support::wire::Pair;
 use crate::support::{self, Dice, Heard, Split};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tapeline_rssl::wire::{FrameReceiver, Handshake};
+use tapeline_rssl::follow::{FrameReceiver, Handshake};
 use tapeline_rssl::{
     ClientConfig, CloseReason, Compression, Connection, Limit, Limits, Opening, ServerConfig,
     Version,

@@ -8,7 +8,7 @@
 //! [`FrameReceiver`] of its own:
 //!
 //! ```
-//! use tapeline_rssl::wire::{Body, FrameHeader, FrameReceiver, frame_length};
+//! use tapeline_rssl::follow::{Body, FrameHeader, FrameReceiver, frame_length};
 //! use tapeline_rssl::{Compression, Limits, Version};
 //!
 //! let bytes = [0, 9, 0x12, 0, 1, b'a', 0, 1, b'b'];
