@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -66,6 +66,9 @@ unit:
 interop: ## The vendor's own clients and providers against it, a browser at its page (JDK, Maven, Chromium)
 	$(CARGO) test --workspace --locked --quiet --no-run
 	interop/run.sh --program $(or $(CARGO_TARGET_DIR),target)/debug/tapeline
+
+sim: ## Simulated worlds of hubs, servers, sources and consumers, with faults: make sim SEEDS=10000
+	$(CARGO) run --locked -p tapeline-sim -- --seeds 0..$(or $(SEEDS),1000)
 
 bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
 	interop/wire-bench/bench.sh

@@ -206,6 +206,14 @@ impl<B: Bus, S: System> Hub<B, S> {
         self.core.counters()
     }
 
+    /// For tests, between two turns: [`Core::check`].
+    ///
+    /// # Panics
+    /// Two tables contradict each other.
+    pub fn check(&self) {
+        self.core.check();
+    }
+
     /// The port on the backbone.
     pub fn bus(&self) -> &B {
         &self.bus

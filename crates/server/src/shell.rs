@@ -329,6 +329,14 @@ impl<B: Bus, S: System> Server<B, S> {
         self.reactor.session_count() == 0
     }
 
+    /// For tests, between two turns: [`Core::check`].
+    ///
+    /// # Panics
+    /// Two tables contradict each other.
+    pub fn check(&self) {
+        self.core.check();
+    }
+
     /// What the server has and did.
     pub fn statistics(&self) -> Statistics {
         let messages_postponed = self.reactor.counters().postponed;

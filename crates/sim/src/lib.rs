@@ -1,0 +1,28 @@
+//! A simulated world of the real shells: hubs, servers, interactive providers
+//! and consumers in one thread, over a simulated backbone and simulated sockets,
+//! in virtual time. One seed says all: who is there, what they do, what breaks
+//! and when. What consumers are told is compared with a reference model that is
+//! much simpler than the code.
+//!
+//! ```
+//! use tapeline_sim::{Options, run};
+//!
+//! let summary = run(1, &Options::default()).map_err(|failure| failure.to_string())?;
+//! assert!(summary.events > 0);
+//! # Ok::<(), String>(())
+//! ```
+
+mod log;
+mod member;
+mod model;
+mod plan;
+mod planted;
+mod random;
+mod run;
+mod source;
+mod watcher;
+mod world;
+
+pub use log::Trace;
+pub use planted::Planted;
+pub use run::{Failure, Options, Summary, run, shrink};

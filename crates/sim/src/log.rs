@@ -1,0 +1,50 @@
+//! What happens in a world, a line an event.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
+
+use tapeline_time::Time;
+
+/// What becomes of the lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trace {
+    /// They are not made.
+    #[default]
+    Off,
+    /// Only a digest of all of them is kept: two runs that did the same have
+    /// the same one.
+    Digest,
+    /// They are printed.
+    Print,
+}
+
+#[derive(Debug)]
+pub(crate) struct Log {
+    trace: Trace,
+    digest: DefaultHasher,
+    pub(crate) now: Time,
+}
+
+impl Log {
+    pub(crate) fn new(trace: Trace) -> Self {
+        Self { trace, digest: DefaultHasher::new(), now: Time::ZERO }
+    }
+
+    pub(crate) fn note(&mut self, what: fmt::Arguments<'_>) {
+        match self.trace {
+            Trace::Off => {}
+            Trace::Digest => {
+                self.digest.write_u64(self.now.as_nanos());
+                self.digest.write(what.to_string().as_bytes());
+            }
+            Trace::Print => {
+                let micros = self.now.as_nanos() / 1000;
+                println!("{:>6}.{:06} {what}", micros / 1_000_000, micros % 1_000_000);
+            }
+        }
+    }
+
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest.finish()
+    }
+}

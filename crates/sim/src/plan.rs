@@ -1,0 +1,265 @@
+//! What a seed stands for: a world, and what happens in it.
+
+use std::time::Duration;
+
+use crate::random::Random;
+
+/// The shape of a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub(crate) struct Shape {
+    pub(crate) hubs: usize,
+    pub(crate) servers: usize,
+    pub(crate) sources: usize,
+    pub(crate) services: usize,
+    pub(crate) items: usize,
+    /// For each consumer, whether it speaks JSON.
+    pub(crate) consumers: Vec<bool>,
+    pub(crate) hub_cache: bool,
+    pub(crate) server_cache: bool,
+    pub(crate) pause_upstream: bool,
+    /// Whether each hub has a source of its own rather than all of them.
+    pub(crate) own_sources: bool,
+    pub(crate) socket_delay: Duration,
+    pub(crate) socket_jitter: Duration,
+    pub(crate) segment_bytes: usize,
+    pub(crate) window_bytes: usize,
+    pub(crate) backbone_delay: Duration,
+    /// Most output that a server keeps for a mount.
+    pub(crate) output_bytes: usize,
+    /// Bytes that wait in a port of the backbone.
+    pub(crate) queue_bytes: usize,
+}
+
+/// Something that happens to somebody. Numbers are taken modulo how many there
+/// are, so that each action has a meaning whatever others were left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// The value of an item changes so many times, some milliseconds apart.
+    Update {
+        item: usize,
+        count: usize,
+        apart_ms: u64,
+    },
+    Open {
+        consumer: usize,
+        item: usize,
+        view: bool,
+        paused: bool,
+    },
+    Close {
+        consumer: usize,
+        open: usize,
+    },
+    Pause {
+        consumer: usize,
+        open: usize,
+    },
+    Resume {
+        consumer: usize,
+        open: usize,
+    },
+    /// Another view, or another image.
+    Change {
+        consumer: usize,
+        open: usize,
+        view: Option<bool>,
+    },
+    /// Gone without a word, and back after a while.
+    CrashHub {
+        hub: usize,
+        ms: u64,
+    },
+    CrashServer {
+        server: usize,
+        ms: u64,
+    },
+    CrashSource {
+        source: usize,
+        ms: u64,
+    },
+    /// Its thread does not run for a while.
+    StallHub {
+        hub: usize,
+        ms: u64,
+    },
+    StallServer {
+        server: usize,
+        ms: u64,
+    },
+    StallSource {
+        source: usize,
+        ms: u64,
+    },
+    StallConsumer {
+        consumer: usize,
+        ms: u64,
+    },
+    /// The backbone carries nothing from a hub to a server, or back, or both.
+    Cut {
+        hub: usize,
+        server: usize,
+        ways: u8,
+        ms: u64,
+    },
+    /// It loses some of the frames.
+    Lose {
+        hub: usize,
+        server: usize,
+        per_million: u32,
+        ms: u64,
+    },
+    /// It takes no frames of a port.
+    StickHub {
+        hub: usize,
+        ms: u64,
+    },
+    StickServer {
+        server: usize,
+        ms: u64,
+    },
+    /// A port is cut off, and comes back as somebody else.
+    BreakHub {
+        hub: usize,
+        ms: u64,
+    },
+    BreakServer {
+        server: usize,
+        ms: u64,
+    },
+    /// Connections are reset.
+    ResetServer {
+        server: usize,
+    },
+    ResetSource {
+        source: usize,
+    },
+    /// The way to a listener carries nothing.
+    CutServer {
+        server: usize,
+        ms: u64,
+    },
+    CutSource {
+        source: usize,
+        ms: u64,
+    },
+}
+
+/// A world and its story.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) shape: Shape,
+    /// What happens, and when.
+    pub(crate) actions: Vec<(Duration, Action)>,
+    /// For all that is left to chance on the way.
+    pub(crate) chance: u64,
+}
+
+impl Plan {
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let shape = shape(&mut random);
+        let count = random.between(20, 160);
+        // Some worlds are quiet and have much traffic, in others all breaks.
+        let faults_percent = [0, 5, 15, 40][random.below(4)];
+        let mut at = Duration::from_millis(random.between(0, 2000));
+        let mut actions = Vec::new();
+        for _ in 0..count {
+            actions.push((at, action(&mut random, faults_percent)));
+            // Much at once, and then nothing for a while.
+            at += match random.percent(60) {
+                true => random.millis(0, 20),
+                false => random.millis(0, 1500),
+            };
+        }
+        Self { shape, actions, chance: random.next() }
+    }
+}
+
+fn shape(random: &mut Random) -> Shape {
+    let sources = 1 + random.below(2);
+    let hubs = 1 + random.below(2);
+    let (small, large) = (random.below(3), random.below(3));
+    Shape {
+        hubs,
+        servers: 1 + random.below(2),
+        sources,
+        services: 1 + random.below(2),
+        items: 1 + random.below(5),
+        consumers: (0..=random.below(4)).map(|_| random.percent(35)).collect(),
+        hub_cache: random.percent(50),
+        server_cache: random.percent(70),
+        pause_upstream: random.percent(30),
+        own_sources: hubs == sources && random.percent(40),
+        socket_delay: Duration::from_micros([0, 100, 3000, 40_000][random.below(4)]),
+        socket_jitter: Duration::from_micros([0, 50, 2000][random.below(3)]),
+        segment_bytes: [usize::MAX, 1460, 200, 7][random.below(4)],
+        window_bytes: [256 << 10, 16 << 10, 2 << 10][small],
+        backbone_delay: Duration::from_micros([0, 20, 1000, 30_000][random.below(4)]),
+        output_bytes: [5_000 * 6_144, 256 << 10, 64 << 10][large],
+        queue_bytes: [4 << 20, 64 << 10][random.below(2)],
+    }
+}
+
+fn action(random: &mut Random, faults_percent: u64) -> Action {
+    match random.percent(faults_percent) {
+        true => fault(random),
+        false => deed(random),
+    }
+}
+
+/// What applications do.
+fn deed(random: &mut Random) -> Action {
+    let (consumer, open, item) = (random.below(64), random.below(64), random.below(64));
+    match random.below(20) {
+        0..10 => Action::Update {
+            item,
+            count: [1, 1, 2, 5, 60][random.below(5)],
+            apart_ms: [0, 0, 1, 7, 100][random.below(5)],
+        },
+        10..14 => {
+            Action::Open { consumer, item, view: random.percent(25), paused: random.percent(5) }
+        }
+        14..16 => Action::Close { consumer, open },
+        16 => Action::Pause { consumer, open },
+        17 => Action::Resume { consumer, open },
+        _ => {
+            let view = [None, Some(true), Some(false)][random.below(3)];
+            Action::Change { consumer, open, view }
+        }
+    }
+}
+
+/// What the world does to them.
+fn fault(random: &mut Random) -> Action {
+    let one = random.below(2);
+    let (hub, server, source) = (one, random.below(2), one);
+    let ms = match random.below(4) {
+        0 => random.between(0, 50),
+        1 => random.between(0, 700),
+        2 => random.between(400, 3000),
+        _ => random.between(1000, 20_000),
+    };
+    match random.below(22) {
+        0 => Action::CrashHub { hub, ms },
+        1 => Action::CrashServer { server, ms },
+        2 => Action::CrashSource { source, ms },
+        3 => Action::StallHub { hub, ms },
+        4 => Action::StallServer { server, ms },
+        5 => Action::StallSource { source, ms },
+        6..9 => Action::StallConsumer { consumer: random.below(8), ms },
+        9 | 10 => Action::Cut { hub, server, ways: 1 + random.below(3) as u8, ms },
+        11..14 => {
+            let per_million = [1000, 50_000, 500_000][random.below(3)];
+            Action::Lose { hub, server, per_million, ms }
+        }
+        14 => Action::StickHub { hub, ms },
+        15 => Action::StickServer { server, ms },
+        16 => Action::BreakHub { hub, ms },
+        17 => Action::BreakServer { server, ms },
+        18 => Action::ResetServer { server },
+        19 => Action::ResetSource { source },
+        20 => Action::CutServer { server, ms },
+        _ => Action::CutSource { source, ms },
+    }
+}

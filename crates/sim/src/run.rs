@@ -1,0 +1,138 @@
+//! Runs worlds, and makes the story of one that breaks short.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use tapeline_omm::HashSeed;
+use tapeline_time::Time;
+
+use crate::log::Trace;
+use crate::plan::Plan;
+use crate::planted::Planted;
+use crate::world::World;
+
+/// How worlds are run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What becomes of the lines that say what happens.
+    pub trace: Trace,
+    /// A fault that is planted.
+    pub planted: Planted,
+    /// The actions of the plan that take place, by their place in it; all if
+    /// absent.
+    pub actions: Option<BTreeSet<usize>>,
+}
+
+/// What a world came to that broke nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How much time passed in it.
+    pub virtual_time: Duration,
+    /// What its consumers were told.
+    pub events: u64,
+    /// The same for two runs that did the same, if they were traced.
+    pub digest: u64,
+}
+
+/// What did not hold in a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The seed of the world.
+    pub seed: u64,
+    /// When it was found.
+    pub at: Time,
+    /// What does not hold.
+    pub what: String,
+    /// The actions that took place; all if absent.
+    pub actions: Option<BTreeSet<usize>>,
+    /// The fault that was planted.
+    pub planted: Planted,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, at, what, actions, planted } = self;
+        writeln!(f, "seed {seed} breaks at {:.6} s: {what}", at.since(Time::ZERO).as_secs_f64())?;
+        write!(f, "replay: cargo run -p tapeline-sim -- --seed {seed} --trace")?;
+        if let Some(actions) = actions {
+            let actions: Vec<String> = actions.iter().map(usize::to_string).collect();
+            write!(f, " --actions {}", actions.join(","))?;
+        }
+        if *planted != Planted::Nothing {
+            use clap::ValueEnum as _;
+            let name = planted.to_possible_value();
+            write!(f, " --planted {}", name.as_ref().map_or("", |name| name.get_name()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the world of a seed.
+///
+/// Errors: something does not hold.
+pub fn run(seed: u64, options: &Options) -> Result<Summary, Box<Failure>> {
+    // Whoever was first has chosen; no result depends on it.
+    let _ = HashSeed::fixed([1, 2]).set_for_process();
+    let mut plan = Plan::of(seed);
+    if let Some(kept) = &options.actions {
+        let all = std::mem::take(&mut plan.actions).into_iter().enumerate();
+        plan.actions = all.filter(|(index, _)| kept.contains(index)).map(|(_, it)| it).collect();
+    }
+    let mut world = World::new(&plan, options.planted, options.trace);
+    let network = world.network.clone();
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        let ran = world.run(&plan.actions);
+        (ran, world.heard(), world.log.digest())
+    }));
+    let at = network.now();
+    let failure = |what: String| {
+        let (actions, planted) = (options.actions.clone(), options.planted);
+        Box::new(Failure { seed, at, what, actions, planted })
+    };
+    match ran {
+        Ok((Ok(()), events, digest)) => {
+            Ok(Summary { virtual_time: at.since(Time::ZERO), events, digest })
+        }
+        Ok((Err(what), ..)) => Err(failure(what)),
+        Err(panic) => Err(failure(format!("panic: {}", words(&*panic)))),
+    }
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}
+
+/// Leaves out actions of a failure as long as something is broken without them.
+pub fn shrink(failure: Failure) -> Failure {
+    let mut shortest = failure;
+    let count = Plan::of(shortest.seed).actions.len();
+    let mut kept: Vec<usize> = match &shortest.actions {
+        Some(actions) => actions.iter().copied().collect(),
+        None => (0..count).collect(),
+    };
+    let mut piece = kept.len().max(1);
+    loop {
+        let mut from = 0;
+        while from < kept.len() {
+            let mut fewer = kept.clone();
+            fewer.drain(from..(from + piece).min(kept.len()));
+            let actions = Some(fewer.iter().copied().collect());
+            let options = Options { actions, planted: shortest.planted, ..Options::default() };
+            match run(shortest.seed, &options) {
+                Ok(_) => from += piece,
+                Err(failure) => {
+                    shortest = *failure;
+                    kept = fewer;
+                }
+            }
+        }
+        if piece == 1 {
+            return shortest;
+        }
+        piece = piece.div_ceil(2);
+    }
+}

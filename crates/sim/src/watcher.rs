@@ -1,0 +1,230 @@
+//! A consumer of the world, and the reference of what it may see.
+
+use std::time::Duration;
+
+use tapeline_api::{
+    Consumer, ConsumerConfig, ConsumerEvent, ItemChange, ItemSpec, Login, Requests,
+    Server as Address, Wire,
+};
+use tapeline_channel::sim::{Host, Network};
+use tapeline_channel::{ConnectConfig, ReactorConfig};
+use tapeline_omm::view::View;
+use tapeline_rwf::State;
+use tapeline_time::Time;
+
+use crate::log::Log;
+use crate::model::{Item, SEQ, Seen, Truth, numbers};
+use crate::planted::Planted;
+
+/// The fields of the view that some ask for.
+const SOME: [i16; 3] = [SEQ, 22, 30];
+
+pub(crate) struct Watcher {
+    pub(crate) index: usize,
+    is_json: bool,
+    consumer: Consumer<Host>,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) stalled_until: Time,
+    hearing: Hearing,
+    pub(crate) heard: u64,
+}
+
+/// What planted faults keep from the reference.
+#[derive(Debug, Default)]
+struct Hearing {
+    planted: Planted,
+    images: u64,
+    closes: u64,
+}
+
+impl Hearing {
+    fn misses(&mut self, event: &ConsumerEvent<'_>) -> bool {
+        match (self.planted, event) {
+            (Planted::LostImage, ConsumerEvent::Refresh { .. }) => {
+                self.images += 1;
+                self.images % 4 == 3
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Watcher {
+    pub(crate) fn new(
+        index: usize,
+        servers: Vec<Address>,
+        is_json: bool,
+        network: &Network,
+        (seed, planted): (u64, Planted),
+    ) -> Self {
+        let wire = if is_json { Wire::Json } else { Wire::Rssl };
+        let user = format!("consumer{index}");
+        let config = ConsumerConfig { wire, ..ConsumerConfig::new(servers, Login::new(user)) };
+        let reactor = ReactorConfig { seed, ..ReactorConfig::default() };
+        let system = network.host([10, 0, 3, index as u8 + 1]);
+        let consumer = Consumer::with_system(config, reactor, ConnectConfig::default(), system)
+            .expect("a server is named");
+        Self {
+            index,
+            is_json,
+            consumer,
+            seen: Vec::new(),
+            stalled_until: Time::ZERO,
+            hearing: Hearing { planted, ..Hearing::default() },
+            heard: 0,
+        }
+    }
+
+    pub(crate) fn has(&self, item: Item) -> bool {
+        self.seen.iter().any(|seen| seen.item == item)
+    }
+
+    pub(crate) fn open(&mut self, item: Item, view: bool, paused: bool, log: &mut Log) {
+        if self.has(item) {
+            return;
+        }
+        let (service, name) = (item.service(), item.name());
+        let mut spec = ItemSpec::new(service.as_str(), &name);
+        // It has to be resumed.
+        let view = view && !(self.is_json && paused);
+        if view {
+            spec = spec.fields(SOME);
+        }
+        spec.paused = paused;
+        let handle = self.consumer.open(&spec).expect("there is room");
+        let handle_index = handle.index();
+        let Self { index, .. } = self;
+        log.note(format_args!("consumer {index}: opens {item} as {handle_index}, view {view}"));
+        self.seen.push(Seen::new(handle, item, view, paused));
+    }
+
+    pub(crate) fn close(&mut self, open: usize, log: &mut Log) {
+        if self.seen.is_empty() {
+            return;
+        }
+        let seen = self.seen.swap_remove(open % self.seen.len());
+        log.note(format_args!("consumer {}: closes {}", self.index, seen.item));
+        self.hearing.closes += 1;
+        if self.hearing.planted == Planted::DeafClose && self.hearing.closes % 4 == 1 {
+            return;
+        }
+        self.consumer.close(seen.handle);
+    }
+
+    pub(crate) fn pause(&mut self, open: usize, is_paused: bool, log: &mut Log) {
+        let count = self.seen.len().max(1);
+        let Some(seen) = self.seen.get_mut(open % count) else { return };
+        let loses_view = self.is_json && seen.has_view();
+        if seen.is_paused == is_paused || seen.is_changing() || loses_view {
+            return;
+        }
+        seen.pause(is_paused);
+        log.note(format_args!("consumer {}: {}, paused: {is_paused}", self.index, seen.item));
+        let handle = seen.handle;
+        let asked = self.consumer.with(|requests| match is_paused {
+            true => requests.pause(handle),
+            false => requests.resume(handle),
+        });
+        asked.expect("it is open");
+    }
+
+    /// Asks for another view, or for an image alone.
+    pub(crate) fn change(&mut self, open: usize, view: Option<bool>, log: &mut Log) {
+        let count = self.seen.len().max(1);
+        let Some(seen) = self.seen.get_mut(open % count) else { return };
+        // One change at a time: else nobody knows of which one an image is.
+        let loses_view = self.is_json && seen.has_view() && view.is_none();
+        if seen.is_changing() || seen.was_paused() || loses_view {
+            return;
+        }
+        log.note(format_args!("consumer {}: {}, view {view:?}", self.index, seen.item));
+        if let Some(has_view) = view {
+            seen.change_view(has_view);
+        }
+        let handle = seen.handle;
+        let view = view.map(|is_some| is_some.then(|| View::of_fields(SOME)));
+        let change = ItemChange { view, refresh: true, ..ItemChange::default() };
+        self.consumer.with(|requests| requests.change(handle, change)).expect("it is open");
+    }
+
+    pub(crate) fn turn(
+        &mut self,
+        now: Time,
+        truth: &Truth,
+        log: &mut Log,
+        violations: &mut Vec<String>,
+    ) -> usize {
+        if now < self.stalled_until {
+            return 0;
+        }
+        let Self { index, consumer, seen, hearing, heard, .. } = self;
+        let mut hear = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
+            *heard += 1;
+            if hearing.misses(&event) {
+                return;
+            }
+            if let Err(what) = judge(*index, &event, seen, truth, log) {
+                log.note(format_args!("consumer {index}: BROKEN: {what}"));
+                violations.push(format!("consumer {index}: {what}"));
+            }
+        };
+        consumer.poll(Some(Duration::ZERO), &mut hear)
+    }
+}
+
+fn words(state: State<'_>) -> String {
+    format!("{} {} {} `{}`", state.stream, state.data, state.code, state.text_lossy())
+}
+
+/// Whether the reference allows an event.
+fn judge(
+    index: usize,
+    event: &ConsumerEvent<'_>,
+    open: &mut Vec<Seen>,
+    truth: &Truth,
+    log: &mut Log,
+) -> Result<(), String> {
+    let (handle, kind) = match event {
+        ConsumerEvent::Down { reason, server, .. } => {
+            log.note(format_args!("consumer {index}: lost server {server}: {reason}"));
+            open.iter_mut().for_each(Seen::disconnected);
+            return Ok(());
+        }
+        ConsumerEvent::Login { state, .. } => {
+            log.note(format_args!("consumer {index}: login {}", words(*state)));
+            return Ok(());
+        }
+        ConsumerEvent::Refresh { handle, .. } => (handle, "an image"),
+        ConsumerEvent::Update { handle, .. } => (handle, "an update"),
+        ConsumerEvent::Status { handle, .. } => (handle, "a state"),
+        _ => return Ok(()),
+    };
+    let Some(place) = open.iter().position(|seen| seen.handle == *handle) else {
+        return Err(format!("{kind} for handle {}, which is closed", handle.index()));
+    };
+    let seen = &mut open[place];
+    let item = seen.item;
+    let about = |what: String| format!("{item}: {what}");
+    match event {
+        ConsumerEvent::Refresh { msg, .. } => {
+            let fields = numbers(&msg.payload).map_err(about)?;
+            let (state, seq) = (words(msg.state), fields.get(&SEQ));
+            log.note(format_args!("consumer {index}: {item} image {seq:?} {state}"));
+            seen.refresh(truth, msg.state, fields).map_err(about)
+        }
+        ConsumerEvent::Update { msg, .. } => {
+            let fields = numbers(&msg.payload).map_err(about)?;
+            log.note(format_args!("consumer {index}: {item} update {fields:?}"));
+            seen.update(truth, fields).map_err(about)
+        }
+        ConsumerEvent::Status { msg, .. } => {
+            let Some(state) = msg.state else { return Ok(()) };
+            log.note(format_args!("consumer {index}: {item} {}", words(state)));
+            if seen.status(state).map_err(about)? {
+                open.swap_remove(place);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,3 @@
+//! Worlds that hold, and faults that are found.
+
+mod worlds;
