@@ -33,6 +33,9 @@ pub(crate) const fn last_change(seq: u64, place: usize) -> u64 {
     seq.saturating_sub(behind)
 }
 
+/// The fields of the view that some ask for.
+pub(crate) const SOME: [i16; 3] = [SEQ, 22, 30];
+
 /// All fields of an item after `seq` changes.
 pub(crate) fn image(seq: u64) -> [(i16, Primitive<'static>); 5] {
     let of = |place: usize| (OTHERS[place], number(last_change(seq, place)));
@@ -165,6 +168,7 @@ impl Seen {
             // An image that was under way may have the view of before.
             let is_of_view = self.fields.contains_key(&OTHERS[1]) != self.has_view;
             self.is_changing &= !is_of_view;
+            self.check_view(&self.fields)?;
             self.check_fields()?;
             let seq = self.seq().unwrap_or_default();
             self.check_bound(truth, seq)?;
@@ -176,6 +180,13 @@ impl Seen {
         }
         self.phase = if state.data == DataState::OK { Phase::Ok } else { Phase::Suspect };
         Ok(())
+    }
+
+    /// Who has a view gets no other fields.
+    fn check_view(&self, fields: &BTreeMap<i16, u64>) -> Result<(), String> {
+        let is_bound = self.has_view && !self.is_changing;
+        let other = fields.keys().find(|field_id| is_bound && !SOME.contains(field_id));
+        other.map_or(Ok(()), |field_id| Err(format!("field {field_id} is not of its view")))
     }
 
     fn check_bound(&self, truth: &Truth, seq: u64) -> Result<(), String> {
@@ -195,6 +206,7 @@ impl Seen {
         if self.phase == Phase::Waiting {
             return Err("an update before an image".to_owned());
         }
+        self.check_view(&fields)?;
         // A view may leave nothing of it.
         let Some(seq) = fields.get(&SEQ).copied() else { return Ok(()) };
         self.check_bound(truth, seq)?;
@@ -242,10 +254,6 @@ impl Seen {
     pub(crate) const fn change_view(&mut self, has_view: bool) {
         self.is_changing |= has_view != self.has_view;
         self.has_view = has_view;
-    }
-
-    pub(crate) const fn has_view(&self) -> bool {
-        self.has_view
     }
 
     pub(crate) const fn is_changing(&self) -> bool {

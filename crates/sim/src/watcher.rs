@@ -13,15 +13,11 @@ use tapeline_rwf::State;
 use tapeline_time::Time;
 
 use crate::log::Log;
-use crate::model::{Item, SEQ, Seen, Truth, numbers};
+use crate::model::{Item, SEQ, SOME, Seen, Truth, numbers};
 use crate::planted::Planted;
-
-/// The fields of the view that some ask for.
-const SOME: [i16; 3] = [SEQ, 22, 30];
 
 pub(crate) struct Watcher {
     pub(crate) index: usize,
-    is_json: bool,
     consumer: Consumer<Host>,
     pub(crate) seen: Vec<Seen>,
     pub(crate) stalled_until: Time,
@@ -66,7 +62,6 @@ impl Watcher {
             .expect("a server is named");
         Self {
             index,
-            is_json,
             consumer,
             seen: Vec::new(),
             stalled_until: Time::ZERO,
@@ -86,7 +81,6 @@ impl Watcher {
         let (service, name) = (item.service(), item.name());
         let mut spec = ItemSpec::new(service.as_str(), &name);
         // It has to be resumed.
-        let view = view && !(self.is_json && paused);
         if view {
             spec = spec.fields(SOME);
         }
@@ -114,8 +108,7 @@ impl Watcher {
     pub(crate) fn pause(&mut self, open: usize, is_paused: bool, log: &mut Log) {
         let count = self.seen.len().max(1);
         let Some(seen) = self.seen.get_mut(open % count) else { return };
-        let loses_view = self.is_json && seen.has_view();
-        if seen.is_paused == is_paused || seen.is_changing() || loses_view {
+        if seen.is_paused == is_paused || seen.is_changing() {
             return;
         }
         seen.pause(is_paused);
@@ -133,8 +126,7 @@ impl Watcher {
         let count = self.seen.len().max(1);
         let Some(seen) = self.seen.get_mut(open % count) else { return };
         // One change at a time: else nobody knows of which one an image is.
-        let loses_view = self.is_json && seen.has_view() && view.is_none();
-        if seen.is_changing() || seen.was_paused() || loses_view {
+        if seen.is_changing() || seen.was_paused() {
             return;
         }
         log.note(format_args!("consumer {}: {}, view {view:?}", self.index, seen.item));

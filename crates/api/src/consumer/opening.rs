@@ -17,6 +17,7 @@ use super::items::{Item, OnWire, Wish};
 use super::requests::fitting;
 use super::session::has_window;
 use super::spec::Handle;
+use crate::Wire;
 
 /// What keeps an item from being requested.
 enum Obstacle {
@@ -347,7 +348,8 @@ impl ConsumerCore {
                 self.scratch.encode(|encoder| request.encode(encoder, &payload))
             }
             ToProvider::Reissue(reissue) => {
-                let is_view_new = item.is_view_new;
+                // JSON cannot say that a view stays: one that is not named is over.
+                let names_view = item.is_view_new || self.config.wire == Wire::Json;
                 let (request, payload) = item.request(stream_id, service_id, false, honours_views);
                 let request = ItemRequest {
                     pause: reissue.pause,
@@ -356,7 +358,7 @@ impl ConsumerCore {
                     ..request
                 };
                 let payload = RequestPayload {
-                    view: payload.view.filter(|_| is_view_new),
+                    view: payload.view.filter(|_| names_view),
                     keep_view: payload.view.is_some(),
                     ..payload
                 };
