@@ -260,10 +260,6 @@ impl Seen {
         self.is_changing
     }
 
-    pub(crate) const fn was_paused(&self) -> bool {
-        self.was_paused
-    }
-
     pub(crate) const fn pause(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
         self.was_paused = true;

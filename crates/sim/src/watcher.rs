@@ -108,7 +108,8 @@ impl Watcher {
     pub(crate) fn pause(&mut self, open: usize, is_paused: bool, log: &mut Log) {
         let count = self.seen.len().max(1);
         let Some(seen) = self.seen.get_mut(open % count) else { return };
-        if seen.is_paused == is_paused || seen.is_changing() {
+        // The image of a view comes with the resume, if it was changed meanwhile.
+        if seen.is_paused == is_paused || is_paused && seen.is_changing() {
             return;
         }
         seen.pause(is_paused);
@@ -126,7 +127,7 @@ impl Watcher {
         let count = self.seen.len().max(1);
         let Some(seen) = self.seen.get_mut(open % count) else { return };
         // One change at a time: else nobody knows of which one an image is.
-        if seen.is_changing() || seen.was_paused() {
+        if seen.is_changing() {
             return;
         }
         log.note(format_args!("consumer {}: {}, view {view:?}", self.index, seen.item));
