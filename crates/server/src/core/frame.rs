@@ -102,10 +102,7 @@ impl Core {
         hub.bind(hub_item, slot);
         self.abandon_image(slot);
         self.items.set_upstream(slot, Upstream::Accepted { hub: index, hub_item });
-        let Some(item) = self.items.get_mut(slot) else {
-            debug_assert!(false, "the item was there above");
-            return false;
-        };
+        let Some(item) = self.items.known_mut(slot) else { return false };
         item.has_image = false;
         item.image_asked = true;
         item.last_seq = 0;
@@ -223,10 +220,7 @@ impl Core {
             self.end_too_long(slot, body.len(), out);
             return true;
         }
-        let Some(item) = self.items.get_mut(slot) else {
-            debug_assert!(false, "what a hub has is there");
-            return false;
-        };
+        let Some(item) = self.items.known_mut(slot) else { return false };
         let is_for_all = header.target == Incarnation::ALL;
         let mut is_missing = false;
         if is_for_all {

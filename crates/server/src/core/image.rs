@@ -33,10 +33,7 @@ impl Core {
         is_last: bool,
         out: &mut O,
     ) {
-        let Some(item) = self.items.get_mut(slot) else {
-            debug_assert!(false, "its hub has it");
-            return;
-        };
+        let Some(item) = self.items.known_mut(slot) else { return };
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let stream = refresh.state.stream;
         let is_end =
@@ -45,10 +42,7 @@ impl Core {
         let is_first = !item.in_parts;
         begin_image(item, refresh, is_for_all, self.config.cache);
         let over = self.spread_image(slot, refresh, is_first, out);
-        let Some(item) = self.items.get_mut(slot) else {
-            debug_assert!(false, "nobody is taken off meanwhile");
-            return;
-        };
+        let Some(item) = self.items.known_mut(slot) else { return };
         item.in_parts = !is_complete && !is_end;
         if !item.in_parts {
             item.image_asked = false;
@@ -116,10 +110,7 @@ impl Core {
     /// its mount has drained.
     fn comes_later(&mut self, slot: u32, place: Place) -> bool {
         let Self { items, mounts, .. } = self;
-        let Some(item) = items.get_mut(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return false;
-        };
+        let Some(item) = items.known_mut(slot) else { return false };
         let is_cached = item.image.as_ref().is_some_and(|image| {
             let state = image.state();
             state.stream == StreamState::OPEN && state.data == DataState::OK
@@ -147,10 +138,7 @@ impl Core {
     ) -> bool {
         let Self { items, mounts, variants, trouble, config, .. } = self;
         let max_image_bytes = &config.limits.max_image_bytes;
-        let Some(item) = items.get_mut(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return false;
-        };
+        let Some(item) = items.known_mut(slot) else { return false };
         let Some(watcher) = mounts.watcher(item, place) else {
             debug_assert!(false, "a place of a watcher");
             return false;
@@ -223,10 +211,7 @@ impl Core {
 
     /// Serves those who came while an image was on its way.
     fn serve_waiting<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(item) = self.items.get(slot) else {
-            debug_assert!(false, "somebody waits for it");
-            return;
-        };
+        let Some(item) = self.items.known(slot) else { return };
         if !item.is_servable() {
             return self.ask_image(slot, out);
         }

@@ -56,10 +56,7 @@ impl Core {
     /// merged for its mount: then it gets an image in their place.
     pub(super) fn begin_merging(&mut self, slot: u32, place: Place) {
         let Self { items, mounts, merged_bytes, statistics, config, .. } = self;
-        let Some(item) = items.get_mut(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return;
-        };
+        let Some(item) = items.known_mut(slot) else { return };
         let Some(seat) = item.watchers.seat_mut(place) else {
             debug_assert!(false, "a place of a watcher");
             return;
@@ -109,10 +106,7 @@ impl Core {
     /// whom it is too much get an image in its place.
     fn charge_mounts(&mut self, slot: u32, bytes: usize) {
         let Self { items, mounts, config, cold, .. } = self;
-        let Some(item) = items.get_mut(slot) else {
-            debug_assert!(false, "something was merged for it");
-            return;
-        };
+        let Some(item) = items.known_mut(slot) else { return };
         cold.clear();
         for (row, seats) in item.watchers.rows().enumerate() {
             for (column, seat) in seats.iter().enumerate() {
@@ -188,10 +182,7 @@ impl Core {
     /// image.
     pub(super) fn forget_waiting(&mut self, slot: u32, place: Place) {
         let Self { items, mounts, .. } = self;
-        let Some(item) = items.get_mut(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return;
-        };
+        let Some(item) = items.known_mut(slot) else { return };
         let Some(seat) = item.watchers.seat_mut(place) else {
             debug_assert!(false, "a place of a watcher");
             return;
@@ -239,10 +230,7 @@ impl Core {
     /// later.
     pub(super) fn flush_updates<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
         let Self { items, mounts, .. } = self;
-        let Some(item) = items.get_mut(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return;
-        };
+        let Some(item) = items.known_mut(slot) else { return };
         let Some(seat) = item.watchers.seat_mut(place) else {
             debug_assert!(false, "a place of a watcher");
             return;
@@ -306,10 +294,7 @@ impl Core {
             return;
         };
         let Self { items, scratch, trouble, statistics, .. } = self;
-        let Some(item) = items.get(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return;
-        };
+        let Some(item) = items.known(slot) else { return };
         let form = item.watchers.form(watcher.form);
         let key = item.key.as_ref().msg_key();
         let write = |buffer: &mut [u8]| write_form(&(*update).into(), form, key, buffer);
@@ -333,10 +318,7 @@ impl Core {
         out: &mut O,
     ) {
         let Self { items, scratch, trouble, .. } = self;
-        let Some(item) = items.get(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return;
-        };
+        let Some(item) = items.known(slot) else { return };
         let data = item.state().data;
         let data = if data == DataState::NO_CHANGE { DataState::OK } else { data };
         let state = State::new(StreamState::OPEN, data, code, "");

@@ -77,10 +77,7 @@ impl Core {
 
     /// Tells a newcomer the state of its item, which has no image for it now.
     pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
-        let Some(item) = self.items.get(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return;
-        };
+        let Some(item) = self.items.known(slot) else { return };
         let domain = item.key.as_ref().domain;
         let Some(watcher) = self.watcher(slot, place) else {
             debug_assert!(false, "a place of a watcher");
@@ -103,10 +100,7 @@ impl Core {
         out: &mut O,
     ) -> bool {
         let Self { items, mounts, variants, trouble, .. } = self;
-        let Some(item) = items.get_mut(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return false;
-        };
+        let Some(item) = items.known_mut(slot) else { return false };
         let Some(watcher) = mounts.watcher(item, place) else {
             debug_assert!(false, "a place of a watcher");
             return false;

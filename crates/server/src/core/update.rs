@@ -132,10 +132,7 @@ impl Core {
         out: &mut O,
     ) {
         let Self { items, variants, trouble, statistics, .. } = self;
-        let Some(item) = items.get(slot) else {
-            debug_assert!(false, "a watcher is of an item");
-            return;
-        };
+        let Some(item) = items.known(slot) else { return };
         let known = variant_index(variants, item, watcher.form, update);
         let Some((bytes, shared)) = variants.at(known) else { return };
         let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
