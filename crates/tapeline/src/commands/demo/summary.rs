@@ -36,10 +36,10 @@ impl Summary {
             ("source --port 14100 --service FEED &", "the same as programs of their own:"),
             ("run --source 127.0.0.1:14100 --ws-port 15000 &", "  hub and server"),
             ("client --service FEED TAPE1.X XXA=", "  or http://localhost:15000/ in a browser"),
-            ("bench latency --quick", "what this machine can do"),
         ];
         let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
         lines.extend(next.map(|(command, what)| format!("  {program} {command:<width$}   {what}")));
+        lines.push("and in the checkout, `make bench-quick`: what this machine can do".to_owned());
         lines
     }
 
