@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Core;
 use super::backlog::Job;
-use super::item::{HubIndex, Item, Upstream};
+use super::item::{HubIndex, Item, Items, Upstream};
 use super::leave::Leaving;
 use super::mount::{Mount, gate};
 use super::owed::Owed;
@@ -40,6 +40,26 @@ impl<'c> Owner<'c> {
 
 /// By their numbers.
 type Owners<'c> = BTreeMap<u32, Owner<'c>>;
+
+impl Items {
+    /// An item that is there: another table, or who calls, has its slot.
+    #[inline]
+    #[track_caller]
+    pub(super) fn known(&self, slot: u32) -> Option<&Item> {
+        let item = self.get(slot);
+        debug_assert!(item.is_some(), "item {slot} is gone, and another table has its slot");
+        item
+    }
+
+    /// The same to change.
+    #[inline]
+    #[track_caller]
+    pub(super) fn known_mut(&mut self, slot: u32) -> Option<&mut Item> {
+        let item = self.get_mut(slot);
+        debug_assert!(item.is_some(), "item {slot} is gone, and another table has its slot");
+        item
+    }
+}
 
 impl Core {
     /// For tests, between two events: compares each table with those that have

@@ -304,24 +304,6 @@ impl Index {
 }
 
 impl Items {
-    /// An item that is there: another table, or who calls, has its slot.
-    #[inline]
-    #[track_caller]
-    pub(super) fn known(&self, slot: u32) -> Option<&Item> {
-        let item = self.get(slot);
-        debug_assert!(item.is_some(), "item {slot} is gone, and another table has its slot");
-        item
-    }
-
-    /// The same to change.
-    #[inline]
-    #[track_caller]
-    pub(super) fn known_mut(&mut self, slot: u32) -> Option<&mut Item> {
-        let item = self.get_mut(slot);
-        debug_assert!(item.is_some(), "item {slot} is gone, and another table has its slot");
-        item
-    }
-
     #[inline]
     pub(super) fn get(&self, slot: u32) -> Option<&Item> {
         self.slots.get(slot as usize)?.as_deref()
