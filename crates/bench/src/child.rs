@@ -6,8 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::processor::{self, Pinned};
+use tapeline_measure::processor::{self, Pinned};
 
 /// How long a process may take to end before it is killed.
 const END: Duration = Duration::from_secs(3);

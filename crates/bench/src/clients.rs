@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 
 use hdrhistogram::Histogram;
 use tapeline_api::{ConsumerEvent, ConsumerHandler, Requests};
+use tapeline_measure::clock::now_ns;
+use tapeline_measure::histogram::latencies;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataState, Domain, MsgClass, MsgHeader};
 
 use crate::BenchError;
-use crate::clock::now_ns;
 use crate::consumers::{Consumers, Reader};
-use crate::latency_stats::latencies;
 use crate::share::Share;
 use crate::source::{SERVICE, item_name};
 use crate::stamp::Stamp;

@@ -3,8 +3,9 @@
 
 use std::time::Instant;
 
+use tapeline_measure::clock::now_ns;
+
 use crate::clients::Clients;
-use crate::clock::now_ns;
 use crate::plan::Plan;
 use crate::publisher::Publisher;
 use crate::subject::Node;

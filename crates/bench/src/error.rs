@@ -4,6 +4,8 @@ use tapeline_api::ApiError;
 use tapeline_backbone::BackboneError;
 use tapeline_channel::ChannelError;
 use tapeline_hub::HubError;
+use tapeline_measure::processor::NoSuchCore;
+use tapeline_measure::stop::Interrupted;
 use tapeline_server::ServerError;
 use thiserror::Error;
 
@@ -71,16 +73,11 @@ pub enum BenchError {
     #[error("bare Aeron: {0}")]
     Aeron(String),
     /// A core that is to be used cannot be.
-    #[error("core {core} is not there: this process may use {cores:?}; name others, or `none`")]
-    NoSuchCore {
-        /// Which.
-        core: usize,
-        /// Those that it may use.
-        cores: Vec<usize>,
-    },
+    #[error(transparent)]
+    NoSuchCore(#[from] NoSuchCore),
     /// Somebody wants the program to end.
-    #[error("interrupted: what is not measured yet is left out")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// Hosts cannot be had.
     #[error("hosts of their own need root, network namespaces and nft: {0}")]
     Namespaces(String),

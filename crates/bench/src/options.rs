@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::schedule::Pacing;
+use tapeline_measure::schedule::Pacing;
+
 use crate::setup::Setup;
 
 /// A procedure.

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use tapeline_api::ApiError;
+use tapeline_measure::clock::now_ns;
 
 use crate::clients::Reading;
-use crate::clock::now_ns;
 use crate::plan::Plan;
 use crate::source::Source;
 use crate::stamp::Stamp;

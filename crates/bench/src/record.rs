@@ -10,14 +10,11 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::environment::{Cpu, Environment, Interface, Load, Ticks};
+pub use tapeline_measure::environment::{Cpu, Environment, Interface, Load, Ticks};
+pub use tapeline_measure::histogram::{Distribution, from_hdr, to_hdr};
 
 /// A line of a result file. `bench` says which.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,69 +148,10 @@ pub struct Measurement {
     pub series: Vec<u64>,
 }
 
-/// What is told of latencies, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Distribution {
-    /// How many there were.
-    pub count: u64,
-    /// Mean.
-    pub mean_ns: f64,
-    /// Standard deviation of these, not an estimate for others.
-    pub stddev_ns: f64,
-    /// Smallest.
-    pub min_ns: u64,
-    /// Largest.
-    pub max_ns: u64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90 % are not above this.
-    pub p90_ns: u64,
-    /// 99 % are not above this.
-    pub p99_ns: u64,
-    /// 99.9 % are not above this.
-    pub p999_ns: u64,
-    /// 99.99 % are not above this.
-    pub p9999_ns: u64,
-}
-
-impl Distribution {
-    /// Sums up latencies in nanoseconds; `None` of none.
-    ///
-    /// All figures have the precision of the histogram, so with three digits
-    /// they are right to 0.1 %.
-    pub fn of(nanos: &Histogram<u64>) -> Option<Self> {
-        (!nanos.is_empty()).then(|| Self {
-            count: nanos.len(),
-            mean_ns: nanos.mean(),
-            stddev_ns: nanos.stdev(),
-            min_ns: nanos.min(),
-            max_ns: nanos.max(),
-            p50_ns: nanos.value_at_quantile(0.5),
-            p90_ns: nanos.value_at_quantile(0.9),
-            p99_ns: nanos.value_at_quantile(0.99),
-            p999_ns: nanos.value_at_quantile(0.999),
-            p9999_ns: nanos.value_at_quantile(0.9999),
-        })
-    }
-}
-
-/// A histogram as text: the compressed V2 form of HDR histogram logs, in
-/// base64. `None` of one with nothing in it.
-pub fn to_hdr(nanos: &Histogram<u64>) -> Option<String> {
-    let mut bytes = Vec::new();
-    let is_written = V2DeflateSerializer::new().serialize(nanos, &mut bytes).is_ok();
-    (is_written && !nanos.is_empty()).then(|| STANDARD.encode(bytes))
-}
-
-/// Reads what [`to_hdr`] has written; `None` of anything else.
-pub fn from_hdr(text: &str) -> Option<Histogram<u64>> {
-    let bytes = STANDARD.decode(text).ok()?;
-    Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use hdrhistogram::Histogram;
+
     use super::*;
 
     fn some() -> Histogram<u64> {
@@ -248,19 +186,5 @@ mod tests {
         let Record::Result(read) = serde_json::from_str(line).unwrap() else { panic!("{line}") };
         assert_eq!(*read, Measurement { procedure: "latency".to_owned(), ..Default::default() });
         assert!(serde_json::from_str::<Record>(r#"{"bench":"trial"}"#).is_err());
-    }
-
-    #[test]
-    fn a_histogram_comes_back_from_its_text() {
-        let nanos = some();
-        assert_eq!(from_hdr(&to_hdr(&nanos).unwrap()), Some(nanos.clone()));
-        assert_eq!(to_hdr(&Histogram::<u64>::new(3).unwrap()), None);
-        assert_eq!(from_hdr("no histogram"), None);
-        assert_eq!(from_hdr(&STANDARD.encode("no histogram")), None);
-    }
-
-    #[test]
-    fn nothing_has_no_figures() {
-        assert_eq!(Distribution::of(&Histogram::<u64>::new(3).unwrap()), None);
     }
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-
-use crate::table::rate;
+use tapeline_measure::table::rate;
 
 /// A system that needs longer than this for what is left at the end was
 /// falling behind.

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use tapeline_channel::Idle;
-
-use crate::processor::Affinity;
+use tapeline_measure::processor::Affinity;
 
 /// Where hub and server run, and what is between them. Source and clients are
 /// always one thread of the measuring process.

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use tapeline_measure::clock::now_ns;
+use tapeline_measure::processor::{self, Pinned};
+use tapeline_measure::schedule::{Pacing, Schedule};
+use tapeline_measure::stop;
+
 use crate::BenchError;
 use crate::clients::{Clients, Reading};
-use crate::clock::now_ns;
 use crate::plan::Plan;
-use crate::processor::{self, Pinned};
 use crate::publisher::Publisher;
 use crate::run::{OURS, Run};
-use crate::schedule::{Pacing, Schedule};
 use crate::setup::Setup;
 use crate::share::{Share, wrong_shares};
-use crate::stop;
 use crate::subject::{Counts, Place, Subject};
 use crate::warm_up::WarmUp;
 

@@ -11,12 +11,13 @@ use rusteron_media_driver::{
     Aeron, AeronCError, AeronDriver, AeronExclusivePublication, AeronFragmentClosureAssembler,
     AeronHeader, AeronOfferError, AeronSubscription, Handlers,
 };
+use tapeline_measure::clock::now_ns;
+use tapeline_measure::histogram::latencies;
+use tapeline_measure::{processor, stop};
 
 use super::MESSAGE_BYTES;
+use crate::BenchError;
 use crate::aeron;
-use crate::clock::now_ns;
-use crate::latency_stats::latencies;
-use crate::{BenchError, processor, stop};
 
 const TERM_BYTES: usize = 1 << 20;
 const PING_STREAM: i32 = 1001;

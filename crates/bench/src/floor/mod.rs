@@ -7,10 +7,11 @@ mod tcp;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use tapeline_measure::processor::Pinned;
+use tapeline_measure::stop;
 
-use crate::processor::Pinned;
+use crate::BenchError;
 use crate::setup::Setup;
-use crate::{BenchError, stop};
 
 /// Bytes of a message of the ping-pong.
 pub(crate) const MESSAGE_BYTES: usize = 120;
@@ -20,7 +21,8 @@ pub(crate) const RATE_PER_S: u64 = 50_000;
 
 /// A figure, unless the measurement was cut short.
 fn whole<T>(figure: T) -> Result<T, BenchError> {
-    stop::check().map(|()| figure)
+    stop::check()?;
+    Ok(figure)
 }
 
 /// Half round trips over bare TCP at [`RATE_PER_S`], on the cores of the

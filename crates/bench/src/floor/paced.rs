@@ -11,14 +11,14 @@ use std::thread;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use tapeline_measure::clock::now_ns;
+use tapeline_measure::histogram::latencies;
+use tapeline_measure::schedule::Schedule;
+use tapeline_measure::{processor, stop};
 
 use super::MESSAGE_BYTES;
 use super::tcp::pair;
 use crate::Pacing;
-use crate::clock::now_ns;
-use crate::latency_stats::latencies;
-use crate::schedule::Schedule;
-use crate::{processor, stop};
 
 /// Before the schedule begins, in nanoseconds.
 const LEAD_NS: u64 = 1_000_000;

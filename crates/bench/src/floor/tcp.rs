@@ -9,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use tapeline_measure::clock::now_ns;
+use tapeline_measure::histogram::latencies;
+use tapeline_measure::{processor, stop};
 
 use super::MESSAGE_BYTES;
-use crate::clock::now_ns;
-use crate::latency_stats::latencies;
-use crate::{processor, stop};
 
 /// Bytes of a write of the fan-out.
 const WRITE_BYTES: usize = 64 << 10;

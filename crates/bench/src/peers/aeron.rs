@@ -19,14 +19,16 @@ use rusteron_media_driver::{
     AeronHeader, AeronOfferError, AeronSubscription, Handlers,
 };
 
+use tapeline_measure::clock::now_ns;
+use tapeline_measure::processor;
+
 use super::error::PeerError;
 use super::process::PATIENCE;
 use super::tally::Tally;
 use super::way::{Order, Way};
 use super::workload::Workload;
-use crate::clock::now_ns;
+use crate::aeron;
 use crate::stamp::{Stamp, UPDATE_BYTES};
-use crate::{aeron, processor};
 
 const STREAM: i32 = 1001;
 const TERM_BYTES: usize = 4 << 20;

@@ -1,6 +1,7 @@
 //! Why a system could not be measured.
 
 use tapeline_api::ApiError;
+use tapeline_measure::stop::Interrupted;
 use thiserror::Error;
 
 use crate::BenchError;
@@ -38,6 +39,12 @@ impl PeerError {
     /// For `map_err`: what was done when a socket failed.
     pub(super) fn socket(what: &'static str) -> impl Fn(std::io::Error) -> Self {
         move |error| Self::Socket { what, error }
+    }
+}
+
+impl From<Interrupted> for PeerError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Bench(interrupted.into())
     }
 }
 

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tapeline_measure::stop;
+use tapeline_measure::table::rate;
 
 use super::error::PeerError;
 use super::options::{Options, Peer};
 use super::search::{Found, highest_rate};
 use super::start::start;
 use super::trial::{Plan, Run, Trial};
-use crate::table::rate;
-use crate::{Output, stop};
+use crate::Output;
 
 /// What was found of a system.
 #[derive(Debug)]

@@ -50,10 +50,11 @@ pub use options::{Options, Peer};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::processor::Pinned;
 use crate::record::{Environment, Record};
-use crate::{BenchError, Output, Row, stop};
+use crate::{BenchError, Output, Row};
 use measure::Measured;
+use tapeline_measure::processor::Pinned;
+use tapeline_measure::stop;
 
 /// Runs of this process, each with a folder of its own.
 static RUNS: AtomicU32 = AtomicU32::new(0);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use tapeline_api::{ConsumerEvent, ConsumerHandler, Requests};
+use tapeline_measure::stop;
 
 use super::error::PeerError;
 use super::process::PATIENCE;
@@ -13,7 +14,6 @@ use super::workload::Workload;
 use crate::consumers::{Consumers, Reader};
 use crate::source::{SERVICE, item_name};
 use crate::stamp::Stamp;
-use crate::stop;
 
 /// The clients of one server or provider.
 pub(super) struct Mounts {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::processor::Affinity;
+use tapeline_measure::processor::Affinity;
+
 use crate::subject::beside;
 
 /// A system in one of its settings.

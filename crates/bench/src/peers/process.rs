@@ -6,9 +6,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tapeline_measure::stop;
+
 use super::error::PeerError;
 use crate::child::Child;
-use crate::stop;
 
 /// How long a process may take to get ready, and to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,12 +1,13 @@
 //! The systems side by side.
 
+use tapeline_measure::histogram;
+use tapeline_measure::table::{Table, rate};
+
 use super::measure::{Highest, Measured};
 use super::options::{Peer, Setting};
 use super::trial::Trial;
 use crate::Row;
-use crate::latency_stats;
 use crate::record::Distribution;
-use crate::table::{Table, rate};
 
 /// What the ratio of ours to theirs is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,7 +72,7 @@ impl Figure {
     /// Its median over the trials that count.
     fn median(self, trials: &[Trial]) -> Option<f64> {
         let valid = trials.iter().filter(|trial| trial.flaw().is_none());
-        let middle = latency_stats::median(valid.filter_map(self.of));
+        let middle = histogram::median(valid.filter_map(self.of));
         (!middle.is_nan()).then_some(middle)
     }
 }

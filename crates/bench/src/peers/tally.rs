@@ -1,9 +1,9 @@
 //! What reached the clients.
 
 use hdrhistogram::Histogram;
+use tapeline_measure::clock::now_ns;
 
 use super::workload::Workload;
-use crate::clock::now_ns;
 use crate::stamp::Stamp;
 
 /// Latencies above this count as this, in nanoseconds.

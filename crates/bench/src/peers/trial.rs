@@ -4,15 +4,15 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tapeline_measure::clock::now_ns;
+use tapeline_measure::stop;
 
 use super::error::PeerError;
 use super::tally::Tally;
 use super::way::{Order, Way};
 use super::workload::Workload;
-use crate::clock::now_ns;
 use crate::record::Distribution;
 use crate::stamp::Stamp;
-use crate::stop;
 
 /// Updates published before the clients are looked at again.
 const UPDATES_PER_TURN: usize = 64;

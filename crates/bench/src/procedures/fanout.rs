@@ -1,12 +1,13 @@
 //! Producer 50/50, beside the bare fan-out.
 
+use tapeline_measure::table::{Table, or_dash, rate};
+
 use super::latency::cpu;
 use super::measurement;
 use super::search::{Goal, search};
 use super::throughput::nothing;
 use crate::plan::Plan;
 use crate::record::Measurement;
-use crate::table::{Table, or_dash, rate};
 use crate::{BenchError, Options, Output, floor};
 
 /// Where the search begins, in updates a second of the source.

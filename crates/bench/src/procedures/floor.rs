@@ -1,11 +1,11 @@
 //! The floor alone.
 
 use hdrhistogram::Histogram;
+use tapeline_measure::table::{Table, micros};
 
 use super::floor_measurement;
 use crate::floor::{self, MESSAGE_BYTES};
 use crate::record::{Distribution, Measurement};
-use crate::table::{Table, micros};
 use crate::{BenchError, Options, Output};
 
 /// Half round trips of small messages, and large writes to many sockets.

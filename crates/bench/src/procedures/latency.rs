@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
+use tapeline_measure::table::{Table, micros, rate};
 
 use super::search::Kept;
 use super::{floor_measurement, measurement};
@@ -19,7 +20,6 @@ use crate::plan::Plan;
 use crate::record::{Distribution, Measurement};
 use crate::run::{OURS, Run};
 use crate::system::Load;
-use crate::table::{Table, micros, rate};
 use crate::{BenchError, Options, Output};
 
 /// The floor of a round takes no longer than this.

@@ -8,12 +8,13 @@
 
 use std::time::Duration;
 
+use tapeline_measure::table::Table;
+
 use crate::clients::Reading;
 use crate::plan::Plan;
 use crate::record::Measurement;
 use crate::setup::{Setup, Topology};
 use crate::system::System;
-use crate::table::Table;
 use crate::{BenchError, Options, Output};
 
 /// Items of each mount whose memory is told.

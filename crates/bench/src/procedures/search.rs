@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use crate::latency_stats::median;
+use tapeline_measure::histogram::median;
+use tapeline_measure::schedule::{MAX_RATE, Pacing};
+use tapeline_measure::table::rate;
+
 use crate::plan::Plan;
 use crate::run::Run;
-use crate::schedule::{MAX_RATE, Pacing};
 use crate::search::{Length, Search};
 use crate::system::{Load, System};
-use crate::table::rate;
 use crate::{BenchError, Options, Output};
 
 /// A search ends when it knows the rate to this share.

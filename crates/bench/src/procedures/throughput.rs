@@ -1,12 +1,13 @@
 //! The highest rate of one source to one client.
 
+use tapeline_measure::table::{Table, or_dash, rate};
+
 use super::latency::cpu;
 use super::measurement;
 use super::search::{Goal, search};
 use crate::clients::Reading;
 use crate::plan::Plan;
 use crate::record::Measurement;
-use crate::table::{Table, or_dash, rate};
 use crate::{BenchError, Options, Output};
 
 /// Where the search begins, in updates a second.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tapeline_measure::histogram::median;
+
 use super::row::{Name, Row};
 use super::{decoding, on};
-use crate::latency_stats::median;
 use crate::procedures::{Kept, floor_measurement, measurement};
 use crate::record::{Distribution, Measurement};
 use crate::setup::{Between, Setup, Topology};

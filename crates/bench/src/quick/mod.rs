@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 pub use row::Row;
 
+use tapeline_measure::stop;
+
 use crate::clients::Reading;
 use crate::procedures::memory_bytes;
 use crate::record::{Environment, Record};
 use crate::setup::{Between, Setup, Topology};
-use crate::{BenchError, Options, Output, peers, stop};
+use crate::{BenchError, Options, Output, peers};
 
 /// A group of rows that are measured together.
 struct Group {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tapeline_measure::histogram::median;
+
 use super::row::{Name, Row};
 use crate::clients::Reading;
-use crate::latency_stats::median;
 use crate::plan::Plan;
 use crate::procedures::{Found, Goal, measurement, search};
 use crate::record::Measurement;

@@ -1,8 +1,7 @@
 //! A row of the table of aims.
 
 use serde::{Deserialize, Serialize};
-
-use crate::table::Table;
+use tapeline_measure::table::Table;
 
 /// A figure beside its floor and its aim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

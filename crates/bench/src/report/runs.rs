@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
+use tapeline_measure::histogram::median;
 
 use super::environment::{processor, program};
 use super::format::whole;
-use crate::latency_stats::median;
 use crate::record::{Distribution, Environment, Measurement, Record, from_hdr};
 
 /// Results of one kind of procedure, in the order in which they were written.

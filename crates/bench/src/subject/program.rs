@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tapeline_measure::processor;
+use tapeline_measure::stop;
+
+use crate::BenchError;
 use crate::child::{Child, LOOK};
-use crate::processor;
-use crate::{BenchError, stop};
 
 /// How long a program may take to listen.
 const START: Duration = Duration::from_secs(60);

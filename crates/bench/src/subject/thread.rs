@@ -7,10 +7,10 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use tapeline_channel::Idle;
+use tapeline_measure::processor;
 
 use super::{Counts, Node};
 use crate::BenchError;
-use crate::processor;
 use crate::setup::Setup;
 
 /// Counts are told once in so many turns.

@@ -7,23 +7,28 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::BenchError;
+use thiserror::Error;
+
+/// Somebody wants the program to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("interrupted: what is not measured yet is left out")]
+pub struct Interrupted;
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Has every measurement of this process end early, with
-/// [`BenchError::Interrupted`], once the flag is set. A handler of signals may
+/// [`Interrupted`], once the flag is set. A handler of signals may
 /// set it. Only the first flag counts.
 pub fn interrupt_when(flag: Arc<AtomicBool>) {
     let _ = ASKED.set(flag);
 }
 
 /// Whether it is time to end.
-pub(crate) fn is_asked() -> bool {
+pub fn is_asked() -> bool {
     ASKED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
 /// The error, if it is time to end.
-pub(crate) fn check() -> Result<(), BenchError> {
-    if is_asked() { Err(BenchError::Interrupted) } else { Ok(()) }
+pub fn check() -> Result<(), Interrupted> {
+    if is_asked() { Err(Interrupted) } else { Ok(()) }
 }

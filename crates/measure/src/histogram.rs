@@ -3,18 +3,23 @@
 //! All are kept in histograms, never as means of means: histograms of several
 //! clients, seconds or rounds are added, and every percentile is of the sum.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
 
 /// Latencies above this count as this, in nanoseconds.
 const MAX_LATENCY_NS: u64 = 60_000_000_000;
 
 /// An empty histogram of latencies in nanoseconds, to three digits.
-pub(crate) fn latencies() -> Histogram<u64> {
+#[expect(clippy::missing_panics_doc, reason = "the bounds are constants, in order")]
+pub fn latencies() -> Histogram<u64> {
     Histogram::new_with_bounds(1, MAX_LATENCY_NS, 3).expect("the bounds are in order")
 }
 
 /// The middle of some figures; NaN of none.
-pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+pub fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     let mut figures: Vec<f64> = figures.into_iter().collect();
     figures.sort_unstable_by(f64::total_cmp);
     match (figures.len(), figures.len() / 2) {
@@ -24,10 +29,70 @@ pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
+/// What is told of latencies, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Distribution {
+    /// How many there were.
+    pub count: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Standard deviation of these, not an estimate for others.
+    pub stddev_ns: f64,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90 % are not above this.
+    pub p90_ns: u64,
+    /// 99 % are not above this.
+    pub p99_ns: u64,
+    /// 99.9 % are not above this.
+    pub p999_ns: u64,
+    /// 99.99 % are not above this.
+    pub p9999_ns: u64,
+}
+
+impl Distribution {
+    /// Sums up latencies in nanoseconds; `None` of none.
+    ///
+    /// All figures have the precision of the histogram, so with three digits
+    /// they are right to 0.1 %.
+    pub fn of(nanos: &Histogram<u64>) -> Option<Self> {
+        (!nanos.is_empty()).then(|| Self {
+            count: nanos.len(),
+            mean_ns: nanos.mean(),
+            stddev_ns: nanos.stdev(),
+            min_ns: nanos.min(),
+            max_ns: nanos.max(),
+            p50_ns: nanos.value_at_quantile(0.5),
+            p90_ns: nanos.value_at_quantile(0.9),
+            p99_ns: nanos.value_at_quantile(0.99),
+            p999_ns: nanos.value_at_quantile(0.999),
+            p9999_ns: nanos.value_at_quantile(0.9999),
+        })
+    }
+}
+
+/// A histogram as text: the compressed V2 form of HDR histogram logs, in
+/// base64. `None` of one with nothing in it.
+pub fn to_hdr(nanos: &Histogram<u64>) -> Option<String> {
+    let mut bytes = Vec::new();
+    let is_written = V2DeflateSerializer::new().serialize(nanos, &mut bytes).is_ok();
+    (is_written && !nanos.is_empty()).then(|| STANDARD.encode(bytes))
+}
+
+/// Reads what [`to_hdr`] has written; `None` of anything else.
+pub fn from_hdr(text: &str) -> Option<Histogram<u64>> {
+    let bytes = STANDARD.decode(text).ok()?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Distribution;
 
     const COUNT: u32 = 1_000_000;
 
@@ -147,5 +212,25 @@ mod tests {
         let middles = [median([3.0, 1.0, 2.0]), median([4.0, 1.0, 2.0, 3.0])];
         assert_eq!(middles.map(|middle| middle.to_string()), ["2", "2.5"]);
         assert!(median([]).is_nan());
+    }
+
+    #[test]
+    fn a_histogram_comes_back_from_its_text() {
+        let nanos = thousand();
+        assert_eq!(from_hdr(&to_hdr(&nanos).unwrap()), Some(nanos.clone()));
+        assert_eq!(to_hdr(&Histogram::<u64>::new(3).unwrap()), None);
+        assert_eq!(from_hdr("no histogram"), None);
+        assert_eq!(from_hdr(&STANDARD.encode("no histogram")), None);
+    }
+
+    #[test]
+    fn nothing_has_no_figures() {
+        assert_eq!(Distribution::of(&Histogram::<u64>::new(3).unwrap()), None);
+    }
+
+    fn thousand() -> Histogram<u64> {
+        let mut nanos = latencies();
+        (1..=1000).for_each(|n| nanos.record(n * 1000).unwrap());
+        nanos
     }
 }

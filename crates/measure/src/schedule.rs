@@ -60,7 +60,7 @@ impl FromStr for Pacing {
 /// Updates of a rate that come in groups: all groups have the same number of
 /// updates, over the same time.
 #[derive(Clone, Debug)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     start_ns: u64,
     pacing: Pacing,
     /// Updates and length of what repeats.
@@ -74,7 +74,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// `rate` updates a second (1 to [`MAX_RATE`]), the first at `start_ns`.
-    pub(crate) fn new(start_ns: u64, rate: u64, pacing: Pacing) -> Self {
+    pub fn new(start_ns: u64, rate: u64, pacing: Pacing) -> Self {
         let rate = rate.clamp(1, MAX_RATE);
         let (group, period_ns) = match pacing {
             Pacing::Even | Pacing::Ticks(_) => (rate, NS_PER_S),
@@ -97,7 +97,7 @@ impl Schedule {
     /// When the next update that is due by `now_ns` was to be sent. It counts
     /// as sent then.
     #[inline]
-    pub(crate) fn take(&mut self, now_ns: u64) -> Option<u64> {
+    pub fn take(&mut self, now_ns: u64) -> Option<u64> {
         let at = self.next_ns;
         if at > now_ns {
             return None;
@@ -125,7 +125,7 @@ impl Schedule {
     }
 
     /// How many were due by a moment.
-    pub(crate) fn due_by(&self, now_ns: u64) -> u64 {
+    pub fn due_by(&self, now_ns: u64) -> u64 {
         let Some(since) = now_ns.checked_sub(self.start_ns) else { return 0 };
         let within = since % self.period_ns;
         // The first place of the group that is not due yet.

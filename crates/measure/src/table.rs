@@ -4,20 +4,21 @@ use std::fmt::{self, Write as _};
 
 /// Rows of texts under a head; the first column stands left, others right.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
     /// From this column on they stand left.
     left_from: usize,
 }
 
 impl Table {
-    pub(crate) fn new(head: &[&str]) -> Self {
+    /// With only a head.
+    pub fn new(head: &[&str]) -> Self {
         let head = head.iter().map(|cell| (*cell).to_owned()).collect();
         Self { rows: vec![head], left_from: usize::MAX }
     }
 
     /// With one more column, which stands left.
-    pub(crate) fn with_last(mut self, head: &str) -> Self {
+    pub fn with_last(mut self, head: &str) -> Self {
         for row in &mut self.rows {
             row.push(head.to_owned());
         }
@@ -25,7 +26,8 @@ impl Table {
         self
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 }
@@ -57,7 +59,7 @@ impl fmt::Display for Table {
 }
 
 /// A figure in millions, if it is one.
-pub(crate) fn rate(per_second: f64) -> String {
+pub fn rate(per_second: f64) -> String {
     match per_second {
         _ if per_second >= 1e6 => format!("{:.2} M", per_second / 1e6),
         _ if per_second >= 1e3 => format!("{:.0} k", per_second / 1e3),
@@ -66,12 +68,12 @@ pub(crate) fn rate(per_second: f64) -> String {
 }
 
 /// A figure as `text` has it, or a dash if there is none.
-pub(crate) fn or_dash(figure: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub fn or_dash(figure: Option<f64>, text: impl Fn(f64) -> String) -> String {
     figure.map_or("-".to_owned(), text)
 }
 
 /// Nanoseconds as microseconds, to four digits.
-pub(crate) fn micros(nanos: f64) -> String {
+pub fn micros(nanos: f64) -> String {
     match nanos / 1000.0 {
         us if us >= 1000.0 => format!("{us:.0}"),
         us if us >= 100.0 => format!("{us:.1}"),

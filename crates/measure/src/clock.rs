@@ -5,6 +5,6 @@ use tapeline_time::host_now;
 /// Now, in nanoseconds of the host's monotonic clock: the same in every
 /// process.
 #[inline]
-pub(crate) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     host_now().as_nanos()
 }

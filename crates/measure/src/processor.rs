@@ -6,20 +6,30 @@ use std::str::FromStr;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::BenchError;
+use thiserror::Error;
 
-/// The cores of the two sides, written `A;B`: source and clients are on the
-/// cores of A, hub and server on those of B. Each is a list as `0` or `0,2-3`.
+/// A core that is to be used cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("core {core} is not there: this process may use {cores:?}; name others, or `none`")]
+pub struct NoSuchCore {
+    /// Which.
+    pub core: usize,
+    /// Those that it may use.
+    pub cores: Vec<usize>,
+}
+
+/// The cores of the two sides, written `A;B`: what measures is on the cores of
+/// A, what is measured on those of B. Each is a list as `0` or `0,2-3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affinity {
-    /// Cores of source and clients.
+    /// Cores of what measures: a client, or a source and its clients.
     pub ours: Vec<usize>,
-    /// Cores of hub and server.
+    /// Cores of what is measured.
     pub theirs: Vec<usize>,
 }
 
 impl Affinity {
-    /// The first core for source and clients, all others for hub and server.
+    /// The first core for what measures, all others for what is measured.
     /// `None` on a machine with a single core.
     pub fn of_machine() -> Option<Self> {
         let set = sched_getaffinity(None).ok()?;
@@ -32,12 +42,12 @@ impl Affinity {
     /// Whether this process may use all of these cores.
     ///
     /// Errors: one of them is not there, or is kept from this process.
-    pub fn check(&self) -> Result<(), BenchError> {
+    pub fn check(&self) -> Result<(), NoSuchCore> {
         // Where the kernel does not tell, it cannot be held against anybody.
         let Ok(set) = sched_getaffinity(None) else { return Ok(()) };
         let is_missing = |core: &&usize| **core >= CpuSet::MAX_CPU || !set.is_set(**core);
         match self.ours.iter().chain(&self.theirs).find(is_missing) {
-            Some(core) => Err(BenchError::NoSuchCore {
+            Some(core) => Err(NoSuchCore {
                 core: *core,
                 cores: (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
             }),
@@ -82,7 +92,7 @@ fn cores(list: &str) -> Option<Vec<usize>> {
 /// Keeps the calling thread, and what it starts from now on, on these cores.
 /// Without any it stays where it is. Which are there was looked at before:
 /// [`Affinity::check`].
-pub(crate) fn pin(cores: Option<&[usize]>) {
+pub fn pin(cores: Option<&[usize]>) {
     let Some(cores) = cores else { return };
     let mut set = CpuSet::new();
     for core in cores {
@@ -92,13 +102,13 @@ pub(crate) fn pin(cores: Option<&[usize]>) {
 }
 
 /// The calling thread is on other cores until this is dropped.
-pub(crate) struct Pinned {
+pub struct Pinned {
     before: Option<CpuSet>,
 }
 
 impl Pinned {
     /// To these cores; nowhere else without them.
-    pub(crate) fn to(cores: Option<&[usize]>) -> Self {
+    pub fn to(cores: Option<&[usize]>) -> Self {
         let before = cores.and_then(|_| sched_getaffinity(None).ok());
         pin(cores);
         Self { before }
@@ -114,19 +124,19 @@ impl Drop for Pinned {
 }
 
 /// The kernel's number of the calling thread.
-pub(crate) fn thread_id() -> i32 {
+pub fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// Seconds that a thread of this process was on a processor; `None` where the
 /// kernel does not tell.
-pub(crate) fn thread_seconds(thread: i32) -> Option<f64> {
+pub fn thread_seconds(thread: i32) -> Option<f64> {
     on_processor(&format!("/proc/self/task/{thread}/schedstat"))
 }
 
 /// Seconds that all threads of a process were on a processor, those that have
 /// ended left out; `None` where the kernel does not tell of any.
-pub(crate) fn process_seconds(process: u32) -> Option<f64> {
+pub fn process_seconds(process: u32) -> Option<f64> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of = |task: fs::DirEntry| on_processor(&task.path().join("schedstat").to_string_lossy());
     tasks.filter_map(Result::ok).filter_map(of).reduce(|sum, seconds| sum + seconds)
@@ -141,7 +151,7 @@ fn on_processor(path: &str) -> Option<f64> {
 
 /// Bytes of memory of its own that a process has touched: no files, no shared
 /// memory, no buffers of the kernel.
-pub(crate) fn own_memory_bytes(process: u32) -> Option<u64> {
+pub fn own_memory_bytes(process: u32) -> Option<u64> {
     anonymous_bytes(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
 }
 
