@@ -4,7 +4,8 @@
     stopped-mounts.py PROGRAM [MOUNTS] [ITEMS] [RATE]     default: 50 mounts, 5,000 items, 20,000 updates/s
 
 One source, one process of hub and server, MOUNTS clients with all items that are stopped by SIGSTOP and go on,
-and a probe with 100 items that reads all the time. The server has a core for itself, all others share the rest.
+and a probe with 100 items that reads all the time. The server has a core for itself, all others share the rest; of
+these, source and probe come first.
 For each phase: the probe's latencies, and what the server used of its core.
 """
 
@@ -20,6 +21,9 @@ from pathlib import Path
 PHASE_S = 8
 FILL_S = 10
 PROBE_ITEMS = 100
+# Has the stopped clients run only when neither source nor probe wants the core: what the probe waits for then is
+# the server.
+YIELD = ["chrt", "--idle", "0"]
 
 
 def percentile(ordered, share):
@@ -40,8 +44,8 @@ class Bench:
     def __init__(self, program, folder):
         self.program, self.folder, self.processes = program, folder, []
 
-    def start(self, cores, *arguments):
-        command = ["taskset", "-c", cores, self.program, *map(str, arguments)]
+    def start(self, cores, *arguments, yields=False):
+        command = [*YIELD * yields, "taskset", "-c", cores, self.program, *map(str, arguments)]
         log = open(self.folder / "log", "ab")
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.processes.append(process)
@@ -78,7 +82,7 @@ def measure(bench, mounts, items, rate):
                                     *os.environ.get("RUN_ARGUMENTS", "--backbone aeron:ipc").split())
     address = addresses["rssl"]
     stopped = [bench.start(rest, "client", "--server", address, "-S", "FEED", "-f", names(bench.folder, items),
-                           "--statistics", "-I", 0, "-d", 0) for _ in range(mounts)]
+                           "--statistics", "-I", 0, "-d", 0, yields=True) for _ in range(mounts)]
     latencies = bench.folder / "latencies.csv"
     probe = bench.start(rest, "client", "--server", address, "-S", "FEED", "-f", names(bench.folder, PROBE_ITEMS),
                         "--latency-file", latencies, "-I", 0)
