@@ -205,7 +205,6 @@ fn without_pongs(mut sent: &[u8]) -> Vec<(u8, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 2000,
-        failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
