@@ -24,6 +24,9 @@ pub(crate) enum Failure {
     /// Nothing can be measured.
     #[error("{0}")]
     Bench(#[from] tapeline_bench::BenchError),
+    /// A tool cannot measure.
+    #[error("{0}")]
+    Gauge(#[from] tapeline_gauge::GaugeError),
     /// A file cannot be written.
     #[error("cannot write {}: {error}", path.display())]
     Create { path: PathBuf, error: io::Error },

@@ -3,6 +3,7 @@
 
 mod bench;
 mod failure;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -19,16 +20,26 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Bench(Box<bench::Args>),
+    /// Round trips over every transport, by message size: takes and prints what
+    /// sfnt-pingpong does
+    #[command(disable_help_flag = true)]
+    Pingpong {
+        /// TRANSPORT [HOST[:PORT]] and options, which `pingpong --help` lists;
+        /// without a transport it serves
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
+    if let Some(done) = tools::by_classic_name() {
+        return tools::ended(done);
+    }
     let done = match Cli::parse().command {
         Command::Bench(args) => bench::run(&args),
+        Command::Pingpong { arguments } => tools::pingpong(&arguments, false),
     };
-    match done {
-        Ok(verdict) => verdict.into(),
-        Err(failure) => failure.report(),
-    }
+    tools::ended(done)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub mod clock;
 pub mod environment;
 pub mod histogram;
 pub mod processor;
+pub mod record;
 pub mod schedule;
 pub mod stop;
 pub mod table;

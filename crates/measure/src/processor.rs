@@ -75,7 +75,8 @@ impl FromStr for Affinity {
     }
 }
 
-fn cores(list: &str) -> Option<Vec<usize>> {
+/// A list of cores, as `0` or `0,2-3`; `None` of anything else.
+pub fn cores(list: &str) -> Option<Vec<usize>> {
     let mut all = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -87,6 +88,12 @@ fn cores(list: &str) -> Option<Vec<usize>> {
         all.extend(first..=last);
     }
     Some(all)
+}
+
+/// The cores that this process may use; none where the kernel does not tell.
+pub fn allowed_cores() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 /// Keeps the calling thread, and what it starts from now on, on these cores.

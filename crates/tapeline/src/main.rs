@@ -49,6 +49,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Round trips over every transport (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Pingpong {
+        /// What `tapeline-lab pingpong` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     #[command(external_subcommand)]
     Elsewhere(Vec<OsString>),
 }
@@ -67,6 +74,9 @@ fn arguments() -> Result<Vec<OsString>, UnknownOption> {
 }
 
 fn main() -> ExitCode {
+    if let Some(Err(failure)) = elsewhere::by_classic_name() {
+        return failure.report();
+    }
     let arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(unknown) => return Failure::from(unknown).report(),
@@ -81,6 +91,7 @@ fn main() -> ExitCode {
         Command::Config(args) => config_command::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Bench { arguments } => elsewhere::run("bench", &arguments),
+        Command::Pingpong { arguments } => elsewhere::run("pingpong", &arguments),
         Command::Elsewhere(words) => {
             let Some((name, arguments)) = words.split_first() else { return ExitCode::FAILURE };
             elsewhere::run(&name.to_string_lossy(), arguments)

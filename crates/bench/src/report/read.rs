@@ -51,26 +51,33 @@ impl Input {
             }
             return;
         }
-        let (mut not_named, mut records) = (0, Vec::new());
+        let (mut not_named, mut of_tools, mut records) = (0, 0, Vec::new());
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             match serde_json::from_str::<Record>(line) {
                 Ok(record) => records.push(record),
                 // Their comparison is in a list of rows.
-                Err(_) if is_of_peers(line) => {}
+                Err(_) if is(line, "peers") => {}
+                Err(_) if is(line, "tool") => of_tools += 1,
                 Err(_) if self.left_out.len() >= MAX_NAMED => not_named += 1,
                 Err(error) => self.left_out.push(format!("{name}, line {}: {error}", at + 1)),
             }
         }
         self.records.extend(with_origins(records));
+        if of_tools > 0 {
+            self.left_out.push(format!(
+                "{name}: {of_tools} records of tools that judge a host: no latencies of market data"
+            ));
+        }
         if not_named > 0 {
             self.left_out.push(format!("{name}: {not_named} more lines that are no records"));
         }
     }
 }
 
-/// Whether a line tells of a run of `tapeline bench peers`.
-fn is_of_peers(line: &str) -> bool {
-    serde_json::from_str::<Value>(line).is_ok_and(|value| value["bench"] == "peers")
+/// Whether a line is of `kind`: `peers` for a run of `tapeline bench peers`,
+/// `tool` for a cell of a tool that judges a host.
+fn is(line: &str, kind: &str) -> bool {
+    serde_json::from_str::<Value>(line).is_ok_and(|value| value["bench"] == kind)
 }
 
 #[cfg(test)]
@@ -87,6 +94,16 @@ mod tests {
         let [unknown, broken] = &input.left_out[..] else { panic!("{:?}", input.left_out) };
         assert!(unknown.starts_with("run.json, line 3: unknown variant"), "{unknown}");
         assert!(broken.starts_with("run.json, line 4: "), "{broken}");
+    }
+
+    #[test]
+    fn what_a_tool_measured_is_no_latency_of_market_data() {
+        let mut input = Input::default();
+        let tool = r#"{"bench":"tool","tool":"pingpong","valid":true,"size_bytes":1}"#;
+        input.add_text("tools.json", &[tool, tool].join("\n"));
+        assert_eq!(input.records, []);
+        let told = "tools.json: 2 records of tools that judge a host: no latencies of market data";
+        assert_eq!(input.left_out, [told]);
     }
 
     #[test]

@@ -3,3 +3,4 @@
 mod bench;
 mod peers;
 mod support;
+mod tools;

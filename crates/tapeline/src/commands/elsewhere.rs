@@ -18,7 +18,27 @@ use crate::config::nearest;
 use crate::failure::{Failure, Verdict};
 
 /// What the program that measures is asked for through this one.
-const OF_LAB: [&str; 1] = ["bench"];
+const OF_LAB: [&str; 2] = ["bench", "pingpong"];
+
+/// Classic tools that the program that measures takes the place of, when it is
+/// called by their names.
+const CLASSIC: [&str; 1] = ["sfnt-pingpong"];
+
+/// Goes on as the classic tool whose name this program was called by, if it was
+/// by one: a link is all that scripts need.
+pub(crate) fn by_classic_name() -> Option<Result<Verdict, Failure>> {
+    let called = env::args_os().next()?;
+    let name = Path::new(&called).file_name()?.to_str()?;
+    let name = CLASSIC.into_iter().find(|classic| *classic == name)?;
+    let program = "tapeline-lab";
+    let Some(path) = found(program) else {
+        return Some(Err(Failure::Unknown(format!(
+            "{name} is a tool of {program}, which is neither beside tapeline nor in the path"
+        ))));
+    };
+    let error = Command::new(&path).arg0(name).args(env::args_os().skip(1)).exec();
+    Some(Err(Failure::Unknown(format!("cannot start {}: {error}", path.display()))))
+}
 
 /// Goes on as the program that has this subcommand. Comes back only if there is
 /// none.

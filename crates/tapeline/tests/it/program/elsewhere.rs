@@ -21,6 +21,7 @@ fn a_subcommand_of_another_program_goes_there_with_all_its_arguments() {
     for (program, given, told) in [
         ("tapeline-lab", &["bench", "latency", "--rate", "5"][..], "bench latency --rate 5"),
         ("tapeline-lab", &["bench", "--help"], "bench --help"),
+        ("tapeline-lab", &["pingpong", "--spin", "tcp"], "pingpong --spin tcp"),
         ("tapeline-own", &["own", "-x", "--", "y"], "-x -- y"),
     ] {
         says(elsewhere.path(), program);
@@ -35,6 +36,19 @@ fn a_subcommand_of_another_program_goes_there_with_all_its_arguments() {
         let expected = format!("{} {told}", elsewhere.path().join(program).display());
         assert_eq!((done.status, done.out.trim()), (Some(3), &*expected), "{}", done.err);
     }
+}
+
+#[test]
+fn a_link_by_a_classic_name_is_the_classic_tool() {
+    let beside = folder();
+    says(beside.path(), "tapeline-lab");
+    let (tapeline, link) = (beside.path().join("tapeline"), beside.path().join("sfnt-pingpong"));
+    fs::copy(env!("CARGO_BIN_EXE_tapeline"), &tapeline).expect("a copy");
+    symlink("tapeline", &link).expect("a link");
+    let mut command = Command::new(&link);
+    let done = Run::of(&command.args(["--spin", "tcp"]).output().expect("it starts"));
+    assert!(done.out.trim().ends_with("/tapeline-lab --spin tcp"), "{} {}", done.out, done.err);
+    assert_eq!(done.status, Some(3));
 }
 
 #[test]

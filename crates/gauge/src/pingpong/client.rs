@@ -1,0 +1,378 @@
+//! The side that measures.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tapeline_measure::stop;
+use tapeline_measure::ticks::TickClock;
+
+use super::ends;
+use super::options::Options;
+use super::server::serve;
+use super::{LocalServer, StartServer};
+use crate::GaugeError;
+use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
+use crate::wire::{Null, Ring, Session, Transport, Wire};
+
+/// How often, and how long apart, a server is looked for.
+const ATTEMPTS: u32 = 100;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
+
+/// How long a ping over datagrams is waited for without `--timeout`.
+const LOST_AFTER: Duration = Duration::from_secs(1);
+
+/// Bytes of a message that say which iteration it is of.
+const MARK_BYTES: usize = 8;
+
+/// A connection to a server that is ready.
+pub(super) struct Client<'a> {
+    options: &'a Options,
+    clock: &'a TickClock,
+    wire: Box<dyn Wire>,
+    /// `null` has none.
+    control: Option<Control>,
+    message: Vec<u8>,
+    answer: Vec<u8>,
+    /// The number of the present iteration.
+    mark: u64,
+    /// Ticks of each round trip of the present size.
+    pub(super) samples: Vec<u64>,
+    /// Of the present size.
+    pub(super) lost: u64,
+    pub(super) late: u64,
+    _server: LocalServer,
+}
+
+fn hello_of(options: &Options, transport: Transport, side: usize) -> Hello {
+    let settings = &options.sides[side];
+    Hello {
+        transport,
+        is_spinning: settings.is_spinning,
+        muxer: settings.muxer,
+        idle: settings.idle.clone(),
+        timeout_s: settings.timeout_s,
+        nodelay: settings.nodelay,
+        busy_poll_us: settings.busy_poll_us,
+        connects: settings.connects,
+        more: settings.more,
+        pings: options.sides[0].pings,
+        pongs: options.pongs,
+        cores: settings.cores.clone(),
+        bind: settings.bind,
+        device: settings.device.clone(),
+        ipv6_only: settings.ipv6_only,
+        ttl: settings.ttl,
+        group: options.group,
+        interface: settings.interface.clone(),
+        // On one host there is no other way.
+        loops_back: settings.loops_back || options.server.is_none(),
+        udp_port: 0,
+        locks_memory: options.arguments.has("lock-memory"),
+    }
+}
+
+impl<'a> Client<'a> {
+    /// Starts or finds the server, and agrees with it on how.
+    pub(super) fn connect(
+        options: &'a Options,
+        clock: &'a TickClock,
+        transport: Transport,
+        start: &StartServer<'_>,
+    ) -> Result<Self, GaugeError> {
+        let capacity = options.most_iterations as usize;
+        let mut samples = vec![1; capacity];
+        samples.clear();
+        let made = |wire, control, server| Self {
+            options,
+            clock,
+            wire,
+            control,
+            message: vec![0x5A; transport.max_bytes()],
+            answer: vec![0; transport.max_bytes()],
+            mark: 0,
+            samples,
+            lost: 0,
+            late: 0,
+            _server: server,
+        };
+        if transport == Transport::Null {
+            return Ok(made(Box::new(Null), None, LocalServer::None));
+        }
+        let (mut control, server, ring) = found(options, transport, start)?;
+        control.send(&ToServer::Version(VERSION.to_owned()))?;
+        match control.receive()? {
+            ToClient::Version(version) if version == VERSION => {}
+            ToClient::Version(version) => {
+                let what = format!("has version {version}, this one {VERSION}; use the same");
+                return Err(GaugeError::Peer(what));
+            }
+            _ => return Err(GaugeError::Peer("did not say its version".to_owned())),
+        }
+        let wire = agreed(options, transport, &mut control, ring)?;
+        Ok(made(wire, Some(control), server))
+    }
+
+    /// Measures batches of `size` for long enough.
+    pub(super) fn measure(&mut self, size: usize) -> Result<(), GaugeError> {
+        let options = self.options;
+        self.samples.clear();
+        (self.lost, self.late) = (0, 0);
+        let began = Instant::now();
+        loop {
+            let had = self.samples.len() as u64;
+            let (time, count) = (began.elapsed(), had);
+            let is_enough = time >= options.most || count >= options.most_iterations;
+            let has_least = time >= options.least && count >= options.batch;
+            if (is_enough && has_least) || count >= options.most_iterations {
+                return Ok(());
+            }
+            self.batch(size, options.batch.min(options.most_iterations - count))?;
+        }
+    }
+
+    /// Messages of one byte until everything is warm. Returns how long.
+    pub(super) fn warm_up(&mut self) -> Result<Duration, GaugeError> {
+        let options = self.options;
+        let (began, mut count) = (Instant::now(), 0);
+        while began.elapsed() < options.warm_up || count < options.warm_up_iterations {
+            self.samples.clear();
+            self.batch(1, options.batch)?;
+            count += options.batch;
+        }
+        Ok(began.elapsed())
+    }
+
+    fn batch(&mut self, size: usize, count: u64) -> Result<(), GaugeError> {
+        stop::check()?;
+        if let Some(control) = &mut self.control {
+            control.send(&ToServer::Batch { size, count })?;
+        }
+        self.iteration(size)?;
+        for _ in 0..count {
+            let ticks = self.iteration(size)?;
+            self.samples.push(ticks);
+            if !self.options.sleep_gap.is_zero() {
+                thread::sleep(self.options.sleep_gap);
+            }
+            if !self.options.spin_gap.is_zero() {
+                let until = Instant::now() + self.options.spin_gap;
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Pings there, pongs back: the ticks between.
+    fn iteration(&mut self, size: usize) -> Result<u64, GaugeError> {
+        self.mark += 1;
+        let mark = self.mark.to_le_bytes();
+        let marked = size.min(MARK_BYTES);
+        self.message[..marked].copy_from_slice(&mark[..marked]);
+        loop {
+            let from = self.clock.now();
+            match self.there_and_back(size, marked) {
+                Ok(()) => return Ok(self.clock.now().saturating_sub(from)),
+                Err(error) if self.is_lost(&error) => {
+                    self.lost += 1;
+                    stop::check()?;
+                    if self.control.as_ref().is_some_and(|control| control.is_ready(Duration::ZERO))
+                    {
+                        return Err(GaugeError::Peer("ended".to_owned()));
+                    }
+                }
+                Err(error) => return Err(ends::failed(error)),
+            }
+        }
+    }
+
+    fn is_lost(&self, error: &io::Error) -> bool {
+        let is_datagram = self.options.transport.is_some_and(Transport::is_datagram);
+        is_datagram && error.kind() == io::ErrorKind::TimedOut
+    }
+
+    #[inline]
+    fn there_and_back(&mut self, size: usize, marked: usize) -> io::Result<()> {
+        let settings = &self.options.sides[0];
+        let message = &self.message[..size];
+        for ping in 1..=settings.pings {
+            self.wire.send(message, settings.more && ping < settings.pings)?;
+        }
+        for _ in 0..self.options.pongs {
+            loop {
+                let bytes = self.wire.receive(&mut self.answer[..size.max(1)])?;
+                if bytes >= marked && self.answer[..marked] == message[..marked] {
+                    break;
+                }
+                if self.control.is_none() {
+                    break;
+                }
+                // The answer to a ping that was given up.
+                self.late += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the server that it is over.
+    pub(super) fn end(mut self) {
+        if let Some(control) = &mut self.control {
+            // If it has gone already, so much the better.
+            let _ = control.send(&ToServer::End);
+        }
+    }
+}
+
+/// The server's control connection: on another host, or started here.
+fn found(
+    options: &Options,
+    transport: Transport,
+    start: &StartServer<'_>,
+) -> Result<(Control, LocalServer, Option<Ring>), GaugeError> {
+    if let Some((host, port)) = &options.server {
+        let control = looked_for(options, host, *port)?;
+        return Ok((control, LocalServer::None, None));
+    }
+    let (near, far) = UnixStream::pair().map_err(GaugeError::io("a pair of sockets"))?;
+    let control = Control::over_unix(near);
+    if transport == Transport::Ring {
+        let spins = options.sides.each_ref().map(|side| side.is_spinning);
+        let (ours, theirs) = Ring::pair(spins);
+        let server = in_thread(far, Some(theirs))?;
+        return Ok((control, server, Some(ours)));
+    }
+    let server = match start {
+        StartServer::Thread => in_thread(far, None)?,
+        StartServer::Process(start) => {
+            let child = start(OwnedFd::from(far));
+            LocalServer::Process(child.map_err(GaugeError::io("starting a local server"))?)
+        }
+    };
+    Ok((control, server, None))
+}
+
+fn in_thread(far: UnixStream, ring: Option<Ring>) -> Result<LocalServer, GaugeError> {
+    let serving = move || {
+        // What went wrong, the client sees by itself.
+        let _ = serve(Control::over_unix(far), ring);
+    };
+    let thread = thread::Builder::new().name("server".to_owned()).spawn(serving);
+    thread.map(|_| LocalServer::None).map_err(GaugeError::io("starting a thread"))
+}
+
+fn looked_for(options: &Options, host: &str, port: u16) -> Result<Control, GaugeError> {
+    let what = format!("connecting to the server at {host}:{port}");
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            thread::sleep(BETWEEN_ATTEMPTS);
+        }
+        stop::check()?;
+        let wanted = |address: &SocketAddr| match address {
+            SocketAddr::V4(_) => !options.is_ipv6,
+            SocketAddr::V6(_) => !options.is_ipv4,
+        };
+        let addresses = match (host, port).to_socket_addrs() {
+            Ok(addresses) => addresses.filter(wanted),
+            Err(error) => return Err(GaugeError::io(what)(error)),
+        };
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, BETWEEN_ATTEMPTS * 10) {
+                Ok(stream) => return Control::over_tcp(stream).map_err(GaugeError::io(what)),
+                Err(error) => last = error,
+            }
+        }
+    }
+    Err(GaugeError::io(what)(last))
+}
+
+/// Our end, after the server has its own.
+fn agreed(
+    options: &Options,
+    transport: Transport,
+    control: &mut Control,
+    ring: Option<Ring>,
+) -> Result<Box<dyn Wire>, GaugeError> {
+    let ours = hello_of(options, transport, 0);
+    let mut theirs = hello_of(options, transport, 1);
+    let local: IpAddr = if options.is_ipv6 { "::1" } else { "127.0.0.1" }
+        .parse()
+        .unwrap_or(Ipv4Addr::LOCALHOST.into());
+    if options.server.is_none() && theirs.bind.is_none() {
+        theirs.bind = Some(local);
+    }
+    let own = ours.bind.or(control.own).unwrap_or(local);
+    let udp: Option<UdpSocket> = match transport {
+        Transport::Udp => Some(ends::udp(&ours, own)?),
+        _ => None,
+    };
+    if let Some(udp) = &udp {
+        theirs.udp_port = udp.local_addr().map_err(GaugeError::io("binding"))?.port();
+    }
+    let server = control.peer.or(theirs.bind).unwrap_or(local);
+    control.send(&ToServer::Hello(Box::new(theirs)))?;
+    let port = match control.receive()? {
+        ToClient::Ready { port } => port,
+        ToClient::Refused(why) => {
+            return Err(GaugeError::Peer(format!("cannot take part: {why}")));
+        }
+        ToClient::Version(_) => return Err(GaugeError::Peer("spoke out of turn".to_owned())),
+    };
+    let to = SocketAddr::new(server, port);
+    let patience = match options.sides[0].timeout_s {
+        0 => LOST_AFTER,
+        seconds => Duration::from_secs(u64::from(seconds)),
+    };
+    Ok(match (transport, udp, ring) {
+        (Transport::Udp, Some(udp), _) => {
+            let to = SocketAddr::new(options.group.unwrap_or(server), port);
+            Box::new(ends::datagrams(&ours, udp, to, patience)?)
+        }
+        (Transport::Ring, _, Some(ring)) => Box::new(ring),
+        (Transport::Tcp, ..) => {
+            let stream = ends::connect(&ours, to)?;
+            Box::new(ends::stream(&ours, stream.into())?)
+        }
+        (Transport::Rssl, ..) => {
+            let session = Session::connect(to, ours.is_spinning);
+            Box::new(session.map_err(GaugeError::io("a session"))?)
+        }
+        (Transport::Pipe | Transport::UnixStream | Transport::UnixDatagram, ..) => {
+            let pair = pair(transport).map_err(GaugeError::io(transport.name()))?;
+            control.send_descriptors(&pair.theirs)?;
+            Box::new(ends::local(&ours, pair.ours, patience)?)
+        }
+        _ => return Err(GaugeError::Unsupported(format!("{transport} has no server"))),
+    })
+}
+
+struct Pair {
+    ours: (OwnedFd, Option<OwnedFd>),
+    theirs: Vec<OwnedFd>,
+}
+
+fn pair(transport: Transport) -> io::Result<Pair> {
+    Ok(match transport {
+        Transport::Pipe => {
+            let (our_read, their_write) = io::pipe()?;
+            let (their_read, our_write) = io::pipe()?;
+            Pair {
+                ours: (our_read.into(), Some(our_write.into())),
+                theirs: vec![their_read.into(), their_write.into()],
+            }
+        }
+        Transport::UnixDatagram => {
+            let (ours, theirs) = UnixDatagram::pair()?;
+            Pair { ours: (ours.into(), None), theirs: vec![theirs.into()] }
+        }
+        _ => {
+            let (ours, theirs) = UnixStream::pair()?;
+            Pair { ours: (ours.into(), None), theirs: vec![theirs.into()] }
+        }
+    })
+}

@@ -1,0 +1,233 @@
+//! Both sides' ends of a transport, with the options of that side.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::mm::{MlockAllFlags, mlockall};
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Type};
+use tapeline_measure::stop;
+
+use crate::GaugeError;
+use crate::control::Hello;
+use crate::mux::{Waiter, timespec};
+use crate::wire::{Socket, SocketKind, Transport};
+
+/// How long a connection may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn wait_readable<Fd: AsFd>(fd: Fd, wait: Duration) {
+    let _ = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timespec(wait)));
+}
+
+pub(super) fn lock_memory() -> Result<(), GaugeError> {
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|error| {
+        GaugeError::Unsupported(format!(
+            "memory cannot be locked: {error}; raise RLIMIT_MEMLOCK (ulimit -l), or leave \
+             --lock-memory away"
+        ))
+    })
+}
+
+/// What became of a transport.
+pub(super) fn failed(error: io::Error) -> GaugeError {
+    match error.kind() {
+        io::ErrorKind::Interrupted if stop::is_asked() => stop::Interrupted.into(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            GaugeError::Peer("ended".to_owned())
+        }
+        io::ErrorKind::TimedOut => GaugeError::Peer("sent nothing for --timeout".to_owned()),
+        _ => GaugeError::io("a message")(error),
+    }
+}
+
+fn options_of(hello: &Hello, socket: &SockRef<'_>) -> io::Result<()> {
+    if hello.busy_poll_us > 0 {
+        socket.set_busy_poll(hello.busy_poll_us)?;
+    }
+    if hello.device.is_some() {
+        socket.bind_device(hello.device.as_deref().map(str::as_bytes))?;
+    }
+    Ok(())
+}
+
+fn socket(hello: &Hello, address: SocketAddr, kind: Type) -> io::Result<socket2::Socket> {
+    let protocol = if kind == Type::STREAM { Protocol::TCP } else { Protocol::UDP };
+    let socket = socket2::Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(hello.ipv6_only)?;
+    }
+    options_of(hello, &SockRef::from(&socket))?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+pub(super) fn listener(hello: &Hello, bind: IpAddr) -> Result<TcpListener, GaugeError> {
+    let address = SocketAddr::new(bind, 0);
+    let what = format!("listening on {bind}");
+    let socket = socket(hello, address, Type::STREAM).map_err(GaugeError::io(what.clone()))?;
+    socket.listen(8).map_err(GaugeError::io(what))?;
+    Ok(socket.into())
+}
+
+pub(super) fn accept(listener: &TcpListener) -> Result<TcpStream, GaugeError> {
+    let taking = GaugeError::io::<io::Error>;
+    listener.set_nonblocking(true).map_err(taking("taking a connection"))?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).map_err(taking("taking a connection"))?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                stop::check()?;
+                if Instant::now() >= until {
+                    return Err(GaugeError::Peer("did not connect within 10 s".to_owned()));
+                }
+                wait_readable(listener, Duration::from_millis(100));
+            }
+            Err(error) => return Err(taking("taking a connection")(error)),
+        }
+    }
+}
+
+pub(super) fn connect(hello: &Hello, to: SocketAddr) -> Result<TcpStream, GaugeError> {
+    let any = if to.is_ipv6() { "::" } else { "0.0.0.0" };
+    let bind = hello.bind.or_else(|| any.parse().ok()).unwrap_or(to.ip());
+    let connected = socket(hello, SocketAddr::new(bind, 0), Type::STREAM)
+        .and_then(|socket| socket.connect_timeout(&to.into(), PATIENCE).map(|()| socket));
+    let socket = connected.map_err(GaugeError::io(format!("connecting to {to}")))?;
+    Ok(socket.into())
+}
+
+fn waiter(hello: &Hello) -> Result<Waiter, GaugeError> {
+    let idle = hello.idle.open().map_err(GaugeError::io("idle descriptors"))?;
+    Waiter::new(hello.muxer, hello.is_spinning, idle).map_err(GaugeError::io(hello.muxer.name()))
+}
+
+fn patience(hello: &Hello) -> Option<Duration> {
+    (hello.timeout_s > 0).then(|| Duration::from_secs(u64::from(hello.timeout_s)))
+}
+
+/// A TCP end.
+pub(super) fn stream(hello: &Hello, fd: OwnedFd) -> Result<Socket, GaugeError> {
+    let made = || {
+        let socket = SockRef::from(&fd);
+        socket.set_tcp_nodelay(hello.nodelay)?;
+        options_of(hello, &socket)
+    };
+    made().map_err(GaugeError::io("a connection"))?;
+    let waiter = waiter(hello)?;
+    Socket::new(SocketKind::Stream, (fd, None), waiter, hello.is_spinning, patience(hello))
+        .map_err(GaugeError::io("a connection"))
+}
+
+/// A bound UDP socket, in its group.
+pub(super) fn udp(hello: &Hello, bind: IpAddr) -> Result<UdpSocket, GaugeError> {
+    let bound = || {
+        // A group's messages come to all addresses.
+        let address = match hello.group {
+            Some(IpAddr::V6(_)) => "[::]:0".parse().map_err(io::Error::other)?,
+            Some(IpAddr::V4(_)) => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
+            None => SocketAddr::new(bind, 0),
+        };
+        let socket = socket(hello, address, Type::DGRAM)?;
+        join(hello, &socket)?;
+        Ok(socket)
+    };
+    let named = hello.group.map_or(bind, |group| group);
+    Ok(bound().map_err(GaugeError::io::<io::Error>(format!("UDP on {named}")))?.into())
+}
+
+fn join(hello: &Hello, socket: &socket2::Socket) -> io::Result<()> {
+    match hello.group {
+        None => Ok(()),
+        Some(IpAddr::V4(group)) => {
+            let interface = match hello.interface.as_deref() {
+                None => InterfaceIndexOrAddress::Address(Ipv4Addr::UNSPECIFIED),
+                Some(named) => match named.parse() {
+                    Ok(address) => InterfaceIndexOrAddress::Address(address),
+                    Err(_) => InterfaceIndexOrAddress::Index(index(named)?),
+                },
+            };
+            socket.join_multicast_v4_n(&group, &interface)?;
+            match interface {
+                InterfaceIndexOrAddress::Address(address) => {
+                    socket.set_multicast_if_v4(&address)?;
+                }
+                InterfaceIndexOrAddress::Index(_) => {
+                    let named = hello.interface.as_deref().unwrap_or_default();
+                    socket.set_multicast_if_v4(&address_of(named)?)?;
+                }
+            }
+            socket.set_multicast_loop_v4(hello.loops_back)?;
+            socket.set_multicast_ttl_v4(hello.ttl)
+        }
+        Some(IpAddr::V6(group)) => {
+            let interface = hello.interface.as_deref().map_or(Ok(0), index)?;
+            socket.join_multicast_v6(&group, interface)?;
+            socket.set_multicast_if_v6(interface)?;
+            socket.set_multicast_loop_v6(hello.loops_back)?;
+            socket.set_multicast_hops_v6(hello.ttl)
+        }
+    }
+}
+
+fn index(interface: &str) -> io::Result<u32> {
+    let path = format!("/sys/class/net/{interface}/ifindex");
+    let text = std::fs::read_to_string(path);
+    let number = text.ok().and_then(|text| text.trim().parse().ok());
+    number.ok_or_else(|| io::Error::other(format!("there is no interface {interface}")))
+}
+
+/// An IPv4 address of an interface: what a socket bound to it connects from.
+fn address_of(interface: &str) -> io::Result<Ipv4Addr> {
+    if interface == "lo" {
+        return Ok(Ipv4Addr::LOCALHOST);
+    }
+    let probe = UdpSocket::bind("0.0.0.0:0")?;
+    SockRef::from(&probe).bind_device(Some(interface.as_bytes()))?;
+    probe.connect("224.0.0.1:9")?;
+    match probe.local_addr()?.ip() {
+        IpAddr::V4(address) => Ok(address),
+        IpAddr::V6(_) => Err(io::Error::other(format!("{interface} has no IPv4 address"))),
+    }
+}
+
+/// A UDP end that sends to `to`, and waits for `look` unless told otherwise.
+pub(super) fn datagrams(
+    hello: &Hello,
+    bound: UdpSocket,
+    to: SocketAddr,
+    look: Duration,
+) -> Result<Socket, GaugeError> {
+    // The other's port in a group is not where its messages come from.
+    let connects = hello.connects && hello.group.is_none();
+    if connects {
+        bound.connect(to).map_err(GaugeError::io(format!("connecting to {to}")))?;
+    }
+    let waiter = waiter(hello)?;
+    let fd = (OwnedFd::from(bound), None);
+    let socket = Socket::new(SocketKind::Datagram, fd, waiter, hello.is_spinning, Some(look))
+        .map_err(GaugeError::io("a UDP socket"))?;
+    Ok(if connects { socket } else { socket.to(to) })
+}
+
+/// An end of a pair within the host.
+pub(super) fn local(
+    hello: &Hello,
+    descriptors: (OwnedFd, Option<OwnedFd>),
+    look: Duration,
+) -> Result<Socket, GaugeError> {
+    let (kind, patience) = match hello.transport {
+        Transport::Pipe => (SocketKind::Pipe, patience(hello)),
+        Transport::UnixDatagram => (SocketKind::Datagram, Some(look)),
+        _ => (SocketKind::Stream, patience(hello)),
+    };
+    let waiter = waiter(hello)?;
+    Socket::new(kind, descriptors, waiter, hello.is_spinning, patience)
+        .map_err(GaugeError::io("a pair of descriptors"))
+}

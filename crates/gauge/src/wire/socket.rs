@@ -1,0 +1,187 @@
+//! Sockets and pipes, through plain calls of the C library, so that stacks that
+//! take those over (Onload, VMA, XLIO) are what is measured.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{RecvFlags, SendFlags, recv, send, sendto};
+use tapeline_measure::stop;
+
+use super::Wire;
+use crate::mux::{Waiter, timespec};
+
+/// How its bytes are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketKind {
+    /// A stream socket.
+    Stream,
+    /// A datagram socket.
+    Datagram,
+    /// A pipe for each direction.
+    Pipe,
+}
+
+/// Turns between two looks at the time.
+const TURNS: u32 = 1 << 12;
+
+/// One end of a connection.
+pub(crate) struct Socket {
+    kind: SocketKind,
+    fd: OwnedFd,
+    /// A pipe's other direction.
+    write: Option<OwnedFd>,
+    /// Where datagrams go, if the socket is not connected.
+    peer: Option<SocketAddr>,
+    waiter: Waiter,
+    is_spinning: bool,
+    /// How long it waits for a message.
+    patience: Option<Duration>,
+}
+
+impl Socket {
+    pub(crate) fn new(
+        kind: SocketKind,
+        (fd, write): (OwnedFd, Option<OwnedFd>),
+        waiter: Waiter,
+        is_spinning: bool,
+        patience: Option<Duration>,
+    ) -> io::Result<Self> {
+        if is_spinning || waiter.asks() {
+            for fd in [Some(&fd), write.as_ref()].into_iter().flatten() {
+                fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
+            }
+        } else if kind != SocketKind::Pipe {
+            set_socket_timeout(&fd, Timeout::Recv, patience)?;
+        }
+        Ok(Self { kind, fd, write, peer: None, waiter, is_spinning, patience })
+    }
+
+    /// Sends to `peer`, since the socket is not connected.
+    pub(crate) fn to(mut self, peer: SocketAddr) -> Self {
+        self.peer = Some(peer);
+        self
+    }
+
+    #[inline]
+    fn write_once(&self, bytes: &[u8], more: bool) -> Result<usize, Errno> {
+        // Who writes to an end that is gone is to be told, not killed.
+        let mut flags = SendFlags::NOSIGNAL;
+        if more {
+            flags |= SendFlags::MORE;
+        }
+        match (&self.write, self.peer) {
+            (Some(pipe), _) => rustix::io::write(pipe, bytes),
+            (None, Some(peer)) => sendto(&self.fd, bytes, flags, &peer),
+            (None, None) => send(&self.fd, bytes, flags),
+        }
+    }
+
+    #[inline]
+    fn read_once(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        match self.kind {
+            SocketKind::Pipe => rustix::io::read(&self.fd, buffer),
+            _ => recv(&self.fd, buffer, RecvFlags::empty()).map(|(_, bytes)| bytes),
+        }
+    }
+
+    /// Reads what is there, and waits for it as this side does.
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (mut turns, mut until) = (0_u32, None);
+        loop {
+            let may_read = match self.waiter.asks() {
+                true => match self.waiter.wait(&self.fd, self.patience) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+                    asked => asked?,
+                },
+                false => true,
+            };
+            if may_read {
+                match self.read_once(buffer) {
+                    Ok(bytes) => return Ok(bytes),
+                    Err(Errno::AGAIN | Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            turns = turns.wrapping_add(1);
+            if !self.is_spinning {
+                // It has slept for as long as it waits, or was woken by a signal.
+                self.check(&mut until, true)?;
+            } else if turns.is_multiple_of(TURNS) {
+                self.check(&mut until, false)?;
+            }
+        }
+    }
+
+    /// Errors: it has waited long enough, or somebody wants the program to end.
+    #[cold]
+    fn check(&self, until: &mut Option<Instant>, has_slept: bool) -> io::Result<()> {
+        if stop::is_asked() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let Some(patience) = self.patience else { return Ok(()) };
+        let until = *until.get_or_insert_with(|| Instant::now() + patience);
+        if has_slept || Instant::now() >= until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+
+    fn wait_for_room(&self) -> io::Result<()> {
+        if self.is_spinning {
+            return Ok(());
+        }
+        let to = self.write.as_ref().unwrap_or(&self.fd);
+        poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&timespec(Duration::from_millis(100))))?;
+        Ok(())
+    }
+}
+
+impl Wire for Socket {
+    fn send(&mut self, message: &[u8], more: bool) -> io::Result<()> {
+        let mut sent = 0;
+        loop {
+            match self.write_once(&message[sent..], more) {
+                Ok(bytes) => sent += bytes,
+                Err(Errno::AGAIN) => self.wait_for_room()?,
+                Err(Errno::INTR) => {}
+                // The other side's socket was closed: its end is told of on the
+                // control connection.
+                Err(Errno::CONNREFUSED) if self.kind == SocketKind::Datagram => return Ok(()),
+                Err(Errno::PIPE) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) => return Err(error.into()),
+            }
+            if sent == message.len() {
+                return Ok(());
+            }
+            if stop::is_asked() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.kind == SocketKind::Datagram {
+            return self.read(buffer);
+        }
+        let mut got = 0;
+        while got < buffer.len() {
+            match self.read(&mut buffer[got..])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                bytes => got += bytes,
+            }
+        }
+        Ok(got)
+    }
+
+    fn is_ready(&self) -> bool {
+        let mut one = [PollFd::new(&self.fd, PollFlags::IN)];
+        poll(&mut one, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
+    }
+}

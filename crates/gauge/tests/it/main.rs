@@ -1,0 +1,3 @@
+//! The tools over loopback, in threads of one process.
+
+mod pingpong;

@@ -1,0 +1,105 @@
+//! The tools that judge a host, as processes and by their classic names.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{arg, folder, lab, run};
+
+/// So few messages that a machine with other work to do does them in time.
+const BRIEF: [&str; 9] = [
+    "--affinity=any",
+    "--noise=0",
+    "--minms=0",
+    "--maxms=0",
+    "--miniter=20",
+    "--maxiter=20",
+    "--warmupms=0",
+    "--warmupiter=20",
+    "--sizes=1,64,1024",
+];
+
+/// What scripts look for: a line of eight whole numbers.
+fn rows(text: &str) -> Vec<Vec<u64>> {
+    let of = |line: &str| line.split_whitespace().map(|word| word.parse().ok()).collect();
+    let all = text.lines().filter_map(of);
+    all.filter(|row: &Vec<u64>| row.len() == 8).collect()
+}
+
+#[track_caller]
+fn assert_rows(text: &str) {
+    let sizes: Vec<u64> = rows(text).iter().map(|row| row[0]).collect();
+    assert_eq!(sizes, [1, 64, 1024], "{text}");
+}
+
+#[test]
+fn a_local_server_is_a_process_and_gone_afterwards() {
+    for transport in ["tcp", "udp", "pipe", "unix_stream", "unix_datagram", "rssl"] {
+        let mut args = vec!["pingpong", "--format=classic"];
+        args.extend(BRIEF);
+        args.push(transport);
+        let done = run(&args);
+        assert_eq!(done.status, Some(0), "{transport}: {}", done.err);
+        assert_rows(&done.out);
+    }
+}
+
+#[test]
+fn by_the_classic_name_it_is_the_classic_tool() {
+    let folder = folder();
+    let link = folder.path().join("sfnt-pingpong");
+    symlink(env!("CARGO_BIN_EXE_tapeline-lab"), &link).unwrap();
+    let mut server = Command::new(&link)
+        .args(["--port", "0", "--bind=127.0.0.1"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(server.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let address = said.trim().rsplit(' ').next().unwrap();
+    let done = Command::new(&link)
+        .args(BRIEF)
+        .args(["tcp", address])
+        .env("SFNT_OPTS", "--rtt --percentile=90")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said} {}", String::from_utf8_lossy(&done.stderr));
+    assert_rows(&text);
+    assert!(text.starts_with("# cmdline: ") && text.contains("\n# percentile=90\n"), "{text}");
+    assert!(text.contains("\n# reporting: RTT\n#"), "{text}");
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn a_signal_ends_it_with_what_is_complete() {
+    let folder = folder();
+    let json = folder.path().join("out.jsonl");
+    let mut child = lab(&["pingpong", "--format=classic", "--affinity=any", "--noise=0", "-q"])
+        .args(["--json", arg(&json), "--miniter=10", "--minms=0", "--maxms=0", "--warmupms=0"])
+        .args(["--warmupiter=0", "--sizes=1,2", "--rounds=100", "--sleep-gap=20000", "tcp"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().is_some_and(|line| line.is_ok()));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let text = std::fs::read_to_string(json).unwrap();
+    assert!(text.lines().count() >= 3, "{text}");
+    assert!(text.lines().last().unwrap().starts_with(r#"{"bench":"environment""#), "{text}");
+}
+
+#[test]
+fn what_is_typed_wrongly_is_told() {
+    let done = run(&["pingpong", "--sizs=1", "tcp"]);
+    assert_eq!(done.status, Some(2));
+    assert!(done.err.contains("did you mean --sizes?"), "{}", done.err);
+    let help = run(&["pingpong", "--help"]);
+    assert_eq!(help.status, Some(0));
+    assert!(help.out.contains("--busy-poll") && help.out.contains("unix_datagram"), "{}", help.out);
+}
