@@ -29,6 +29,14 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// What cores do by themselves, the floor of every tail: gaps of a thread
+    /// that spins, as sysjitter, and late timers, as cyclictest
+    #[command(disable_help_flag = true)]
+    Jitter {
+        /// `[THRESHOLD_NSEC]` and options, which `jitter --help` lists
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -38,6 +46,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(args) => bench::run(&args),
         Command::Pingpong { arguments } => tools::pingpong(&arguments, false),
+        Command::Jitter { arguments } => tools::jitter(&arguments, false),
     };
     tools::ended(done)
 }

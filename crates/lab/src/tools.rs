@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use tapeline_ending::Stop;
+use tapeline_gauge::jitter;
 use tapeline_gauge::pingpong::{self, StartServer};
 use tapeline_measure::stop::interrupt_when;
 
@@ -24,6 +25,7 @@ pub(crate) fn by_classic_name() -> Option<Done> {
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match name.as_str() {
         "sfnt-pingpong" => Some(pingpong(&with_options_of_environment(arguments), true)),
+        "sysjitter" => Some(jitter(&arguments, true)),
         _ => None,
     }
 }
@@ -75,6 +77,14 @@ pub(crate) fn pingpong(arguments: &[String], is_classic: bool) -> Done {
         (Ok(false), None) => Ok(Verdict::Bad),
         (Err(error), None) => Err(error.into()),
     }
+}
+
+pub(crate) fn jitter(arguments: &[String], is_classic: bool) -> Done {
+    let stop = Stop::on_signals(None).map_err(Failure::Signals)?;
+    interrupt_when(stop.flag());
+    let mut out = Terminal { error: None };
+    jitter::run(arguments, is_classic, &mut out)?;
+    out.error.map_or(Ok(Verdict::Good), |error| Err(error.into()))
 }
 
 /// A server on this host, which serves over its standard input.

@@ -56,6 +56,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// What cores do by themselves (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Jitter {
+        /// What `tapeline-lab jitter` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     #[command(external_subcommand)]
     Elsewhere(Vec<OsString>),
 }
@@ -91,6 +98,7 @@ fn main() -> ExitCode {
         Command::Config(args) => config_command::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Bench { arguments } => elsewhere::run("bench", &arguments),
+        Command::Jitter { arguments } => elsewhere::run("jitter", &arguments),
         Command::Pingpong { arguments } => elsewhere::run("pingpong", &arguments),
         Command::Elsewhere(words) => {
             let Some((name, arguments)) = words.split_first() else { return ExitCode::FAILURE };

@@ -95,6 +95,33 @@ fn a_signal_ends_it_with_what_is_complete() {
 }
 
 #[test]
+fn the_jitter_of_a_core_is_told_as_the_classic_tools_do() {
+    let folder = folder();
+    let (link, json) = (folder.path().join("sysjitter"), folder.path().join("out.jsonl"));
+    symlink(env!("CARGO_BIN_EXE_tapeline-lab"), &link).unwrap();
+    let done = Command::new(&link).args(["--runtime", "0.05", "100"]).output().unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    let keys: Vec<&str> = text.lines().filter_map(|line| line.split(": ").next()).collect();
+    assert_eq!((keys.len(), keys[0], keys[17]), (18, "core_i", "int_total(%)"), "{text}");
+    assert!(text.contains("\nthreshold(ns): 100"), "{text}");
+
+    let timer = ["jitter", "--format=cyclictest", "--runtime=0.05", "--json", arg(&json)];
+    let done = run(&timer);
+    assert_eq!(done.status, Some(0), "{}", done.err);
+    assert!(done.out.starts_with("T: 0 (") && done.out.contains(" I:1000 C:"), "{}", done.out);
+    let text = std::fs::read_to_string(&json).unwrap();
+    assert!(text.contains(r#""tool":"jitter","role":"timer","unit":"lateness""#), "{text}");
+
+    let missing = run(&["jitter", "--cores=1000"]);
+    assert_eq!(missing.status, Some(2));
+    assert!(
+        missing.err.contains("core 1000 is not there: this process may use"),
+        "{}",
+        missing.err
+    );
+}
+
+#[test]
 fn what_is_typed_wrongly_is_told() {
     let done = run(&["pingpong", "--sizs=1", "tcp"]);
     assert_eq!(done.status, Some(2));
