@@ -5,12 +5,14 @@
 //! |---|---|---|
 //! | [`pingpong`] | round trips over every transport, by message size | sfnt-pingpong |
 //! | [`jitter`] | what a core does by itself: the floor of every tail | sysjitter |
+//! | [`compare`] | two results side by side, with a verdict | |
 //!
 //! What decides (options, sizes, statistics) does no I/O. Sockets are plain
 //! calls of the C library, so that a stack that takes these over is what is
 //! measured.
 
 mod arguments;
+pub mod compare;
 mod control;
 mod error;
 pub mod jitter;

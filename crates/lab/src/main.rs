@@ -24,8 +24,16 @@ enum Command {
     /// sfnt-pingpong does
     #[command(disable_help_flag = true)]
     Pingpong {
-        /// TRANSPORT [HOST[:PORT]] and options, which `pingpong --help` lists;
+        /// `TRANSPORT [HOST[:PORT]]` and options, which `pingpong --help` lists;
         /// without a transport it serves
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Results side by side, with ratios and a verdict: records, text of
+    /// sfnt-pingpong, published figures
+    #[command(disable_help_flag = true)]
+    Compare {
+        /// A B and more files and options, which `compare --help` lists
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -46,6 +54,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(args) => bench::run(&args),
         Command::Pingpong { arguments } => tools::pingpong(&arguments, false),
+        Command::Compare { arguments } => tools::compare(&arguments),
         Command::Jitter { arguments } => tools::jitter(&arguments, false),
     };
     tools::ended(done)

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use tapeline_ending::Stop;
+use tapeline_gauge::compare;
 use tapeline_gauge::jitter;
 use tapeline_gauge::pingpong::{self, StartServer};
 use tapeline_measure::stop::interrupt_when;
@@ -85,6 +86,12 @@ pub(crate) fn jitter(arguments: &[String], is_classic: bool) -> Done {
     let mut out = Terminal { error: None };
     jitter::run(arguments, is_classic, &mut out)?;
     out.error.map_or(Ok(Verdict::Good), |error| Err(error.into()))
+}
+
+pub(crate) fn compare(arguments: &[String]) -> Done {
+    let mut out = Terminal { error: None };
+    let is_within = compare::run(arguments, &mut out)?;
+    out.error.map_or(Ok(Verdict::of(!is_within)), |error| Err(error.into()))
 }
 
 /// A server on this host, which serves over its standard input.

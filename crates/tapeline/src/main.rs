@@ -56,6 +56,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Results side by side (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Compare {
+        /// What `tapeline-lab compare` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// What cores do by themselves (the program `tapeline-lab`)
     #[command(disable_help_flag = true)]
     Jitter {
@@ -98,6 +105,7 @@ fn main() -> ExitCode {
         Command::Config(args) => config_command::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Bench { arguments } => elsewhere::run("bench", &arguments),
+        Command::Compare { arguments } => elsewhere::run("compare", &arguments),
         Command::Jitter { arguments } => elsewhere::run("jitter", &arguments),
         Command::Pingpong { arguments } => elsewhere::run("pingpong", &arguments),
         Command::Elsewhere(words) => {

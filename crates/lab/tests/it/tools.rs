@@ -122,6 +122,18 @@ fn the_jitter_of_a_core_is_told_as_the_classic_tools_do() {
 }
 
 #[test]
+fn a_bound_on_a_comparison_is_a_status() {
+    let bare = "published:E5-2620v4 bare metal, ultra-low-latency firmware";
+    let guest = "published:E5-2620v4 VM (KVM, passthrough)";
+    for (bound, status) in [("3.0", 0), ("1.10", 1)] {
+        let done = run(&["compare", "--figures=p99", "--fail-above", bound, bare, guest]);
+        assert_eq!(done.status, Some(status), "{}", done.err);
+        assert!(done.out.contains("geometric means over 17 rows: p99 2.03\n"), "{}", done.out);
+    }
+    assert_eq!(run(&["compare", bare]).status, Some(2));
+}
+
+#[test]
 fn what_is_typed_wrongly_is_told() {
     let done = run(&["pingpong", "--sizs=1", "tcp"]);
     assert_eq!(done.status, Some(2));

@@ -18,7 +18,7 @@ use crate::config::nearest;
 use crate::failure::{Failure, Verdict};
 
 /// What the program that measures is asked for through this one.
-const OF_LAB: [&str; 3] = ["bench", "jitter", "pingpong"];
+const OF_LAB: [&str; 4] = ["bench", "compare", "jitter", "pingpong"];
 
 /// Classic tools that the program that measures takes the place of, when it is
 /// called by their names.
