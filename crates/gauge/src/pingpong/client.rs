@@ -376,3 +376,27 @@ fn pair(transport: Transport) -> io::Result<Pair> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn null(iterations: &str) -> Options {
+        let text = format!("--minms=0 --maxms=1 --affinity any --maxiter={iterations} null");
+        let arguments: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        Options::read(&arguments, false).unwrap()
+    }
+
+    #[test]
+    fn a_measured_loop_allocates_nothing() {
+        for clock in [TickClock::best(), TickClock::monotonic()] {
+            let options = null("50000");
+            let start = StartServer::Thread;
+            let mut client = Client::connect(&options, &clock, Transport::Null, &start).unwrap();
+            client.warm_up().unwrap();
+            let counted = allocation_counter::measure(|| client.measure(64).unwrap());
+            assert_eq!(counted.count_total, 0);
+            assert!(client.samples.len() >= 1000);
+        }
+    }
+}

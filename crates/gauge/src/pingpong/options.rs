@@ -57,7 +57,7 @@ pub(super) const KNOWN: [Known; 67] = [
     flag("mcastloop", "multicast reaches sockets of the sending host").by_side(),
     value("ttl", "hops of multicast (1)").by_side(),
     value("affinity", "cores: a list as 0,2-3, or any").by_side(),
-    flag("forkboth", "accepted; the server is always a process of its own"),
+    flag("forkboth", "accepted, without effect; the server is always a process of its own"),
     flag("rtt", "tell whole round trips, not halves"),
     value("percentile", "the percentile of the %ile column (99)"),
     value("raw", "write every sample to PREFIX-SIZE.dat"),
@@ -79,13 +79,13 @@ pub(super) const KNOWN: [Known; 67] = [
     flag("threads", "a local server is a thread instead of a process"),
     flag("keep", "a server serves on after its client"),
     flag("hostname", "tell the host's name in the header"),
-    value("interval", "not used: a row is told when it is complete"),
-    value("hdr", "not written by this tool"),
+    value("interval", "accepted, without effect: a row is told when it is complete"),
+    value("hdr", "not available yet"),
     value("sessions", "not available yet: 1 is the only value"),
     value("timestamps", "not available yet"),
     value("channel", "not available yet"),
     flag("child", "serve the process that started this one"),
-    flag("debug", "accepted"),
+    flag("debug", "accepted, without effect"),
 ];
 
 /// One side's settings.
@@ -162,14 +162,14 @@ impl Options {
         let given = Arguments::read(&KNOWN, arguments)?;
         let mut warnings = Vec::new();
         let (transport, server) = destination(&given)?;
-        for name in ["sessions", "timestamps", "channel", "hdr", "interval"] {
-            if given.has(name) && given.text(name) != Some("1") {
-                let known = KNOWN.iter().find(|known| known.name == name);
-                warnings.push(format!("--{name}: {}", known.map_or("", |known| known.help)));
+        // What would change the figures is refused, not passed over.
+        for name in ["sessions", "timestamps", "channel", "hdr"] {
+            if let Some(text) = given.text(name).filter(|text| (name, *text) != ("sessions", "1")) {
+                return Err(GaugeError::option(name, text, "not available yet; leave it away"));
             }
         }
-        for name in ["forkboth", "debug"] {
-            if given.is_set(name)? {
+        for name in ["forkboth", "debug", "interval"] {
+            if given.has(name) && given.text(name) != Some("0") {
                 warnings.push(format!("--{name} has no effect"));
             }
         }
@@ -483,6 +483,8 @@ mod tests {
         assert!(error("--mcast=224.1.1.1 tcp").contains("udp only"));
         assert!(error("sctp").starts_with("there is no transport `sctp`"));
         assert!(error("--siezs=1 tcp").contains("did you mean --sizes?"));
+        assert!(error("--sessions=4 tcp").contains("not available yet"));
+        assert!(read("--sessions=1 tcp").is_ok());
         assert!(error("tcp a b").contains("`b` is too much"));
     }
 

@@ -1,3 +1,4 @@
 //! The tools over loopback, in threads of one process.
 
+mod delayed;
 mod pingpong;

@@ -42,7 +42,7 @@ fn run(line: &str) -> Result<Told, GaugeError> {
 }
 
 #[track_caller]
-fn rows(line: &str) -> Vec<(usize, Classic)> {
+pub(crate) fn rows(line: &str) -> Vec<(usize, Classic)> {
     let done = run(&format!("{BRIEF} {line}")).unwrap_or_else(|error| panic!("{line}: {error}"));
     done.text.lines().filter_map(Classic::of_row).collect()
 }
@@ -176,6 +176,19 @@ fn a_server_that_gets_something_else_says_so_and_ends() {
     other.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     let error = server.join().unwrap().unwrap_err().to_string();
     assert!(error.starts_with("the other side says what this side does not know"), "{error}");
+}
+
+#[test]
+fn a_server_that_keeps_on_serves_the_next_after_garbage() {
+    use std::io::Write;
+    // It ends with the process.
+    let (address, _server) = serving("--port=0 --bind=127.0.0.1 --keep");
+    for garbage in [&b"\x00\xFF\n"[..], b"{}\n", b"\"end\"\n", b""] {
+        let mut other = std::net::TcpStream::connect(address).unwrap();
+        other.write_all(garbage).unwrap();
+    }
+    assert_measures(&format!("--sizes=1,64 tcp {address}"), &[1, 64]);
+    assert_measures(&format!("--sizes=9 udp {address}"), &[9]);
 }
 
 #[test]
