@@ -25,6 +25,9 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 /// How long a ping over datagrams is waited for without `--timeout`.
 const LOST_AFTER: Duration = Duration::from_secs(1);
 
+/// How long a server that has ended may take to say why.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// Bytes of a message that say which iteration it is of.
 const MARK_BYTES: usize = 8;
 
@@ -151,9 +154,9 @@ impl<'a> Client<'a> {
         if let Some(control) = &mut self.control {
             control.send(&ToServer::Batch { size, count })?;
         }
-        self.iteration(size)?;
+        self.iteration(size).map_err(|error| self.explained(error))?;
         for _ in 0..count {
-            let ticks = self.iteration(size)?;
+            let ticks = self.iteration(size).map_err(|error| self.explained(error))?;
             self.samples.push(ticks);
             if !self.options.sleep_gap.is_zero() {
                 thread::sleep(self.options.sleep_gap);
@@ -166,6 +169,17 @@ impl<'a> Client<'a> {
             }
         }
         Ok(())
+    }
+
+    /// With what the server said of its end, if it said something.
+    #[cold]
+    fn explained(&mut self, error: GaugeError) -> GaugeError {
+        let is_of_peer = matches!(error, GaugeError::Peer(_));
+        let control = self.control.as_mut().filter(|_| is_of_peer);
+        match control.filter(|control| control.is_ready(LAST_WORDS)).map(Control::receive) {
+            Some(Ok(ToClient::Refused(why))) => GaugeError::Peer(format!("ended, and says: {why}")),
+            _ => error,
+        }
     }
 
     /// Pings there, pongs back: the ticks between.

@@ -66,7 +66,13 @@ pub(super) fn serve(mut control: Control, ring: Option<Ring>) -> Result<(), Gaug
         return Err(GaugeError::Peer("did not say what it measures".to_owned()));
     };
     match prepared(&mut control, &hello, ring) {
-        Ok(mut wire) => answer(&mut *wire, &mut control, &hello),
+        Ok(mut wire) => {
+            let answered = answer(&mut *wire, &mut control, &hello);
+            if let Err(error) = &answered {
+                let _ = control.send(&ToClient::Refused(error.to_string()));
+            }
+            answered
+        }
         Err(error) => {
             let _ = control.send(&ToClient::Refused(error.to_string()));
             Err(error)

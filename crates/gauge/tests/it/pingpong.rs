@@ -192,6 +192,16 @@ fn a_server_that_keeps_on_serves_the_next_after_garbage() {
 }
 
 #[test]
+fn a_server_that_waited_in_vain_says_so_to_its_client() {
+    for transport in ["tcp", "unix_stream"] {
+        let line = format!("{BRIEF} --timeout=0;1 --sleep-gap=1500000 --sizes=1 {transport}");
+        let error = run(&line).err().unwrap().to_string();
+        let expected = "the other side ended, and says: the other side sent nothing for --timeout";
+        assert_eq!(error, expected, "{transport}");
+    }
+}
+
+#[test]
 fn a_server_of_another_version_is_refused_with_both() {
     use std::io::{BufRead, BufReader, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
