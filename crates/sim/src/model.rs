@@ -94,8 +94,6 @@ pub(crate) struct Seen {
     has_view: bool,
     /// The image of another view is on its way.
     is_changing: bool,
-    /// It was paused once: images that come are not known to be that of the resume.
-    was_paused: bool,
     fields: BTreeMap<i16, u64>,
 }
 
@@ -128,7 +126,6 @@ impl Seen {
             is_paused,
             has_view,
             is_changing: false,
-            was_paused: is_paused,
             fields: BTreeMap::new(),
         }
     }
@@ -221,10 +218,7 @@ impl Seen {
             if !is_new {
                 return Err(format!("{seq} comes after {before}"));
             }
-            // After a resume updates may go on before the image that fills the hole.
-            if !self.was_paused {
-                self.check_fields()?;
-            }
+            self.check_fields()?;
         }
         Ok(())
     }
@@ -262,7 +256,6 @@ impl Seen {
 
     pub(crate) const fn pause(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
-        self.was_paused = true;
     }
 
     /// What keeps it from being what its source has.

@@ -213,6 +213,11 @@ impl ProviderStream {
         self.set(bit::PAUSED, reissue.pause);
         // Pausing gives no image; resuming does, as any other reissue.
         let image = !reissue.no_refresh && !reissue.pause;
+        if flow_changed && image {
+            // The updates of the pause are missing: the next ones are for who
+            // has the image of the resume.
+            self.set(bit::HAS_IMAGE, false);
+        }
         self.set(bit::OWES_IMAGE, image || self.has(bit::OWES_IMAGE));
         Ok(ReissueEffect { image, flow_changed })
     }

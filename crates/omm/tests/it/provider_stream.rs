@@ -145,9 +145,12 @@ fn reissues_pause_resume_and_ask_for_images() {
     for (pause, no_refresh, image, flow_changed, updates) in [
         (true, false, false, true, false),
         (true, false, false, false, false),
-        (false, false, true, true, true),
+        // The updates of the pause are missing, until the image comes.
+        (false, false, true, true, false),
         (false, true, false, false, true),
         (false, false, true, false, true),
+        (true, true, false, true, false),
+        (false, true, false, true, true),
     ] {
         let reissue = ItemRequest { pause, no_refresh, ..request() };
         let effect = stream.reissue(&ITEM, &reissue).expect("by the rules");

@@ -348,6 +348,34 @@ fn a_paused_stream_gets_states_and_images_and_resumes_with_an_image() {
 }
 
 #[test]
+fn a_resumed_stream_gets_no_update_before_its_image() {
+    let mut world = World::feed_with(ServerConfig { cache: false, ..ServerConfig::default() });
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
+    world.item(HUB, 17, 2, &update(&[(22, 2)]));
+    world.say(consumer, &request(5, "TRI.N"));
+    // The one of the pause is missing, and the image is still to come.
+    world.item(HUB, 17, 3, &update(&[(25, 3)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.item(HUB, 17, 4, &image(&[(22, 2), (25, 3)]));
+    world.item(HUB, 17, 5, &update(&[(22, 4)]));
+    assert_eq!(
+        world.heard(consumer),
+        [
+            "REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=2 25=3}",
+            "UPDATE 5 MARKET_PRICE QUOTE {22=4}",
+        ]
+    );
+    // Who wants no image takes the updates as they come.
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.no_refresh = true));
+    world.item(HUB, 17, 6, &update(&[(22, 5)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=5}"]);
+}
+
+#[test]
 fn a_reissue_gives_an_image_unless_none_is_wanted() {
     let mut world = World::with_feed();
     let consumer = world.mount();
