@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tapeline_planted::planted;
 use tapeline_time::Time;
 
 use crate::bus::{Bus, Counters};
@@ -204,7 +205,7 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
                 let name = peers.name(header.sender);
                 on_event(BusEvent::PeerUp { peer: header.sender, name }, outbound);
             }
-            if verdict.gap {
+            if verdict.gap && !planted!(SilentGap) {
                 inbound.given_up += u64::from(partials.forget(header.sender));
                 on_event(BusEvent::Gap { peer: header.sender }, outbound);
             }
@@ -218,6 +219,9 @@ impl<S: Sink, R: Source> Bus for Port<S, R> {
         for peer in gone.drain(..) {
             partials.forget(peer);
             outbound.part(peer);
+            if planted!(UnnoticedDeath) {
+                continue;
+            }
             on_event(BusEvent::PeerDown { peer }, outbound);
         }
         read

@@ -1,6 +1,7 @@
 //! The last value of one item.
 
 use tapeline_omm::StateBuf;
+use tapeline_planted::planted;
 use tapeline_rwf::{
     DataState, DataType, FieldListInfo, PostUserInfo, Qos, RefreshFlags, RefreshMsg, State,
     StateCode, StatusFlags, StatusMsg, StreamState, UpdateFlags, UpdateMsg,
@@ -193,6 +194,7 @@ impl Image {
         self.seq_num = update.seq_num.or(self.seq_num);
         let flags = update.flags;
         let is_content = !flags.contains(UpdateFlags::DO_NOT_CACHE)
+            && !planted!(UncachedUpdate)
             && self.progress != Progress::Nothing
             && update.payload.data_type() != DataType::NO_DATA;
         if !is_content {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
+use tapeline_planted::planted;
 use tapeline_rwf::UpdateMsg;
 
 use crate::{Conflation, Limits, Merged};
@@ -167,7 +168,7 @@ impl SharedConflation {
         let Some(gone) = self.sections.remove(before + 1) else { return };
         let kept = &mut self.sections[before];
         let bytes = kept.bytes() + gone.bytes();
-        let merged = match gone.conflation.is_empty() {
+        let merged = match gone.conflation.is_empty() || planted!(LostAbsorption) {
             true => Merged::Yes,
             false => kept.conflation.absorb(&gone.conflation, &mut combiner.payload),
         };

@@ -24,5 +24,5 @@ mod watcher;
 mod world;
 
 pub use log::Trace;
-pub use planted::Planted;
-pub use run::{Failure, Options, Summary, run, shrink};
+pub use planted::{Caught, Planted};
+pub use run::{Failure, Options, Summary, catch, run, shrink};

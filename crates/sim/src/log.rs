@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Write as _};
 
 use tapeline_time::Time;
 
@@ -39,7 +40,9 @@ impl Log {
             }
             Trace::Print => {
                 let micros = self.now.as_nanos() / 1000;
-                println!("{:>6}.{:06} {what}", micros / 1_000_000, micros % 1_000_000);
+                let (s, micros) = (micros / 1_000_000, micros % 1_000_000);
+                // Whoever reads may have had enough, as `head` has.
+                let _ = writeln!(io::stdout(), "{s:>6}.{micros:06} {what}");
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Runs simulated worlds, and shows the story of one that breaks.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use tapeline_sim::{Failure, Options, Planted, Trace, run, shrink};
+use tapeline_sim::{Failure, Options, Planted, Trace, catch, run, shrink};
 
 /// Hubs, servers, sources and consumers in one thread and virtual time.
 #[derive(Parser)]
@@ -25,8 +27,11 @@ struct Cli {
     #[arg(long, value_delimiter = ',', requires = "seed")]
     actions: Option<Vec<usize>>,
     /// Plant a fault.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, default_value = "nothing")]
     planted: Planted,
+    /// Print a table of the planted faults, and how many seeds each takes.
+    #[arg(long, conflicts_with_all = ["seeds", "seed", "planted"])]
+    planted_table: bool,
     /// Leave the story of a world that breaks as it is.
     #[arg(long)]
     no_shrink: bool,
@@ -52,6 +57,9 @@ fn main() -> ExitCode {
     if !cli.trace {
         std::panic::set_hook(Box::new(|_| {}));
     }
+    if cli.planted_table {
+        return planted_table();
+    }
     let (began, mut virtual_time, mut events, mut failed) =
         (Instant::now(), Duration::ZERO, 0, 0_u64);
     let mut ran = 0;
@@ -73,15 +81,34 @@ fn main() -> ExitCode {
     }
     let s = began.elapsed().as_secs_f64();
     let (hours, per_s) = (virtual_time.as_secs_f64() / 3600.0, ran as f64 / s);
-    println!(
+    say(format_args!(
         "{ran} seeds in {s:.1} s, {per_s:.1} a second; {hours:.2} virtual hours, {events} events; {failed} broken"
-    );
+    ));
     if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// Prints a line, if anybody still reads.
+fn say(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// Most worlds that are run to find a planted fault.
+const MOST_FOR_PLANTED: u64 = 1000;
+
+fn planted_table() -> ExitCode {
+    let mut is_complete = true;
+    say(format_args!("| fault | what is wrong | seeds | found as |\n|---|---|---|---|"));
+    for planted in Planted::all() {
+        let caught = catch(planted, MOST_FOR_PLANTED);
+        is_complete &= caught.what.is_some();
+        say(format_args!("{caught}"));
+    }
+    if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 fn report(cli: &Cli, failure: Failure) {
-    println!("{failure}");
+    say(format_args!("{failure}"));
     if !cli.no_shrink && !cli.trace {
-        println!("shortest: {}", shrink(failure));
+        say(format_args!("shortest: {}", shrink(failure)));
     }
 }

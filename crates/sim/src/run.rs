@@ -11,7 +11,7 @@ use tapeline_time::Time;
 
 use crate::log::Trace;
 use crate::plan::Plan;
-use crate::planted::Planted;
+use crate::planted::{Caught, Planted};
 use crate::world::World;
 
 /// How worlds are run.
@@ -56,15 +56,17 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, at, what, actions, planted } = self;
         writeln!(f, "seed {seed} breaks at {:.6} s: {what}", at.since(Time::ZERO).as_secs_f64())?;
-        write!(f, "replay: cargo run -p tapeline-sim -- --seed {seed} --trace")?;
+        let features = match planted {
+            Planted::Code(_) => " --features planted",
+            _ => "",
+        };
+        write!(f, "replay: cargo run -p tapeline-sim{features} -- --seed {seed} --trace")?;
         if let Some(actions) = actions {
             let actions: Vec<String> = actions.iter().map(usize::to_string).collect();
             write!(f, " --actions {}", actions.join(","))?;
         }
         if *planted != Planted::Nothing {
-            use clap::ValueEnum as _;
-            let name = planted.to_possible_value();
-            write!(f, " --planted {}", name.as_ref().map_or("", |name| name.get_name()))?;
+            write!(f, " --planted {planted}")?;
         }
         Ok(())
     }
@@ -81,12 +83,18 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Box<Failure>> {
         let all = std::mem::take(&mut plan.actions).into_iter().enumerate();
         plan.actions = all.filter(|(index, _)| kept.contains(index)).map(|(_, it)| it).collect();
     }
+    let in_code = match options.planted {
+        Planted::Code(fault) => Some(fault),
+        _ => None,
+    };
+    tapeline_planted::choose(in_code);
     let mut world = World::new(&plan, options.planted, options.trace);
     let network = world.network.clone();
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let ran = world.run(&plan.actions);
         (ran, world.heard(), world.log.digest())
     }));
+    tapeline_planted::choose(None);
     let at = network.now();
     let failure = |what: String| {
         let (actions, planted) = (options.actions.clone(), options.planted);
@@ -99,6 +107,14 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Box<Failure>> {
         Ok((Err(what), ..)) => Err(failure(what)),
         Err(panic) => Err(failure(format!("panic: {}", words(&*panic)))),
     }
+}
+
+/// Runs worlds with a planted fault, from seed 0 on, until one breaks.
+pub fn catch(planted: Planted, most: u64) -> Caught {
+    let options = Options { planted, ..Options::default() };
+    let found = (0..most).find_map(|seed| run(seed, &options).err());
+    let seeds = found.as_ref().map_or(most, |failure| failure.seed + 1);
+    Caught { planted, seeds, what: found.map(|failure| failure.what) }
 }
 
 fn words(panic: &(dyn Any + Send)) -> &str {

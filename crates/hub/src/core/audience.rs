@@ -6,6 +6,7 @@
 //! to all. Who is the audience of the first part stays it for the others.
 
 use tapeline_backbone::FrameFlags;
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, RefreshFlags, RefreshMsg, State, StateCode, StreamState};
 use tapeline_time::Time;
 
@@ -300,7 +301,9 @@ impl Core {
                 self.set_stage(id, server, request, Stage::Waiting);
                 return;
             }
-            self.serve_image(id, server, request, out);
+            if !planted!(UngivenImage) {
+                self.serve_image(id, server, request, out);
+            }
             self.end_if_unwanted(now, id, out);
             return;
         }

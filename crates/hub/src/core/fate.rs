@@ -3,6 +3,7 @@
 
 use tapeline_omm::stream::{Deliver, Reaction};
 use tapeline_omm::{GroupId, StateBuf};
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 use tapeline_time::Time;
 
@@ -167,7 +168,7 @@ impl Core {
                 item.avoid = Some(binding.source);
             }
             self.tell_all(id, &FAILOVER_STARTED, out);
-        } else {
+        } else if !planted!(UntoldLoss) {
             self.tell_all(id, why, out);
         }
         self.seek(now, id, out);
@@ -230,6 +231,9 @@ impl Core {
         }
         self.all_wait(id, out);
         self.renew_stream(id);
+        if planted!(LostSeek) {
+            return;
+        }
         self.seek(now, id, out);
     }
 
@@ -267,7 +271,7 @@ impl Core {
         reaction: &Reaction<'_>,
         out: &mut impl Outputs,
     ) {
-        let Some(item) = self.items.known(id) else { return };
+        let Some(item) = self.items.known(id).filter(|_| !planted!(NoSecondTry)) else { return };
         match reaction.deliver {
             Deliver::Status(state) => {
                 let msg = status(item.key.as_ref().domain, state);

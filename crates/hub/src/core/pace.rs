@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use tapeline_channel::Sent;
 use tapeline_omm::is_administrative;
 use tapeline_omm::stream::{Reissue, ToProvider};
+use tapeline_planted::planted;
 use tapeline_rwf::{CloseMsg, Domain, EncodeError, Encoder, RequestFlags, RequestMsg};
 use tapeline_time::Time;
 
@@ -292,6 +293,9 @@ impl Core {
     }
 
     fn write_close(&mut self, index: u32, domain: Domain, stream_id: i32, out: &mut impl Outputs) {
+        if planted!(LostUpstreamClose) {
+            return;
+        }
         let close = CloseMsg::new(domain, stream_id);
         if self.offer_written(index, |encoder| encoder.message(&close.into()), out) {
             self.counters.closes_upstream += 1;
@@ -316,7 +320,8 @@ impl Core {
             match is_counted {
                 true => offer.in_window += 1,
                 false => {
-                    offer.in_window = offer.in_window.saturating_sub(1);
+                    offer.in_window =
+                        offer.in_window.saturating_sub(u64::from(!planted!(LeakedWindow)));
                     self.window_room.push((binding.source, binding.service_id));
                 }
             }

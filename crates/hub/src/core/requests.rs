@@ -2,6 +2,7 @@
 
 use tapeline_backbone::FrameHeader;
 use tapeline_omm::stream::Reaction;
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Priority, RequestFlags, RequestMsg};
 use tapeline_time::Time;
 
@@ -44,7 +45,9 @@ impl Core {
         out: &mut impl Outputs,
     ) {
         let known = self.servers.get(server);
-        if known.is_some_and(|server| server.serial(header.item) == header.item_seq) {
+        if known.is_some_and(|server| {
+            server.serial(header.item) == header.item_seq || planted!(CloseOfBefore)
+        }) {
             self.close(now, server, header.item, out);
         }
     }

@@ -4,6 +4,7 @@ use tapeline_backbone::FrameFlags;
 use tapeline_cache::Image;
 use tapeline_omm::ItemKey;
 use tapeline_omm::stream::Deliver;
+use tapeline_planted::planted;
 use tapeline_rwf::{
     DataType, GenericMsg, Msg, MsgClass, MsgHeader, MsgKey, RefreshFlags, RefreshMsg, StatusMsg,
     StreamState, UpdateMsg, check,
@@ -40,6 +41,9 @@ impl Core {
             && let Some(header) = self.items.plain_header(id)
         {
             self.counters.updates += 1;
+            if planted!(LostFrame) {
+                return;
+            }
             out.publish(header, &on_stream_zero(bytes));
             return;
         }

@@ -1,5 +1,6 @@
 //! What a provider may send to one requester next.
 
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, State, StreamState};
 use thiserror::Error;
 
@@ -213,7 +214,7 @@ impl ProviderStream {
         self.set(bit::PAUSED, reissue.pause);
         // Pausing gives no image; resuming does, as any other reissue.
         let image = !reissue.no_refresh && !reissue.pause;
-        if flow_changed && image {
+        if flow_changed && image && !planted!(ResumedEarly) {
             // The updates of the pause are missing: the next ones are for who
             // has the image of the resume.
             self.set(bit::HAS_IMAGE, false);
@@ -299,7 +300,7 @@ impl ProviderStream {
     fn settle(&mut self, state: &State<'_>, allowed: &Allowed) {
         if is_final(allowed.stream) {
             self.close();
-        } else if is_final(state.stream) {
+        } else if is_final(state.stream) && !planted!(SettledImage) {
             // Updates of whatever comes next make no sense before its image.
             self.set(bit::HAS_IMAGE, false);
             self.abandon_image();

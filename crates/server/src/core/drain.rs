@@ -2,6 +2,7 @@
 //! get their updates in between.
 
 use tapeline_channel::{SessionId, join_freed};
+use tapeline_planted::planted;
 use tapeline_rwf::StateCode;
 
 use super::Core;
@@ -112,6 +113,9 @@ impl Core {
         let seat = self.items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
         let Some(seat) = seat.filter(|seat| seat.has(mode::LATE)) else { return };
         seat.set(mode::LATE, false);
+        if planted!(LostLateImage) {
+            return;
+        }
         self.owe_image(slot, place, out);
     }
 

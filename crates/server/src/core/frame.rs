@@ -2,6 +2,7 @@
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::directory::DirectoryMsg;
+use tapeline_planted::planted;
 use tapeline_rwf::{
     DataState, Msg, MsgClass, MsgHeader, RefreshFlags, RefreshMsg, State, StateCode, StatusMsg,
     StreamState,
@@ -162,6 +163,9 @@ impl Core {
 
     /// A hub answered a request: it may have another one.
     pub(super) fn answered<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
+        if planted!(LeakedPlace) {
+            return;
+        }
         if let Some(hub) = self.hubs.get_mut(index) {
             hub.unanswered = hub.unanswered.saturating_sub(1);
         }
@@ -231,7 +235,7 @@ impl Core {
             item.last_seq = header.item_seq;
         }
         if head.class == MsgClass::Update {
-            if is_missing && item.has_image {
+            if is_missing && item.has_image && !planted!(MissedHole) {
                 self.on_hole(slot, out);
             }
             self.on_update(slot, &head, body, out);

@@ -5,6 +5,7 @@ use tapeline_channel::SessionId;
 use tapeline_omm::market::Part;
 use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::{Allowed, ProviderStream};
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Encoded, MsgKey, RefreshFlags, RefreshMsg, State, StreamState};
 
 use super::Core;
@@ -215,7 +216,8 @@ impl Core {
         if !item.is_servable() {
             return self.ask_image(slot, out);
         }
-        let waits = |it: &&Seat| it.has(mode::WANTS) && !it.has(mode::LATE);
+        let waits =
+            |it: &&Seat| !planted!(UnservedJoin) && it.has(mode::WANTS) && !it.has(mode::LATE);
         let waiting: Vec<_> = item.watchers.seats().filter(waits).copied().collect();
         for seat in waiting {
             let session = self.mounts.session_of(seat.mount());
@@ -302,7 +304,7 @@ impl Core {
 /// Takes note of an image that begins, and of who gets it.
 fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with_cache: bool) {
     let is_first = !item.in_parts;
-    let is_for_all = is_for_all || item.needs_repair || !item.has_image;
+    let is_for_all = is_for_all || item.needs_repair && !planted!(RepairForOne) || !item.has_image;
     if with_cache && item.is_streaming && !item.is_private {
         let image = item.image.get_or_insert_with(|| Box::new(Image::new(Limits::default())));
         if is_first && (item.needs_repair || !item.has_image) {

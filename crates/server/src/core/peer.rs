@@ -1,6 +1,7 @@
 //! Hubs that come and go, and what is done about it.
 
 use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind};
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
 use super::Core;
@@ -87,7 +88,9 @@ impl Core {
         if self.items.get(slot).is_some_and(|item| item.is_private) {
             return self.fan_state(slot, &HUB_LOST_PRIVATE, out);
         }
-        self.fan_state(slot, &HUB_LOST, out);
+        if !planted!(ForgottenStale) {
+            self.fan_state(slot, &HUB_LOST, out);
+        }
         self.open_upstream(slot, out);
     }
 

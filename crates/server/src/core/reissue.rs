@@ -4,6 +4,7 @@ use tapeline_channel::SessionId;
 use tapeline_omm::market::ItemRequest;
 use tapeline_omm::stream::Reject;
 use tapeline_omm::view::ViewChange;
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Domain, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
@@ -131,6 +132,7 @@ fn change_watcher(
     let known = item.watchers.form_at(place).cloned().unwrap_or(Form::PLAIN);
     let (view, is_full_view) = match view {
         _ if item.is_private => (None, false),
+        ViewChange::Replace(_) if planted!(KeptView) => (known.view, known.is_full_view),
         ViewChange::Keep => (known.view, known.is_full_view),
         ViewChange::Replace(view) => (Some(view), false),
         ViewChange::Drop => (None, false),

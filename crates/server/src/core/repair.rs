@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tapeline_backbone::repair::{Held, HeldFlags, Page, Stretch, Wanted, WantedFlags};
 use tapeline_backbone::{FrameFlags, FrameHeader, Kind, Published};
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, State, StreamState};
 
 use super::frame::GAP;
@@ -106,6 +107,9 @@ impl Core {
     /// Its number may be another request's by then: the serial tells them apart.
     pub(super) fn close_at_hub<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
         let Some(serial) = self.items.get(slot).map(|item| item.attempt) else { return };
+        if planted!(LostClose) {
+            return;
+        }
         let waits = self.hubs.get(index).is_some_and(|hub| !hub.closes.is_empty());
         if !waits && !self.waits_for_backbone(index, out) {
             self.publish_close(slot, serial, index, out);
@@ -139,7 +143,7 @@ impl Core {
         Page { from: stretch.from, to: stretch.to, as_of: self.last_serial }.write(&mut body);
         for slot in stretch.from..stretch.to.min(self.items.slots().end) {
             let Some(item) = self.items.get(slot) else { continue };
-            if item.upstream().told() != Some(index) {
+            if item.upstream().told() != Some(index) || planted!(ShortPage) {
                 continue;
             }
             let is_accepted = matches!(item.upstream(), Upstream::Accepted { .. });
@@ -277,7 +281,9 @@ impl Core {
         let is_told = item.state().data == DataState::SUSPECT;
         // A part of an image for this server alone leaves no trace in the
         // sequence, nor does a state.
-        let is_hit = item.has_image && (is_behind || item.in_parts || is_suspect && !is_told);
+        let is_hit = !planted!(UnrepairedItem)
+            && item.has_image
+            && (is_behind || item.in_parts || is_suspect && !is_told);
         let is_sent = held.flags.intersects(HeldFlags::LIVE | HeldFlags::SUSPECT);
         if is_hit {
             self.on_hole(slot, out);

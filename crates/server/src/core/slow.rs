@@ -10,6 +10,7 @@
 use tapeline_cache::{Limits, Merged, SharedConflation, Since};
 use tapeline_channel::Sent;
 use tapeline_omm::stream::ProviderStream;
+use tapeline_planted::planted;
 use tapeline_rwf::{
     DataState, Msg, State, StateCode, StatusMsg, StreamState, UpdateFlags, UpdateMsg,
 };
@@ -82,6 +83,9 @@ impl Core {
     pub(super) fn merge<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
         let now_ms = self.now.as_nanos() / 1_000_000;
         let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return };
+        if planted!(LostMerge) {
+            return;
+        }
         let Self { items, merged_bytes, statistics, .. } = self;
         let merges = items.get_mut(slot).and_then(|item| item.merges.as_mut());
         let Some(merges) = merges else { return };
@@ -221,7 +225,7 @@ impl Core {
         watcher: &Watcher,
         out: &mut O,
     ) {
-        if watcher.has(mode::MERGED) {
+        if watcher.has(mode::MERGED) && !planted!(OvertakenMerge) {
             self.flush_updates(slot, place, out);
         }
     }

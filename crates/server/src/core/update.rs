@@ -2,6 +2,7 @@
 //! else is arranged around.
 
 use tapeline_channel::SessionId;
+use tapeline_planted::planted;
 use tapeline_rwf::{Msg, MsgHeader, UpdateFlags, UpdateMsg};
 
 use super::Core;
@@ -69,7 +70,8 @@ impl Core {
                 if let Some(session) = gate.and_then(|gate| gate.open())
                     && seat.is_plain()
                 {
-                    let sent = out.send_shared(session, seat.stream_id(), bytes, &mut shared);
+                    let stream_id = if planted!(UnpatchedStreamId) { 0 } else { seat.stream_id() };
+                    let sent = out.send_shared(session, stream_id, bytes, &mut shared);
                     sent_count += u64::from(trouble.note(session, sent));
                 } else if seat.has(mode::MERGED) {
                     is_merged = true;

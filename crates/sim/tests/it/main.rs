@@ -1,3 +1,4 @@
 //! Worlds that hold, and faults that are found.
 
+mod planted;
 mod worlds;

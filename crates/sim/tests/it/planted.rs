@@ -1,0 +1,44 @@
+//! Faults that are planted are found.
+
+use tapeline_sim::{Options, Planted, catch, run};
+
+#[test]
+fn faults_of_parties_are_found_for_what_they_are() {
+    for (planted, wanted) in [
+        (Planted::LostUpdate, "an update is missing"),
+        (Planted::RepeatedUpdate, "comes after"),
+        (Planted::SwappedUpdates, "an update is missing"),
+        (Planted::FalseValue, "was never sent"),
+        (Planted::OldImage, "goes back"),
+        (Planted::LostImage, "an update before an image"),
+        (Planted::DeafClose, "which is closed"),
+        (Planted::Silence, "after all is healed"),
+    ] {
+        let options = Options { planted, ..Options::default() };
+        let found: Vec<_> =
+            (0..60).filter_map(|seed| run(seed, &options).err()).map(|it| it.what).collect();
+        let is_found = found.iter().any(|what| what.contains(wanted));
+        assert!(is_found, "{planted:?}: no `{wanted}` in {found:#?}");
+    }
+}
+
+#[test]
+fn a_fault_of_the_code_is_asked_for_by_name_where_it_is_built() {
+    let parsed = "lost-close".parse::<Planted>();
+    match tapeline_planted::IS_BUILT {
+        true => assert_eq!(parsed.expect("it is built").to_string(), "lost-close"),
+        false => assert!(parsed.expect_err("it is not built").contains("--features planted")),
+    }
+    assert!("lost-clothes".parse::<Planted>().expect_err("unknown").contains("lost-update"));
+}
+
+/// Most worlds that are run for a fault.
+const MOST: u64 = 1000;
+
+#[test]
+fn every_fault_of_the_code_that_is_built_is_found() {
+    for planted in Planted::all().filter(|planted| matches!(planted, Planted::Code(_))) {
+        let caught = catch(planted, MOST);
+        assert!(caught.what.is_some(), "{planted} is not found in {MOST} worlds");
+    }
+}
