@@ -65,6 +65,8 @@ pub(crate) struct Item {
     pub(crate) avoid: Option<u32>,
     /// What the provider was last told of the interest.
     pub(crate) told_priority: Priority,
+    /// The provider was told of a change on the present stream.
+    pub(crate) is_reissued: bool,
     /// A change that the provider is to be told of when it has read.
     pub(crate) untold: Option<Reissue>,
     /// Flags of the request beside those of the stream.
@@ -174,6 +176,7 @@ impl Item {
             avoid: None,
             wants_image: false,
             in_window: false,
+            is_reissued: false,
             untold: None,
             told_priority: Priority::default(),
             request_flags: RequestFlags::empty(),

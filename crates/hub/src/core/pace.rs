@@ -275,6 +275,7 @@ impl Core {
             return;
         }
         self.counters.reissues_upstream += 1;
+        item.is_reissued = true;
         item.told_priority = item.priority();
         self.send_request(index, id, (reissue.pause, reissue.refresh), out);
     }
@@ -289,6 +290,15 @@ impl Core {
         match self.sources.get_mut(index) {
             Some(source) if source.is_held() => source.unclosed.push_back((domain, stream_id)),
             _ => self.write_close(index, domain, stream_id, out),
+        }
+    }
+
+    /// The provider of an item has ended its stream. A change that was on its
+    /// way to it then is a new request there, which would keep every later one
+    /// from being taken.
+    pub(super) fn close_reopened(&mut self, id: u32, out: &mut impl Outputs) {
+        if self.items.get(id).is_some_and(|item| item.is_reissued) {
+            self.send_close(id, out);
         }
     }
 

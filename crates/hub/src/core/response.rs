@@ -3,6 +3,7 @@
 use tapeline_backbone::FrameFlags;
 use tapeline_cache::Image;
 use tapeline_omm::ItemKey;
+use tapeline_omm::state::is_final;
 use tapeline_omm::stream::Deliver;
 use tapeline_planted::planted;
 use tapeline_rwf::{
@@ -161,6 +162,7 @@ impl Core {
             let msg = status(refresh.domain, state);
             let msg = with_redirection(msg, refresh.key.as_ref(), item.service);
             self.act(id, reaction.send, out);
+            self.close_reopened(id, out);
             self.state_changed(now, id, &msg, out);
         }
         if let Some(binding) = binding {
@@ -193,6 +195,9 @@ impl Core {
         let Some(item) = self.items.known(id) else { return };
         let told = with_redirection(told, status.key.as_ref(), item.service);
         self.act(id, reaction.send, out);
+        if status.state.is_some_and(|state| is_final(state.stream)) {
+            self.close_reopened(id, out);
+        }
         self.state_changed(now, id, &told, out);
         if let Some(binding) = binding {
             self.pump(now, binding.source, binding.service_id, out);

@@ -187,6 +187,7 @@ impl Core {
         item.void = None;
         item.wants_image = false;
         item.untold = None;
+        item.is_reissued = false;
         let source = self.sources.get_mut(binding.source)?;
         let limit = source.open_limit(binding.service_id);
         if let Some(stream_id) = binding.stream_id {

@@ -182,6 +182,20 @@ fn closed_with_recovery_is_open_and_suspect_to_servers_and_tried_again_later() {
 }
 
 #[test]
+fn a_stream_that_its_source_ended_is_closed_there_if_a_change_was_on_its_way() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    // The next image is asked for, and the source has ended the stream: to it
+    // that is a new request.
+    world.reissue(A, 7, &item_request(1, "TRI.N"));
+    world.heard_by(sources[0]);
+    let ended = State::new(StreamState::CLOSED_RECOVER, DataState::SUSPECT, StateCode::NONE, "");
+    world.says(sources[0], &provider::status(3, ended));
+    assert_eq!(world.heard_by(sources[0]), ["Close 3"]);
+}
+
+#[test]
 fn a_service_that_is_withdrawn_makes_its_items_suspect() {
     let (mut world, sources) = World::with_sources(config(1));
     world.open(A, 7, "TRI.N");

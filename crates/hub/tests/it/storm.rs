@@ -54,6 +54,8 @@ struct Stream {
 struct Provider {
     session: SessionId,
     streams: BTreeMap<i32, Stream>,
+    /// Streams that it ended.
+    ended: BTreeSet<i32>,
     is_up: bool,
     limit: Option<u64>,
 }
@@ -68,7 +70,7 @@ impl Provider {
             ..ServiceLoad::default()
         };
         world.says(session, &provider::directory(&[provider::loaded_feed(load)]));
-        Self { session, streams: BTreeMap::new(), is_up: true, limit }
+        Self { session, streams: BTreeMap::new(), ended: BTreeSet::new(), is_up: true, limit }
     }
 
     fn hears(&mut self, bytes: &[u8]) {
@@ -111,7 +113,10 @@ impl Provider {
                 );
             }
             Msg::Close(close) => {
-                assert!(self.streams.remove(&close.stream_id).is_some(), "a close of nothing");
+                let is_open = self.streams.remove(&close.stream_id).is_some();
+                // What was changed is closed once more when it was ended here.
+                let was_ended = self.ended.remove(&close.stream_id);
+                assert!(is_open || was_ended, "a close of nothing");
             }
             other => panic!("{other:?}"),
         }
@@ -502,6 +507,7 @@ impl Storm {
             open.answered |= open.due == Some(0);
         } else {
             provider.streams.remove(&id);
+            provider.ended.insert(id);
         }
         let data = if stream == StreamState::OPEN { DataState::OK } else { DataState::SUSPECT };
         let state = State::new(stream, data, StateCode::NONE, "so it is");
