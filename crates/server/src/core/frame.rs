@@ -316,6 +316,7 @@ impl Core {
             item.needs_repair = true;
             item.image_asked = false;
         }
+        self.drop_holed_merges(slot);
         self.fan_state(slot, &GAP, out);
         self.ask_image(slot, out);
     }
@@ -329,6 +330,7 @@ impl Core {
             item.needs_repair = true;
             self.look_again(slot, true);
         }
+        self.drop_holed_merges(slot);
     }
 
     /// Lets go of an item at its hub without telling it, as it knows.

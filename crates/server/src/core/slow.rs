@@ -159,6 +159,14 @@ impl Core {
         }
     }
 
+    /// Updates of an item are missing. What waits would be merged across the
+    /// hole, and go out without a word of it before the image that fills it.
+    pub(super) fn drop_holed_merges(&mut self, slot: u32) {
+        if self.items.get(slot).is_some_and(|item| item.merges.is_some()) {
+            self.drop_merges(slot);
+        }
+    }
+
     /// Has a watcher get an image when the output of its mount has drained. It
     /// gets no updates before.
     pub(super) fn put_image_off(&mut self, slot: u32, place: Place) {
@@ -323,9 +331,9 @@ impl Core {
     ) {
         let Self { items, scratch, trouble, .. } = self;
         let Some(item) = items.known(slot) else { return };
-        let data = item.state().data;
-        let data = if data == DataState::NO_CHANGE { DataState::OK } else { data };
-        let state = State::new(StreamState::OPEN, data, code, "");
+        // What goes out behind it is of before: the item may be OK again by an
+        // image that comes after that.
+        let state = State::new(StreamState::OPEN, DataState::NO_CHANGE, code, "");
         let domain = item.key.as_ref().domain;
         let status = StatusMsg { state: Some(state), ..StatusMsg::new(domain, watcher.stream_id) };
         if let Some(bytes) = scratch.message(&status.into()) {

@@ -254,7 +254,9 @@ impl Consumer {
                 Msg::Status(status) => {
                     let state = status.state.expect("a state");
                     assert_eq!(state.stream, StreamState::OPEN, "{}", show(&bytes));
-                    stream.is_ok = state.data == DataState::OK;
+                    if state.data != DataState::NO_CHANGE {
+                        stream.is_ok = state.data == DataState::OK;
+                    }
                 }
                 Msg::Update(_) => {
                     assert!(stream.has_image, "before the image: {}", show(&bytes));

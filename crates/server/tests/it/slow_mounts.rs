@@ -22,8 +22,8 @@ fn slow_with(config: ServerConfig) -> (World, tapeline_channel::SessionId) {
     (world, consumer)
 }
 
-const STARTED: &str = "STATUS 5 MARKET_PRICE Open / Ok / JustInTimeConflationStarted / ''";
-const RESUMED: &str = "STATUS 5 MARKET_PRICE Open / Ok / TickByTickResumed / ''";
+const STARTED: &str = "STATUS 5 MARKET_PRICE Open / NoChange / JustInTimeConflationStarted / ''";
+const RESUMED: &str = "STATUS 5 MARKET_PRICE Open / NoChange / TickByTickResumed / ''";
 
 #[test]
 fn updates_of_a_slow_mount_are_merged_until_it_has_caught_up() {
@@ -69,6 +69,21 @@ fn an_update_that_must_not_be_merged_goes_out_behind_what_waits() {
 }
 
 #[test]
+fn what_was_merged_is_dropped_for_an_image_when_updates_were_lost() {
+    let (mut world, consumer) = slow();
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    // The one with 4 is missing.
+    world.item(HUB, 17, 5, &update(&[(22, 4)]));
+    world.item(HUB, 17, 6, &image(&[(22, 4), (25, 3)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.drain(consumer);
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=4 25=3}"]
+    );
+}
+
+#[test]
 fn a_status_does_not_overtake_what_was_merged() {
     let (mut world, consumer) = slow();
     world.item(HUB, 17, 3, &update(&[(22, 2)]));
@@ -100,7 +115,7 @@ fn a_mount_that_becomes_slow_again_gets_the_rest_later() {
         heard[1..],
         [
             "UPDATE 6 MARKET_PRICE QUOTE {22=4}",
-            "STATUS 6 MARKET_PRICE Open / Ok / TickByTickResumed / ''"
+            "STATUS 6 MARKET_PRICE Open / NoChange / TickByTickResumed / ''"
         ]
     );
 }
