@@ -409,13 +409,14 @@ impl Run<'_> {
         item.note(msg);
         match msg {
             Msg::Update(update) => {
-                let is_held = item.stream.is_paused();
-                if reaction.deliver == Deliver::Message && !is_held {
+                item.misses_updates |= item.stream.is_paused();
+                if reaction.deliver == Deliver::Message && !item.misses_updates {
                     self.tell(ConsumerEvent::Update { handle, msg: update });
                 }
             }
             Msg::Ack(ack) => self.ack(Some(handle), ack),
             Msg::Refresh(refresh) => {
+                item.misses_updates = false;
                 if refresh.flags.contains(RefreshFlags::SOLICITED) {
                     self.core.items.answered(handle);
                 }

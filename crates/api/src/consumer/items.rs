@@ -15,6 +15,7 @@ use crate::slab::{Key, Slab};
 
 /// One item.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the item")]
 pub(super) struct Item {
     pub(super) wish: Wish,
     pub(super) stream: ConsumerStream,
@@ -30,6 +31,8 @@ pub(super) struct Item {
     pub(super) is_counted: bool,
     /// The provider does not know the view yet.
     pub(super) is_view_new: bool,
+    /// Updates were left out in a pause: the next ones make sense with an image.
+    pub(super) misses_updates: bool,
     /// It was on a connection that is lost, and was not requested since.
     pub(super) is_lost: bool,
     /// Why it is not requested, as the user was told.
@@ -163,6 +166,7 @@ impl Items {
             on_wire: None,
             matched: None,
             is_counted: false,
+            misses_updates: false,
             is_lost: false,
             told: None,
             group: None,

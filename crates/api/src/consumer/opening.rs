@@ -285,6 +285,7 @@ impl ConsumerCore {
         item.on_wire = Some(on_wire);
         item.matched = qos;
         item.is_lost = false;
+        item.misses_updates = false;
         item.told = None;
         item.stream.request(now_ms).send
     }

@@ -151,12 +151,15 @@ impl<'c> Requests<'c> {
     }
 
     /// Updates are wanted again. An image comes first, if the server took part
-    /// in the pause.
+    /// in the pause or updates were left out here.
     ///
     /// Errors: [`ApiError::Void`].
     pub fn resume(&mut self, handle: Handle) -> Result<(), ApiError> {
         let item = self.core.items.get_mut(handle).ok_or(ApiError::Void)?;
-        let reaction = item.stream.resume(ms(self.now));
+        let mut reaction = item.stream.resume(ms(self.now));
+        if item.misses_updates && reaction.send.is_none() {
+            reaction = item.stream.reissue(ms(self.now), true);
+        }
         self.apply(handle, reaction.send);
         Ok(())
     }

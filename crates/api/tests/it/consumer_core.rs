@@ -283,8 +283,19 @@ fn updates_of_a_paused_item_are_held_here_where_the_provider_obeys_no_pause() {
     sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
     assert!(sim.told().is_empty() && sim.sent().is_empty());
     sim.ask(|requests| requests.resume(item)).expect("open");
+    // One is missing until there is another image, which is asked for.
+    assert_eq!(sim.sent().len(), 1);
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+    assert_eq!(sim.told(), [""; 0]);
+    sim.image(5);
+    assert_eq!(sim.told().len(), 1);
     sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
     assert_eq!(sim.told(), ["0: update"]);
+    // A pause in which nothing came leaves nothing out.
+    sim.ask(|requests| requests.pause(item)).expect("open");
+    sim.ask(|requests| requests.resume(item)).expect("open");
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+    assert_eq!((sim.told(), sim.sent().len()), (vec!["0: update".to_owned()], 0));
 }
 
 #[test]
