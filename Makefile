@@ -60,6 +60,7 @@ doc:
 
 unit:
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --locked -p tapeline-sim --features planted --test it planted::
 
 # One program for the three, the one that `unit` has built, with its assertions and checks of overflow
 # on; and each runs whatever became of the others.

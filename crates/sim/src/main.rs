@@ -13,6 +13,7 @@ use tapeline_sim::{Failure, Options, Planted, Trace, catch, run, shrink};
 /// Hubs, servers, sources and consumers in one thread and virtual time.
 #[derive(Parser)]
 #[command(version)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 struct Cli {
     /// The seeds of the worlds, as FIRST..END.
     #[arg(long, value_parser = seeds, default_value = "0..1000")]

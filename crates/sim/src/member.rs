@@ -21,11 +21,30 @@ pub(crate) struct Member<P> {
     /// Who its port was first; the backbone knows it by that.
     pub(crate) incarnation: Incarnation,
     pub(crate) stalled_until: Time,
+    down_since: Time,
 }
 
 impl<P> Member<P> {
     pub(crate) const fn new(index: usize) -> Self {
-        Self { index, party: None, incarnation: Incarnation(0), stalled_until: Time::ZERO }
+        Self {
+            index,
+            party: None,
+            incarnation: Incarnation(0),
+            stalled_until: Time::ZERO,
+            down_since: Time::ZERO,
+        }
+    }
+
+    /// It is gone without a word.
+    pub(crate) fn crash(&mut self, now: Time) {
+        if self.party.take().is_some() {
+            self.down_since = now;
+        }
+    }
+
+    /// Since when it is gone, if it is.
+    pub(crate) fn gone_since(&self) -> Option<Time> {
+        self.party.is_none().then_some(self.down_since)
     }
 
     /// Who runs now.

@@ -90,6 +90,8 @@ pub(crate) struct Seen {
     pub(crate) item: Item,
     pub(crate) phase: Phase,
     pub(crate) is_paused: bool,
+    /// It is over with its image.
+    pub(crate) is_snapshot: bool,
     /// The fields that are wanted: some or all.
     has_view: bool,
     /// The image of another view is on its way.
@@ -124,10 +126,15 @@ impl Seen {
             item,
             phase: Phase::Waiting,
             is_paused,
+            is_snapshot: false,
             has_view,
             is_changing: false,
             fields: BTreeMap::new(),
         }
+    }
+
+    pub(crate) fn snapshot(handle: Handle, item: Item) -> Self {
+        Self { is_snapshot: true, ..Self::new(handle, item, false, false) }
     }
 
     pub(crate) fn seq(&self) -> Option<u64> {
@@ -200,6 +207,9 @@ impl Seen {
         truth: &Truth,
         fields: BTreeMap<i16, u64>,
     ) -> Result<(), String> {
+        if self.is_snapshot {
+            return Err("an update of a snapshot".to_owned());
+        }
         if self.phase == Phase::Waiting {
             return Err("an update before an image".to_owned());
         }
@@ -261,6 +271,9 @@ impl Seen {
     /// What keeps it from being what its source has.
     pub(crate) fn lacks(&self, truth: &Truth) -> Option<String> {
         let wanted = truth.get(&self.item).copied().unwrap_or_default();
+        if self.is_snapshot {
+            return Some(format!("a snapshot of {} has no answer", self.item));
+        }
         if self.phase != Phase::Ok {
             return Some(format!("{} is {:?}", self.item, self.phase));
         }

@@ -65,6 +65,45 @@ pub(crate) enum Action {
         open: usize,
         view: Option<bool>,
     },
+    /// All items of a service that are not open, in one request.
+    Batch {
+        consumer: usize,
+        service: usize,
+    },
+    /// An image and no updates.
+    Snapshot {
+        consumer: usize,
+        item: usize,
+    },
+    /// Another priority.
+    Rank {
+        consumer: usize,
+        open: usize,
+        class: u8,
+    },
+    /// Something that is posted on the stream of an item.
+    Post {
+        consumer: usize,
+        open: usize,
+    },
+    /// A source ends the streams of an item, which may be asked for again.
+    EndItem {
+        source: usize,
+        item: usize,
+    },
+    /// A source says that a service is down, and after a while that it is up.
+    ServiceDown {
+        source: usize,
+        service: usize,
+        ms: u64,
+    },
+    /// A source takes a service away, and has it again after a while by another
+    /// number.
+    Withdraw {
+        source: usize,
+        service: usize,
+        ms: u64,
+    },
     /// Gone without a word, and back after a while.
     CrashHub {
         hub: usize,
@@ -145,6 +184,30 @@ pub(crate) enum Action {
     },
 }
 
+impl Action {
+    /// For how many milliseconds it may keep consumers from being told what
+    /// they are to be told; none if it does not.
+    pub(crate) const fn trouble_ms(self) -> Option<u64> {
+        match self {
+            Self::CrashServer { ms, .. }
+            | Self::StallHub { ms, .. }
+            | Self::StallServer { ms, .. }
+            | Self::StallConsumer { ms, .. }
+            | Self::StallSource { ms, .. }
+            | Self::Cut { ms, .. }
+            | Self::Lose { ms, .. }
+            | Self::StickHub { ms, .. }
+            | Self::StickServer { ms, .. }
+            | Self::BreakHub { ms, .. }
+            | Self::BreakServer { ms, .. }
+            | Self::CutServer { ms, .. }
+            | Self::CutSource { ms, .. } => Some(ms),
+            Self::ResetServer { .. } => Some(0),
+            _ => None,
+        }
+    }
+}
+
 /// A world and its story.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -196,8 +259,8 @@ fn shape(random: &mut Random) -> Shape {
         segment_bytes: [usize::MAX, 1460, 200, 7][random.below(4)],
         window_bytes: [256 << 10, 16 << 10, 2 << 10][small],
         backbone_delay: Duration::from_micros([0, 20, 1000, 30_000][random.below(4)]),
-        output_bytes: [5_000 * 6_144, 256 << 10, 64 << 10][large],
-        queue_bytes: [4 << 20, 64 << 10][random.below(2)],
+        output_bytes: [5_000 * 6_144, 32 << 10, 6 << 10][large],
+        queue_bytes: [4 << 20, 64 << 10, 4 << 10][random.below(3)],
     }
 }
 
@@ -211,10 +274,10 @@ fn action(random: &mut Random, faults_percent: u64) -> Action {
 /// What applications do.
 fn deed(random: &mut Random) -> Action {
     let (consumer, open, item) = (random.below(64), random.below(64), random.below(64));
-    match random.below(20) {
+    match random.below(26) {
         0..10 => Action::Update {
             item,
-            count: [1, 1, 2, 5, 60][random.below(5)],
+            count: [1, 1, 2, 5, 60, 400][random.below(6)],
             apart_ms: [0, 0, 1, 7, 100][random.below(5)],
         },
         10..14 => {
@@ -223,10 +286,15 @@ fn deed(random: &mut Random) -> Action {
         14..16 => Action::Close { consumer, open },
         16 => Action::Pause { consumer, open },
         17 => Action::Resume { consumer, open },
-        _ => {
+        18 | 19 => {
             let view = [None, Some(true), Some(false)][random.below(3)];
             Action::Change { consumer, open, view }
         }
+        20 => Action::Batch { consumer, service: random.below(2) },
+        21 => Action::Snapshot { consumer, item },
+        22 => Action::Rank { consumer, open, class: 1 + random.below(5) as u8 },
+        23 | 24 => Action::Post { consumer, open },
+        _ => Action::StallConsumer { consumer, ms: random.between(10, 5000) },
     }
 }
 
@@ -238,9 +306,9 @@ fn fault(random: &mut Random) -> Action {
         0 => random.between(0, 50),
         1 => random.between(0, 700),
         2 => random.between(400, 3000),
-        _ => random.between(1000, 20_000),
+        _ => random.between(1000, 30_000),
     };
-    match random.below(22) {
+    match random.below(26) {
         0 => Action::CrashHub { hub, ms },
         1 => Action::CrashServer { server, ms },
         2 => Action::CrashSource { source, ms },
@@ -260,6 +328,9 @@ fn fault(random: &mut Random) -> Action {
         18 => Action::ResetServer { server },
         19 => Action::ResetSource { source },
         20 => Action::CutServer { server, ms },
+        21 | 22 => Action::EndItem { source, item: random.below(64) },
+        23 => Action::ServiceDown { source, service: random.below(2), ms },
+        24 => Action::Withdraw { source, service: random.below(2), ms },
         _ => Action::CutSource { source, ms },
     }
 }

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use tapeline_api::{
     ApiError, Provider, ProviderConfig, ProviderEvent, RefreshHead, Responses, ServiceSpec,
-    StreamHandle, UpdateHead,
+    StatusHead, StreamHandle, UpdateHead,
 };
 use tapeline_channel::ReactorConfig;
 use tapeline_channel::sim::Network;
+use tapeline_omm::directory::{FilterContent, FilterEntry, ServiceEntry, ServiceState};
 use tapeline_omm::market::ItemRequest;
+use tapeline_rwf::{DataState, State, StateCode, StreamState};
 use tapeline_time::Time;
 
 use crate::log::Log;
@@ -31,6 +33,12 @@ pub(crate) struct Source {
     /// A change that a planted fault sends later.
     kept: Option<(Item, u64)>,
     images: u64,
+    /// The number of each service, which changes when it was withdrawn; none
+    /// while it is.
+    ids: Vec<Option<u16>>,
+    /// The number that each had when it was withdrawn.
+    withdrawn: Vec<u16>,
+    pub(crate) down_since: Time,
 }
 
 impl Source {
@@ -47,13 +55,16 @@ impl Source {
             sent: 0,
             kept: None,
             images: 0,
+            ids: (0..services).map(|index| Some(index as u16 + 1)).collect(),
+            withdrawn: vec![0; services],
+            down_since: Time::ZERO,
         }
     }
 
     pub(crate) fn start(&mut self, network: &Network, seed: u64) {
-        let id = |index: usize| index as u16 + 1;
-        let services = (0..self.services)
-            .map(|index| ServiceSpec::new(id(index), format!("S{index}")).entry());
+        let ids = self.ids.iter().enumerate();
+        let services: Vec<_> =
+            ids.filter_map(|(index, id)| Some(spec((*id)?, index).entry())).collect();
         let reactor = ReactorConfig { seed, ..ReactorConfig::default() };
         let system = network.host(self.at.ip());
         let mut provider = Provider::with_system(ProviderConfig::new(services), reactor, system);
@@ -61,11 +72,67 @@ impl Source {
         self.provider = Some(provider);
     }
 
-    pub(crate) fn crash(&mut self) {
+    pub(crate) fn crash(&mut self, now: Time) {
+        if self.is_up() {
+            self.down_since = now;
+        }
         self.provider = None;
         self.streams.clear();
         self.unsent.clear();
         self.kept = None;
+    }
+
+    /// Ends the streams of an item, which may be asked for again.
+    pub(crate) fn end_item(&mut self, item: Item) {
+        let Some(provider) = &mut self.provider else { return };
+        let ended = self.streams.extract_if(.., |(_, its)| *its == item);
+        let ended: Vec<_> = ended.map(|(stream, _)| stream).collect();
+        let state = State::new(
+            StreamState::CLOSED_RECOVER,
+            DataState::SUSPECT,
+            StateCode::NONE,
+            "ended by its source",
+        );
+        provider.with(|responses| {
+            for stream in ended {
+                // It may be gone, and nobody heard of that yet.
+                let _ = responses.status(stream, &StatusHead::of(state));
+            }
+        });
+    }
+
+    /// Says that a service is up, or is not.
+    pub(crate) fn set_service(&mut self, service: usize, is_up: bool) {
+        let service = service % self.services;
+        let (Some(id), Some(provider)) = (self.ids[service], &mut self.provider) else { return };
+        let state = FilterEntry::set(FilterContent::State(ServiceState::new(is_up, is_up)));
+        let entry = ServiceEntry::update(id, vec![state]);
+        provider.with(|responses| responses.update_directory(vec![entry]));
+    }
+
+    /// Takes a service away, or has it again by another number.
+    pub(crate) fn withdraw(&mut self, service: usize, is_gone: bool) {
+        let service = service % self.services;
+        let (entry, id) = match (self.ids[service], is_gone) {
+            (Some(id), true) => {
+                self.withdrawn[service] = id;
+                (ServiceEntry::delete(id), None)
+            }
+            (None, false) => {
+                let id = next_id(self.withdrawn[service]);
+                (spec(id, service).entry(), Some(id))
+            }
+            _ => return,
+        };
+        self.ids[service] = id;
+        if let Some(provider) = &mut self.provider {
+            provider.with(|responses| responses.update_directory(vec![entry]));
+        }
+    }
+
+    /// Since when it is gone, if it is.
+    pub(crate) fn gone_since(&self) -> Option<Time> {
+        (!self.is_up()).then_some(self.down_since)
     }
 
     pub(crate) const fn is_up(&self) -> bool {
@@ -141,7 +208,10 @@ impl Source {
                         panic!("a request for no item: {request:?}")
                     };
                     log.note(format_args!("source {index}: request for {item}"));
-                    streams.push((stream, item));
+                    // That of a snapshot is over with its image.
+                    if request.streaming {
+                        streams.push((stream, item));
+                    }
                     *images += 1;
                     if *planted == Planted::Silence && item.name == 0 {
                         return;
@@ -154,6 +224,10 @@ impl Source {
                     log.note(format_args!("source {index}: another image of {item}"));
                     *images += 1;
                     answer(responses, stream, *item, truth, *planted, *images);
+                }
+                ProviderEvent::Post { receipt, .. } => {
+                    // Whoever posted may be gone.
+                    let _ = responses.ack(receipt);
                 }
                 ProviderEvent::Close { stream } => {
                     log.note(format_args!("source {index}: close of {}", stream.index()));
@@ -189,9 +263,20 @@ fn answer(
     }
 }
 
+/// Services have numbers below this, and later ones that much apart.
+const MOST_SERVICES: usize = 10;
+
+const fn next_id(id: u16) -> u16 {
+    (id + MOST_SERVICES as u16) % 10_000
+}
+
+fn spec(id: u16, service: usize) -> ServiceSpec {
+    ServiceSpec::new(id, format!("S{service}"))
+}
+
 fn item_of(request: &ItemRequest<'_>) -> Option<Item> {
     let name = std::str::from_utf8(request.key.name?).ok()?;
     let name = name.strip_prefix('I')?.parse().ok()?;
-    let service = usize::from(request.key.service_id?).checked_sub(1)?;
+    let service = usize::from(request.key.service_id?).checked_sub(1)? % MOST_SERVICES;
     Some(Item { service, name })
 }

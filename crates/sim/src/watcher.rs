@@ -1,19 +1,21 @@
 //! A consumer of the world, and the reference of what it may see.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tapeline_api::{
-    Consumer, ConsumerConfig, ConsumerEvent, ItemChange, ItemSpec, Login, Requests,
-    Server as Address, Wire,
+    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemChange, ItemSpec, Login, PostHead,
+    Requests, Server as Address, Wire,
 };
 use tapeline_channel::sim::{Host, Network};
 use tapeline_channel::{ConnectConfig, ReactorConfig};
+use tapeline_omm::state::is_final;
 use tapeline_omm::view::View;
-use tapeline_rwf::State;
+use tapeline_rwf::{AckMsg, Priority, State};
 use tapeline_time::Time;
 
 use crate::log::Log;
-use crate::model::{Item, SEQ, SOME, Seen, Truth, numbers};
+use crate::model::{self, Item, SEQ, SOME, Seen, Truth, numbers};
 use crate::planted::Planted;
 
 pub(crate) struct Watcher {
@@ -23,6 +25,10 @@ pub(crate) struct Watcher {
     pub(crate) stalled_until: Time,
     hearing: Hearing,
     pub(crate) heard: u64,
+    /// Posts that have no answer: their ids, and which items they were on.
+    posts: BTreeMap<u32, Handle>,
+    /// Posts that were taken.
+    acks: u64,
 }
 
 /// What planted faults keep from the reference.
@@ -67,11 +73,13 @@ impl Watcher {
             stalled_until: Time::ZERO,
             hearing: Hearing { planted, ..Hearing::default() },
             heard: 0,
+            posts: BTreeMap::new(),
+            acks: 0,
         }
     }
 
     pub(crate) fn has(&self, item: Item) -> bool {
-        self.seen.iter().any(|seen| seen.item == item)
+        self.seen.iter().any(|seen| seen.item == item && !seen.is_snapshot)
     }
 
     pub(crate) fn open(&mut self, item: Item, view: bool, paused: bool, log: &mut Log) {
@@ -92,6 +100,59 @@ impl Watcher {
         self.seen.push(Seen::new(handle, item, view, paused));
     }
 
+    /// Opens all of these that are not open, in as few requests as it can.
+    pub(crate) fn open_batch(&mut self, items: &[Item], log: &mut Log) {
+        let items: Vec<_> = items.iter().filter(|item| !self.has(**item)).copied().collect();
+        let Some(first) = items.first() else { return };
+        log.note(format_args!("consumer {}: opens {} items of {first}", self.index, items.len()));
+        let (service, names) = (first.service(), items.iter().map(Item::name));
+        let names: Vec<_> = names.collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let spec = ItemSpec::new(service.as_str(), "");
+        let handles = self.consumer.with(|requests| requests.open_batch(&spec, &names));
+        let opened = handles.expect("there is room").into_iter().zip(items);
+        self.seen.extend(opened.map(|(handle, item)| Seen::new(handle, item, false, false)));
+    }
+
+    pub(crate) fn snapshot(&mut self, item: Item, log: &mut Log) {
+        let (service, name) = (item.service(), item.name());
+        let spec = ItemSpec::new(service.as_str(), &name).snapshot();
+        let handle = self.consumer.open(&spec).expect("there is room");
+        log.note(format_args!("consumer {}: asks for a snapshot of {item}", self.index));
+        self.seen.push(Seen::snapshot(handle, item));
+    }
+
+    /// Posts on the stream of an item, if it can.
+    pub(crate) fn post(&mut self, open: usize, log: &mut Log) {
+        let count = self.seen.len().max(1);
+        let Some(seen) = self.seen.get(open % count).filter(|seen| !seen.is_snapshot) else {
+            return;
+        };
+        let handle = seen.handle;
+        let head = PostHead::default();
+        let posted = self.consumer.with(|requests| requests.post(handle, &head, &model::update(1)));
+        if let Ok(id) = posted {
+            log.note(format_args!("consumer {}: post {id} on {}", self.index, seen.item));
+            self.posts.insert(id, handle);
+        }
+    }
+
+    pub(crate) fn unanswered_posts(&self) -> usize {
+        self.posts.len()
+    }
+
+    /// Another priority.
+    pub(crate) fn rank(&mut self, open: usize, class: u8, log: &mut Log) {
+        let count = self.seen.len().max(1);
+        let Some(seen) = self.seen.get(open % count).filter(|seen| !seen.is_snapshot) else {
+            return;
+        };
+        log.note(format_args!("consumer {}: {}, class {class}", self.index, seen.item));
+        let (handle, priority) = (seen.handle, Some(Priority { class, count: 1 }));
+        let change = ItemChange { priority, ..ItemChange::default() };
+        self.consumer.with(|requests| requests.change(handle, change)).expect("it is open");
+    }
+
     pub(crate) fn close(&mut self, open: usize, log: &mut Log) {
         if self.seen.is_empty() {
             return;
@@ -107,7 +168,9 @@ impl Watcher {
 
     pub(crate) fn pause(&mut self, open: usize, is_paused: bool, log: &mut Log) {
         let count = self.seen.len().max(1);
-        let Some(seen) = self.seen.get_mut(open % count) else { return };
+        let Some(seen) = self.seen.get_mut(open % count).filter(|seen| !seen.is_snapshot) else {
+            return;
+        };
         // The image of a view comes with the resume, if it was changed meanwhile.
         if seen.is_paused == is_paused || is_paused && seen.is_changing() {
             return;
@@ -125,7 +188,9 @@ impl Watcher {
     /// Asks for another view, or for an image alone.
     pub(crate) fn change(&mut self, open: usize, view: Option<bool>, log: &mut Log) {
         let count = self.seen.len().max(1);
-        let Some(seen) = self.seen.get_mut(open % count) else { return };
+        let Some(seen) = self.seen.get_mut(open % count).filter(|seen| !seen.is_snapshot) else {
+            return;
+        };
         // One change at a time: else nobody knows of which one an image is.
         if seen.is_changing() {
             return;
@@ -150,13 +215,14 @@ impl Watcher {
         if now < self.stalled_until {
             return 0;
         }
-        let Self { index, consumer, seen, hearing, heard, .. } = self;
+        let Self { index, consumer, seen, hearing, heard, posts, acks, .. } = self;
         let mut hear = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
             *heard += 1;
             if hearing.misses(&event) {
                 return;
             }
-            if let Err(what) = judge(*index, &event, seen, truth, log) {
+            let answered = judge_ack(*index, &event, posts, acks, log);
+            if let Err(what) = answered.and_then(|()| judge(*index, &event, seen, truth, log)) {
                 log.note(format_args!("consumer {index}: BROKEN: {what}"));
                 violations.push(format!("consumer {index}: {what}"));
             }
@@ -167,6 +233,30 @@ impl Watcher {
 
 fn words(state: State<'_>) -> String {
     format!("{} {} {} `{}`", state.stream, state.data, state.code, state.text_lossy())
+}
+
+/// Whether an answer to a post, if an event is one, is to one that was made and
+/// not answered.
+fn judge_ack(
+    index: usize,
+    event: &ConsumerEvent<'_>,
+    posts: &mut BTreeMap<u32, Handle>,
+    acks: &mut u64,
+    log: &mut Log,
+) -> Result<(), String> {
+    let ConsumerEvent::Ack { handle, msg } = event else { return Ok(()) };
+    let AckMsg { ack_id, nak_code, .. } = msg;
+    log.note(format_args!("consumer {index}: answer to post {ack_id}: {nak_code:?}"));
+    let Some(posted_on) = posts.remove(ack_id) else {
+        return Err(format!("an answer to post {ack_id}, which waits for none"));
+    };
+    *acks += u64::from(nak_code.is_none());
+    match handle {
+        Some(handle) if *handle != posted_on => {
+            Err(format!("the answer to post {ack_id} is on another stream"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the reference allows an event.
@@ -203,7 +293,15 @@ fn judge(
             let fields = numbers(&msg.payload).map_err(about)?;
             let (state, seq) = (words(msg.state), fields.get(&SEQ));
             log.note(format_args!("consumer {index}: {item} image {seq:?} {state}"));
-            seen.refresh(truth, msg.state, fields).map_err(about)
+            let (is_snapshot, is_over) = (seen.is_snapshot, is_final(msg.state.stream));
+            if is_over && !is_snapshot {
+                return Err(about("a stream is over with an image".to_owned()));
+            }
+            seen.refresh(truth, msg.state, fields).map_err(about)?;
+            if is_over {
+                open.swap_remove(place);
+            }
+            Ok(())
         }
         ConsumerEvent::Update { msg, .. } => {
             let fields = numbers(&msg.payload).map_err(about)?;

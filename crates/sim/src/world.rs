@@ -12,7 +12,7 @@ use tapeline_time::Time;
 
 use crate::log::{Log, Trace};
 use crate::member::{HubMember, Member, ServerMember};
-use crate::model::{Item, Truth};
+use crate::model::{Item, Phase, Truth};
 use crate::plan::{Action, Plan, Shape};
 use crate::planted::Planted;
 use crate::random::Random;
@@ -25,6 +25,10 @@ const LONGEST_TURN: Duration = Duration::from_millis(20);
 
 /// The tables of hubs and servers are compared in one turn of so many.
 const CHECKED_TURNS: u64 = 8;
+
+/// Within this, consumers are told that nobody is left who has their items, if
+/// nothing else is wrong.
+const TOLD_WITHIN: Duration = Duration::from_secs(8);
 
 /// How long a world without faults may take until all is as it should be.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -40,6 +44,8 @@ enum Later {
     Unstick(Incarnation),
     Mend(Incarnation),
     Heal(SocketAddr),
+    ServiceUp(usize, usize),
+    Restore(usize, usize),
 }
 
 pub(crate) struct World {
@@ -56,6 +62,9 @@ pub(crate) struct World {
     later: BTreeMap<(Time, u64), Later>,
     serial: u64,
     turns: u64,
+    /// Until when something else is broken than parties that are gone, or has
+    /// its effect.
+    troubled_until: Time,
     violations: Vec<String>,
 }
 
@@ -107,6 +116,7 @@ impl World {
             later: BTreeMap::new(),
             serial: 0,
             turns: 0,
+            troubled_until: Time::ZERO,
             violations: Vec::new(),
         };
         world.log.note(format_args!("{:?}", world.shape));
@@ -178,6 +188,7 @@ impl World {
             work += watcher.turn(now, &self.truth, &mut self.log, &mut self.violations);
         }
         self.turns += 1;
+        self.check_stale();
         if self.turns.is_multiple_of(CHECKED_TURNS) {
             self.check_tables();
         }
@@ -220,6 +231,34 @@ impl World {
         }
     }
 
+    /// Something is broken for a while that may keep others from being told.
+    fn trouble(&mut self, action: Action) {
+        if let Some(ms) = action.trouble_ms() {
+            let until = self.now().after(Duration::from_millis(ms));
+            self.troubled_until = self.troubled_until.max(until);
+        }
+    }
+
+    /// Whether consumers know that all sources, or all hubs, are gone.
+    fn check_stale(&mut self) {
+        let later = |latest: Time, since: Option<Time>| Some(latest.max(since?));
+        let sources = self.sources.iter().map(Source::gone_since).try_fold(Time::ZERO, later);
+        let hubs = self.hubs.iter().map(HubMember::gone_since).try_fold(Time::ZERO, later);
+        let Some(gone) = [sources, hubs].into_iter().flatten().min() else { return };
+        let told_by = gone.max(self.troubled_until).after(TOLD_WITHIN);
+        if self.now() <= told_by {
+            return;
+        }
+        for watcher in &self.watchers {
+            if let Some(seen) = watcher.seen.iter().find(|seen| seen.phase == Phase::Ok) {
+                let (index, item, s) = (watcher.index, seen.item, TOLD_WITHIN.as_secs());
+                self.violations.push(format!(
+                    "consumer {index}: {item} is still OK {s} s after the last that had it was gone"
+                ));
+            }
+        }
+    }
+
     fn later(&mut self, wait_ms: u64, what: Later) {
         self.serial += 1;
         let moment = self.now().after(Duration::from_millis(wait_ms));
@@ -249,6 +288,8 @@ impl World {
             Later::Unstick(member) => self.backbone.set_stuck(member, false),
             Later::Mend(member) => self.backbone.mend_port(member),
             Later::Heal(address) => self.network.heal(address),
+            Later::ServiceUp(source, service) => self.sources[source].set_service(service, true),
+            Later::Restore(source, service) => self.sources[source].withdraw(service, false),
         }
     }
 
@@ -297,6 +338,26 @@ impl World {
                 let (watcher, log) = self.watcher(consumer);
                 watcher.change(open, view, log);
             }
+            Action::Batch { consumer, service } => {
+                let service = service % self.shape.services;
+                let all = 0..self.shape.items;
+                let items: Vec<_> = all.map(|name| Item { service, name }).collect();
+                let (watcher, log) = self.watcher(consumer);
+                watcher.open_batch(&items, log);
+            }
+            Action::Snapshot { consumer, item } => {
+                let item = self.item(item);
+                let (watcher, log) = self.watcher(consumer);
+                watcher.snapshot(item, log);
+            }
+            Action::Rank { consumer, open, class } => {
+                let (watcher, log) = self.watcher(consumer);
+                watcher.rank(open, class, log);
+            }
+            Action::Post { consumer, open } => {
+                let (watcher, log) = self.watcher(consumer);
+                watcher.post(open, log);
+            }
             fault => self.fault(fault),
         }
     }
@@ -307,12 +368,14 @@ impl World {
     }
 
     fn fault(&mut self, action: Action) {
+        self.trouble(action);
         let (hubs, servers) = (self.hubs.len(), self.servers.len());
         let sources = self.sources.len();
         let until = |ms: u64| self.network.now().after(Duration::from_millis(ms));
         match action {
             Action::CrashHub { hub, ms } => {
-                self.hubs[hub % hubs].party = None;
+                let now = self.now();
+                self.hubs[hub % hubs].crash(now);
                 self.later(ms, Later::StartHub(hub % hubs));
             }
             Action::CrashServer { server, ms } => {
@@ -320,7 +383,8 @@ impl World {
                 self.later(ms, Later::StartServer(server % servers));
             }
             Action::CrashSource { source, ms } => {
-                self.sources[source % sources].crash();
+                let now = self.now();
+                self.sources[source % sources].crash(now);
                 self.later(ms, Later::StartSource(source % sources));
             }
             Action::StallHub { hub, ms } => self.hubs[hub % hubs].stalled_until = until(ms),
@@ -341,6 +405,18 @@ impl World {
             }
             Action::ResetSource { source } => {
                 self.network.reset(self.sources[source % sources].at);
+            }
+            Action::EndItem { source, item } => {
+                let item = self.item(item);
+                self.sources[source % sources].end_item(item);
+            }
+            Action::ServiceDown { source, service, ms } => {
+                self.sources[source % sources].set_service(service, false);
+                self.later(ms, Later::ServiceUp(source % sources, service));
+            }
+            Action::Withdraw { source, service, ms } => {
+                self.sources[source % sources].withdraw(service, true);
+                self.later(ms, Later::Restore(source % sources, service));
             }
             Action::CutServer { server, ms } => {
                 for door in doors(server % servers) {
@@ -439,9 +515,11 @@ impl World {
         let all = self.shape.services * self.shape.items;
         for watcher in &self.watchers {
             let lacks = watcher.seen.iter().find_map(|seen| seen.lacks(&self.truth));
-            let count = watcher.seen.len();
+            let count = watcher.seen.iter().filter(|seen| !seen.is_snapshot).count();
             let missing = || (count < all).then(|| format!("only {count} items of {all} are open"));
-            if let Some(what) = lacks.or_else(missing) {
+            let posts = watcher.unanswered_posts();
+            let unanswered = || (posts > 0).then(|| format!("{posts} posts have no answer"));
+            if let Some(what) = lacks.or_else(missing).or_else(unanswered) {
                 return Some(format!("consumer {}: {what}", watcher.index));
             }
         }
