@@ -58,6 +58,10 @@ impl Core {
     pub(super) fn begin_merging(&mut self, slot: u32, place: Place) {
         let Self { items, mounts, merged_bytes, statistics, config, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
+        if item.needs_repair {
+            // That something is missing before it was not told yet.
+            return self.put_image_off(slot, place);
+        }
         let Some(seat) = item.watchers.seat_mut(place) else {
             debug_assert!(false, "a place of a watcher");
             return;

@@ -70,17 +70,21 @@ fn an_update_that_must_not_be_merged_goes_out_behind_what_waits() {
 
 #[test]
 fn what_was_merged_is_dropped_for_an_image_when_updates_were_lost() {
-    let (mut world, consumer) = slow();
-    world.item(HUB, 17, 3, &update(&[(22, 2)]));
-    // The one with 4 is missing.
-    world.item(HUB, 17, 5, &update(&[(22, 4)]));
-    world.item(HUB, 17, 6, &image(&[(22, 4), (25, 3)]));
-    assert_eq!(world.heard(consumer), [""; 0]);
-    world.drain(consumer);
-    assert_eq!(
-        world.heard(consumer),
-        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=4 25=3}"]
-    );
+    // The one with 4 is missing, and what is merged begins before it, or after.
+    for before in [&[(22, 2)][..], &[]] {
+        let (mut world, consumer) = slow();
+        if !before.is_empty() {
+            world.item(HUB, 17, 3, &update(before));
+        }
+        world.item(HUB, 17, 5, &update(&[(22, 4)]));
+        world.item(HUB, 17, 6, &image(&[(22, 4), (25, 3)]));
+        assert_eq!(world.heard(consumer), [""; 0]);
+        world.drain(consumer);
+        assert_eq!(
+            world.heard(consumer),
+            ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=4 25=3}"]
+        );
+    }
 }
 
 #[test]
