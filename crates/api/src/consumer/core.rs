@@ -428,7 +428,9 @@ impl Run<'_> {
 
     pub(super) fn ack(&mut self, handle: Option<Handle>, ack: &AckMsg<'_>) {
         if self.core.posts.acked(ack) {
-            self.core.posted.remove(&(ack.ack_id, ack.seq_num));
+            // The stream that it comes on may be a later one with the same number.
+            let posted = self.core.posted.remove(&(ack.ack_id, ack.seq_num));
+            let handle = posted.unwrap_or(handle);
             self.tell(ConsumerEvent::Ack { handle, msg: ack });
         }
     }

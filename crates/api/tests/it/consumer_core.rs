@@ -15,7 +15,7 @@ use tapeline_omm::login::{LoginRefresh, LoginRtt};
 use tapeline_omm::market::{Part, image, status};
 use tapeline_omm::{GroupId, StateBuf};
 use tapeline_rwf::{
-    DataState, DataType, Domain, Encoded, Msg, RefreshMsg, RequestFlags, State, StateCode,
+    AckMsg, DataState, DataType, Domain, Encoded, Msg, RefreshMsg, RequestFlags, State, StateCode,
     StreamState, UpdateMsg,
 };
 
@@ -313,7 +313,7 @@ fn a_post_without_an_ack_is_refused_here_in_the_end() {
     assert!(matches!(post(&mut sim), Err(ApiError::TooManyPosts(_))));
     assert!(sim.sent().is_empty());
     sim.after(Duration::from_secs(15));
-    assert_eq!(sim.told(), ["ack 1 No Ack received for PostMsg with postId = 1"]);
+    assert_eq!(sim.told(), ["0: ack 1 No Ack received for PostMsg with postId = 1"]);
 }
 
 #[test]
@@ -332,6 +332,35 @@ fn a_token_is_renewed_on_the_open_login_and_for_later_ones() {
     sim.time();
     sim.input(ConsumerInput::Opened);
     assert_eq!(sim.sent(), ["REQUEST 1 t2"]);
+}
+
+#[test]
+fn the_answer_to_a_post_is_about_the_item_that_it_was_on() {
+    let mut sim = Sim::new();
+    sim.ready_with(|refresh| refresh.features.support_post = Some(true));
+    let item = sim.open("A");
+    sim.image(5);
+    let payload = Encoded::new(DataType::OPAQUE, b"x");
+    let post = |requests: &mut Requests<'_>| requests.post(item, &PostHead::default(), &payload);
+    assert_eq!(sim.ask(post).expect("sent"), 1);
+    sim.ask(|requests| requests.close(item));
+    // After a while the number of the stream is another's.
+    sim.open("B");
+    sim.image(6);
+    sim.after(Duration::from_secs(12));
+    sim.sent();
+    let later = sim.open("C");
+    assert_eq!(sim.sent(), ["REQUEST 5 C"]);
+    let ack = AckMsg { ack_id: 1, ..AckMsg::new(Domain::MARKET_PRICE, 5) };
+    let bytes = encoded(|encoder| encoder.message(&ack.into()));
+    let mut answered = None;
+    let mut note = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
+        if let ConsumerEvent::Ack { handle, .. } = event {
+            answered = handle;
+        }
+    };
+    sim.core.handle(sim.now, ConsumerInput::Message(&bytes), &mut sim.wire, &mut note);
+    assert!(answered == Some(item) && answered != Some(later), "{answered:?}");
 }
 
 #[test]

@@ -92,8 +92,9 @@ pub(crate) fn in_words(event: ConsumerEvent<'_>) -> Option<String> {
         ConsumerEvent::Status { handle, msg } => {
             format!("{}: {}", index(handle), msg.state.map(text).unwrap_or_default())
         }
-        ConsumerEvent::Ack { msg, .. } => format!(
-            "ack {} {}",
+        ConsumerEvent::Ack { msg, handle } => format!(
+            "{}: ack {} {}",
+            handle.map_or_else(|| "login".to_owned(), |handle| index(handle).to_string()),
             msg.ack_id,
             msg.text.map(String::from_utf8_lossy).unwrap_or_default()
         ),
