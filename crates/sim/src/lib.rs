@@ -24,5 +24,6 @@ mod watcher;
 mod world;
 
 pub use log::Trace;
+pub use plan::Parties;
 pub use planted::{Caught, Planted};
 pub use run::{Failure, Options, Summary, catch, run, shrink};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use tapeline_sim::{Failure, Options, Planted, Trace, catch, run, shrink};
+use tapeline_sim::{Failure, Options, Parties, Planted, Trace, catch, run, shrink};
 
 /// Hubs, servers, sources and consumers in one thread and virtual time.
 #[derive(Parser)]
@@ -27,6 +27,10 @@ struct Cli {
     /// Only these actions of the plan, by number.
     #[arg(long, value_delimiter = ',', requires = "seed")]
     actions: Option<Vec<usize>>,
+    /// At most so many hubs, servers, sources, consumers, services and items,
+    /// as six numbers with commas.
+    #[arg(long, requires = "seed")]
+    parties: Option<Parties>,
     /// Plant a fault.
     #[arg(long, default_value = "nothing")]
     planted: Planted,
@@ -51,7 +55,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let actions = cli.actions.clone().map(|actions| actions.into_iter().collect::<BTreeSet<_>>());
     let trace = if cli.trace { Trace::Print } else { Trace::Off };
-    let options = Options { trace, planted: cli.planted, actions };
+    let options = Options { trace, planted: cli.planted, actions, parties: cli.parties };
     let seeds = cli.seed.map_or(cli.seeds.clone(), |seed| seed..seed + 1);
     // What panics is printed with its seed, and while a story is made short it
     // does so often.

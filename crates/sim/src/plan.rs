@@ -1,5 +1,7 @@
 //! What a seed stands for: a world, and what happens in it.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::random::Random;
@@ -205,6 +207,96 @@ impl Action {
             Self::ResetServer { .. } => Some(0),
             _ => None,
         }
+    }
+}
+
+/// The most that there are of each kind in a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// Hubs.
+    pub hubs: usize,
+    /// Servers.
+    pub servers: usize,
+    /// Interactive providers.
+    pub sources: usize,
+    /// Consumers.
+    pub consumers: usize,
+    /// Services.
+    pub services: usize,
+    /// Items of each service.
+    pub items: usize,
+}
+
+impl Parties {
+    /// As many as the seed says.
+    pub const ALL: Self = Self {
+        hubs: usize::MAX,
+        servers: usize::MAX,
+        sources: usize::MAX,
+        consumers: usize::MAX,
+        services: usize::MAX,
+        items: usize::MAX,
+    };
+
+    /// One fewer than there are of each kind, a kind at a time.
+    pub(crate) fn fewer(shape: &Shape) -> impl Iterator<Item = Self> + use<> {
+        let now = Self {
+            hubs: shape.hubs,
+            servers: shape.servers,
+            sources: shape.sources,
+            consumers: shape.consumers.len(),
+            services: shape.services,
+            items: shape.items,
+        };
+        let all = [
+            (now.hubs, Self { hubs: now.hubs - 1, ..now }),
+            (now.servers, Self { servers: now.servers - 1, ..now }),
+            (now.sources, Self { sources: now.sources - 1, ..now }),
+            (now.consumers, Self { consumers: now.consumers - 1, ..now }),
+            (now.services, Self { services: now.services - 1, ..now }),
+            (now.items, Self { items: now.items - 1, ..now }),
+        ];
+        all.into_iter().filter(|(count, _)| *count > 1).map(|(_, fewer)| fewer)
+    }
+}
+
+impl fmt::Display for Parties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { hubs, servers, sources, consumers, services, items } = self;
+        write!(f, "{hubs},{servers},{sources},{consumers},{services},{items}")
+    }
+}
+
+impl FromStr for Parties {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
+        match numbers.as_deref() {
+            Ok([hubs, servers, sources, consumers, services, items])
+                if !text.split(',').any(|number| number == "0") =>
+            {
+                let (hubs, servers, sources) = (*hubs, *servers, *sources);
+                let (consumers, services, items) = (*consumers, *services, *items);
+                Ok(Self { hubs, servers, sources, consumers, services, items })
+            }
+            _ => Err("six numbers from 1 on: hubs, servers, sources, consumers, services, items"
+                .to_owned()),
+        }
+    }
+}
+
+impl Shape {
+    /// The same with no more than so many of each kind.
+    pub(crate) fn limit(&mut self, most: &Parties) {
+        self.hubs = self.hubs.min(most.hubs);
+        self.servers = self.servers.min(most.servers);
+        self.sources = self.sources.min(most.sources);
+        self.consumers.truncate(most.consumers);
+        self.services = self.services.min(most.services);
+        self.items = self.items.min(most.items);
+        // Each hub needs one.
+        self.own_sources &= self.hubs == self.sources;
     }
 }
 

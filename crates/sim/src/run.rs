@@ -10,7 +10,7 @@ use tapeline_omm::HashSeed;
 use tapeline_time::Time;
 
 use crate::log::Trace;
-use crate::plan::Plan;
+use crate::plan::{Parties, Plan};
 use crate::planted::{Caught, Planted};
 use crate::world::World;
 
@@ -24,6 +24,8 @@ pub struct Options {
     /// The actions of the plan that take place, by their place in it; all if
     /// absent.
     pub actions: Option<BTreeSet<usize>>,
+    /// The most that there are of each kind; as the seed says if absent.
+    pub parties: Option<Parties>,
 }
 
 /// What a world came to that broke nothing.
@@ -48,13 +50,15 @@ pub struct Failure {
     pub what: String,
     /// The actions that took place; all if absent.
     pub actions: Option<BTreeSet<usize>>,
+    /// The most that there were of each kind; as the seed says if absent.
+    pub parties: Option<Parties>,
     /// The fault that was planted.
     pub planted: Planted,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, at, what, actions, planted } = self;
+        let Self { seed, at, what, actions, parties, planted } = self;
         writeln!(f, "seed {seed} breaks at {:.6} s: {what}", at.since(Time::ZERO).as_secs_f64())?;
         let features = match planted {
             Planted::Code(_) => " --features planted",
@@ -64,6 +68,9 @@ impl fmt::Display for Failure {
         if let Some(actions) = actions {
             let actions: Vec<String> = actions.iter().map(usize::to_string).collect();
             write!(f, " --actions {}", actions.join(","))?;
+        }
+        if let Some(parties) = parties {
+            write!(f, " --parties {parties}")?;
         }
         if *planted != Planted::Nothing {
             write!(f, " --planted {planted}")?;
@@ -79,16 +86,28 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Box<Failure>> {
     // Whoever was first has chosen; no result depends on it.
     let _ = HashSeed::fixed([1, 2]).set_for_process();
     let mut plan = Plan::of(seed);
+    plan.shape.limit(&options.parties.unwrap_or(Parties::ALL));
     if let Some(kept) = &options.actions {
         let all = std::mem::take(&mut plan.actions).into_iter().enumerate();
         plan.actions = all.filter(|(index, _)| kept.contains(index)).map(|(_, it)| it).collect();
     }
+    let (at, ran) = run_plan(&plan, options);
+    let failure = |what: String| {
+        let Options { actions, parties, planted, .. } = options.clone();
+        Box::new(Failure { seed, at, what, actions, parties, planted })
+    };
+    let ran = ran.map_err(failure)?;
+    Ok(Summary { virtual_time: at.since(Time::ZERO), ..ran })
+}
+
+/// Runs a world as it is planned. Returns when it was over, too.
+fn run_plan(plan: &Plan, options: &Options) -> (Time, Result<Summary, String>) {
     let in_code = match options.planted {
         Planted::Code(fault) => Some(fault),
         _ => None,
     };
     tapeline_planted::choose(in_code);
-    let mut world = World::new(&plan, options.planted, options.trace);
+    let mut world = World::new(plan, options.planted, options.trace);
     let network = world.network.clone();
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let ran = world.run(&plan.actions);
@@ -96,17 +115,12 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Box<Failure>> {
     }));
     tapeline_planted::choose(None);
     let at = network.now();
-    let failure = |what: String| {
-        let (actions, planted) = (options.actions.clone(), options.planted);
-        Box::new(Failure { seed, at, what, actions, planted })
+    let ran = match ran {
+        Ok((Ok(()), events, digest)) => Ok(Summary { events, digest, ..Summary::default() }),
+        Ok((Err(what), ..)) => Err(what),
+        Err(panic) => Err(format!("panic: {}", words(&*panic))),
     };
-    match ran {
-        Ok((Ok(()), events, digest)) => {
-            Ok(Summary { virtual_time: at.since(Time::ZERO), events, digest })
-        }
-        Ok((Err(what), ..)) => Err(failure(what)),
-        Err(panic) => Err(failure(format!("panic: {}", words(&*panic)))),
-    }
+    (at, ran)
 }
 
 /// Runs worlds with a planted fault, from seed 0 on, until one breaks.
@@ -124,8 +138,38 @@ fn words(panic: &(dyn Any + Send)) -> &str {
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
-/// Leaves out actions of a failure as long as something is broken without them.
+/// Leaves out parties and actions of a failure as long as something is broken
+/// without them.
 pub fn shrink(failure: Failure) -> Failure {
+    let fewer_parties = with_fewer_parties(failure);
+    let shortest = with_fewer_actions(fewer_parties);
+    // With fewer actions it may need fewer parties.
+    with_fewer_parties(shortest)
+}
+
+/// The same failure with other actions or parties, if that is one.
+fn changed(failure: &Failure, change: impl FnOnce(&mut Options)) -> Option<Failure> {
+    let Failure { actions, parties, planted, .. } = failure.clone();
+    let mut options = Options { planted, actions, parties, ..Options::default() };
+    change(&mut options);
+    run(failure.seed, &options).err().map(|failure| *failure)
+}
+
+fn with_fewer_parties(failure: Failure) -> Failure {
+    let mut smallest = failure;
+    loop {
+        let mut shape = Plan::of(smallest.seed).shape;
+        shape.limit(&smallest.parties.unwrap_or(Parties::ALL));
+        let smaller = Parties::fewer(&shape)
+            .find_map(|fewer| changed(&smallest, |options| options.parties = Some(fewer)));
+        match smaller {
+            Some(smaller) => smallest = smaller,
+            None => return smallest,
+        }
+    }
+}
+
+fn with_fewer_actions(failure: Failure) -> Failure {
     let mut shortest = failure;
     let count = Plan::of(shortest.seed).actions.len();
     let mut kept: Vec<usize> = match &shortest.actions {
@@ -139,11 +183,10 @@ pub fn shrink(failure: Failure) -> Failure {
             let mut fewer = kept.clone();
             fewer.drain(from..(from + piece).min(kept.len()));
             let actions = Some(fewer.iter().copied().collect());
-            let options = Options { actions, planted: shortest.planted, ..Options::default() };
-            match run(shortest.seed, &options) {
-                Ok(_) => from += piece,
-                Err(failure) => {
-                    shortest = *failure;
+            match changed(&shortest, |options| options.actions = actions) {
+                None => from += piece,
+                Some(failure) => {
+                    shortest = failure;
                     kept = fewer;
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime};
 
-use tapeline_sim::{Options, Planted, Trace, run, shrink};
+use tapeline_sim::{Failure, Options, Planted, Trace, run, shrink};
 
 /// Worlds that are new in each run of the tests.
 const FRESH: u64 = 150;
@@ -56,7 +56,9 @@ fn the_story_of_a_failure_is_made_short() {
     let shortest = shrink(*failure);
     let actions = shortest.actions.as_ref().map_or(usize::MAX, BTreeSet::len);
     assert!(actions <= 20, "{shortest}");
-    let options = Options { actions: shortest.actions.clone(), ..options };
+    assert!(shortest.parties.is_some(), "{shortest}");
+    let Failure { actions, parties, .. } = shortest.clone();
+    let options = Options { actions, parties, ..options };
     let again = run(shortest.seed, &options).expect_err("it is the same again");
     assert_eq!(*again, shortest);
 }
