@@ -20,7 +20,8 @@ use clap::{Parser, Subcommand};
 
 use classic::UnknownOption;
 use commands::{
-    client, config as config_command, decode, demo, elsewhere, node as nodes, source as sources,
+    client, config as config_command, decode, demo, elsewhere, entitle, node as nodes,
+    source as sources,
 };
 use failure::{Failure, warn};
 
@@ -42,6 +43,7 @@ enum Command {
     Demo(demo::Args),
     Config(config_command::Args),
     Decode(decode::Args),
+    Entitle(entitle::Args),
     /// Measure hub, server and this machine (the program `tapeline-lab`)
     #[command(disable_help_flag = true)]
     Bench {
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Config(args) => config_command::run(&args),
         Command::Decode(args) => decode::run(&args),
+        Command::Entitle(args) => entitle::run(&args),
         Command::Bench { arguments } => elsewhere::run("bench", &arguments),
         Command::Compare { arguments } => elsewhere::run("compare", &arguments),
         Command::Jitter { arguments } => elsewhere::run("jitter", &arguments),

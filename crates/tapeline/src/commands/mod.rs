@@ -5,5 +5,6 @@ pub(crate) mod config;
 pub(crate) mod decode;
 pub(crate) mod demo;
 pub(crate) mod elsewhere;
+pub(crate) mod entitle;
 pub(crate) mod node;
 pub(crate) mod source;

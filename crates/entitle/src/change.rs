@@ -1,0 +1,154 @@
+//! A policy instead of another: whose rights change, and which open items.
+
+use std::collections::HashMap;
+
+use crate::document::{Grant, Role, User};
+use crate::engine::{Asked, Engine, Protection};
+use crate::policy::{Access, Policy, ProfileId};
+use crate::verdict::{Verdict, unknown_user};
+
+/// An item that a user has open, or had, or might open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch<'a> {
+    /// The user.
+    pub user: &'a str,
+    /// The item.
+    pub asked: Asked<'a>,
+    /// What its image said.
+    pub protection: Protection<'a>,
+}
+
+/// A watch whose answer is another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// The watch.
+    pub watch: Watch<'a>,
+    /// The answer of the policy before.
+    pub before: Verdict,
+    /// The answer of the new one.
+    pub after: Verdict,
+}
+
+/// A user whose rights change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedUser {
+    /// The name.
+    pub name: String,
+    /// Whether the login has to be decided again: the user came, went, or may
+    /// log in otherwise. For the others it is enough to look at their items.
+    pub must_log_in: bool,
+}
+
+/// The watches whose answer changes. Nothing is worked out before it is asked
+/// for: a slice of the watches is a slice of the work.
+pub fn changes<'e, 'a: 'e>(
+    old: &'e mut Engine,
+    new: &'e mut Engine,
+    watches: impl Iterator<Item = Watch<'a>> + 'e,
+) -> impl Iterator<Item = Change<'a>> + 'e {
+    watches.filter_map(|watch| {
+        let (before, after) = (answer(old, &watch), answer(new, &watch));
+        let is_changed = before.is_allowed() != after.is_allowed();
+        is_changed.then_some(Change { watch, before, after })
+    })
+}
+
+fn answer(engine: &mut Engine, watch: &Watch<'_>) -> Verdict {
+    match engine.policy().profile_of(watch.user) {
+        Some(profile) => engine.decide_open(profile, watch.asked, watch.protection),
+        None => Verdict::Deny(unknown_user(watch.user)),
+    }
+}
+
+/// The users whose rights are others, wherever the rules stand in the files:
+/// those of the old policy first.
+pub fn changed_users(old: &Policy, new: &Policy) -> Vec<ChangedUser> {
+    let all = !has_same_settings(old, new);
+    let mut known: HashMap<(ProfileId, ProfileId), bool> = HashMap::new();
+    let mut changed = Vec::new();
+    for user in &old.document.users {
+        let mut must_log_in = true;
+        let mut is_changed = true;
+        if let (Some(other), Some(before), Some(after)) =
+            (new.user(&user.name), old.profile_of(&user.name), new.profile_of(&user.name))
+        {
+            must_log_in = !may_log_in_as(user, other);
+            let pair = (before, after);
+            let is_same = *known.entry(pair).or_insert_with(|| has_same_rights(old, new, pair));
+            is_changed = all || must_log_in || !is_same;
+        }
+        if is_changed {
+            changed.push(ChangedUser { name: user.name.clone(), must_log_in });
+        }
+    }
+    let is_new = |user: &&User| old.user(&user.name).is_none();
+    let came = new.document.users.iter().filter(is_new);
+    changed.extend(came.map(|user| ChangedUser { name: user.name.clone(), must_log_in: true }));
+    changed
+}
+
+/// Whether what concerns everybody is the same.
+fn has_same_settings(old: &Policy, new: &Policy) -> bool {
+    let (before, after) = (&old.document, &new.document);
+    let mut services = before.services.iter().chain(&after.services);
+    before.is_allowed_by_default == after.is_allowed_by_default
+        && before.is_odd_lock_allowed == after.is_odd_lock_allowed
+        && before.lock_sources == after.lock_sources
+        && before.no_lock == after.no_lock
+        && old.lock_services == new.lock_services
+        && services.all(|service| old.no_lock(&service.name) == new.no_lock(&service.name))
+        // Services that no rule speaks of are open to all.
+        && (!before.is_allowed_by_default || old.spoken_of() == new.spoken_of())
+}
+
+fn may_log_in_as(user: &User, other: &User) -> bool {
+    user.positions == other.positions
+        && user.applications == other.applications
+        && user.networks == other.networks
+        && user.until == other.until
+}
+
+fn has_same_rights(old: &Policy, new: &Policy, (before, after): (ProfileId, ProfileId)) -> bool {
+    let (one, other) = (&old.profile(before).services, &new.profile(after).services);
+    one.len() == other.len()
+        && one.iter().all(|(service, access)| {
+            other.get(service).is_some_and(|other| has_same_access(old, new, access, other))
+        })
+        && has_same_extras(old, new, (before, after))
+}
+
+/// Views, contracts and limits: as the roles in their order say.
+fn has_same_extras(old: &Policy, new: &Policy, (before, after): (ProfileId, ProfileId)) -> bool {
+    let has_extras = |role: &&Role| {
+        role.fields.is_some()
+            || role.contract.is_some()
+            || role.item_limit.is_some()
+            || role.max_priority_class.is_some()
+    };
+    let mut one = old.roles(before).filter(has_extras);
+    let mut other = new.roles(after).filter(has_extras);
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return true,
+            (Some(one), Some(other))
+                if one.fields == other.fields
+                    && one.contract == other.contract
+                    && one.item_limit == other.item_limit
+                    && one.max_priority_class == other.max_priority_class => {}
+            _ => return false,
+        }
+    }
+}
+
+fn has_same_access(old: &Policy, new: &Policy, access: &Access, other: &Access) -> bool {
+    let are_same = |one: Vec<&Grant>, other: Vec<&Grant>| {
+        let are_in = |some: &[&Grant], all: &[&Grant]| {
+            some.iter().all(|grant| all.iter().any(|one| one.is_same(grant)))
+        };
+        are_in(&one, &other) && are_in(&other, &one)
+    };
+    access.codes == other.codes
+        && access.publishes == other.publishes
+        && are_same(old.grants(access).collect(), new.grants(other).collect())
+        && are_same(old.post_grants(access).collect(), new.post_grants(other).collect())
+}

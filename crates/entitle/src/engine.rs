@@ -1,0 +1,345 @@
+//! Decisions: a policy, and what of it was worked out already.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tapeline_rwf::StateCode;
+use time::Date;
+
+use crate::document::{NoLock, PostRight};
+use crate::lock::{Lock, LockError};
+use crate::policy::{Policy, ProfileId};
+use crate::verdict::{Denial, Verdict, unknown_user};
+
+/// So many different locks are remembered; further ones are worked out each
+/// time. A market has some thousands.
+pub const MAX_LOCKS: usize = 1 << 20;
+
+/// A lock that was seen, as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LockId(u32);
+
+/// What an item's image says of who may see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection<'a> {
+    /// Its permission data.
+    Lock(&'a [u8]),
+    /// None, but a value in its field `PROD_PERM`.
+    ProdPerm(u32),
+    /// None at all.
+    None,
+}
+
+/// An item that a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The name of its service.
+    pub service: &'a str,
+    /// Its domain.
+    pub domain: u8,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// A login, as far as a policy looks at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Login<'a> {
+    /// The user.
+    pub user: &'a str,
+    /// The application's number, as the login has it.
+    pub application: &'a str,
+    /// The position's address and name, as the login has it.
+    pub position: &'a str,
+    /// Where the connection comes from.
+    pub peer: IpAddr,
+    /// Today.
+    pub today: Date,
+    /// The other positions at which the user is logged in, each once.
+    pub other_positions: &'a [&'a str],
+}
+
+/// A policy at work.
+#[derive(Debug)]
+pub struct Engine {
+    policy: Arc<Policy>,
+    /// Names of services by the numbers of the directory.
+    directory: HashMap<u16, String>,
+    lock_ids: HashMap<Box<[u8]>, LockId>,
+    locks: Vec<Result<Lock, LockError>>,
+    /// For each profile, two bits for each lock: known, and open.
+    memo: Vec<Vec<u64>>,
+}
+
+const LOCKS_IN_WORD: usize = 32;
+
+impl Engine {
+    /// Decides by a policy.
+    pub fn new(policy: Arc<Policy>) -> Self {
+        let memo = vec![Vec::new(); policy.profiles.len()];
+        Self {
+            policy,
+            directory: HashMap::new(),
+            lock_ids: HashMap::new(),
+            locks: Vec::new(),
+            memo,
+        }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// Another policy. Profiles of the one before are good no longer: they are
+    /// asked for anew by [`Policy::profile_of`].
+    pub fn set_policy(&mut self, policy: Arc<Policy>) {
+        self.memo = vec![Vec::new(); policy.profiles.len()];
+        // How locks are read is part of the policy.
+        for (bytes, id) in &self.lock_ids {
+            self.locks[id.0 as usize] = Lock::decode(bytes, policy.document.lock_sources);
+        }
+        self.policy = policy;
+    }
+
+    /// Says which service a number of the directory is. Numbers that the policy
+    /// names as `[[lock-service]]` are what the policy says.
+    pub fn set_service(&mut self, id: u16, name: &str) {
+        if self.directory.get(&id).is_none_or(|known| known != name) {
+            self.directory.insert(id, name.to_owned());
+            self.memo.iter_mut().for_each(Vec::clear);
+        }
+    }
+
+    /// How many different locks are remembered.
+    pub fn locks(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// How many of them cannot be read.
+    pub fn odd_locks(&self) -> usize {
+        self.locks.iter().filter(|lock| lock.is_err()).count()
+    }
+
+    /// Whether a user may log in, and as what.
+    pub fn decide_login(&self, login: &Login<'_>) -> Result<ProfileId, Denial> {
+        let policy = &self.policy;
+        let (Some(user), Some(profile)) = (policy.user(login.user), policy.profile_of(login.user))
+        else {
+            return Err(unknown_user(login.user));
+        };
+        let name = login.user;
+        let deny = |code, text| Err(Denial { code, text });
+        if user.until.is_some_and(|until| login.today > until) {
+            let text = format!("User {name} may not log in any more.");
+            return deny(StateCode::NOT_ENTITLED, text);
+        }
+        if !user.networks.is_empty() && !user.networks.iter().any(|net| net.contains(&login.peer)) {
+            let text = format!("User {name} may not log in from {}.", login.peer);
+            return deny(StateCode::NOT_ENTITLED, text);
+        }
+        let is_application = |one: &String| one == login.application;
+        if !user.applications.is_empty() && !user.applications.iter().any(is_application) {
+            let text = format!("User {name} may not use application {}.", login.application);
+            return deny(StateCode::DACS_USER_ACCESS_TO_APP_DENIED, text);
+        }
+        let others = login.other_positions;
+        if let Some(positions) = user.positions
+            && !policy.is_last_login_kept()
+            && !others.contains(&login.position)
+            && others.len() >= positions as usize
+        {
+            let (used, at) = (others.len(), others.join(", "));
+            let text = format!("User {name} has {used} of {positions} logins, at {at}.");
+            return deny(StateCode::DACS_MAX_LOGINS_REACHED, text);
+        }
+        Ok(profile)
+    }
+
+    /// Whether a request goes on: not if no image of this item could be shown
+    /// to the profile, whatever its lock.
+    pub fn decide_request(&self, profile: ProfileId, asked: Asked<'_>) -> Verdict {
+        match self.has_way(profile, asked) {
+            true => Verdict::Allow,
+            false => Verdict::not_entitled(format!("Access Denied: service {}", asked.service)),
+        }
+    }
+
+    fn has_way(&self, profile: ProfileId, asked: Asked<'_>) -> bool {
+        let policy = &self.policy;
+        let Some(access) = policy.access(profile, asked.service) else {
+            return policy.document.is_allowed_by_default && !policy.speaks_of(asked.service);
+        };
+        !access.codes.is_empty()
+            || policy.grant(access, asked.name, asked.domain, |_| true).is_some()
+    }
+
+    /// Whether an item whose image is there may be shown: at its first image,
+    /// and whenever its permission data change.
+    pub fn decide_open(
+        &mut self,
+        profile: ProfileId,
+        asked: Asked<'_>,
+        protection: Protection<'_>,
+    ) -> Verdict {
+        if !self.has_way(profile, asked) {
+            return self.decide_request(profile, asked);
+        }
+        let is_open = match protection {
+            Protection::Lock(bytes) => {
+                self.opens(profile, bytes) || self.is_granted(profile, asked, true)
+            }
+            Protection::ProdPerm(_) | Protection::None => {
+                self.is_open_without_lock(profile, asked, protection)
+            }
+        };
+        match is_open {
+            true => Verdict::Allow,
+            false => Verdict::not_entitled(self.denied(profile, asked, protection)),
+        }
+    }
+
+    /// Whether what carries a lock of its own (an update, an entry of a map)
+    /// may be shown to who sees the item. It costs two look-ups.
+    pub fn opens(&mut self, profile: ProfileId, lock: &[u8]) -> bool {
+        match self.lock_id(lock) {
+            Some(id) => self.opens_id(profile, id),
+            None => self.work_out(profile, &Lock::decode(lock, self.policy.document.lock_sources)),
+        }
+    }
+
+    /// The number of a lock; `None` if there are too many.
+    pub fn lock_id(&mut self, bytes: &[u8]) -> Option<LockId> {
+        if let Some(id) = self.lock_ids.get(bytes) {
+            return Some(*id);
+        }
+        if self.locks.len() == MAX_LOCKS {
+            return None;
+        }
+        let id = LockId(self.locks.len() as u32);
+        self.locks.push(Lock::decode(bytes, self.policy.document.lock_sources));
+        self.lock_ids.insert(bytes.into(), id);
+        Some(id)
+    }
+
+    /// Whether a lock opens for a profile: worked out once for both.
+    pub fn opens_id(&mut self, profile: ProfileId, lock: LockId) -> bool {
+        let (at, shift) = (lock.0 as usize / LOCKS_IN_WORD, lock.0 as usize % LOCKS_IN_WORD * 2);
+        let row = &self.memo[profile.0 as usize];
+        let bits = row.get(at).map_or(0, |word| word >> shift & 3);
+        if bits & 2 != 0 {
+            return bits & 1 != 0;
+        }
+        let is_open = self.work_out(profile, &self.locks[lock.0 as usize]);
+        let row = &mut self.memo[profile.0 as usize];
+        if row.len() <= at {
+            row.resize(at + 1, 0);
+        }
+        row[at] |= (2 | u64::from(is_open)) << shift;
+        is_open
+    }
+
+    fn work_out(&self, profile: ProfileId, lock: &Result<Lock, LockError>) -> bool {
+        match lock {
+            Ok(lock) => lock.opens(|service, code| self.has_code(profile, service, code)),
+            Err(LockError::Type(_)) => self.policy.document.is_odd_lock_allowed,
+            Err(_) => false,
+        }
+    }
+
+    /// The service that a lock's number means.
+    pub(crate) fn service_of(&self, id: u16) -> Option<&str> {
+        let policy = self.policy.lock_services.get(&id);
+        policy.or_else(|| self.directory.get(&id)).map(String::as_str)
+    }
+
+    pub(crate) fn has_code(&self, profile: ProfileId, service: u16, code: u32) -> bool {
+        let access = self.service_of(service).and_then(|name| self.policy.access(profile, name));
+        access.is_some_and(|access| access.codes.contains(code))
+    }
+
+    /// Whether a grant names the item: one for locked items, or any.
+    fn is_granted(&self, profile: ProfileId, asked: Asked<'_>, only_locked: bool) -> bool {
+        let access = self.policy.access(profile, asked.service);
+        let grant = access.and_then(|access| {
+            let is_wanted = |grant: &crate::document::Grant| grant.is_locked || !only_locked;
+            self.policy.grant(access, asked.name, asked.domain, is_wanted)
+        });
+        grant.is_some()
+    }
+
+    fn is_open_without_lock(
+        &self,
+        profile: ProfileId,
+        asked: Asked<'_>,
+        protection: Protection<'_>,
+    ) -> bool {
+        if self.policy.access(profile, asked.service).is_none() {
+            // Nothing speaks of the service, and that is allowed.
+            return true;
+        }
+        match (self.policy.no_lock(asked.service), protection) {
+            (NoLock::Allow, _) => true,
+            (NoLock::Deny, _) => false,
+            (NoLock::ProdPerm, Protection::ProdPerm(code)) => {
+                let access = self.policy.access(profile, asked.service);
+                access.is_some_and(|access| access.codes.contains(code))
+                    || self.is_granted(profile, asked, true)
+            }
+            (NoLock::ProdPerm | NoLock::Subject, _) => self.is_granted(profile, asked, false),
+        }
+    }
+
+    fn denied(
+        &mut self,
+        profile: ProfileId,
+        asked: Asked<'_>,
+        protection: Protection<'_>,
+    ) -> String {
+        let by_prod_perm = self.policy.no_lock(asked.service) == NoLock::ProdPerm;
+        match protection {
+            Protection::Lock(bytes) => {
+                match Lock::decode(bytes, self.policy.document.lock_sources) {
+                    Ok(lock) => {
+                        let missing = lock.missing(|id, code| self.has_code(profile, id, code));
+                        format!("Access Denied: User req to PE({missing})")
+                    }
+                    Err(error) => format!("Access Denied: {error}"),
+                }
+            }
+            Protection::ProdPerm(code) if by_prod_perm => {
+                format!("Access Denied: User req to PE({code})")
+            }
+            _ => format!("Access Denied: {} of service {}", asked.name, asked.service),
+        }
+    }
+
+    /// Whether a post may go on; a NAK says `ACCESS_DENIED` with the text.
+    pub fn decide_post(&self, profile: ProfileId, asked: Asked<'_>, right: PostRight) -> Verdict {
+        let policy = &self.policy;
+        let is_allowed = policy.access(profile, asked.service).is_some_and(|access| {
+            let mut grants = policy.post_grants(access);
+            grants.any(|grant| {
+                grant.rights.contains(&right) && grant.covers(asked.name, asked.domain)
+            })
+        });
+        match is_allowed {
+            true => Verdict::Allow,
+            false => Verdict::not_entitled(format!(
+                "Access Denied: post to {} of service {}",
+                asked.name, asked.service
+            )),
+        }
+    }
+
+    /// Whether a provider that logs in by itself may publish into a service.
+    pub fn decide_publish(&self, profile: ProfileId, service: &str) -> Verdict {
+        let access = self.policy.access(profile, service);
+        match access.is_some_and(|access| access.publishes) {
+            true => Verdict::Allow,
+            false => {
+                Verdict::not_entitled(format!("Access Denied: publish into service {service}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Who may see what.
+//!
+//! A [`Policy`] is one file that people review. It is compiled into sets, and
+//! an [`Engine`] answers by look-ups: at a login, which [`ProfileId`] the user
+//! has; at a request, whether the service or the name is out of the question;
+//! at an image, whether its lock opens for the profile, which is worked out
+//! once for each pair of profile and [`Lock`]; at a post, and for a provider
+//! that logs in by itself, whether it is in a role. An update without
+//! permission data asks nothing: who may not see an item has no stream of it.
+//!
+//! Nothing here does I/O or looks at a clock.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tapeline_entitle::{Asked, Engine, Policy, Protection};
+//!
+//! let policy = Policy::parse("policy.toml", r#"
+//!     version = 1
+//!     [[product]]
+//!     name = "LSE-L1"
+//!     service = "FEED"
+//!     pe = [62, "144-160"]
+//!     [[role]]
+//!     name = "equities"
+//!     products = ["LSE-L1"]
+//!     [[user]]
+//!     name = "jdoe"
+//!     roles = ["equities"]
+//! "#).expect("it is in order");
+//! let profile = policy.profile_of("jdoe").expect("the policy knows jdoe");
+//! let mut engine = Engine::new(Arc::new(policy));
+//! engine.set_service(257, "FEED");
+//! let asked = Asked { service: "FEED", domain: 6, name: "VOD.L" };
+//! let mut open = |lock: &[u8]| engine.decide_open(profile, asked, Protection::Lock(lock));
+//! assert!(open(&[3, 1, 1, 0x62, 0xC0]).is_allowed());
+//! assert!(!open(&[3, 1, 1, 0x63, 0xC0]).is_allowed());
+//! ```
+
+mod change;
+mod codes;
+mod document;
+mod engine;
+mod explain;
+mod fault;
+mod lock;
+mod names;
+mod policy;
+mod read;
+mod verdict;
+mod watchlist;
+
+#[cfg(test)]
+mod tests;
+
+pub use change::{Change, ChangedUser, Watch, changed_users, changes};
+pub use codes::Codes;
+pub use document::{Count, FieldView, NoLock, PostRight, Product, hex_of};
+pub use engine::{Asked, Engine, LockId, Login, MAX_LOCKS, Protection};
+pub use fault::Fault;
+pub use lock::{Demand, Lock, LockError, MAX_LOCK_BYTES, Sources};
+pub use policy::{Policy, ProfileId};
+pub use verdict::{Denial, Explanation, Verdict};
+pub use watchlist::{Entry, MARKET_PRICE, read_watchlist};

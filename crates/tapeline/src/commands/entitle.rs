@@ -1,0 +1,163 @@
+//! `tapeline entitle`: ask a policy who may see what.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Subcommand;
+use tapeline_entitle::{
+    Asked, Engine, Fault, Policy, Protection, Verdict as Answer, changed_users, changes, hex_of,
+    read_watchlist,
+};
+
+use crate::failure::{Failure, Verdict};
+
+/// Ask an entitlement policy who may see what
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Say whether a user may see an item, and which rule says so; exit status 1 if not
+    Check {
+        /// The policy
+        #[arg(long)]
+        policy: PathBuf,
+        /// The user
+        user: String,
+        /// The item, as SERVICE/NAME
+        item: String,
+        /// The item's lock in hexadecimal
+        #[arg(long, conflicts_with = "prod_perm")]
+        lock: Option<String>,
+        /// The code in the field `PROD_PERM` of the item
+        #[arg(long)]
+        prod_perm: Option<u32>,
+        /// The item's domain
+        #[arg(long, default_value_t = tapeline_entitle::MARKET_PRICE)]
+        domain: u8,
+    },
+    /// Say whose rights a new policy changes, and which watches
+    WhatIf {
+        /// The policy that is in force
+        #[arg(long)]
+        policy: PathBuf,
+        /// The policy that may come
+        new: PathBuf,
+        /// Lines of USER SERVICE/NAME [LOCK]: who has what open
+        #[arg(long)]
+        watchlist: Option<PathBuf>,
+    },
+    /// Run the tests of a policy; exit status 1 if one fails
+    Test {
+        /// The policy
+        policy: PathBuf,
+    },
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
+    let mut out = io::stdout().lock();
+    match &args.action {
+        Action::Check { policy, user, item, lock, prod_perm, domain } => {
+            let mut engine = Engine::new(load(policy)?);
+            let (service, name) = item.split_once('/').ok_or_else(|| {
+                Failure::Setting(format!("`{item}` is no item; give SERVICE/NAME"))
+            })?;
+            let lock = lock.as_deref().map(|digits| {
+                hex_of(digits).ok_or_else(|| {
+                    Failure::Setting(format!("`{digits}` is no lock; give it in hexadecimal"))
+                })
+            });
+            let lock = lock.transpose()?;
+            let protection = match (&lock, prod_perm) {
+                (Some(lock), _) => Protection::Lock(lock),
+                (None, Some(code)) => Protection::ProdPerm(*code),
+                (None, None) => Protection::None,
+            };
+            let asked = Asked { service, domain: *domain, name };
+            let explanation = engine.explain(user, asked, protection);
+            writeln!(out, "{}", answer(&explanation.verdict))?;
+            writeln!(out, "{}", explanation.reason)?;
+            Ok(verdict(explanation.verdict.is_allowed()))
+        }
+        Action::WhatIf { policy, new, watchlist } => {
+            what_if(&mut out, &load(policy)?, &load(new)?, watchlist.as_deref())
+        }
+        Action::Test { policy: path } => {
+            let policy = load(path)?;
+            let faults = policy.run_tests();
+            for fault in &faults {
+                writeln!(out, "{fault}")?;
+            }
+            let (tests, failed) = (policy.tests(), faults.len());
+            writeln!(out, "{}: {tests} tests, {failed} failed", path.display())?;
+            Ok(verdict(faults.is_empty()))
+        }
+    }
+}
+
+fn what_if(
+    out: &mut impl Write,
+    old: &Arc<Policy>,
+    new: &Arc<Policy>,
+    watchlist: Option<&Path>,
+) -> Result<Verdict, Failure> {
+    let users = changed_users(old, new);
+    for user in &users {
+        let what = match user.must_log_in {
+            true => "the login is decided anew",
+            false => "other rights",
+        };
+        writeln!(out, "{}: {what}", user.name)?;
+    }
+    let (mut gained, mut lost) = (0, 0);
+    if let Some(path) = watchlist {
+        let entries = read_watchlist(&path.to_string_lossy(), &text(path)?)
+            .map_err(|faults| faulty(&faults))?;
+        let (mut before, mut after) = (Engine::new(Arc::clone(old)), Engine::new(Arc::clone(new)));
+        let watches = entries.iter().map(tapeline_entitle::Entry::watch);
+        for change in changes(&mut before, &mut after, watches) {
+            let (is_gain, watch) = (change.after.is_allowed(), change.watch);
+            *(if is_gain { &mut gained } else { &mut lost }) += 1;
+            let verb = if is_gain { "gains" } else { "loses" };
+            let asked = watch.asked;
+            write!(out, "{} {verb} {}/{}", watch.user, asked.service, asked.name)?;
+            match change.after {
+                Answer::Allow => writeln!(out)?,
+                Answer::Deny(denial) => writeln!(out, ": {}", denial.text)?,
+            }
+        }
+    }
+    writeln!(out, "{} users change, {gained} watches gained, {lost} lost", users.len())?;
+    Ok(Verdict::Good)
+}
+
+fn answer(verdict: &Answer) -> String {
+    match verdict {
+        Answer::Allow => "allowed".to_owned(),
+        Answer::Deny(denial) => format!("denied: {}", denial.text),
+    }
+}
+
+fn verdict(is_good: bool) -> Verdict {
+    if is_good { Verdict::Good } else { Verdict::Bad }
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(Failure::read(path))
+}
+
+fn load(path: &Path) -> Result<Arc<Policy>, Failure> {
+    let policy = Policy::parse(&path.to_string_lossy(), &text(path)?);
+    policy.map(Arc::new).map_err(|faults| faulty(&faults))
+}
+
+fn faulty(faults: &[Fault]) -> Failure {
+    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    Failure::Setting(lines.join("\n"))
+}
