@@ -18,6 +18,8 @@ mod model;
 mod plan;
 mod planted;
 mod random;
+#[cfg(test)]
+mod regressions;
 mod run;
 mod source;
 mod watcher;

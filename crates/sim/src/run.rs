@@ -83,8 +83,6 @@ impl fmt::Display for Failure {
 ///
 /// Errors: something does not hold.
 pub fn run(seed: u64, options: &Options) -> Result<Summary, Box<Failure>> {
-    // Whoever was first has chosen; no result depends on it.
-    let _ = HashSeed::fixed([1, 2]).set_for_process();
     let mut plan = Plan::of(seed);
     plan.shape.limit(&options.parties.unwrap_or(Parties::ALL));
     if let Some(kept) = &options.actions {
@@ -101,7 +99,9 @@ pub fn run(seed: u64, options: &Options) -> Result<Summary, Box<Failure>> {
 }
 
 /// Runs a world as it is planned. Returns when it was over, too.
-fn run_plan(plan: &Plan, options: &Options) -> (Time, Result<Summary, String>) {
+pub(crate) fn run_plan(plan: &Plan, options: &Options) -> (Time, Result<Summary, String>) {
+    // Whoever was first has chosen; no result depends on it.
+    let _ = HashSeed::fixed([1, 2]).set_for_process();
     let in_code = match options.planted {
         Planted::Code(fault) => Some(fault),
         _ => None,
