@@ -11,6 +11,7 @@ use std::fmt;
 
 use tapeline_api::Handle;
 use tapeline_rwf::{DataState, DataType, Encoded, Primitive, Real, State, StreamState};
+use tapeline_time::Time;
 
 /// `ACVOL_1`, which nothing ripples to.
 pub(crate) const SEQ: i16 = 32;
@@ -90,6 +91,8 @@ pub(crate) struct Seen {
     pub(crate) item: Item,
     pub(crate) phase: Phase,
     pub(crate) is_paused: bool,
+    /// Since when nothing was heard of it at all.
+    pub(crate) unanswered_since: Option<Time>,
     /// It is over with its image.
     pub(crate) is_snapshot: bool,
     /// The fields that are wanted: some or all.
@@ -120,12 +123,18 @@ pub(crate) fn numbers(payload: &Encoded<'_>) -> Result<BTreeMap<i16, u64>, Strin
 }
 
 impl Seen {
-    pub(crate) const fn new(handle: Handle, item: Item, has_view: bool, is_paused: bool) -> Self {
+    pub(crate) const fn new(
+        handle: Handle,
+        item: Item,
+        (has_view, is_paused): (bool, bool),
+        now: Time,
+    ) -> Self {
         Self {
             handle,
             item,
             phase: Phase::Waiting,
             is_paused,
+            unanswered_since: Some(now),
             is_snapshot: false,
             has_view,
             is_changing: false,
@@ -133,8 +142,8 @@ impl Seen {
         }
     }
 
-    pub(crate) fn snapshot(handle: Handle, item: Item) -> Self {
-        Self { is_snapshot: true, ..Self::new(handle, item, false, false) }
+    pub(crate) fn snapshot(handle: Handle, item: Item, now: Time) -> Self {
+        Self { is_snapshot: true, ..Self::new(handle, item, (false, false), now) }
     }
 
     pub(crate) fn seq(&self) -> Option<u64> {

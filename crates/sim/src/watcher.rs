@@ -97,7 +97,7 @@ impl Watcher {
         let handle_index = handle.index();
         let Self { index, .. } = self;
         log.note(format_args!("consumer {index}: opens {item} as {handle_index}, view {view}"));
-        self.seen.push(Seen::new(handle, item, view, paused));
+        self.seen.push(Seen::new(handle, item, (view, paused), log.now));
     }
 
     /// Opens all of these that are not open, in as few requests as it can.
@@ -110,8 +110,9 @@ impl Watcher {
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         let spec = ItemSpec::new(service.as_str(), "");
         let handles = self.consumer.with(|requests| requests.open_batch(&spec, &names));
+        let now = log.now;
         let opened = handles.expect("there is room").into_iter().zip(items);
-        self.seen.extend(opened.map(|(handle, item)| Seen::new(handle, item, false, false)));
+        self.seen.extend(opened.map(|(handle, item)| Seen::new(handle, item, (false, false), now)));
     }
 
     pub(crate) fn snapshot(&mut self, item: Item, log: &mut Log) {
@@ -119,7 +120,7 @@ impl Watcher {
         let spec = ItemSpec::new(service.as_str(), &name).snapshot();
         let handle = self.consumer.open(&spec).expect("there is room");
         log.note(format_args!("consumer {}: asks for a snapshot of {item}", self.index));
-        self.seen.push(Seen::snapshot(handle, item));
+        self.seen.push(Seen::snapshot(handle, item, log.now));
     }
 
     /// Posts on the stream of an item, if it can.
@@ -286,6 +287,7 @@ fn judge(
         return Err(format!("{kind} for handle {}, which is closed", handle.index()));
     };
     let seen = &mut open[place];
+    seen.unanswered_since = None;
     let item = seen.item;
     let about = |what: String| format!("{item}: {what}");
     match event {
@@ -312,6 +314,9 @@ fn judge(
             let Some(state) = msg.state else { return Ok(()) };
             log.note(format_args!("consumer {index}: {item} {}", words(state)));
             if seen.status(state).map_err(about)? {
+                if !seen.is_snapshot {
+                    return Err(about(format!("it is closed: {}", words(state))));
+                }
                 open.swap_remove(place);
             }
             Ok(())

@@ -30,6 +30,10 @@ const CHECKED_TURNS: u64 = 8;
 /// nothing else is wrong.
 const TOLD_WITHIN: Duration = Duration::from_secs(8);
 
+/// Within this each request is answered, if only with a state, as long as
+/// nothing is broken that keeps it from being.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+
 /// How long a world without faults may take until all is as it should be.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -189,6 +193,7 @@ impl World {
         }
         self.turns += 1;
         self.check_stale();
+        self.check_answered();
         if self.turns.is_multiple_of(CHECKED_TURNS) {
             self.check_tables();
         }
@@ -255,6 +260,24 @@ impl World {
                 self.violations.push(format!(
                     "consumer {index}: {item} is still OK {s} s after the last that had it was gone"
                 ));
+            }
+        }
+    }
+
+    /// Whether each request has an answer, if only that it waits.
+    fn check_answered(&mut self) {
+        let asked_by = self.now().since(Time::ZERO).checked_sub(ANSWERED_WITHIN);
+        let Some(asked_by) = asked_by.map(|before| Time::ZERO.after(before)) else { return };
+        if self.troubled_until > asked_by {
+            return;
+        }
+        for watcher in &self.watchers {
+            let is_late = |since: Time| since < asked_by;
+            if let Some(seen) =
+                watcher.seen.iter().find(|it| it.unanswered_since.is_some_and(is_late))
+            {
+                let (index, item, s) = (watcher.index, seen.item, ANSWERED_WITHIN.as_secs());
+                self.violations.push(format!("consumer {index}: {item} has no answer after {s} s"));
             }
         }
     }
