@@ -8,6 +8,9 @@
 //! that logs in by itself, whether it is in a role. An update without
 //! permission data asks nothing: who may not see an item has no stream of it.
 //!
+//! [`Usage`] is what is kept for exchanges: records of a [`Journal`] that survive
+//! a kill, and a [`Report`] of a month.
+//!
 //! Nothing here does I/O or looks at a clock.
 //!
 //! ```
@@ -42,10 +45,12 @@ mod document;
 mod engine;
 mod explain;
 mod fault;
+mod journal;
 mod lock;
 mod names;
 mod policy;
 mod read;
+mod report;
 mod verdict;
 mod watchlist;
 
@@ -57,7 +62,9 @@ pub use codes::Codes;
 pub use document::{Count, FieldView, NoLock, PostRight, Product, hex_of};
 pub use engine::{Asked, Engine, LockId, Login, MAX_LOCKS, Protection};
 pub use fault::Fault;
+pub use journal::{Journal, Kind, Usage};
 pub use lock::{Demand, Lock, LockError, MAX_LOCK_BYTES, Sources};
 pub use policy::{Policy, ProfileId};
+pub use report::{Report, ReportMonth};
 pub use verdict::{Denial, Explanation, Verdict};
 pub use watchlist::{Entry, MARKET_PRICE, read_watchlist};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use tapeline_entitle::{
-    Asked, Engine, Fault, Policy, Protection, Verdict as Answer, changed_users, changes, hex_of,
-    read_watchlist,
+    Asked, Engine, Fault, Journal, Policy, Protection, Report, ReportMonth, Usage,
+    Verdict as Answer, changed_users, changes, hex_of, read_watchlist,
 };
 
-use crate::failure::{Failure, Verdict};
+use crate::failure::{Failure, Verdict, warn};
 
 /// Ask an entitlement policy who may see what
 #[derive(clap::Args)]
@@ -57,6 +57,21 @@ enum Action {
         /// The policy
         policy: PathBuf,
     },
+    /// Print the usage of a month as CSV, by exchange and product
+    Report {
+        /// The policy
+        #[arg(long)]
+        policy: PathBuf,
+        /// The month, as 2026-10
+        #[arg(long)]
+        month: String,
+        /// A line for each user and application instead, with unused permissions
+        #[arg(long)]
+        users: bool,
+        /// The usage journals of all servers
+        #[arg(required = true)]
+        journals: Vec<PathBuf>,
+    },
 }
 
 /// Runs the subcommand.
@@ -98,7 +113,43 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             writeln!(out, "{}: {tests} tests, {failed} failed", path.display())?;
             Ok(verdict(faults.is_empty()))
         }
+        Action::Report { policy, month, users, journals } => {
+            let month = ReportMonth::parse(month).ok_or_else(|| {
+                Failure::Setting(format!("`{month}` is no month; give it as 2026-10"))
+            })?;
+            let policy = load(policy)?;
+            let csv = report(&policy, month, journals, *users)?;
+            out.write_all(csv.as_bytes())?;
+            Ok(Verdict::Good)
+        }
     }
+}
+
+/// The report of the journals of all servers, merged by time.
+fn report(
+    policy: &Policy,
+    month: ReportMonth,
+    journals: &[PathBuf],
+    is_by_user: bool,
+) -> Result<String, Failure> {
+    let mut files = Vec::with_capacity(journals.len());
+    for path in journals {
+        files.push(fs::read(path).map_err(Failure::read(path))?);
+    }
+    let mut records: Vec<Usage<'_>> = Vec::new();
+    for (path, file) in journals.iter().zip(&files) {
+        let mut journal = Journal::new(file);
+        records.extend(journal.by_ref());
+        if journal.left_bytes() > 0 {
+            let (left, good) = (journal.left_bytes(), journal.good_bytes());
+            let path = path.display();
+            warn(&format!("{path}: {left} bytes behind byte {good} are no whole record; left out"));
+        }
+    }
+    records.sort_by_key(|usage| usage.time_ms);
+    let mut report = Report::new(policy, month);
+    records.iter().for_each(|usage| report.add(usage));
+    Ok(if is_by_user { report.users_csv() } else { report.products_csv() })
 }
 
 fn what_if(
