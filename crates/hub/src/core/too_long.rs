@@ -1,5 +1,6 @@
 //! Messages of providers that are longer than a hub takes: what they were
-//! about is over, and all else goes on.
+//! about is over, and all else goes on. A login or a directory is about all of
+//! the provider.
 
 use tapeline_omm::ItemKeyRef;
 use tapeline_rwf::{
@@ -25,6 +26,11 @@ impl Core {
         let Ok(header) = MsgHeader::decode(head) else { return };
         // Other classes change nothing of what consumers have.
         if !matches!(header.class, MsgClass::Refresh | MsgClass::Update | MsgClass::Status) {
+            return;
+        }
+        if matches!(header.domain, Domain::LOGIN | Domain::SOURCE) {
+            // What it offers is not known any more.
+            self.give_up(index, "its login or directory is longer than a hub takes", out);
             return;
         }
         let Some(source) = self.sources.known(index) else { return };

@@ -74,6 +74,21 @@ fn what_is_too_long_and_about_nothing_known_is_counted() {
     assert_eq!(world.core.counters().too_long, 3);
 }
 
+/// A directory that the hub could only guess at is worse than none: the
+/// services of the source are down until a session brings one that can be read.
+#[test]
+fn a_directory_that_is_too_long_ends_the_session_and_not_the_hub() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    world.forget();
+    says_too_much(&mut world, sources[0], &provider::directory(&[provider::feed(1)]));
+    let told = "its login or directory is longer than a hub takes".to_owned();
+    assert_eq!(world.out.closed, [(sources[0], told)]);
+    assert_eq!(world.core.counters().sources_up, 0);
+    assert!(world.frames().iter().any(|frame| frame.contains("Suspect")), "consumers are told");
+}
+
 /// What a provider that stands by sends is not what consumers have.
 #[test]
 fn an_image_that_is_too_long_ends_no_item_of_another_provider() {
