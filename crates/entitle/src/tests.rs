@@ -347,3 +347,46 @@ fn the_open_items_whose_answer_changes_are_found_a_slice_at_a_time() {
     }
     assert_eq!(found, [("jdoe", true, false), ("jdoe", false, true)]);
 }
+
+proptest::proptest! {
+    /// What is remembered is what a plain look at the roles says, over services
+    /// that come and policies that go.
+    #[test]
+    fn the_memo_changes_no_answer(
+        owned in proptest::collection::vec((0u32..3, 0u32..3), 3),
+        asks in proptest::collection::vec((0usize..3, 1u16..16, 0u32..3, 0u32..3, 0u8..2), 1..200),
+    ) {
+        let mut text = "version = 1\n[[lock-service]]\nid = 1\nservice = \"S\"\n".to_owned();
+        for (at, (a, b)) in owned.iter().enumerate() {
+            let part = format!(
+                "[[product]]\nname = \"p{at}\"\nservice = \"S\"\npe = [\"{}-{}\"]\n\
+                 [[role]]\nname = \"r{at}\"\nproducts = [\"p{at}\"]\n\
+                 [[user]]\nname = \"u{at}\"\nroles = [\"r{at}\"]\n",
+                a.min(b), a.max(b),
+            );
+            text.push_str(&part);
+        }
+        let policy = Arc::new(Policy::parse("p", &text).expect("it is in order"));
+        let mut engine = Engine::new(Arc::clone(&policy));
+        let mut is_two_known = false;
+        for (user, choice, one, other, is_and) in asks {
+            let service = 1 + choice % 2;
+            if choice == 15 {
+                match is_and == 1 {
+                    true => engine.set_policy(Arc::clone(&policy)),
+                    false => engine.set_service(2, "S"),
+                }
+                is_two_known |= is_and == 0;
+                continue;
+            }
+            let (a, b) = owned[user];
+            let has = |code: u32| a.min(b) <= code && code <= a.max(b);
+            let codes = if is_and == 1 { has(one) && has(other) } else { has(one) || has(other) };
+            let expected = codes && (service == 1 || is_two_known);
+            let demand = if is_and == 1 { Demand::all } else { Demand::any };
+            let lock = Lock::new([demand(service, &[one, other])]).encode(Sources::default());
+            let profile = policy.profile_of(&format!("u{user}")).expect("known");
+            proptest::prop_assert_eq!(engine.opens(profile, &lock), expected);
+        }
+    }
+}

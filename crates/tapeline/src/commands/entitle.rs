@@ -148,7 +148,9 @@ fn report(
     }
     records.sort_by_key(|usage| usage.time_ms);
     let mut report = Report::new(policy, month);
-    records.iter().for_each(|usage| report.add(usage));
+    for usage in &records {
+        report.add(usage);
+    }
     Ok(if is_by_user { report.users_csv() } else { report.products_csv() })
 }
 
