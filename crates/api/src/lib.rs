@@ -96,7 +96,6 @@ mod payload;
 mod provider;
 mod publisher;
 mod reconnect;
-mod scratch;
 mod server;
 mod slab;
 mod too_long;
@@ -111,6 +110,8 @@ pub use payload::{Container, Fields, NoPayload, Payload, container, fields};
 pub use provider::*;
 pub use publisher::*;
 pub use reconnect::ReconnectPolicy;
-pub use scratch::MAX_MESSAGE_BYTES;
 pub use server::{Login, Server, ServerError};
 pub use wire::Wire;
+
+/// The longest message that is encoded, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = (64 << 20) + (128 << 10);

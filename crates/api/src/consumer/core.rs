@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_channel::Sent;
+use tapeline_omm::Scratch;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
 use tapeline_omm::login::LoginFeatures;
@@ -24,9 +25,8 @@ use super::queues::Queues;
 use super::requests::Requests;
 use super::spec::Handle;
 use super::streams::{DIRECTORY_STREAM, ENUMS_STREAM, FIELDS_STREAM, LOGIN_STREAM};
-use crate::Server;
 use crate::reconnect::Reconnect;
-use crate::scratch::Scratch;
+use crate::{MAX_MESSAGE_BYTES, Server};
 
 /// What a consumer has done: implemented by whoever has the connection.
 pub trait ConsumerOutputs {
@@ -171,7 +171,7 @@ impl ConsumerCore {
             posts: PostTracker::new(post_ack_timeout_ms, config.max_outstanding_posts),
             posted: BTreeMap::new(),
             last_post_id: 0,
-            scratch: Scratch::default(),
+            scratch: Scratch::new(MAX_MESSAGE_BYTES),
             malformed: 0,
             broken: None,
             config,

@@ -9,14 +9,14 @@ use tapeline_omm::directory::{Directory, DirectoryRequest, DirectoryUpdate};
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::stream::ProviderStream;
 use tapeline_omm::view::View;
-use tapeline_omm::{ItemKey, Text};
+use tapeline_omm::{ItemKey, Scratch, Text};
 use tapeline_rwf::{EncodeError, Encoder, Msg};
 
 use super::config::ProviderConfig;
 use super::dictionary::DictionaryJob;
 use super::event::{ProviderEvent, ProviderHandler, StreamHandle};
 use super::responses::Responses;
-use crate::scratch::Scratch;
+use crate::MAX_MESSAGE_BYTES;
 use crate::slab::Slab;
 
 /// What a provider has done: implemented by whoever has the connections.
@@ -87,7 +87,7 @@ pub struct ProviderCore {
     pub(super) streams: Slab<Stream>,
     pub(super) scratch: Scratch,
     /// Messages cut down to a view.
-    pub(super) cut_down: Vec<u8>,
+    pub(super) cut_down: Scratch,
     /// Encoded dictionaries, by type and verbosity.
     pub(super) dictionary_parts: BTreeMap<(i64, Verbosity), Vec<Box<[u8]>>>,
     pub(super) malformed: u64,
@@ -105,8 +105,8 @@ impl ProviderCore {
             directory,
             clients: Vec::new(),
             streams: Slab::new(),
-            scratch: Scratch::default(),
-            cut_down: Vec::new(),
+            scratch: Scratch::new(MAX_MESSAGE_BYTES),
+            cut_down: Scratch::new(MAX_MESSAGE_BYTES),
             dictionary_parts: BTreeMap::new(),
             malformed: 0,
         }

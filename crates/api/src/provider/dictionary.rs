@@ -95,7 +95,7 @@ impl ProviderCore {
         session: SessionId,
         job: &mut DictionaryJob,
     ) -> Step {
-        let mut scratch = core::mem::take(&mut self.scratch);
+        let mut scratch = self.scratch.take();
         let verbosity = Verbosity::from_filter(job.request.verbosity);
         let Some(parts) = self.encoded_parts((job.dictionary_type, verbosity)) else {
             return Step::Done;

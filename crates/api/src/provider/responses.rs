@@ -4,7 +4,8 @@ use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::directory::{Directory, DirectoryUpdate, ServiceEntry};
 use tapeline_omm::login::{LoginRequest, LoginStatus};
 use tapeline_omm::stream::{Allowed, Held};
-use tapeline_omm::view::View;
+use tapeline_omm::view::{ProjectError, View};
+use tapeline_omm::{Scratch, encode_into};
 use tapeline_rwf::{
     AckFlags, AckMsg, EncodeError, Encoder, Msg, MsgHeader, NakCode, RefreshFlags, RefreshMsg,
     State, StateCode, StatusFlags, StatusMsg, UpdateMsg,
@@ -12,8 +13,9 @@ use tapeline_rwf::{
 
 use super::core::{CUT_OFF, ProviderCore, ProviderOutputs, Stream};
 use super::event::{PostReceipt, StreamHandle, StreamInfo};
-use crate::scratch::Scratch;
-use crate::{ApiError, Flow, GenericHead, Payload, RefreshHead, StatusHead, UpdateHead};
+use crate::{
+    ApiError, Flow, GenericHead, MAX_MESSAGE_BYTES, Payload, RefreshHead, StatusHead, UpdateHead,
+};
 
 /// What a provider can send, at any time and also while it is told of an
 /// event.
@@ -390,42 +392,27 @@ impl Stream {
 fn write(
     stream: &Stream,
     scratch: &mut Scratch,
-    cut_down: &mut Vec<u8>,
+    cut_down: &mut Scratch,
     out: &mut dyn ProviderOutputs,
     encode: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
 ) -> Result<Flow, ApiError> {
-    let message = &*scratch.encode(encode)?;
+    let whole = scratch.encode(encode)?;
     let message = match &stream.view {
-        None => message,
-        Some(view) => match project(view, message, cut_down) {
-            Some(Some(len)) => &cut_down[..len],
+        None => whole,
+        Some(view) => match cut_down.project(|buffer| cut(view, whole, buffer)) {
+            Ok(Some(part)) => part,
             // Nothing is left of the update.
-            Some(None) => return Ok(Flow::Free),
+            Ok(None) => return Ok(Flow::Free),
             // What cannot be cut down goes whole.
-            None => message,
+            Err(_) => whole,
         },
     };
     Flow::of(out.send(stream.client, message), message.len())
 }
 
-/// Cuts a message down; `None` when it cannot be.
-#[allow(clippy::option_option, reason = "the outer one is the failure")]
-fn project(view: &View, message: &[u8], buffer: &mut Vec<u8>) -> Option<Option<usize>> {
-    use tapeline_omm::view::ProjectError;
-    let msg = Msg::decode(message).ok()?;
-    loop {
-        match view.project_msg(&msg, buffer) {
-            Ok(len) => return Some(len),
-            Err(ProjectError::Encode(EncodeError::BufferTooSmall { missing })) => {
-                let len = buffer.len() + missing;
-                if len > crate::MAX_MESSAGE_BYTES {
-                    return None;
-                }
-                buffer.resize(len.next_power_of_two(), 0);
-            }
-            Err(_) => return None,
-        }
-    }
+/// Writes what a view leaves of a message.
+fn cut(view: &View, whole: &[u8], buffer: &mut [u8]) -> Result<Option<usize>, ProjectError> {
+    view.project_msg(&Msg::decode(whole)?, buffer)
 }
 
 /// Encodes an update once, to be [sent](Responses::send) many times. Returns
@@ -439,7 +426,7 @@ pub fn encode_update(
     payload: &(impl Payload + ?Sized),
 ) -> Result<usize, EncodeError> {
     let msg = head.msg(domain, 0);
-    crate::scratch::encode_into(buffer, |encoder| {
+    encode_into(buffer, MAX_MESSAGE_BYTES, |encoder| {
         payload.write(encoder.begin(&msg.into(), payload.data_type())?)
     })
 }

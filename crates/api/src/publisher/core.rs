@@ -8,7 +8,7 @@ use tapeline_omm::directory::{Directory, DirectoryFilter, DirectoryRequest, Dire
 use tapeline_omm::login::LoginMsg;
 use tapeline_omm::market::status;
 use tapeline_omm::state::is_final;
-use tapeline_omm::{StateBuf, Text};
+use tapeline_omm::{Scratch, StateBuf, Text};
 use tapeline_rwf::{
     DataState, Domain, EncodeError, Encoder, KeyFlags, Msg, MsgKey, RefreshMsg, State, StateCode,
     StreamState,
@@ -18,10 +18,9 @@ use tapeline_time::Time;
 use super::config::PublisherConfig;
 use super::event::{ItemHandle, PublisherEvent, PublisherHandler};
 use super::submissions::Submissions;
-use crate::Server;
 use crate::reconnect::Reconnect;
-use crate::scratch::Scratch;
 use crate::slab::Slab;
+use crate::{MAX_MESSAGE_BYTES, Server};
 
 const LOGIN_STREAM: i32 = 1;
 
@@ -166,7 +165,7 @@ impl PublisherCore {
             items: Slab::new(),
             due: VecDeque::new(),
             ends: VecDeque::new(),
-            scratch: Scratch::default(),
+            scratch: Scratch::new(MAX_MESSAGE_BYTES),
             malformed: 0,
             config,
         }

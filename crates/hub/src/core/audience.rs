@@ -206,7 +206,7 @@ impl Core {
         if item.to_all {
             let is_last = item.stream.is_over() && !item.in_parts && !item.published;
             flags.set(FrameFlags::LAST, is_last);
-            if let Some(bytes) = self.scratch.message(&(*part).into()) {
+            if let Ok(bytes) = self.scratch.message(&(*part).into()) {
                 item.publish_all(id, flags, bytes, out);
             }
         }
@@ -220,7 +220,7 @@ impl Core {
                 flags |= FrameFlags::SNAPSHOT;
                 part.state.stream = StreamState::NON_STREAMING;
             }
-            let Some(bytes) = self.scratch.message(&part.into()) else { continue };
+            let Ok(bytes) = self.scratch.message(&part.into()) else { continue };
             for interest in &item.interests {
                 if interest.snapshot == is_snapshot
                     && item.is_sent_apart(interest)

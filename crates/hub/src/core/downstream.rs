@@ -1,13 +1,13 @@
 //! Frames to servers.
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_omm::Scratch;
 use tapeline_omm::state::usual;
 use tapeline_rwf::{Msg, State, StatusMsg, StreamState};
 
 use super::Core;
 use super::item::{Interest, Item, Stage};
 use super::relay::{on_stream_zero, status};
-use super::scratch::Scratch;
 use crate::Outputs;
 
 /// The directory, or a change of it, for one server or all.
@@ -39,7 +39,7 @@ pub(super) fn refuse(
     msg: &StatusMsg<'_>,
     out: &mut impl Outputs,
 ) {
-    if let Some(bytes) = scratch.message(&Msg::from(*msg)) {
+    if let Ok(bytes) = scratch.message(&Msg::from(*msg)) {
         out.publish(FrameHeader::new(Kind::Refuse, target, request), &[bytes]);
     }
 }
@@ -106,7 +106,7 @@ impl Core {
         if let Some(state) = &msg.state {
             item.set_state(state);
         }
-        if let Some(bytes) = self.scratch.message(&Msg::from(*msg)) {
+        if let Ok(bytes) = self.scratch.message(&Msg::from(*msg)) {
             self.counters.statuses += 1;
             item.publish_all(id, FrameFlags::empty(), bytes, out);
         }
@@ -130,7 +130,7 @@ impl Core {
         let Some(item) = self.items.known_mut(id) else { return };
         let Some(target) = self.servers.target(server) else { return };
         let msg = status(item.key.as_ref().domain, state);
-        if let Some(bytes) = self.scratch.message(&Msg::from(msg)) {
+        if let Ok(bytes) = self.scratch.message(&Msg::from(msg)) {
             self.counters.statuses += 1;
             item.publish_to(id, target, FrameFlags::empty(), bytes, out);
         }
@@ -146,7 +146,7 @@ impl Core {
     /// The item is over, with this status.
     pub(super) fn end_with_status(&mut self, id: u32, msg: &StatusMsg<'_>, out: &mut impl Outputs) {
         let Some(item) = self.items.known_mut(id) else { return };
-        if let Some(bytes) = self.scratch.message(&Msg::from(*msg)) {
+        if let Ok(bytes) = self.scratch.message(&Msg::from(*msg)) {
             self.counters.statuses += 1;
             item.publish_all(id, FrameFlags::LAST, bytes, out);
         }

@@ -42,7 +42,7 @@ impl Core {
     pub(super) fn whole_directory(&mut self, target: Incarnation, out: &mut impl Outputs) {
         let refresh = self.services.refresh();
         let version = self.services.version();
-        if let Some(bytes) = self.scratch.write(|encoder| refresh.encode(encoder)) {
+        if let Ok(bytes) = self.scratch.encode(|encoder| refresh.encode(encoder)) {
             downstream::directory(version, bytes, Some(target), out);
         }
     }

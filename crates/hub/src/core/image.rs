@@ -85,7 +85,7 @@ impl Core {
                 payload: Encoded::new(image.container_type(), &self.payload),
                 ..RefreshMsg::new(item.key.as_ref().domain, 0)
             };
-            if let Some(bytes) = self.scratch.message(&msg.into()) {
+            if let Ok(bytes) = self.scratch.message(&msg.into()) {
                 self.counters.refreshes += 1;
                 item.publish_to(id, target, flags, bytes, out);
             }

@@ -48,7 +48,6 @@ mod requests;
 mod response;
 mod rights;
 mod route;
-mod scratch;
 mod servers;
 mod services;
 mod source;
@@ -61,8 +60,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use tapeline_backbone::MAX_BODY_BYTES;
 use tapeline_cache::FieldRules;
 use tapeline_channel::{Sent, SessionId};
+use tapeline_omm::Scratch;
 use tapeline_rwf::MsgHeader;
 use tapeline_time::Time;
 
@@ -74,7 +75,6 @@ use items::Items;
 use pace::Behind;
 use posts::Posts;
 use repair::Owed;
-use scratch::Scratch;
 use servers::Servers;
 use services::Services;
 use source::{Phase, SourceKind, Sources};
@@ -132,7 +132,7 @@ impl Core {
             owed: Owed::default(),
             backlog: Backlog::default(),
             timers: Timers::default(),
-            scratch: Scratch::default(),
+            scratch: Scratch::new(MAX_BODY_BYTES),
             payload: Vec::new(),
             rules: None,
             counters: Counters::default(),

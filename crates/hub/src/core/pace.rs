@@ -57,8 +57,8 @@ impl Core {
         write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
         out: &mut impl Outputs,
     ) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        if let Some(bytes) = scratch.write(write) {
+        let mut scratch = self.scratch.take();
+        if let Ok(bytes) = scratch.encode(write) {
             self.send(index, bytes, out);
         }
         self.scratch = scratch;
@@ -82,8 +82,8 @@ impl Core {
         write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>,
         out: &mut impl Outputs,
     ) -> bool {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let is_sent = scratch.write(write).is_some_and(|bytes| self.offer(index, bytes, out));
+        let mut scratch = self.scratch.take();
+        let is_sent = scratch.encode(write).is_ok_and(|bytes| self.offer(index, bytes, out));
         self.scratch = scratch;
         is_sent
     }
@@ -252,10 +252,10 @@ impl Core {
         (pause, refresh): (bool, bool),
         out: &mut impl Outputs,
     ) {
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut scratch = self.scratch.take();
         if let Some(item) = self.items.get(id)
-            && let Some(bytes) =
-                scratch.write(|encoder| write_request(item, pause, refresh, encoder))
+            && let Ok(bytes) =
+                scratch.encode(|encoder| write_request(item, pause, refresh, encoder))
             && !self.offer(index, bytes, out)
         {
             self.counters.requests_dropped += 1;

@@ -325,7 +325,7 @@ impl Core {
         if self.servers.target(post.server) != Some(post.incarnation) {
             return;
         }
-        if let Some(bytes) = self.scratch.message(&(*ack).into()) {
+        if let Ok(bytes) = self.scratch.message(&(*ack).into()) {
             let header = FrameHeader::new(Kind::Ack, post.incarnation, post.post);
             out.publish(header, &[bytes]);
         }
@@ -346,7 +346,7 @@ impl Core {
         let Some(nak) = tapeline_omm::post::nak(post, form, refusal, &text) else { return };
         let Some(target) = self.servers.target(server) else { return };
         let nak = AckMsg { stream_id: 0, ..nak };
-        if let Some(bytes) = self.scratch.message(&nak.into()) {
+        if let Ok(bytes) = self.scratch.message(&nak.into()) {
             out.publish(FrameHeader::new(Kind::Ack, target, number), &[bytes]);
         }
     }

@@ -58,14 +58,14 @@ impl Payload {
 
 #[cfg(test)]
 mod tests {
+    use tapeline_omm::Scratch;
     use tapeline_rwf::UpdateMsg;
 
     use super::*;
-    use crate::core::scratch::Scratch;
 
     #[test]
     fn the_pieces_of_a_message_are_the_message_on_stream_zero() {
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::new(64);
         let bytes = scratch
             .message(&UpdateMsg::new(Domain::MARKET_PRICE, 77).into())
             .expect("an empty update can be written")

@@ -79,7 +79,7 @@ impl Core {
             return;
         }
         let bare = UpdateMsg { key: None, ..update };
-        if let Some(bytes) = self.scratch.message(&bare.into()) {
+        if let Ok(bytes) = self.scratch.message(&bare.into()) {
             item.publish_all(id, FrameFlags::empty(), bytes, out);
         }
     }
@@ -232,7 +232,7 @@ impl Core {
         let Some(item) = self.items.known_mut(id) else { return };
         let key = generic.key.as_ref().map(|key| at_service(key, item.service));
         let msg = GenericMsg { key, ..*generic };
-        if let Some(bytes) = self.scratch.message(&msg.into()) {
+        if let Ok(bytes) = self.scratch.message(&msg.into()) {
             self.counters.generics += 1;
             item.publish_all(id, FrameFlags::empty(), bytes, out);
         }

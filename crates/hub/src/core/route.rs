@@ -161,7 +161,7 @@ impl Core {
     /// Tells servers of a change of the directory.
     pub(super) fn publish_directory(&mut self, update: &DirectoryUpdate, out: &mut impl Outputs) {
         let version = self.services.version();
-        if let Some(bytes) = self.scratch.write(|encoder| update.encode(encoder)) {
+        if let Ok(bytes) = self.scratch.encode(|encoder| update.encode(encoder)) {
             super::downstream::directory(version, bytes, None, out);
         }
     }

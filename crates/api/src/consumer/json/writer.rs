@@ -7,13 +7,14 @@ use std::sync::Arc;
 use tapeline_channel::Sent;
 use tapeline_json::{NoServices, ToJson, Vocabulary};
 use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_omm::encode_into;
 use tapeline_rwf::{
     AckMsg, DataState, Domain, Msg, MsgClass, MsgHeader, NakCode, PostFlags, PostMsg, RequestFlags,
     State, StateCode, StatusMsg, StreamState,
 };
 
 use super::options;
-use crate::scratch::encode_into;
+use crate::MAX_MESSAGE_BYTES;
 
 /// The largest message that servers take as a rule, in bytes.
 const USUAL_MESSAGE_BYTES: usize = 61_440;
@@ -187,7 +188,7 @@ impl Writer {
 /// A message that is made here.
 fn encoded(msg: &Msg<'_>) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let length = encode_into(&mut bytes, |encoder| encoder.message(msg)).ok()?;
+    let length = encode_into(&mut bytes, MAX_MESSAGE_BYTES, |encoder| encoder.message(msg)).ok()?;
     bytes.truncate(length);
     Some(bytes)
 }
