@@ -145,7 +145,7 @@ impl Core {
         }
         let taken = base.checked_add(1).and_then(|first| mount.streams.first_from(first));
         let _ = names.streams(base, |id| taken == Some(id))?;
-        match mount.speaks_json {
+        match mount.traits.batches_counted {
             true => {
                 let text = format!("Processed {count} total items from Batch Request. {count} Ok.");
                 let state = State { text: text.as_bytes(), ..BATCH_DONE };

@@ -34,7 +34,7 @@ impl Core {
     ) {
         self.close_stream(session, close.stream_id, out);
         if let Some(count) = batch_len
-            && self.mounts.get(session).is_some_and(|mount| mount.speaks_json)
+            && self.mounts.traits(session).batches_counted
         {
             self.answer_batch(session, close, count, out);
         }
@@ -47,7 +47,7 @@ impl Core {
         }
     }
 
-    /// Over JSON, and there only, a close of several streams is answered.
+    /// Answers a close of several streams, for mounts that expect it.
     fn answer_batch<O: Outputs>(
         &mut self,
         session: SessionId,

@@ -143,8 +143,7 @@ impl Core {
         out: &mut O,
     ) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
-        // Of parts in JSON, clients keep the first.
-        let is_whole = mount.speaks_json;
+        let is_whole = mount.traits.dictionary_whole;
         let parts = self.dictionaries.parts(stream.dictionary, stream.verbosity, is_whole);
         mount.owed.downloads.push_back(Download { stream_id, stream, parts, next: 0 });
         if !mount.is_slow {

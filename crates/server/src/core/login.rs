@@ -154,16 +154,16 @@ impl Core {
             return;
         };
         if let Err(error) = login.request.check_reissue(&request) {
-            // The login stays as it was; over JSON, though, it is closed.
+            // The login stays as it was, where misuse does not close it.
             let text = error.to_string();
-            let is_json = self.mounts.get(session).is_some_and(|mount| mount.speaks_json);
-            let (stream, data) = match is_json {
+            let is_closed = self.mounts.traits(session).misuse_closes;
+            let (stream, data) = match is_closed {
                 true => (StreamState::CLOSED, DataState::SUSPECT),
                 false => (StreamState::OPEN, DataState::NO_CHANGE),
             };
             let state = State::new(stream, data, StateCode::USAGE_ERROR, &text);
             self.refuse_login(session, &request, state.into(), out);
-            if is_json {
+            if is_closed {
                 self.end_login(session, out);
             }
             return;

@@ -76,7 +76,7 @@ use self::backlog::{Backlog, Job};
 use self::dictionary::Dictionaries;
 use self::hubs::Hubs;
 use self::item::Items;
-use self::json::{Door, GOING_AWAY};
+use self::json::{Door, GOING_AWAY, JSON_TRAITS};
 use self::mount::Mounts;
 use self::news::News;
 use self::post::Posts;
@@ -320,7 +320,7 @@ impl Core {
                 let out = &mut door.spoken(out);
                 self.handle_one(Event::Opened { session, peer }, out);
                 if let Some(mount) = self.mounts.get_mut(session) {
-                    mount.speaks_json = true;
+                    mount.traits = JSON_TRAITS;
                 }
             }
             Event::Text { session, text } => self.on_text(&mut door, session, text, out),
@@ -570,8 +570,7 @@ impl Core {
     ) {
         self.remove_stream(session, request.stream_id, out);
         let mut state = reject.state();
-        if self.mounts.get(session).is_some_and(|mount| mount.speaks_json) {
-            // Over JSON what is closed for wrong use is closed for good.
+        if self.mounts.traits(session).misuse_closes {
             state.stream = StreamState::CLOSED;
         }
         self.refuse(session, request, &state.as_state(), out);

@@ -44,8 +44,8 @@ pub(super) struct Mount {
     pub(super) number: u32,
     pub(super) peer: SocketAddr,
     pub(super) opened_at: Time,
-    /// Its words are JSON: see the door.
-    pub(super) speaks_json: bool,
+    /// Where it is not treated like others.
+    pub(super) traits: MountTraits,
     pub(super) login: Option<Login>,
     /// It has logged in once, and counts among the mounts that there may be.
     pub(super) is_admitted: bool,
@@ -102,6 +102,28 @@ impl Mount {
         watchers.set_form(place, if has_room { form } else { form.without_view() });
         self.view_bytes = of_others + bytes(watchers);
     }
+}
+
+/// Where a mount is not treated like others, because its client expects
+/// something else. The default is what clients of RSSL expect.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MountTraits {
+    /// It may have the same item open on several streams, whatever the
+    /// configuration says: its client does not merge them.
+    pub(super) may_open_twice: bool,
+    /// A stream that is used wrongly is closed for good, its login too: its
+    /// client would use it in the same way again.
+    pub(super) misuse_closes: bool,
+    /// Batches are answered with how many items they had, and so are closes
+    /// of several streams, which others are not told of.
+    pub(super) batches_counted: bool,
+    /// A dictionary is one message: of several parts, its client would keep
+    /// the first.
+    pub(super) dictionary_whole: bool,
+    /// A service that is down, and is not waited for, is one that its client
+    /// is told is not known.
+    pub(super) down_is_unknown: bool,
 }
 
 /// Who is logged in on a mount.
@@ -262,7 +284,7 @@ impl Mounts {
             number,
             peer,
             opened_at: now,
-            speaks_json: false,
+            traits: MountTraits::default(),
             login: None,
             is_admitted: false,
             streams: Streams::default(),
@@ -281,6 +303,11 @@ impl Mounts {
         self.gates[number as usize] = Gate { session, shut: 0 };
         self.count += 1;
         self.without_login.push_back((now, session));
+    }
+
+    /// Where a mount is not treated like others. One that is gone has no traits.
+    pub(super) fn traits(&self, session: SessionId) -> MountTraits {
+        self.get(session).map_or_else(MountTraits::default, |mount| mount.traits)
     }
 
     /// All that are there.

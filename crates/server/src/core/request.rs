@@ -78,7 +78,7 @@ impl Core {
             Some(policy) if !is_private => convert(state, policy),
             _ => state.stream,
         };
-        let code = match self.mounts.get(session).is_some_and(|mount| mount.speaks_json) {
+        let code = match self.mounts.traits(session).down_is_unknown {
             true if is_final(told) && state.text == usual::SERVICE_NOT_UP.text => {
                 StateCode::SOURCE_UNKNOWN
             }
@@ -147,8 +147,7 @@ impl Core {
             self.see_to_lost(slot, out);
         }
         let Some(mount) = self.mounts.get(session) else { return Opened::Refused };
-        // Libraries over JSON have no watchlist that would merge their streams.
-        let may_be_twice = self.config.allow_same_item_twice || mount.speaks_json;
+        let may_be_twice = self.config.allow_same_item_twice || mount.traits.may_open_twice;
         let is_twice = !may_be_twice
             && request.streaming
             && found.and_then(|slot| self.items.get(slot)).is_some_and(|item| {

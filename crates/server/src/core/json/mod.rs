@@ -47,6 +47,7 @@ pub(super) use self::held::{HeldRequest, Wanted};
 use self::names::Names;
 pub(super) use self::spoken::Spoken;
 use self::spoken::Writer;
+use super::mount::MountTraits;
 use super::services::Services;
 use crate::ServerConfig;
 
@@ -55,6 +56,16 @@ mod close_code {
     pub(super) const NORMAL: u16 = 1000;
     pub(super) const POLICY: u16 = 1008;
 }
+
+/// What JSON mounts expect that others do not. The core knows these, and not
+/// JSON.
+pub(super) const JSON_TRAITS: MountTraits = MountTraits {
+    may_open_twice: true,
+    misuse_closes: true,
+    batches_counted: true,
+    dictionary_whole: true,
+    down_is_unknown: true,
+};
 
 /// The close code of all mounts when the server ends.
 pub(super) const GOING_AWAY: u16 = 1001;
