@@ -48,7 +48,7 @@ enum Action {
         policy: PathBuf,
         /// The policy that may come
         new: PathBuf,
-        /// Lines of USER SERVICE/NAME [LOCK]: who has what open
+        /// Lines of USER SERVICE/NAME, then a LOCK if there is one: who has what open
         #[arg(long)]
         watchlist: Option<PathBuf>,
     },
