@@ -11,10 +11,9 @@ const MAX_LINES: usize = 600;
 
 /// Files that are longer, each until somebody finds its seam. The list may get
 /// shorter, not longer.
-const LONG_FILES: [&str; 5] = [
+const LONG_FILES: [&str; 4] = [
     "crates/channel/src/table.rs",
     "crates/hub/tests/it/storm.rs",
-    "crates/server/src/core/mod.rs",
     "crates/server/tests/it/items.rs",
     "crates/server/tests/it/through_a_hub.rs",
 ];

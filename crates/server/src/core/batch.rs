@@ -165,7 +165,7 @@ impl Core {
         let Ok(ViewChange::Replace(view)) = ViewChange::of(request, false) else {
             return Vec::new();
         };
-        let written = self.scratch.build(|encoder| {
+        let written = self.scratch.encode(|encoder| {
             let slot = encoder.container(DataType::ELEMENT_LIST);
             let mut list = slot.element_list(&ElementListHead::STANDARD)?;
             view.write(&mut list)?;
@@ -218,7 +218,7 @@ impl Core {
             Msg::Close(close) => CloseMsg { payload: NO_DATA, ..close }.into(),
             other => other,
         };
-        let message = self.scratch.message(&bare).map(Box::from);
+        let message = self.scratch.message(&bare).map(Box::from).ok();
         let Some((message, mount)) = message.zip(self.mounts.get_mut(session)) else { return };
         let later = mount.batch.take().map(|batch| batch.later).unwrap_or_default();
         let is_new = later.is_empty() && !mount.is_in_batch;
@@ -324,7 +324,7 @@ impl Core {
     fn open_one<O: Outputs>(&mut self, session: SessionId, request: &RequestMsg<'_>, out: &mut O) {
         // A request that has to wait is kept as a message of its own.
         let bytes = self.scratch.message(&(*request).into()).map(<[u8]>::to_vec);
-        if let Some(bytes) = bytes {
+        if let Ok(bytes) = bytes {
             self.on_request(session, request, &bytes, out);
         }
     }

@@ -173,7 +173,7 @@ impl Core {
         };
         let refresh = head(download, part);
         download.next += 1;
-        let Some(bytes) = self.scratch.message(&refresh.into()) else { return true };
+        let Ok(bytes) = self.scratch.message(&refresh.into()) else { return true };
         let sent = out.send(session, bytes);
         self.trouble.note(session, sent);
         self.mark_slow();

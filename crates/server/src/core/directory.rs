@@ -67,7 +67,7 @@ impl Core {
             state.stream = StreamState::NON_STREAMING;
         }
         let refresh = self.services.directory.refresh(request, &state);
-        if let Some(bytes) = self.scratch.build(|encoder| refresh.encode(encoder)) {
+        if let Ok(bytes) = self.scratch.encode(|encoder| refresh.encode(encoder)) {
             self.trouble.note(session, out.send(session, bytes));
         }
     }

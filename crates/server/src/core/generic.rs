@@ -46,7 +46,7 @@ impl Core {
         let key =
             generic.key.map(|key| MsgKey { service_id: key.service_id.and(hub_service), ..key });
         let generic = GenericMsg { stream_id: 0, key, ..*generic };
-        if let Some(bytes) = scratch.message(&generic.into()) {
+        if let Ok(bytes) = scratch.message(&generic.into()) {
             out.publish(FrameHeader::new(Kind::Generic, hub.incarnation, slot), &[bytes]);
         }
     }
@@ -72,9 +72,9 @@ impl Core {
             self.flush_before((slot, place), &watcher, out);
             let told = match &told {
                 Some(told) => self.scratch.message(told),
-                None => Some(bytes),
+                None => Ok(bytes),
             };
-            let Some(told) = told else { return };
+            let Ok(told) = told else { return };
             let sent = out.send_on(watcher.session, watcher.stream_id, told);
             self.trouble.note(watcher.session, sent);
         }

@@ -113,7 +113,7 @@ impl Core {
             state: Some(state),
             ..LoginStatus::new(request.stream_id, &State::open_ok(""))
         };
-        if let Some(bytes) = self.scratch.build(|encoder| status.encode(encoder)) {
+        if let Ok(bytes) = self.scratch.encode(|encoder| status.encode(encoder)) {
             self.trouble.note(session, out.send(session, bytes));
         }
     }
@@ -139,7 +139,7 @@ impl Core {
             features.authentication_error_code = Some(0);
             features.authentication_error_text = Some("Success".into());
         }
-        if let Some(bytes) = self.scratch.build(|encoder| refresh.encode(encoder)) {
+        if let Ok(bytes) = self.scratch.encode(|encoder| refresh.encode(encoder)) {
             self.trouble.note(session, out.send(session, bytes));
         }
     }

@@ -44,7 +44,6 @@ mod reissue;
 mod repair;
 mod request;
 mod rows;
-mod scratch;
 mod seat;
 mod seats;
 mod services;
@@ -54,6 +53,7 @@ mod status;
 mod stream;
 mod streams;
 mod too_long;
+mod trouble;
 mod update;
 mod upstream;
 mod variant;
@@ -65,7 +65,8 @@ use std::time::Duration;
 
 use tapeline_backbone::BusEvent;
 use tapeline_cache::Combiner;
-use tapeline_channel::{Sent, SessionId};
+use tapeline_channel::SessionId;
+use tapeline_omm::Scratch;
 use tapeline_omm::stream::Reject;
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg, StreamState};
 use tapeline_time::Time;
@@ -81,13 +82,12 @@ use self::mount::Mounts;
 use self::news::News;
 use self::post::Posts;
 use self::rows::Place;
-use self::scratch::Scratch;
 use self::seat::Seat;
 use self::services::Services;
 use self::slow::MergedBytes;
+use self::trouble::Trouble;
 use self::upstream::Due;
 use self::variant::Variants;
-use self::watchers::Watcher;
 use crate::{LoginPolicy, Outputs, ServerConfig};
 
 /// Of things whose time has come, so many of a kind are done in one turn; the
@@ -222,43 +222,6 @@ pub struct Core {
     statistics: Statistics,
     /// The server ends, for this reason.
     ends: Option<Box<str>>,
-}
-
-/// Sessions that did not take a message as they should, to be dealt with when
-/// the event is handled.
-#[derive(Debug, Default)]
-struct Trouble {
-    slow: Vec<SessionId>,
-    doomed: Vec<(SessionId, &'static str)>,
-}
-
-impl Trouble {
-    /// Takes note of how sending went. Whether the message is on its way.
-    #[inline]
-    fn note(&mut self, session: SessionId, sent: Sent) -> bool {
-        if sent == Sent::Queued {
-            return true;
-        }
-        self.note_trouble(session, sent)
-    }
-
-    #[cold]
-    fn note_trouble(&mut self, session: SessionId, sent: Sent) -> bool {
-        match sent {
-            Sent::Queued => true,
-            Sent::Slow => {
-                self.slow.push(session);
-                true
-            }
-            Sent::Full => {
-                self.doomed.push((session, "the mount does not read: its output is full"));
-                false
-            }
-            // It ends already; its end will be told. What is too large for a
-            // session is no fault of the mount: the item is over before that.
-            Sent::Gone | Sent::TooLarge => false,
-        }
-    }
 }
 
 fn millis(ms: u32) -> Duration {
@@ -600,7 +563,7 @@ impl Core {
 
     /// Sends a message on a session.
     fn send<O: Outputs>(&mut self, session: SessionId, msg: &Msg<'_>, out: &mut O) {
-        if let Some(bytes) = self.scratch.message(msg) {
+        if let Ok(bytes) = self.scratch.message(msg) {
             self.trouble.note(session, out.send(session, bytes));
         }
         self.mark_slow();
@@ -621,32 +584,6 @@ impl Core {
             }
         }
         self.mark_slow();
-    }
-
-    /// The item on a stream of a mount: its slot and the watcher's place.
-    fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, Place)> {
-        let mount = self.mounts.get(session)?;
-        let stream = mount.streams.item(stream_id)?;
-        let watchers = &self.items.get(stream.slot)?.watchers;
-        Some((stream.slot, watchers.place(stream.seat(mount.number, stream_id))?))
-    }
-
-    /// The watcher of an item at a place.
-    fn watcher(&self, slot: u32, place: Place) -> Option<Watcher> {
-        self.mounts.watcher(self.items.get(slot)?, place)
-    }
-
-    /// The first watcher of an item from a place on whose mount is there.
-    fn watcher_from(&self, slot: u32, from: Place) -> Option<(Place, Watcher)> {
-        let item = self.items.get(slot)?;
-        let mut next = from;
-        while let Some(place) = item.watchers.from(next) {
-            if let Some(watcher) = self.mounts.watcher(item, place) {
-                return Some((place, watcher));
-            }
-            next = place.next();
-        }
-        None
     }
 }
 

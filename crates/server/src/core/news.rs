@@ -116,7 +116,7 @@ impl Core {
                     continue;
                 };
                 let Some(change) = change.restricted(request) else { continue };
-                if let Some(bytes) = scratch.build(|encoder| change.encode(encoder)) {
+                if let Ok(bytes) = scratch.encode(|encoder| change.encode(encoder)) {
                     trouble.note(session, out.send(session, bytes));
                     sent += 1;
                 }

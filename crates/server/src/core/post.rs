@@ -196,7 +196,7 @@ impl Core {
             post.key.map(|key| MsgKey { service_id: key.service_id.and(route.service_id), ..key });
         let post_user_info = self.user_info(session, post.post_user_info);
         let forwarded = PostMsg { stream_id: 0, key, post_user_info, ..*post };
-        let Some(bytes) = self.scratch.message(&forwarded.into()) else {
+        let Ok(bytes) = self.scratch.message(&forwarded.into()) else {
             return Err(PostRefusal::NoResources);
         };
         let length = bytes.len();

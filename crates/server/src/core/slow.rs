@@ -314,7 +314,7 @@ impl Core {
         let form = item.watchers.form(watcher.form);
         let key = item.key.as_ref().msg_key();
         let write = |buffer: &mut [u8]| write_form(&(*update).into(), form, key, buffer);
-        let Some(bytes) = scratch.project(write) else { return };
+        let Ok(Some(bytes)) = scratch.project(write) else { return };
         match out.send_on(watcher.session, watcher.stream_id, bytes) {
             Sent::Full if !update.flags.contains(UpdateFlags::DO_NOT_CONFLATE) => {
                 trouble.slow.push(watcher.session);
@@ -340,7 +340,7 @@ impl Core {
         let state = State::new(StreamState::OPEN, DataState::NO_CHANGE, code, "");
         let domain = item.key.as_ref().domain;
         let status = StatusMsg { state: Some(state), ..StatusMsg::new(domain, watcher.stream_id) };
-        if let Some(bytes) = scratch.message(&status.into()) {
+        if let Ok(bytes) = scratch.message(&status.into()) {
             trouble.note(watcher.session, out.send(watcher.session, bytes));
         }
         self.mark_slow();

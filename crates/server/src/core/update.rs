@@ -39,7 +39,7 @@ impl Core {
         let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return };
         let bare = UpdateMsg { key: None, ..update };
         let bytes = self.scratch.message(&bare.into()).map(<[u8]>::to_vec);
-        if let Some(bytes) = bytes {
+        if let Ok(bytes) = bytes {
             self.spread_update(slot, &bytes, out);
         }
     }

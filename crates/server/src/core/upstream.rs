@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use tapeline_backbone::{FrameHeader, Kind, Published};
+use tapeline_omm::Scratch;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
-use tapeline_rwf::{Encoder, Msg, MsgKey, RequestMsg};
+use tapeline_rwf::{Msg, MsgKey, RequestMsg};
 use tapeline_time::Time;
 
 use super::item::{HubIndex, Item, Upstream};
-use super::scratch::Scratch;
 use super::{Core, DUE_PER_TURN, millis};
 use crate::Outputs;
 
@@ -274,7 +274,7 @@ fn request<'s>(
     if let Some(bytes) = item.request() {
         let Ok(Msg::Request(request)) = Msg::decode(bytes) else { return None };
         let key = MsgKey { service_id: Some(service_id), ..request.key };
-        return scratch.message(&RequestMsg { stream_id: 0, key, ..request }.into());
+        return scratch.message(&RequestMsg { stream_id: 0, key, ..request }.into()).ok();
     }
     let key = item.key.as_ref();
     let msg_key = MsgKey { service_id: Some(service_id), ..key.msg_key() };
@@ -285,5 +285,5 @@ fn request<'s>(
         qos: key.qos.map_or(QosWish::Best, QosWish::Exact),
         ..ItemRequest::new(key.domain, 0, msg_key)
     };
-    scratch.build(|encoder: &mut Encoder<'_>| request.encode(encoder, &RequestPayload::NONE))
+    scratch.encode(|encoder| request.encode(encoder, &RequestPayload::NONE)).ok()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tapeline_channel::SessionId;
 
+use super::Core;
 use super::forms::{Form, Forms, MAX_STREAMS_WITH_NEW_VIEWS};
 use super::rows::Place;
 use super::seat::Seat;
@@ -192,6 +193,34 @@ impl Watchers {
         if forms.is_empty() {
             self.forms = None;
         }
+    }
+}
+
+impl Core {
+    /// The item on a stream of a mount: its slot and the watcher's place.
+    pub(super) fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, Place)> {
+        let mount = self.mounts.get(session)?;
+        let stream = mount.streams.item(stream_id)?;
+        let watchers = &self.items.get(stream.slot)?.watchers;
+        Some((stream.slot, watchers.place(stream.seat(mount.number, stream_id))?))
+    }
+
+    /// The watcher of an item at a place.
+    pub(super) fn watcher(&self, slot: u32, place: Place) -> Option<Watcher> {
+        self.mounts.watcher(self.items.get(slot)?, place)
+    }
+
+    /// The first watcher of an item from a place on whose mount is there.
+    pub(super) fn watcher_from(&self, slot: u32, from: Place) -> Option<(Place, Watcher)> {
+        let item = self.items.get(slot)?;
+        let mut next = from;
+        while let Some(place) = item.watchers.from(next) {
+            if let Some(watcher) = self.mounts.watcher(item, place) {
+                return Some((place, watcher));
+            }
+            next = place.next();
+        }
+        None
     }
 }
 

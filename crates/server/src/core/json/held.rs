@@ -95,7 +95,7 @@ impl Core {
         out: &mut O,
     ) {
         let bytes = self.scratch.message(&(*request).into()).map(<[u8]>::to_vec);
-        let Some(bytes) = bytes else { return };
+        let Ok(bytes) = bytes else { return };
         let mount = self.mounts.get(session);
         match mount.and_then(|mount| mount.streams.get(request.stream_id)) {
             None => {}
@@ -178,7 +178,7 @@ impl Core {
         let key = MsgKey { service_id: Some(service_id), ..request.key };
         let request = RequestMsg { key, ..request };
         let bytes = self.scratch.message(&request.into()).map(<[u8]>::to_vec);
-        if let Some(bytes) = bytes {
+        if let Ok(bytes) = bytes {
             self.on_request(session, &request, &bytes, out);
         }
     }
