@@ -135,6 +135,11 @@ impl<S: Sink, R: Source> Port<S, R> {
         self.was_ready = is_ready;
     }
 
+    /// Its name, as peers see it.
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
     /// The last one on the network that was no member of the system, as
     /// `system/name`; empty for none.
     pub fn last_stranger(&self) -> &str {

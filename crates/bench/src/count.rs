@@ -8,7 +8,7 @@ use tapeline_measure::clock::now_ns;
 use crate::clients::Clients;
 use crate::plan::Plan;
 use crate::publisher::Publisher;
-use crate::subject::Node;
+use crate::subject::node;
 use crate::{BenchError, Options};
 
 /// What is counted.
@@ -52,13 +52,14 @@ impl Workload {
 pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64, BenchError> {
     let plan = workload.plan(options);
     let (mut publisher, address) = Publisher::listen(&plan)?;
-    let mut node = Node::start(address, &options.setup)?;
-    let server = node.address().ok_or_else(|| BenchError::Node("it does not listen".to_owned()))?;
+    let mut node = node::start(address, &options.setup)?;
+    let server =
+        node::address(&node).ok_or_else(|| BenchError::Ended("it does not listen".to_owned()))?;
     let mut clients = Clients::connect(&[server], &plan.watchlists, plan.reading)?;
     let began = Instant::now();
     while !clients.is_ready() {
         publisher.source.poll();
-        node.turn();
+        node.turn(node.now());
         clients.poll();
         if began.elapsed() > options.patience {
             let (images, items) = (clients.tally().images, clients.wanted());
@@ -79,10 +80,10 @@ pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64,
         left -= now;
         let began = Instant::now();
         while clients.tally().updates < expected {
-            node.turn();
+            node.turn(node.now());
             clients.poll();
             if began.elapsed() > options.patience {
-                return Err(BenchError::Node("updates did not come out".to_owned()));
+                return Err(BenchError::Ended("updates did not come out".to_owned()));
             }
         }
     }

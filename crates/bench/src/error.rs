@@ -3,10 +3,9 @@
 use tapeline_api::ApiError;
 use tapeline_backbone::BackboneError;
 use tapeline_channel::ChannelError;
-use tapeline_hub::HubError;
 use tapeline_measure::processor::NoSuchCore;
 use tapeline_measure::stop::Interrupted;
-use tapeline_server::ServerError;
+use tapeline_node::NodeError;
 use thiserror::Error;
 
 /// Why a measurement could not be made. A system that is too slow, or loses
@@ -23,12 +22,6 @@ pub enum BenchError {
     /// The sockets of the clients.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// The hub.
-    #[error(transparent)]
-    Hub(#[from] HubError),
-    /// The server.
-    #[error(transparent)]
-    Server(#[from] ServerError),
     /// Sockets of the floor, or files.
     #[error("sockets or files: {0}")]
     Io(#[from] std::io::Error),
@@ -42,9 +35,12 @@ pub enum BenchError {
         /// How many were to come.
         items: usize,
     },
+    /// Hub and server cannot start.
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// The thread of hub and server ended.
     #[error("hub and server ended: {0}")]
-    Node(String),
+    Ended(String),
     /// A hub or a server that is a process does not run.
     #[error("the {name} does not run: {text}")]
     Program {

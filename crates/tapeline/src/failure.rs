@@ -41,21 +41,15 @@ pub(crate) enum Failure {
     /// The ready file cannot be written.
     #[error("cannot write the ready file {}: {error}", path.display())]
     ReadyFile { path: PathBuf, error: io::Error },
-    /// The backbone cannot be used.
+    /// The backbone's settings cannot be.
     #[error("{0}")]
-    Engine(#[from] tapeline_backbone::BackboneError),
-    /// The backbone cannot be reached at the start.
-    #[error("no way onto the backbone: {0}")]
-    Backbone(String),
+    Backbone(#[from] tapeline_backbone::BackboneError),
+    /// Hub and server cannot start, or not go on.
+    #[error("{0}")]
+    Node(#[from] tapeline_node::NodeError),
     /// The latency file cannot be written.
     #[error("cannot write the latency file {}: {error}", path.display())]
     LatencyFile { path: PathBuf, error: io::Error },
-    /// The hub cannot start.
-    #[error("{0}")]
-    Hub(#[from] tapeline_hub::HubError),
-    /// The server cannot start.
-    #[error("{0}")]
-    Server(#[from] tapeline_server::ServerError),
     /// The source or the client cannot start.
     #[error("{0}")]
     Api(#[from] tapeline_api::ApiError),

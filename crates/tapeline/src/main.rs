@@ -3,6 +3,7 @@
 mod addresses;
 mod classic;
 mod commands;
+mod composition;
 mod config;
 mod console;
 mod descriptors;
@@ -11,7 +12,6 @@ mod failure;
 
 mod log;
 mod measure;
-mod node;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -4,10 +4,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tapeline_backbone::{AeronPort, Bus, Channels, Engine, EngineSettings, PortSettings, Role};
+use tapeline_backbone::{BackbonePort, Bus, Carrier, EngineSettings, PortSettings, Role};
 use tapeline_channel::random_seed;
 use tapeline_hub::{Counters, Hub, HubConfig, Route};
-use tapeline_server::{AcceptAll, Limits, Server, ServerConfig, Statistics};
+use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, ServerPart};
+use tapeline_server::{Limits, Server, ServerConfig, Statistics};
 use tapeline_time::Time;
 
 use crate::Failure;
@@ -60,10 +61,7 @@ pub(crate) struct World {
     pub(crate) stoppable: Clients,
     pub(crate) is_stopped: bool,
     pub(crate) sources: Vec<Option<Source>>,
-    // Ports close before the engine.
-    hubs: Vec<Hub<AeronPort>>,
-    server: Server<AeronPort>,
-    engine: Engine,
+    node: Node,
     clock: Clock,
     plan: Plan,
     hub_meter: Meter,
@@ -90,23 +88,30 @@ type Counts = (Vec<Counters>, Statistics, [Tally; 2], usize);
 impl World {
     /// Hubs and a server that know of all services.
     pub(crate) fn start(plan: Plan) -> Result<Self, Failure> {
-        let channels = Channels::parse("aeron:ipc")?;
-        let mut engine = Engine::new(EngineSettings {
+        let mut config = NodeConfig::on(Carrier::parse("aeron:ipc")?);
+        config.engine = EngineSettings {
             client_liveness: ENGINE_TIMEOUT,
             driver_timeout: ENGINE_TIMEOUT,
             ..EngineSettings::default()
-        })?;
-        let (mut sources, mut hubs) = (Vec::new(), Vec::new());
+        };
+        let mut sources = Vec::new();
         for number in 1..=plan.hubs {
             let source = Source::listen(plan.universe.services, plan.open_limit, 0)?;
             let name = format!("hub-{number}");
-            let port = engine.port(PortSettings::new(Role::Hub, &name), &channels)?;
-            hubs.push(Hub::new(hub_config(&name, source.address()), port)?);
+            config.hubs.push(HubPart {
+                config: hub_config(&name, source.address()),
+                port: PortSettings::new(Role::Hub, &name),
+                field_rules: None,
+            });
             sources.push(Some(source));
         }
-        let port = engine.port(PortSettings::new(Role::Server, "server"), &channels)?;
-        let server = Server::new(server_config(plan), Box::new(AcceptAll), port)?;
-        let address = *server.listening().first().ok_or("the server does not listen")?;
+        config.servers.push(ServerPart {
+            config: server_config(plan),
+            port: PortSettings::new(Role::Server, "server"),
+            policy: NewPolicy::default(),
+        });
+        let node = Node::start(config)?;
+        let address = listening(&node)?;
         let mut world = Self {
             clients: Clients::of(address, plan.universe, None)?,
             stoppable: Clients::of(
@@ -116,9 +121,7 @@ impl World {
             )?,
             is_stopped: false,
             sources,
-            hubs,
-            server,
-            engine,
+            node,
             clock: Clock { now: Time::ZERO, last: Instant::now() },
             plan,
             hub_meter: Meter::default(),
@@ -136,8 +139,8 @@ impl World {
 
     fn is_complete(&self) -> bool {
         let Plan { hubs, universe, .. } = self.plan;
-        let statistics = self.server.statistics();
-        self.hubs.iter().all(|hub| hub.counters().services == universe.services as u64)
+        let statistics = self.statistics();
+        self.node.hubs().all(|hub| hub.counters().services == universe.services as u64)
             && (statistics.hubs, statistics.services) == (hubs, universe.services)
     }
 
@@ -147,16 +150,16 @@ impl World {
         for source in self.sources.iter_mut().flatten() {
             source.poll();
         }
-        for hub in &mut self.hubs {
-            self.hub_meter.turn(|| hub.duty_cycle(now));
-        }
-        self.engine.work(now);
-        self.server_meter.turn(|| self.server.duty_cycle(now));
+        let Self { node, hub_meter, server_meter, .. } = self;
+        node.turn_by(now, |agent| match agent.role() {
+            Role::Hub => hub_meter.turn(|| agent.duty_cycle(now)),
+            Role::Server => server_meter.turn(|| agent.duty_cycle(now)),
+        });
         self.clients.poll(now);
         if !self.is_stopped {
             self.stoppable.poll(now);
         }
-        match self.engine.failure() {
+        match self.node.failure() {
             Some(failure) => Err(format!("the backbone failed: {failure}").into()),
             None => Ok(()),
         }
@@ -228,8 +231,8 @@ impl World {
 
     fn counts(&self) -> Counts {
         (
-            self.hubs.iter().map(Hub::counters).collect(),
-            self.server.statistics(),
+            self.node.hubs().map(Hub::counters).collect(),
+            self.statistics(),
             [self.clients.tally().clone(), self.stoppable.tally().clone()],
             self.sources.iter().flatten().map(Source::open).sum(),
         )
@@ -241,16 +244,19 @@ impl World {
 
     /// Items at all hubs.
     pub(crate) fn hub_items(&self) -> u64 {
-        self.hubs.iter().map(|hub| hub.counters().items).sum()
+        self.node.hubs().map(|hub| hub.counters().items).sum()
     }
 
+    /// Of the server.
     pub(crate) fn statistics(&self) -> Statistics {
-        self.server.statistics()
+        self.node.servers().map(Server::statistics).next().unwrap_or_default()
     }
 
     fn dropped(&self) -> u64 {
-        let of_hubs: u64 = self.hubs.iter().map(|hub| hub.bus().counters().dropped).sum();
-        of_hubs + self.server.bus().counters().dropped
+        let dropped = |port: &BackbonePort| port.counters().dropped;
+        let of_hubs: u64 = self.node.hubs().map(|hub| dropped(hub.bus())).sum();
+        let of_servers: u64 = self.node.servers().map(|server| dropped(server.bus())).sum();
+        of_hubs + of_servers
     }
 
     /// The source of the first hub; of worlds that have not lost it.
@@ -260,7 +266,7 @@ impl World {
 
     /// Has the clients leave all at once.
     pub(crate) fn drop_clients(&mut self) -> Result<(), Failure> {
-        let address = *self.server.listening().first().ok_or("the server does not listen")?;
+        let address = listening(&self.node)?;
         self.clients = Clients::of(address, self.plan.universe, None)?;
         Ok(())
     }
@@ -271,6 +277,12 @@ impl World {
 /// process of its own would not pay for it.
 fn tidy_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(64 << 10)));
+}
+
+/// Where clients mount.
+fn listening(node: &Node) -> Result<SocketAddr, Failure> {
+    let address = node.servers().next().and_then(|server| server.listening().first().copied());
+    address.ok_or_else(|| "the server does not listen".into())
 }
 
 fn hub_config(name: &str, source: SocketAddr) -> HubConfig {

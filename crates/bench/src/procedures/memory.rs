@@ -118,6 +118,6 @@ fn look(system: &mut System) -> Result<Touched, BenchError> {
     system.idle_for(SETTLE);
     let (hub, server) = system
         .memory_bytes()
-        .ok_or_else(|| BenchError::Node("the kernel does not tell its memory".to_owned()))?;
+        .ok_or_else(|| BenchError::Ended("the kernel does not tell its memory".to_owned()))?;
     Ok(Touched { hub, server })
 }

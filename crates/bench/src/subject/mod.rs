@@ -1,7 +1,7 @@
 //! Hub and server, wherever they run.
 
 mod lan;
-mod node;
+pub(crate) mod node;
 mod processes;
 mod program;
 mod thread;
@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 use crate::BenchError;
 use crate::setup::{Setup, Topology};
 use lan::Lan;
-pub(crate) use node::Node;
 use processes::Processes;
 pub(crate) use program::{Program, beside};
 use thread::NodeThread;

@@ -1,13 +1,12 @@
-//! A hub and a server with shared memory or rings between them, worked by the
-//! caller.
+//! A hub and a server of one thread, as the program composes them.
 
 use std::net::SocketAddr;
 
-use tapeline_backbone::{Backbone, BackbonePort, Bus, Carrier, EngineSettings, PortSettings, Role};
+use tapeline_backbone::{Bus, Carrier, PortSettings, Role};
 use tapeline_channel::random_seed;
-use tapeline_hub::{Hub, HubConfig, Route};
-use tapeline_server::{AcceptAll, Limits, Server, ServerConfig};
-use tapeline_time::MonotonicClock;
+use tapeline_hub::{HubConfig, Route};
+use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, ServerPart};
+use tapeline_server::{Limits, ServerConfig};
 
 use super::Counts;
 use crate::BenchError;
@@ -19,59 +18,50 @@ pub(super) const MAX_MOUNTS: usize = 100_000;
 /// Most items of any procedure.
 pub(super) const MAX_ITEMS: usize = 16_000_000;
 
-/// Hub and server, worked by the caller.
-pub(crate) struct Node {
-    // Ports close before the backbone.
-    hub: Hub<BackbonePort>,
-    server: Server<BackbonePort>,
-    backbone: Backbone,
-    clock: MonotonicClock,
+/// A hub that takes from a provider, and a server for clients.
+pub(crate) fn start(provider: SocketAddr, setup: &Setup) -> Result<Node, BenchError> {
+    let mut hub = HubConfig::named("hub");
+    hub.routes.push(Route::to(provider.ip().to_string(), provider.port()));
+    hub.cache_interactive = setup.cache;
+    hub.limits.max_items = MAX_ITEMS;
+    hub.reactor.seed = random_seed();
+    let config = NodeConfig {
+        hubs: vec![HubPart {
+            config: hub,
+            port: PortSettings::new(Role::Hub, "hub"),
+            field_rules: None,
+        }],
+        servers: vec![ServerPart {
+            config: server_config(setup),
+            port: PortSettings::new(Role::Server, "server"),
+            policy: NewPolicy::default(),
+        }],
+        idle: setup.idle(),
+        counters_interval: None,
+        ..NodeConfig::on(Carrier::parse(setup.between.channel())?)
+    };
+    Ok(Node::start(config)?)
 }
 
-impl Node {
-    /// A hub that takes from a provider, and a server for clients.
-    pub(crate) fn start(provider: SocketAddr, setup: &Setup) -> Result<Self, BenchError> {
-        let carrier = Carrier::parse(setup.between.channel())?;
-        let mut backbone = Backbone::start(&carrier, EngineSettings::default())?;
-        let port = backbone.port(PortSettings::new(Role::Hub, "hub"))?;
-        let mut config = HubConfig::named("hub");
-        config.routes.push(Route::to(provider.ip().to_string(), provider.port()));
-        config.cache_interactive = setup.cache;
-        config.limits.max_items = MAX_ITEMS;
-        config.reactor.seed = random_seed();
-        let hub = Hub::new(config, port)?;
-        let port = backbone.port(PortSettings::new(Role::Server, "server"))?;
-        let server = Server::new(server_config(setup), Box::new(AcceptAll), port)?;
-        Ok(Self { hub, server, backbone, clock: MonotonicClock::start() })
-    }
+/// Where clients connect.
+pub(crate) fn address(node: &Node) -> Option<SocketAddr> {
+    node.servers().next().and_then(|server| server.listening().first().copied())
+}
 
-    /// Where clients connect.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.server.listening().first().copied()
+/// What it did so far.
+pub(crate) fn counts(node: &Node) -> Counts {
+    let mut counts = Counts { merged: Some(0), cut: Some(0), gaps: Some(0) };
+    let add = |count: &mut Option<u64>, more| *count = count.map(|count| count + more);
+    for hub in node.hubs() {
+        add(&mut counts.gaps, hub.bus().counters().dropped);
     }
-
-    /// Why the backbone is of no use any more.
-    pub(crate) fn failure(&self) -> Option<&str> {
-        self.backbone.failure()
+    for server in node.servers() {
+        let statistics = server.statistics();
+        add(&mut counts.merged, statistics.updates_merged);
+        add(&mut counts.cut, statistics.mounts_cut);
+        add(&mut counts.gaps, statistics.gaps + server.bus().counters().gaps);
     }
-
-    /// One turn of all three. Returns how much was done.
-    pub(crate) fn turn(&mut self) -> usize {
-        let now = self.clock.now();
-        let mut work = self.hub.duty_cycle(now);
-        work += self.backbone.work(now);
-        work + self.server.duty_cycle(now)
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        let statistics = self.server.statistics();
-        let (hub_bus, server_bus) = (self.hub.bus().counters(), self.server.bus().counters());
-        Counts {
-            merged: Some(statistics.updates_merged),
-            cut: Some(statistics.mounts_cut),
-            gaps: Some(statistics.gaps + hub_bus.dropped + server_bus.gaps),
-        }
-    }
+    counts
 }
 
 fn server_config(setup: &Setup) -> ServerConfig {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use tapeline_channel::Idle;
 use tapeline_measure::processor;
+use tapeline_node::Node;
 
-use super::{Counts, Node};
+use super::{Counts, node};
 use crate::BenchError;
 use crate::setup::Setup;
 
@@ -51,17 +51,17 @@ impl NodeThread {
         // The engine stays on the thread that made it.
         let thread = std::thread::spawn(move || {
             processor::pin(setup.their_cores());
-            match Node::start(provider, &setup) {
+            match node::start(provider, &setup) {
                 Ok(node) => {
-                    let _ = tell.send(Ok((node.address(), processor::thread_id())));
-                    run(node, setup.idle(), &its);
+                    let _ = tell.send(Ok((node::address(&node), processor::thread_id())));
+                    run(node, &its);
                 }
                 Err(error) => {
                     let _ = tell.send(Err(error));
                 }
             }
         });
-        let gone = || BenchError::Node("its thread is gone".to_owned());
+        let gone = || BenchError::Ended("its thread is gone".to_owned());
         let (address, thread_id) = told.recv().map_err(|_| gone())??;
         let address = [address.ok_or_else(gone)?];
         Ok(Self { shared, thread: Some(thread), thread_id, address })
@@ -94,14 +94,13 @@ impl Drop for NodeThread {
     }
 }
 
-fn run(mut node: Node, mut idle: Idle, shared: &Shared) {
+fn run(mut node: Node, shared: &Shared) {
     let mut turns = 0_u32;
-    while !shared.is_over.load(Ordering::Relaxed) && node.failure().is_none() {
-        let work = node.turn();
+    node.run_while(|node| {
         turns = turns.wrapping_add(1);
         if turns.is_multiple_of(TURNS_PER_COUNT) {
-            shared.set(node.counts());
+            shared.set(node::counts(node));
         }
-        idle.idle(work);
-    }
+        !shared.is_over.load(Ordering::Relaxed) && node.failure().is_none()
+    });
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use tapeline_ending::Stop;
+use tapeline_node::{Node, Shards};
+
+use crate::composition::{self, Common, HubFlags, Roles, ServerFlags};
 use crate::descriptors;
 use crate::failure::{Failure, Verdict};
-use crate::node::{Common, HubFlags, Node, Roles, ServerFlags, Shards};
-use tapeline_ending::Stop;
 
 /// Run a hub and a server in one process
 ///
@@ -80,15 +82,17 @@ fn start(
     let after = common.seconds.map(Duration::from_secs);
     // Before anything listens: who sees the ready file may end it at once.
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;
-    let mut node = Node::start(&settings, roles)?;
+    let config = composition::node_config(&settings, roles)?;
+    let mut node = Node::start(config.clone())?;
     node.await_backbone(|| !stop.is_asked())?;
-    let shards = Shards::start(&settings, &node, &stop)?;
+    let stop_of_shards = stop.clone();
+    let shards = Shards::start(&config, &node, move || !stop_of_shards.is_asked())?;
     shards.await_start(&mut node);
     if !shards.has_ended() {
-        node.announce(common.ready_file.as_deref())?;
+        composition::announce(&node, common.ready_file.as_deref())?;
     }
     // A shard that ends takes the others with it.
-    node.run_while(|| !stop.is_asked() && !shards.has_ended());
+    node.run_while(|_| !stop.is_asked() && !shards.has_ended());
     stop.ask();
     shards.await_end(&mut node);
     node.leave();

@@ -20,12 +20,13 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
 use tapeline_time::MonotonicClock;
 
+use crate::composition::{self, Roles};
 use crate::config::{Log, Port, Settings, Source};
 use crate::console::Screen;
 use crate::failure::{Failure, Verdict};
-use crate::node::{Node, Roles};
 use quotes::Quotes;
 use tapeline_ending::Stop;
+use tapeline_node::{Node, NodeError};
 use tapeline_playback::Pace;
 use tapeline_playback::{Playing, Publishing, Stamps, Stock};
 
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     stop.ask();
     match node.join() {
         Ok(served) => served?,
-        Err(_) => return Err(Failure::Backbone("its thread panicked".to_owned())),
+        Err(_) => return Err(NodeError::Panicked("hub-and-server".to_owned()).into()),
     }
     Ok(Verdict::of(shown? == 0))
 }
@@ -111,11 +112,13 @@ fn serve(source: SocketAddr, stop: &Stop, started: &Sender<SocketAddr>) -> Resul
     settings.hub.ni_port = Port::Off;
     settings.server.listen = Ipv4Addr::LOCALHOST.to_string();
     settings.server.rssl_port = Port::At(0);
-    let mut node = Node::start(&settings, Roles { is_hub: true, is_server: true })?;
-    if let Some(address) = node.rssl_address() {
+    let roles = Roles { is_hub: true, is_server: true };
+    let mut node = Node::start(composition::node_config(&settings, roles)?)?;
+    let listening = node.servers().next().and_then(|server| server.listening().first().copied());
+    if let Some(address) = listening {
         let _ = started.send(address);
     }
-    node.run(stop)
+    Ok(node.run(|| !stop.is_asked())?)
 }
 
 /// Source and client: returns how many updates the client got.

@@ -1,31 +1,10 @@
 //! Where hubs and servers meet, and whether they can.
 
-use std::path::PathBuf;
-
 use tapeline_backbone::Carrier;
-use tapeline_backbone::local::Network;
 
 use super::Roles;
 use crate::config::{Driver, Settings};
 use crate::failure::Failure;
-
-/// Where threads of one process meet.
-#[derive(Clone, Debug)]
-pub(crate) enum Place {
-    /// In memory that they share.
-    Rings(Network),
-    /// On a media driver with this folder.
-    Driver(Carrier, PathBuf),
-}
-
-/// Whether everything that comes to this process can wake it. What another
-/// process or thread writes into the driver's memory, or into a ring, wakes
-/// nobody.
-pub(super) fn is_woken(settings: &Settings, carrier: &Carrier, roles: Roles) -> bool {
-    let is_alone = settings.server.shards <= 1;
-    let is_whole = roles.is_hub && roles.is_server;
-    is_alone && has_no_guests(settings) && (is_whole || carrier.is_network())
-}
 
 /// Whether no other process can use the media driver.
 fn has_no_guests(settings: &Settings) -> bool {
@@ -97,9 +76,7 @@ mod tests {
         let settings = Settings::default();
         let carrier = carrier(&settings, BOTH).expect("good");
         assert_eq!(carrier, Carrier::LOCAL);
-        assert!(check(&settings, &carrier, BOTH).is_ok() && is_woken(&settings, &carrier, BOTH));
-        let sharded = self::settings(|settings| settings.server.shards = 2);
-        assert!(!is_woken(&sharded, &carrier, BOTH), "rings of other threads wake nobody");
+        assert!(check(&settings, &carrier, BOTH).is_ok());
     }
 
     #[cfg(feature = "aeron")]

@@ -13,9 +13,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// After each interval of so many seconds, or never if it is 0.
-    pub(super) fn every(interval_s: u32) -> Self {
-        let interval = (interval_s > 0).then(|| Duration::from_secs(interval_s.into()));
+    /// After each interval, or never.
+    pub(super) const fn every(interval: Option<Duration>) -> Self {
         Self { interval, last: Time::ZERO }
     }
 
@@ -67,10 +66,10 @@ mod tests {
 
     #[test]
     fn counts_are_due_after_each_interval_or_never() {
-        let mut counts = Counts::every(60);
+        let mut counts = Counts::every(Some(Duration::from_secs(60)));
         let due = [0, 59_999, 60_000, 60_001, 119_999, 130_000].map(|ms| counts.are_due(at(ms)));
         assert_eq!(due, [false, false, true, false, false, true]);
-        assert!(!Counts::every(0).are_due(at(1_000_000)));
+        assert!(!Counts::every(None).are_due(at(1_000_000)));
     }
 
     #[test]

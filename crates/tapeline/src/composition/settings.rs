@@ -29,26 +29,6 @@ pub(crate) fn engine_settings(settings: &Settings) -> Result<EngineSettings, Fai
             return Err(Failure::Setting(text.to_owned()));
         }
     };
-    engine_on(driver, settings)
-}
-
-/// The engine's part of a shard, which uses the driver of the main thread.
-pub(crate) fn shard_engine_settings(
-    settings: &Settings,
-    driver: &Path,
-) -> Result<EngineSettings, Failure> {
-    let directory = driver.to_owned();
-    let backbone = &settings.backbone;
-    let is_private = backbone.driver == config::Driver::Embedded && backbone.dir.is_none();
-    let driver = match is_private {
-        true => Driver::Neighbour { directory },
-        false => Driver::External { directory },
-    };
-    engine_on(driver, settings)
-}
-
-fn engine_on(driver: Driver, settings: &Settings) -> Result<EngineSettings, Failure> {
-    let backbone = &settings.backbone;
     let engine = EngineSettings {
         driver,
         mtu_bytes: backbone.mtu_bytes,

@@ -1,0 +1,110 @@
+//! What a thread turns.
+
+use tapeline_backbone::{Port, Role, Sink, Source};
+use tapeline_channel::System;
+use tapeline_hub::Hub;
+use tapeline_server::Server;
+use tapeline_time::Time;
+
+/// Something that works whenever its thread calls, never waits, and says how
+/// long it can be left alone.
+///
+/// A thread calls [`duty_cycle`](Self::duty_cycle) in each turn. Before it sleeps
+/// it asks [`is_quiet`](Self::is_quiet) and [`next_deadline`](Self::next_deadline);
+/// what else ends its sleep is the caller's to know.
+pub trait Agent {
+    /// Its name on the backbone and in the log.
+    fn name(&self) -> &str;
+
+    /// Which side of the backbone it is on.
+    fn role(&self) -> Role;
+
+    /// One turn at `now`. Returns how much there was to do; 0 means that the
+    /// thread may idle.
+    fn duty_cycle(&mut self, now: Time) -> usize;
+
+    /// Whether nothing waits to be read. What comes after this wakes whoever
+    /// watches its sockets.
+    fn is_quiet(&mut self) -> bool;
+
+    /// When the next turn has something to do although nothing comes; `None` if
+    /// nothing is due at any time.
+    fn next_deadline(&self) -> Option<Time>;
+
+    /// What it counted since its start, by name.
+    fn counts(&self) -> Vec<(&'static str, u64)>;
+
+    /// Says goodbye to everybody. Some more turns send what is queued.
+    fn shutdown(&mut self, now: Time);
+
+    /// Whether everybody is gone, after [`shutdown`](Self::shutdown).
+    fn is_over(&self) -> bool;
+}
+
+impl<K: Sink, R: Source, S: System> Agent for Hub<Port<K, R>, S> {
+    fn name(&self) -> &str {
+        self.bus().name()
+    }
+
+    fn role(&self) -> Role {
+        Role::Hub
+    }
+
+    fn duty_cycle(&mut self, now: Time) -> usize {
+        Self::duty_cycle(self, now)
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        Self::is_quiet(self)
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Self::next_deadline(self)
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        self.counters().named().to_vec()
+    }
+
+    fn shutdown(&mut self, now: Time) {
+        Self::shutdown(self, now);
+    }
+
+    fn is_over(&self) -> bool {
+        self.session_count() == 0
+    }
+}
+
+impl<K: Sink, R: Source, S: System> Agent for Server<Port<K, R>, S> {
+    fn name(&self) -> &str {
+        self.bus().name()
+    }
+
+    fn role(&self) -> Role {
+        Role::Server
+    }
+
+    fn duty_cycle(&mut self, now: Time) -> usize {
+        Self::duty_cycle(self, now)
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        Self::is_quiet(self)
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Self::next_deadline(self)
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        self.statistics().named().to_vec()
+    }
+
+    fn shutdown(&mut self, now: Time) {
+        Self::shutdown(self, now);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_idle()
+    }
+}

@@ -1,0 +1,32 @@
+//! Why a node cannot work.
+
+use std::io;
+
+use tapeline_backbone::BackboneError;
+use tapeline_hub::HubError;
+use tapeline_server::ServerError;
+use thiserror::Error;
+
+/// A node could not start, or could not go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The backbone cannot be used.
+    #[error(transparent)]
+    Backbone(#[from] BackboneError),
+    /// A hub cannot start.
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    /// A server cannot start.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The backbone cannot be reached at the start.
+    #[error("no way onto the backbone: {0}")]
+    Away(String),
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    /// A thread ended where it must not.
+    #[error("thread {0} panicked; the lines above say where")]
+    Panicked(String),
+}

@@ -1,0 +1,37 @@
+//! Hubs and servers on threads, with the backbone between them.
+//!
+//! ```text
+//!  a thread                                another thread
+//! ┌──────────────── Node ───────────────┐ ┌───── Node ─────┐
+//! │ Hub … ─▶ Backbone ─▶ Server …  Rest │ │ Server    Rest │  a shard
+//! └──────────┬──────────────────────────┘ └───┬────────────┘
+//!            └──── rings, or a media driver ──┘
+//! ```
+//!
+//! A [`Node`] is what one thread turns: any number of hubs and servers, each an
+//! [`Agent`], and what carries frames between them. One turn has the hubs work,
+//! which send, then the backbone, then the servers, which receive. Between turns
+//! the thread rests as [`NodeConfig::idle`] says, and where nothing but sockets
+//! of its own can wake it, it waits for those.
+//!
+//! [`Shards`] are further servers of the process on threads of their own, behind
+//! the same ports.
+//!
+//! Everything comes as values: the program reads files and flags, and so do the
+//! benchmarks, which measure this composition and no other.
+
+mod agent;
+mod config;
+mod counts;
+mod error;
+mod health;
+mod node;
+mod rest;
+mod shards;
+
+pub use agent::Agent;
+pub use config::{HubPart, NewPolicy, NodeConfig, ServerPart};
+pub use error::NodeError;
+pub use node::Node;
+pub use rest::PARK_MICROS;
+pub use shards::Shards;

@@ -1,0 +1,344 @@
+//! Hubs and servers of one thread.
+
+use std::time::Duration;
+
+use tapeline_backbone::local::Network;
+use tapeline_backbone::{
+    Backbone, BackbonePort, Bus, Carrier, Counters, Driver, EngineSettings, Role,
+};
+use tapeline_channel::Wait;
+use tapeline_hub::{Hub, HubError};
+use tapeline_server::{Server, ServerError};
+use tapeline_time::{MonotonicClock, Time};
+
+use crate::counts::{Counts, Tally};
+use crate::health::{Gate, Health, Note, TurnedAway};
+use crate::rest::Rest;
+use crate::{Agent, HubPart, NodeConfig, NodeError, ServerPart};
+
+/// How long the last bytes may take to leave.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long the backbone may fail at the start. Later it is waited for as long
+/// as it takes.
+const START_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Hubs and servers of one thread, with the backbone between them.
+///
+/// It stays on the thread that made it.
+pub struct Node {
+    // Ports close before the backbone: hubs and servers come first.
+    hubs: Vec<Member<Hub<BackbonePort>>>,
+    servers: Vec<Member<Server<BackbonePort>>>,
+    backbone: Backbone,
+    carrier: Carrier,
+    engine: EngineSettings,
+    clock: MonotonicClock,
+    rest: Rest,
+    health: Health,
+    counts: Counts,
+}
+
+/// An agent, and what of it was told in the log.
+struct Member<A> {
+    agent: A,
+    gate: Gate,
+    tally: Tally,
+}
+
+impl<A: Agent> Member<A> {
+    fn new(agent: A) -> Self {
+        Self { tally: Tally::of(agent.name()), agent, gate: Gate::default() }
+    }
+
+    /// Says in the log what it counted, as far as it is new.
+    fn tell_counts(&mut self) {
+        let role = self.agent.role();
+        let Some((name, counts)) = self.tally.news(&self.agent.counts()) else { return };
+        match role {
+            Role::Hub => tracing::info!(hub = name, counts, "counters"),
+            Role::Server => tracing::info!(server = name, counts, "counters"),
+        }
+    }
+}
+
+/// What hubs and servers of other threads meet on.
+#[derive(Clone)]
+pub(crate) enum MeetingPoint {
+    /// Rings in memory that the threads share.
+    Rings(Network),
+    /// A media driver.
+    Driver(Carrier, Box<EngineSettings>),
+}
+
+impl Node {
+    /// Starts what the configuration says. Everything listens when this returns;
+    /// the backbone [comes later](Self::await_backbone).
+    ///
+    /// Errors: the backbone cannot be used, a setting cannot be, or an address
+    /// cannot be listened on.
+    pub fn start(config: NodeConfig) -> Result<Self, NodeError> {
+        let backbone = Backbone::start(&config.carrier, config.engine.clone())?;
+        Self::start_on(backbone, config)
+    }
+
+    /// Starts it on the backbone of another thread.
+    pub(crate) fn start_at(point: &MeetingPoint, config: NodeConfig) -> Result<Self, NodeError> {
+        let backbone = match point {
+            MeetingPoint::Rings(network) => network.clone().into(),
+            MeetingPoint::Driver(carrier, engine) => {
+                Backbone::start(carrier, EngineSettings::clone(engine))?
+            }
+        };
+        Self::start_on(backbone, config)
+    }
+
+    fn start_on(mut backbone: Backbone, config: NodeConfig) -> Result<Self, NodeError> {
+        let is_woken = config.is_woken();
+        let NodeConfig { carrier, engine, hubs, servers, idle, counters_interval, .. } = config;
+        if let Some(shortfall) = backbone.shortfall().filter(|_| carrier.is_network()) {
+            tracing::warn!("{shortfall}");
+        }
+        let hubs = hubs.into_iter().map(|part| Ok(Member::new(hub(part, &mut backbone)?)));
+        let hubs = hubs.collect::<Result<Vec<_>, NodeError>>()?;
+        let servers = servers.into_iter().map(|part| Ok(Member::new(server(part, &mut backbone)?)));
+        let servers = servers.collect::<Result<Vec<_>, NodeError>>()?;
+        let channel = carrier.to_string();
+        match backbone.directory().map(|directory| directory.display().to_string()) {
+            Some(directory) => tracing::info!(channel, directory, "backbone"),
+            None => tracing::info!(channel, "backbone"),
+        }
+        let mut rest = Rest::new(idle);
+        if is_woken {
+            let wait = Wait::new().map_err(ServerError::from)?;
+            for hub in &hubs {
+                hub.agent.watch(&wait).map_err(HubError::from)?;
+            }
+            for server in &servers {
+                server.agent.watch(&wait).map_err(ServerError::from)?;
+            }
+            rest.wake_by(wait);
+        }
+        Ok(Self {
+            hubs,
+            servers,
+            backbone,
+            carrier,
+            engine,
+            clock: MonotonicClock::start(),
+            rest,
+            health: Health::default(),
+            counts: Counts::every(counters_interval),
+        })
+    }
+
+    /// The hubs, in the order of the configuration.
+    pub fn hubs(&self) -> impl ExactSizeIterator<Item = &Hub<BackbonePort>> {
+        self.hubs.iter().map(|member| &member.agent)
+    }
+
+    /// The servers, in the order of the configuration.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = &Server<BackbonePort>> {
+        self.servers.iter().map(|member| &member.agent)
+    }
+
+    /// Time since it started.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Where other threads of this process meet it.
+    pub(crate) fn meeting_point(&self) -> Option<MeetingPoint> {
+        if let Some(network) = self.backbone.network() {
+            return Some(MeetingPoint::Rings(network));
+        }
+        let directory = self.backbone.directory()?.to_owned();
+        let driver = match self.engine.driver {
+            Driver::Embedded { directory: None } => Driver::Neighbour { directory },
+            _ => Driver::External { directory },
+        };
+        let engine = EngineSettings { driver, ..self.engine.clone() };
+        Some(MeetingPoint::Driver(self.carrier.clone(), Box::new(engine)))
+    }
+
+    /// Works while `go_on` says so, then says goodbye to everybody.
+    ///
+    /// Errors: it did not get onto the backbone.
+    pub fn run(&mut self, mut go_on: impl FnMut() -> bool) -> Result<(), NodeError> {
+        self.await_backbone(&mut go_on)?;
+        self.run_while(|_| go_on());
+        self.leave();
+        Ok(())
+    }
+
+    /// Works until it is on the backbone in both directions, as long as `go_on`
+    /// says so. What fails is tried again for some seconds: an interface may
+    /// come late, and the hub whose media driver is used be about to start.
+    ///
+    /// Errors: it failed for longer.
+    pub fn await_backbone(&mut self, mut go_on: impl FnMut() -> bool) -> Result<(), NodeError> {
+        while !self.is_on_backbone() && go_on() {
+            self.step();
+            if let Some(failure) = self.failure()
+                && self.clock.now().since(Time::ZERO) > START_PATIENCE
+            {
+                return Err(NodeError::Away(failure.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Works while `go_on` says so.
+    pub fn run_while(&mut self, mut go_on: impl FnMut(&Self) -> bool) {
+        while go_on(self) {
+            self.step();
+        }
+    }
+
+    /// One turn, and the rest after it.
+    fn step(&mut self) {
+        let now = self.clock.now();
+        let work = self.turn(now);
+        self.tell(now);
+        self.rest(now, work);
+    }
+
+    /// Whether frames of this thread can leave and arrive.
+    pub fn is_on_backbone(&self) -> bool {
+        self.ports().all(Bus::is_ready)
+    }
+
+    /// Why it is not on the backbone, if something failed.
+    pub fn failure(&self) -> Option<&str> {
+        self.backbone.failure().or_else(|| self.ports().find_map(Bus::failure))
+    }
+
+    fn ports(&self) -> impl Iterator<Item = &BackbonePort> {
+        self.hubs().map(Hub::bus).chain(self.servers().map(Server::bus))
+    }
+
+    /// Says in the log what became of the backbone.
+    fn tell(&mut self, now: Time) {
+        if let Some(report) = self.backbone.take_report()
+            && let Some(count) = self.health.note_report(now)
+        {
+            tracing::warn!(report, count, "the media driver or its client reports");
+        }
+        let mut health = std::mem::take(&mut self.health);
+        match health.note(now, self.failure()) {
+            None => {}
+            Some(Note::Away(after)) => {
+                let reason = self.failure().unwrap_or_default();
+                let after_s = after.as_secs();
+                tracing::warn!(reason, after_s, "the backbone is away; trying again");
+            }
+            Some(Note::Back(after)) => {
+                let after_ms = after.as_millis();
+                tracing::info!(after_ms, "the backbone is back");
+                self.rest.look_again(now);
+            }
+        }
+        self.health = health;
+        for Member { agent, gate, .. } in &mut self.hubs {
+            tell_turned_away(now, agent.bus(), gate);
+        }
+        for Member { agent, gate, .. } in &mut self.servers {
+            tell_turned_away(now, agent.bus(), gate);
+        }
+        if self.counts.are_due(now) {
+            self.tell_counts();
+        }
+    }
+
+    fn tell_counts(&mut self) {
+        self.hubs.iter_mut().for_each(Member::tell_counts);
+        self.servers.iter_mut().for_each(Member::tell_counts);
+    }
+
+    /// One turn at `now`, without a rest. Returns how much was done.
+    pub fn turn(&mut self, now: Time) -> usize {
+        self.turn_by(now, |agent| agent.duty_cycle(now))
+    }
+
+    /// The same, where `turn` has each agent do its part, to measure it for
+    /// example.
+    ///
+    /// The backbone's work is behind that of the hubs, which send, and before
+    /// that of the servers, which receive.
+    pub fn turn_by(&mut self, now: Time, mut turn: impl FnMut(&mut dyn Agent) -> usize) -> usize {
+        let mut work = 0;
+        for hub in &mut self.hubs {
+            work += turn(&mut hub.agent);
+        }
+        work += self.backbone.work(now);
+        for server in &mut self.servers {
+            work += turn(&mut server.agent);
+        }
+        work
+    }
+
+    /// What follows a turn that did `work`.
+    fn rest(&mut self, now: Time, work: usize) {
+        let Self { hubs, servers, backbone, rest, .. } = self;
+        rest.rest(now, work, backbone, agents(hubs, servers));
+    }
+
+    /// Says goodbye to everybody: works for as long as the last bytes take, at
+    /// most a second.
+    pub fn leave(&mut self) {
+        self.tell_counts();
+        let began = self.clock.now();
+        agents(&mut self.hubs, &mut self.servers).for_each(|agent| agent.shutdown(began));
+        loop {
+            let now = self.clock.now();
+            let work = self.turn(now);
+            let is_over = agents(&mut self.hubs, &mut self.servers).all(|agent| agent.is_over());
+            if is_over || now.since(began) >= FAREWELL {
+                break;
+            }
+            self.rest(now, work);
+        }
+        tracing::info!("ended");
+    }
+}
+
+fn agents<'a>(
+    hubs: &'a mut [Member<Hub<BackbonePort>>],
+    servers: &'a mut [Member<Server<BackbonePort>>],
+) -> impl Iterator<Item = &'a mut dyn Agent> {
+    let hubs = hubs.iter_mut().map(|member| &mut member.agent as &mut dyn Agent);
+    hubs.chain(servers.iter_mut().map(|member| &mut member.agent as &mut dyn Agent))
+}
+
+fn hub(part: HubPart, backbone: &mut Backbone) -> Result<Hub<BackbonePort>, NodeError> {
+    let HubPart { config, port, field_rules } = part;
+    let mut hub = Hub::new(config, backbone.port(port)?)?;
+    if let Some(rules) = field_rules {
+        hub.set_field_rules(rules);
+    }
+    Ok(hub)
+}
+
+fn server(part: ServerPart, backbone: &mut Backbone) -> Result<Server<BackbonePort>, NodeError> {
+    let ServerPart { config, port, policy } = part;
+    Ok(Server::new(config, policy.make(), backbone.port(port)?)?)
+}
+
+/// Says in the log who is on the channel and not heard.
+fn tell_turned_away(now: Time, port: &BackbonePort, gate: &mut Gate) {
+    let Counters { crowded, strangers, unproved, .. } = port.counters();
+    let Some(new) = gate.note(now, TurnedAway { crowded, strangers, unproved }) else { return };
+    let last = port.last_stranger();
+    if new.strangers > 0 {
+        let frames = new.strangers;
+        tracing::warn!(frames, last, "another system is on this channel; it is not heard");
+    }
+    if new.unproved > 0 {
+        let frames = new.unproved;
+        tracing::warn!(frames, last, "somebody without the system's key is not heard");
+    }
+    if new.crowded > 0 {
+        let frames = new.crowded;
+        tracing::warn!(frames, "peers beyond the bound are not heard; see max-servers of the hub");
+    }
+}

@@ -1,0 +1,98 @@
+//! From the configuration to what runs: hubs, servers, and what is between them.
+
+mod flags;
+mod meeting;
+mod settings;
+
+use std::path::Path;
+use std::time::Duration;
+
+use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
+use tapeline_channel::Idle;
+use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
+use tapeline_server::{Door, Server};
+
+pub(crate) use flags::{Common, HubFlags, ServerFlags};
+
+use crate::addresses::Addresses;
+use crate::config::{IdleWhen, Settings};
+use crate::descriptors;
+use crate::failure::Failure;
+
+/// What runs in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Roles {
+    pub(crate) is_hub: bool,
+    pub(crate) is_server: bool,
+}
+
+/// What the settings say that runs.
+pub(crate) fn node_config(settings: &Settings, roles: Roles) -> Result<NodeConfig, Failure> {
+    let carrier = meeting::carrier(settings, roles)?;
+    meeting::check(settings, &carrier, roles)?;
+    let engine = match carrier == Carrier::LOCAL {
+        true => EngineSettings::default(),
+        false => settings::engine_settings(settings)?,
+    };
+    let max_descriptor = Some(descriptors::max_accepted(settings, descriptors::raise()));
+    let mut config = NodeConfig::on(carrier);
+    if roles.is_hub {
+        let mut hub = settings::hub_config(settings)?;
+        hub.reactor.max_accepted_descriptor = max_descriptor;
+        config.hubs.push(HubPart {
+            config: hub,
+            port: settings::port_settings(settings, Role::Hub)?,
+            field_rules: Some(settings::field_rules(settings)?),
+        });
+    }
+    if roles.is_server {
+        let mut server = settings::server_config(settings)?;
+        server.max_accepted_descriptor = max_descriptor;
+        config.servers.push(ServerPart {
+            config: server,
+            port: settings::port_settings(settings, Role::Server)?,
+            policy: NewPolicy::default(),
+        });
+        config.shards = settings.server.shards;
+    }
+    let interval_s = settings.log.counters_interval_s;
+    config.engine = engine;
+    config.idle = match settings.profile.idle {
+        IdleWhen::Spin => Idle::Spin,
+        IdleWhen::Yield => Idle::Yield,
+        IdleWhen::Park => Idle::Park { micros: PARK_MICROS },
+    };
+    config.counters_interval = (interval_s > 0).then(|| Duration::from_secs(interval_s.into()));
+    Ok(config)
+}
+
+/// Says what listens where, also in the ready file.
+pub(crate) fn announce(node: &Node, ready_file: Option<&Path>) -> Result<(), Failure> {
+    let mut all = Addresses::default();
+    for server in node.servers() {
+        add_server(&mut all, server);
+    }
+    for hub in node.hubs() {
+        if let Some(address) = hub.listening().first() {
+            all.add("ni", *address);
+        }
+    }
+    if let Some(path) = ready_file {
+        all.write(path)?;
+    }
+    tracing::info!("ready");
+    Ok(())
+}
+
+fn add_server<B: Bus>(all: &mut Addresses, server: &Server<B>) {
+    for (name, door) in [
+        ("rssl", Door::Rssl),
+        ("rssl-tls", Door::RsslTls),
+        ("ws", Door::WebSocket),
+        ("wss", Door::WebSocketTls),
+    ] {
+        if let Some(address) = server.listening_at(door).first() {
+            all.add(name, *address);
+        }
+    }
+}
