@@ -18,11 +18,15 @@ pub(crate) struct OutputPool {
     most: usize,
     /// Sessions for which more waits than the least share.
     holders: usize,
+    /// What waits in other pools that have the limit together with this one.
+    elsewhere: usize,
+    /// How many pools have it, this one among them.
+    pools: usize,
 }
 
 impl OutputPool {
     pub(crate) const fn new(limit: usize) -> Self {
-        Self { limit, bytes: 0, most: 0, holders: 0 }
+        Self { limit, bytes: 0, most: 0, holders: 0, elsewhere: 0, pools: 1 }
     }
 
     /// For a session so much waits now, and so much was counted before.
@@ -36,14 +40,29 @@ impl OutputPool {
 
     /// With how much a session is slow whose own limit is this.
     pub(crate) fn breach_bytes(&self, own: usize) -> usize {
-        match self.bytes > self.limit / 2 {
+        match self.of_all() > self.limit / 2 {
             false => own,
-            true => own.min((self.limit / 4 / self.holders.max(1)).max(LEAST_SHARE_BYTES)),
+            true => {
+                let share = self.limit / 4 / self.pools / self.holders.max(1);
+                own.min(share.max(LEAST_SHARE_BYTES))
+            }
         }
     }
 
+    /// Whether there is too much, and not less here than in others.
     pub(crate) const fn is_over(&self) -> bool {
-        self.bytes > self.limit
+        let of_all = self.of_all();
+        of_all > self.limit && self.bytes >= of_all / self.pools
+    }
+
+    /// Others have so much, in so many pools with this one.
+    pub(crate) fn share(&mut self, elsewhere: usize, pools: usize) {
+        self.elsewhere = elsewhere;
+        self.pools = pools.max(1);
+    }
+
+    const fn of_all(&self) -> usize {
+        self.bytes.saturating_add(self.elsewhere)
     }
 
     pub(crate) const fn bytes(&self) -> usize {
@@ -65,6 +84,24 @@ impl Default for OutputPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pools_that_share_a_limit_look_at_what_all_have() {
+        let mut pool = OutputPool::new(8_000_000);
+        let mut counted = [0; 2];
+        pool.change(&mut counted[0], 1_000_000);
+        pool.share(2_000_000, 2);
+        assert_eq!(pool.breach_bytes(2_000_000), 2_000_000);
+        pool.share(4_000_000, 2);
+        assert_eq!(pool.breach_bytes(2_000_000), 1_000_000, "half of a quarter");
+        pool.share(7_500_000, 2);
+        assert!(!pool.is_over(), "the other one has more");
+        pool.change(&mut counted[1], 6_000_000);
+        pool.share(1_500_000, 2);
+        assert!(pool.is_over());
+        pool.share(0, 1);
+        assert!(!pool.is_over());
+    }
 
     #[test]
     fn above_half_of_it_each_has_its_share_of_a_quarter() {

@@ -226,6 +226,13 @@ impl<S: System> Reactor<S> {
         self.table.beyond_pool()
     }
 
+    /// Has the bound of the pool hold for this reactor and others together, for
+    /// the sessions of which so many bytes wait; `pools` counts this one, too.
+    /// Those in whose pool is less than the share of one need not give way.
+    pub fn share_pool(&mut self, bytes_elsewhere: usize, pools: usize) {
+        self.table.pool.share(bytes_elsewhere, pools);
+    }
+
     /// Bytes that wait for all open sessions, and the most that ever did.
     pub fn output_bytes(&self) -> (usize, usize) {
         (self.table.pool.bytes(), self.table.pool.most())

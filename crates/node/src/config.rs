@@ -8,7 +8,7 @@ use tapeline_backbone::{Carrier, Driver, EngineSettings, PortSettings};
 use tapeline_cache::FieldRules;
 use tapeline_channel::Idle;
 use tapeline_hub::HubConfig;
-use tapeline_server::{AcceptAll, LoginPolicy, ServerConfig};
+use tapeline_server::{AcceptAll, LoginPolicy, ServerConfig, Siblings};
 
 /// Makes the login policy of a server: each server of a process has its own.
 #[derive(Clone)]
@@ -59,6 +59,9 @@ pub struct ServerPart {
     pub port: PortSettings,
     /// Who may log in.
     pub policy: NewPolicy,
+    /// Servers of this process with which it has its limits together; `None` for
+    /// limits of its own. Shards of a server that has siblings are siblings, too.
+    pub siblings: Option<Siblings>,
 }
 
 /// What one thread turns.
@@ -119,7 +122,12 @@ mod tests {
 
     fn server() -> ServerPart {
         let port = PortSettings::new(Role::Server, "server");
-        ServerPart { config: ServerConfig::default(), port, policy: NewPolicy::default() }
+        ServerPart {
+            config: ServerConfig::default(),
+            port,
+            policy: NewPolicy::default(),
+            siblings: None,
+        }
     }
 
     #[test]

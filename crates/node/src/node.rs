@@ -320,8 +320,12 @@ fn hub(part: HubPart, backbone: &mut Backbone) -> Result<Hub<BackbonePort>, Node
 }
 
 fn server(part: ServerPart, backbone: &mut Backbone) -> Result<Server<BackbonePort>, NodeError> {
-    let ServerPart { config, port, policy } = part;
-    Ok(Server::new(config, policy.make(), backbone.port(port)?)?)
+    let ServerPart { config, port, policy, siblings } = part;
+    let mut server = Server::new(config, policy.make(), backbone.port(port)?)?;
+    if let Some(siblings) = siblings {
+        server.share_limits(&siblings);
+    }
+    Ok(server)
 }
 
 /// Says in the log who is on the channel and not heard.

@@ -116,5 +116,6 @@ fn shard<B: tapeline_backbone::Bus>(
             ..part.port.clone()
         },
         policy: part.policy.clone(),
+        siblings: part.siblings.clone(),
     }
 }

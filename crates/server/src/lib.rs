@@ -70,6 +70,7 @@ mod pace;
 mod page;
 mod policy;
 mod shell;
+mod siblings;
 
 pub use crate::config::{ConfigError, JsonConfig, Limits, OutputThresholds, ServerConfig};
 pub use crate::core::{Core, Event, Statistics};
@@ -77,3 +78,4 @@ pub use crate::outputs::{Outputs, Shared};
 pub use crate::page::pages;
 pub use crate::policy::{AcceptAll, LoginContext, LoginPolicy, LoginVerdict};
 pub use crate::shell::{Door, Server, ServerError};
+pub use crate::siblings::Siblings;

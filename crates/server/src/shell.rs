@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::log;
 use crate::pace::Pace;
+use crate::siblings::{SharedCount, Siblings};
 use crate::{ConfigError, Core, Event, LoginPolicy, Outputs, ServerConfig, Statistics};
 
 /// What is written in one flush of the output: see
@@ -81,6 +82,9 @@ pub struct Server<B, S: System = Kernel> {
     /// For how long the backbone has taken no more.
     held: Duration,
     last_turn: Time,
+    /// Where limits hold for several servers: who they are, and what of their
+    /// output is this one's.
+    siblings: Option<(Siblings, SharedCount)>,
 }
 
 /// The outputs of the core, inside of one turn.
@@ -215,7 +219,17 @@ impl<B: Bus, S: System> Server<B, S> {
             is_eager,
             held: Duration::ZERO,
             last_turn: Time::ZERO,
+            siblings: None,
         })
+    }
+
+    /// Has the limits of the configuration hold for this server and its siblings
+    /// together: mounts, those of a user, items, posts, bytes that are merged and
+    /// output that waits. To be called before the first turn.
+    pub fn share_limits(&mut self, siblings: &Siblings) {
+        siblings.enter();
+        self.core.join_siblings(siblings);
+        self.siblings = Some((siblings.clone(), siblings.output_bytes()));
     }
 
     /// Where RSSL clients mount, with the ports that the system chose where the
@@ -234,7 +248,7 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { core, bus, reactor, log, pace, .. } = self;
+        let Self { core, bus, reactor, log, pace, siblings, .. } = self;
         let mut outbox = reactor.outbox();
         let mut work = pace.turn(|most| {
             let (mut copies, merged) = (0, core.updates_merged());
@@ -279,6 +293,10 @@ impl<B: Bus, S: System> Server<B, S> {
         }
         if log.deadline().is_some_and(|deadline| deadline <= now) {
             log.report(now, log::write);
+        }
+        if let Some((siblings, output)) = siblings {
+            output.set(reactor.output_bytes().0);
+            reactor.share_pool(output.total() - output.own(), siblings.servers());
         }
         if let Some(session) = reactor.beyond_pool() {
             let mut outbox = reactor.outbox();

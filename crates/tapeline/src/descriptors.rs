@@ -60,8 +60,7 @@ fn reserve(settings: &Settings) -> u64 {
 }
 
 fn needed(settings: &Settings) -> u64 {
-    let mounts = settings.server.max_mounts.saturating_mul(settings.server.shards);
-    OWN + reserve(settings) + (mounts + settings.hub.max_providers) as u64
+    OWN + reserve(settings) + (settings.server.max_mounts + settings.hub.max_providers) as u64
 }
 
 #[cfg(test)]
@@ -85,8 +84,7 @@ mod tests {
         let mut settings = Settings::default();
         let few = needed(&settings);
         settings.server.max_mounts += 1_000;
-        settings.server.shards = 2;
-        assert_eq!(needed(&settings), few + 100 + 2_000);
+        assert_eq!(needed(&settings), few + 1_000);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, NodeError, ServerPart,
 use tapeline_omm::StateBuf;
 use tapeline_omm::login::LoginRequest;
 use tapeline_rwf::{DataState, Real, StateCode, StreamState};
-use tapeline_server::{LoginContext, LoginPolicy, LoginVerdict, ServerConfig};
+use tapeline_server::{Limits, LoginContext, LoginPolicy, LoginVerdict, ServerConfig, Siblings};
 
 /// However busy the machine is, what is waited for has come by then.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,6 +37,7 @@ fn server(name: &str) -> ServerPart {
         },
         port: PortSettings::new(Role::Server, name),
         policy: NewPolicy::default(),
+        siblings: None,
     }
 }
 
@@ -99,20 +100,12 @@ fn an_item_comes_through_a_node() {
         Node::start(config(vec![hub("hub", Some(source))], vec![server("server")])).expect("good");
     let mut consumer = consumer(address(&node));
     consumer.open(&ItemSpec::new("FEED", "TRI.N")).expect("room");
-    let answer = move || {
-        provider.poll(
-            Some(Duration::ZERO),
-            &mut |event: ProviderEvent<'_>, responses: &mut Responses<'_>| {
-                if let ProviderEvent::Request { stream, .. } = event {
-                    let quote = [(22, Real::decimal(4512, 2).into())];
-                    responses.refresh(stream, &RefreshHead::default(), &quote).expect("connected");
-                }
-            },
-        );
-    };
-    await_event(&mut node, &mut consumer, answer, |event| {
-        matches!(event, ConsumerEvent::Refresh { .. })
-    });
+    await_event(
+        &mut node,
+        &mut consumer,
+        || answer(&mut provider),
+        |event| matches!(event, ConsumerEvent::Refresh { .. }),
+    );
     assert!(node.is_on_backbone() && node.failure().is_none());
     assert_eq!(node.hubs().map(|hub| hub.counters().items).collect::<Vec<_>>(), [1]);
 }
@@ -192,4 +185,111 @@ fn a_shard_that_cannot_listen_says_why_when_it_is_joined() {
     shards.await_end(&mut node);
     let error = shards.join().expect_err("no port");
     assert!(matches!(error, NodeError::Server(_)), "{error}");
+}
+
+/// Two servers of a node that have their limits together, and a consumer at each
+/// that is to become ready.
+struct Pair {
+    node: Node,
+    provider: Provider,
+}
+
+impl Pair {
+    fn start(change: impl Fn(&mut ServerConfig)) -> Self {
+        let spec = ServiceSpec::new(1, "FEED");
+        let mut provider = Provider::new(ProviderConfig::new([spec.entry()])).expect("sockets");
+        let source = provider.listen(LOOPBACK.parse().expect("an address")).expect("a port");
+        let siblings = Siblings::default();
+        let servers = ["a", "b"].map(|name| {
+            let mut part = server(name);
+            part.siblings = Some(siblings.clone());
+            change(&mut part.config);
+            part
+        });
+        let config = config(vec![hub("hub", Some(source))], servers.to_vec());
+        Self { node: Node::start(config).expect("good"), provider }
+    }
+
+    /// A consumer at one of the two.
+    fn consumer(&self, at: usize) -> Consumer {
+        consumer(self.node.servers().nth(at).expect("a server").listening()[0])
+    }
+
+    /// Works until the consumer is told something that `is_it`.
+    fn await_event(
+        &mut self,
+        consumer: &mut Consumer,
+        is_it: impl FnMut(&ConsumerEvent<'_>) -> bool,
+    ) {
+        let Self { node, provider } = self;
+        await_event(node, consumer, || answer(provider), is_it);
+    }
+}
+
+/// Has a provider answer what it is asked.
+fn answer(provider: &mut Provider) {
+    provider.poll(
+        Some(Duration::ZERO),
+        &mut |event: ProviderEvent<'_>, responses: &mut Responses<'_>| {
+            if let ProviderEvent::Request { stream, .. } = event {
+                let quote = [(22, Real::decimal(4512, 2).into())];
+                responses.refresh(stream, &RefreshHead::default(), &quote).expect("connected");
+            }
+        },
+    );
+}
+
+fn is_ready(event: &ConsumerEvent<'_>) -> bool {
+    matches!(event, ConsumerEvent::Ready)
+}
+
+#[test]
+fn servers_that_are_siblings_have_no_more_mounts_together_than_one_may() {
+    let mut pair = Pair::start(|config| config.limits.max_mounts = 2);
+    let mut consumers = [pair.consumer(0), pair.consumer(1)];
+    for consumer in &mut consumers {
+        pair.await_event(consumer, is_ready);
+    }
+    let mut third = pair.consumer(1);
+    pair.await_event(&mut third, |event| {
+        assert!(!is_ready(event), "a third mount");
+        matches!(event, ConsumerEvent::Down { .. })
+    });
+    // One at the other server leaves: there is room for it.
+    let [first, _second] = consumers;
+    drop(first);
+    pair.await_event(&mut third, is_ready);
+}
+
+#[test]
+fn a_user_has_its_mounts_at_all_siblings_together() {
+    let mut pair = Pair::start(|config| config.limits.max_mounts_per_user = Some(1));
+    let mut first = pair.consumer(0);
+    pair.await_event(&mut first, is_ready);
+    let mut second = pair.consumer(1);
+    pair.await_event(&mut second, |event| {
+        assert!(!is_ready(event), "a second mount of the user");
+        let code = match event {
+            ConsumerEvent::Login { state, .. } => state.code,
+            _ => return false,
+        };
+        code == StateCode::EXCEEDED_MAX_MOUNTS_PER_USER
+    });
+}
+
+#[test]
+fn siblings_open_no_more_items_together_than_one_may() {
+    let of_all = Limits { max_items: 1, ..Limits::default() };
+    let of_a_user = Limits { item_limit: 1, ..Limits::default() };
+    for limits in [of_all, of_a_user] {
+        let mut pair = Pair::start(|config| config.limits = limits.clone());
+        let (mut first, mut second) = (pair.consumer(0), pair.consumer(1));
+        first.open(&ItemSpec::new("FEED", "TRI.N")).expect("room");
+        pair.await_event(&mut first, |event| matches!(event, ConsumerEvent::Refresh { .. }));
+        second.open(&ItemSpec::new("FEED", "IBM.N")).expect("room");
+        pair.await_event(&mut second, |event| {
+            assert!(!matches!(event, ConsumerEvent::Refresh { .. }), "a second item");
+            matches!(event, ConsumerEvent::Status { .. })
+        });
+    }
 }

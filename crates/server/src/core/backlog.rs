@@ -230,11 +230,11 @@ impl Core {
     pub(super) fn has_room<O: Outputs>(&mut self, out: &mut O) -> bool {
         let max = self.config.limits.max_items;
         let mut left = SLICE_STEPS;
-        while self.items.len() >= max && left > 0 {
+        while self.items.count.total() >= max && left > 0 {
             let done = self.work_off_kind(Kind::Leaving, left.min(TURN_STEPS), out);
             left = if done == 0 { 0 } else { left.saturating_sub(done) };
         }
-        self.items.len() < max
+        self.items.count.total() < max
     }
 
     /// Leaves behind what is to be done for items and requests of services that

@@ -229,7 +229,7 @@ impl Core {
             assert!(merges.is_none_or(|it| !it.is_empty()), "nobody waits at {slot}");
             merged_bytes += merges.map_or(0, |it| it.bytes());
         }
-        assert_eq!(self.merged_bytes.now, merged_bytes, "bytes that are merged");
+        assert_eq!(self.merged_bytes.now.own(), merged_bytes, "bytes that are merged");
         for mount in self.mounts.iter() {
             let of_seats: usize = view_bytes.get(&mount.number).copied().unwrap_or_default();
             assert_eq!(mount.view_bytes(), of_seats, "views of {:?}", mount.session);

@@ -11,6 +11,7 @@ use super::at_hubs::{AtHubs, NOWHERE};
 use super::map::Map;
 use super::seat::mode;
 use super::watchers::Watchers;
+use crate::siblings::SharedCount;
 
 /// The index of a hub in the table of hubs.
 pub(super) type HubIndex = u32;
@@ -229,7 +230,7 @@ pub(super) struct Items {
     streaming: Index,
     snapshots: Index,
     at_hubs: AtHubs,
-    count: usize,
+    pub(super) count: SharedCount,
 }
 
 type Slots = Vec<Option<Box<Item>>>;
@@ -315,7 +316,7 @@ impl Items {
     }
 
     pub(super) const fn len(&self) -> usize {
-        self.count
+        self.count.own()
     }
 
     /// The numbers of all slots, taken or not.
@@ -356,7 +357,7 @@ impl Items {
             index.insert(&self.slots, slot);
         }
         self.at_hubs.insert((NOWHERE, service_id), slot);
-        self.count += 1;
+        self.count.add(1);
         slot
     }
 
@@ -413,7 +414,7 @@ impl Items {
     /// Panics where slots, indexes and hubs contradict each other.
     pub(super) fn check(&self) {
         let there = self.iter().count();
-        assert_eq!(self.count, there, "count of items");
+        assert_eq!(self.len(), there, "count of items");
         let unused = self.free.len() + self.unanswered.len();
         assert_eq!(self.slots.len(), there + unused, "each slot is used, free or unanswered");
         let taken =
@@ -477,7 +478,7 @@ impl Items {
             }
             None => self.free.push(slot),
         }
-        self.count -= 1;
+        self.count.sub(1);
         Some(item)
     }
 

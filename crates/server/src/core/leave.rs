@@ -46,7 +46,7 @@ impl Core {
         self.mounts.uncount_items(session);
         let Some(mut mount) = self.mounts.remove(session) else { return };
         if let Some(login) = mount.login.take() {
-            self.forget_user(login.user());
+            self.mounts.users.leave(login.user(), 0);
         }
         let number = mount.number;
         let mut leaving = Leaving::of(&mut mount, number);

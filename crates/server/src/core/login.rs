@@ -10,7 +10,7 @@ use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
 
 use super::mount::{Login, gate, user_of};
 use super::stream::{Entry, Stream};
-use super::{Core, NO_ROOM};
+use super::{Core, DUE_PER_TURN, NO_ROOM, millis};
 use crate::{LoginContext, LoginVerdict, Outputs};
 
 /// Requests, reissues and closes.
@@ -53,25 +53,48 @@ impl Core {
         if let Err(state) = self.decide(session, &request, false) {
             return self.refuse_login(session, &request, state, out);
         }
-        let has_room = self.may_log_in();
-        let Some(mount) = self.mounts.get_mut(session) else { return };
-        if !mount.is_admitted {
-            if !has_room {
+        let limits = &self.config.limits;
+        if self.mounts.get(session).is_some_and(|mount| !mount.is_admitted) {
+            if !self.mounts.admitted.claim(limits.max_mounts) {
                 // A client that is hung up on tries another server.
                 return self.cut(session, NO_ROOM, out);
             }
-            mount.is_admitted = true;
-            self.mounts.admitted += 1;
+            if let Some(mount) = self.mounts.get_mut(session) {
+                mount.is_admitted = true;
+            }
             out.admit(session);
+        }
+        if !self.mounts.users.join(user_of(&request), 0, limits.max_mounts_per_user) {
+            // Another server of this process took the last one meanwhile.
+            return self.refuse_login(session, &request, too_many_mounts(), out);
         }
         let Some(mount) = self.mounts.get_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
-        let login = Login::new(request);
-        let user = login.user().into();
-        mount.login = Some(login);
-        self.mounts.users.entry(user).or_default().mounts += 1;
+        mount.login = Some(Login::new(request));
         self.set_login_gates(session);
         self.accept_login(session, out);
+    }
+
+    /// Whether one more mount may log in. Those without a login have no part in
+    /// the number: they are bounded where they come in.
+    pub(super) fn may_log_in(&self) -> bool {
+        self.mounts.admitted.total() < self.config.limits.max_mounts
+    }
+
+    /// Mounts that have not logged in for too long are cut.
+    pub(super) fn check_logins<O: Outputs>(&mut self, out: &mut O) {
+        let timeout = millis(self.config.limits.login_timeout_ms);
+        for _ in 0..DUE_PER_TURN {
+            let Some((since, session)) = self.mounts.without_login.front().copied() else { return };
+            if since.after(timeout) > self.now {
+                return;
+            }
+            self.mounts.without_login.pop_front();
+            let mount = self.mounts.get(session);
+            if mount.is_some_and(|mount| mount.login.is_none() && mount.opened_at == since) {
+                self.cut(session, "no login in time", out);
+            }
+        }
     }
 
     /// Errors: the state that the user is refused with.
@@ -86,12 +109,10 @@ impl Core {
             let text = "Providers log in at a hub, not at a server";
             return Err(refused(StateCode::NOT_ENTITLED, text).into());
         }
-        let user = self.mounts.users.get(user_of(request));
         let own = usize::from(is_reissue);
-        let mounts_of_user = user.map_or(0, |user| user.mounts).saturating_sub(own);
+        let mounts_of_user = self.mounts.users.mounts_of(user_of(request)).saturating_sub(own);
         if self.config.limits.max_mounts_per_user.is_some_and(|max| mounts_of_user >= max) {
-            let text = "The user has all the mounts it may have";
-            return Err(refused(StateCode::EXCEEDED_MAX_MOUNTS_PER_USER, text).into());
+            return Err(too_many_mounts());
         }
         let context = LoginContext { peer: mount.peer, mounts_of_user, is_reissue };
         match self.policy.decide(request, &context) {
@@ -196,16 +217,9 @@ impl Core {
     /// A token was renewed: what the user has is counted by the new one.
     fn rename_user(&mut self, old: &[u8], new: &[u8], session: SessionId) {
         let items = self.mounts.get(session).map_or(0, |mount| mount.item_count);
-        if let Some(user) = self.mounts.users.get_mut(old) {
-            user.mounts = user.mounts.saturating_sub(1);
-            user.items = user.items.saturating_sub(items);
-            if user.mounts == 0 {
-                self.mounts.users.remove(old);
-            }
-        }
-        let user = self.mounts.users.entry(new.into()).or_default();
-        user.mounts += 1;
-        user.items += items;
+        self.mounts.users.leave(old, items);
+        // Decided before: a renewed token is not refused for the number of mounts.
+        self.mounts.users.join(new, items, None);
     }
 
     /// Lets updates through to a mount, or not, as its login says.
@@ -229,21 +243,17 @@ impl Core {
         // It has as long as a new mount for its next login.
         mount.opened_at = now;
         if let Some(login) = mount.login.take() {
-            self.forget_user(login.user());
+            self.mounts.users.leave(login.user(), 0);
         }
         self.mounts.set_gate(session, gate::FILTERED | gate::PAUSED | gate::OUTDATED, false);
         self.mounts.without_login.push_back((now, session));
     }
+}
 
-    /// A mount of a user is gone.
-    pub(super) fn forget_user(&mut self, name: &[u8]) {
-        if let Some(user) = self.mounts.users.get_mut(name) {
-            user.mounts = user.mounts.saturating_sub(1);
-            if user.mounts == 0 {
-                self.mounts.users.remove(name);
-            }
-        }
-    }
+/// The state that a user is refused with who has all the mounts it may have.
+fn too_many_mounts() -> StateBuf {
+    let text = "The user has all the mounts it may have";
+    refused(StateCode::EXCEEDED_MAX_MOUNTS_PER_USER, text).into()
 }
 
 /// What a reissue leaves out stays as it was; most cannot change at all.

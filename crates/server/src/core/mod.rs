@@ -56,6 +56,7 @@ mod too_long;
 mod trouble;
 mod update;
 mod upstream;
+mod users;
 mod variant;
 mod watchers;
 
@@ -87,7 +88,9 @@ use self::services::Services;
 use self::slow::MergedBytes;
 use self::trouble::Trouble;
 use self::upstream::Due;
+use self::users::Users;
 use self::variant::Variants;
+use crate::siblings::Siblings;
 use crate::{LoginPolicy, Outputs, ServerConfig};
 
 /// Of things whose time has come, so many of a kind are done in one turn; the
@@ -267,6 +270,17 @@ impl Core {
         }
     }
 
+    /// Has limits hold for this server and its siblings together. To be called
+    /// before the first event.
+    pub(crate) fn join_siblings(&mut self, siblings: &Siblings) {
+        debug_assert_eq!(self.mounts.count, 0, "nothing is counted yet");
+        self.mounts.admitted = siblings.mounts();
+        self.mounts.users = Users::with(siblings.clone());
+        self.items.count = siblings.items();
+        self.posts.count = siblings.posts();
+        self.merged_bytes.now = siblings.merged_bytes();
+    }
+
     /// Handles an event.
     pub fn handle<O: Outputs>(&mut self, now: Time, event: Event<'_>, out: &mut O) {
         self.now = now;
@@ -423,7 +437,7 @@ impl Core {
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
             backlog: self.backlog.len(),
-            merged_bytes: self.merged_bytes.now,
+            merged_bytes: self.merged_bytes.now.own(),
             merged_bytes_most: self.merged_bytes.most,
             mounts_draining: self.draining.len(),
             ..own
@@ -449,28 +463,6 @@ impl Core {
             return;
         }
         self.mounts.insert(self.now, session, peer);
-    }
-
-    /// Whether one more mount may log in. Those without a login have no part in
-    /// the number: they are bounded where they come in.
-    const fn may_log_in(&self) -> bool {
-        self.mounts.admitted < self.config.limits.max_mounts
-    }
-
-    /// Mounts that have not logged in for too long are cut.
-    fn check_logins<O: Outputs>(&mut self, out: &mut O) {
-        let timeout = millis(self.config.limits.login_timeout_ms);
-        for _ in 0..DUE_PER_TURN {
-            let Some((since, session)) = self.mounts.without_login.front().copied() else { return };
-            if since.after(timeout) > self.now {
-                return;
-            }
-            self.mounts.without_login.pop_front();
-            let mount = self.mounts.get(session);
-            if mount.is_some_and(|mount| mount.login.is_none() && mount.opened_at == since) {
-                self.cut(session, "no login in time", out);
-            }
-        }
     }
 
     fn on_message<O: Outputs>(&mut self, session: SessionId, bytes: &[u8], out: &mut O) {

@@ -18,7 +18,9 @@ use super::rows::Place;
 use super::seat::Seat;
 use super::stream::{COOKIE_LOGIN_STREAM, Entry, Stream};
 use super::streams::Streams;
+use super::users::Users;
 use super::watchers::{Watcher, Watchers};
+use crate::siblings::SharedCount;
 
 /// Why updates for a mount do not go straight out: bits of its gate.
 pub(super) mod gate {
@@ -173,13 +175,6 @@ pub(super) fn user_of(request: &LoginRequest) -> &[u8] {
     }
 }
 
-/// What one user has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct User {
-    pub(super) mounts: usize,
-    pub(super) items: usize,
-}
-
 /// What an update has to know of a mount.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
@@ -229,8 +224,8 @@ pub(super) struct Mounts {
     numbers: Vec<u32>,
     pub(super) count: usize,
     /// Those that have logged in once.
-    pub(super) admitted: usize,
-    pub(super) users: Map<Text, User>,
+    pub(super) admitted: SharedCount,
+    pub(super) users: Users,
     /// Mounts without a login, oldest first; those that have one or are gone
     /// are passed over.
     pub(super) without_login: VecDeque<(Time, SessionId)>,
@@ -335,7 +330,7 @@ impl Mounts {
         let there = self.iter().count();
         let admitted = self.iter().filter(|mount| mount.is_admitted).count();
         assert_eq!(
-            (known, self.count, self.admitted),
+            (known, self.count, self.admitted.own()),
             (there, there, admitted),
             "counts of mounts"
         );
@@ -344,18 +339,17 @@ impl Mounts {
 
     /// Users and what they have; mounts that have to log in yet.
     fn check_logins(&self) {
-        let mut users = Map::<Text, User>::default();
+        let mut users = Map::<Text, (usize, usize)>::default();
         for mount in self.iter() {
             if let Some(login) = &mount.login {
                 let user = users.entry(login.user().into()).or_default();
-                user.mounts += 1;
-                user.items += mount.item_count;
+                *user = (user.0 + 1, user.1 + mount.item_count);
             } else {
                 let waits = (mount.opened_at, mount.session);
                 assert!(self.without_login.contains(&waits), "nobody waits for a login: {waits:?}");
             }
         }
-        assert_eq!(self.users, users, "what users have");
+        self.users.check(&users);
     }
 
     /// Takes a mount out. Its number is free when it is
@@ -366,7 +360,7 @@ impl Mounts {
         self.gates[number] = Gate::GONE;
         self.numbers[session.index as usize] = NONE;
         self.count -= 1;
-        self.admitted -= usize::from(mount.is_admitted);
+        self.admitted.sub(usize::from(mount.is_admitted));
         Some(mount)
     }
 
@@ -433,9 +427,11 @@ impl Mounts {
             false => *count = count.saturating_sub(1),
         };
         change(&mut mount.item_count);
-        if let Some(user) = mount.login.as_ref().and_then(|login| self.users.get_mut(login.user()))
-        {
-            change(&mut user.items);
+        if let Some(login) = &mount.login {
+            match opened {
+                true => self.users.open_item(login.user()),
+                false => self.users.close_items(login.user(), 1),
+            }
         }
     }
 
@@ -445,14 +441,14 @@ impl Mounts {
         let number = self.numbers.get(session.index as usize);
         let mount = number.and_then(|number| self.table.get(*number as usize)?.as_deref());
         let Some(mount) = mount.filter(|mount| mount.session == session) else { return };
-        if let Some(user) = mount.login.as_ref().and_then(|login| users.get_mut(login.user())) {
-            user.items = user.items.saturating_sub(mount.item_count);
+        if let Some(login) = &mount.login {
+            users.close_items(login.user(), mount.item_count);
         }
     }
 
     /// Items that the user of a mount has open.
     pub(super) fn items_of_user(&self, session: SessionId) -> usize {
         let login = self.get(session).and_then(|mount| mount.login.as_ref());
-        login.and_then(|login| self.users.get(login.user())).map_or(0, |user| user.items)
+        login.map_or(0, |login| self.users.items_of(login.user()))
     }
 }

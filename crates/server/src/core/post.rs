@@ -15,6 +15,7 @@ use super::map::Map;
 use super::stream::{Entry, Stream};
 use super::{Core, DUE_PER_TURN, millis};
 use crate::Outputs;
+use crate::siblings::SharedCount;
 
 /// The reference of a post that is not on the stream of an item.
 const OFF_STREAM: u32 = u32::MAX;
@@ -35,6 +36,8 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct Posts {
     waiting: Map<u32, Waiting>,
+    /// As many as wait here, and at siblings.
+    pub(super) count: SharedCount,
     of_mounts: BTreeMap<SessionId, BTreeSet<u32>>,
     at_hubs: BTreeMap<HubIndex, BTreeSet<u32>>,
     /// In the order of their deadlines; those that are not waiting any more are
@@ -66,10 +69,12 @@ impl Posts {
         self.of_mounts.entry(post.session).or_default().insert(number);
         self.at_hubs.entry(post.hub).or_default().insert(number);
         self.waiting.insert(number, post);
+        self.count.set(self.waiting.len());
     }
 
     fn take(&mut self, number: u32) -> Option<Waiting> {
         let post = self.waiting.remove(&number)?;
+        self.count.set(self.waiting.len());
         remove(&mut self.of_mounts, &post.session, number);
         remove(&mut self.at_hubs, &post.hub, number);
         self.forget_answered();
@@ -182,7 +187,7 @@ impl Core {
         let route = self.route_post(session, post)?;
         let wants_ack = post.flags.contains(PostFlags::ACK);
         let limits = &self.config.limits;
-        let is_full = self.posts.len() >= limits.max_posts
+        let is_full = self.posts.count.total() >= limits.max_posts
             || self.posts.count_of(session) >= limits.max_posts_per_mount;
         if wants_ack && is_full {
             self.statistics.posts_refused += 1;

@@ -22,19 +22,20 @@ use super::seat::mode;
 use super::variant::write_form;
 use super::watchers::Watcher;
 use crate::Outputs;
+use crate::siblings::SharedCount;
 
 /// Bytes of all merged updates.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct MergedBytes {
-    pub(super) now: usize,
+    pub(super) now: SharedCount,
     pub(super) most: usize,
 }
 
 impl MergedBytes {
     /// Those of an item were so many, and are so many.
     fn change(&mut self, before: usize, after: usize) {
-        self.now = self.now - before + after;
-        self.most = self.most.max(self.now);
+        self.now.set(self.now.own() - before + after);
+        self.most = self.most.max(self.now.own());
     }
 }
 
@@ -96,7 +97,7 @@ impl Core {
         let before = merges.bytes();
         let merged = merges.merge(now_ms, &update);
         merged_bytes.change(before, merges.bytes());
-        let is_too_much = merged_bytes.now > self.config.limits.max_merged_bytes;
+        let is_too_much = merged_bytes.now.total() > self.config.limits.max_merged_bytes;
         match merged {
             Merged::Yes if !is_too_much => {
                 statistics.updates_merged += merges.receivers() as u64;

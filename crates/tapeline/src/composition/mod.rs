@@ -10,7 +10,7 @@ use std::time::Duration;
 use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
 use tapeline_channel::Idle;
 use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
-use tapeline_server::{Door, Server};
+use tapeline_server::{Door, Server, Siblings};
 
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
 
@@ -48,12 +48,21 @@ pub(crate) fn node_config(settings: &Settings, roles: Roles) -> Result<NodeConfi
     if roles.is_server {
         let mut server = settings::server_config(settings)?;
         server.max_accepted_descriptor = max_descriptor;
+        let shards = settings.server.shards;
+        // Who is not logged in yet is bounded where it comes in: of a crowd the kernel
+        // gives each shard its part.
+        for limit in
+            [&mut server.limits.max_without_login, &mut server.limits.max_without_login_per_address]
+        {
+            *limit = limit.div_ceil(shards);
+        }
         config.servers.push(ServerPart {
             config: server,
             port: settings::port_settings(settings, Role::Server)?,
             policy: NewPolicy::default(),
+            siblings: (shards > 1).then(Siblings::default),
         });
-        config.shards = settings.server.shards;
+        config.shards = shards;
     }
     let interval_s = settings.log.counters_interval_s;
     config.engine = engine;

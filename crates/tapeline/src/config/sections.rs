@@ -343,7 +343,8 @@ section! {
         /// Messages in JSON in a row that are no good, after which a mount is cut.
         "json-max-faults" => json_max_faults: u32 = 100, in 1..=1_000_000;
         /// Threads that share the port and the mounts; each is a server of its own
-        /// towards the hub, and wants a core of its own.
+        /// towards the hub, and wants a core of its own. Limits are those of all of
+        /// them together.
         "shards" => shards: usize = 1, in 1..=64;
         /// The name of the host that an accepted login tells the consumer.
         "host-name" => host_name: String = "localhost".to_owned();
