@@ -250,9 +250,7 @@ impl Core {
             }
             return;
         }
-        if item.to_all && item.published {
-            item.stale_at_ms = None;
-        }
+        debug_assert!(item.stale_at_ms.is_none(), "it has a provider again");
         let mut done = Vec::new();
         for interest in &mut item.interests {
             match (interest.stage, interest.snapshot) {

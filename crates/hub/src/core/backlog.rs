@@ -47,7 +47,7 @@ pub(crate) enum Work {
     Told(Box<Told>),
     /// Items that nobody publishes any more are of a service that is an
     /// interactive provider's.
-    Claimed { items: Vec<u32> },
+    Claimed { service: u16, after: Option<(u64, u32)> },
     /// Something about the sources of a service changed.
     Changed { service: u16, is_said: bool, left: Option<usize> },
 }
@@ -149,8 +149,7 @@ impl Backlog {
             }
             Work::Changed { left, .. } => 1 + left.unwrap_or(0),
             Work::Told(told) => 1 + told.at.as_ref().map_or(0, |(_, left)| *left),
-            Work::Claimed { items } => items.len(),
-            Work::Unacked { .. } | Work::Mourned { .. } => 1,
+            Work::Unacked { .. } | Work::Mourned { .. } | Work::Claimed { .. } => 1,
         };
         self.works.iter().map(items).sum()
     }
@@ -218,11 +217,7 @@ impl Core {
                 self.mourned(now, *source);
                 false
             }
-            Work::Claimed { items } => {
-                let Some(id) = items.pop() else { return false };
-                self.reclaim_stale(now, id, out);
-                true
-            }
+            Work::Claimed { service, after } => self.reclaim_next(now, *service, after, out),
             Work::Told(told) => self.tell_next(now, told, out),
             Work::Changed { service, is_said, left } => {
                 if !std::mem::replace(is_said, true) {

@@ -46,6 +46,17 @@ impl Core {
         }
         self.check_waiting();
         self.check_claims();
+        self.check_expiries();
+    }
+
+    /// Published items that expire.
+    fn check_expiries(&self) {
+        let stale = self.items.iter().filter_map(|(id, item)| {
+            let at_ms = item.stale_at_ms?;
+            assert!(item.published && item.binding.is_none(), "item {id} expires: {item:?}");
+            Some((item.service, at_ms, id))
+        });
+        self.expiries.check(&stale.collect());
     }
 
     /// Requests of servers, and the interests of items.

@@ -158,6 +158,7 @@ impl Core {
     pub(super) fn forget(&mut self, id: u32) {
         self.unbind(id);
         self.forget_claims(id);
+        self.keep_alive(id);
         let Some(item) = self.items.remove(id) else { return };
         if let Some(service) = self.services.get_mut(item.service) {
             service.waiting.remove(&id);
@@ -170,13 +171,13 @@ impl Core {
             }
         }
         if !late.is_empty() {
-            self.reborn.push((item, late));
+            self.follow_ups.begin_anew(item, late);
         }
     }
 
     /// Items whose requests came too late for the one before begin anew.
-    pub(super) fn begin_reborn(&mut self, now: tapeline_time::Time, out: &mut impl Outputs) {
-        while let Some((before, late)) = self.reborn.pop() {
+    pub(super) fn begin_anew(&mut self, now: tapeline_time::Time, out: &mut impl Outputs) {
+        while let Some((before, late)) = self.follow_ups.next_anew() {
             let streaming = late.iter().any(|interest| !interest.snapshot);
             let options = self.stream_options(streaming, false);
             let mut item = Item::new(before.key, before.service, options);

@@ -16,9 +16,14 @@
 //!  services  Services   services by id and name, who waits       directory, upstream
 //!  servers   Servers    servers, their requests                  frames, requests, repair
 //!  claims    Claims     who stands by for which item             published, fate
+//!  expiries  Expiries   items that nobody publishes any more     published, claims, rights
 //!  posts     Posts      posts without their ack                  posts
 //!  timers    Timers     when items are looked at                 upstream, fate
 //!  backlog   Backlog    what is done in slices                   fate, directory
+//!  owed      Owed       what servers that lost frames are to get repair
+//!  behind    Behind     sources that take more in the next turn  pace
+//!  follow-   FollowUps  what is done as soon as the present      upstream, downstream, pace
+//!   ups                 event is through
 //! ```
 //!
 //! [`check`](Core::check) compares them with each other.
@@ -30,7 +35,9 @@ mod choice;
 mod claims;
 mod directory;
 mod downstream;
+mod expiries;
 mod fate;
+mod follow_ups;
 mod frames;
 mod image;
 mod item;
@@ -56,7 +63,6 @@ mod timers;
 mod too_long;
 mod upstream;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -70,7 +76,8 @@ use tapeline_time::Time;
 use crate::{Counters, Event, HubConfig, Outputs};
 use backlog::Backlog;
 use claims::Claims;
-use item::{Interest, Item};
+use expiries::Expiries;
+use follow_ups::FollowUps;
 use items::Items;
 use pace::Behind;
 use posts::Posts;
@@ -103,17 +110,8 @@ pub struct Core {
     payload: Vec<u8>,
     rules: Option<Arc<dyn FieldRules + Send + Sync>>,
     counters: Counters,
-    /// Sources whose session is closed and not yet mourned.
-    lost: Vec<u32>,
-    /// Published items whose provider is gone, in the order in which they
-    /// expire.
-    stale: VecDeque<(u64, u32)>,
-    /// Items that are over, with requests that came too late for them.
-    reborn: Vec<(Item, Vec<Interest>)>,
-    /// Services of which a source that was full has room, once for each place.
-    room: Vec<u16>,
-    /// Sources and their services whose window has room again.
-    window_room: Vec<(u32, u16)>,
+    expiries: Expiries,
+    follow_ups: FollowUps,
     /// Sources that take more than was sent in one turn.
     behind: Behind,
 }
@@ -136,11 +134,8 @@ impl Core {
             payload: Vec::new(),
             rules: None,
             counters: Counters::default(),
-            lost: Vec::new(),
-            stale: VecDeque::new(),
-            reborn: Vec::new(),
-            room: Vec::new(),
-            window_room: Vec::new(),
+            expiries: Expiries::default(),
+            follow_ups: FollowUps::default(),
             behind: Behind::default(),
             config,
         }
@@ -186,7 +181,7 @@ impl Core {
             }
             Event::Closed { session } => {
                 if let Some(source) = self.sources.of_session(session) {
-                    self.lost.push(source);
+                    self.follow_ups.lose(source);
                 }
             }
         }
@@ -195,7 +190,8 @@ impl Core {
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn next_deadline(&self) -> Option<Time> {
-        if !self.behind.is_empty() || !self.backlog.is_empty() {
+        let is_left = !self.behind.is_empty() || self.follow_ups.has_room();
+        if is_left || !self.backlog.is_empty() {
             return Some(Time::ZERO);
         }
         let sources = self.sources.iter().filter_map(|(_, source)| source.deadline_ms);
@@ -268,10 +264,9 @@ impl Core {
         // Nothing more is sent there.
         source.is_slow = true;
         if let Some(session) = source.session
-            && !self.lost.contains(&index)
+            && self.follow_ups.lose(index)
         {
             out.close(session, reason);
-            self.lost.push(index);
         }
     }
 
@@ -290,12 +285,12 @@ impl Core {
     /// Deals with what the present event left behind: sources whose session
     /// was closed, items that begin anew, sources that have room again.
     fn settle(&mut self, now: Time, out: &mut impl Outputs) {
-        while let Some(index) = self.lost.pop() {
+        while let Some(index) = self.follow_ups.next_lost() {
             self.source_lost(now, index, out);
         }
-        self.begin_reborn(now, out);
+        self.begin_anew(now, out);
         self.use_room(now, out);
-        while let Some((source, service_id)) = self.window_room.pop() {
+        while let Some((source, service_id)) = self.follow_ups.next_window_room() {
             self.pump(now, source, service_id, out);
         }
         self.items.settle();

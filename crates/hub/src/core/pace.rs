@@ -332,7 +332,7 @@ impl Core {
                 false => {
                     offer.in_window =
                         offer.in_window.saturating_sub(u64::from(!planted!(LeakedWindow)));
-                    self.window_room.push((binding.source, binding.service_id));
+                    self.follow_ups.add_window_room(binding.source, binding.service_id);
                 }
             }
         }

@@ -66,7 +66,7 @@ impl Core {
         item.published = true;
         // Also if it was asked for as a snapshot before.
         item.streaming = true;
-        item.stale_at_ms = None;
+        self.keep_alive(id);
         if let Some(service) = self.services.get_mut(service) {
             service.waiting.remove(&id);
         }

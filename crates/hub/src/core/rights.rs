@@ -10,7 +10,6 @@ use tapeline_time::Time;
 use super::Core;
 use super::backlog::Work;
 use super::downstream::SERVICE_LOST;
-use super::item::Item;
 use super::source::is_wanted;
 use crate::{Outputs, Route};
 
@@ -78,29 +77,22 @@ impl Core {
             self.refuse_service(index, service_id, &name, out);
             self.offer_claimed(index, service_id);
         }
-        let items = self.stale_items_of(service);
-        self.backlog.add(Work::Claimed { items });
+        self.backlog.add(Work::Claimed { service, after: None });
     }
 
-    /// Items of a service whose publisher is gone.
-    fn stale_items_of(&self, service: u16) -> Vec<u32> {
-        let is_of_service = |entry: &&(u64, u32)| {
-            self.is_stale(entry)
-                && self.items.get(entry.1).is_some_and(|item| item.service == service)
-        };
-        self.stale.iter().filter(is_of_service).map(|(_, id)| *id).collect()
-    }
-
-    fn is_stale(&self, (at, id): &(u64, u32)) -> bool {
-        self.items.get(*id).is_some_and(|item| item.stale_at_ms == Some(*at))
-    }
-
-    /// An item whose publisher was gone when its service was claimed.
-    pub(super) fn reclaim_stale(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
-        let is_stale = |item: &Item| item.published && item.binding.is_none();
-        if self.items.get(id).is_some_and(is_stale) {
-            self.reclaim(now, id, out);
-        }
+    /// The next item of a service that was claimed, of those that nobody
+    /// publishes any more. Whether there may be more.
+    pub(super) fn reclaim_next(
+        &mut self,
+        now: Time,
+        service: u16,
+        after: &mut Option<(u64, u32)>,
+        out: &mut impl Outputs,
+    ) -> bool {
+        let Some(next) = self.expiries.next_of(service, *after) else { return false };
+        *after = Some(next);
+        self.reclaim(now, next.1, out);
+        true
     }
 
     /// An item that was published is asked for at an interactive provider, if
@@ -114,8 +106,8 @@ impl Core {
         }
         item.published = false;
         item.image = None;
-        item.stale_at_ms = None;
         item.recovering = true;
+        self.keep_alive(id);
         self.all_wait(id, out);
         self.renew_stream(id);
         self.tell_all(id, &SERVICE_LOST, out);
@@ -187,16 +179,10 @@ impl Core {
         if self.items.len() < self.config.limits.max_items {
             return true;
         }
-        while self.stale.front().is_some_and(|entry| !self.is_stale(entry)) {
-            self.stale.pop_front();
-        }
-        let is_unwanted = |entry: &(u64, u32)| {
-            self.is_stale(entry)
-                && self.items.get(entry.1).is_some_and(|item| item.interests.is_empty())
-        };
-        let place = self.stale.iter().take(MAX_TRIES).position(is_unwanted);
-        let found = place.and_then(|place| self.stale.remove(place));
-        if let Some((_, id)) = found {
+        let is_unwanted =
+            |id: &u32| self.items.known(*id).is_some_and(|it| it.interests.is_empty());
+        let found = self.expiries.ids().take(MAX_TRIES).find(is_unwanted);
+        if let Some(id) = found {
             self.forget(id);
         }
         found.is_some()
@@ -204,14 +190,18 @@ impl Core {
 
     /// The provider of an item is gone, and nobody else has it: it expires.
     pub(super) fn expire_at(&mut self, id: u32, at_ms: u64) {
+        self.keep_alive(id);
         let Some(item) = self.items.known_mut(id) else { return };
         item.stale_at_ms = Some(at_ms);
+        self.expiries.insert(item.service, at_ms, id);
         self.arm(id);
-        self.stale.push_back((at_ms, id));
-        if self.stale.len() > 2 * self.items.len() + MAX_TRIES {
-            let mut stale = std::mem::take(&mut self.stale);
-            stale.retain(|entry| self.is_stale(entry));
-            self.stale = stale;
+    }
+
+    /// An item does not expire, or does so now.
+    pub(super) fn keep_alive(&mut self, id: u32) {
+        let Some(item) = self.items.known_mut(id) else { return };
+        if let Some(at_ms) = item.stale_at_ms.take() {
+            self.expiries.remove(item.service, at_ms, id);
         }
     }
 }

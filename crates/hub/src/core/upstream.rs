@@ -41,6 +41,10 @@ const NOT_PUBLISHED: State<'static> = State::new(
 /// How many items that wait are tried for one place that is free.
 const MAX_TRIES: usize = 64;
 
+/// How many items that wait are tried behind one event, give or take those of
+/// one place.
+const TRIES_PER_EVENT: usize = 256;
+
 impl Core {
     /// How the stream of an item at an interactive provider is to be.
     pub(super) fn stream_options(&self, streaming: bool, private: bool) -> StreamOptions {
@@ -197,15 +201,18 @@ impl Core {
             }
         }
         if let Some(offer) = self.sources.offer_of(&binding) {
-            if offer.open == limit {
-                self.room.push(service);
+            let is_limited = limit < u64::MAX;
+            if is_limited
+                && self.services.get_mut(service).is_some_and(|known| !known.waiting.is_empty())
+            {
+                self.follow_ups.add_room(service);
             }
             if binding.stream_id.is_none() {
                 offer.queue.remove(ticket);
             }
             if was_in_window {
                 offer.in_window = offer.in_window.saturating_sub(1);
-                self.window_room.push((binding.source, binding.service_id));
+                self.follow_ups.add_window_room(binding.source, binding.service_id);
             }
         }
         self.leave(id, &binding);
@@ -214,13 +221,18 @@ impl Core {
 
     /// Sources that were full have room: as many items that found none try
     /// again. The room may not be for each of them, so for each place several
-    /// are tried, and next time those after them.
+    /// are tried, and next time those after them. Where there is room for many,
+    /// the next turns go on.
     pub(super) fn use_room(&mut self, now: Time, out: &mut impl Outputs) {
-        while let Some(service) = self.room.pop() {
+        let mut left = TRIES_PER_EVENT;
+        while left > 0
+            && let Some(service) = self.follow_ups.next_room()
+        {
             let waiting = self.services.get_mut(service).map_or(0, |service| service.waiting.len());
             for _ in 0..waiting.min(MAX_TRIES) {
                 let waiting = self.services.get_mut(service);
                 let Some(id) = waiting.and_then(HubService::next_waiting) else { break };
+                left = left.saturating_sub(1);
                 self.seek(now, id, out);
                 if self.items.get(id).is_some_and(|item| item.binding.is_some()) {
                     break;

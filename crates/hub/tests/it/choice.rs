@@ -1,6 +1,6 @@
 //! Which source is asked, and how many requests it gets at a time.
 
-use crate::support::{self, A, World, config, item_request, provider};
+use crate::support::{self, A, B, World, config, item_request, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;
 use tapeline_omm::directory::{
@@ -299,4 +299,58 @@ fn an_item_that_no_room_is_for_does_not_block_those_that_wait_for_it() {
     world.close(A, 0);
     let heard = world.heard_by(sources[0]);
     assert!(heard.iter().any(|line| line.contains("1:NEXT")), "{heard:?}");
+}
+
+#[test]
+fn each_place_that_a_lost_server_leaves_is_used_by_one_that_waits() {
+    const ITEMS: u32 = 400;
+    let mut config = config(1);
+    config.limits.items_per_slice = ITEMS as usize;
+    config.limits.max_window = u64::from(ITEMS) * 2;
+    let (mut world, sources) = World::with_sources(config);
+    let feed = provider::loaded_feed(load(None, Some(ITEMS.into()), None));
+    world.says(sources[0], &provider::directory(&[feed]));
+    world.server_up(B);
+    for server in [A, B] {
+        for number in 0..ITEMS {
+            world.open(server, number, &format!("{server:?}-{number}"));
+        }
+    }
+    assert_eq!(requests(&mut world, &sources), [ITEMS as usize]);
+    world.server_down(A);
+    world.pass(1);
+    let heard = world.heard_by(sources[0]);
+    let asked = heard.iter().filter(|line| line.starts_with("Request")).count();
+    assert_eq!(asked, ITEMS as usize, "of those that waited");
+}
+
+#[test]
+fn those_for_whom_there_is_no_room_are_tried_in_the_turns_that_follow() {
+    const PLACES: u32 = 20;
+    const STUCK: u32 = 1_000;
+    let limited = load(None, Some(PLACES.into()), None);
+    let (mut world, sources) = loaded(&[limited.clone(), limited]);
+    let mut feed = provider::loaded_feed(load(None, Some(0), None));
+    feed.filters[0] = FilterEntry::set(FilterContent::Info(ServiceInfo {
+        capabilities: Some(vec![Domain::MARKET_BY_ORDER]),
+        ..provider::info("FEED")
+    }));
+    world.says(sources[1], &provider::directory(&[feed]));
+    world.server_up(B);
+    for number in 0..PLACES {
+        world.open(A, number, &format!("A{number}"));
+    }
+    for number in 0..STUCK {
+        let name = format!("STUCK{number}");
+        let order = RequestMsg { domain: Domain::MARKET_BY_ORDER, ..item_request(1, &name) };
+        world.open_with(B, number, &order);
+    }
+    for number in STUCK..STUCK + PLACES {
+        world.open(B, number, &format!("B{number}"));
+    }
+    assert_eq!(requests(&mut world, &sources), [PLACES as usize, 0]);
+    world.server_down(A);
+    world.pass(1);
+    // For each place 64 are tried: those of the first 15 lead nowhere.
+    assert_eq!(requests(&mut world, &sources), [5, 0]);
 }
