@@ -11,8 +11,8 @@ use tapeline_time::Time;
 use crate::engine::{AeronSink, AeronSource, Channels, Engine};
 use crate::error::BackboneError;
 use crate::local::{LocalSink, LocalSource, Network};
-use crate::outbound::{Offer, Sink};
-use crate::port::{Port, PortSettings, Source};
+use crate::outbound::{FrameSink, Offer};
+use crate::port::{FrameSource, Port, PortSettings};
 use crate::settings::EngineSettings;
 
 /// A member of whichever backbone there is.
@@ -201,7 +201,7 @@ pub enum BackboneSink {
     Aeron(AeronSink),
 }
 
-impl Sink for BackboneSink {
+impl FrameSink for BackboneSink {
     #[inline]
     fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer {
         match self {
@@ -248,7 +248,7 @@ pub enum BackboneSource {
     Aeron(AeronSource),
 }
 
-impl Source for BackboneSource {
+impl FrameSource for BackboneSource {
     fn poll(&mut self, now: Time, limit: usize, on_frame: impl FnMut(&[u8])) -> usize {
         match self {
             Self::Local(source) => source.poll(now, limit, on_frame),

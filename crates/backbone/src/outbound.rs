@@ -25,12 +25,12 @@ pub enum Offer {
     Busy,
     /// Nobody listens, so it went nowhere.
     Unheard,
-    /// The sink is broken: see [`Sink::failure`].
+    /// The sink is broken: see [`FrameSink::failure`].
     Failed,
 }
 
 /// A way for frames to leave: one ordered stream to every peer.
-pub trait Sink {
+pub trait FrameSink {
     /// Sends `head` followed by `parts`, now or not at all.
     fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer;
 
@@ -70,7 +70,7 @@ pub struct Outbound<S> {
     pub(crate) cut: u64,
 }
 
-impl<S: Sink> Outbound<S> {
+impl<S: FrameSink> Outbound<S> {
     pub(crate) fn new(sink: S, me: Incarnation, queue_bytes: usize, first_seq: u32) -> Self {
         Self {
             sink,
@@ -256,7 +256,7 @@ impl<S: Sink> Outbound<S> {
     }
 }
 
-impl<S: Sink> Publish for Outbound<S> {
+impl<S: FrameSink> Publish for Outbound<S> {
     fn publish(&mut self, mut header: FrameHeader, parts: &[&[u8]]) -> Published {
         let Some(links) = self.links_to(header.target) else {
             self.no_peer += 1;

@@ -7,12 +7,12 @@ use tapeline_time::Time;
 
 use crate::bus::{Bus, Counters};
 use crate::frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Role};
-use crate::outbound::{Outbound, Sink};
+use crate::outbound::{FrameSink, Outbound};
 use crate::pieces::{Joined, MAX_PARTIAL_BYTES, Partials};
 use crate::presence::{Fault, Key, MAX_PEERS, Membership, Peers, Said, Verdict, write_presence};
 
 /// A way for frames to arrive: the streams of all peers, each in its order.
-pub trait Source {
+pub trait FrameSource {
     /// Hands about `limit` frames to `on_frame`. Returns how many it read.
     fn poll(&mut self, now: Time, limit: usize, on_frame: impl FnMut(&[u8])) -> usize;
 
@@ -95,7 +95,7 @@ pub struct Port<S, R> {
     inbound: Counters,
 }
 
-impl<S: Sink, R: Source> Port<S, R> {
+impl<S: FrameSink, R: FrameSource> Port<S, R> {
     /// A port that sends into `sink` and receives from `source`.
     pub fn new(settings: PortSettings, sink: S, source: R) -> Self {
         let PortSettings { incarnation, role, silence, max_peers, .. } = settings;
@@ -152,7 +152,7 @@ impl<S: Sink, R: Source> Port<S, R> {
     }
 }
 
-fn say_presence<S: Sink>(
+fn say_presence<S: FrameSink>(
     outbound: &mut Outbound<S>,
     peers: &mut Peers,
     settings: &PortSettings,
@@ -167,7 +167,7 @@ fn say_presence<S: Sink>(
     peers.news = false;
 }
 
-impl<S: Sink, R: Source> Bus for Port<S, R> {
+impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
     type Outbound = Outbound<S>;
 
     fn incarnation(&self) -> Incarnation {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tapeline_time::Time;
 
 use crate::frame::{Incarnation, Role};
-use crate::outbound::{Offer, Sink};
-use crate::port::{Port, PortSettings, Source};
+use crate::outbound::{FrameSink, Offer};
+use crate::port::{FrameSource, Port, PortSettings};
 
 /// A member of a simulated backbone.
 pub type SimPort = Port<SimSink, SimSource>;
@@ -264,7 +264,7 @@ pub struct SimSink {
     me: Incarnation,
 }
 
-impl Sink for SimSink {
+impl FrameSink for SimSink {
     fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer {
         self.network.0.borrow_mut().send(self.me, head, parts)
     }
@@ -294,7 +294,7 @@ pub struct SimSource {
     me: Incarnation,
 }
 
-impl Source for SimSource {
+impl FrameSource for SimSource {
     fn poll(&mut self, now: Time, limit: usize, mut on_frame: impl FnMut(&[u8])) -> usize {
         self.work(now);
         for count in 0..limit {

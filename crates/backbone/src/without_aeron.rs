@@ -11,8 +11,8 @@ use tapeline_time::Time;
 
 use crate::error::BackboneError;
 use crate::frame::Role;
-use crate::outbound::{Offer, Sink};
-use crate::port::Source;
+use crate::outbound::{FrameSink, Offer};
+use crate::port::FrameSource;
 use crate::settings::EngineSettings;
 
 /// Why there is none.
@@ -98,7 +98,7 @@ impl Engine {
 /// Sends nowhere.
 pub enum AeronSink {}
 
-impl Sink for AeronSink {
+impl FrameSink for AeronSink {
     fn offer(&mut self, _: &[u8], _: &[&[u8]]) -> Offer {
         match *self {}
     }
@@ -123,7 +123,7 @@ impl Sink for AeronSink {
 /// Receives from nowhere.
 pub enum AeronSource {}
 
-impl Source for AeronSource {
+impl FrameSource for AeronSource {
     fn poll(&mut self, _: Time, _: usize, _: impl FnMut(&[u8])) -> usize {
         match *self {}
     }

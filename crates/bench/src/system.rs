@@ -15,7 +15,7 @@ use crate::publisher::Publisher;
 use crate::run::{OURS, Run};
 use crate::setup::Setup;
 use crate::share::{Share, wrong_shares};
-use crate::subject::{Counts, Place, Subject};
+use crate::subject::{Counts, Site, Subject};
 use crate::warm_up::WarmUp;
 
 /// Updates sent before the clients are looked at again.
@@ -79,9 +79,9 @@ impl System {
             affinity.check()?;
         }
         let pinned = Pinned::to(setup.our_cores());
-        let place = Place::prepare(setup)?;
+        let site = Site::prepare(setup)?;
         let (mut publisher, address) = Publisher::listen(plan)?;
-        let subject = place.start(setup, address)?;
+        let subject = site.start(setup, address)?;
         let mut clients = Clients::connect(subject.addresses(), &plan.watchlists, plan.reading)?;
         let watchers = plan.watchers();
         let ready_after = await_images(&mut clients, &mut publisher, &watchers, patience)?;

@@ -10,7 +10,7 @@ use crate::listener::REFUSAL;
 use crate::live::{Live, Origin, Read, Stage};
 use crate::pages;
 use crate::system::System;
-use crate::table::{Door, Notice, Table};
+use crate::table::{ListenRules, Notice, Table};
 use crate::{CloseReason, Outbox, SessionEvent, TextEvent};
 
 /// What the program does with an event.
@@ -46,7 +46,7 @@ pub(crate) fn read<S: System>(
         match read {
             Read::Bytes(count) => {
                 left = left.saturating_sub(count.max(1));
-                table.note_talker(live);
+                table.note_active(live);
                 events(table, live, handler);
             }
             Read::End => {
@@ -224,13 +224,13 @@ fn hand_over<S: System>(
     let unread = connection.unread();
     let now = table.now;
     let only = |answer: &[u8]| Link::Text(TextConnection::answer_only(answer, now));
-    let door = live.origin.listener().and_then(|listener| table.doors.get(listener.index()));
+    let rules = live.origin.listener().and_then(|listener| table.rules.get(listener.index()));
     if let Origin::Refused(_) = live.origin {
         live.connection = only(&pages::unavailable(REFUSAL));
         let text = REFUSAL.to_owned();
         return table.end(live, tapeline_rssl::CloseReason::RefusedClient { text }.into());
     }
-    if let Some(pages) = door.and_then(|door| door.pages.as_deref())
+    if let Some(pages) = rules.and_then(|rules| rules.pages.as_deref())
         && name == PLAIN_HTTP
     {
         live.connection = only(&pages.answer(unread));
@@ -238,7 +238,7 @@ fn hand_over<S: System>(
         return table.end(live, CloseReason::Page);
     }
     let opening = accept_opening(unread, name);
-    let config = door.and_then(Door::text_of_strangers);
+    let config = rules.and_then(ListenRules::text_of_strangers);
     let (Some(config), Some((answer, length))) = (config, opening) else {
         return table.end(live, CloseReason::Subprotocol(name.to_owned()));
     };

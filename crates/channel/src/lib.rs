@@ -103,6 +103,7 @@
 //! TLS towards others. Name resolution is the system's, which blocks; each lookup has a thread for itself
 //! ([`ReactorConfig::max_lookups`]).
 
+mod active;
 mod config;
 mod connection_log;
 mod counters;
@@ -129,7 +130,6 @@ mod strangers;
 mod stream;
 pub mod system;
 mod table;
-mod talkers;
 mod tcp;
 mod throttle;
 mod timers;

@@ -13,7 +13,7 @@ use crate::live::{Live, Origin};
 use crate::strangers::{Stranger, network};
 use crate::stream::Stream;
 use crate::system::{Socket, System};
-use crate::table::{Door, Notice, Place, Table};
+use crate::table::{ListenRules, Notice, Place, Table};
 use crate::tls::TlsStream;
 use crate::{
     Admission, ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, SessionOptions,
@@ -80,9 +80,9 @@ impl<S: System> Listener<S> {
     }
 
     /// What it has for its clients.
-    pub(crate) fn door(&self) -> Door {
+    pub(crate) fn rules(&self) -> ListenRules {
         let config = &self.config;
-        Door {
+        ListenRules {
             text: config.text.clone(),
             pages: config.pages.clone(),
             admission: config.admission,

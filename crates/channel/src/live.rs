@@ -108,7 +108,7 @@ pub(crate) struct Live<S: System> {
     /// In the list of sessions to be read.
     pub(crate) is_listed: bool,
     /// In the list of sessions that talk.
-    pub(crate) is_talker: bool,
+    pub(crate) is_active: bool,
     /// When bytes last came.
     pub(crate) heard_at: Time,
     /// It is read because it talks, in a busy loop.
@@ -174,7 +174,7 @@ impl<S: System> Live<S> {
             is_writable: true,
             expects_end: false,
             is_listed: false,
-            is_talker: false,
+            is_active: false,
             heard_at: Time::ZERO,
             is_expected: false,
             is_dirty: false,
@@ -202,7 +202,7 @@ impl<S: System> Live<S> {
     pub(crate) fn read(&mut self, now: Time) -> Read {
         let room = self.connection.recv_buffer();
         let wanted = room.len();
-        // An end is behind what is read late, and hidden by it.
+        // An end is behind what has no ACK yet, and hidden by that.
         let is_late =
             self.is_expected && !self.expects_end && now.since(self.heard_at) < MAX_ACK_DELAY;
         let read = self.stream.read(room, is_late);
@@ -213,7 +213,7 @@ impl<S: System> Live<S> {
         self.after_read(read, wanted)
     }
 
-    /// Acknowledges what was read late.
+    /// Sends the delayed ACK of what was read.
     pub(crate) fn acknowledge(&mut self) {
         self.stream.acknowledge();
     }

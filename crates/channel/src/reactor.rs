@@ -98,7 +98,7 @@ impl<S: System> Reactor<S> {
         let id = ListenerId(self.listeners.len() as u32);
         let token = FIRST_LISTENER + id.index();
         let listener = Listener::new(&mut self.system, (id, token), address, config)?;
-        self.table.doors.push(listener.door());
+        self.table.rules.push(listener.rules());
         self.listeners.push(Some(listener));
         self.table.occupancy.push(crate::table::Occupancy::default());
         Ok(id)

@@ -22,7 +22,7 @@ impl<S: Socket> Stream<S> {
         }
     }
 
-    /// Reads what there is; 0 bytes are the peer's end. A late read has the
+    /// Reads what there is; 0 bytes are the peer's end. A read with a delayed ACK has the
     /// peer wait for its acknowledgement, if that is of use.
     pub(crate) fn read(&mut self, room: &mut [u8], is_late: bool) -> io::Result<usize> {
         match self {
@@ -34,7 +34,7 @@ impl<S: Socket> Stream<S> {
         }
     }
 
-    /// Acknowledges what was read late. Should that fail, a read tells why.
+    /// Sends the delayed ACK of what was read. Should that fail, a read tells why.
     pub(crate) fn acknowledge(&mut self) {
         if let Self::Tcp(socket) = self {
             let _ = socket.acknowledge();

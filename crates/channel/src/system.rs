@@ -80,7 +80,7 @@ pub trait Socket: io::Read + io::Write + fmt::Debug + Sized {
     /// of use.
     fn read_late(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Acknowledges what was read late.
+    /// Sends the delayed ACK of what was read.
     fn acknowledge(&mut self) -> io::Result<()>;
 
     /// Whether the last read took all there was, if it left room.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tapeline_rssl::Limits;
 use tapeline_time::Time;
 
+use crate::active::ActiveSessions;
 use crate::deferred::Deferred;
 use crate::dial::Dial;
 use crate::link::Link;
@@ -14,7 +15,6 @@ use crate::live::{Live, Origin, Stage};
 use crate::pool::OutputPool;
 use crate::strangers::{Strangers, network};
 use crate::system::{Readiness, System};
-use crate::talkers::Talkers;
 use crate::timers::Timers;
 use crate::{
     Admission, CloseReason, ConnectConfig, ListenerId, Pages, ReactorConfig, ReactorCounters, Sent,
@@ -62,7 +62,7 @@ pub(crate) struct Occupancy {
 }
 
 /// What a listener has for its clients.
-pub(crate) struct Door {
+pub(crate) struct ListenRules {
     pub(crate) text: Option<TextConfig>,
     pub(crate) pages: Option<Arc<Pages>>,
     pub(crate) admission: Admission,
@@ -74,7 +74,7 @@ pub(crate) struct Door {
     pub(crate) limits: Limits,
 }
 
-impl Door {
+impl ListenRules {
     /// Most bytes of a message to an admitted client.
     fn send_bytes(&self, is_text: bool) -> usize {
         if is_text { usize::MAX } else { self.limits.send_bytes }
@@ -104,12 +104,12 @@ pub(crate) struct Table<S: System> {
     pub(crate) dials: VecDeque<SessionId>,
     pub(crate) notices: VecDeque<Notice>,
     pub(crate) timers: Timers,
-    talkers: Talkers,
+    active: ActiveSessions,
     pub(crate) deferred: Deferred,
     /// By listener.
     pub(crate) occupancy: Vec<Occupancy>,
     /// By listener.
-    pub(crate) doors: Vec<Door>,
+    pub(crate) rules: Vec<ListenRules>,
     pub(crate) counters: ReactorCounters,
     flush_bytes: usize,
     writes_per_flush: usize,
@@ -141,10 +141,10 @@ impl<S: System> Table<S> {
             dials: VecDeque::new(),
             notices: VecDeque::new(),
             timers: Timers::default(),
-            talkers: Talkers::new(config.max_direct_reads),
+            active: ActiveSessions::new(config.max_direct_reads),
             deferred: Deferred::default(),
             occupancy: Vec::new(),
-            doors: Vec::new(),
+            rules: Vec::new(),
             counters: ReactorCounters::default(),
             flush_bytes: config.flush_bytes,
             writes_per_flush: config.writes_per_flush,
@@ -282,21 +282,21 @@ impl<S: System> Table<S> {
 
     /// Notes that bytes came of a session that is out of the table.
     #[inline]
-    pub(crate) fn note_talker(&mut self, live: &mut Live<S>) {
-        if !live.is_talker {
-            live.is_talker = self.talkers.add(live.id);
+    pub(crate) fn note_active(&mut self, live: &mut Live<S>) {
+        if !live.is_active {
+            live.is_active = self.active.add(live.id);
         }
     }
 
     /// Whether those who talk are so few that they can be read without asking
     /// who has something.
     pub(crate) fn has_few_talkers(&self) -> bool {
-        self.talkers.few().is_some()
+        self.active.few().is_some()
     }
 
     /// Lists the sessions that talk to be read, if they are few.
     pub(crate) fn expect_talkers(&mut self) {
-        for id in self.talkers.few().unwrap_or_default() {
+        for id in self.active.few().unwrap_or_default() {
             let Some(slot) = self.slots.get_mut(id.index as usize) else { continue };
             let Place::Live(live) = &mut slot.place else { continue };
             if live.id != *id || live.stage != Stage::Open {
@@ -311,10 +311,10 @@ impl<S: System> Table<S> {
         }
     }
 
-    /// Acknowledges what was read late, as nobody can tell when the next poll
+    /// Sends the delayed ACK of what was read, as nobody can tell when the next poll
     /// will be.
     pub(crate) fn acknowledge_talkers(&mut self) {
-        for id in self.talkers.all() {
+        for id in self.active.all() {
             if let Some(Slot { place: Place::Live(live), .. }) =
                 self.slots.get_mut(id.index as usize)
             {
@@ -330,10 +330,10 @@ impl<S: System> Table<S> {
             Place::Live(live) if live.id == id => Some(live.heard_at),
             _ => None,
         };
-        if let Some(id) = self.talkers.look(self.now, heard_at)
+        if let Some(id) = self.active.look(self.now, heard_at)
             && let Some(Place::Live(live)) = self.place(id)
         {
-            live.is_talker = false;
+            live.is_active = false;
         }
     }
 
@@ -421,9 +421,9 @@ impl<S: System> Table<S> {
     pub(crate) fn admit(&mut self, id: SessionId) {
         if self.deferred.is_for(id) {
             let Some(listener) = self.deferred.waits_at() else { return };
-            let door = &self.doors[listener.index()];
-            let send_bytes = door.send_bytes(self.deferred.is_text());
-            return self.deferred.admit(send_bytes, door.session.output);
+            let rules = &self.rules[listener.index()];
+            let send_bytes = rules.send_bytes(self.deferred.is_text());
+            return self.deferred.admit(send_bytes, rules.session.output);
         }
         if self.live(id).is_some_and(|live| live.stage == Stage::Open)
             && let Some(mut live) = self.take(id.index)
@@ -442,14 +442,14 @@ impl<S: System> Table<S> {
         let occupancy = &mut self.occupancy[listener.index()];
         occupancy.strangers.leave(network(live.peer), (since, live.id));
         occupancy.sessions += 1;
-        let door = &self.doors[listener.index()];
+        let rules = &self.rules[listener.index()];
         let is_text = matches!(live.connection, Link::Text(_));
-        live.options = door.session;
-        live.message_limit = door.send_bytes(is_text);
+        live.options = rules.session;
+        live.message_limit = rules.send_bytes(is_text);
         match &mut live.connection {
-            Link::Rssl(connection) => connection.set_limits(&door.limits),
+            Link::Rssl(connection) => connection.set_limits(&rules.limits),
             Link::Text(text) => {
-                let config = door.text.as_ref();
+                let config = rules.text.as_ref();
                 text.set_max_message_bytes(config.map_or(0, |text| text.max_message_bytes));
             }
         }
@@ -461,11 +461,11 @@ impl<S: System> Table<S> {
         let Some(listener) = live.stranger_since.and_then(|_| live.origin.listener()) else {
             return true;
         };
-        let door = &self.doors[listener.index()];
-        if door.admission == Admission::Program {
+        let rules = &self.rules[listener.index()];
+        if rules.admission == Admission::Program {
             return true;
         }
-        let max_sessions = door.max_sessions;
+        let max_sessions = rules.max_sessions;
         if self.occupancy[listener.index()].sessions >= max_sessions {
             self.counters.dropped += 1;
             self.end(live, CloseReason::TooManySessions { max_sessions });

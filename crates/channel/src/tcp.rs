@@ -14,28 +14,29 @@ use crate::system::Socket;
 /// Where readiness is not the kernel's own edge, only "would block" says so.
 const SHORT_READ_EMPTIES: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
-/// Most bytes of one late read. Who reads more at a time has many messages for
-/// each acknowledgement.
-const LATE_BYTES: usize = 4096;
+/// Most bytes of one read whose ACK is delayed. Who reads more at a time has many
+/// messages for each ACK.
+const PEEK_BYTES: usize = 4096;
 
-/// Most bytes that are left in the kernel's queue, before one more late read.
-const LEFT_BYTES: usize = LATE_BYTES;
+/// Most bytes that are left in the kernel's queue, before one more such read.
+const LEFT_BYTES: usize = PEEK_BYTES;
 
-/// Reads that one acknowledgement is for. A sender whose window is small waits
+/// Reads that one delayed ACK is for. A sender whose window is small waits
 /// for it: as many packets are the smallest window that senders work with.
-const LATE_READS: u8 = 4;
+const PEEKS_PER_ACK: u8 = 4;
 
 /// A socket of the kernel.
 ///
 /// To take bytes out of the kernel's queue makes the kernel acknowledge them
 /// before the call returns, if they were few and all there was: a packet down
 /// to the peer's socket and back, longer than the message needs from here to
-/// the next socket. A *late* read copies the bytes and leaves them where they
-/// are. A later one, or [`acknowledge`](Socket::acknowledge), takes them out.
+/// the next socket. A read with a *delayed ACK* copies the bytes and leaves them
+/// where they are (`MSG_PEEK`). A later one, or
+/// [`acknowledge`](Socket::acknowledge), takes them out.
 ///
 /// ```text
-///   read:       [take out, acknowledge] -> message -> send
-///   late read:  [copy] -> message -> send ... [take out, acknowledge]
+///   read:         [take out, ACK] -> message -> send
+///   delayed ACK:  [copy] -> message -> send ... [take out, ACK]
 /// ```
 #[derive(Debug)]
 pub struct TcpSocket {
@@ -43,7 +44,7 @@ pub struct TcpSocket {
     /// Bytes that were read and are still in the kernel's queue.
     unacknowledged: usize,
     /// Reads that left them there.
-    late_reads: u8,
+    peeks: u8,
     /// The last read took few bytes.
     reads_little: bool,
     /// The last read may have left something although it left room.
@@ -52,15 +53,15 @@ pub struct TcpSocket {
 
 impl TcpSocket {
     pub(crate) const fn new(socket: TcpStream) -> Self {
-        Self { socket, unacknowledged: 0, late_reads: 0, reads_little: false, was_cut: false }
+        Self { socket, unacknowledged: 0, peeks: 0, reads_little: false, was_cut: false }
     }
 
     fn copy_out(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        if self.late_reads >= LATE_READS || self.unacknowledged >= LEFT_BYTES.min(room.len()) {
+        if self.peeks >= PEEKS_PER_ACK || self.unacknowledged >= LEFT_BYTES.min(room.len()) {
             self.take_out()?;
         }
         let seen = self.unacknowledged;
-        let most = room.len().min(seen + LATE_BYTES);
+        let most = room.len().min(seen + PEEK_BYTES);
         let room = &mut room[..most];
         let there = self.socket.peek(room)?;
         self.was_cut = there == room.len();
@@ -70,15 +71,15 @@ impl TcpSocket {
         }
         room.copy_within(seen..there, 0);
         self.unacknowledged = there;
-        self.late_reads += 1;
+        self.peeks += 1;
         self.reads_little = !self.was_cut;
         Ok(count)
     }
 
     fn take_out(&mut self) -> io::Result<()> {
-        self.late_reads = 0;
+        self.peeks = 0;
         while self.unacknowledged > 0 {
-            let mut nothing = [MaybeUninit::uninit(); LEFT_BYTES + LATE_BYTES];
+            let mut nothing = [MaybeUninit::uninit(); LEFT_BYTES + PEEK_BYTES];
             let most = self.unacknowledged.min(nothing.len());
             // Of a TCP socket this drops bytes without copying them.
             let taken = SockRef::from(&self.socket)
@@ -98,7 +99,7 @@ impl Read for TcpSocket {
         self.take_out()?;
         self.was_cut = false;
         let count = self.socket.read(room)?;
-        self.reads_little = count <= LATE_BYTES;
+        self.reads_little = count <= PEEK_BYTES;
         Ok(count)
     }
 }
@@ -126,7 +127,7 @@ impl Socket for TcpSocket {
         }
     }
 
-    /// Takes out of the kernel's queue what was read late.
+    /// Takes out of the kernel's queue what was read without an ACK.
     fn acknowledge(&mut self) -> io::Result<()> {
         self.take_out()
     }
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn what_is_read_late_is_read_once() {
         let (mut peer, mut socket) = pair();
-        let texts: Vec<_> = (0..3 * LATE_READS).map(|number| number.to_string()).collect();
+        let texts: Vec<_> = (0..3 * PEEKS_PER_ACK).map(|number| number.to_string()).collect();
         for text in &texts {
             say(&mut peer, text);
             assert_eq!(&hear(&mut socket), text);
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_reader_is_blocked_by_what_it_has_seen() {
+    fn what_was_seen_and_has_no_ack_yet_is_not_read_again() {
         let (mut peer, mut socket) = pair();
         for text in ["first", "second"] {
             say(&mut peer, text);
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn few_reads_wait_for_one_acknowledgement() {
         let (mut peer, mut socket) = pair();
-        let unacknowledged: Vec<_> = (0..=LATE_READS + 1)
+        let unacknowledged: Vec<_> = (0..=PEEKS_PER_ACK + 1)
             .map(|_| {
                 say(&mut peer, "ten bytes.");
                 assert_eq!(hear(&mut socket), "ten bytes.");
@@ -240,14 +241,14 @@ mod tests {
             say(&mut peer, text);
             assert_eq!(hear(&mut socket), text);
         }
-        let much: Vec<u8> = (0..5 * LATE_BYTES).map(|at| at as u8).collect();
+        let much: Vec<u8> = (0..5 * PEEK_BYTES).map(|at| at as u8).collect();
         peer.write_all(&much).unwrap();
         let mut heard = Vec::new();
-        let mut room = vec![0; 3 * LATE_BYTES];
+        let mut room = vec![0; 3 * PEEK_BYTES];
         while heard.len() < much.len() {
             let count = socket.read_late(&mut room).unwrap();
             heard.extend_from_slice(&room[..count]);
-            assert!(socket.unacknowledged <= "little".len() + LATE_BYTES);
+            assert!(socket.unacknowledged <= "little".len() + PEEK_BYTES);
         }
         assert_eq!(heard, much);
     }
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_reader_that_closes_does_not_reset() {
+    fn a_socket_that_closes_before_its_ack_does_not_reset() {
         let (mut peer, mut socket) = pair();
         for text in ["one", "two"] {
             say(&mut peer, text);

@@ -1,6 +1,6 @@
 //! What a thread turns.
 
-use tapeline_backbone::{Port, Role, Sink, Source};
+use tapeline_backbone::{FrameSink, FrameSource, Port, Role};
 use tapeline_channel::System;
 use tapeline_hub::Hub;
 use tapeline_server::Server;
@@ -41,7 +41,7 @@ pub trait Agent {
     fn is_over(&self) -> bool;
 }
 
-impl<K: Sink, R: Source, S: System> Agent for Hub<Port<K, R>, S> {
+impl<K: FrameSink, R: FrameSource, S: System> Agent for Hub<Port<K, R>, S> {
     fn name(&self) -> &str {
         self.bus().name()
     }
@@ -75,7 +75,7 @@ impl<K: Sink, R: Source, S: System> Agent for Hub<Port<K, R>, S> {
     }
 }
 
-impl<K: Sink, R: Source, S: System> Agent for Server<Port<K, R>, S> {
+impl<K: FrameSink, R: FrameSource, S: System> Agent for Server<Port<K, R>, S> {
     fn name(&self) -> &str {
         self.bus().name()
     }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use tapeline_backbone::{Incarnation, PortSettings};
 use tapeline_channel::random_seed;
-use tapeline_server::{Door, Server, ServerConfig};
+use tapeline_server::{Server, ServerConfig, Transport};
 
 use crate::{Node, NodeConfig, NodeError, ServerPart};
 
@@ -100,13 +100,13 @@ fn shard<B: tapeline_backbone::Bus>(
     first: &Server<B>,
     number: usize,
 ) -> ServerPart {
-    let at = |door: Door| -> Vec<SocketAddr> { first.listening_at(door) };
+    let at = |transport: Transport| -> Vec<SocketAddr> { first.listening_at(transport) };
     ServerPart {
         config: ServerConfig {
-            listen: at(Door::Rssl),
-            listen_tls: at(Door::RsslTls),
-            listen_websocket: at(Door::WebSocket),
-            listen_websocket_tls: at(Door::WebSocketTls),
+            listen: at(Transport::Rssl),
+            listen_tls: at(Transport::RsslTls),
+            listen_websocket: at(Transport::WebSocket),
+            listen_websocket_tls: at(Transport::WebSocketTls),
             seed: random_seed(),
             ..part.config.clone()
         },

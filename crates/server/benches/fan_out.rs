@@ -18,7 +18,7 @@ use tapeline_rwf::{
     DataType, Domain, EncodeError, Encoder, FieldListHead, Msg, MsgKey, Real, RefreshFlags,
     RefreshMsg, State, UpdateMsg,
 };
-use tapeline_server::{AcceptAll, Core, Event, Outputs, ServerConfig};
+use tapeline_server::{AcceptAll, Event, Interpreter, Outputs, ServerConfig};
 use tapeline_time::Time;
 
 const HUB: Incarnation = Incarnation(100);
@@ -91,17 +91,17 @@ fn directory() -> Vec<u8> {
     built(|encoder| refresh.encode(encoder))
 }
 
-fn frame(core: &mut Core, out: &mut Sink, kind: Kind, item: u32, seq: u32, body: &[u8]) {
+fn frame(core: &mut Interpreter, out: &mut Sink, kind: Kind, item: u32, seq: u32, body: &[u8]) {
     let mut header = FrameHeader::new(kind, Incarnation::ALL, item);
     (header.sender, header.item_seq) = (HUB, seq);
     core.handle(Time::ZERO, Event::Bus(BusEvent::Frame { header, body }), out);
 }
 
-fn say(core: &mut Core, out: &mut Sink, session: SessionId, bytes: &[u8]) {
+fn say(core: &mut Interpreter, out: &mut Sink, session: SessionId, bytes: &[u8]) {
     core.handle(Time::ZERO, Event::Message { session, bytes }, out);
 }
 
-fn mount(core: &mut Core, out: &mut Sink, index: u32) -> SessionId {
+fn mount(core: &mut Interpreter, out: &mut Sink, index: u32) -> SessionId {
     let session = SessionId { index, generation: 1 };
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     core.handle(Time::ZERO, Event::Opened { session, peer }, out);
@@ -117,14 +117,14 @@ fn request(stream_id: i32, name: &str) -> Vec<u8> {
 
 /// A server on which each of `items` items is watched by each of `mounts`
 /// mounts.
-fn watched(items: u32, mounts: u32, cache: bool) -> (Core, Sink) {
+fn watched(items: u32, mounts: u32, cache: bool) -> (Interpreter, Sink) {
     let mut out = Sink::default();
     let mut config = ServerConfig { cache, ..ServerConfig::default() };
     // One more for a newcomer.
     config.limits.max_mounts = mounts as usize + 1;
     // All mounts are of one user.
     config.limits.item_limit = (items * (mounts + 1)) as usize;
-    let mut core = Core::new(config, Box::new(AcceptAll));
+    let mut core = Interpreter::new(config, Box::new(AcceptAll));
     let up = BusEvent::PeerUp { peer: HUB, name: "hub" };
     core.handle(Time::ZERO, Event::Bus(up), &mut out);
     frame(&mut core, &mut out, Kind::Directory, 1, 0, &directory());
@@ -238,10 +238,10 @@ fn leaves(c: &mut Criterion) {
 }
 
 /// A mount with so many streams on one item.
-fn twice_and_more(streams: u32) -> (Core, Sink, SessionId) {
+fn twice_and_more(streams: u32) -> (Interpreter, Sink, SessionId) {
     let mut out = Sink::default();
     let config = ServerConfig { allow_same_item_twice: true, ..ServerConfig::default() };
-    let mut core = Core::new(config, Box::new(AcceptAll));
+    let mut core = Interpreter::new(config, Box::new(AcceptAll));
     let up = BusEvent::PeerUp { peer: HUB, name: "hub" };
     core.handle(Time::ZERO, Event::Bus(up), &mut out);
     frame(&mut core, &mut out, Kind::Directory, 1, 0, &directory());

@@ -18,7 +18,7 @@ use tapeline_rwf::{
     DataType, Domain, EncodeError, Encoder, FieldListHead, Msg, MsgKey, Real, RefreshFlags,
     RefreshMsg, State, UpdateMsg, patch_stream_id,
 };
-use tapeline_server::{AcceptAll, Core, Event, Outputs, ServerConfig};
+use tapeline_server::{AcceptAll, Event, Interpreter, JsonEvent, Outputs, ServerConfig};
 use tapeline_time::Time;
 
 const HUB: Incarnation = Incarnation(100);
@@ -125,7 +125,7 @@ fn directory() -> Vec<u8> {
     built(|encoder| refresh.encode(encoder))
 }
 
-fn frame(core: &mut Core, out: &mut Queues, kind: Kind, item: u32, seq: u32, body: &[u8]) {
+fn frame(core: &mut Interpreter, out: &mut Queues, kind: Kind, item: u32, seq: u32, body: &[u8]) {
     let mut header = FrameHeader::new(kind, Incarnation::ALL, item);
     (header.sender, header.item_seq) = (HUB, seq);
     core.handle(Time::ZERO, Event::Bus(BusEvent::Frame { header, body }), out);
@@ -135,25 +135,25 @@ fn frame(core: &mut Core, out: &mut Queues, kind: Kind, item: u32, seq: u32, bod
 #[derive(Clone, Copy, PartialEq)]
 enum Words {
     Rssl,
-    /// With a JSON mount beside them, so that there is a door.
+    /// With a JSON mount beside them, so that outputs are interpreted.
     RsslBesideJson,
     Json,
     JsonWithKey,
 }
 
-fn open(core: &mut Core, out: &mut Queues, index: u32, words: Words) {
+fn open(core: &mut Interpreter, out: &mut Queues, index: u32, words: Words) {
     let session = SessionId { index, generation: 1 };
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     if matches!(words, Words::Json | Words::JsonWithKey) {
-        core.handle(Time::ZERO, Event::OpenedJson { session, peer }, out);
+        core.handle_json(Time::ZERO, JsonEvent::Opened { session, peer }, out);
         let login = r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#;
-        core.handle(Time::ZERO, Event::Text { session, text: login }, out);
+        core.handle_json(Time::ZERO, JsonEvent::Frame { session, text: login }, out);
         for item in 0..ITEMS {
             let key = if words == Words::Json { r#","KeyInUpdates":false"# } else { "" };
             let id = 5 + item;
             let text =
                 format!(r#"{{"ID":{id}{key},"Key":{{"Name":"ITEM{item}","Service":"FEED"}}}}"#);
-            core.handle(Time::ZERO, Event::Text { session, text: &text }, out);
+            core.handle_json(Time::ZERO, JsonEvent::Frame { session, text: &text }, out);
         }
         return;
     }
@@ -169,11 +169,11 @@ fn open(core: &mut Core, out: &mut Queues, index: u32, words: Words) {
     }
 }
 
-fn watched(words: Words) -> (Core, Queues) {
+fn watched(words: Words) -> (Interpreter, Queues) {
     let mut out = Queues::default();
     let mut config = ServerConfig::default();
     config.limits.max_mounts = MOUNTS as usize + 1;
-    let mut core = Core::new(config, Box::new(AcceptAll));
+    let mut core = Interpreter::new(config, Box::new(AcceptAll));
     let up = BusEvent::PeerUp { peer: HUB, name: "hub" };
     core.handle(Time::ZERO, Event::Bus(up), &mut out);
     frame(&mut core, &mut out, Kind::Directory, 1, 0, &directory());
@@ -190,7 +190,7 @@ fn watched(words: Words) -> (Core, Queues) {
     if words == Words::RsslBesideJson {
         let session = SessionId { index: MOUNTS, generation: 1 };
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        core.handle(Time::ZERO, Event::OpenedJson { session, peer }, &mut out);
+        core.handle_json(Time::ZERO, JsonEvent::Opened { session, peer }, &mut out);
     }
     (core, out)
 }

@@ -9,8 +9,8 @@
 //! WebSocket and a place on the backbone.
 //!
 //! Mounts may speak JSON instead (WebSocket subprotocols `tr_json2` and
-//! `rssl.json.v2`). The core works in RWF for them as well; its door converts,
-//! an update once for all who watch it with the same view.
+//! `rssl.json.v2`). The core works in RWF for them as well; an [`Interpreter`]
+//! before it converts, an update once for all who watch it with the same view.
 //!
 //! What happens to an update:
 //!
@@ -64,6 +64,7 @@
 
 mod config;
 mod core;
+mod json;
 mod log;
 mod outputs;
 mod pace;
@@ -71,11 +72,14 @@ mod page;
 mod policy;
 mod shell;
 mod siblings;
+mod statistics;
 
 pub use crate::config::{ConfigError, JsonConfig, Limits, OutputThresholds, ServerConfig};
-pub use crate::core::{Core, Event, Statistics};
+pub use crate::core::{Core, Event};
+pub use crate::json::{Interpreter, JsonEvent};
 pub use crate::outputs::{Outputs, Shared};
 pub use crate::page::pages;
 pub use crate::policy::{AcceptAll, LoginContext, LoginPolicy, LoginVerdict};
-pub use crate::shell::{Door, Server, ServerError};
+pub use crate::shell::{Server, ServerError, Transport};
 pub use crate::siblings::Siblings;
+pub use crate::statistics::Statistics;

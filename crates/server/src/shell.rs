@@ -16,7 +16,9 @@ use thiserror::Error;
 use crate::log;
 use crate::pace::Pace;
 use crate::siblings::{SharedCount, Siblings};
-use crate::{ConfigError, Core, Event, LoginPolicy, Outputs, ServerConfig, Statistics};
+use crate::{
+    ConfigError, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig, Statistics,
+};
 
 /// What is written in one flush of the output: see
 /// [`ReactorConfig::writes_per_flush`]. There may be two in a turn.
@@ -43,9 +45,9 @@ pub enum ServerError {
     Channel(#[from] ChannelError),
 }
 
-/// A way in.
+/// How mounts connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Transport {
     /// RSSL, also over WebSocket or HTTP.
     Rssl,
     /// The same over TLS.
@@ -71,10 +73,10 @@ pub enum Door {
 /// # }
 /// ```
 pub struct Server<B, S: System = Kernel> {
-    core: Core,
+    interpreter: Interpreter,
     bus: B,
     reactor: Reactor<S>,
-    listeners: Vec<(Door, ListenerId)>,
+    listeners: Vec<(Transport, ListenerId)>,
     log: ConnectionLog,
     pace: Pace,
     /// Output does not wait to be packed.
@@ -198,19 +200,19 @@ impl<B: Bus, S: System> Server<B, S> {
         let tls = config.tls.clone();
         let wss = ListenConfig { tls: tls.clone(), ..websocket.clone() };
         let mut listeners = Vec::new();
-        for (addresses, door, listen) in [
-            (&config.listen, Door::Rssl, &rssl),
-            (&config.listen_websocket, Door::WebSocket, &websocket),
-            (&config.listen_tls, Door::RsslTls, &ListenConfig { tls, ..rssl.clone() }),
-            (&config.listen_websocket_tls, Door::WebSocketTls, &wss),
+        for (addresses, transport, listen) in [
+            (&config.listen, Transport::Rssl, &rssl),
+            (&config.listen_websocket, Transport::WebSocket, &websocket),
+            (&config.listen_tls, Transport::RsslTls, &ListenConfig { tls, ..rssl.clone() }),
+            (&config.listen_websocket_tls, Transport::WebSocketTls, &wss),
         ] {
             for address in addresses {
-                listeners.push((door, reactor.listen(*address, listen)?));
+                listeners.push((transport, reactor.listen(*address, listen)?));
             }
         }
         let is_eager = config.flush_interval_ms == 0;
         Ok(Self {
-            core: Core::new(config, policy),
+            interpreter: Interpreter::new(config, policy),
             bus,
             reactor,
             listeners,
@@ -228,41 +230,41 @@ impl<B: Bus, S: System> Server<B, S> {
     /// output that waits. To be called before the first turn.
     pub fn share_limits(&mut self, siblings: &Siblings) {
         siblings.enter();
-        self.core.join_siblings(siblings);
+        self.interpreter.join_siblings(siblings);
         self.siblings = Some((siblings.clone(), siblings.output_bytes()));
     }
 
     /// Where RSSL clients mount, with the ports that the system chose where the
     /// configuration left that to it.
     pub fn listening(&self) -> Vec<SocketAddr> {
-        self.listening_at(Door::Rssl)
+        self.listening_at(Transport::Rssl)
     }
 
     /// Where clients mount in this way, with the ports that the system chose.
-    pub fn listening_at(&self, door: Door) -> Vec<SocketAddr> {
-        let at_door = self.listeners.iter().filter(|(its_door, _)| *its_door == door);
-        at_door.filter_map(|(_, id)| self.reactor.local_addr(*id)).collect()
+    pub fn listening_at(&self, transport: Transport) -> Vec<SocketAddr> {
+        let of_transport = self.listeners.iter().filter(|(its, _)| *its == transport);
+        of_transport.filter_map(|(_, id)| self.reactor.local_addr(*id)).collect()
     }
 
     /// One turn: reads the backbone and the mounts, does what is due, sends.
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { core, bus, reactor, log, pace, siblings, .. } = self;
+        let Self { interpreter, bus, reactor, log, pace, siblings, .. } = self;
         let mut outbox = reactor.outbox();
         let mut work = pace.turn(|most| {
-            let (mut copies, merged) = (0, core.updates_merged());
+            let (mut copies, merged) = (0, interpreter.core().updates_merged());
             let came = bus.poll(now, most, |event, port| {
                 tell_of_peer(&event);
                 let mut out = Shell { outbox: &mut outbox, port, copies: 0 };
-                core.handle(now, Event::Bus(event), &mut out);
+                interpreter.handle(now, Event::Bus(event), &mut out);
                 copies += out.copies;
             });
-            (came, copies + (core.updates_merged() - merged) as usize)
+            (came, copies + (interpreter.core().updates_merged() - merged) as usize)
         });
-        if core.next_deadline().is_some_and(|deadline| deadline <= now) {
+        if interpreter.next_deadline().is_some_and(|deadline| deadline <= now) {
             let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
-            core.handle_timeout(now, &mut out);
+            interpreter.handle_timeout(now, &mut out);
             work += 1;
         }
         if work > 0 && self.is_eager && !pace.is_busy() {
@@ -279,13 +281,13 @@ impl<B: Bus, S: System> Server<B, S> {
             has_heard = true;
             let mut out = Shell { outbox, port: bus.outbound(), copies: 0 };
             log.note(now, &event, log::write);
-            if let Some(event) = core_event(&event) {
-                core.handle(now, event, &mut out);
-            }
-            if let SessionEvent::Text(TextEvent::Opened { session, cookies, .. }) = event
-                && !cookies.is_empty()
-            {
-                core.handle(now, Event::Cookies { session, cookies }, &mut out);
+            match event {
+                SessionEvent::Text(event) => text_event(interpreter, now, &event, &mut out),
+                _ => {
+                    if let Some(event) = core_event(&event) {
+                        interpreter.handle(now, event, &mut out);
+                    }
+                }
             }
         });
         if has_heard {
@@ -301,7 +303,7 @@ impl<B: Bus, S: System> Server<B, S> {
         if let Some(session) = reactor.beyond_pool() {
             let mut outbox = reactor.outbox();
             let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
-            core.handle(now, Event::OutputBeyondPool { session }, &mut out);
+            interpreter.handle(now, Event::OutputBeyondPool { session }, &mut out);
         }
         work + bus.work(now)
     }
@@ -319,7 +321,7 @@ impl<B: Bus, S: System> Server<B, S> {
     /// the backbone, which tells how long it can wait.
     pub fn next_deadline(&self) -> Option<Time> {
         let deadlines =
-            [self.core.next_deadline(), self.reactor.next_deadline(), self.log.deadline()];
+            [self.interpreter.next_deadline(), self.reactor.next_deadline(), self.log.deadline()];
         deadlines.into_iter().flatten().min()
     }
 
@@ -331,13 +333,13 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Ends all mounts and leaves the backbone. Some more turns send what is
     /// queued.
     pub fn shutdown(&mut self, now: Time) {
-        let Self { core, bus, reactor, listeners, .. } = self;
+        let Self { interpreter, bus, reactor, listeners, .. } = self;
         for (_, listener) in listeners.drain(..) {
             reactor.stop_listening(listener);
         }
         let mut outbox = reactor.outbox();
         let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
-        core.shut_down(now, "the server shuts down", &mut out);
+        interpreter.shut_down(now, "the server shuts down", &mut out);
         bus.leave(now);
         reactor.flush(now);
     }
@@ -347,19 +349,19 @@ impl<B: Bus, S: System> Server<B, S> {
         self.reactor.session_count() == 0
     }
 
-    /// For tests, between two turns: [`Core::check`].
+    /// For tests, between two turns: [`Core::check`](crate::Core::check).
     ///
     /// # Panics
     /// Two tables contradict each other.
     pub fn check(&self) {
-        self.core.check();
+        self.interpreter.check();
     }
 
     /// What the server has and did.
     pub fn statistics(&self) -> Statistics {
         let messages_postponed = self.reactor.counters().postponed;
         let (output_bytes, output_bytes_most) = self.reactor.output_bytes();
-        let own = self.core.statistics();
+        let own = self.interpreter.statistics();
         Statistics { messages_postponed, output_bytes, output_bytes_most, ..own }
     }
 
@@ -397,12 +399,30 @@ fn core_event<'a>(event: &SessionEvent<'a>) -> Option<Event<'a>> {
         SessionEvent::Drained { session } => Event::Drained { session },
         SessionEvent::Opened { session, peer, .. } => Event::Opened { session, peer },
         SessionEvent::Closed { session, .. } => Event::Closed { session },
-        SessionEvent::Text(TextEvent::Frame { session, text }) => Event::Text { session, text },
-        SessionEvent::Text(TextEvent::Opened { session, peer, .. }) => {
-            Event::OpenedJson { session, peer }
-        }
-        SessionEvent::Rejected { .. } | SessionEvent::AcceptFailed { .. } => return None,
+        SessionEvent::Rejected { .. }
+        | SessionEvent::AcceptFailed { .. }
+        | SessionEvent::Text(_) => return None,
     })
+}
+
+/// Hands on what a session that speaks JSON did.
+fn text_event<O: Outputs>(
+    interpreter: &mut Interpreter,
+    now: Time,
+    event: &TextEvent<'_>,
+    out: &mut O,
+) {
+    match *event {
+        TextEvent::Frame { session, text } => {
+            interpreter.handle_json(now, JsonEvent::Frame { session, text }, out);
+        }
+        TextEvent::Opened { session, peer, cookies, .. } => {
+            interpreter.handle_json(now, JsonEvent::Opened { session, peer }, out);
+            if !cookies.is_empty() {
+                interpreter.handle_json(now, JsonEvent::Cookies { session, cookies }, out);
+            }
+        }
+    }
 }
 
 fn text_config(config: &ServerConfig) -> TextConfig {

@@ -14,8 +14,8 @@ use super::backoff::Backoff;
 use super::shared::Shared;
 use super::words::{c_string, words};
 use crate::channel::Stream;
-use crate::outbound::{Offer, Sink};
-use crate::port::Source;
+use crate::outbound::{FrameSink, Offer};
+use crate::port::FrameSource;
 
 /// Aeron asks for another try at once when a term ends; the second one
 /// succeeds, and more are for the improbable.
@@ -199,7 +199,7 @@ fn send(
     publication.offer_parts(&[scratch]).map(drop)
 }
 
-impl Sink for AeronSink {
+impl FrameSink for AeronSink {
     fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer {
         let (publication, shared) = match &self.half.state {
             State::Ready(publication, shared) => (publication, shared),
@@ -260,7 +260,7 @@ fn pass_on<F: FnMut(&[u8])>(on_frame: &mut F, frame: &[u8], _header: AeronHeader
     on_frame(frame);
 }
 
-impl Source for AeronSource {
+impl FrameSource for AeronSource {
     fn poll(&mut self, _now: Time, limit: usize, mut on_frame: impl FnMut(&[u8])) -> usize {
         let State::Ready(subscription, _) = &self.half.state else { return 0 };
         match self.assembler.poll(subscription, &mut on_frame, pass_on, limit) {

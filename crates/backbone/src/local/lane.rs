@@ -7,8 +7,8 @@ use tapeline_time::Time;
 
 use super::ring::{Reader, Writer, max_frame_bytes};
 use super::{Handover, Seat};
-use crate::outbound::{Offer, Sink};
-use crate::port::Source;
+use crate::outbound::{FrameSink, Offer};
+use crate::port::FrameSource;
 
 /// A reader whose ring is full for so long while that of another one is not is
 /// left behind, so that it does not hold up the other.
@@ -69,7 +69,7 @@ impl LocalSink {
     }
 }
 
-impl Sink for LocalSink {
+impl FrameSink for LocalSink {
     #[inline]
     fn offer(&mut self, head: &[u8], parts: &[&[u8]]) -> Offer {
         let frame_bytes = head.len() + parts.iter().map(|part| part.len()).sum::<usize>();
@@ -136,7 +136,7 @@ impl LocalSource {
     }
 }
 
-impl Source for LocalSource {
+impl FrameSource for LocalSource {
     fn poll(&mut self, _now: Time, limit: usize, mut on_frame: impl FnMut(&[u8])) -> usize {
         self.first = if self.first + 1 < self.readers.len() { self.first + 1 } else { 0 };
         let (later, sooner) = self.readers.split_at_mut(self.first);

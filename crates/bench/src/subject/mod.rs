@@ -28,12 +28,12 @@ pub(crate) struct Counts {
 }
 
 /// Where a system is going to be. The source starts between this and
-/// [`Place::start`], since a hub is told where it is.
-pub(crate) struct Place {
+/// [`Site::start`], since a hub is told where it is.
+pub(crate) struct Site {
     lan: Option<Lan>,
 }
 
-impl Place {
+impl Site {
     /// Makes the network, if it needs one of its own, and takes the calling
     /// thread to the hub's host.
     pub(crate) fn prepare(setup: &Setup) -> Result<Self, BenchError> {

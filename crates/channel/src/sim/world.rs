@@ -58,13 +58,13 @@ struct Inbox {
 
 #[derive(Clone, Copy, Debug)]
 enum Target {
-    Door(SocketAddr),
+    Listener(SocketAddr),
     End(ConnectionId, Side),
 }
 
 /// A listening socket.
 #[derive(Debug)]
-struct Door {
+struct Listener {
     host: HostId,
     token: usize,
     backlog: usize,
@@ -121,7 +121,7 @@ pub(super) struct World {
     pub(super) is_recording: bool,
     pub(super) tapes: Vec<Tape>,
     hosts: BTreeMap<HostId, Inbox>,
-    doors: BTreeMap<SocketAddr, Door>,
+    listeners: BTreeMap<SocketAddr, Listener>,
     connections: BTreeMap<ConnectionId, Connection>,
     last_port: u16,
     /// Numbers hosts and connections, and gives what arrives at the same time
@@ -142,7 +142,7 @@ impl World {
             is_recording: false,
             tapes: Vec::new(),
             hosts: BTreeMap::new(),
-            doors: BTreeMap::new(),
+            listeners: BTreeMap::new(),
             connections: BTreeMap::new(),
             last_port: FIRST_PORT - 1,
             serial: 0,
@@ -175,7 +175,7 @@ impl World {
     fn free_port(&mut self, ip: IpAddr) -> u16 {
         loop {
             self.last_port = self.last_port.checked_add(1).unwrap_or(FIRST_PORT);
-            if !self.doors.contains_key(&SocketAddr::new(ip, self.last_port)) {
+            if !self.listeners.contains_key(&SocketAddr::new(ip, self.last_port)) {
                 return self.last_port;
             }
         }
@@ -208,12 +208,12 @@ impl World {
 
     /// Hands over what has arrived for a host.
     pub(super) fn take_news(&mut self, host: HostId, ready: &mut Vec<(usize, Readiness)>) {
-        let Self { now, hosts, doors, connections, .. } = self;
+        let Self { now, hosts, listeners, connections, .. } = self;
         let Some(inbox) = hosts.get_mut(&host) else { return };
         while let Some(first) = inbox.news.first_entry().filter(|first| first.key().0 <= *now) {
             let (target, readiness) = first.remove();
             let token = match target {
-                Target::Door(address) => doors.get(&address).map(|door| door.token),
+                Target::Listener(address) => listeners.get(&address).map(|listener| listener.token),
                 Target::End(id, side) => {
                     connections.get(&id).and_then(|it| it.ends[side as usize].token)
                 }
@@ -257,25 +257,25 @@ impl World {
         let ip = if address.ip().is_unspecified() { ip } else { address.ip() };
         let port = if address.port() == 0 { self.free_port(ip) } else { address.port() };
         let address = SocketAddr::new(ip, port);
-        if self.doors.contains_key(&address) {
+        if self.listeners.contains_key(&address) {
             return Err(ErrorKind::AddrInUse.into());
         }
-        self.doors.insert(address, Door { host, token, backlog, queue: VecDeque::new() });
+        self.listeners.insert(address, Listener { host, token, backlog, queue: VecDeque::new() });
         Ok(address)
     }
 
     pub(super) fn stop_listening(&mut self, address: SocketAddr) {
-        let Some(door) = self.doors.remove(&address) else { return };
-        for (_, id) in door.queue {
+        let Some(listener) = self.listeners.remove(&address) else { return };
+        for (_, id) in listener.queue {
             self.close(id, Server);
         }
     }
 
     pub(super) fn accept(&mut self, at: SocketAddr) -> Option<(ConnectionId, SocketAddr)> {
         let now = self.now;
-        let door = self.doors.get_mut(&at)?;
-        let (_, id) = *door.queue.front().filter(|(arrives, _)| *arrives <= now)?;
-        door.queue.pop_front();
+        let listener = self.listeners.get_mut(&at)?;
+        let (_, id) = *listener.queue.front().filter(|(arrives, _)| *arrives <= now)?;
+        listener.queue.pop_front();
         let client = self.connections.get(&id)?.client;
         Some((id, client))
     }
@@ -321,11 +321,13 @@ impl World {
         }
         let there = self.now.after(path.delay.unwrap_or_default());
         let back = there.after(path.delay.unwrap_or_default());
-        let door = self.doors.get_mut(&server);
-        let host = match door.filter(|door| !path.is_refusing && door.queue.len() < door.backlog) {
-            Some(door) => {
-                door.queue.push_back((there, id));
-                Some(door.host)
+        let listener = self.listeners.get_mut(&server);
+        let host = match listener
+            .filter(|listener| !path.is_refusing && listener.queue.len() < listener.backlog)
+        {
+            Some(listener) => {
+                listener.queue.push_back((there, id));
+                Some(listener.host)
             }
             None => None,
         };
@@ -335,7 +337,7 @@ impl World {
         }
         let refused = host.is_none();
         let waits = Readiness { readable: true, ..Readiness::default() };
-        self.tell(host, there, Target::Door(server), waits);
+        self.tell(host, there, Target::Listener(server), waits);
         let decided = Readiness { readable: refused, ends: refused, writable: true };
         self.tell_end(id, Client, back, decided);
     }

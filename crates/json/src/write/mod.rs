@@ -111,29 +111,29 @@ impl ToJson {
     /// [`push_prefix`] before it, it is the message.
     ///
     /// Errors: as of [`message`](Self::message).
-    pub fn message_tail(
+    pub fn message_body(
         &mut self,
         rwf: &[u8],
         services: &dyn Services,
         out: &mut Vec<u8>,
     ) -> Result<(), WriteError> {
         match &Msg::decode(rwf) {
-            Ok(msg) => self.msg_tail(msg, services, out),
+            Ok(msg) => self.msg_body(msg, services, out),
             Err(error) => Err((*error).into()),
         }
     }
 
-    /// Does what [`message_tail`](Self::message_tail) does for a message that
+    /// Does what [`message_body`](Self::message_body) does for a message that
     /// is decoded already.
     ///
     /// Errors: as of [`message`](Self::message).
-    pub fn msg_tail(
+    pub fn msg_body(
         &mut self,
         msg: &Msg<'_>,
         services: &dyn Services,
         out: &mut Vec<u8>,
     ) -> Result<(), WriteError> {
-        self.attempt(services, out, |writer| writer.msg_tail(msg))
+        self.attempt(services, out, |writer| writer.msg_body(msg))
     }
 
     fn attempt(
@@ -166,7 +166,7 @@ impl ToJson {
     }
 }
 
-/// Appends the start of a message that [`ToJson::message_tail`] goes on with:
+/// Appends the start of a message that [`ToJson::message_body`] goes on with:
 /// `{"ID":5,`.
 pub fn push_prefix(out: &mut Vec<u8>, stream_id: i32) {
     out.extend_from_slice(b"{\"ID\":");

@@ -29,11 +29,11 @@ impl Writer<'_> {
                 self.comma();
             }
         }
-        self.msg_tail(msg)
+        self.msg_body(msg)
     }
 
     /// A message from behind its `ID` to its closing brace.
-    pub(super) fn msg_tail(&mut self, msg: &Msg<'_>) -> Result<(), WriteError> {
+    pub(super) fn msg_body(&mut self, msg: &Msg<'_>) -> Result<(), WriteError> {
         let code = msg.class().code();
         self.named(b"\"Type\":", names::class::quoted(code), code);
         if msg.domain() != Domain::MARKET_PRICE {

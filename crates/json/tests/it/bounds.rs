@@ -165,6 +165,6 @@ fn a_tail_is_the_same_for_all_streams() {
     let (mut whole, mut parts) = (Vec::new(), Vec::new());
     to_json.message(rwf, &NoServices, &mut whole).expect("well-formed");
     push_prefix(&mut parts, 5);
-    to_json.message_tail(rwf, &NoServices, &mut parts).expect("well-formed");
+    to_json.message_body(rwf, &NoServices, &mut parts).expect("well-formed");
     assert_eq!(whole, parts);
 }

@@ -49,9 +49,9 @@ pub(super) enum Job {
     Delete { hub: HubIndex, service_id: u16, left: usize },
     /// Mounts are told what changed of the services.
     TellNews,
-    /// Services became known: requests that are held for them are asked for,
+    /// Services became known: requests that wait for them are asked for,
     /// those behind this one.
-    RetryHeld { next: Option<(Time, u32, i32)> },
+    RetryUnplaced { next: Option<(Time, u32, i32)> },
     /// The batch of a mount, and what it said since.
     Batch(SessionId),
     /// Updates of a mount were held back: its streams get new images.
@@ -84,7 +84,7 @@ impl Job {
             | Self::Ask { .. }
             | Self::Retry { .. }
             | Self::Delete { .. }
-            | Self::RetryHeld { .. } => Kind::Hubs,
+            | Self::RetryUnplaced { .. } => Kind::Hubs,
             Self::TellNews => Kind::News,
             Self::Batch(_) | Self::Refresh(_) | Self::EndAll { .. } => Kind::Mounts,
             Self::Leave(_) => Kind::Leaving,
@@ -112,7 +112,7 @@ impl Job {
             {
                 *next = *first;
             }
-            (Self::RetryHeld { next }, Self::RetryHeld { next: first }) => *next = *first,
+            (Self::RetryUnplaced { next }, Self::RetryUnplaced { next: first }) => *next = *first,
             _ => return false,
         }
         true
@@ -218,7 +218,7 @@ impl Core {
             Job::Retry { service_id, next } => self.retry_step(*service_id, next, out),
             Job::Delete { hub, service_id, left } => self.delete_step(*hub, *service_id, left, out),
             Job::TellNews => self.news_step(out),
-            Job::RetryHeld { next } => self.retry_held_step(next, out),
+            Job::RetryUnplaced { next } => self.retry_unplaced_step(next, out),
             Job::Batch(session) => self.batch_step(*session, out),
             Job::Refresh(session) => self.refresh_step(*session, out),
             Job::EndAll { next } => self.end_step(next, out),
@@ -268,7 +268,7 @@ impl Core {
             self.backlog.add(Job::Ask { service_id, left });
         }
         let first = (0, i32::MIN);
-        if self.next_pending(service_id, first).is_some() {
+        if self.waiting.next_pending(service_id, first).is_some() {
             self.backlog.add(Job::Retry { service_id, next: first });
         }
     }

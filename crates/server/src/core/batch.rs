@@ -17,7 +17,7 @@ use tapeline_rwf::{
 use super::Core;
 use super::backlog::Job;
 use super::forms::MAX_VIEW_BYTES;
-use super::json::Wanted;
+use super::unplaced::AskedService;
 use crate::Outputs;
 
 /// Each stream reads the view for itself: together they are bounded like the
@@ -47,13 +47,13 @@ pub(super) struct Batched {
 #[derive(Debug)]
 struct Later {
     message: Box<[u8]>,
-    wanted: Option<Wanted>,
+    service: Option<AskedService>,
 }
 
 #[derive(Debug)]
 enum What {
     /// Items of a service that is known or, if something else was said, not.
-    Open { names: Names, wanted: Option<Wanted> },
+    Open { names: Names, service: Option<AskedService> },
     /// Streams get a request.
     Reissue(Box<[i32]>),
     /// Streams are closed.
@@ -126,7 +126,7 @@ impl Core {
         session: SessionId,
         request: &RequestMsg<'_>,
         names: ItemNames<'_>,
-        wanted: Option<&Wanted>,
+        service: Option<&AskedService>,
         out: &mut O,
     ) -> Result<(), BatchError> {
         let base = request.stream_id;
@@ -153,7 +153,7 @@ impl Core {
             }
             false => self.end_batch(session, request, &BATCH_DONE, out),
         }
-        let what = What::Open { names: Names::of(names), wanted: wanted.cloned() };
+        let what = What::Open { names: Names::of(names), service: service.cloned() };
         self.begin_batch(session, &(*request).into(), view, what, out);
         Ok(())
     }
@@ -236,11 +236,11 @@ impl Core {
         &mut self,
         session: SessionId,
         bytes: &[u8],
-        wanted: Option<&Wanted>,
+        service: Option<&AskedService>,
     ) -> bool {
         let batch = self.mounts.get_mut(session).and_then(|mount| mount.batch.as_mut());
         let Some(batch) = batch else { return false };
-        batch.later.push_back(Later { message: bytes.into(), wanted: wanted.cloned() });
+        batch.later.push_back(Later { message: bytes.into(), service: service.cloned() });
         true
     }
 
@@ -258,16 +258,16 @@ impl Core {
             }
             return Some(BATCH_STEPS);
         }
-        let Some(Later { message, wanted }) = batch.later.pop_front() else {
+        let Some(Later { message, service }) = batch.later.pop_front() else {
             if let Some(mount) = self.mounts.get_mut(session) {
                 mount.is_in_batch = false;
             }
             out.hold(session, false);
             return None;
         };
-        match (wanted, Msg::decode(&message)) {
-            (Some(wanted), Ok(Msg::Request(request))) => {
-                self.on_unknown_service(session, &request, &wanted, out);
+        match (service, Msg::decode(&message)) {
+            (Some(service), Ok(Msg::Request(request))) => {
+                self.open_unplaced(session, &request, &service, out);
             }
             _ => self.handle_message(session, &message, out),
         }
@@ -290,13 +290,13 @@ impl Core {
         let index = batch.next;
         batch.next += 1;
         match (&batch.what, Msg::decode(&batch.message)) {
-            (What::Open { names, wanted }, Ok(Msg::Request(request))) => {
+            (What::Open { names, service }, Ok(Msg::Request(request))) => {
                 let Some(name) = names.get(index) else { return false };
                 let key = MsgKey { name: Some(name), ..request.key };
                 let stream_id = request.stream_id + 1 + index as i32;
                 let one = single(&request, &batch.view, stream_id, key);
-                match wanted {
-                    Some(wanted) => self.hold(session, &one, wanted, out),
+                match service {
+                    Some(service) => self.wait_for_service(session, &one, service, out),
                     None => self.open_one(session, &one, out),
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   users ── mounts ──▶ streams ──▶ items ◀── slots, queue ── hubs
-//!              ▲  ▲        ▲  seats ─┘ ▲
+//!              ▲  ▲        ▲  subscriptions ─┘ ▲
 //!     draining ┘  └ posts  └ pending,  └ due
 //!                            held
 //! ```
@@ -17,11 +17,11 @@ use super::item::{HubIndex, Item, Items, Upstream};
 use super::leave::Leaving;
 use super::mount::{Mount, gate};
 use super::owed::Owed;
-use super::seat::{Seat, mode};
 use super::stream::Stream;
 use super::streams::Streams;
+use super::subscription::{Subscription, mode};
 
-/// What has seats by a number: a mount, or what is left of one.
+/// What has subscriptions by a number: a mount, or what is left of one.
 struct Owner<'c> {
     streams: &'c Streams,
     owed: &'c Owed,
@@ -103,7 +103,7 @@ impl Core {
         self.backlog.jobs().any(is_it)
     }
 
-    /// The streams of a mount, and their seats.
+    /// The streams of a mount, and their subscriptions.
     fn check_streams(&self, number: u32, owner: &Owner<'_>) {
         let others = owner.streams.others().count();
         let items = owner.streams.items().count();
@@ -111,8 +111,9 @@ impl Core {
         for stream_id in owner.streams.items() {
             let stream = owner.streams.item(stream_id).expect("an item on its stream");
             let item = self.items.get(stream.slot);
-            let place = item.and_then(|it| it.watchers.place(stream.seat(number, stream_id)));
-            assert!(place.is_some(), "the seat of {number}/{stream_id} at {}", stream.slot);
+            let place =
+                item.and_then(|it| it.watchers.cell(stream.subscription(number, stream_id)));
+            assert!(place.is_some(), "the subscription of {number}/{stream_id} at {}", stream.slot);
         }
         owner.owed.check(owner.streams);
     }
@@ -127,7 +128,7 @@ impl Core {
                 Stream::Login => logins += 1,
                 Stream::Directory(_) => _ = directories.insert(stream_id),
                 Stream::Dictionary(_) => admin += 1,
-                Stream::Pending(_) | Stream::Held(_) => items += 1,
+                Stream::Pending(_) | Stream::Unplaced(_) => items += 1,
             }
         }
         assert_eq!(mount.item_count, items, "items of {session:?}");
@@ -169,7 +170,7 @@ impl Core {
 
     /// Requests that wait for a service, and the streams that they are on.
     fn check_waiting(&self, owners: &Owners<'_>) {
-        let (mut pending, mut held) = (BTreeSet::new(), BTreeSet::new());
+        let (mut pending, mut unplaced) = (BTreeSet::new(), BTreeSet::new());
         for (number, owner) in owners {
             for (stream_id, stream) in owner.streams.others() {
                 match stream {
@@ -178,13 +179,12 @@ impl Core {
                         let is_kept = owner.mount.is_none() || !of.request.is_empty();
                         assert!(is_kept, "the request of {number}/{stream_id}");
                     }
-                    Stream::Held(of) => _ = held.insert((of.until, *number, stream_id)),
+                    Stream::Unplaced(of) => _ = unplaced.insert((of.until, *number, stream_id)),
                     _ => {}
                 }
             }
         }
-        assert_eq!(self.pending, pending, "requests that wait for a service");
-        assert_eq!(self.held, held, "requests for services that nobody knows");
+        self.waiting.check(&pending, &unplaced);
     }
 
     /// What is to be done in slices, and who waits for it.
@@ -209,7 +209,7 @@ impl Core {
         self.hubs.is_lost(hub) && self.has_job(|job| matches!(job, Job::LoseHub(of) if *of == hub))
     }
 
-    /// Items, and the seats of those who watch them.
+    /// Items, and the subscriptions of those who watch them.
     fn check_items(&self, owners: &Owners<'_>) {
         let mut view_bytes = BTreeMap::new();
         let mut merged_bytes = 0;
@@ -217,12 +217,14 @@ impl Core {
             assert!(!item.watchers.is_empty(), "nobody watches item {slot}");
             item.watchers.check();
             let mut receivers = 0;
-            for seat in item.watchers.seats() {
-                let owner = owners.get(&seat.mount());
-                let owner = owner.unwrap_or_else(|| panic!("item {slot} is watched by {seat:?}"));
-                receivers += usize::from(owner.owed.has_merged(seat.stream_id()));
-                *view_bytes.entry(seat.mount()).or_default() += item.watchers.view_bytes(*seat);
-                check_seat((slot, item), *seat, owner);
+            for subscription in item.watchers.subscriptions() {
+                let owner = owners.get(&subscription.mount());
+                let owner =
+                    owner.unwrap_or_else(|| panic!("item {slot} is watched by {subscription:?}"));
+                receivers += usize::from(owner.owed.has_merged(subscription.stream_id()));
+                *view_bytes.entry(subscription.mount()).or_default() +=
+                    item.watchers.view_bytes(*subscription);
+                check_subscription((slot, item), *subscription, owner);
             }
             let merges = item.merges.as_ref();
             assert_eq!(merges.map_or(0, |it| it.receivers()), receivers, "who waits at {slot}");
@@ -231,8 +233,9 @@ impl Core {
         }
         assert_eq!(self.merged_bytes.now.own(), merged_bytes, "bytes that are merged");
         for mount in self.mounts.iter() {
-            let of_seats: usize = view_bytes.get(&mount.number).copied().unwrap_or_default();
-            assert_eq!(mount.view_bytes(), of_seats, "views of {:?}", mount.session);
+            let of_subscriptions: usize =
+                view_bytes.get(&mount.number).copied().unwrap_or_default();
+            assert_eq!(mount.view_bytes(), of_subscriptions, "views of {:?}", mount.session);
         }
     }
 
@@ -312,21 +315,38 @@ impl Core {
     }
 }
 
-/// A seat at an item, and the stream that it is of.
-fn check_seat((slot, item): (u32, &Item), seat: Seat, owner: &Owner<'_>) {
-    let stream_id = seat.stream_id();
+/// A subscription at an item, and the stream that it is of.
+fn check_subscription((slot, item): (u32, &Item), subscription: Subscription, owner: &Owner<'_>) {
+    let stream_id = subscription.stream_id();
     let stream = owner.streams.item(stream_id).filter(|stream| stream.slot == slot);
-    let Some(stream) = stream else { panic!("item {slot} is not on the stream of {seat:?}") };
-    assert_eq!(stream.state.is_streaming(), seat.is_streaming(), "{seat:?} at {slot}");
+    let Some(stream) = stream else {
+        panic!("item {slot} is not on the stream of {subscription:?}")
+    };
+    assert_eq!(
+        stream.state.is_streaming(),
+        subscription.is_streaming(),
+        "{subscription:?} at {slot}"
+    );
     if owner.mount.is_none() {
         return;
     }
     let is_live = stream.state.takes_updates();
-    assert_eq!(seat.has(mode::LIVE), is_live, "whether {seat:?} at {slot} takes updates");
+    assert_eq!(
+        subscription.has(mode::LIVE),
+        is_live,
+        "whether {subscription:?} at {slot} takes updates"
+    );
     let is_merged = owner.owed.has_merged(stream_id);
-    assert_eq!(seat.has(mode::MERGED), is_merged, "whether updates wait for {seat:?} at {slot}");
-    let is_late = seat.has(mode::LATE);
-    assert!(!is_late || owner.owed.has_image(stream_id), "{seat:?} waits for its image");
-    assert!(!is_late || seat.has(mode::WANTS), "{seat:?} needs no image");
-    assert!(!seat.has(mode::IN_IMAGE) || item.in_parts, "no image comes for {seat:?}");
+    assert_eq!(
+        subscription.has(mode::MERGED),
+        is_merged,
+        "whether updates wait for {subscription:?} at {slot}"
+    );
+    let is_late = subscription.has(mode::LATE);
+    assert!(!is_late || owner.owed.has_image(stream_id), "{subscription:?} waits for its image");
+    assert!(!is_late || subscription.has(mode::WANTS), "{subscription:?} needs no image");
+    assert!(
+        !subscription.has(mode::IN_IMAGE) || item.in_parts,
+        "no image comes for {subscription:?}"
+    );
 }

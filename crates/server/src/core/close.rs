@@ -99,12 +99,8 @@ impl Core {
                 mount.admin_count = mount.admin_count.saturating_sub(1);
                 mount.owed.cancel_download(stream_id);
             }
-            Taken::Other(Stream::Pending(pending)) => {
-                self.pending.remove(&(pending.service_id, number, stream_id));
-                self.mounts.count_item(session, false);
-            }
-            Taken::Other(Stream::Held(held)) => {
-                self.held.remove(&(held.until, number, stream_id));
+            Taken::Other(stream @ (Stream::Pending(_) | Stream::Unplaced(_))) => {
+                self.waiting.remove(number, stream_id, &stream);
                 self.mounts.count_item(session, false);
             }
             Taken::Item(item) => self.unwatch((session, stream_id), &item, out),
@@ -126,10 +122,10 @@ impl Core {
         };
         let (number, since) = (mount.number, mount.owed.take(stream_id).since);
         if let Some(Item { watchers, .. }) = items.get_mut(stream.slot)
-            && let Some(place) = watchers.place(stream.seat(number, stream_id))
+            && let Some(cell) = watchers.cell(stream.subscription(number, stream_id))
         {
-            mount.set_form(watchers, place, Form::PLAIN);
+            mount.set_form(watchers, cell, Form::PLAIN);
         }
-        self.unseat((number, stream_id), stream, since, out);
+        self.unsubscribe((number, stream_id), stream, since, out);
     }
 }

@@ -8,7 +8,7 @@ use tapeline_rwf::StateCode;
 use super::Core;
 use super::mount::gate;
 use super::owed::{Owed, Step};
-use super::seat::mode;
+use super::subscription::mode;
 use crate::Outputs;
 
 /// What is done in one go, in units of about a microsecond.
@@ -98,8 +98,8 @@ impl Core {
                 self.send_part(session, out);
             }
             Step::Resumed(stream_id) => {
-                if let Some((slot, place)) = self.item_on(session, stream_id)
-                    && let Some(watcher) = self.watcher(slot, place)
+                if let Some((slot, cell)) = self.item_on(session, stream_id)
+                    && let Some(watcher) = self.watcher(slot, cell)
                 {
                     self.announce(slot, &watcher, StateCode::REALTIME_RESUMED, out);
                 }
@@ -109,30 +109,34 @@ impl Core {
     }
 
     fn send_late_image<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
-        let Some((slot, place)) = self.item_on(session, stream_id) else { return };
-        let seat = self.items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
-        let Some(seat) = seat.filter(|seat| seat.has(mode::LATE)) else { return };
-        seat.set(mode::LATE, false);
+        let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
+        let subscription =
+            self.items.get_mut(slot).and_then(|item| item.watchers.subscription_mut(cell));
+        let Some(subscription) = subscription.filter(|subscription| subscription.has(mode::LATE))
+        else {
+            return;
+        };
+        subscription.set(mode::LATE, false);
         if planted!(LostLateImage) {
             return;
         }
-        self.owe_image(slot, place, out);
+        self.owe_image(slot, cell, out);
     }
 
     /// Sends the updates that were merged for a stream, then the state that it
     /// was not told, unless that comes with its image.
     fn send_waiting<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
-        let Some((slot, place)) = self.item_on(session, stream_id) else { return };
-        self.flush_updates(slot, place, out);
+        let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
+        self.flush_updates(slot, cell, out);
         let Some(mount) = self.mounts.get_mut(session) else {
             debug_assert!(false, "the mount has the stream");
             return;
         };
         let owes_state = mount.owed.take(stream_id).owes_state;
-        let has_image_coming = self.watcher(slot, place).is_some_and(|it| it.has(mode::LATE))
+        let has_image_coming = self.watcher(slot, cell).is_some_and(|it| it.has(mode::LATE))
             && self.items.get(slot).is_some_and(super::item::Item::is_servable);
         if owes_state && !has_image_coming {
-            self.tell_state(slot, place, out);
+            self.tell_state(slot, cell, out);
         }
     }
 }

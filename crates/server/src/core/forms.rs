@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use tapeline_omm::SeededHash;
 use tapeline_omm::view::View;
 
-use super::seat::Order;
+use super::subscription::Order;
 
 /// Most forms of an item at a time, with those that have no view beside them.
 /// Each is looked at when a watcher comes, and each makes a message of every
@@ -72,7 +72,7 @@ struct Known {
 pub(super) struct Forms {
     /// Counted from 1. A number without a form goes to the next new one.
     list: Vec<Option<Known>>,
-    /// The numbers of those that do not fit their seats.
+    /// The numbers of those that do not fit their subscriptions.
     pub(super) far: BTreeMap<Order, usize>,
 }
 
@@ -88,7 +88,7 @@ impl Forms {
         let known = known.filter_map(|(known, number)| Some((number, known.as_ref()?.watchers)));
         let has = watchers.iter().map(|(number, count)| (*number, *count));
         assert!(known.eq(has), "watchers of each form: {watchers:?}");
-        assert_eq!(self.far.len(), far, "watchers whose form does not fit their seats");
+        assert_eq!(self.far.len(), far, "watchers whose form does not fit their subscriptions");
         assert!(!self.is_empty(), "forms that nobody has");
     }
 

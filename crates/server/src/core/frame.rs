@@ -9,6 +9,7 @@ use tapeline_rwf::{
 };
 
 use super::Core;
+use super::backlog::Job;
 use super::item::{HubIndex, Item, Upstream};
 use crate::Outputs;
 
@@ -48,10 +49,14 @@ impl Core {
             Ok(DirectoryMsg::Status(status)) => hub.directory.apply_status(&status),
             _ => return false,
         };
+        let known = self.services.names().len();
         let changes = self.services.changed(&self.hubs, index, &changes);
         self.tell_services(&changes, out);
         if self.services.names().len() > 0 {
-            self.first_service_at.get_or_insert(self.now);
+            self.waiting.note_services(self.now);
+        }
+        if self.services.names().len() > known && self.waiting.has_unplaced() {
+            self.backlog.add(Job::RetryUnplaced { next: None });
         }
         true
     }

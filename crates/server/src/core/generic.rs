@@ -8,7 +8,7 @@ use tapeline_rwf::{Domain, GenericMsg, MapAction, Msg, MsgKey};
 use super::Core;
 use super::item::{Item, Upstream};
 use super::mount::gate;
-use super::rows::Place;
+use super::rows::Cell;
 use super::stream::{Entry, Stream};
 use crate::Outputs;
 
@@ -66,10 +66,10 @@ impl Core {
             let key = Some(MsgKey { service_id, ..key });
             Msg::from(GenericMsg { stream_id: 0, key, ..*generic })
         });
-        let mut next = Place::FIRST;
-        while let Some((place, watcher)) = self.watcher_from(slot, next) {
-            next = place.next();
-            self.flush_before((slot, place), &watcher, out);
+        let mut next = Cell::FIRST;
+        while let Some((cell, watcher)) = self.watcher_from(slot, next) {
+            next = cell.next();
+            self.flush_before((slot, cell), &watcher, out);
             let told = match &told {
                 Some(told) => self.scratch.message(told),
                 None => Ok(bytes),

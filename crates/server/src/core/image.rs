@@ -10,8 +10,8 @@ use tapeline_rwf::{DataState, Encoded, MsgKey, RefreshFlags, RefreshMsg, State, 
 
 use super::Core;
 use super::item::{Item, Upstream};
-use super::rows::Place;
-use super::seat::{Seat, mode};
+use super::rows::Cell;
+use super::subscription::{Subscription, mode};
 use super::variant::{Variant, write_form};
 use crate::Outputs;
 
@@ -47,7 +47,9 @@ impl Core {
         item.in_parts = !is_complete && !is_end;
         if !item.in_parts {
             item.image_asked = false;
-            item.watchers.seats_mut().for_each(|seat| seat.set(mode::IN_IMAGE, false));
+            item.watchers
+                .subscriptions_mut()
+                .for_each(|subscription| subscription.set(mode::IN_IMAGE, false));
             if is_end {
                 self.let_go(slot);
             } else if !item.is_streaming && is_complete {
@@ -67,11 +69,15 @@ impl Core {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.get_mut(slot).filter(|item| item.in_parts) else { return };
         item.in_parts = false;
-        for seat in item.watchers.seats_mut().filter(|seat| seat.has(mode::IN_IMAGE)) {
-            seat.set(mode::IN_IMAGE, false);
-            seat.set(mode::WANTS, true);
-            if let Some(mount) = mounts.mount_of_mut(*seat) {
-                mount.streams.change(seat.stream_id(), ProviderStream::abandon_image);
+        for subscription in item
+            .watchers
+            .subscriptions_mut()
+            .filter(|subscription| subscription.has(mode::IN_IMAGE))
+        {
+            subscription.set(mode::IN_IMAGE, false);
+            subscription.set(mode::WANTS, true);
+            if let Some(mount) = mounts.mount_of_mut(*subscription) {
+                mount.streams.change(subscription.stream_id(), ProviderStream::abandon_image);
             }
         }
     }
@@ -89,18 +95,18 @@ impl Core {
         let part = Part { number: refresh.part_num, is_last: is_complete };
         let mut over = Vec::new();
         self.variants.begin();
-        let mut next = Place::FIRST;
-        while let Some((place, watcher)) = self.watcher_from(slot, next) {
-            next = place.next();
+        let mut next = Cell::FIRST;
+        while let Some((cell, watcher)) = self.watcher_from(slot, next) {
+            next = cell.next();
             if !watcher.has(mode::IN_IMAGE) {
                 continue;
             }
             // One that has begun goes on, however slow the mount is.
-            if is_first && self.comes_later(slot, place) {
+            if is_first && self.comes_later(slot, cell) {
                 continue;
             }
-            self.flush_before((slot, place), &watcher, out);
-            if self.send_image(slot, place, part, refresh, out) {
+            self.flush_before((slot, cell), &watcher, out);
+            if self.send_image(slot, cell, part, refresh, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
         }
@@ -109,20 +115,20 @@ impl Core {
 
     /// Whether a watcher gets its image out of the cache, when the output of
     /// its mount has drained.
-    fn comes_later(&mut self, slot: u32, place: Place) -> bool {
+    fn comes_later(&mut self, slot: u32, cell: Cell) -> bool {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.known_mut(slot) else { return false };
         let is_cached = item.image.as_ref().is_some_and(|image| {
             let state = image.state();
             state.stream == StreamState::OPEN && state.data == DataState::OK
         });
-        let Some(seat) = item.watchers.seat_mut(place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(subscription) = item.watchers.subscription_mut(cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return false;
         };
-        let is_slow = mounts.mount_of_mut(*seat).is_some_and(|mount| mount.is_slow);
+        let is_slow = mounts.mount_of_mut(*subscription).is_some_and(|mount| mount.is_slow);
         if is_slow && is_cached {
-            self.put_image_off(slot, place);
+            self.put_image_off(slot, cell);
         }
         is_slow && is_cached
     }
@@ -132,7 +138,7 @@ impl Core {
     fn send_image<O: Outputs>(
         &mut self,
         slot: u32,
-        place: Place,
+        cell: Cell,
         part: Part,
         refresh: &RefreshMsg<'_>,
         out: &mut O,
@@ -140,8 +146,8 @@ impl Core {
         let Self { items, mounts, variants, trouble, config, .. } = self;
         let max_image_bytes = &config.limits.max_image_bytes;
         let Some(item) = items.known_mut(slot) else { return false };
-        let Some(watcher) = mounts.watcher(item, place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(watcher) = mounts.watcher(item, cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return false;
         };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
@@ -152,21 +158,21 @@ impl Core {
             })
         });
         let Some((allowed, state)) = changed else {
-            debug_assert!(false, "a seat is of a stream");
+            debug_assert!(false, "a subscription is of a stream");
             return false;
         };
-        let Some(seat) = item.watchers.seat_mut(place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(subscription) = item.watchers.subscription_mut(cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return false;
         };
         let Ok(allowed) = allowed else {
             // It needs one from the beginning.
-            seat.set(mode::IN_IMAGE, false);
-            seat.set(mode::WANTS, true);
+            subscription.set(mode::IN_IMAGE, false);
+            subscription.set(mode::WANTS, true);
             return state.is_over();
         };
-        seat.set(mode::WANTS | mode::LATE, false);
-        seat.set(mode::LIVE, state.takes_updates());
+        subscription.set(mode::WANTS | mode::LATE, false);
+        subscription.set(mode::LIVE, state.takes_updates());
         let variant = Variant {
             form: watcher.form,
             stream: allowed.stream,
@@ -216,27 +222,28 @@ impl Core {
         if !item.is_servable() {
             return self.ask_image(slot, out);
         }
-        let waits =
-            |it: &&Seat| !planted!(UnservedJoin) && it.has(mode::WANTS) && !it.has(mode::LATE);
-        let waiting: Vec<_> = item.watchers.seats().filter(waits).copied().collect();
-        for seat in waiting {
-            let session = self.mounts.session_of(seat.mount());
-            let found = session.and_then(|session| self.item_on(session, seat.stream_id()));
-            if let Some((slot, place)) = found {
-                self.serve_from_cache(slot, place, out);
+        let waits = |it: &&Subscription| {
+            !planted!(UnservedJoin) && it.has(mode::WANTS) && !it.has(mode::LATE)
+        };
+        let waiting: Vec<_> = item.watchers.subscriptions().filter(waits).copied().collect();
+        for subscription in waiting {
+            let session = self.mounts.session_of(subscription.mount());
+            let found = session.and_then(|session| self.item_on(session, subscription.stream_id()));
+            if let Some((slot, cell)) = found {
+                self.serve_from_cache(slot, cell, out);
             }
         }
     }
 
     /// Sends a watcher the image in the cache, at once or when the output of
     /// its mount has drained.
-    pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
-        let Some(watcher) = self.watcher(slot, place) else {
-            debug_assert!(false, "a place of a watcher");
+    pub(super) fn serve_from_cache<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
+        let Some(watcher) = self.watcher(slot, cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
         if self.mounts.get(watcher.session).is_some_and(|mount| mount.is_slow) {
-            self.comes_later(slot, place);
+            self.comes_later(slot, cell);
             return;
         }
         let image = self.items.get_mut(slot).and_then(|item| item.image.take());
@@ -244,8 +251,8 @@ impl Core {
             debug_assert!(false, "what is servable has an image");
             return;
         };
-        self.flush_before((slot, place), &watcher, out);
-        let is_over = self.send_cached(slot, place, &image, out);
+        self.flush_before((slot, cell), &watcher, out);
+        let is_over = self.send_cached(slot, cell, &image, out);
         if let Some(item) = self.items.get_mut(slot) {
             item.image = Some(image);
         }
@@ -257,7 +264,7 @@ impl Core {
     fn send_cached<O: Outputs>(
         &mut self,
         slot: u32,
-        place: Place,
+        cell: Cell,
         image: &Image,
         out: &mut O,
     ) -> bool {
@@ -292,7 +299,7 @@ impl Core {
                 ..RefreshMsg::new(domain, 0)
             };
             self.variants.begin();
-            is_over = self.send_image(slot, place, part, &refresh, out);
+            is_over = self.send_image(slot, cell, part, &refresh, out);
             payload.clear();
         }
         payload.shrink_to(RETAINED_BYTES);
@@ -318,9 +325,9 @@ fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with
     item.has_image = true;
     item.needs_repair = false;
     if is_first {
-        for seat in item.watchers.seats_mut() {
-            let gets_it = is_for_all || seat.has(mode::WANTS);
-            seat.set(mode::IN_IMAGE, gets_it);
+        for subscription in item.watchers.subscriptions_mut() {
+            let gets_it = is_for_all || subscription.has(mode::WANTS);
+            subscription.set(mode::IN_IMAGE, gets_it);
         }
     }
 }

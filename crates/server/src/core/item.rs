@@ -9,7 +9,7 @@ use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::at_hubs::{AtHubs, NOWHERE};
 use super::map::Map;
-use super::seat::mode;
+use super::subscription::mode;
 use super::watchers::Watchers;
 use crate::siblings::SharedCount;
 
@@ -94,7 +94,7 @@ pub(super) struct Item {
     upstream: Upstream,
     /// Which request to the hub this is: what a time-out is for.
     pub(super) attempt: u32,
-    /// Place in the hub's messages for the item.
+    /// Cell in the hub's messages for the item.
     pub(super) last_seq: u32,
     priority_count: u16,
     priority_class: u8,
@@ -192,7 +192,7 @@ impl Item {
 
     /// Whether any watcher waits for an image.
     pub(super) fn is_wanted(&self) -> bool {
-        self.watchers.seats().any(|seat| seat.has(mode::WANTS))
+        self.watchers.subscriptions().any(|subscription| subscription.has(mode::WANTS))
     }
 
     /// Whether newcomers are served from the cache.

@@ -1,7 +1,7 @@
 //! Mounts that leave, with everything that they have open.
 //!
 //! The mount is gone at once: nothing goes to it, it counts nowhere, and its
-//! session's index may be another's. What is left are its seats at the items,
+//! session's index may be another's. What is left are its subscriptions at the items,
 //! under a number that nobody else has until the last of them is taken away.
 //! Who looks at one before finds nobody behind it.
 
@@ -13,14 +13,14 @@ use super::backlog::Job;
 use super::item::Item;
 use super::mount::Mount;
 use super::owed::Owed;
-use super::stream::{ItemStream, Stream, Taken};
+use super::stream::{ItemStream, Taken};
 use super::streams::Streams;
 use crate::Outputs;
 
 /// What a mount had.
 #[derive(Debug)]
 pub(super) struct Leaving {
-    /// By which its seats know it.
+    /// By which its subscriptions know it.
     pub(super) number: u32,
     pub(super) streams: Streams,
     /// What waited for it.
@@ -83,15 +83,9 @@ impl Core {
                 let since = leaving.owed.take(stream_id).since;
                 // All of them at the end would be long.
                 leaving.owed.forget(stream_id);
-                self.unseat((leaving.number, stream_id), &stream, since, out);
+                self.unsubscribe((leaving.number, stream_id), &stream, since, out);
             }
-            Taken::Other(Stream::Pending(pending)) => {
-                self.pending.remove(&(pending.service_id, leaving.number, stream_id));
-            }
-            Taken::Other(Stream::Held(held)) => {
-                self.held.remove(&(held.until, leaving.number, stream_id));
-            }
-            Taken::Other(Stream::Login | Stream::Directory(_) | Stream::Dictionary(_)) => {}
+            Taken::Other(stream) => self.waiting.remove(leaving.number, stream_id, &stream),
         }
         Some(1)
     }
@@ -105,9 +99,9 @@ impl Core {
         None
     }
 
-    /// Takes a seat away from its item, which is closed if it was the last one.
+    /// Takes a subscription away from its item, which is closed if it was the last one.
     /// `since`: where its updates begin among those that are merged.
-    pub(super) fn unseat<O: Outputs>(
+    pub(super) fn unsubscribe<O: Outputs>(
         &mut self,
         (number, stream_id): (u32, i32),
         stream: &ItemStream,
@@ -121,11 +115,11 @@ impl Core {
             debug_assert!(false, "a stream is of an item");
             return;
         };
-        let Some(place) = watchers.place(stream.seat(number, stream_id)) else {
-            debug_assert!(false, "a stream has its seat");
+        let Some(cell) = watchers.cell(stream.subscription(number, stream_id)) else {
+            debug_assert!(false, "a stream has its subscription");
             return;
         };
-        watchers.remove(place);
+        watchers.remove(cell);
         if watchers.is_empty() {
             self.close_item(stream.slot, out);
         }

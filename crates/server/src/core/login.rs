@@ -7,6 +7,7 @@ use tapeline_omm::login::{
 };
 use tapeline_omm::stream::Reject;
 use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
+use tapeline_time::Time;
 
 use super::mount::{Login, gate, user_of};
 use super::stream::{Entry, Stream};
@@ -31,8 +32,8 @@ impl Core {
         match mount.streams.get(request.stream_id) {
             Some(Entry::Other(Stream::Login)) => self.reissue_login(session, request, out),
             Some(_) => self.reject(session, msg, &Reject::Changed("domain"), out),
-            None if mount.is_logged_in_by_cookies_alone() => {
-                // Its handshake had cookies that may be another application's.
+            None if mount.is_logged_in_unasked() => {
+                // Its handshake may have had the credentials of another application.
                 self.end_login(session, out);
                 self.log_in(session, request, out);
             }
@@ -44,12 +45,23 @@ impl Core {
         }
     }
 
-    pub(super) fn log_in<O: Outputs>(
+    /// The handshake of a mount had credentials: it is logged in without having
+    /// asked, unless it has.
+    pub(crate) fn log_in_unasked<O: Outputs>(
         &mut self,
+        now: Time,
         session: SessionId,
         request: LoginRequest,
         out: &mut O,
     ) {
+        self.now = now;
+        if self.mounts.get(session).is_some_and(|mount| mount.login.is_none()) {
+            self.log_in(session, request, out);
+        }
+        self.settle(out);
+    }
+
+    fn log_in<O: Outputs>(&mut self, session: SessionId, request: LoginRequest, out: &mut O) {
         if let Err(state) = self.decide(session, &request, false) {
             return self.refuse_login(session, &request, state, out);
         }

@@ -12,7 +12,6 @@
 //! posts    post
 //! slices   backlog → leave, peer, pending, news, refresh; at_hubs finds the
 //!          items
-//! json     the door for mounts that speak JSON; all else is in RWF
 //! ```
 
 mod at_hubs;
@@ -29,7 +28,6 @@ mod generic;
 mod hubs;
 mod image;
 mod item;
-mod json;
 mod leave;
 mod login;
 mod map;
@@ -44,54 +42,57 @@ mod reissue;
 mod repair;
 mod request;
 mod rows;
-mod seat;
-mod seats;
 mod services;
 mod slow;
-mod statistics;
 mod status;
 mod stream;
 mod streams;
+mod subscription;
+mod subscriptions;
 mod too_long;
 mod trouble;
+mod unplaced;
 mod update;
 mod upstream;
 mod users;
 mod variant;
+mod waiting;
 mod watchers;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use tapeline_backbone::BusEvent;
 use tapeline_cache::Combiner;
-use tapeline_channel::SessionId;
-use tapeline_omm::Scratch;
+use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::stream::Reject;
+use tapeline_omm::{Scratch, Text};
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg, StreamState};
 use tapeline_time::Time;
-
-pub use self::statistics::Statistics;
 
 use self::backlog::{Backlog, Job};
 use self::dictionary::Dictionaries;
 use self::hubs::Hubs;
 use self::item::Items;
-use self::json::{Door, GOING_AWAY, JSON_TRAITS};
 use self::mount::Mounts;
 use self::news::News;
 use self::post::Posts;
-use self::rows::Place;
-use self::seat::Seat;
+use self::rows::Cell;
 use self::services::Services;
 use self::slow::MergedBytes;
+use self::subscription::Subscription;
 use self::trouble::Trouble;
 use self::upstream::Due;
 use self::users::Users;
 use self::variant::Variants;
+use self::waiting::Waiting;
 use crate::siblings::Siblings;
-use crate::{LoginPolicy, Outputs, ServerConfig};
+use crate::{LoginPolicy, Outputs, ServerConfig, Statistics};
+
+pub(crate) use self::mount::MountTraits;
+pub(crate) use self::stream::UNASKED_LOGIN_STREAM;
+pub(crate) use self::unplaced::AskedService;
 
 /// Of things whose time has come, so many of a kind are done in one turn; the
 /// others in the next.
@@ -104,7 +105,7 @@ const BEYOND_POOL: &str =
     "the outputs of all mounts are full together, and this one reads the least of its own";
 
 /// Sessions with indexes from here on have no place.
-pub(crate) const MAX_MOUNTS: usize = Seat::MOUNTS as usize;
+pub(crate) const MAX_MOUNTS: usize = Subscription::MOUNTS as usize;
 
 /// Why a mount cannot be.
 const NO_ROOM: &str = "the server has all the mounts it may have";
@@ -118,29 +119,6 @@ pub enum Event<'a> {
         session: SessionId,
         /// Where it connects from.
         peer: SocketAddr,
-    },
-    /// A consumer connected that speaks JSON.
-    OpenedJson {
-        /// Its session.
-        session: SessionId,
-        /// Where it connects from.
-        peer: SocketAddr,
-    },
-    /// The handshake of a session that speaks JSON had cookies: follows
-    /// [`OpenedJson`](Self::OpenedJson) then.
-    Cookies {
-        /// The session.
-        session: SessionId,
-        /// The value of the `Cookie` header.
-        cookies: &'a str,
-    },
-    /// A frame came on a session that speaks JSON: a message, or an array of
-    /// them.
-    Text {
-        /// The session.
-        session: SessionId,
-        /// The frame.
-        text: &'a str,
     },
     /// A message came on a session.
     Message {
@@ -192,14 +170,7 @@ pub struct Core {
     items: Items,
     posts: Posts,
     dictionaries: Dictionaries,
-    /// Requests that wait for a service: service, number of the mount, stream.
-    pending: BTreeSet<(u16, u32, i32)>,
-    /// Requests for services that no hub has told of yet: until when, number
-    /// of the mount, stream.
-    held: BTreeSet<(Time, u32, i32)>,
-    /// When a hub first told of a service.
-    first_service_at: Option<Time>,
-    /// The number of the last request to a hub.
+    waiting: Waiting,
     last_serial: u32,
     /// Items to look at again, first one first: all wait equally long.
     due: VecDeque<Due>,
@@ -211,10 +182,8 @@ pub struct Core {
     scratch: Scratch,
     variants: Variants,
     trouble: Trouble,
-    /// For mounts that speak JSON. Not here while an event is handled.
-    door: Option<Box<Door>>,
     /// Places of watchers that do not take an update as it is.
-    cold: Vec<Place>,
+    cold: Vec<Cell>,
     /// Payload of an image out of the cache.
     payload: Vec<u8>,
     /// For updates that were merged at different times.
@@ -234,12 +203,7 @@ fn millis(ms: u32) -> Duration {
 impl Core {
     /// A server with no mounts and no hubs yet.
     pub fn new(config: ServerConfig, policy: Box<dyn LoginPolicy>) -> Self {
-        let services = Services::default();
-        let has_door =
-            !(config.listen_websocket.is_empty() && config.listen_websocket_tls.is_empty());
-        let door = has_door.then(|| Box::new(Door::new(&config, &services)));
         Self {
-            door,
             dictionaries: Dictionaries::new(config.dictionary.clone()),
             scratch: Scratch::new(config.limits.longest_message_bytes()),
             variants: Variants::new(config.limits.longest_message_bytes()),
@@ -247,13 +211,11 @@ impl Core {
             policy,
             now: Time::ZERO,
             mounts: Mounts::default(),
-            services,
+            services: Services::default(),
             hubs: Hubs::default(),
             items: Items::default(),
             posts: Posts::default(),
-            pending: BTreeSet::new(),
-            held: BTreeSet::new(),
-            first_service_at: None,
+            waiting: Waiting::default(),
             last_serial: 0,
             due: VecDeque::new(),
             backlog: Backlog::default(),
@@ -281,49 +243,42 @@ impl Core {
         self.merged_bytes.now = siblings.merged_bytes();
     }
 
+    pub(crate) const fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// The services that hubs have told of, by number.
+    pub(crate) fn services(&self) -> impl ExactSizeIterator<Item = (u16, &Text)> {
+        self.services.names()
+    }
+
+    /// Whether a session has a mount.
+    pub(crate) fn has_mount(&self, session: SessionId) -> bool {
+        self.mounts.get(session).is_some()
+    }
+
+    /// Whether the server ends.
+    pub(crate) const fn is_ending(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// Has a mount be treated in its own way.
+    pub(crate) fn set_traits(&mut self, session: SessionId, traits: MountTraits) {
+        if let Some(mount) = self.mounts.get_mut(session) {
+            mount.traits = traits;
+        }
+    }
+
+    /// Something was sent to a session beside what the core sends, with this
+    /// result.
+    pub(crate) fn sent_apart<O: Outputs>(&mut self, session: SessionId, sent: Sent, out: &mut O) {
+        self.trouble.note(session, sent);
+        self.settle(out);
+    }
+
     /// Handles an event.
     pub fn handle<O: Outputs>(&mut self, now: Time, event: Event<'_>, out: &mut O) {
         self.now = now;
-        let Some(mut door) = self.door.take() else {
-            if matches!(event, Event::OpenedJson { .. }) {
-                self.door = Some(Box::new(Door::new(&self.config, &self.services)));
-                return self.handle(now, event, out);
-            }
-            return self.handle_one(event, out);
-        };
-        match event {
-            Event::OpenedJson { session, peer } => {
-                door.writer.begin(session, true);
-                let out = &mut door.spoken(out);
-                self.handle_one(Event::Opened { session, peer }, out);
-                if let Some(mount) = self.mounts.get_mut(session) {
-                    mount.traits = JSON_TRAITS;
-                }
-            }
-            Event::Text { session, text } => self.on_text(&mut door, session, text, out),
-            Event::Cookies { session, cookies } => {
-                self.on_cookies(session, cookies, &mut door.spoken(out));
-            }
-            Event::Opened { session, .. } => {
-                door.writer.begin(session, false);
-                self.handle_one(event, &mut door.spoken(out));
-            }
-            Event::Closed { session } => {
-                self.handle_one(event, &mut door.spoken(out));
-                door.writer.end(session);
-            }
-            Event::Bus(_) => {
-                self.handle_one(event, &mut door.spoken(out));
-                if door.learn(&self.services) && !self.held.is_empty() {
-                    self.backlog.add(Job::RetryHeld { next: None });
-                }
-            }
-            _ => self.handle_one(event, &mut door.spoken(out)),
-        }
-        self.door = Some(door);
-    }
-
-    fn handle_one<O: Outputs>(&mut self, event: Event<'_>, out: &mut O) {
         match event {
             Event::Bus(event) => self.on_bus(event, out),
             Event::Message { session, bytes } => self.on_message(session, bytes, out),
@@ -339,8 +294,6 @@ impl Core {
                 }
             }
             Event::Closed { session } => self.drop_mount(session),
-            // Without its door there is nobody who speaks JSON.
-            Event::OpenedJson { .. } | Event::Cookies { .. } | Event::Text { .. } => {}
         }
         self.settle(out);
     }
@@ -353,34 +306,20 @@ impl Core {
             .front()
             .map(|(opened_at, _)| opened_at.after(millis(self.config.limits.login_timeout_ms)));
         let due = self.due.front().map(|due| due.at);
-        let held = self.held.first().map(|(until, ..)| *until);
+        let unplaced = self.waiting.deadline();
         let drain = (!self.draining.is_empty()).then_some(self.now);
         let rest = (!self.backlog.is_empty()).then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
-        let deadlines = [login, due, held, posts, repair, drain, rest];
+        let deadlines = [login, due, unplaced, posts, repair, drain, rest];
         deadlines.into_iter().flatten().min()
     }
 
     /// Does what is due.
     pub fn handle_timeout<O: Outputs>(&mut self, now: Time, out: &mut O) {
         self.now = now;
-        match self.door.take() {
-            None => self.do_due(out),
-            Some(mut door) => {
-                let mut out = door.spoken(out);
-                if self.ends.is_some() {
-                    out.close_code = GOING_AWAY;
-                }
-                self.do_due(&mut out);
-                self.door = Some(door);
-            }
-        }
-    }
-
-    fn do_due<O: Outputs>(&mut self, out: &mut O) {
         self.check_logins(out);
         self.check_due(out);
-        self.check_held(out);
+        self.check_unplaced(out);
         self.check_posts(out);
         self.work_repairs(out);
         self.work_off(out);
@@ -388,22 +327,10 @@ impl Core {
         self.settle(out);
     }
 
-    /// Ends all mounts, telling them why.
+    /// Ends all mounts, telling them why: the first at once, the others a slice at
+    /// a time.
     pub fn shut_down<O: Outputs>(&mut self, now: Time, reason: &str, out: &mut O) {
         self.now = now;
-        match self.door.take() {
-            None => self.end_all(reason, out),
-            Some(mut door) => {
-                let mut out = door.spoken(out);
-                out.close_code = GOING_AWAY;
-                self.end_all(reason, &mut out);
-                self.door = Some(door);
-            }
-        }
-    }
-
-    /// Ends the first mounts at once, the others a slice at a time.
-    fn end_all<O: Outputs>(&mut self, reason: &str, out: &mut O) {
         self.ends = Some(reason.into());
         self.backlog.add(Job::EndAll { next: 0 });
         self.work_off(out);
@@ -425,10 +352,6 @@ impl Core {
 
     /// What the server has and did.
     pub fn statistics(&self) -> Statistics {
-        let mut own = self.statistics;
-        if let Some(door) = &self.door {
-            door.writer.count(&mut own);
-        }
         Statistics {
             mounts: self.mounts.count,
             items: self.items.len(),
@@ -440,7 +363,7 @@ impl Core {
             merged_bytes: self.merged_bytes.now.own(),
             merged_bytes_most: self.merged_bytes.most,
             mounts_draining: self.draining.len(),
-            ..own
+            ..self.statistics
         }
     }
 
@@ -457,7 +380,8 @@ impl Core {
         if let Some(reason) = &self.ends {
             return out.close(session, reason);
         }
-        if !self.may_log_in() || !self.mounts.has_number() || session.index >= Seat::MOUNTS {
+        if !self.may_log_in() || !self.mounts.has_number() || session.index >= Subscription::MOUNTS
+        {
             self.statistics.mounts_cut += 1;
             out.close(session, NO_ROOM);
             return;
@@ -562,7 +486,7 @@ impl Core {
     }
 
     /// Ends a mount for a reason that is its own fault.
-    fn cut<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
+    pub(crate) fn cut<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
         self.statistics.mounts_cut += 1;
         self.drop_mount(session);
         out.close(session, reason);

@@ -14,10 +14,10 @@ use super::forms::{Form, MAX_VIEW_BYTES};
 use super::item::Item;
 use super::map::Map;
 use super::owed::Owed;
-use super::rows::Place;
-use super::seat::Seat;
-use super::stream::{COOKIE_LOGIN_STREAM, Entry, Stream};
+use super::rows::Cell;
+use super::stream::{Entry, Stream, UNASKED_LOGIN_STREAM};
 use super::streams::Streams;
+use super::subscription::Subscription;
 use super::users::Users;
 use super::watchers::{Watcher, Watchers};
 use crate::siblings::SharedCount;
@@ -30,7 +30,7 @@ pub(super) mod gate {
     pub(in crate::core) const PAUSED: u32 = 2;
     /// Its login wants some types of updates only.
     pub(in crate::core) const FILTERED: u32 = 4;
-    /// It is gone, and its seats are being taken away.
+    /// It is gone, and its subscriptions are being taken away.
     pub(in crate::core) const GONE: u32 = 8;
     /// Updates were left out, and some of its streams have yet to be put down
     /// for the image that makes up for them: see `refresh`.
@@ -42,7 +42,7 @@ pub(super) mod gate {
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
 pub(super) struct Mount {
     pub(super) session: SessionId,
-    /// What its seats know it by.
+    /// What its subscriptions know it by.
     pub(super) number: u32,
     pub(super) peer: SocketAddr,
     pub(super) opened_at: Time,
@@ -90,18 +90,18 @@ impl Mount {
     }
 
     /// Whether its login is that of its handshake, and nothing was asked for.
-    pub(super) fn is_logged_in_by_cookies_alone(&self) -> bool {
+    pub(super) fn is_logged_in_unasked(&self) -> bool {
         self.streams.len() == 1
-            && matches!(self.streams.get(COOKIE_LOGIN_STREAM), Some(Entry::Other(Stream::Login)))
+            && matches!(self.streams.get(UNASKED_LOGIN_STREAM), Some(Entry::Other(Stream::Login)))
     }
 
     /// Sets the form in which a stream of the mount gets messages from now on:
     /// the one with all fields, if the mount has views enough.
-    pub(super) fn set_form(&mut self, watchers: &mut Watchers, place: Place, form: Form) {
-        let bytes = |watchers: &Watchers| watchers.form_at(place).map_or(0, Form::view_bytes);
+    pub(super) fn set_form(&mut self, watchers: &mut Watchers, cell: Cell, form: Form) {
+        let bytes = |watchers: &Watchers| watchers.form_at(cell).map_or(0, Form::view_bytes);
         let of_others = self.view_bytes.saturating_sub(bytes(watchers));
         let has_room = of_others + form.view_bytes() <= MAX_VIEW_BYTES;
-        watchers.set_form(place, if has_room { form } else { form.without_view() });
+        watchers.set_form(cell, if has_room { form } else { form.without_view() });
         self.view_bytes = of_others + bytes(watchers);
     }
 }
@@ -110,22 +110,22 @@ impl Mount {
 /// something else. The default is what clients of RSSL expect.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, in any combination")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct MountTraits {
+pub(crate) struct MountTraits {
     /// It may have the same item open on several streams, whatever the
     /// configuration says: its client does not merge them.
-    pub(super) may_open_twice: bool,
+    pub(crate) may_open_twice: bool,
     /// A stream that is used wrongly is closed for good, its login too: its
     /// client would use it in the same way again.
-    pub(super) misuse_closes: bool,
+    pub(crate) misuse_closes: bool,
     /// Batches are answered with how many items they had, and so are closes
     /// of several streams, which others are not told of.
-    pub(super) batches_counted: bool,
+    pub(crate) batches_counted: bool,
     /// A dictionary is one message: of several parts, its client would keep
     /// the first.
-    pub(super) dictionary_whole: bool,
+    pub(crate) dictionary_whole: bool,
     /// A service that is down, and is not waited for, is one that its client
     /// is told is not known.
-    pub(super) down_is_unknown: bool,
+    pub(crate) down_is_unknown: bool,
 }
 
 /// Who is logged in on a mount.
@@ -208,8 +208,8 @@ const NONE: u32 = u32::MAX;
 
 /// All mounts.
 ///
-/// A mount has a number of its own, by which its seats know it. When it leaves,
-/// or logs out, the number stays taken until the last of its seats is: that may
+/// A mount has a number of its own, by which its subscriptions know it. When it leaves,
+/// or logs out, the number stays taken until the last of its subscriptions is: that may
 /// take a while, and its session's index is used again at once.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
@@ -217,7 +217,7 @@ pub(super) struct Mounts {
     table: Vec<Option<Box<Mount>>>,
     /// By number.
     pub(super) gates: Vec<Gate>,
-    /// Numbers that are free, the lowest first: seats of mounts that come one
+    /// Numbers that are free, the lowest first: subscriptions of mounts that come one
     /// after the other are then in order.
     free: BTreeSet<u32>,
     /// Numbers by the index of the session.
@@ -249,10 +249,10 @@ impl Mounts {
 
     /// Whether there is a number for one more.
     pub(super) fn has_number(&self) -> bool {
-        !self.free.is_empty() || self.table.len() < Seat::MOUNTS as usize
+        !self.free.is_empty() || self.table.len() < Subscription::MOUNTS as usize
     }
 
-    /// A number that no mount and no seat has.
+    /// A number that no mount and no subscription has.
     fn take_number(&mut self) -> u32 {
         self.free.pop_first().unwrap_or_else(|| {
             self.table.push(None);
@@ -261,7 +261,7 @@ impl Mounts {
         })
     }
 
-    /// The last seat that knew a mount by this number is taken away.
+    /// The last subscription that knew a mount by this number is taken away.
     pub(super) fn free_number(&mut self, number: u32) {
         debug_assert!(self.table[number as usize].is_none(), "the mount is gone before");
         self.free.insert(number);
@@ -311,7 +311,7 @@ impl Mounts {
     }
 
     /// Panics where numbers, gates, counts and mounts contradict each other.
-    /// `leaving`: numbers of mounts that are gone and still have seats.
+    /// `leaving`: numbers of mounts that are gone and still have subscriptions.
     pub(super) fn check(&self, leaving: &BTreeSet<u32>) {
         assert_eq!(self.gates.len(), self.table.len(), "gates and mounts");
         for (number, (mount, gate)) in (0..).zip(self.table.iter().zip(&self.gates)) {
@@ -365,7 +365,7 @@ impl Mounts {
     }
 
     /// Has a mount go by another number. The one it had is still that of its
-    /// seats, as of a mount that is gone.
+    /// subscriptions, as of a mount that is gone.
     pub(super) fn renumber(&mut self, session: SessionId) -> Option<u32> {
         let before = self.number(session)?;
         let after = self.take_number();
@@ -406,15 +406,15 @@ impl Mounts {
         Some(self.table.get(number as usize)?.as_ref()?.session)
     }
 
-    /// The mount that has a seat.
-    pub(super) fn mount_of_mut(&mut self, seat: Seat) -> Option<&mut Mount> {
-        self.table.get_mut(seat.mount() as usize)?.as_deref_mut()
+    /// The mount that has a subscription.
+    pub(super) fn mount_of_mut(&mut self, subscription: Subscription) -> Option<&mut Mount> {
+        self.table.get_mut(subscription.mount() as usize)?.as_deref_mut()
     }
 
-    /// The watcher of an item at a place. `None` also when its mount is gone.
+    /// The watcher of an item in a cell. `None` also when its mount is gone.
     #[inline]
-    pub(super) fn watcher(&self, item: &Item, place: Place) -> Option<Watcher> {
-        item.watchers.at(place, |seat| self.session_of(seat.mount()))
+    pub(super) fn watcher(&self, item: &Item, cell: Cell) -> Option<Watcher> {
+        item.watchers.at(cell, |subscription| self.session_of(subscription.mount()))
     }
 
     /// Counts an item of a user, or one fewer.

@@ -38,7 +38,7 @@ impl Core {
         if !self.services.is_usable(service_id) {
             return None;
         }
-        let (number, stream_id) = self.next_pending(service_id, *next)?;
+        let (number, stream_id) = self.waiting.next_pending(service_id, *next)?;
         *next = match stream_id.checked_add(1) {
             Some(after) => (number, after),
             None => (number + 1, i32::MIN),
@@ -47,14 +47,6 @@ impl Core {
             self.retry_pending(session, stream_id, out);
         }
         Some(2)
-    }
-
-    /// The first request that waits for a service, from this mount's stream on.
-    pub(super) fn next_pending(&self, service_id: u16, first: (u32, i32)) -> Option<(u32, i32)> {
-        let first = (service_id, first.0, first.1);
-        let (_, number, stream_id) =
-            *self.pending.range(first..=(service_id, u32::MAX, i32::MAX)).next()?;
-        Some((number, stream_id))
     }
 
     fn retry_pending<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {

@@ -58,9 +58,9 @@ impl Core {
     fn refresh_later(&mut self, session: SessionId, stream_id: i32) {
         let item = self.mounts.get(session).and_then(|mount| mount.streams.item(stream_id));
         if item.is_some_and(|item| item.state.takes_updates())
-            && let Some((slot, place)) = self.item_on(session, stream_id)
+            && let Some((slot, cell)) = self.item_on(session, stream_id)
         {
-            self.put_image_off(slot, place);
+            self.put_image_off(slot, cell);
         }
     }
 

@@ -11,9 +11,9 @@ use super::Core;
 use super::forms::Form;
 use super::item::Item;
 use super::mount::Mount;
-use super::rows::Place;
-use super::seat::mode;
+use super::rows::Cell;
 use super::stream::{Entry, Stream};
+use super::subscription::mode;
 use crate::Outputs;
 
 impl Core {
@@ -42,7 +42,7 @@ impl Core {
             Some(Entry::Other(Stream::Directory(_) | Stream::Dictionary(_))) => {
                 self.reject(session, msg, &Reject::Changed("domain"), out);
             }
-            Some(Entry::Other(Stream::Pending(_) | Stream::Held(_))) => {
+            Some(Entry::Other(Stream::Pending(_) | Stream::Unplaced(_))) => {
                 // It may ask for something else now that can be served.
                 self.remove_stream(session, msg.stream_id, out);
                 self.open_item(session, msg, bytes, out);
@@ -67,7 +67,7 @@ impl Core {
                 return self.refuse(session, msg, &error.state(true).as_state(), out);
             }
         };
-        let Some((slot, place)) = self.item_on(session, msg.stream_id) else { return };
+        let Some((slot, cell)) = self.item_on(session, msg.stream_id) else { return };
         let Self { mounts, items, .. } = self;
         let (Some(mount), Some(item)) = (mounts.get_mut(session), items.get_mut(slot)) else {
             return;
@@ -85,11 +85,11 @@ impl Core {
         if is_private {
             item.set_request(bytes);
         }
-        change_watcher((mount, item), place, &request, view, is_live);
+        change_watcher((mount, item), cell, &request, view, is_live);
         let is_more = item.raise_priority(request.priority);
         if effect.flow_changed && request.pause {
             // The image that comes with the resumption has it all.
-            self.forget_waiting(slot, place);
+            self.forget_waiting(slot, cell);
         }
         if is_private {
             return self.reissue_upstream(slot, effect.image, out);
@@ -98,17 +98,17 @@ impl Core {
             self.reissue_upstream(slot, false, out);
         }
         if wants {
-            self.owe_image(slot, place, out);
+            self.owe_image(slot, cell, out);
         }
     }
 
     /// A watcher is to get an image: from the cache, or from the hub.
-    pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
+    pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
         let Some(item) = self.items.get_mut(slot) else { return };
-        let Some(seat) = item.watchers.seat_mut(place) else { return };
-        seat.set(mode::WANTS, true);
+        let Some(subscription) = item.watchers.subscription_mut(cell) else { return };
+        subscription.set(mode::WANTS, true);
         match item.is_servable() {
-            true => self.serve_from_cache(slot, place, out),
+            true => self.serve_from_cache(slot, cell, out),
             false => self.ask_image(slot, out),
         }
     }
@@ -124,12 +124,12 @@ const ON_LOGIN_STREAM: State<'static> = State::new(
 /// What a reissue changes of the hot half of a stream.
 fn change_watcher(
     (mount, item): (&mut Mount, &mut Item),
-    place: Place,
+    cell: Cell,
     request: &ItemRequest<'_>,
     view: ViewChange,
     is_live: bool,
 ) {
-    let known = item.watchers.form_at(place).cloned().unwrap_or(Form::PLAIN);
+    let known = item.watchers.form_at(cell).cloned().unwrap_or(Form::PLAIN);
     let (view, is_full_view) = match view {
         _ if item.is_private => (None, false),
         ViewChange::Replace(_) if planted!(KeptView) => (known.view, known.is_full_view),
@@ -138,9 +138,9 @@ fn change_watcher(
         ViewChange::Drop => (None, false),
     };
     let form = Form { view, is_full_view, with_key: request.key_in_updates, ..known };
-    mount.set_form(&mut item.watchers, place, form);
-    if let Some(seat) = item.watchers.seat_mut(place) {
-        seat.set(mode::LIVE, is_live);
-        seat.set(mode::CONFLATION_INFO, request.conflation_info);
+    mount.set_form(&mut item.watchers, cell, form);
+    if let Some(subscription) = item.watchers.subscription_mut(cell) {
+        subscription.set(mode::LIVE, is_live);
+        subscription.set(mode::CONFLATION_INFO, request.conflation_info);
     }
 }

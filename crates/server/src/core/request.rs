@@ -11,15 +11,15 @@ use tapeline_rwf::{DataState, Qos, RequestFlags, RequestMsg, State, StateCode, S
 use super::Core;
 use super::forms::Form;
 use super::item::{Item, Upstream};
-use super::rows::Place;
-use super::seat::{Seat, mode};
+use super::rows::Cell;
 use super::stream::{ItemStream, PendingRequest, Stream};
+use super::subscription::{Subscription, mode};
 use crate::Outputs;
 
 /// What a request becomes.
 enum Opened {
     /// A stream on this slot, at this place.
-    Watching { slot: u32, place: Place, is_new: bool },
+    Watching { slot: u32, cell: Cell, is_new: bool },
     /// Nothing.
     Refused,
 }
@@ -89,7 +89,7 @@ impl Core {
         {
             let pending = PendingRequest { service_id, request: bytes.into() };
             mount.streams.insert(msg.stream_id, Stream::Pending(Box::new(pending)));
-            self.pending.insert((service_id, mount.number, msg.stream_id));
+            self.waiting.add_pending(service_id, mount.number, msg.stream_id);
             self.mounts.count_item(session, true);
         }
         self.refuse(session, msg, &State { stream: told, code, ..*state }, out);
@@ -111,13 +111,14 @@ impl Core {
     ) {
         let stream_id = request.stream_id;
         let opened = self.place_watcher(session, (msg, bytes), request, qos, view, out);
-        let Opened::Watching { slot, place, is_new } = opened else { return };
+        let Opened::Watching { slot, cell, is_new } = opened else { return };
         let policy = self.policy_of(session).filter(|_| !is_administrative(request.domain));
         let state = ProviderStream::new(request, policy);
-        if let Some(seat) = self.items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place))
+        if let Some(subscription) =
+            self.items.get_mut(slot).and_then(|item| item.watchers.subscription_mut(cell))
         {
-            seat.set(mode::LIVE, state.takes_updates());
-            seat.set(mode::WANTS, state.owes_image());
+            subscription.set(mode::LIVE, state.takes_updates());
+            subscription.set(mode::WANTS, state.owes_image());
         }
         if let Some(mount) = self.mounts.get_mut(session) {
             mount.streams.insert_item(stream_id, &ItemStream { slot, state });
@@ -186,21 +187,21 @@ impl Core {
             item.set_request(bytes);
         }
         let view = view.filter(|_| !request.private);
-        let seat = Seat::new(number, request.stream_id, request.streaming);
-        let place = item.watchers.insert(seat);
+        let subscription = Subscription::new(number, request.stream_id, request.streaming);
+        let cell = item.watchers.insert(subscription);
         let with_key = request.key_in_updates;
         let form = Form { view, is_full_view: false, with_key, with_perm_data };
         if let Some(mount) = self.mounts.get_mut(session) {
-            mount.set_form(&mut item.watchers, place, form);
+            mount.set_form(&mut item.watchers, cell, form);
         }
-        if let Some(seat) = item.watchers.seat_mut(place) {
-            seat.set(mode::CONFLATION_INFO, request.conflation_info);
+        if let Some(subscription) = item.watchers.subscription_mut(cell) {
+            subscription.set(mode::CONFLATION_INFO, request.conflation_info);
         }
         let is_more = item.raise_priority(request.priority);
         if is_more && found.is_some() && item.upstream().told().is_some() {
             self.reissue_upstream(slot, false, out);
         }
-        Opened::Watching { slot, place, is_new: found.is_none() }
+        Opened::Watching { slot, cell, is_new: found.is_none() }
     }
 
     fn open_new<O: Outputs>(&mut self, slot: u32, out: &mut O) {
@@ -218,13 +219,13 @@ impl Core {
     /// A newcomer on an item that is open gets the image, or what is known
     /// instead.
     fn join<O: Outputs>(&mut self, slot: u32, session: SessionId, stream_id: i32, out: &mut O) {
-        let Some((_, place)) = self.item_on(session, stream_id) else { return };
-        if !self.watcher(slot, place).is_some_and(|watcher| watcher.has(mode::WANTS)) {
+        let Some((_, cell)) = self.item_on(session, stream_id) else { return };
+        if !self.watcher(slot, cell).is_some_and(|watcher| watcher.has(mode::WANTS)) {
             return;
         }
         let Some(item) = self.items.get(slot) else { return };
         if item.is_servable() {
-            return self.serve_from_cache(slot, place, out);
+            return self.serve_from_cache(slot, cell, out);
         }
         let state = item.state();
         let is_stale = state.data == DataState::SUSPECT && !state.text.is_empty();
@@ -234,7 +235,7 @@ impl Core {
             }
             Upstream::Accepted { .. } | Upstream::Asked { .. } | Upstream::Queued { .. }
                 if !is_stale => {}
-            _ => self.tell_state(slot, place, out),
+            _ => self.tell_state(slot, cell, out),
         }
     }
 }

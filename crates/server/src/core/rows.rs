@@ -1,11 +1,11 @@
-//! Seats in rows: the list of an item with many watchers.
+//! Subscriptions in rows: the list of an item with many watchers.
 
-use super::seat::{Order, Seat};
+use super::subscription::{Order, Subscription};
 
-/// Most seats in a row.
+/// Most subscriptions in a row.
 pub(super) const ROW: usize = 256;
 
-/// Room that is kept for seats to come, beside so many in a row.
+/// Room that is kept for subscriptions to come, beside so many in a row.
 const fn spare(count: usize) -> usize {
     match count {
         ..8 => 1,
@@ -14,18 +14,18 @@ const fn spare(count: usize) -> usize {
     }
 }
 
-/// Where a seat is, until one comes or goes.
+/// Where a subscription is, until one comes or goes.
 ///
 /// ```text
-///   | row: 24 | place in the row: 8 |
+///   | row: 24 | column: 8 |
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct Cell(u32);
 
-impl Place {
+impl Cell {
     pub(super) const FIRST: Self = Self(0);
 
-    /// One past the last place of a full row is the first one of the next.
+    /// One past the last cell of a full row is the first one of the next.
     #[inline]
     pub(super) const fn new(row: usize, column: usize) -> Self {
         Self((row * ROW + column) as u32)
@@ -39,29 +39,29 @@ impl Place {
         self.0 as usize % ROW
     }
 
-    /// The place behind it, where there may be none.
+    /// The cell behind it, where there may be none.
     pub(super) const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 }
 
-/// Up to [`ROW`] seats in order, with room for an eighth more than there are.
+/// Up to [`ROW`] subscriptions in order, with room for an eighth more than there are.
 #[derive(Debug, Default)]
-pub(super) struct Row(Vec<Seat>);
+pub(super) struct Row(Vec<Subscription>);
 
 impl Row {
-    pub(super) fn of(first: [Seat; 2]) -> Self {
-        let mut seats = Vec::with_capacity(3);
-        seats.extend_from_slice(&first);
-        Self(seats)
+    pub(super) fn of(first: [Subscription; 2]) -> Self {
+        let mut subscriptions = Vec::with_capacity(3);
+        subscriptions.extend_from_slice(&first);
+        Self(subscriptions)
     }
 
     #[inline]
-    pub(super) fn as_slice(&self) -> &[Seat] {
+    pub(super) fn as_slice(&self) -> &[Subscription] {
         &self.0
     }
 
-    pub(super) fn as_mut_slice(&mut self) -> &mut [Seat] {
+    pub(super) fn as_mut_slice(&mut self) -> &mut [Subscription] {
         &mut self.0
     }
 
@@ -82,18 +82,18 @@ impl Row {
         self.len() >= ROW
     }
 
-    /// Adds a seat at a place up to the end.
-    pub(super) fn insert(&mut self, column: usize, seat: Seat) {
+    /// Adds a subscription in a cell up to the end.
+    pub(super) fn insert(&mut self, column: usize, subscription: Subscription) {
         if self.0.len() == self.0.capacity() {
             self.0.reserve_exact(spare(self.0.len()));
         }
-        self.0.insert(column.min(self.0.len()), seat);
+        self.0.insert(column.min(self.0.len()), subscription);
     }
 
-    pub(super) fn remove(&mut self, column: usize) -> Option<Seat> {
-        let seat = (column < self.0.len()).then(|| self.0.remove(column))?;
+    pub(super) fn remove(&mut self, column: usize) -> Option<Subscription> {
+        let subscription = (column < self.0.len()).then(|| self.0.remove(column))?;
         self.trim(2 * (self.0.len() + 8));
-        Some(seat)
+        Some(subscription)
     }
 
     /// Gives room back if there is more than `allowed`.
@@ -103,7 +103,7 @@ impl Row {
         }
     }
 
-    /// Takes the seats from a place on away, as a row of their own.
+    /// Takes the subscriptions from a cell on away, as a row of their own.
     fn split(&mut self, column: usize) -> Self {
         let mut rest = Self(self.0.split_off(column));
         self.trim(0);
@@ -118,7 +118,7 @@ impl Row {
     }
 }
 
-/// Rows of seats, one behind the other in order.
+/// Rows of subscriptions, one behind the other in order.
 ///
 /// None is empty, and two neighbours have more than half a row together, so
 /// that there are at most four times as many rows as there must be.
@@ -147,20 +147,21 @@ impl Rows {
         &mut self.0
     }
 
-    /// The row in which a seat is, or would be.
+    /// The row in which a subscription is, or would be.
     pub(super) fn row_of(&self, order: Order) -> usize {
-        let is_up_to = |row: &Row| row.0.first().is_some_and(|seat| seat.order() <= order);
+        let is_up_to =
+            |row: &Row| row.0.first().is_some_and(|subscription| subscription.order() <= order);
         self.0.partition_point(is_up_to).saturating_sub(1)
     }
 
-    /// Adds a seat at a place in a row up to its end. Where it is then.
-    pub(super) fn insert(&mut self, row: usize, column: usize, seat: Seat) -> Place {
+    /// Adds a subscription in a cell in a row up to its end. Where it is then.
+    pub(super) fn insert(&mut self, row: usize, column: usize, subscription: Subscription) -> Cell {
         let (row, column) = self.make_room(row, column);
-        self.0[row].insert(column, seat);
-        Place::new(row, column)
+        self.0[row].insert(column, subscription);
+        Cell::new(row, column)
     }
 
-    /// Where there is room for what is to be added at a place.
+    /// Where there is room for what is to be added in a cell.
     fn make_room(&mut self, row: usize, column: usize) -> (usize, usize) {
         if !self.0[row].is_full() {
             return (row, column);
@@ -179,14 +180,14 @@ impl Rows {
         }
     }
 
-    pub(super) fn remove(&mut self, place: Place) -> Option<Seat> {
-        let row = place.row();
-        let seat = self.0.get_mut(row)?.remove(place.column())?;
+    pub(super) fn remove(&mut self, cell: Cell) -> Option<Subscription> {
+        let row = cell.row();
+        let subscription = self.0.get_mut(row)?.remove(cell.column())?;
         self.join(row);
         if let Some(before) = row.checked_sub(1) {
             self.join(before);
         }
-        Some(seat)
+        Some(subscription)
     }
 
     /// Makes one row of a row and the next one if both are short, or one is

@@ -17,8 +17,8 @@ use tapeline_rwf::{
 
 use super::Core;
 use super::mount::gate;
-use super::rows::Place;
-use super::seat::mode;
+use super::rows::Cell;
+use super::subscription::mode;
 use super::variant::write_form;
 use super::watchers::Watcher;
 use crate::Outputs;
@@ -56,30 +56,30 @@ impl Core {
 
     /// The next updates of an item are merged for a watcher, unless too much is
     /// merged for its mount: then it gets an image in their place.
-    pub(super) fn begin_merging(&mut self, slot: u32, place: Place) {
+    pub(super) fn begin_merging(&mut self, slot: u32, cell: Cell) {
         let Self { items, mounts, merged_bytes, statistics, config, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
         if item.needs_repair {
             // That something is missing before it was not told yet.
-            return self.put_image_off(slot, place);
+            return self.put_image_off(slot, cell);
         }
-        let Some(seat) = item.watchers.seat_mut(place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(subscription) = item.watchers.subscription_mut(cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
-        let Some(mount) = mounts.mount_of_mut(*seat) else {
+        let Some(mount) = mounts.mount_of_mut(*subscription) else {
             debug_assert!(false, "its mount is there");
             return;
         };
         if mount.owed.merged_bytes() > config.limits.max_merged_bytes_per_mount {
             statistics.merges_dropped_of_mounts += 1;
-            return self.put_image_off(slot, place);
+            return self.put_image_off(slot, cell);
         }
         let merges = item.merges.get_or_insert_with(|| Box::new(merges()));
         let before = merges.bytes();
-        seat.set(mode::MERGED, true);
-        mount.owed.owe(seat.stream_id()).since = Some(merges.join());
-        mount.owed.grow(seat.stream_id(), merges.bytes() - before);
+        subscription.set(mode::MERGED, true);
+        mount.owed.owe(subscription.stream_id()).since = Some(merges.join());
+        mount.owed.grow(subscription.stream_id(), merges.bytes() - before);
         merged_bytes.change(before, merges.bytes());
     }
 
@@ -117,20 +117,20 @@ impl Core {
         let Self { items, mounts, config, cold, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
         cold.clear();
-        for (row, seats) in item.watchers.rows().enumerate() {
-            for (column, seat) in seats.iter().enumerate() {
-                if seat.has(mode::MERGED)
-                    && let Some(mount) = mounts.mount_of_mut(*seat)
-                    && mount.owed.grow(seat.stream_id(), bytes)
+        for (row, subscriptions) in item.watchers.rows().enumerate() {
+            for (column, subscription) in subscriptions.iter().enumerate() {
+                if subscription.has(mode::MERGED)
+                    && let Some(mount) = mounts.mount_of_mut(*subscription)
+                    && mount.owed.grow(subscription.stream_id(), bytes)
                         > config.limits.max_merged_bytes_per_mount
                 {
-                    cold.push(Place::new(row, column));
+                    cold.push(Cell::new(row, column));
                 }
             }
         }
-        while let Some(place) = self.cold.pop() {
+        while let Some(cell) = self.cold.pop() {
             self.statistics.merges_dropped_of_mounts += 1;
-            self.put_image_off(slot, place);
+            self.put_image_off(slot, cell);
         }
     }
 
@@ -138,15 +138,15 @@ impl Core {
     /// update.
     #[cold]
     fn send_unmerged<O: Outputs>(&mut self, slot: u32, update: &UpdateMsg<'_>, out: &mut O) {
-        let mut next = Place::FIRST;
-        while let Some((place, watcher)) = self.watcher_from(slot, next) {
-            next = place.next();
+        let mut next = Cell::FIRST;
+        while let Some((cell, watcher)) = self.watcher_from(slot, next) {
+            next = cell.next();
             if !watcher.has(mode::MERGED) {
                 continue;
             }
-            self.flush_updates(slot, place, out);
+            self.flush_updates(slot, cell, out);
             if self.mounts.gate(watcher.session) & gate::PAUSED == 0 {
-                self.send_formed(slot, place, update, out);
+                self.send_formed(slot, cell, update, out);
             }
         }
     }
@@ -155,11 +155,11 @@ impl Core {
     #[cold]
     fn drop_merges(&mut self, slot: u32) {
         self.statistics.merges_dropped += 1;
-        let mut next = Place::FIRST;
-        while let Some((place, watcher)) = self.watcher_from(slot, next) {
-            next = place.next();
+        let mut next = Cell::FIRST;
+        while let Some((cell, watcher)) = self.watcher_from(slot, next) {
+            next = cell.next();
             if watcher.has(mode::MERGED) {
-                self.put_image_off(slot, place);
+                self.put_image_off(slot, cell);
             }
         }
     }
@@ -174,42 +174,43 @@ impl Core {
 
     /// Has a watcher get an image when the output of its mount has drained. It
     /// gets no updates before.
-    pub(super) fn put_image_off(&mut self, slot: u32, place: Place) {
-        self.forget_waiting(slot, place);
+    pub(super) fn put_image_off(&mut self, slot: u32, cell: Cell) {
+        self.forget_waiting(slot, cell);
         let Self { items, mounts, statistics, .. } = self;
-        let seat = items.get_mut(slot).and_then(|item| item.watchers.seat_mut(place));
-        let Some(seat) = seat else {
-            debug_assert!(false, "a place of a watcher");
+        let subscription =
+            items.get_mut(slot).and_then(|item| item.watchers.subscription_mut(cell));
+        let Some(subscription) = subscription else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
-        seat.set(mode::IN_IMAGE | mode::LIVE, false);
-        seat.set(mode::WANTS, true);
-        if seat.has(mode::LATE) {
+        subscription.set(mode::IN_IMAGE | mode::LIVE, false);
+        subscription.set(mode::WANTS, true);
+        if subscription.has(mode::LATE) {
             return;
         }
-        if let Some(mount) = mounts.mount_of_mut(*seat) {
-            seat.set(mode::LATE, true);
-            mount.streams.change(seat.stream_id(), ProviderStream::put_image_off);
-            mount.put_image_off(seat.stream_id());
+        if let Some(mount) = mounts.mount_of_mut(*subscription) {
+            subscription.set(mode::LATE, true);
+            mount.streams.change(subscription.stream_id(), ProviderStream::put_image_off);
+            mount.put_image_off(subscription.stream_id());
             statistics.images_put_off += 1;
         }
     }
 
     /// What of a stream waits is not needed any more: it is closed, or gets an
     /// image.
-    pub(super) fn forget_waiting(&mut self, slot: u32, place: Place) {
+    pub(super) fn forget_waiting(&mut self, slot: u32, cell: Cell) {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
-        let Some(seat) = item.watchers.seat_mut(place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(subscription) = item.watchers.subscription_mut(cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
-        seat.set(mode::MERGED, false);
-        let Some(mount) = mounts.mount_of_mut(*seat) else {
+        subscription.set(mode::MERGED, false);
+        let Some(mount) = mounts.mount_of_mut(*subscription) else {
             debug_assert!(false, "its mount is there");
             return;
         };
-        let waiting = mount.owed.take(seat.stream_id());
+        let waiting = mount.owed.take(subscription.stream_id());
         if let Some(since) = waiting.since {
             self.leave_merges(slot, since);
         }
@@ -234,37 +235,37 @@ impl Core {
     /// it.
     pub(super) fn flush_before<O: Outputs>(
         &mut self,
-        (slot, place): (u32, Place),
+        (slot, cell): (u32, Cell),
         watcher: &Watcher,
         out: &mut O,
     ) {
         if watcher.has(mode::MERGED) && !planted!(OvertakenMerge) {
-            self.flush_updates(slot, place, out);
+            self.flush_updates(slot, cell, out);
         }
     }
 
     /// Sends what was merged for a watcher. One that is paused gets an image
     /// later.
-    pub(super) fn flush_updates<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
+    pub(super) fn flush_updates<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
-        let Some(seat) = item.watchers.seat_mut(place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(subscription) = item.watchers.subscription_mut(cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
-        seat.set(mode::MERGED, false);
-        let Some(mount) = mounts.mount_of_mut(*seat) else {
+        subscription.set(mode::MERGED, false);
+        let Some(mount) = mounts.mount_of_mut(*subscription) else {
             debug_assert!(false, "its mount is there");
             return;
         };
         let session = mount.session;
-        let Some(since) = mount.owed.take_merged(seat.stream_id()) else { return };
+        let Some(since) = mount.owed.take_merged(subscription.stream_id()) else { return };
         if mounts.gate(session) & gate::PAUSED == 0
             && let Some(merges) = item.merges.take()
         {
             let mut combiner = core::mem::take(&mut self.combiner);
             merges.updates(since, &mut combiner, |update| {
-                self.send_merged(slot, place, update, out);
+                self.send_merged(slot, cell, update, out);
             });
             self.combiner = combiner;
             if let Some(item) = self.items.get_mut(slot) {
@@ -277,12 +278,12 @@ impl Core {
     fn send_merged<O: Outputs>(
         &mut self,
         slot: u32,
-        place: Place,
+        cell: Cell,
         update: &UpdateMsg<'_>,
         out: &mut O,
     ) {
-        let Some(watcher) = self.watcher(slot, place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(watcher) = self.watcher(slot, cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
         let is_several = update.conflation.is_some_and(|info| info.count > 1);
@@ -294,7 +295,7 @@ impl Core {
             self.announce(slot, &watcher, StateCode::JIT_CONFLATION_STARTED, out);
         }
         let conflation = update.conflation.filter(|_| watcher.has(mode::CONFLATION_INFO));
-        self.send_formed(slot, place, &UpdateMsg { conflation, ..*update }, out);
+        self.send_formed(slot, cell, &UpdateMsg { conflation, ..*update }, out);
     }
 
     /// Sends an update to one watcher in its form. One whose mount has no room
@@ -302,12 +303,12 @@ impl Core {
     pub(super) fn send_formed<O: Outputs>(
         &mut self,
         slot: u32,
-        place: Place,
+        cell: Cell,
         update: &UpdateMsg<'_>,
         out: &mut O,
     ) {
-        let Some(watcher) = self.watcher(slot, place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(watcher) = self.watcher(slot, cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
         let Self { items, scratch, trouble, statistics, .. } = self;
@@ -319,7 +320,7 @@ impl Core {
         match out.send_on(watcher.session, watcher.stream_id, bytes) {
             Sent::Full if !update.flags.contains(UpdateFlags::DO_NOT_CONFLATE) => {
                 trouble.slow.push(watcher.session);
-                self.put_image_off(slot, place);
+                self.put_image_off(slot, cell);
             }
             sent => statistics.updates_out += u64::from(trouble.note(watcher.session, sent)),
         }
@@ -359,7 +360,7 @@ impl Core {
             return false;
         };
         let Some(mut stream) = mount.streams.item(watcher.stream_id) else {
-            debug_assert!(false, "a seat is of a stream");
+            debug_assert!(false, "a subscription is of a stream");
             return false;
         };
         let told: &mut ProviderStream = &mut stream.state;

@@ -7,8 +7,8 @@ use tapeline_rwf::{MsgKey, State, StatusFlags, StatusMsg, StreamState};
 
 use super::Core;
 use super::item::Item;
-use super::rows::Place;
-use super::seat::mode;
+use super::rows::Cell;
+use super::subscription::mode;
 use super::variant::{Variant, write_form};
 use crate::Outputs;
 
@@ -59,14 +59,14 @@ impl Core {
         }
         self.variants.begin();
         let mut over = Vec::new();
-        let mut next = Place::FIRST;
-        while let Some((place, watcher)) = self.watcher_from(slot, next) {
-            next = place.next();
+        let mut next = Cell::FIRST;
+        while let Some((cell, watcher)) = self.watcher_from(slot, next) {
+            next = cell.next();
             if self.state_comes_later(&watcher, status) {
                 continue;
             }
-            self.flush_before((slot, place), &watcher, out);
-            if self.send_status(slot, place, status, out) {
+            self.flush_before((slot, cell), &watcher, out);
+            if self.send_status(slot, cell, status, out) {
                 over.push((watcher.session, watcher.stream_id));
             }
         }
@@ -76,17 +76,17 @@ impl Core {
     }
 
     /// Tells a newcomer the state of its item, which has no image for it now.
-    pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, place: Place, out: &mut O) {
+    pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
         let Some(item) = self.items.known(slot) else { return };
         let domain = item.key.as_ref().domain;
-        let Some(watcher) = self.watcher(slot, place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(watcher) = self.watcher(slot, cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
         let state = StateBuf::from(item.state());
         let status = StatusMsg { state: Some(state.as_state()), ..StatusMsg::new(domain, 0) };
         self.variants.begin();
-        if self.send_status(slot, place, &status, out) {
+        if self.send_status(slot, cell, &status, out) {
             self.remove_stream(watcher.session, watcher.stream_id, out);
         }
     }
@@ -95,14 +95,14 @@ impl Core {
     fn send_status<O: Outputs>(
         &mut self,
         slot: u32,
-        place: Place,
+        cell: Cell,
         status: &StatusMsg<'_>,
         out: &mut O,
     ) -> bool {
         let Self { items, mounts, variants, trouble, .. } = self;
         let Some(item) = items.known_mut(slot) else { return false };
-        let Some(watcher) = mounts.watcher(item, place) else {
-            debug_assert!(false, "a place of a watcher");
+        let Some(watcher) = mounts.watcher(item, cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return false;
         };
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
@@ -113,13 +113,13 @@ impl Core {
             })
         });
         let Some((allowed, state)) = changed else {
-            debug_assert!(false, "a seat is of a stream");
+            debug_assert!(false, "a subscription is of a stream");
             return false;
         };
         let Ok(allowed) = allowed else { return true };
-        if let Some(seat) = item.watchers.seat_mut(place) {
-            seat.set(mode::LIVE, state.takes_updates());
-            seat.set(mode::WANTS, seat.has(mode::WANTS) || state.owes_image());
+        if let Some(subscription) = item.watchers.subscription_mut(cell) {
+            subscription.set(mode::LIVE, state.takes_updates());
+            subscription.set(mode::WANTS, subscription.has(mode::WANTS) || state.owes_image());
         }
         let variant = Variant {
             form: watcher.form,

@@ -4,12 +4,12 @@ use tapeline_omm::dictionary::{DictionaryType, Verbosity};
 use tapeline_omm::directory::DirectoryRequest;
 use tapeline_omm::stream::ProviderStream;
 
-use super::json::HeldRequest;
-use super::seat::Seat;
+use super::subscription::Subscription;
+use super::unplaced::UnplacedRequest;
 
 /// The stream of a login that nobody asked for; a client's own have positive
 /// numbers.
-pub(super) const COOKIE_LOGIN_STREAM: i32 = -1;
+pub(crate) const UNASKED_LOGIN_STREAM: i32 = -1;
 
 /// What is on a stream id of a mount.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) enum Stream {
     /// A request that waits for its service.
     Pending(Box<PendingRequest>),
     /// A request for a service that no hub has told of yet.
-    Held(Box<HeldRequest>),
+    Unplaced(Box<UnplacedRequest>),
 }
 
 /// A dictionary on a stream.
@@ -63,10 +63,10 @@ pub(super) struct ItemStream {
 }
 
 impl ItemStream {
-    /// A seat by which that of the stream is found, given the number of its
+    /// A subscription by which that of the stream is found, given the number of its
     /// mount.
-    pub(super) const fn seat(&self, mount: u32, stream_id: i32) -> Seat {
-        Seat::new(mount, stream_id, self.state.is_streaming())
+    pub(super) const fn subscription(&self, mount: u32, stream_id: i32) -> Subscription {
+        Subscription::new(mount, stream_id, self.state.is_streaming())
     }
 }
 

@@ -8,8 +8,8 @@ use tapeline_rwf::{Msg, MsgHeader, UpdateFlags, UpdateMsg};
 use super::Core;
 use super::item::Item;
 use super::mount::gate;
-use super::rows::Place;
-use super::seat::mode;
+use super::rows::Cell;
+use super::subscription::mode;
 use super::variant::{Variant, Variants, write_form};
 use super::watchers::Watcher;
 use crate::{Outputs, Shared};
@@ -64,19 +64,20 @@ impl Core {
         let mut sent_count = 0;
         let mut shared = Shared::default();
         let mut is_merged = false;
-        for (row, seats) in item.watchers.rows().enumerate() {
-            for (column, seat) in seats.iter().enumerate() {
-                let gate = gates.get(seat.mount() as usize);
+        for (row, subscriptions) in item.watchers.rows().enumerate() {
+            for (column, subscription) in subscriptions.iter().enumerate() {
+                let gate = gates.get(subscription.mount() as usize);
                 if let Some(session) = gate.and_then(|gate| gate.open())
-                    && seat.is_plain()
+                    && subscription.is_plain()
                 {
-                    let stream_id = if planted!(UnpatchedStreamId) { 0 } else { seat.stream_id() };
+                    let stream_id =
+                        if planted!(UnpatchedStreamId) { 0 } else { subscription.stream_id() };
                     let sent = out.send_shared(session, stream_id, bytes, &mut shared);
                     sent_count += u64::from(trouble.note(session, sent));
-                } else if seat.has(mode::MERGED) {
+                } else if subscription.has(mode::MERGED) {
                     is_merged = true;
-                } else if seat.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
-                    cold.push(Place::new(row, column));
+                } else if subscription.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
+                    cold.push(Cell::new(row, column));
                 }
             }
         }
@@ -99,7 +100,7 @@ impl Core {
         let mut next = 0;
         while let Some(at) = self.spread_forms(slot, next, &update, out) {
             next = at + 1;
-            let Some((place, watcher)) = self.cold_watcher(slot, at) else { continue };
+            let Some((cell, watcher)) = self.cold_watcher(slot, at) else { continue };
             let gates = self.mounts.gate(watcher.session);
             if gates & gate::PAUSED != 0
                 || gates & gate::FILTERED != 0 && !self.wants_type(watcher.session, &update)
@@ -107,23 +108,23 @@ impl Core {
                 continue;
             }
             if gates & gate::OUTDATED != 0 && self.is_outdated(&watcher) {
-                self.put_image_off(slot, place);
+                self.put_image_off(slot, cell);
             } else if gates & gate::SLOW == 0 {
                 self.send_variant(slot, &watcher, &update, out);
             } else if gates & gate::FILTERED != 0 {
                 // What is merged has updates of all types.
-                self.put_image_off(slot, place);
+                self.put_image_off(slot, cell);
             } else {
-                self.begin_merging(slot, place);
+                self.begin_merging(slot, cell);
                 is_merged = true;
             }
         }
         is_merged
     }
 
-    fn cold_watcher(&self, slot: u32, index: usize) -> Option<(Place, Watcher)> {
-        let place = *self.cold.get(index)?;
-        Some((place, self.watcher(slot, place)?))
+    fn cold_watcher(&self, slot: u32, index: usize) -> Option<(Cell, Watcher)> {
+        let cell = *self.cold.get(index)?;
+        Some((cell, self.watcher(slot, cell)?))
     }
 
     fn send_variant<O: Outputs>(
@@ -155,8 +156,8 @@ impl Core {
         let item = items.get(slot)?;
         // Most watchers of an item want it in the form of the one before.
         let mut last = None;
-        for (index, place) in cold.iter().enumerate().skip(first) {
-            let Some(watcher) = mounts.watcher(item, *place) else { continue };
+        for (index, cell) in cold.iter().enumerate().skip(first) {
+            let Some(watcher) = mounts.watcher(item, *cell) else { continue };
             if mounts.gate(watcher.session) != 0 {
                 return Some(index);
             }

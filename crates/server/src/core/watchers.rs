@@ -6,136 +6,141 @@ use tapeline_channel::SessionId;
 
 use super::Core;
 use super::forms::{Form, Forms, MAX_STREAMS_WITH_NEW_VIEWS};
-use super::rows::Place;
-use super::seat::Seat;
-use super::seats::Seats;
+use super::rows::Cell;
+use super::subscription::Subscription;
+use super::subscriptions::Subscriptions;
 
-/// A seat, taken apart.
+/// A subscription, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Watcher {
     pub(super) session: SessionId,
     pub(super) stream_id: i32,
     /// The form in which it gets messages, 0 for the plain one.
     pub(super) form: usize,
-    seat: Seat,
+    subscription: Subscription,
 }
 
 impl Watcher {
     pub(super) const fn has(&self, bit: u32) -> bool {
-        self.seat.has(bit)
+        self.subscription.has(bit)
     }
 }
 
-/// The watchers of an item, in the [order](Seat::order) of their seats.
+/// The watchers of an item, in the [order](Subscription::order) of their subscriptions.
 #[derive(Debug, Default)]
 pub(super) struct Watchers {
-    seats: Seats,
+    subscriptions: Subscriptions,
     forms: Option<Box<Forms>>,
 }
 
 impl Watchers {
     pub(super) const fn is_empty(&self) -> bool {
-        self.seats.is_empty()
+        self.subscriptions.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.seats.len()
+        self.subscriptions.len()
     }
 
-    /// All seats, some after some: the n-th of the m-th are at
-    /// [`Place::new(m, n)`](Place::new).
+    /// All subscriptions, some after some: the n-th of the m-th are at
+    /// [`Cell::new(m, n)`](Cell::new).
     #[inline]
-    pub(super) fn rows(&self) -> impl Iterator<Item = &[Seat]> {
-        self.seats.rows()
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[Subscription]> {
+        self.subscriptions.rows()
     }
 
-    pub(super) fn seats(&self) -> impl Iterator<Item = &Seat> {
-        self.seats.iter()
+    pub(super) fn subscriptions(&self) -> impl Iterator<Item = &Subscription> {
+        self.subscriptions.iter()
     }
 
-    pub(super) fn seats_mut(&mut self) -> impl Iterator<Item = &mut Seat> {
-        self.seats.iter_mut()
+    pub(super) fn subscriptions_mut(&mut self) -> impl Iterator<Item = &mut Subscription> {
+        self.subscriptions.iter_mut()
     }
 
-    pub(super) fn seat_mut(&mut self, place: Place) -> Option<&mut Seat> {
-        self.seats.get_mut(place)
+    pub(super) fn subscription_mut(&mut self, cell: Cell) -> Option<&mut Subscription> {
+        self.subscriptions.get_mut(cell)
     }
 
-    /// Bytes of the view of the watcher that has a seat.
-    pub(super) fn view_bytes(&self, seat: Seat) -> usize {
-        self.form(self.number(seat)).map_or(0, Form::view_bytes)
+    /// Bytes of the view of the watcher that has a subscription.
+    pub(super) fn view_bytes(&self, subscription: Subscription) -> usize {
+        self.form(self.number(subscription)).map_or(0, Form::view_bytes)
     }
 
-    /// Panics where seats are not in order, or seats and forms contradict each
+    /// Panics where subscriptions are not in order, or subscriptions and forms contradict each
     /// other.
     pub(super) fn check(&self) {
-        self.seats.check();
+        self.subscriptions.check();
         let mut numbers = BTreeMap::new();
-        for seat in self.seats() {
-            *numbers.entry(self.number(*seat)).or_default() += 1;
+        for subscription in self.subscriptions() {
+            *numbers.entry(self.number(*subscription)).or_default() += 1;
         }
         numbers.remove(&0);
-        let far = self.seats().filter(|seat| seat.form() == Seat::FAR).count();
+        let far = self
+            .subscriptions()
+            .filter(|subscription| subscription.form() == Subscription::FAR)
+            .count();
         match &self.forms {
             Some(forms) => forms.check(&numbers, far),
             None => assert!(numbers.is_empty() && far == 0, "nobody has a form: {numbers:?}"),
         }
     }
 
-    /// The watcher at a place, given the session of its mount.
+    /// The watcher in a cell, given the session of its mount.
     pub(super) fn at(
         &self,
-        place: Place,
-        session: impl FnOnce(Seat) -> Option<SessionId>,
+        cell: Cell,
+        session: impl FnOnce(Subscription) -> Option<SessionId>,
     ) -> Option<Watcher> {
-        let seat = self.seats.get(place)?;
+        let subscription = self.subscriptions.get(cell)?;
         Some(Watcher {
-            session: session(seat)?,
-            stream_id: seat.stream_id(),
-            form: self.number(seat),
-            seat,
+            session: session(subscription)?,
+            stream_id: subscription.stream_id(),
+            form: self.number(subscription),
+            subscription,
         })
     }
 
-    /// The first taken place from this one on.
-    pub(super) fn from(&self, place: Place) -> Option<Place> {
-        Some(self.seats.from(place)?.0)
+    /// The first taken cell from this one on.
+    pub(super) fn from(&self, cell: Cell) -> Option<Cell> {
+        Some(self.subscriptions.from(cell)?.0)
     }
 
-    /// The place of the watcher that has such a seat.
-    pub(super) fn place(&self, seat: Seat) -> Option<Place> {
-        self.seats.find(seat.order())
+    /// The cell of the watcher that has such a subscription.
+    pub(super) fn cell(&self, subscription: Subscription) -> Option<Cell> {
+        self.subscriptions.find(subscription.order())
     }
 
     /// Whether a mount watches with updates.
     pub(super) fn has_streaming(&self, mount: u32) -> bool {
-        let first = self.seats.first_from(Seat::new(mount, i32::MIN, true).order());
-        first.is_some_and(|(_, seat)| seat.mount() == mount && seat.is_streaming())
+        let first = self.subscriptions.first_from(Subscription::new(mount, i32::MIN, true).order());
+        first.is_some_and(|(_, subscription)| {
+            subscription.mount() == mount && subscription.is_streaming()
+        })
     }
 
-    /// Adds a watcher that is not there yet; its place.
-    pub(super) fn insert(&mut self, seat: Seat) -> Place {
-        self.seats.insert(seat)
+    /// Adds a watcher that is not there yet; its cell.
+    pub(super) fn insert(&mut self, subscription: Subscription) -> Cell {
+        self.subscriptions.insert(subscription)
     }
 
     /// Takes a watcher off.
-    pub(super) fn remove(&mut self, place: Place) {
-        self.set_form(place, Form::PLAIN);
-        self.seats.remove(place);
+    pub(super) fn remove(&mut self, cell: Cell) {
+        self.set_form(cell, Form::PLAIN);
+        self.subscriptions.remove(cell);
     }
 
     /// Number of the form in which a watcher gets messages, 0 for the plain one.
     #[inline]
-    fn number(&self, seat: Seat) -> usize {
-        match seat.form() {
-            Seat::FAR => self.far_number(seat),
+    fn number(&self, subscription: Subscription) -> usize {
+        match subscription.form() {
+            Subscription::FAR => self.far_number(subscription),
             number => number,
         }
     }
 
     #[cold]
-    fn far_number(&self, seat: Seat) -> usize {
-        let far = self.forms.as_ref().and_then(|forms| forms.far.get(&seat.order()));
+    fn far_number(&self, subscription: Subscription) -> usize {
+        let far = self.forms.as_ref().and_then(|forms| forms.far.get(&subscription.order()));
         far.copied().unwrap_or_default()
     }
 
@@ -144,23 +149,24 @@ impl Watchers {
         self.forms.as_ref()?.get(number)
     }
 
-    /// The form of the watcher at a place; `None` for the plain one.
-    pub(super) fn form_at(&self, place: Place) -> Option<&Form> {
-        self.form(self.number(self.seats.get(place)?))
+    /// The form of the watcher in a cell; `None` for the plain one.
+    pub(super) fn form_at(&self, cell: Cell) -> Option<&Form> {
+        self.form(self.number(self.subscriptions.get(cell)?))
     }
 
-    /// Whether the mount of the watcher at a place has so many streams here that
+    /// Whether the mount of the watcher in a cell has so many streams here that
     /// it brings no new view.
-    fn is_crowded(&self, place: Place) -> bool {
-        let Some(mount) = self.seats.get(place).map(Seat::mount) else {
-            debug_assert!(false, "a place of a watcher");
+    fn is_crowded(&self, cell: Cell) -> bool {
+        let Some(mount) = self.subscriptions.get(cell).map(Subscription::mount) else {
+            debug_assert!(false, "a cell with a watcher");
             return false;
         };
-        let mut next = self.seats.first_from(Seat::new(mount, i32::MIN, true).order());
+        let mut next =
+            self.subscriptions.first_from(Subscription::new(mount, i32::MIN, true).order());
         for _ in 0..=MAX_STREAMS_WITH_NEW_VIEWS {
             match next {
-                Some((place, seat)) if seat.mount() == mount => {
-                    next = self.seats.from(place.next());
+                Some((cell, subscription)) if subscription.mount() == mount => {
+                    next = self.subscriptions.from(cell.next());
                 }
                 _ => return false,
             }
@@ -170,25 +176,25 @@ impl Watchers {
 
     /// Sets the form in which a watcher gets messages from now on. Where there
     /// is no room for its view it is the form with all fields.
-    pub(super) fn set_form(&mut self, place: Place, form: Form) {
+    pub(super) fn set_form(&mut self, cell: Cell, form: Form) {
         if self.forms.is_none() && form == Form::PLAIN {
             return;
         }
-        let has_room = form.view.is_none() || !self.is_crowded(place);
-        let Some(seat) = self.seats.get_mut(place) else {
-            debug_assert!(false, "a place of a watcher");
+        let has_room = form.view.is_none() || !self.is_crowded(cell);
+        let Some(subscription) = self.subscriptions.get_mut(cell) else {
+            debug_assert!(false, "a cell with a watcher");
             return;
         };
         let forms = self.forms.get_or_insert_default();
-        let before = match seat.form() {
-            Seat::FAR => forms.far.remove(&seat.order()).unwrap_or_default(),
+        let before = match subscription.form() {
+            Subscription::FAR => forms.far.remove(&subscription.order()).unwrap_or_default(),
             number => number,
         };
         forms.give_back(before);
         let number = forms.take(form, has_room);
-        seat.set_form(number.min(Seat::FAR));
-        if number >= Seat::FAR {
-            forms.far.insert(seat.order(), number);
+        subscription.set_form(number.min(Subscription::FAR));
+        if number >= Subscription::FAR {
+            forms.far.insert(subscription.order(), number);
         }
         if forms.is_empty() {
             self.forms = None;
@@ -197,28 +203,28 @@ impl Watchers {
 }
 
 impl Core {
-    /// The item on a stream of a mount: its slot and the watcher's place.
-    pub(super) fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, Place)> {
+    /// The item on a stream of a mount: its slot and the watcher's cell.
+    pub(super) fn item_on(&self, session: SessionId, stream_id: i32) -> Option<(u32, Cell)> {
         let mount = self.mounts.get(session)?;
         let stream = mount.streams.item(stream_id)?;
         let watchers = &self.items.get(stream.slot)?.watchers;
-        Some((stream.slot, watchers.place(stream.seat(mount.number, stream_id))?))
+        Some((stream.slot, watchers.cell(stream.subscription(mount.number, stream_id))?))
     }
 
-    /// The watcher of an item at a place.
-    pub(super) fn watcher(&self, slot: u32, place: Place) -> Option<Watcher> {
-        self.mounts.watcher(self.items.get(slot)?, place)
+    /// The watcher of an item in a cell.
+    pub(super) fn watcher(&self, slot: u32, cell: Cell) -> Option<Watcher> {
+        self.mounts.watcher(self.items.get(slot)?, cell)
     }
 
-    /// The first watcher of an item from a place on whose mount is there.
-    pub(super) fn watcher_from(&self, slot: u32, from: Place) -> Option<(Place, Watcher)> {
+    /// The first watcher of an item from a cell on whose mount is there.
+    pub(super) fn watcher_from(&self, slot: u32, from: Cell) -> Option<(Cell, Watcher)> {
         let item = self.items.get(slot)?;
         let mut next = from;
-        while let Some(place) = item.watchers.from(next) {
-            if let Some(watcher) = self.mounts.watcher(item, place) {
-                return Some((place, watcher));
+        while let Some(cell) = item.watchers.from(next) {
+            if let Some(watcher) = self.mounts.watcher(item, cell) {
+                return Some((cell, watcher));
             }
-            next = place.next();
+            next = cell.next();
         }
         None
     }
@@ -227,7 +233,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::seat::mode;
+    use crate::core::subscription::mode;
     use proptest::prelude::*;
     use tapeline_omm::view::View;
 
@@ -235,8 +241,8 @@ mod tests {
         Form { view: Some(View::of_fields([field_id])), ..Form::PLAIN }
     }
 
-    fn seat(mount: u32) -> Seat {
-        Seat::new(mount, 1, true)
+    fn subscription(mount: u32) -> Subscription {
+        Subscription::new(mount, 1, true)
     }
 
     #[test]
@@ -245,19 +251,21 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_is_what_its_seat_says() {
+    fn a_watcher_is_what_its_subscription_says() {
         let mut watchers = Watchers::default();
-        let last = Seat::MOUNTS - 1;
-        let place = watchers.insert(Seat::new(last, -5, true));
-        watchers.set_form(place, of_field(22));
-        watchers.seat_mut(place).unwrap().set(mode::WANTS, true);
+        let last = Subscription::MOUNTS - 1;
+        let cell = watchers.insert(Subscription::new(last, -5, true));
+        watchers.set_form(cell, of_field(22));
+        watchers.subscription_mut(cell).unwrap().set(mode::WANTS, true);
         let session = SessionId { index: 3, generation: 4 };
-        let watcher = watchers.at(place, |seat| (seat.mount() == last).then_some(session)).unwrap();
+        let watcher = watchers
+            .at(cell, |subscription| (subscription.mount() == last).then_some(session))
+            .unwrap();
         assert_eq!(watcher.session, session);
         assert_eq!((watcher.stream_id, watcher.form), (-5, 1));
         assert!(watcher.has(mode::WANTS) && !watcher.has(mode::LIVE));
-        watchers.set_form(place, Form::PLAIN);
-        assert_eq!(watchers.form_at(place), None);
+        watchers.set_form(cell, Form::PLAIN);
+        assert_eq!(watchers.form_at(cell), None);
         assert!(watchers.forms.is_none(), "nobody has a form");
     }
 
@@ -265,31 +273,31 @@ mod tests {
     fn each_of_many_watchers_may_have_a_form_of_its_own() {
         let mut watchers = Watchers::default();
         for mount in 0..600 {
-            let place = watchers.insert(seat(mount));
-            watchers.set_form(place, of_field(mount as i16));
+            let cell = watchers.insert(subscription(mount));
+            watchers.set_form(cell, of_field(mount as i16));
         }
         let has = |watchers: &Watchers, mount: u32, field_id: i16| {
-            let place = watchers.place(seat(mount)).unwrap();
+            let cell = watchers.cell(subscription(mount)).unwrap();
             let session = SessionId { index: 0, generation: 0 };
-            let watcher = watchers.at(place, |_| Some(session)).unwrap();
+            let watcher = watchers.at(cell, |_| Some(session)).unwrap();
             assert_eq!(watchers.form(watcher.form), Some(&of_field(field_id)));
         };
         (0..600).for_each(|mount| has(&watchers, mount, mount as i16));
         for mount in 0..500 {
-            let place = watchers.place(seat(mount)).unwrap();
-            watchers.remove(place);
+            let cell = watchers.cell(subscription(mount)).unwrap();
+            watchers.remove(cell);
         }
         for step in 0..1000 {
-            let place = watchers.place(seat(500)).unwrap();
-            watchers.set_form(place, of_field(1000 + step));
+            let cell = watchers.cell(subscription(500)).unwrap();
+            watchers.set_form(cell, of_field(1000 + step));
         }
         has(&watchers, 500, 1999);
         (501..600).for_each(|mount| has(&watchers, mount, mount as i16));
         assert!(watchers.forms.as_ref().unwrap().far.len() <= 100);
         for mount in 500..600 {
             assert!(watchers.forms.is_some());
-            let place = watchers.place(seat(mount)).unwrap();
-            watchers.remove(place);
+            let cell = watchers.cell(subscription(mount)).unwrap();
+            watchers.remove(cell);
         }
         assert!(watchers.forms.is_none(), "the last one has left");
     }
@@ -301,12 +309,12 @@ mod tests {
         ) {
             let (mut watchers, mut known) = (Watchers::default(), std::collections::HashSet::new());
             for (mount, stream_id, [is_streaming, is_there]) in steps {
-                let seat = Seat::new(mount, stream_id, is_streaming);
+                let subscription = Subscription::new(mount, stream_id, is_streaming);
                 if is_there {
-                    watchers.insert(seat);
+                    watchers.insert(subscription);
                     known.insert((mount, stream_id, is_streaming));
-                } else if let Some(place) = watchers.place(seat) {
-                    watchers.remove(place);
+                } else if let Some(cell) = watchers.cell(subscription) {
+                    watchers.remove(cell);
                     known.remove(&(mount, stream_id, is_streaming));
                 }
                 for mount in 0..4 {

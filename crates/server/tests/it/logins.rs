@@ -34,9 +34,9 @@ fn an_accepted_login_repeats_what_was_said_and_lists_what_the_server_does() {
     assert!(!features.opens_symbol_list_streams());
 }
 
-struct Doorkeeper;
+struct Guard;
 
-impl LoginPolicy for Doorkeeper {
+impl LoginPolicy for Guard {
     fn decide(&mut self, request: &LoginRequest, context: &LoginContext) -> LoginVerdict {
         let is_known = request.user_name == "user" && context.mounts_of_user < 2;
         let has_bad_token = context.is_reissue
@@ -59,7 +59,7 @@ impl LoginPolicy for Doorkeeper {
 
 #[test]
 fn a_policy_refuses_logins() {
-    let mut world = World::with_policy(ServerConfig::default(), Box::new(Doorkeeper));
+    let mut world = World::with_policy(ServerConfig::default(), Box::new(Guard));
     let stranger = world.connect();
     world.say(stranger, &login(1, "stranger"));
     let refusal = ["STATUS 1 LOGIN stranger Closed / Suspect / NotAuthorized / 'Who is it?'"];
@@ -76,7 +76,7 @@ fn a_policy_refuses_logins() {
 
 #[test]
 fn a_bad_token_ends_the_login_and_all_items() {
-    let mut world = World::with_policy(ServerConfig::default(), Box::new(Doorkeeper));
+    let mut world = World::with_policy(ServerConfig::default(), Box::new(Guard));
     world.hub_up(HUB);
     world.hub_directory(HUB, vec![service(1, "FEED", true)]);
     world.published();

@@ -246,7 +246,7 @@ struct System {
     provider: Provider,
     hub: tapeline_hub::Core,
     hub_port: SimPort,
-    server: tapeline_server::Core,
+    server: tapeline_server::Interpreter,
     server_port: SimPort,
     lists: BTreeMap<SessionId, Watchlist>,
     /// Images, or parts of them, that consumers got.
@@ -271,7 +271,7 @@ impl System {
             network,
             provider: Provider::default(),
             hub: tapeline_hub::Core::new(hub),
-            server: tapeline_server::Core::new(ServerConfig::default(), Box::new(AcceptAll)),
+            server: tapeline_server::Interpreter::new(ServerConfig::default(), Box::new(AcceptAll)),
             lists: BTreeMap::new(),
             images: 0,
             closes: 0,

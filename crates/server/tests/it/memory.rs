@@ -8,7 +8,7 @@ use tapeline_backbone::Kind;
 use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_rwf::{CloseMsg, Domain, MsgKey};
-use tapeline_server::{AcceptAll, Core, Event, ServerConfig};
+use tapeline_server::{AcceptAll, Event, Interpreter, ServerConfig};
 use tapeline_time::Time;
 
 /// More than what the tables of items and streams have at the least, and just
@@ -18,14 +18,14 @@ const ITEMS: usize = 60_000;
 const WATCHED: usize = 1_000;
 
 struct World {
-    core: Core,
+    core: Interpreter,
     out: Counter,
 }
 
 impl World {
     fn new() -> Self {
         let config = ServerConfig { cache: false, ..ServerConfig::default() };
-        let mut core = Core::new(config, Box::new(AcceptAll));
+        let mut core = Interpreter::new(config, Box::new(AcceptAll));
         let mut out = Counter { asked: Vec::with_capacity(ITEMS), ..Counter::default() };
         start(&mut core, &mut out);
         Self { core, out }

@@ -8,15 +8,15 @@ use tapeline_omm::login::LoginRequest;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::view::View;
 use tapeline_rwf::{Domain, MsgKey, UpdateMsg};
-use tapeline_server::{AcceptAll, Core, Event, ServerConfig};
+use tapeline_server::{AcceptAll, Event, Interpreter, JsonEvent, ServerConfig};
 use tapeline_time::Time;
 
 const MOUNTS: u32 = 8;
 
 /// A server where one item is watched: by most as it is, by some with a view
 /// or with the key in every message.
-fn watched(out: &mut Counter) -> Core {
-    let mut core = Core::new(ServerConfig::default(), Box::new(AcceptAll));
+fn watched(out: &mut Counter) -> Interpreter {
+    let mut core = Interpreter::new(ServerConfig::default(), Box::new(AcceptAll));
     start(&mut core, out);
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let view = View::of_fields([22]);
@@ -44,7 +44,7 @@ fn updates_allocate_nothing() {
     let head = UpdateMsg::new(Domain::MARKET_PRICE, 0);
     let update = quote(&head.into(), 4512);
     let mut seq = 1;
-    let mut send = |core: &mut Core, out: &mut Counter| {
+    let mut send = |core: &mut Interpreter, out: &mut Counter| {
         seq += 1;
         frame(core, out, Kind::Item, 17, seq, &update);
     };
@@ -66,7 +66,7 @@ fn merging_updates_for_a_slow_mount_allocates_nothing() {
     let head = UpdateMsg::new(Domain::MARKET_PRICE, 0);
     let update = quote(&head.into(), 4512);
     let mut seq = 1;
-    let mut send = |core: &mut Core, out: &mut Counter| {
+    let mut send = |core: &mut Interpreter, out: &mut Counter| {
         seq += 1;
         frame(core, out, Kind::Item, 17, seq, &update);
     };
@@ -92,18 +92,18 @@ fn updates_in_json_allocate_nothing() {
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     for index in 0..MOUNTS {
         let session = session(MOUNTS + index);
-        core.handle(Time::ZERO, Event::OpenedJson { session, peer }, &mut out);
+        core.handle_json(Time::ZERO, JsonEvent::Opened { session, peer }, &mut out);
         let view = ["", r#","View":["BID"]"#, r#","View":["ASK"]"#][index as usize % 3];
         let text = format!(
             r#"[{{"ID":1,"Domain":"Login","Key":{{"Name":"user"}}}},{{"ID":{index}5,"Key":{{"Name":"TRI.N","Service":"FEED"}}{view}}}]"#
         );
-        core.handle(Time::ZERO, Event::Text { session, text: &text }, &mut out);
+        core.handle_json(Time::ZERO, JsonEvent::Frame { session, text: &text }, &mut out);
     }
     let head = UpdateMsg::new(Domain::MARKET_PRICE, 0);
     // Two updates in turn, so that each is converted again.
     let updates = [quote(&head.into(), 4512), quote(&head.into(), 4513)];
     let mut seq = 1;
-    let mut send = |core: &mut Core, out: &mut Counter| {
+    let mut send = |core: &mut Interpreter, out: &mut Counter| {
         seq += 1;
         frame(core, out, Kind::Item, 17, seq, &updates[seq as usize % 2]);
     };

@@ -81,7 +81,7 @@ impl tapeline_server::Outputs for Sends {
 
 struct System {
     hub: tapeline_hub::Core,
-    server: tapeline_server::Core,
+    server: tapeline_server::Interpreter,
     /// Of the hub.
     from_hub: Sends,
     /// Of the server.
@@ -95,7 +95,7 @@ impl System {
             HubConfig { routes: vec![Route::to("source", 14_002)], ..HubConfig::named("hub") };
         let mut system = Self {
             hub: tapeline_hub::Core::new(config),
-            server: tapeline_server::Core::new(ServerConfig::default(), Box::new(AcceptAll)),
+            server: tapeline_server::Interpreter::new(ServerConfig::default(), Box::new(AcceptAll)),
             from_hub: Sends::default(),
             from_server: Sends::default(),
         };

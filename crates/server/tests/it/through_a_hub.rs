@@ -24,7 +24,7 @@ use tapeline_rwf::{
     MsgKey, PostFlags, PostMsg, Real, RefreshFlags, RefreshMsg, RequestFlags, State, StateCode,
     StatusMsg, StreamState, UpdateMsg,
 };
-use tapeline_server::{AcceptAll, Door, Server, ServerConfig};
+use tapeline_server::{AcceptAll, Server, ServerConfig, Transport};
 use tapeline_time::MonotonicClock;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -666,7 +666,7 @@ fn a_json_client_gets_the_same_items_over_websocket() {
     let mut system = System::with(ServerConfig { listen_websocket, ..ServerConfig::default() });
     let rssl = system.consumer();
     system.open(rssl, 5, "TRI.N");
-    let address = system.server.listening_at(Door::WebSocket)[0];
+    let address = system.server.listening_at(Transport::WebSocket)[0];
     let mut client = TcpStream::connect(address).expect("a listener");
     client.set_nonblocking(true).expect("a socket");
     let mut received = Vec::new();

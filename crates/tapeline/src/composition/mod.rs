@@ -10,7 +10,7 @@ use std::time::Duration;
 use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
 use tapeline_channel::Idle;
 use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
-use tapeline_server::{Door, Server, Siblings};
+use tapeline_server::{Server, Siblings, Transport};
 
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
 
@@ -94,13 +94,13 @@ pub(crate) fn announce(node: &Node, ready_file: Option<&Path>) -> Result<(), Fai
 }
 
 fn add_server<B: Bus>(all: &mut Addresses, server: &Server<B>) {
-    for (name, door) in [
-        ("rssl", Door::Rssl),
-        ("rssl-tls", Door::RsslTls),
-        ("ws", Door::WebSocket),
-        ("wss", Door::WebSocketTls),
+    for (name, transport) in [
+        ("rssl", Transport::Rssl),
+        ("rssl-tls", Transport::RsslTls),
+        ("ws", Transport::WebSocket),
+        ("wss", Transport::WebSocketTls),
     ] {
-        if let Some(address) = server.listening_at(door).first() {
+        if let Some(address) = server.listening_at(transport).first() {
             all.add(name, *address);
         }
     }

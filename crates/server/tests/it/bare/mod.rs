@@ -10,7 +10,7 @@ use tapeline_rwf::{
     DataType, Domain, EncodeError, Encoder, FieldListHead, Msg, Real, RefreshFlags, RefreshMsg,
     State,
 };
-use tapeline_server::{Core, Event, Outputs};
+use tapeline_server::{Event, Interpreter, Outputs};
 use tapeline_time::Time;
 
 pub(crate) const HUB: Incarnation = Incarnation(100);
@@ -92,7 +92,7 @@ pub(crate) fn session(index: u32) -> SessionId {
 
 /// Frames of the hub.
 pub(crate) fn frame(
-    core: &mut Core,
+    core: &mut Interpreter,
     out: &mut Counter,
     kind: Kind,
     item: u32,
@@ -105,27 +105,27 @@ pub(crate) fn frame(
 }
 
 /// The hub is there, with its service.
-pub(crate) fn start(core: &mut Core, out: &mut Counter) {
+pub(crate) fn start(core: &mut Interpreter, out: &mut Counter) {
     let up = BusEvent::PeerUp { peer: HUB, name: "hub" };
     core.handle(Time::ZERO, Event::Bus(up), out);
     frame(core, out, Kind::Directory, 1, 0, &directory());
 }
 
 /// The hub accepts an item, and has an image of it.
-pub(crate) fn accept(core: &mut Core, out: &mut Counter, item: u32, reference: u32) {
+pub(crate) fn accept(core: &mut Interpreter, out: &mut Counter, item: u32, reference: u32) {
     frame(core, out, Kind::Accept, item, 0, &reference.to_le_bytes());
     image(core, out, item);
 }
 
 /// An image comes from the hub.
-pub(crate) fn image(core: &mut Core, out: &mut Counter, item: u32) {
+pub(crate) fn image(core: &mut Interpreter, out: &mut Counter, item: u32) {
     let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
     let head = RefreshMsg { flags, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
     frame(core, out, Kind::Item, item, 1, &quote(&head.into(), 4500));
 }
 
 /// Does what is left to do of all that came.
-pub(crate) fn work_off(core: &mut Core, out: &mut Counter) {
+pub(crate) fn work_off(core: &mut Interpreter, out: &mut Counter) {
     while core.statistics().backlog > 0 {
         core.handle_timeout(Time::ZERO, out);
     }

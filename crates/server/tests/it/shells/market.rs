@@ -13,7 +13,7 @@ use tapeline_backbone::{Incarnation, PortSettings, Role};
 use tapeline_channel::{ConnectConfig, ReactorConfig};
 use tapeline_hub::{Hub, HubConfig, Route};
 use tapeline_rwf::{DataType, Encoded, Primitive, Real};
-use tapeline_server::{AcceptAll, Door, Server, ServerConfig};
+use tapeline_server::{AcceptAll, Server, ServerConfig, Transport};
 use tapeline_time::Time;
 
 use super::ground::Ground;
@@ -163,9 +163,10 @@ impl<G: Ground> Market<G> {
     }
 
     /// Where a server is mounted over RSSL, and where over WebSocket; on tape.
-    pub(super) fn doors(&mut self) -> [std::net::SocketAddr; 2] {
-        let (rssl, websocket) = (Door::Rssl, Door::WebSocket);
-        [rssl, websocket].map(|door| self.ground.tapped(self.server.listening_at(door)[0]))
+    pub(super) fn addresses(&mut self) -> [std::net::SocketAddr; 2] {
+        let (rssl, websocket) = (Transport::Rssl, Transport::WebSocket);
+        [rssl, websocket]
+            .map(|transport| self.ground.tapped(self.server.listening_at(transport)[0]))
     }
 
     /// Opens an item and waits for its image.

@@ -19,7 +19,7 @@ type Day = (BTreeMap<u16, Vec<Tape>>, Vec<Vec<String>>);
 /// before the next one happens.
 fn day<G: Ground>(ground: G) -> (Day, G) {
     let mut market = Market::open(ground);
-    let [rssl, websocket] = market.doors();
+    let [rssl, websocket] = market.addresses();
     let first = market.listener(Wire::Rssl, rssl);
     market.watch(first, "FEED", "TRI.N");
     let second = market.listener(Wire::Json, websocket);
@@ -77,7 +77,7 @@ fn a_consumer_recovers_from_a_reset_in_no_time_of_ours() {
     for wire in [Wire::Rssl, Wire::Json] {
         let mut market = Market::open(Simulated::new(1, []));
         market.ground.network.set_delay(Duration::from_millis(3));
-        let [rssl, websocket] = market.doors();
+        let [rssl, websocket] = market.addresses();
         let at = if wire == Wire::Json { websocket } else { rssl };
         let consumer = market.listener(wire, at);
         market.watch(consumer, "FEED", "TRI.N");
@@ -114,7 +114,7 @@ fn a_consumer_recovers_from_a_reset_in_no_time_of_ours() {
 #[test]
 fn sources_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
     let mut market = Market::open(Simulated::new(1, []));
-    let [rssl, _] = market.doors();
+    let [rssl, _] = market.addresses();
     let consumer = market.listener(Wire::Rssl, rssl);
     market.watch(consumer, "FEED", "TRI.N");
     market.backbone.set_stuck(HUB, true);
@@ -148,7 +148,7 @@ fn most_silent<G: Ground>(
 #[test]
 fn mounts_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
     let mut market = Market::open(Simulated::new(1, []));
-    let [rssl, _] = market.doors();
+    let [rssl, _] = market.addresses();
     let asker = market.listener(Wire::Rssl, rssl);
     let consumer = market.listener(Wire::Rssl, rssl);
     market.watch(consumer, "FEED", "TRI.N");

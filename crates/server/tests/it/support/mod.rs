@@ -12,7 +12,9 @@ use tapeline_backbone::repair::{Held, HeldFlags, Page, Wanted};
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_rwf::patch_stream_id;
-use tapeline_server::{AcceptAll, Core, Event, LoginPolicy, Outputs, ServerConfig};
+use tapeline_server::{
+    AcceptAll, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig,
+};
 use tapeline_time::Time;
 
 pub use say::*;
@@ -30,7 +32,7 @@ pub const SERVER: Incarnation = Incarnation(7);
 const MOST_CHECKED: usize = 100;
 
 /// Whether the tables of a core agree, unless that takes long.
-pub fn check(core: &Core) {
+pub fn check(core: &Interpreter) {
     let it = core.statistics();
     if it.items.max(it.mounts).max(it.posts) <= MOST_CHECKED {
         core.check();
@@ -130,7 +132,7 @@ impl Outputs for Recorder {
 
 /// A server, its mounts and its hubs.
 pub struct World {
-    pub core: Core,
+    pub core: Interpreter,
     pub out: Recorder,
     pub now: Time,
     /// Long work is left to do until [`work_off`](Self::work_off) is called.
@@ -149,7 +151,7 @@ impl World {
     }
 
     pub fn with_policy(config: ServerConfig, policy: Box<dyn LoginPolicy>) -> Self {
-        let core = Core::new(config, policy);
+        let core = Interpreter::new(config, policy);
         Self { core, out: Recorder::default(), now: Time::ZERO, is_late: false, next_session: 0 }
     }
 
@@ -168,6 +170,14 @@ impl World {
 
     fn handle(&mut self, event: Event<'_>) {
         self.core.handle(self.now, event, &mut self.out);
+        check(&self.core);
+        if !self.is_late {
+            self.work_off();
+        }
+    }
+
+    fn handle_json(&mut self, event: JsonEvent<'_>) {
+        self.core.handle_json(self.now, event, &mut self.out);
         check(&self.core);
         if !self.is_late {
             self.work_off();
@@ -236,7 +246,7 @@ impl World {
     pub fn connect_json_as(&mut self, index: u32, generation: u32) -> SessionId {
         let session = SessionId { index, generation };
         let peer = SocketAddr::from(([10, 0, 0, 1], 1000));
-        self.handle(Event::OpenedJson { session, peer });
+        self.handle_json(JsonEvent::Opened { session, peer });
         session
     }
 
@@ -255,12 +265,12 @@ impl World {
 
     /// The handshake of a JSON mount had cookies.
     pub fn cookies(&mut self, session: SessionId, cookies: &str) {
-        self.handle(Event::Cookies { session, cookies });
+        self.handle_json(JsonEvent::Cookies { session, cookies });
     }
 
     /// A JSON mount sends a frame.
     pub fn text(&mut self, session: SessionId, text: &str) {
-        self.handle(Event::Text { session, text });
+        self.handle_json(JsonEvent::Frame { session, text });
     }
 
     /// What a JSON mount got since the last time. Each is one JSON object.

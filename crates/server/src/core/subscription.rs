@@ -21,7 +21,7 @@ const FORM_BITS: u32 = 5;
 const SNAPSHOT_SHIFT: u32 = FORM_SHIFT + FORM_BITS;
 const MOUNT_SHIFT: u32 = SNAPSHOT_SHIFT + 1;
 const FORM_MASK: u32 = ((1 << FORM_BITS) - 1) << FORM_SHIFT;
-/// What must be as in a seat that takes every update as it is.
+/// What must be as in a subscription that takes every update as it is.
 const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !mode::CONFLATION_INFO;
 
 /// One stream of one mount on an item.
@@ -33,17 +33,17 @@ const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !mode::CONFLATION_INFO;
 /// The mount is the number that the server gave it, not the index of its
 /// session: see [`Mounts`](super::mount::Mounts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct Subscription {
     word: u32,
     stream_id: i32,
 }
 
-/// By what the seats of an item are in order, each having its own: by mounts,
+/// By what the subscriptions of an item are in order, each having its own: by mounts,
 /// of each the streams with updates first, then by stream ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Order(u32, i32);
 
-impl Seat {
+impl Subscription {
     /// Mounts have lower numbers than this.
     pub(super) const MOUNTS: u32 = 1 << (u32::BITS - MOUNT_SHIFT);
 
@@ -106,37 +106,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seat_is_eight_bytes() {
-        assert_eq!(size_of::<Seat>(), 8);
+    fn a_subscription_is_eight_bytes() {
+        assert_eq!(size_of::<Subscription>(), 8);
     }
 
     #[test]
     fn mount_form_and_mode_share_a_word() {
         for is_streaming in [true, false] {
-            let mut seat = Seat::new(Seat::MOUNTS - 1, -5, is_streaming);
-            let order = seat.order();
-            seat.set(mode::WANTS | mode::LIVE, true);
-            assert!(seat.has(mode::LIVE) && seat.has(mode::WANTS) && !seat.is_plain());
-            seat.set_form(Seat::FAR);
-            seat.set(mode::WANTS, false);
-            assert_eq!((seat.form(), seat.is_plain()), (Seat::FAR, false));
-            seat.set_form(0);
-            assert!(seat.is_plain());
-            seat.set(mode::MERGED, true);
-            assert!(!seat.is_plain(), "what is merged goes first");
-            seat.set(mode::MERGED, false);
-            seat.set(mode::CONFLATION_INFO, true);
-            assert!(seat.is_plain(), "an update as it is was not merged");
-            assert_eq!((seat.mount(), seat.stream_id()), (Seat::MOUNTS - 1, -5));
-            assert_eq!((seat.is_streaming(), seat.order()), (is_streaming, order));
+            let mut subscription = Subscription::new(Subscription::MOUNTS - 1, -5, is_streaming);
+            let order = subscription.order();
+            subscription.set(mode::WANTS | mode::LIVE, true);
+            assert!(
+                subscription.has(mode::LIVE)
+                    && subscription.has(mode::WANTS)
+                    && !subscription.is_plain()
+            );
+            subscription.set_form(Subscription::FAR);
+            subscription.set(mode::WANTS, false);
+            assert_eq!((subscription.form(), subscription.is_plain()), (Subscription::FAR, false));
+            subscription.set_form(0);
+            assert!(subscription.is_plain());
+            subscription.set(mode::MERGED, true);
+            assert!(!subscription.is_plain(), "what is merged goes first");
+            subscription.set(mode::MERGED, false);
+            subscription.set(mode::CONFLATION_INFO, true);
+            assert!(subscription.is_plain(), "an update as it is was not merged");
+            assert_eq!(
+                (subscription.mount(), subscription.stream_id()),
+                (Subscription::MOUNTS - 1, -5)
+            );
+            assert_eq!((subscription.is_streaming(), subscription.order()), (is_streaming, order));
         }
     }
 
     #[test]
     fn a_mounts_streams_with_updates_come_first() {
-        let seats = [(3, 9, true), (4, -2, true), (4, 7, true), (4, -5, false), (5, 1, true)];
-        let orders =
-            seats.map(|(mount, id, is_streaming)| Seat::new(mount, id, is_streaming).order());
+        let subscriptions =
+            [(3, 9, true), (4, -2, true), (4, 7, true), (4, -5, false), (5, 1, true)];
+        let orders = subscriptions
+            .map(|(mount, id, is_streaming)| Subscription::new(mount, id, is_streaming).order());
         assert!(orders.is_sorted());
     }
 }

@@ -10,9 +10,9 @@ use tapeline_rwf::{
 
 use thiserror::Error;
 
+use super::bodies::{Bodies, Found};
 use super::close_code;
 use super::names::Names;
-use super::tails::{Found, Tails};
 use crate::config::JsonConfig;
 use crate::{Outputs, Shared, Statistics};
 
@@ -21,7 +21,7 @@ const REJECTED: &str = "Login Rejected.";
 
 /// What is known of a session.
 #[derive(Clone, Copy, Debug, Default)]
-struct Manner {
+struct JsonSession {
     speaks_json: bool,
     /// Of the session.
     generation: u32,
@@ -70,12 +70,12 @@ impl Prefix {
 
 /// Messages in JSON.
 #[derive(Debug)]
-pub(in crate::core) struct Writer {
+pub(super) struct Writer {
     to_json: ToJson,
     /// By the index of the session.
-    manners: Vec<Manner>,
+    sessions: Vec<JsonSession>,
     json_mounts: usize,
-    tails: Tails,
+    bodies: Bodies,
     prefix: Prefix,
     /// A message that is not kept.
     text: Vec<u8>,
@@ -96,9 +96,9 @@ impl Writer {
         );
         Self {
             to_json,
-            manners: Vec::new(),
+            sessions: Vec::new(),
             json_mounts: 0,
-            tails: Tails::new(),
+            bodies: Bodies::new(),
             prefix: Prefix::default(),
             text: Vec::new(),
             login_payload,
@@ -111,54 +111,54 @@ impl Writer {
     }
 
     /// A session is there, and speaks JSON or not.
-    pub(in crate::core) fn begin(&mut self, session: SessionId, speaks_json: bool) {
+    pub(super) fn begin(&mut self, session: SessionId, speaks_json: bool) {
         let index = session.index as usize;
-        if index >= self.manners.len() {
+        if index >= self.sessions.len() {
             if !speaks_json {
                 return;
             }
-            self.manners.resize(index + 1, Manner::default());
+            self.sessions.resize(index + 1, JsonSession::default());
         }
-        self.json_mounts -= usize::from(self.manners[index].speaks_json);
+        self.json_mounts -= usize::from(self.sessions[index].speaks_json);
         self.json_mounts += usize::from(speaks_json);
         let generation = session.generation;
-        self.manners[index] = Manner { speaks_json, generation, ..Manner::default() };
+        self.sessions[index] = JsonSession { speaks_json, generation, ..JsonSession::default() };
     }
 
     /// A session is over. Its index may be another's by now.
-    pub(in crate::core) fn end(&mut self, session: SessionId) {
-        let manner = self.manners.get(session.index as usize);
-        if manner.is_some_and(|manner| manner.generation == session.generation) {
+    pub(super) fn end(&mut self, session: SessionId) {
+        let known = self.sessions.get(session.index as usize);
+        if known.is_some_and(|known| known.generation == session.generation) {
             self.begin(session, false);
         }
     }
 
     #[inline]
     fn speaks_json(&self, session: SessionId) -> bool {
-        self.manners.get(session.index as usize).is_some_and(|manner| manner.speaks_json)
+        self.sessions.get(session.index as usize).is_some_and(|known| known.speaks_json)
     }
 
-    pub(super) fn forget_tails(&mut self) {
-        self.tails.forget();
+    pub(super) fn forget_bodies(&mut self) {
+        self.bodies.forget();
     }
 
     /// Takes note of a message that was good. Whether it was generic.
     pub(super) fn note_good(&mut self, session: SessionId, class: MsgClass) {
-        if let Some(manner) = self.manners.get_mut(session.index as usize) {
-            manner.faults = 0;
-            manner.takes_generics |= class == MsgClass::Generic;
+        if let Some(known) = self.sessions.get_mut(session.index as usize) {
+            known.faults = 0;
+            known.takes_generics |= class == MsgClass::Generic;
         }
     }
 
     /// Takes note of one that was not; how many in a row that makes.
     pub(super) fn note_fault(&mut self, session: SessionId) -> u32 {
         self.faults += 1;
-        let Some(manner) = self.manners.get_mut(session.index as usize) else { return 0 };
-        manner.faults = manner.faults.saturating_add(1);
-        manner.faults
+        let Some(known) = self.sessions.get_mut(session.index as usize) else { return 0 };
+        known.faults = known.faults.saturating_add(1);
+        known.faults
     }
 
-    pub(in crate::core) fn count(&self, statistics: &mut Statistics) {
+    pub(super) fn count(&self, statistics: &mut Statistics) {
         statistics.json_mounts = self.json_mounts;
         statistics.json_converted = self.converted;
         statistics.json_shared = self.shared;
@@ -169,43 +169,43 @@ impl Writer {
 }
 
 /// Outputs with words for everybody.
-pub(in crate::core) struct Spoken<'a, O> {
+pub(super) struct JsonOutputs<'a, O> {
     out: &'a mut O,
     pub(super) writer: &'a mut Writer,
     names: &'a Names,
     /// What sessions that are closed are closed with.
-    pub(in crate::core) close_code: u16,
+    pub(super) close_code: u16,
 }
 
-impl<'a, O> Spoken<'a, O> {
+impl<'a, O> JsonOutputs<'a, O> {
     pub(super) const fn new(out: &'a mut O, writer: &'a mut Writer, names: &'a Names) -> Self {
         Self { out, writer, names, close_code: close_code::NORMAL }
     }
 }
 
-impl<O: Outputs> Spoken<'_, O> {
+impl<O: Outputs> JsonOutputs<'_, O> {
     /// Sends what is the same for all who get it behind their `ID`, converted
     /// if it was not before.
-    fn send_tail(
+    fn send_body(
         &mut self,
         session: SessionId,
         stream_id: i32,
         (rwf, domain): (&[u8], Domain),
         shared: &mut Shared,
     ) -> Sent {
-        let Writer { to_json, tails, prefix, converted, shared: found, max_image_bytes, .. } =
+        let Writer { to_json, bodies, prefix, converted, shared: found, max_image_bytes, .. } =
             &mut *self.writer;
-        let place = match tails.find(rwf, domain == Domain::DICTIONARY) {
-            Found::Tail(place) => {
+        let place = match bodies.find(rwf, domain == Domain::DICTIONARY) {
+            Found::Body(place) => {
                 *found += 1;
                 place
             }
             Found::Room(place) => {
                 let (names, max) = (self.names, *max_image_bytes);
-                let written = tails.fill(place, rwf, |json| {
+                let written = bodies.fill(place, rwf, |json| {
                     // It hardly gets shorter.
                     if rwf.len() <= max {
-                        to_json.message_tail(rwf, names, json)?;
+                        to_json.message_body(rwf, names, json)?;
                     }
                     match rwf.len().max(json.len()) {
                         bytes if bytes > max => Err(Unsaid::TooLong { bytes, max }),
@@ -219,9 +219,9 @@ impl<O: Outputs> Spoken<'_, O> {
                 place
             }
         };
-        *shared = tails.shared(place);
-        let Some(tail) = tails.at(shared) else { return Sent::Queued };
-        self.out.send_json(session, &[prefix.of(stream_id), tail], false)
+        *shared = bodies.shared(place);
+        let Some(body) = bodies.at(shared) else { return Sent::Queued };
+        self.out.send_json(session, &[prefix.of(stream_id), body], false)
     }
 
     /// Something that not everybody gets like this.
@@ -245,7 +245,7 @@ impl<O: Outputs> Spoken<'_, O> {
         };
         let Writer { to_json, prefix, text, login_payload, .. } = &mut *self.writer;
         text.clear();
-        if let Err(error) = to_json.msg_tail(&msg, self.names, text) {
+        if let Err(error) = to_json.msg_body(&msg, self.names, text) {
             return self.send_unwritable(session, stream_id, rwf, &error.into());
         }
         if payload {
@@ -275,7 +275,7 @@ impl<O: Outputs> Spoken<'_, O> {
         let status = StatusMsg { state: Some(state), ..StatusMsg::new(domain, stream_id) };
         let Writer { to_json, prefix, text, .. } = &mut *self.writer;
         text.clear();
-        if to_json.msg_tail(&status.into(), self.names, text).is_err() {
+        if to_json.msg_body(&status.into(), self.names, text).is_err() {
             return Sent::Queued;
         }
         self.out.send_json(session, &[prefix.of(stream_id), text], false)
@@ -293,17 +293,17 @@ impl<O: Outputs> Spoken<'_, O> {
             _ if head.domain == Domain::LOGIN => self.send_single(session, stream_id, rwf),
             MsgClass::Ack => self.send_single(session, stream_id, rwf),
             MsgClass::Generic if !self.takes_generics(session) => Sent::Queued,
-            _ => self.send_tail(session, stream_id, (rwf, head.domain), shared),
+            _ => self.send_body(session, stream_id, (rwf, head.domain), shared),
         }
     }
 
     fn takes_generics(&self, session: SessionId) -> bool {
-        let manner = self.writer.manners.get(session.index as usize);
-        manner.is_some_and(|manner| manner.takes_generics)
+        let known = self.writer.sessions.get(session.index as usize);
+        known.is_some_and(|known| known.takes_generics)
     }
 }
 
-impl<O: Outputs> Outputs for Spoken<'_, O> {
+impl<O: Outputs> Outputs for JsonOutputs<'_, O> {
     #[inline]
     fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
         if !self.writer.speaks_json(session) {
@@ -334,12 +334,12 @@ impl<O: Outputs> Outputs for Spoken<'_, O> {
         if !self.writer.speaks_json(session) {
             return self.out.send_on(session, stream_id, message);
         }
-        let Writer { tails, prefix, shared: found, .. } = &mut *self.writer;
-        let Some(tail) = tails.at(shared) else {
+        let Writer { bodies, prefix, shared: found, .. } = &mut *self.writer;
+        let Some(body) = bodies.at(shared) else {
             return self.speak(session, stream_id, message, shared);
         };
         *found += 1;
-        self.out.send_json(session, &[prefix.of(stream_id), tail], false)
+        self.out.send_json(session, &[prefix.of(stream_id), body], false)
     }
 
     fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {

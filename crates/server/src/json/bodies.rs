@@ -40,17 +40,18 @@ impl Pool {
     }
 }
 
-/// What comes behind the `ID` of messages, with the bytes they were made of.
+/// Bodies of messages, each all that comes behind the `ID`, with the bytes they were
+/// made of.
 #[derive(Debug)]
-pub(super) struct Tails {
-    places: Vec<Tail>,
+pub(super) struct Bodies {
+    places: Vec<Body>,
     /// Counts what is written and what is found.
     clock: u64,
 }
 
 /// A message in both forms.
 #[derive(Clone, Debug, Default)]
-struct Tail {
+struct Body {
     rwf: Vec<u8>,
     json: Vec<u8>,
     /// When it was written; 0 while it is of no message.
@@ -59,7 +60,7 @@ struct Tail {
     used: u64,
 }
 
-impl Tail {
+impl Body {
     fn is_of(&self, rwf: &[u8]) -> bool {
         self.stamp != 0 && self.rwf == rwf
     }
@@ -69,19 +70,19 @@ impl Tail {
     }
 }
 
-/// Where the tail of a message is, or may be written.
+/// Where the body of a message is, or may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    Tail(usize),
+    Body(usize),
     Room(usize),
 }
 
-impl Tails {
+impl Bodies {
     pub(super) fn new() -> Self {
-        Self { places: vec![Tail::default(); DICTIONARIES.range().end], clock: 0 }
+        Self { places: vec![Body::default(); DICTIONARIES.range().end], clock: 0 }
     }
 
-    /// Looks for the tail of a message.
+    /// Looks for the body of a message.
     pub(super) fn find(&mut self, rwf: &[u8], is_dictionary: bool) -> Found {
         self.clock += 1;
         let range = match pool_of(rwf, is_dictionary) {
@@ -92,7 +93,7 @@ impl Tails {
         for place in range {
             if self.places[place].is_of(rwf) {
                 self.places[place].used = self.clock;
-                return Found::Tail(place);
+                return Found::Body(place);
             }
             if self.places[place].used < self.places[oldest].used {
                 oldest = place;
@@ -101,24 +102,24 @@ impl Tails {
         Found::Room(oldest)
     }
 
-    /// Writes the tail of a message where [`find`](Self::find) found room.
+    /// Writes the body of a message where [`find`](Self::find) found room.
     pub(super) fn fill<E>(
         &mut self,
         place: usize,
         rwf: &[u8],
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let tail = &mut self.places[place];
-        if tail.json.capacity() > 8 * SHORT_BYTES {
+        let body = &mut self.places[place];
+        if body.json.capacity() > 8 * SHORT_BYTES {
             // That of a burst, or of another long message.
-            *tail = Tail::default();
+            *body = Body::default();
         }
-        tail.rwf.clear();
-        tail.rwf.extend_from_slice(rwf);
-        tail.json.clear();
-        tail.stamp = 0;
-        write(&mut tail.json)?;
-        (tail.stamp, tail.used) = (self.clock, self.clock);
+        body.rwf.clear();
+        body.rwf.extend_from_slice(rwf);
+        body.json.clear();
+        body.stamp = 0;
+        write(&mut body.json)?;
+        (body.stamp, body.used) = (self.clock, self.clock);
         for pool in [LONG, DICTIONARIES] {
             if pool.range().contains(&place) {
                 self.make_room(pool, place);
@@ -127,33 +128,33 @@ impl Tails {
         Ok(())
     }
 
-    /// Forgets tails, the least recently used first, until the rest is within
+    /// Forgets bodies, the least recently used first, until the rest is within
     /// the bytes of the pool.
     fn make_room(&mut self, pool: Pool, filled: usize) {
-        let tails = &mut self.places[pool.range()];
-        while tails.iter().map(Tail::bytes).sum::<usize>() > pool.max_bytes {
-            let others = tails.iter_mut().enumerate();
-            let others = others.filter(|(at, tail)| pool.first + at != filled && tail.bytes() > 0);
-            let Some((_, oldest)) = others.min_by_key(|(_, tail)| tail.used) else { return };
-            *oldest = Tail::default();
+        let bodies = &mut self.places[pool.range()];
+        while bodies.iter().map(Body::bytes).sum::<usize>() > pool.max_bytes {
+            let others = bodies.iter_mut().enumerate();
+            let others = others.filter(|(at, body)| pool.first + at != filled && body.bytes() > 0);
+            let Some((_, oldest)) = others.min_by_key(|(_, body)| body.used) else { return };
+            *oldest = Body::default();
         }
     }
 
-    /// The tail at a place, for [`at`](Self::at).
+    /// The body at a place, for [`at`](Self::at).
     pub(super) fn shared(&self, place: usize) -> Shared {
         Shared { place, stamp: self.places[place].stamp }
     }
 
-    /// The tail that was found before, if it is there still.
+    /// The body that was found before, if it is there still.
     #[inline]
     pub(super) fn at(&self, shared: &Shared) -> Option<&[u8]> {
-        let tail = self.places.get(shared.place)?;
-        (tail.stamp == shared.stamp && tail.stamp != 0).then_some(&*tail.json)
+        let body = self.places.get(shared.place)?;
+        (body.stamp == shared.stamp && body.stamp != 0).then_some(&*body.json)
     }
 
     /// Forgets all.
     pub(super) fn forget(&mut self) {
-        self.places.fill(Tail::default());
+        self.places.fill(Body::default());
     }
 }
 
@@ -178,53 +179,53 @@ mod tests {
     use super::*;
 
     /// What a message is converted to here: its length and first byte.
-    fn json(tails: &mut Tails, rwf: &[u8], is_dictionary: bool) -> (Shared, bool) {
-        match tails.find(rwf, is_dictionary) {
-            Found::Tail(place) => (tails.shared(place), true),
+    fn json(bodies: &mut Bodies, rwf: &[u8], is_dictionary: bool) -> (Shared, bool) {
+        match bodies.find(rwf, is_dictionary) {
+            Found::Body(place) => (bodies.shared(place), true),
             Found::Room(place) => {
                 let text = format!("{} {}", rwf.len(), rwf[0]);
-                let written: Result<(), ()> = tails.fill(place, rwf, |json| {
+                let written: Result<(), ()> = bodies.fill(place, rwf, |json| {
                     json.extend_from_slice(text.as_bytes());
                     json.reserve_exact(rwf.len());
                     Ok(())
                 });
                 assert_eq!(written, Ok(()));
-                (tails.shared(place), false)
+                (bodies.shared(place), false)
             }
         }
     }
 
     #[test]
-    fn a_tail_is_found_by_its_bytes_and_by_nothing_else() {
-        let mut tails = Tails::new();
+    fn a_body_is_found_by_its_bytes_and_by_nothing_else() {
+        let mut bodies = Bodies::new();
         let mut bytes = vec![1, 2, 3];
-        let (first, _) = json(&mut tails, &bytes, false);
-        assert_eq!(tails.at(&first), Some(&b"3 1"[..]));
-        assert_eq!(json(&mut tails, &bytes, false), (first, true));
+        let (first, _) = json(&mut bodies, &bytes, false);
+        assert_eq!(bodies.at(&first), Some(&b"3 1"[..]));
+        assert_eq!(json(&mut bodies, &bytes, false), (first, true));
         // Another message in the same place of memory.
         bytes[0] = 9;
-        let (second, is_known) = json(&mut tails, &bytes, false);
+        let (second, is_known) = json(&mut bodies, &bytes, false);
         assert!(!is_known);
-        assert_eq!((tails.at(&first), tails.at(&second)), (Some(&b"3 1"[..]), Some(&b"3 9"[..])));
+        assert_eq!((bodies.at(&first), bodies.at(&second)), (Some(&b"3 1"[..]), Some(&b"3 9"[..])));
         for other in 10..30 {
             bytes[0] = other;
-            json(&mut tails, &bytes, false);
+            json(&mut bodies, &bytes, false);
         }
-        assert_eq!((tails.at(&first), tails.at(&second)), (None, None), "others are there");
-        let (last, _) = json(&mut tails, &bytes, false);
-        tails.forget();
-        assert_eq!((tails.at(&last), tails.at(&Shared::default())), (None, None));
-        assert!(!json(&mut tails, &bytes, false).1);
+        assert_eq!((bodies.at(&first), bodies.at(&second)), (None, None), "others are there");
+        let (last, _) = json(&mut bodies, &bytes, false);
+        bodies.forget();
+        assert_eq!((bodies.at(&last), bodies.at(&Shared::default())), (None, None));
+        assert!(!json(&mut bodies, &bytes, false).1);
     }
 
     #[test]
     fn many_forms_of_one_update_are_converted_once_each() {
         for (forms, bytes) in [(32, 104), (32, 200), (16, 1_040), (8, 4_096)] {
-            let mut tails = Tails::new();
+            let mut bodies = Bodies::new();
             let memory: Vec<u8> = (0..forms * bytes).map(|at| (at / bytes) as u8).collect();
             for round in 0..3 {
                 for form in memory.chunks(bytes) {
-                    let (_, is_known) = json(&mut tails, form, false);
+                    let (_, is_known) = json(&mut bodies, form, false);
                     assert_eq!(is_known, round > 0, "{forms} of {bytes}: {}", form[0]);
                 }
             }
@@ -233,40 +234,40 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_not_kept() {
-        let mut tails = Tails::new();
-        let Found::Room(place) = tails.find(&[1], false) else { panic!("it is empty") };
-        assert_eq!(tails.fill(place, &[1], |_| Err("bad")), Err("bad"));
-        assert_eq!(tails.find(&[1], false), Found::Room(place));
-        assert_eq!(tails.at(&tails.shared(place)), None);
+        let mut bodies = Bodies::new();
+        let Found::Room(place) = bodies.find(&[1], false) else { panic!("it is empty") };
+        assert_eq!(bodies.fill(place, &[1], |_| Err("bad")), Err("bad"));
+        assert_eq!(bodies.find(&[1], false), Found::Room(place));
+        assert_eq!(bodies.at(&bodies.shared(place)), None);
     }
 
     #[test]
     fn images_in_parts_are_converted_once_and_drive_no_dictionary_out() {
-        let mut tails = Tails::new();
+        let mut bodies = Bodies::new();
         let dictionary = vec![7; 2 << 20];
         let of = |kind: u8| vec![kind; 60_000];
-        assert!(!json(&mut tails, &dictionary, true).1);
+        assert!(!json(&mut bodies, &dictionary, true).1);
         for round in 0..3 {
             for part in 0..20 {
-                assert_eq!(json(&mut tails, &of(part), false).1, round > 0, "{part}");
+                assert_eq!(json(&mut bodies, &of(part), false).1, round > 0, "{part}");
             }
         }
         for kind in 0..255 {
-            json(&mut tails, &of(kind), false);
+            json(&mut bodies, &of(kind), false);
         }
-        assert!(json(&mut tails, &dictionary, true).1);
-        assert!(!json(&mut tails, &of(0), false).1, "the oldest went");
-        assert!(json(&mut tails, &of(254), false).1);
+        assert!(json(&mut bodies, &dictionary, true).1);
+        assert!(!json(&mut bodies, &of(0), false).1, "the oldest went");
+        assert!(json(&mut bodies, &of(254), false).1);
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut tails = Tails::new();
+        let mut bodies = Bodies::new();
         for kind in 0..40 {
-            let (shared, _) = json(&mut tails, &vec![kind; 3 << 20], kind % 2 == 0);
-            assert!(tails.at(&shared).is_some(), "the last one is there");
+            let (shared, _) = json(&mut bodies, &vec![kind; 3 << 20], kind % 2 == 0);
+            assert!(bodies.at(&shared).is_some(), "the last one is there");
         }
-        let kept: usize = tails.places.iter().map(Tail::bytes).sum();
+        let kept: usize = bodies.places.iter().map(Body::bytes).sum();
         assert!(kept <= LONG.max_bytes + DICTIONARIES.max_bytes, "{kept}");
     }
 }

@@ -1,46 +1,25 @@
 //! Logins by cookies: a client whose handshake has a token is logged in
 //! without asking.
 
-use tapeline_channel::SessionId;
 use tapeline_omm::Credential;
 use tapeline_omm::login::{AUTHN_TOKEN_NAME, LoginRequest, user_name_type};
 
-use super::Spoken;
-use crate::Outputs;
-use crate::core::Core;
-use crate::core::stream::COOKIE_LOGIN_STREAM;
+use crate::core::UNASKED_LOGIN_STREAM;
 
 /// Names of the cookies, as the vendor's servers have them by default.
 const TOKEN: &str = "AuthToken";
 const POSITION: &str = "position";
 const APPLICATION_ID: &str = "applicationId";
 
-impl Core {
-    /// The handshake of a JSON mount had cookies. One with a token among them
-    /// is a login.
-    pub(in crate::core) fn on_cookies<O: Outputs>(
-        &mut self,
-        session: SessionId,
-        cookies: &str,
-        out: &mut Spoken<'_, O>,
-    ) {
-        let is_new = self.mounts.get(session).is_some_and(|mount| mount.login.is_none());
-        if let (true, Some(request)) = (is_new, login_of(cookies)) {
-            self.log_in(session, request, out);
-        }
-        self.settle(out);
-    }
-}
-
 /// The login that cookies stand for: the value of a `Cookie` header.
-fn login_of(cookies: &str) -> Option<LoginRequest> {
+pub(super) fn login_of(cookies: &str) -> Option<LoginRequest> {
     let value = |name: &str| {
         let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
         let value = pairs.into_iter().find(|(key, _)| *key == name)?.1;
         let bare = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
         Some(bare.unwrap_or(value)).filter(|value| !value.is_empty())
     };
-    let mut request = LoginRequest::new(COOKIE_LOGIN_STREAM, AUTHN_TOKEN_NAME);
+    let mut request = LoginRequest::new(UNASKED_LOGIN_STREAM, AUTHN_TOKEN_NAME);
     request.name_type = Some(user_name_type::AUTHN_TOKEN);
     let said = &mut request.attributes;
     said.authentication_token = Some(Credential::Ascii(value(TOKEN)?.into()));

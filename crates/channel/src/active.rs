@@ -15,14 +15,14 @@ const SILENCE: Duration = Duration::from_millis(50);
 /// and asks only now and then for all others: a server's mounts send almost
 /// nothing, a hub's sources almost all the time.
 #[derive(Debug, Default)]
-pub(crate) struct Talkers {
+pub(crate) struct ActiveSessions {
     ids: Vec<SessionId>,
     most: usize,
     /// Whose silence is looked at next.
     next: usize,
 }
 
-impl Talkers {
+impl ActiveSessions {
     /// Up to `most` are few; of others one more is noted, to know that there
     /// are too many.
     pub(crate) fn new(most: usize) -> Self {
@@ -77,29 +77,29 @@ mod tests {
 
     #[test]
     fn few_are_told_and_many_are_not() {
-        let mut talkers = Talkers::new(2);
-        assert_eq!(talkers.few(), Some(&[][..]));
-        assert!(talkers.add(id(1)) && talkers.add(id(2)));
-        assert_eq!(talkers.few(), Some(&[id(1), id(2)][..]));
-        assert!(talkers.add(id(3)));
-        assert_eq!(talkers.few(), None);
-        assert!(!talkers.add(id(4)), "one too many is enough to know");
-        assert!(talkers.add(id(3)), "it is there");
-        assert_eq!(talkers.all().len(), 3);
+        let mut active = ActiveSessions::new(2);
+        assert_eq!(active.few(), Some(&[][..]));
+        assert!(active.add(id(1)) && active.add(id(2)));
+        assert_eq!(active.few(), Some(&[id(1), id(2)][..]));
+        assert!(active.add(id(3)));
+        assert_eq!(active.few(), None);
+        assert!(!active.add(id(4)), "one too many is enough to know");
+        assert!(active.add(id(3)), "it is there");
+        assert_eq!(active.all().len(), 3);
     }
 
     #[test]
     fn none_are_few_if_none_are_allowed() {
-        let mut talkers = Talkers::new(0);
-        assert_eq!(talkers.few(), None);
-        assert!(!talkers.add(id(1)));
+        let mut active = ActiveSessions::new(0);
+        assert_eq!(active.few(), None);
+        assert!(!active.add(id(1)));
     }
 
     #[test]
     fn the_silent_and_the_gone_leave_one_look_at_a_time() {
-        let mut talkers = Talkers::new(4);
+        let mut active = ActiveSessions::new(4);
         for index in 0..4 {
-            talkers.add(id(index));
+            active.add(id(index));
         }
         let now = Time::from_nanos(1_000_000_000);
         let heard_at = |id: SessionId| match id.index {
@@ -107,14 +107,14 @@ mod tests {
             1 => Some(Time::ZERO),
             _ => Some(Time::from_nanos(999_000_000)),
         };
-        let mut left: Vec<_> = (0..8).filter_map(|_| talkers.look(now, heard_at)).collect();
+        let mut left: Vec<_> = (0..8).filter_map(|_| active.look(now, heard_at)).collect();
         left.sort();
         assert_eq!(left, [id(0), id(1)]);
-        assert_eq!(talkers.few().map(<[_]>::len), Some(2));
+        assert_eq!(active.few().map(<[_]>::len), Some(2));
     }
 
     #[test]
     fn nobody_is_looked_at_where_nobody_talks() {
-        assert_eq!(Talkers::new(4).look(Time::ZERO, |_| None), None);
+        assert_eq!(ActiveSessions::new(4).look(Time::ZERO, |_| None), None);
     }
 }

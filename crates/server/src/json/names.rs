@@ -5,8 +5,7 @@ use std::collections::HashMap;
 
 use tapeline_omm::Text;
 
-use super::held::Wanted;
-use crate::core::services::Services;
+use crate::core::AskedService;
 
 /// The names and numbers of the services.
 #[derive(Debug)]
@@ -19,7 +18,7 @@ pub(super) struct Names {
     /// that what is said of one is still converted.
     unknown: u16,
     /// What stands as that number in the message that is being converted.
-    asked: RefCell<Option<Wanted>>,
+    asked: RefCell<Option<AskedService>>,
 }
 
 impl Names {
@@ -35,12 +34,15 @@ impl Names {
     }
 
     /// Takes over what became known. Whether that was anything.
-    pub(super) fn learn(&mut self, services: &Services) -> bool {
+    pub(super) fn learn<'s>(
+        &mut self,
+        services: impl ExactSizeIterator<Item = (u16, &'s Text)>,
+    ) -> bool {
         // A service that is known stays known.
-        if services.names().len() == self.by_id.len() {
+        if services.len() == self.by_id.len() {
             return false;
         }
-        for (id, name) in services.names() {
+        for (id, name) in services {
             self.by_name.insert(name.clone(), id);
             self.by_id.insert(id, name.to_string());
         }
@@ -54,17 +56,17 @@ impl Names {
     }
 
     /// What the message that was converted last had said, if nobody knows it.
-    pub(super) fn take_asked(&self) -> Option<Wanted> {
+    pub(super) fn take_asked(&self) -> Option<AskedService> {
         self.asked.take()
     }
 
     /// What a message was for that has this number as its service and had
     /// `asked`; `None` if that is a service.
-    pub(super) fn unknown(&self, id: u16, asked: Option<Wanted>) -> Option<Wanted> {
+    pub(super) fn unknown(&self, id: u16, asked: Option<AskedService>) -> Option<AskedService> {
         match self.has(id) {
             true => None,
-            false if id == self.unknown => Some(asked.unwrap_or(Wanted::Number(id))),
-            false => Some(Wanted::Number(id)),
+            false if id == self.unknown => Some(asked.unwrap_or(AskedService::Number(id))),
+            false => Some(AskedService::Number(id)),
         }
     }
 
@@ -85,7 +87,7 @@ impl tapeline_json::Services for Names {
     fn id(&self, name: &str) -> Option<u16> {
         let known = self.known(name.as_bytes());
         if known.is_none() {
-            self.asked.replace(Some(Wanted::Name(name.into())));
+            self.asked.replace(Some(AskedService::Name(name.into())));
         }
         Some(known.unwrap_or(self.unknown))
     }
@@ -94,7 +96,8 @@ impl tapeline_json::Services for Names {
         // Which service is the only one is not known before there is one.
         let may_be_known = self.configured_default.is_some() || self.by_id.is_empty();
         if self.default.is_none() && may_be_known {
-            self.asked.replace(Some(Wanted::Default));
+            let asked = self.configured_default.clone();
+            self.asked.replace(Some(asked.map_or(AskedService::Only, AskedService::Name)));
             return Some(self.unknown);
         }
         self.default
