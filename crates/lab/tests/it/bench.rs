@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{Run, arg, file, folder, lab, run};
 
 /// So few updates that a machine with other work to do holds them too.
-const BRIEF: &str = "--seconds 1 --warm-up 0.1 --probe 0.1 --rounds 1 --idle yield --affinity none";
+const BRIEF: &str = "--seconds 1 --warm-up 0.1 --probe 0.1 --rounds 1 --idle park --affinity none";
 
 /// What becomes of a run on a machine with other work to do: one that stands
 /// still for long has both ends give a connection up, and one that is slow
