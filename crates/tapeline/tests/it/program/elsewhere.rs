@@ -2,17 +2,32 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::support::{Run, arg, folder, run};
 
 /// A program that says what it was given, and ends with status 3.
 fn says(folder: &Path, name: &str) {
-    let path = folder.join(name);
-    let text = "#!/bin/sh\necho \"$0 $*\"\nexit 3\n";
-    fs::write(&path, text).expect("a file can be written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+    let text = folder.join("text");
+    fs::write(&text, "#!/bin/sh\necho \"$0 $*\"\nexit 3\n").expect("a file can be written");
+    fs::set_permissions(&text, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+    copy(&text, &folder.join(name));
+}
+
+/// Copies a program, in a process of its own: what this one writes is open in
+/// whatever another test forks meanwhile, and cannot be run as long as it is
+/// (`ETXTBSY`).
+fn copy(from: &Path, to: &Path) {
+    let done = Command::new("cp").args([from, to]).status().expect("there is cp");
+    assert!(done.success(), "{} cannot be copied", from.display());
+}
+
+/// A copy of this program in a folder.
+fn copy_of_tapeline(folder: &Path) -> PathBuf {
+    let to = folder.join("tapeline");
+    copy(Path::new(env!("CARGO_BIN_EXE_tapeline")), &to);
+    to
 }
 
 #[test]
@@ -27,9 +42,7 @@ fn a_subcommand_of_another_program_goes_there_with_all_its_arguments() {
         says(elsewhere.path(), program);
         // Without the build's own programs beside it.
         let alone = folder();
-        let tapeline = alone.path().join("tapeline");
-        fs::copy(env!("CARGO_BIN_EXE_tapeline"), &tapeline).expect("a copy");
-        let mut command = Command::new(&tapeline);
+        let mut command = Command::new(copy_of_tapeline(alone.path()));
         let done = Run::of(
             &command.args(given).env("PATH", with(elsewhere.path())).output().expect("it starts"),
         );
@@ -42,8 +55,8 @@ fn a_subcommand_of_another_program_goes_there_with_all_its_arguments() {
 fn a_link_by_a_classic_name_is_the_classic_tool() {
     let beside = folder();
     says(beside.path(), "tapeline-lab");
-    let (tapeline, link) = (beside.path().join("tapeline"), beside.path().join("sfnt-pingpong"));
-    fs::copy(env!("CARGO_BIN_EXE_tapeline"), &tapeline).expect("a copy");
+    copy_of_tapeline(beside.path());
+    let link = beside.path().join("sfnt-pingpong");
     symlink("tapeline", &link).expect("a link");
     let mut command = Command::new(&link);
     let done = Run::of(&command.args(["--spin", "tcp"]).output().expect("it starts"));
@@ -57,8 +70,7 @@ fn what_is_beside_the_program_goes_before_the_path() {
     for place in [&beside, &elsewhere] {
         says(place.path(), "tapeline-lab");
     }
-    let tapeline = beside.path().join("tapeline");
-    fs::copy(env!("CARGO_BIN_EXE_tapeline"), &tapeline).expect("a copy");
+    let tapeline = copy_of_tapeline(beside.path());
     let link = elsewhere.path().join("tapeline");
     symlink(&tapeline, &link).expect("a link");
     let mut command = Command::new(&link);
