@@ -32,6 +32,9 @@ pub struct ReactorConfig {
     /// at once; until then what is sent to them goes into the same write. Default:
     /// no bound.
     pub writes_per_flush: usize,
+    /// The same in time: after so long no other session is begun with. Default:
+    /// no bound.
+    pub flush_time: Duration,
     /// Connections accepted per listener in one poll; the rest wait for the
     /// next. Default 64.
     pub accepts_per_poll: usize,
@@ -69,6 +72,7 @@ impl Default for ReactorConfig {
             flush_bytes: 64 * 1024,
             output_pool_bytes: usize::MAX,
             writes_per_flush: usize::MAX,
+            flush_time: Duration::MAX,
             accepts_per_poll: 64,
             messages_per_poll: usize::MAX,
             max_direct_reads: 4,

@@ -13,7 +13,7 @@ use crate::live::{Live, Origin};
 use crate::strangers::{Stranger, network};
 use crate::stream::Stream;
 use crate::system::{Socket, System};
-use crate::table::{ListenRules, Notice, Place, Table};
+use crate::table::{ListenRules, Notice, Occupant, Table};
 use crate::tls::TlsStream;
 use crate::{
     Admission, ChannelError, CloseReason, ListenConfig, ListenerId, SessionId, SessionOptions,
@@ -274,7 +274,7 @@ impl<S: System> Listener<S> {
             Some(tls) => Stream::Tls(TlsStream::new(socket, tls)?),
             None => Stream::Tcp(socket),
         };
-        let id = table.insert(|_| Place::Out);
+        let id = table.insert(|_| Occupant::Out);
         let options = &self.config.session.socket;
         match system.register(stream.socket(), options, id.index as usize) {
             Ok(()) => Ok((id, stream, connection)),

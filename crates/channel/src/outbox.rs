@@ -85,6 +85,12 @@ impl<'a, S: System> Outbox<'a, S> {
         self.table.hold(session, is_held);
     }
 
+    /// Delivers no more messages in this poll than that which is being
+    /// delivered: those that are left are the first of the next.
+    pub fn end_poll(&mut self) {
+        self.table.end_poll();
+    }
+
     /// Admits a session whose client has shown who it is: it takes one of the
     /// [`max_sessions`](crate::ListenConfig::max_sessions), also beyond that
     /// number, and gets the bounds of its listener in place of those of

@@ -11,7 +11,7 @@ use crate::dial::Step;
 use crate::listener::Listener;
 use crate::live::{Live, Origin};
 use crate::system::{Answer, Socket, System};
-use crate::table::{END_COST, Place, Table};
+use crate::table::{END_COST, Occupant, Table};
 use crate::timers::NEVER;
 use crate::{
     ChannelError, CloseReason, ConnectConfig, Kernel, ListenConfig, ListenerId, Outbox,
@@ -68,12 +68,13 @@ impl Reactor {
 impl<S: System> Reactor<S> {
     /// A reactor without any sockets, which has them from `system`.
     pub fn with_system(config: ReactorConfig, system: S) -> Self {
+        let table = Table::new(&config, system.clock());
         Self {
             system,
             woken: false,
             lookups: 0,
             listeners: Vec::new(),
-            table: Table::new(&config),
+            table,
             seeds: config.seed,
             config,
             is_reading: true,
@@ -352,7 +353,7 @@ impl<S: System> Reactor<S> {
     fn look_up(&mut self, id: SessionId) {
         let now = self.table.now;
         let max = self.config.max_lookups;
-        let Some(Place::Dialing(dial)) = self.table.place(id) else { return };
+        let Some(Occupant::Dialing(dial)) = self.table.occupant(id) else { return };
         if self.lookups >= max {
             return self.table.give_up(id, CloseReason::TooManyLookups { max });
         }
@@ -387,8 +388,10 @@ impl<S: System> Reactor<S> {
     fn start_client(&mut self, id: SessionId, peer: SocketAddr) {
         let seed = next_seed(&mut self.seeds);
         let now = self.table.now;
-        let Some(place) = self.table.place(id) else { return };
-        let Place::Dialing(mut dial) = std::mem::replace(place, Place::Out) else { return };
+        let Some(occupant) = self.table.occupant(id) else { return };
+        let Occupant::Dialing(mut dial) = std::mem::replace(occupant, Occupant::Out) else {
+            return;
+        };
         let Step::Connecting { stream, .. } = std::mem::replace(&mut dial.step, Step::New) else {
             return;
         };

@@ -74,6 +74,28 @@ fn a_flush_writes_to_some_and_the_next_ones_to_the_others_with_all_that_came() {
     world.run_until(|world| world.client.messages().len() == 80);
 }
 
+#[test]
+fn a_flush_that_takes_its_time_leaves_the_others_to_the_next() {
+    let config = ReactorConfig { flush_time: Duration::ZERO, ..ReactorConfig::default() };
+    let mut world = World::with(&config, &ListenConfig::default());
+    let sessions: Vec<_> = (0..20).map(|_| world.open(&ConnectConfig::default()).1).collect();
+    let writes = |world: &World| -> u64 {
+        let counters = |it: &SessionId| world.server.reactor.session_counters(*it).unwrap();
+        sessions.iter().map(|session| counters(session).traffic.writes).sum()
+    };
+    let (now, before) = (world.now(), writes(&world));
+    for session in &sessions {
+        assert_eq!(world.server.reactor.outbox().send(*session, b"one"), Sent::Queued);
+    }
+    // It looks at the clock before every eighth.
+    for written in [7, 14, 20] {
+        world.server.reactor.flush(now);
+        assert_eq!(writes(&world) - before, written);
+        let is_due = world.server.reactor.next_deadline() == Some(now);
+        assert_eq!(is_due, written < 20, "the next one is due");
+    }
+}
+
 /// More than a message may ever have.
 const TOO_LARGE: usize = (64 << 20) + (128 << 10) + 1;
 
@@ -367,6 +389,34 @@ fn one_that_asks_alone_has_all_of_a_poll() {
     assert!(polls.iter().all(|count| *count <= 40), "{polls:?}");
     assert!(polls.iter().any(|count| *count > 30), "{polls:?}");
     assert!(server_numbers(&world).into_iter().eq(0..1_000), "all of them, in order");
+}
+
+#[test]
+fn a_program_that_has_had_enough_gets_the_rest_in_the_next_polls() {
+    let mut world = bounded(usize::MAX, usize::MAX);
+    let clients: Vec<_> = (0..3).map(|_| world.open(&tight_client()).0).collect();
+    for client in &clients {
+        say_numbers(&mut world, *client, 20);
+    }
+    let mut polls = Vec::new();
+    while polls.iter().sum::<usize>() < 60 {
+        let (now, mut count) = (world.now(), 0);
+        world.client.poll(now);
+        world.server.poll_with(now, |event, outbox| {
+            if matches!(event, SessionEvent::Message { .. }) {
+                count += 1;
+                if count == 7 {
+                    outbox.end_poll();
+                }
+            }
+        });
+        polls.push(count);
+        assert!(polls.len() < 100_000, "{polls:?}");
+    }
+    assert!(polls.iter().all(|count| *count <= 7), "{polls:?}");
+    let numbers = server_numbers(&world);
+    assert!((0..20).all(|number| numbers.iter().filter(|it| **it == number).count() == 3));
+    assert_eq!(world.server.closed(), []);
 }
 
 #[test]
