@@ -8,8 +8,8 @@ use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Publish, Publis
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
     Admission, ChannelError, ConnectConfig, ConnectionLog, Kernel, ListenConfig, ListenerId,
-    Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, System, Via,
-    Wait,
+    Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, System,
+    TimeSlice, Via, Wait,
 };
 use tapeline_rssl::{ClientConfig, Limits};
 use tapeline_time::Time;
@@ -18,22 +18,40 @@ use thiserror::Error;
 use crate::log;
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
 
-/// Frames of the backbone that are read in one turn. An item that is opened or
-/// closed takes up to ten microseconds.
-const FRAMES_PER_TURN: usize = 64;
+/// Frames of the backbone that are read in one turn,
+const FRAMES_PER_TURN: usize = 512;
 
-/// Messages of all providers that are read in one turn. An image takes a few
-/// microseconds.
-const MESSAGES_PER_TURN: usize = 256;
+/// and before the clock is looked at. An item that is opened or closed takes up
+/// to ten microseconds.
+const FRAMES_PER_LOOK: usize = 32;
+
+/// Messages of all providers that are read in one turn,
+const MESSAGES_PER_TURN: usize = 2_048;
+
+/// and before the clock is looked at. An image takes a few microseconds, an
+/// update a part of one.
+const MESSAGES_PER_LOOK: usize = 64;
+
+/// After so long a turn begins nothing new. Each thing it does has a share of
+/// the turn, however long the others took: what comes before the first look at
+/// the clock, and one slice of what is due.
+const TURN_TIME: Duration = Duration::from_millis(1);
+
+/// Slices of long work that are done in one turn.
+const SLICES_PER_TURN: usize = 4;
 
 /// Most bytes of one read from an interactive provider. They are few, and
 /// each has much to say.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How long sources are left unread while the backbone takes no more. After
-/// that they are read, and what does not fit is lost: servers see the hole and
-/// recover from images.
+/// How long sources are left unread while the backbone takes nothing at all.
+/// After that they are read, and what does not fit is lost: servers see the hole
+/// and recover from images.
 const MAX_HOLD: Duration = Duration::from_millis(20);
+
+/// The same while it takes some: a server that reads, if slowly, is waited for,
+/// as a loss would cost it, and all others, more than the wait.
+const MAX_SLOW_HOLD: Duration = Duration::from_millis(500);
 
 /// A turn counts as no more of that time: while this thread stood still, a
 /// server on the same thread could not read either.
@@ -71,19 +89,39 @@ pub struct Hub<B, S: System = Kernel> {
     core: Core,
     bus: B,
     reactor: Reactor<S>,
+    clock: S::Clock,
     routes: Vec<Dialled>,
     listener: Option<ListenerId>,
     /// Routes that the core wants connected.
     wanted: Vec<usize>,
-    /// For how long the backbone has taken no more.
-    held: Duration,
-    /// Frames that it had taken when that was last looked at.
-    sent_while_held: u64,
+    hold: Hold,
     /// Servers that are there, by name.
     servers: Vec<(Incarnation, String)>,
     last_turn: Time,
     is_leaving: bool,
     log: ConnectionLog,
+}
+
+/// For how long the backbone has taken no more.
+#[derive(Debug, Default)]
+struct Hold {
+    /// In all,
+    slow: Duration,
+    /// and since a frame last went out.
+    still: Duration,
+    /// Frames that had gone out when that was last looked at.
+    sent: u64,
+}
+
+impl Hold {
+    /// Whether sources are left unread for another turn, `step` after the last
+    /// one. A long image is waited for as long as pieces of it go out.
+    fn goes_on(&mut self, step: Duration, sent: u64, is_long_image: bool) -> bool {
+        let has_moved = sent != std::mem::replace(&mut self.sent, sent);
+        self.still = if has_moved { Duration::ZERO } else { self.still + step };
+        self.slow = if is_long_image { Duration::ZERO } else { self.slow + step };
+        self.still < MAX_HOLD && self.slow < MAX_SLOW_HOLD
+    }
 }
 
 /// A route and how far its connection is.
@@ -163,6 +201,7 @@ impl<B: Bus, S: System> Hub<B, S> {
     pub fn with_system(config: HubConfig, bus: B, system: S) -> Result<Self, HubError> {
         let messages_per_poll = config.reactor.messages_per_poll.min(MESSAGES_PER_TURN);
         let sockets = ReactorConfig { messages_per_poll, ..config.reactor.clone() };
+        let clock = system.clock();
         let mut reactor = Reactor::with_system(sockets, system);
         let listener = match config.ni_listen {
             None => None,
@@ -177,11 +216,11 @@ impl<B: Bus, S: System> Hub<B, S> {
             core: Core::new(config),
             bus,
             reactor,
+            clock,
             routes,
             listener,
             wanted: Vec::new(),
-            held: Duration::ZERO,
-            sent_while_held: 0,
+            hold: Hold::default(),
             servers: Vec::new(),
             last_turn: Time::ZERO,
             is_leaving: false,
@@ -228,12 +267,7 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// messages of providers, timers, output. Returns how much that was; after
     /// a turn with nothing the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
-        let mut work = self.serve_timers(now);
-        work += self.read_servers(now);
-        if !self.is_held(now) {
-            work += self.read_providers(now);
-        }
-        work += self.dial();
+        let work = self.serve(now) + self.dial();
         if self.log.deadline().is_some_and(|deadline| deadline <= now) {
             self.log.report(now, log::write);
         }
@@ -275,40 +309,50 @@ impl<B: Bus, S: System> Hub<B, S> {
         let step = now.since(self.last_turn).min(MAX_HOLD_STEP);
         self.last_turn = now;
         if !self.bus.is_congested() {
-            self.held = Duration::ZERO;
+            self.hold = Hold::default();
             return false;
         }
         let counters = self.bus.counters();
-        // A long image is waited for as long as pieces of it go out.
-        let has_moved = counters.sent != self.sent_while_held && counters.long_queue_bytes > 0;
-        self.sent_while_held = counters.sent;
-        self.held = if has_moved { Duration::ZERO } else { self.held + step };
-        self.held < MAX_HOLD
+        self.hold.goes_on(step, counters.sent, counters.long_queue_bytes > 0)
     }
 
-    fn serve_timers(&mut self, now: Time) -> usize {
-        if self.core.next_deadline().is_none_or(|deadline| deadline > now) {
-            return 0;
+    /// Does what is due, then reads servers and providers, until the turn has
+    /// taken its time.
+    fn serve(&mut self, now: Time) -> usize {
+        let is_held = self.is_held(now);
+        let Self { core, bus, reactor, clock, wanted, servers, routes, log, .. } = self;
+        let mut time = TimeSlice::new(&*clock, TURN_TIME);
+        let mut outbox = reactor.outbox();
+        let mut work = 0;
+        while work < SLICES_PER_TURN
+            && core.next_deadline().is_some_and(|deadline| deadline <= now)
+            && (work == 0 || !time.is_over())
+        {
+            let outbox = &mut outbox;
+            core.handle_timeout(now, &mut Shell { outbox, port: bus.outbound(), wanted });
+            work += 1;
         }
-        let Self { core, bus, reactor, wanted, .. } = self;
-        let outbox = &mut reactor.outbox();
-        core.handle_timeout(now, &mut Shell { outbox, port: bus.outbound(), wanted });
-        1
-    }
-
-    fn read_servers(&mut self, now: Time) -> usize {
-        let Self { core, bus, reactor, wanted, servers, .. } = self;
-        let outbox = &mut reactor.outbox();
-        bus.poll(now, FRAMES_PER_TURN, |event, port| {
-            log_server(&event, core, servers);
-            core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted });
-        })
-    }
-
-    fn read_providers(&mut self, now: Time) -> usize {
-        let Self { core, bus, reactor, wanted, routes, log, .. } = self;
+        for _ in 0..FRAMES_PER_TURN / FRAMES_PER_LOOK {
+            let came = bus.poll(now, FRAMES_PER_LOOK, |event, port| {
+                log_server(&event, core, servers);
+                let outbox = &mut outbox;
+                core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted });
+            });
+            work += came;
+            if came < FRAMES_PER_LOOK || time.is_over() {
+                break;
+            }
+        }
+        if is_held {
+            return work;
+        }
         let port = bus.outbound();
-        reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
+        let mut messages = 0;
+        work + reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
+            messages += 1;
+            if messages % MESSAGES_PER_LOOK == 0 && time.is_over() {
+                outbox.end_poll();
+            }
             let Some(event) = translated(now, &event, routes, log) else { return };
             core.handle(now, event, &mut Shell { outbox, port, wanted });
         })
@@ -457,5 +501,33 @@ impl Dialled {
 impl<B, S: System> std::fmt::Debug for Hub<B, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hub").field("core", &self.core).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_millis(1);
+
+    /// For how many turns sources are left unread.
+    fn turns(mut sent: impl FnMut(u64) -> u64, is_long_image: bool) -> u64 {
+        let mut hold = Hold::default();
+        let goes_on = |turn: &u64| hold.goes_on(STEP, sent(*turn), is_long_image);
+        (0..10_000).take_while(goes_on).count() as u64
+    }
+
+    #[test]
+    fn a_backbone_that_stands_still_is_waited_for_shortly_and_a_slow_one_longer() {
+        assert_eq!(turns(|_| 0, false), 19);
+        assert_eq!(turns(|turn| turn / 10, false), 499);
+        assert_eq!(turns(|turn| turn.min(100), false), 100 + 20);
+    }
+
+    #[test]
+    fn a_long_image_is_waited_for_as_long_as_pieces_of_it_go_out() {
+        assert_eq!(turns(|turn| turn / 10, true), 10_000);
+        assert_eq!(turns(|turn| turn.min(2_000), true), 2_000 + 20);
+        assert_eq!(turns(|_| 0, true), 19);
     }
 }

@@ -7,7 +7,7 @@ use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
 use tapeline_channel::{
     Admission, ChannelError, ConnectionLog, Kernel, ListenConfig, ListenerId, Outbox, OutputLimits,
     Reactor, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions,
-    StrangerLimits, System, TextConfig, TextEvent, Wait, join_freed,
+    StrangerLimits, System, TextConfig, TextEvent, TimeSlice, Wait, join_freed,
 };
 use tapeline_rwf::patch_stream_id;
 use tapeline_time::Time;
@@ -21,8 +21,22 @@ use crate::{
 };
 
 /// What is written in one flush of the output: see
-/// [`ReactorConfig::writes_per_flush`]. There may be two in a turn.
-const WRITES_PER_FLUSH: usize = 32;
+/// [`ReactorConfig::writes_per_flush`].
+const WRITES_PER_FLUSH: usize = 512;
+
+/// After so long a turn begins nothing new but its output. Each thing it does
+/// has a share of the turn, however long the others took: the messages of mounts
+/// that come before the first look at the clock, and one slice of what is due.
+const TURN_TIME: Duration = Duration::from_millis(1);
+
+/// Slices of long work that are done in one turn.
+const SLICES_PER_TURN: usize = 4;
+
+/// Messages of mounts that are read before the clock is looked at.
+const MESSAGES_PER_LOOK: usize = 64;
+
+/// How long a flush goes on. There may be two in a turn that does not read much.
+const FLUSH_TIME: Duration = Duration::from_micros(500);
 
 /// How long mounts are left unread while the backbone takes no more. After
 /// that they are read, and what does not fit is lost: hubs see the hole and ask
@@ -76,6 +90,7 @@ pub struct Server<B, S: System = Kernel> {
     interpreter: Interpreter,
     bus: B,
     reactor: Reactor<S>,
+    clock: S::Clock,
     listeners: Vec<(Transport, ListenerId)>,
     log: ConnectionLog,
     pace: Pace,
@@ -188,11 +203,13 @@ impl<B: Bus, S: System> Server<B, S> {
             output_pool_bytes: config.limits.max_output_bytes,
             flush_interval_ms: config.flush_interval_ms,
             writes_per_flush: WRITES_PER_FLUSH,
+            flush_time: FLUSH_TIME,
             seed: config.seed,
             messages_per_poll: config.limits.messages_per_turn,
             max_accepted_descriptor: config.max_accepted_descriptor,
             ..ReactorConfig::default()
         };
+        let clock = system.clock();
         let mut reactor = Reactor::with_system(sockets, system);
         let rssl = listen_config(&config);
         let (text, pages) = (Some(text_config(&config)), config.pages.clone());
@@ -215,6 +232,7 @@ impl<B: Bus, S: System> Server<B, S> {
             interpreter: Interpreter::new(config, policy),
             bus,
             reactor,
+            clock,
             listeners,
             log: ConnectionLog::new(),
             pace: Pace::default(),
@@ -250,9 +268,10 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { interpreter, bus, reactor, log, pace, siblings, .. } = self;
+        let Self { interpreter, bus, reactor, clock, log, pace, siblings, .. } = self;
+        let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
-        let mut work = pace.turn(|most| {
+        let mut work = pace.turn(&mut time, |most| {
             let (mut copies, merged) = (0, interpreter.core().updates_merged());
             let came = bus.poll(now, most, |event, port| {
                 tell_of_peer(&event);
@@ -262,10 +281,16 @@ impl<B: Bus, S: System> Server<B, S> {
             });
             (came, copies + (interpreter.core().updates_merged() - merged) as usize)
         });
-        if interpreter.next_deadline().is_some_and(|deadline| deadline <= now) {
+        for _ in 0..SLICES_PER_TURN {
+            if interpreter.next_deadline().is_none_or(|deadline| deadline > now) {
+                break;
+            }
             let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
             interpreter.handle_timeout(now, &mut out);
             work += 1;
+            if time.is_over() {
+                break;
+            }
         }
         if work > 0 && self.is_eager && !pace.is_busy() {
             // What came is on its way before the kernel is asked for more. Where
@@ -276,9 +301,13 @@ impl<B: Bus, S: System> Server<B, S> {
             reactor.flush(now);
             return work + bus.work(now);
         }
-        let mut has_heard = pace.is_busy();
+        let (mut has_heard, mut messages) = (pace.is_busy(), 0);
         work += reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             has_heard = true;
+            messages += 1;
+            if messages % MESSAGES_PER_LOOK == 0 && time.is_over() {
+                outbox.end_poll();
+            }
             let mut out = Shell { outbox, port: bus.outbound(), copies: 0 };
             log.note(now, &event, log::write);
             match event {
