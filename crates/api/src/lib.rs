@@ -93,13 +93,13 @@ mod error;
 mod flow;
 mod heads;
 mod payload;
+mod protocol;
 mod provider;
 mod publisher;
 mod reconnect;
 mod server;
 mod slab;
 mod too_long;
-mod wire;
 
 pub use by_handle::ByHandle;
 pub use consumer::*;
@@ -107,11 +107,11 @@ pub use error::ApiError;
 pub use flow::Flow;
 pub use heads::{GenericHead, PostHead, RefreshHead, StatusHead, UpdateHead};
 pub use payload::{Container, Fields, NoPayload, Payload, container, fields};
+pub use protocol::Protocol;
 pub use provider::*;
 pub use publisher::*;
 pub use reconnect::ReconnectPolicy;
 pub use server::{Login, Server, ServerError};
-pub use wire::Wire;
 
 /// The longest message that is encoded, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = (64 << 20) + (128 << 10);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemChange, ItemSpec, Login, PostHead,
-    Requests, Server as Address, Wire,
+    Protocol, Requests, Server as Address,
 };
 use tapeline_channel::sim::{Host, Network};
 use tapeline_channel::{ConnectConfig, ReactorConfig};
@@ -59,9 +59,9 @@ impl Watcher {
         network: &Network,
         (seed, planted): (u64, Planted),
     ) -> Self {
-        let wire = if is_json { Wire::Json } else { Wire::Rssl };
+        let protocol = if is_json { Protocol::Json } else { Protocol::Rssl };
         let user = format!("consumer{index}");
-        let config = ConsumerConfig { wire, ..ConsumerConfig::new(servers, Login::new(user)) };
+        let config = ConsumerConfig { protocol, ..ConsumerConfig::new(servers, Login::new(user)) };
         let reactor = ReactorConfig { seed, ..ReactorConfig::default() };
         let system = network.host([10, 0, 3, index as u8 + 1]);
         let consumer = Consumer::with_system(config, reactor, ConnectConfig::default(), system)

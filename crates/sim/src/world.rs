@@ -76,7 +76,7 @@ fn at(kind: u8, index: usize, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, kind, index as u8 + 1], port))
 }
 
-fn doors(server: usize) -> [SocketAddr; 2] {
+fn listeners(server: usize) -> [SocketAddr; 2] {
     [at(2, server, 14002), at(2, server, 15000)]
 }
 
@@ -94,11 +94,11 @@ impl World {
             .map(|index| Source::new(index, at(1, index, 14002), shape.services, planted))
             .collect();
         let watcher = |(index, is_json): (usize, &bool)| {
-            let door = usize::from(*is_json);
+            let protocol = usize::from(*is_json);
             // Half of them try the servers in the other order.
             let servers = (0..shape.servers).map(|server| (server + index) % shape.servers);
             let servers = servers.map(|server| {
-                let at = doors(server)[door];
+                let at = listeners(server)[protocol];
                 network.set_window(at, shape.window_bytes);
                 Address::new(at.ip().to_string(), at.port())
             });
@@ -301,7 +301,7 @@ impl World {
                 self.hubs[index].start(&self.shape, &sources, nets, seed);
             }
             Later::StartServer(index) if self.servers[index].party.is_none() => {
-                self.servers[index].start(&self.shape, doors(index), nets, seed);
+                self.servers[index].start(&self.shape, listeners(index), nets, seed);
             }
             Later::StartSource(index) if !self.sources[index].is_up() => {
                 self.sources[index].start(&self.network, seed);
@@ -422,8 +422,8 @@ impl World {
                 self.watchers[consumer % count].stalled_until = until(ms);
             }
             Action::ResetServer { server } => {
-                for door in doors(server % servers) {
-                    self.network.reset(door);
+                for address in listeners(server % servers) {
+                    self.network.reset(address);
                 }
             }
             Action::ResetSource { source } => {
@@ -442,9 +442,9 @@ impl World {
                 self.later(ms, Later::Restore(source % sources, service));
             }
             Action::CutServer { server, ms } => {
-                for door in doors(server % servers) {
-                    self.network.cut(door);
-                    self.later(ms, Later::Heal(door));
+                for address in listeners(server % servers) {
+                    self.network.cut(address);
+                    self.later(ms, Later::Heal(address));
                 }
             }
             Action::CutSource { source, ms } => {

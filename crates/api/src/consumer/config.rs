@@ -8,7 +8,7 @@ use tapeline_omm::post::PostTracker;
 use tapeline_omm::stream::StreamOptions;
 use tapeline_rwf::PostUserInfo;
 
-use crate::{Login, ReconnectPolicy, Server, Wire};
+use crate::{Login, Protocol, ReconnectPolicy, Server};
 
 /// How a consumer is to behave. The defaults are those of the vendor's
 /// libraries.
@@ -17,7 +17,7 @@ pub struct ConsumerConfig {
     /// The servers, in the order to try them.
     pub servers: Vec<Server>,
     /// What is spoken with them. Default: RSSL.
-    pub wire: Wire,
+    pub protocol: Protocol,
     /// Who logs in.
     pub login: Login,
     /// When to dial again.
@@ -52,7 +52,7 @@ pub struct ConsumerConfig {
 /// Where the dictionary of a consumer comes from.
 #[derive(Clone, Debug, Default)]
 pub enum DictionarySource {
-    /// None is needed. A connection that speaks [JSON](Wire::Json) uses the
+    /// None is needed. A connection that speaks [JSON](Protocol::Json) uses the
     /// built-in one.
     #[default]
     None,
@@ -69,7 +69,7 @@ impl ConsumerConfig {
         let usual_timeout = Duration::from_secs(45);
         Self {
             servers: servers.into_iter().collect(),
-            wire: Wire::default(),
+            protocol: Protocol::default(),
             login,
             reconnect: ReconnectPolicy::default(),
             dictionary: DictionarySource::None,

@@ -17,7 +17,7 @@ use super::items::{Item, OnWire, Wish};
 use super::requests::fitting;
 use super::session::has_window;
 use super::spec::Handle;
-use crate::Wire;
+use crate::Protocol;
 
 /// What keeps an item from being requested.
 enum Obstacle {
@@ -350,7 +350,7 @@ impl ConsumerCore {
             }
             ToProvider::Reissue(reissue) => {
                 // JSON cannot say that a view stays: one that is not named is over.
-                let names_view = item.is_view_new || self.config.wire == Wire::Json;
+                let names_view = item.is_view_new || self.config.protocol == Protocol::Json;
                 let (request, payload) = item.request(stream_id, service_id, false, honours_views);
                 let request = ItemRequest {
                     pause: reissue.pause,

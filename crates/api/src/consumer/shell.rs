@@ -15,7 +15,7 @@ use super::core::{ConsumerCore, ConsumerInput, ConsumerOutputs};
 use super::json::{Edge, Heard, Words};
 use super::{ConsumerConfig, ConsumerHandler, DictionarySource, Handle, ItemSpec, Requests};
 use crate::too_long::{Ended, ended};
-use crate::{ApiError, Wire};
+use crate::{ApiError, Protocol};
 
 /// A consumer: asks for items, and is told of all that happens to them.
 ///
@@ -41,8 +41,8 @@ pub struct Consumer<S: System = Kernel> {
     reactor: Reactor<S>,
     clock: S::Clock,
     connect: ConnectConfig,
-    wire: Wire,
-    /// For a wire of JSON.
+    protocol: Protocol,
+    /// Where it is JSON.
     edge: Option<Box<Edge>>,
     link: Link,
 }
@@ -138,12 +138,12 @@ impl<S: System> Consumer<S> {
         if config.servers.is_empty() {
             return Err(ApiError::NoServers);
         }
-        let edge = (config.wire == Wire::Json).then(|| match &config.dictionary {
+        let edge = (config.protocol == Protocol::Json).then(|| match &config.dictionary {
             DictionarySource::Given(dictionary) => Edge::new(Some(dictionary)),
             DictionarySource::None | DictionarySource::Download => Edge::new(None),
         });
         Ok(Self {
-            wire: config.wire,
+            protocol: config.protocol,
             core: ConsumerCore::new(config),
             clock: system.clock(),
             reactor: Reactor::with_system(reactor, system),
@@ -273,7 +273,7 @@ impl<S: System> Consumer<S> {
             if let Some(edge) = &mut self.edge {
                 edge.restart();
             }
-            let connect = self.wire.configured(&self.connect, server);
+            let connect = self.protocol.configured(&self.connect, server);
             self.link.session = Some(self.reactor.connect(&server.host, server.port, &connect));
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tapeline_time::Time;
 
 use super::ring::{Reader, Writer, max_frame_bytes};
-use super::{Handover, Seat};
+use super::{Handover, Membership};
 use crate::outbound::{FrameSink, Offer};
 use crate::port::FrameSource;
 
@@ -127,12 +127,12 @@ pub struct LocalSource {
     arriving: Arc<Handover<Reader>>,
     /// Who is read first: another one each time.
     first: usize,
-    _seat: Seat,
+    _membership: Membership,
 }
 
 impl LocalSource {
-    pub(super) fn new(arriving: Arc<Handover<Reader>>, seat: Seat) -> Self {
-        Self { readers: Vec::new(), arriving, first: 0, _seat: seat }
+    pub(super) fn new(arriving: Arc<Handover<Reader>>, membership: Membership) -> Self {
+        Self { readers: Vec::new(), arriving, first: 0, _membership: membership }
     }
 }
 

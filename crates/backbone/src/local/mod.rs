@@ -76,8 +76,8 @@ impl Network {
             to_source: Arc::default(),
         };
         let sink = LocalSink::new(ring_bytes(role), Arc::clone(&member.to_sink));
-        let seat = Seat { network: self.clone(), number: member.number };
-        let source = LocalSource::new(Arc::clone(&member.to_source), seat);
+        let membership = Membership { network: self.clone(), number: member.number };
+        let source = LocalSource::new(Arc::clone(&member.to_source), membership);
         let mut members = lock(&self.0.members);
         for other in members.iter().filter(|other| other.role == role.other()) {
             connect(&member, other);
@@ -96,14 +96,14 @@ fn connect(from: &Member, to: &Member) {
     to.to_source.hand_over(reader);
 }
 
-/// A member's place, until it is dropped.
+/// Ends when it is dropped.
 #[derive(Debug)]
-struct Seat {
+struct Membership {
     network: Network,
     number: u64,
 }
 
-impl Drop for Seat {
+impl Drop for Membership {
     fn drop(&mut self) {
         lock(&self.network.0.members).retain(|member| member.number != self.number);
     }

@@ -21,7 +21,7 @@ struct Busy {
 }
 
 impl Busy {
-    /// A client is connected and has talked, so that it is a talker.
+    /// A client is connected and has talked, so that it is read in a busy loop.
     fn new(config: &ReactorConfig) -> Self {
         let mut world = World::with(config, &ListenConfig::default());
         let (client, _) = world.open(&ConnectConfig::default());

@@ -9,7 +9,7 @@ use tapeline_measure::processor;
 use super::ends;
 use crate::GaugeError;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
-use crate::wire::{Ring, Session, SessionDoor, Transport, Wire};
+use crate::wire::{Ring, Session, SessionListener, Transport, Wire};
 
 /// How long a server of datagrams waits before it looks for its client.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
@@ -124,11 +124,11 @@ fn prepared(
             Box::new(ring)
         }
         Transport::Rssl => {
-            let door = SessionDoor::open(SocketAddr::new(bind, 0));
-            let door = door.map_err(GaugeError::io("listening for a session"))?;
-            ready(control, door.address().port())?;
+            let listener = SessionListener::open(SocketAddr::new(bind, 0));
+            let listener = listener.map_err(GaugeError::io("listening for a session"))?;
+            ready(control, listener.address().port())?;
             let session: Session =
-                door.accept(hello.is_spinning).map_err(GaugeError::io("a session"))?;
+                listener.accept(hello.is_spinning).map_err(GaugeError::io("a session"))?;
             Box::new(session)
         }
         Transport::Null => {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::sizes::{MAX_DATAGRAM_BYTES, MAX_STREAM_BYTES};
 
 pub(crate) use memory::{Null, Ring};
-pub(crate) use session::{Session, SessionDoor};
+pub(crate) use session::{Session, SessionListener};
 pub(crate) use socket::{Socket, SocketKind};
 
 /// One end of something that carries messages.

@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const NAP: Duration = Duration::from_millis(100);
 
 /// The side that listens, before somebody came.
-pub(crate) struct SessionDoor {
+pub(crate) struct SessionListener {
     reactor: Reactor,
     address: SocketAddr,
 }
 
-impl SessionDoor {
+impl SessionListener {
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
         let mut reactor = Reactor::new(ReactorConfig::default()).map_err(io::Error::other)?;
         let listener =

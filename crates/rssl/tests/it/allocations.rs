@@ -1,7 +1,7 @@
 //! No allocation for a message, received or sent, once a connection is warm.
 
 use crate::support::Dice;
-use crate::support::wire::Pair;
+use crate::support::pair::Pair;
 use allocation_counter::measure;
 use tapeline_rssl::{
     ClientConfig, Compression, Connection, Event, KeyExchange, Limits, Opening, Priority,

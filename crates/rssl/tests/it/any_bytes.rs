@@ -1,7 +1,7 @@
 //! Whatever bytes come, in whatever state: no panic, no more memory than
 //! stated, and the same outcome however the bytes are cut.
 
-use crate::support::wire::Pair;
+use crate::support::pair::Pair;
 use crate::support::{self, Dice, Heard, Split};
 use proptest::collection::vec;
 use proptest::prelude::*;

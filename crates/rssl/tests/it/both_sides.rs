@@ -3,7 +3,7 @@
 
 use crate::support::Dice;
 use crate::support::frames::{Around, Reading, after_head, unwrap};
-use crate::support::wire::{Pair, Side, numbered};
+use crate::support::pair::{Pair, Side, numbered};
 use tapeline_rssl::{
     Carrier, ClientConfig, Compression, KeyExchange, Opening, Priority, SendError, ServerConfig,
     Version,

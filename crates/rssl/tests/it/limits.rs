@@ -1,7 +1,7 @@
 //! Every named limit, hit.
 
 use crate::support::Heard;
-use crate::support::wire::Pair;
+use crate::support::pair::Pair;
 use tapeline_rssl::{
     ClientConfig, CloseReason, Compression, Connection, Limit, Limits, Opening, Priority,
     SendError, ServerConfig,

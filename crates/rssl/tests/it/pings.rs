@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::wire::Pair;
+use crate::support::pair::Pair;
 use tapeline_rssl::{ClientConfig, CloseReason, Opening, Priority, ServerConfig};
 use tapeline_time::Time;
 

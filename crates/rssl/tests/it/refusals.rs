@@ -1,6 +1,6 @@
 //! How connections end that should not go on, and what is said about it.
 
-use crate::support::wire::Pair;
+use crate::support::pair::Pair;
 use crate::support::{self, Heard};
 use tapeline_rssl::{
     ClientConfig, CloseReason, Compression, ConfigError, Connection, Event, FlushOrder, Opening,

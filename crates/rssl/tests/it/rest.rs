@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::wire::Pair;
+use crate::support::pair::Pair;
 use tapeline_rssl::{ClientConfig, Priority, ServerConfig};
 
 const BURST: usize = 20;

@@ -135,7 +135,7 @@ impl Core {
             self.end_batch(session, request, &TOO_MUCH_VIEW, out);
             return Ok(());
         }
-        let Some(mount) = self.mounts.get(session) else { return Ok(()) };
+        let Some(mount) = self.mounts.known(session) else { return Ok(()) };
         if mount.streams.contains(base) {
             return Err(BatchError::IdInUse(base));
         }

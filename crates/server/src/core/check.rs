@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Core;
 use super::backlog::Job;
-use super::item::{HubIndex, Item, Items, Upstream};
+use super::item::{HubIndex, Item, Upstream};
 use super::leave::Leaving;
 use super::mount::{Mount, gate};
 use super::owed::Owed;
@@ -40,26 +40,6 @@ impl<'c> Owner<'c> {
 
 /// By their numbers.
 type Owners<'c> = BTreeMap<u32, Owner<'c>>;
-
-impl Items {
-    /// An item that is there: another table, or who calls, has its slot.
-    #[inline]
-    #[track_caller]
-    pub(super) fn known(&self, slot: u32) -> Option<&Item> {
-        let item = self.get(slot);
-        debug_assert!(item.is_some(), "item {slot} is gone, and another table has its slot");
-        item
-    }
-
-    /// The same to change.
-    #[inline]
-    #[track_caller]
-    pub(super) fn known_mut(&mut self, slot: u32) -> Option<&mut Item> {
-        let item = self.get_mut(slot);
-        debug_assert!(item.is_some(), "item {slot} is gone, and another table has its slot");
-        item
-    }
-}
 
 impl Core {
     /// For tests, between two events: compares each table with those that have
@@ -141,7 +121,7 @@ impl Core {
             let is_it = matches!(other, Some((_, Stream::Dictionary(_))));
             assert!(is_it, "nobody is sent {} of {session:?}", download.stream_id());
         }
-        let turns = self.draining.iter().filter(|it| **it == session).count();
+        let turns = self.slow.draining().filter(|it| *it == session).count();
         assert_eq!(turns, usize::from(mount.owed.is_draining), "turns of {session:?}");
         let is_seen_to = mount.is_slow || mount.owed.is_draining || mount.outdated_from.is_some();
         assert!(is_seen_to || mount.owed.is_empty(), "{session:?} waits: {:?}", mount.owed);
@@ -231,7 +211,7 @@ impl Core {
             assert!(merges.is_none_or(|it| !it.is_empty()), "nobody waits at {slot}");
             merged_bytes += merges.map_or(0, |it| it.bytes());
         }
-        assert_eq!(self.merged_bytes.now.own(), merged_bytes, "bytes that are merged");
+        assert_eq!(self.slow.merged_bytes(), merged_bytes, "bytes that are merged");
         for mount in self.mounts.iter() {
             let of_subscriptions: usize =
                 view_bytes.get(&mount.number).copied().unwrap_or_default();
@@ -275,9 +255,9 @@ impl Core {
 
     /// What hubs are to answer, and when that is looked at.
     fn check_deadlines(&self) {
-        assert!(self.due.iter().is_sorted_by_key(|due| due.at), "what is due, in order");
+        assert!(self.requests.due().is_sorted_by_key(|due| due.at), "what is due, in order");
         let due: BTreeSet<_> =
-            self.due.iter().map(|due| (due.slot, due.attempt, due.is_image)).collect();
+            self.requests.due().map(|due| (due.slot, due.attempt, due.is_image)).collect();
         for (slot, item) in self.items.iter() {
             if self.hubs.is_lost(item.upstream().hub().unwrap_or(HubIndex::MAX)) {
                 continue;
@@ -308,9 +288,9 @@ impl Core {
             let is_there = self.hubs.get(hub).is_some() || self.loses(hub);
             assert!(is_there, "post {number} at hub {hub}, which is gone");
         }
-        for session in &self.draining {
+        for session in self.slow.draining() {
             let is_draining = |mount: &Mount| mount.owed.is_draining;
-            assert!(self.mounts.get(*session).is_none_or(is_draining), "turns of {session:?}");
+            assert!(self.mounts.get(session).is_none_or(is_draining), "turns of {session:?}");
         }
     }
 }

@@ -85,7 +85,7 @@ impl Core {
         stream_id: i32,
         out: &mut O,
     ) {
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         let number = mount.number;
         let Some(stream) = mount.streams.remove(stream_id) else { return };
         mount.owed.forget(stream_id);

@@ -100,7 +100,7 @@ impl Core {
     ) {
         let Some(dictionary) = dictionary_of(request) else { return };
         let max = self.config.limits.max_admin_streams;
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         if mount.admin_count >= max {
             return self.refuse(session, request, &usual::TOO_MANY_ITEMS, out);
         }
@@ -127,7 +127,7 @@ impl Core {
     ) {
         let stream =
             DictionaryStream { verbosity: verbosity_of(request, known.verbosity), ..known };
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Dictionary(stream));
         if !request.flags.contains(RequestFlags::NO_REFRESH) {
             mount.owed.downloads.retain(|download| download.stream_id != request.stream_id);
@@ -142,7 +142,7 @@ impl Core {
         stream: DictionaryStream,
         out: &mut O,
     ) {
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         let is_whole = mount.traits.dictionary_whole;
         let parts = self.dictionaries.parts(stream.dictionary, stream.verbosity, is_whole);
         mount.owed.downloads.push_back(Download { stream_id, stream, parts, next: 0 });
@@ -160,7 +160,7 @@ impl Core {
     /// Sends the next part of a dictionary. Whether there may be another one,
     /// and room for it.
     pub(super) fn send_part<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> bool {
-        let Some(mount) = self.mounts.get_mut(session) else { return false };
+        let Some(mount) = self.mounts.known_mut(session) else { return false };
         let downloads = &mut mount.owed.downloads;
         let Some(download) = downloads.front_mut() else { return false };
         let Some(part) = download.parts.get(download.next) else {

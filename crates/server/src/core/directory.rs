@@ -23,7 +23,7 @@ impl Core {
         let max = self.config.limits.max_admin_streams;
         // What it is sent now has all changes in it.
         self.tell_mount(session, out);
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         if mount.admin_count >= max {
             return self.refuse(session, msg, &usual::TOO_MANY_ITEMS, out);
         }

@@ -56,7 +56,7 @@ impl Core {
     pub(super) fn drain_slice<O: Outputs>(&mut self, out: &mut O) {
         let mut spent = 0;
         while spent < SLICE
-            && let Some(session) = self.draining.pop_front()
+            && let Some(session) = self.slow.next_to_drain()
         {
             spent += self.drain_turn(session, out).max(1);
         }
@@ -78,7 +78,7 @@ impl Core {
                 return spent;
             }
             if spent >= TURN {
-                self.draining.push_back(session);
+                self.slow.drain_later(session);
                 return spent;
             }
             let Some(step) = mount.owed.next() else {

@@ -187,7 +187,7 @@ impl Core {
         if self.closed_is_answered(slot, index, out) {
             return true;
         }
-        let Some(item) = self.items.get(slot) else { return false };
+        let Some(item) = self.items.known(slot) else { return false };
         // It may be given up, and its place with it.
         let Some(holds_place) = item.upstream().asked_at(index) else { return true };
         let domain = item.key.as_ref().domain;
@@ -341,7 +341,7 @@ impl Core {
     /// Lets go of an item at its hub without telling it, as it knows.
     pub(super) fn let_go(&mut self, slot: u32) {
         self.abandon_image(slot);
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         if let Upstream::Accepted { hub, hub_item } = item.upstream()
             && let Some(hub) = self.hubs.get_mut(hub)
         {
@@ -353,7 +353,7 @@ impl Core {
     /// Lets go of an item at its hub, telling it. A request that it has not
     /// answered holds no place any more: the answer may have been lost.
     pub(super) fn detach<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(upstream) = self.items.get(slot).map(Item::upstream) else { return };
+        let Some(upstream) = self.items.known(slot).map(Item::upstream) else { return };
         if let Some(hub) = upstream.told() {
             self.close_at_hub(slot, hub, out);
         }

@@ -38,7 +38,7 @@ impl Core {
 
     fn forward_generic<O: Outputs>(&mut self, slot: u32, generic: &GenericMsg<'_>, out: &mut O) {
         let Self { items, hubs, services, scratch, .. } = self;
-        let Some(item) = items.get(slot) else { return };
+        let Some(item) = items.known(slot) else { return };
         let Upstream::Accepted { hub, .. } = item.upstream() else { return };
         let Some(hub) = hubs.get(hub) else { return };
         let hub_service = services.name(item.service_id());

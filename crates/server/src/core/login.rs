@@ -28,7 +28,7 @@ impl Core {
         let Ok(request) = LoginRequest::decode(msg) else {
             return self.refuse(session, msg, &Reject::InvalidLogin.state().as_state(), out);
         };
-        let Some(mount) = self.mounts.get(session) else { return };
+        let Some(mount) = self.mounts.known(session) else { return };
         match mount.streams.get(request.stream_id) {
             Some(Entry::Other(Stream::Login)) => self.reissue_login(session, request, out),
             Some(_) => self.reject(session, msg, &Reject::Changed("domain"), out),
@@ -80,7 +80,7 @@ impl Core {
             // Another server of this process took the last one meanwhile.
             return self.refuse_login(session, &request, too_many_mounts(), out);
         }
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
         mount.login = Some(Login::new(request));
         self.set_login_gates(session);
@@ -116,7 +116,7 @@ impl Core {
         request: &LoginRequest,
         is_reissue: bool,
     ) -> Result<(), StateBuf> {
-        let Some(mount) = self.mounts.get(session) else { return Ok(()) };
+        let Some(mount) = self.mounts.known(session) else { return Ok(()) };
         if request.attributes.is_provider() {
             let text = "Providers log in at a hub, not at a server";
             return Err(refused(StateCode::NOT_ENTITLED, text).into());
@@ -251,7 +251,7 @@ impl Core {
     pub(super) fn end_login<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         self.drop_streams(session, out);
         let now = self.now;
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         // It has as long as a new mount for its next login.
         mount.opened_at = now;
         if let Some(login) = mount.login.take() {

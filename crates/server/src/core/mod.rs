@@ -28,6 +28,7 @@ mod generic;
 mod hubs;
 mod image;
 mod item;
+mod known;
 mod leave;
 mod login;
 mod map;
@@ -59,12 +60,10 @@ mod variant;
 mod waiting;
 mod watchers;
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use tapeline_backbone::BusEvent;
-use tapeline_cache::Combiner;
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::stream::Reject;
 use tapeline_omm::{Scratch, Text};
@@ -80,10 +79,10 @@ use self::news::News;
 use self::post::Posts;
 use self::rows::Cell;
 use self::services::Services;
-use self::slow::MergedBytes;
+use self::slow::SlowMounts;
 use self::subscription::Subscription;
 use self::trouble::Trouble;
-use self::upstream::Due;
+use self::upstream::Requests;
 use self::users::Users;
 use self::variant::Variants;
 use self::waiting::Waiting;
@@ -171,9 +170,7 @@ pub struct Core {
     posts: Posts,
     dictionaries: Dictionaries,
     waiting: Waiting,
-    last_serial: u32,
-    /// Items to look at again, first one first: all wait equally long.
-    due: VecDeque<Due>,
+    requests: Requests,
     /// What is done in slices.
     backlog: Backlog,
     /// When a mount last had its first images at once, after a pause.
@@ -186,11 +183,7 @@ pub struct Core {
     cold: Vec<Cell>,
     /// Payload of an image out of the cache.
     payload: Vec<u8>,
-    /// For updates that were merged at different times.
-    combiner: Combiner,
-    merged_bytes: MergedBytes,
-    /// Mounts whose output has drained, and for which something waits yet.
-    draining: VecDeque<SessionId>,
+    slow: SlowMounts,
     statistics: Statistics,
     /// The server ends, for this reason.
     ends: Option<Box<str>>,
@@ -216,17 +209,14 @@ impl Core {
             items: Items::default(),
             posts: Posts::default(),
             waiting: Waiting::default(),
-            last_serial: 0,
-            due: VecDeque::new(),
+            requests: Requests::default(),
             backlog: Backlog::default(),
             refreshed_at: None,
             news: News::default(),
             trouble: Trouble::default(),
             cold: Vec::new(),
             payload: Vec::new(),
-            combiner: Combiner::default(),
-            merged_bytes: MergedBytes::default(),
-            draining: VecDeque::new(),
+            slow: SlowMounts::default(),
             statistics: Statistics::default(),
             ends: None,
         }
@@ -240,7 +230,7 @@ impl Core {
         self.mounts.users = Users::with(siblings.clone());
         self.items.count = siblings.items();
         self.posts.count = siblings.posts();
-        self.merged_bytes.now = siblings.merged_bytes();
+        self.slow.share(siblings.merged_bytes());
     }
 
     pub(crate) const fn config(&self) -> &ServerConfig {
@@ -305,9 +295,9 @@ impl Core {
             .without_login
             .front()
             .map(|(opened_at, _)| opened_at.after(millis(self.config.limits.login_timeout_ms)));
-        let due = self.due.front().map(|due| due.at);
+        let due = self.requests.deadline();
         let unplaced = self.waiting.deadline();
-        let drain = (!self.draining.is_empty()).then_some(self.now);
+        let drain = (self.slow.draining().len() > 0).then_some(self.now);
         let rest = (!self.backlog.is_empty()).then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let deadlines = [login, due, unplaced, posts, repair, drain, rest];
@@ -360,9 +350,9 @@ impl Core {
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
             backlog: self.backlog.len(),
-            merged_bytes: self.merged_bytes.now.own(),
-            merged_bytes_most: self.merged_bytes.most,
-            mounts_draining: self.draining.len(),
+            merged_bytes: self.slow.merged_bytes(),
+            merged_bytes_most: self.slow.merged_bytes_most(),
+            mounts_draining: self.slow.draining().len(),
             ..self.statistics
         }
     }
@@ -418,7 +408,7 @@ impl Core {
         bytes: &[u8],
         out: &mut O,
     ) {
-        let Some(mount) = self.mounts.get(session) else { return };
+        let Some(mount) = self.mounts.known(session) else { return };
         if request.domain == Domain::LOGIN {
             return self.on_login_request(session, request, out);
         }

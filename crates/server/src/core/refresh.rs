@@ -21,7 +21,7 @@ impl Core {
     /// The first mount of a turn gets its first images at once: what changes
     /// next comes as an update then.
     pub(super) fn refresh_all<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         let is_under_way = mount.outdated_from.replace(i32::MIN).is_some();
         self.mounts.set_gate(session, gate::OUTDATED, true);
         if !is_under_way {

@@ -24,7 +24,7 @@ impl Core {
         bytes: &[u8],
         out: &mut O,
     ) {
-        let Some(mount) = self.mounts.get(session) else { return };
+        let Some(mount) = self.mounts.known(session) else { return };
         match mount.streams.get(msg.stream_id) {
             None => {}
             Some(Entry::Other(Stream::Login)) => {
@@ -69,7 +69,7 @@ impl Core {
         };
         let Some((slot, cell)) = self.item_on(session, msg.stream_id) else { return };
         let Self { mounts, items, .. } = self;
-        let (Some(mount), Some(item)) = (mounts.get_mut(session), items.get_mut(slot)) else {
+        let (Some(mount), Some(item)) = (mounts.get_mut(session), items.known_mut(slot)) else {
             return;
         };
         let changed = mount.streams.change(msg.stream_id, |state| {
@@ -104,7 +104,7 @@ impl Core {
 
     /// A watcher is to get an image: from the cache, or from the hub.
     pub(super) fn owe_image<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
-        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(item) = self.items.known_mut(slot) else { return };
         let Some(subscription) = item.watchers.subscription_mut(cell) else { return };
         subscription.set(mode::WANTS, true);
         match item.is_servable() {

@@ -47,7 +47,7 @@ impl Core {
     fn inquire<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let interval = millis(self.config.limits.resync_interval_ms);
         let len = self.items.slots().end;
-        let Some(hub) = self.hubs.get_mut(index) else { return };
+        let Some(hub) = self.hubs.known_mut(index) else { return };
         let Some(round) = hub.inquiry.due(self.now, interval) else { return };
         let peer = hub.incarnation;
         out.publish(FrameHeader::new(Kind::DirectoryRequest, peer, 0), &[]);
@@ -58,7 +58,7 @@ impl Core {
 
     /// Sends some of what waits for a hub, unless the backbone takes no more.
     fn work_backlog<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
-        let Some(hub) = self.hubs.get_mut(index) else { return };
+        let Some(hub) = self.hubs.known_mut(index) else { return };
         if !hub.has_backlog() || hub.backlog_at > self.now {
             return;
         }
@@ -66,7 +66,7 @@ impl Core {
             if self.waits_for_backbone(index, out) {
                 return;
             }
-            let Some(hub) = self.hubs.get_mut(index) else { return };
+            let Some(hub) = self.hubs.known_mut(index) else { return };
             let Some((slot, serial)) = hub.closes.pop_front() else { break };
             self.publish_close(slot, serial, index, out);
         }
@@ -106,7 +106,7 @@ impl Core {
     /// Tells a hub that a request is over; later, if the backbone takes no more.
     /// Its number may be another request's by then: the serial tells them apart.
     pub(super) fn close_at_hub<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
-        let Some(serial) = self.items.get(slot).map(|item| item.attempt) else { return };
+        let Some(serial) = self.items.known(slot).map(|item| item.attempt) else { return };
         if planted!(LostClose) {
             return;
         }
@@ -119,6 +119,7 @@ impl Core {
     }
 
     fn publish_close<O: Outputs>(&mut self, slot: u32, serial: u32, index: HubIndex, out: &mut O) {
+        // One that is gone has nothing to close.
         let Some(hub) = self.hubs.get_mut(index) else { return };
         let header = FrameHeader {
             item_seq: serial,
@@ -131,16 +132,17 @@ impl Core {
 
     /// A hub lost frames of this server and asks what it wants.
     pub(super) fn on_wanted_request(&mut self, index: HubIndex, header: &FrameHeader) -> bool {
-        let Some(hub) = self.hubs.get_mut(index) else { return false };
+        let Some(hub) = self.hubs.known_mut(index) else { return false };
         hub.walk.ask(header.item, header.item_seq);
         true
     }
 
     /// Publishes a page of what this server wants of a hub.
     fn list_wanted<O: Outputs>(&mut self, index: HubIndex, stretch: &Stretch, out: &mut O) {
-        let Some(peer) = self.hubs.get(index).map(|hub| hub.incarnation) else { return };
+        let Some(peer) = self.hubs.known(index).map(|hub| hub.incarnation) else { return };
         let mut body = Vec::new();
-        Page { from: stretch.from, to: stretch.to, as_of: self.last_serial }.write(&mut body);
+        Page { from: stretch.from, to: stretch.to, as_of: self.requests.last_serial() }
+            .write(&mut body);
         for slot in stretch.from..stretch.to.min(self.items.slots().end) {
             let Some(item) = self.items.get(slot) else { continue };
             if item.upstream().told() != Some(index) || planted!(ShortPage) {
@@ -173,7 +175,7 @@ impl Core {
         out: &mut O,
     ) -> bool {
         let Some((page, entries)) = Page::read(body) else { return false };
-        let Some(hub) = self.hubs.get_mut(index) else { return false };
+        let Some(hub) = self.hubs.known_mut(index) else { return false };
         let is_last = header.flags.contains(FrameFlags::LAST);
         let interval = millis(self.config.limits.resync_interval_ms);
         hub.inquiry.page(header.item, is_last, self.now, interval);
@@ -262,7 +264,7 @@ impl Core {
     /// it again, and says.
     fn lost_at_hub<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         self.let_go(slot);
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         if item.is_private {
             return self.fan_state(slot, &GAP_PRIVATE, out);
         }
@@ -274,7 +276,7 @@ impl Core {
 
     /// Both have the item: was anything of it missed?
     fn compare_item<O: Outputs>(&mut self, slot: u32, held: &Held, out: &mut O) {
-        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(item) = self.items.known_mut(slot) else { return };
         let is_behind = item.last_seq != held.item_seq;
         item.last_seq = held.item_seq;
         let is_suspect = held.flags.contains(HeldFlags::SUSPECT);

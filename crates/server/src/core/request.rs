@@ -147,7 +147,7 @@ impl Core {
         if let Some(slot) = found {
             self.see_to_lost(slot, out);
         }
-        let Some(mount) = self.mounts.get(session) else { return Opened::Refused };
+        let Some(mount) = self.mounts.known(session) else { return Opened::Refused };
         let may_be_twice = self.config.allow_same_item_twice || mount.traits.may_open_twice;
         let is_twice = !may_be_twice
             && request.streaming
@@ -181,7 +181,7 @@ impl Core {
         let slot = found.unwrap_or_else(|| {
             self.items.insert(Item::new(key.to_owned(), request.streaming, request.private))
         });
-        let Some(item) = self.items.get_mut(slot) else { return Opened::Refused };
+        let Some(item) = self.items.known_mut(slot) else { return Opened::Refused };
         if request.private {
             // What a private stream asks for is between its two ends.
             item.set_request(bytes);
@@ -223,7 +223,7 @@ impl Core {
         if !self.watcher(slot, cell).is_some_and(|watcher| watcher.has(mode::WANTS)) {
             return;
         }
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         if item.is_servable() {
             return self.serve_from_cache(slot, cell, out);
         }

@@ -7,8 +7,10 @@
 //! states, of which the last one counts. So the output of a slow mount grows by
 //! what cannot wait only, and [`drain`](super::drain) does the rest.
 
-use tapeline_cache::{Limits, Merged, SharedConflation, Since};
-use tapeline_channel::Sent;
+use std::collections::VecDeque;
+
+use tapeline_cache::{Combiner, Limits, Merged, SharedConflation, Since};
+use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::stream::ProviderStream;
 use tapeline_planted::planted;
 use tapeline_rwf::{
@@ -24,18 +26,53 @@ use super::watchers::Watcher;
 use crate::Outputs;
 use crate::siblings::SharedCount;
 
-/// Bytes of all merged updates.
+/// What the mounts that do not keep up have in common. What waits for one of
+/// them is [its own](super::owed::Owed), and what is merged is at its item.
 #[derive(Debug, Default)]
-pub(super) struct MergedBytes {
-    pub(super) now: SharedCount,
-    pub(super) most: usize,
+pub(super) struct SlowMounts {
+    /// Bytes of all merged updates,
+    merged_bytes: SharedCount,
+    /// and the most they ever were.
+    merged_bytes_most: usize,
+    /// For updates that were merged at different times.
+    combiner: Combiner,
+    /// Mounts whose output has drained, and for which something waits yet.
+    draining: VecDeque<SessionId>,
 }
 
-impl MergedBytes {
-    /// Those of an item were so many, and are so many.
+impl SlowMounts {
+    /// Has merged bytes count together with those of other servers.
+    pub(super) fn share(&mut self, merged_bytes: SharedCount) {
+        self.merged_bytes = merged_bytes;
+    }
+
+    pub(super) fn merged_bytes(&self) -> usize {
+        self.merged_bytes.own()
+    }
+
+    pub(super) const fn merged_bytes_most(&self) -> usize {
+        self.merged_bytes_most
+    }
+
+    /// The merged updates of an item were so many bytes, and are so many.
     fn change(&mut self, before: usize, after: usize) {
-        self.now.set(self.now.own() - before + after);
-        self.most = self.most.max(self.now.own());
+        self.merged_bytes.set(self.merged_bytes.own() - before + after);
+        self.merged_bytes_most = self.merged_bytes_most.max(self.merged_bytes.own());
+    }
+
+    /// More is to be worked off for a mount when the others had their turns.
+    pub(super) fn drain_later(&mut self, session: SessionId) {
+        self.draining.push_back(session);
+    }
+
+    /// The mount whose turn it is.
+    pub(super) fn next_to_drain(&mut self) -> Option<SessionId> {
+        self.draining.pop_front()
+    }
+
+    /// The mounts that wait for their turn.
+    pub(super) fn draining(&self) -> impl ExactSizeIterator<Item = SessionId> + '_ {
+        self.draining.iter().copied()
     }
 }
 
@@ -57,7 +94,7 @@ impl Core {
     /// The next updates of an item are merged for a watcher, unless too much is
     /// merged for its mount: then it gets an image in their place.
     pub(super) fn begin_merging(&mut self, slot: u32, cell: Cell) {
-        let Self { items, mounts, merged_bytes, statistics, config, .. } = self;
+        let Self { items, mounts, slow, statistics, config, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
         if item.needs_repair {
             // That something is missing before it was not told yet.
@@ -80,7 +117,7 @@ impl Core {
         subscription.set(mode::MERGED, true);
         mount.owed.owe(subscription.stream_id()).since = Some(merges.join());
         mount.owed.grow(subscription.stream_id(), merges.bytes() - before);
-        merged_bytes.change(before, merges.bytes());
+        slow.change(before, merges.bytes());
     }
 
     /// Merges an update with those that wait for slow mounts.
@@ -91,13 +128,13 @@ impl Core {
         if planted!(LostMerge) {
             return;
         }
-        let Self { items, merged_bytes, statistics, .. } = self;
+        let Self { items, slow, statistics, .. } = self;
         let merges = items.get_mut(slot).and_then(|item| item.merges.as_mut());
         let Some(merges) = merges else { return };
         let before = merges.bytes();
         let merged = merges.merge(now_ms, &update);
-        merged_bytes.change(before, merges.bytes());
-        let is_too_much = merged_bytes.now.total() > self.config.limits.max_merged_bytes;
+        slow.change(before, merges.bytes());
+        let is_too_much = slow.merged_bytes.total() > self.config.limits.max_merged_bytes;
         match merged {
             Merged::Yes if !is_too_much => {
                 statistics.updates_merged += merges.receivers() as u64;
@@ -224,8 +261,8 @@ impl Core {
             return;
         };
         let before = merges.bytes();
-        merges.leave(since, &mut self.combiner);
-        self.merged_bytes.change(before, merges.bytes());
+        merges.leave(since, &mut self.slow.combiner);
+        self.slow.change(before, merges.bytes());
         if let Some(item) = self.items.get_mut(slot).filter(|_| !merges.is_empty()) {
             item.merges = Some(merges);
         }
@@ -263,11 +300,11 @@ impl Core {
         if mounts.gate(session) & gate::PAUSED == 0
             && let Some(merges) = item.merges.take()
         {
-            let mut combiner = core::mem::take(&mut self.combiner);
+            let mut combiner = core::mem::take(&mut self.slow.combiner);
             merges.updates(since, &mut combiner, |update| {
                 self.send_merged(slot, cell, update, out);
             });
-            self.combiner = combiner;
+            self.slow.combiner = combiner;
             if let Some(item) = self.items.get_mut(slot) {
                 item.merges = Some(merges);
             }

@@ -36,7 +36,7 @@ impl Core {
 
     /// Tells everybody who watches an item a state of the server's own.
     pub(super) fn fan_state<O: Outputs>(&mut self, slot: u32, state: &State<'_>, out: &mut O) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         let domain = item.key.as_ref().domain;
         let status = StatusMsg { state: Some(*state), ..StatusMsg::new(domain, 0) };
         self.fan_status(slot, &status, out);
@@ -50,7 +50,7 @@ impl Core {
         status: &StatusMsg<'_>,
         out: &mut O,
     ) {
-        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(item) = self.items.known_mut(slot) else { return };
         if let Some(state) = &status.state {
             item.apply_state(state);
         }

@@ -138,7 +138,7 @@ impl Core {
         if self.is_at_limit(session) {
             return self.refuse(session, request, &TOO_MANY_ITEMS, out);
         }
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         let until = self.now.after(patience);
         let unplaced = UnplacedRequest { until, service: service.clone(), request: bytes.into() };
         mount.streams.insert(request.stream_id, Stream::Unplaced(Box::new(unplaced)));
@@ -225,7 +225,7 @@ impl Core {
     /// It waits for as long once more.
     fn wait_on(&mut self, session: SessionId, stream_id: i32) {
         let later = self.now.after(millis(self.config.limits.open_timeout_ms));
-        let Some(mount) = self.mounts.get_mut(session) else { return };
+        let Some(mount) = self.mounts.known_mut(session) else { return };
         let number = mount.number;
         if let Some(Stream::Unplaced(unplaced)) = mount.streams.other_mut(stream_id) {
             unplaced.until = later;

@@ -47,7 +47,7 @@ impl Core {
     #[inline]
     fn spread_update<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
         let Self { items, mounts, dictionaries, trouble, cold, statistics, .. } = self;
-        let Some(item) = items.get_mut(slot) else { return };
+        let Some(item) = items.known_mut(slot) else { return };
         if !item.has_image {
             // The image that comes has its content.
             return;

@@ -25,10 +25,60 @@ pub(super) struct Due {
     pub(super) is_image: bool,
 }
 
+/// The requests to all hubs: their serials, and when to look what became of them.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    last_serial: u32,
+    /// Items to look at again, first one first: all wait equally long.
+    due: VecDeque<Due>,
+}
+
+impl Requests {
+    /// The serial of the last request.
+    pub(super) const fn last_serial(&self) -> u32 {
+        self.last_serial
+    }
+
+    /// The serial of a new one.
+    const fn next_serial(&mut self) -> u32 {
+        self.last_serial = self.last_serial.wrapping_add(1);
+        self.last_serial
+    }
+
+    /// When the first item is to be looked at again.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.due.front().map(|due| due.at)
+    }
+
+    /// All items to look at again.
+    pub(super) fn due(&self) -> impl Iterator<Item = &Due> {
+        self.due.iter()
+    }
+
+    /// Takes out an item whose time has come.
+    fn pop_due(&mut self, now: Time) -> Option<Due> {
+        let is_due = self.deadline().is_some_and(|at| at <= now);
+        if is_due { self.due.pop_front() } else { None }
+    }
+
+    /// Forgets those at the front that are settled, a few at a time.
+    fn forget(&mut self, is_settled: impl Fn(&Due) -> bool) {
+        // Each image settles one; a few more make up for those that came late.
+        for _ in 0..4 {
+            if !self.due.front().is_some_and(&is_settled) {
+                break;
+            }
+            self.due.pop_front();
+        }
+        give_back(&mut self.due);
+    }
+}
+
 impl Core {
     /// Asks the best hub for an item, now or when it is its turn. Whether there
     /// is a hub for it.
     pub(super) fn open_upstream<O: Outputs>(&mut self, slot: u32, out: &mut O) -> bool {
+        // Its last watcher may have left with the state that it was told.
         let Some(item) = self.items.get(slot) else { return false };
         let Some((hub, _)) = self.services.choose(&self.hubs, &item.key.as_ref()) else {
             self.items.forget_upstream(slot);
@@ -78,7 +128,7 @@ impl Core {
     }
 
     fn send_open<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) -> Published {
-        let (Some(item), Some(hub)) = (self.items.get(slot), self.hubs.get_mut(index)) else {
+        let (Some(item), Some(hub)) = (self.items.known(slot), self.hubs.get_mut(index)) else {
             return Published::NoPeer;
         };
         let name = self.services.name(item.service_id());
@@ -86,10 +136,9 @@ impl Core {
             self.items.forget_upstream(slot);
             return Published::NoPeer;
         };
-        self.last_serial = self.last_serial.wrapping_add(1);
         self.items.set_upstream(slot, Upstream::Asked { hub: index, holds_place: true });
-        let Some(item) = self.items.get_mut(slot) else { return Published::NoPeer };
-        item.attempt = self.last_serial;
+        let Some(item) = self.items.known_mut(slot) else { return Published::NoPeer };
+        item.attempt = self.requests.next_serial();
         item.has_image = false;
         item.image_asked = true;
         hub.unanswered += 1;
@@ -105,9 +154,9 @@ impl Core {
 
     /// Has an item looked at again, when its hub has had the time to answer.
     pub(super) fn look_again(&mut self, slot: u32, is_image: bool) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         let at = self.now.after(millis(self.config.limits.open_timeout_ms));
-        self.due.push_back(Due { at, slot, attempt: item.attempt, is_image });
+        self.requests.due.push_back(Due { at, slot, attempt: item.attempt, is_image });
     }
 
     /// Asks the hub of an item for another image, or only tells it the priority.
@@ -117,7 +166,7 @@ impl Core {
         with_image: bool,
         out: &mut O,
     ) {
-        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(item) = self.items.known_mut(slot) else { return };
         let Upstream::Accepted { hub, .. } = item.upstream() else { return };
         let Some(hub) = self.hubs.get(hub) else { return };
         let name = self.services.name(item.service_id());
@@ -134,7 +183,7 @@ impl Core {
 
     /// Asks for an image if somebody waits for one and none is on its way.
     pub(super) fn ask_image<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         let is_accepted = matches!(item.upstream(), Upstream::Accepted { .. });
         if is_accepted && !item.image_asked && !item.in_parts {
             self.reissue_upstream(slot, true, out);
@@ -143,7 +192,7 @@ impl Core {
 
     /// Nobody watches an item any more: tells its hub, and forgets it.
     pub(super) fn close_item<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         if let Some(hub) = item.upstream().told() {
             self.close_at_hub(slot, hub, out);
         }
@@ -152,7 +201,7 @@ impl Core {
 
     /// Forgets an item that its hub has ended, or that no hub has.
     pub(super) fn forget_item(&mut self, slot: u32) {
-        let Some(item) = self.items.get(slot) else { return };
+        let Some(item) = self.items.known(slot) else { return };
         let upstream = item.upstream();
         if let Upstream::Accepted { hub, hub_item } = upstream
             && let Some(hub) = self.hubs.get_mut(hub)
@@ -171,38 +220,26 @@ impl Core {
     /// now, or ended it.
     pub(super) fn retry_later(&mut self, slot: u32) {
         self.items.forget_upstream(slot);
-        let Some(item) = self.items.get_mut(slot) else { return };
-        self.last_serial = self.last_serial.wrapping_add(1);
-        item.attempt = self.last_serial;
+        let Some(item) = self.items.known_mut(slot) else { return };
+        item.attempt = self.requests.next_serial();
         self.look_again(slot, false);
     }
 
     /// Forgets when to look at items that have what they were asked for, as
     /// far as they are next: a burst of requests leaves nothing behind.
     pub(super) fn forget_settled(&mut self) {
-        // Each image settles one; a few more make up for those that came late.
-        for _ in 0..4 {
-            if !self.due.front().is_some_and(|due| self.is_settled(due)) {
-                break;
-            }
-            self.due.pop_front();
-        }
-        give_back(&mut self.due);
-    }
-
-    fn is_settled(&self, due: &Due) -> bool {
-        let Some(item) = self.items.get(due.slot) else { return false };
-        let is_had = matches!(item.upstream(), Upstream::Accepted { .. }) && item.has_image;
-        item.attempt != due.attempt || is_had && !item.image_asked && !item.needs_repair
+        let Self { requests, items, .. } = self;
+        requests.forget(|due| {
+            let Some(item) = items.get(due.slot) else { return false };
+            let is_had = matches!(item.upstream(), Upstream::Accepted { .. }) && item.has_image;
+            item.attempt != due.attempt || is_had && !item.image_asked && !item.needs_repair
+        });
     }
 
     /// Looks at items whose hub had time to answer.
     pub(super) fn check_due<O: Outputs>(&mut self, out: &mut O) {
         for _ in 0..DUE_PER_TURN {
-            if self.due.front().is_none_or(|due| due.at > self.now) {
-                return;
-            }
-            let Some(due) = self.due.pop_front() else { return };
+            let Some(due) = self.requests.pop_due(self.now) else { return };
             let Some(item) = self.items.get(due.slot) else {
                 let expired = self.items.expire(due.slot, due.attempt);
                 if let Some(hub) = expired {
@@ -233,7 +270,7 @@ impl Core {
     /// An image that was asked for did not come: the request or the image was
     /// lost.
     fn ask_image_again<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(item) = self.items.get_mut(slot) else { return };
+        let Some(item) = self.items.known_mut(slot) else { return };
         item.image_asked = false;
         if item.needs_repair || item.is_wanted() {
             self.ask_image(slot, out);
@@ -286,4 +323,50 @@ fn request<'s>(
         ..ItemRequest::new(key.domain, 0, msg_key)
     };
     scratch.encode(|encoder| request.encode(encoder, &RequestPayload::NONE)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_slots(slots: impl IntoIterator<Item = u32>) -> Requests {
+        let mut requests = Requests::default();
+        for slot in slots {
+            let at = Time::from_nanos(u64::from(slot));
+            let attempt = requests.next_serial();
+            requests.due.push_back(Due { at, slot, attempt, is_image: false });
+        }
+        requests
+    }
+
+    #[test]
+    fn items_come_due_one_after_the_other() {
+        let mut requests = of_slots(1..=3);
+        assert_eq!((requests.last_serial(), requests.deadline()), (3, Some(Time::from_nanos(1))));
+        assert!(requests.pop_due(Time::ZERO).is_none());
+        let now = Time::from_nanos(2);
+        let due: Vec<_> = std::iter::from_fn(|| requests.pop_due(now))
+            .map(|due| (due.slot, due.attempt))
+            .collect();
+        assert_eq!(due, [(1, 1), (2, 2)]);
+        assert_eq!(requests.deadline(), Some(Time::from_nanos(3)));
+    }
+
+    #[test]
+    fn what_is_settled_is_forgotten_up_to_the_first_that_is_not() {
+        let mut requests = of_slots(0..10);
+        for left in [6, 2, 2] {
+            requests.forget(|due| due.slot != 8);
+            assert_eq!(requests.due().count(), left);
+        }
+    }
+
+    #[test]
+    fn a_burst_gives_its_room_back() {
+        let mut requests = of_slots(0..10_000);
+        while requests.deadline().is_some() {
+            requests.forget(|_| true);
+        }
+        assert!(requests.due.capacity() <= KEPT_ENTRIES, "{}", requests.due.capacity());
+    }
 }

@@ -165,14 +165,14 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         let text = "[server] rssl-port is off; a server needs a port for consumers";
         return Err(Failure::Setting(text.to_owned()));
     };
-    let door =
+    let addresses =
         |port| Ok::<_, Failure>(listen(listen_key, &server.listen, port)?.into_iter().collect());
     let config = ServerConfig {
         host_name: server.host_name.clone(),
         listen: vec![address],
-        listen_websocket: door(server.ws_port)?,
-        listen_tls: door(server.rssl_tls_port)?,
-        listen_websocket_tls: door(server.wss_port)?,
+        listen_websocket: addresses(server.ws_port)?,
+        listen_tls: addresses(server.rssl_tls_port)?,
+        listen_websocket_tls: addresses(server.wss_port)?,
         tls: tls(server)?,
         pages: server.ws_page.then(|| Arc::new(tapeline_server::pages())),
         origins: Origins::new(&server.allowed_origins)

@@ -99,14 +99,14 @@ impl FieldDictionary {
             DictionaryType::Fields => self.fields.len(),
             DictionaryType::Enums => self.tables.len(),
         };
-        let source = Source { dictionary: self, dictionary_type, set_def, entries };
-        Parts { source, max_len, next: Some(0) }
+        let selection = Selection { dictionary: self, dictionary_type, set_def, entries };
+        Parts { selection, max_len, next: Some(0) }
     }
 }
 
 /// What all parts of one dictionary have in common.
 #[derive(Debug, Clone, Copy)]
-struct Source<'d> {
+struct Selection<'d> {
     dictionary: &'d FieldDictionary,
     dictionary_type: DictionaryType,
     set_def: Option<&'static LocalSetDefsBuf>,
@@ -114,7 +114,7 @@ struct Source<'d> {
     entries: usize,
 }
 
-impl Source<'_> {
+impl Selection<'_> {
     /// Writes the series of some of the entries.
     fn write(&self, slot: Slot<'_, '_>, entries: Range<usize>) -> Result<(), EncodeError> {
         let is_first = entries.start == 0;
@@ -180,7 +180,7 @@ fn written_len(
 /// The parts of a dictionary, in the order they are to be sent.
 #[derive(Debug, Clone)]
 pub struct Parts<'d> {
-    source: Source<'d>,
+    selection: Selection<'d>,
     max_len: usize,
     /// First entry of the next part.
     next: Option<usize>,
@@ -191,25 +191,25 @@ impl<'d> Iterator for Parts<'d> {
 
     fn next(&mut self) -> Option<Part<'d>> {
         let start = self.next?;
-        let mut len = self.source.head_len(start);
+        let mut len = self.selection.head_len(start);
         let mut end = start;
-        while end < self.source.entries && end - start < MAX_ENTRIES {
-            let entry_len = self.source.entry_len(end);
+        while end < self.selection.entries && end - start < MAX_ENTRIES {
+            let entry_len = self.selection.entry_len(end);
             if len + entry_len > self.max_len && end > start {
                 break;
             }
             len += entry_len;
             end += 1;
         }
-        self.next = (end < self.source.entries).then_some(end);
-        Some(Part { source: self.source, entries: start..end, len })
+        self.next = (end < self.selection.entries).then_some(end);
+        Some(Part { selection: self.selection, entries: start..end, len })
     }
 }
 
 /// The payload of one dictionary refresh.
 #[derive(Debug, Clone)]
 pub struct Part<'d> {
-    source: Source<'d>,
+    selection: Selection<'d>,
     entries: Range<usize>,
     len: usize,
 }
@@ -217,7 +217,7 @@ pub struct Part<'d> {
 impl Part<'_> {
     /// Whether the dictionary is complete with this part.
     pub const fn is_last(&self) -> bool {
-        self.entries.end == self.source.entries
+        self.entries.end == self.selection.entries
     }
 
     /// The size of the payload in bytes.
@@ -230,7 +230,7 @@ impl Part<'_> {
     /// # Errors
     /// The buffer is too small; a table or a text is larger than RWF can say.
     pub fn write(&self, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
-        self.source.write(slot, self.entries.clone())
+        self.selection.write(slot, self.entries.clone())
     }
 }
 

@@ -7,7 +7,7 @@ use tapeline_rssl::{CloseReason, Connection, Event};
 use tapeline_time::Time;
 
 pub(crate) mod frames;
-pub(crate) mod wire;
+pub(crate) mod pair;
 
 /// `SplitMix64`, so that a failing test fails again.
 pub(crate) struct Dice(pub u64);

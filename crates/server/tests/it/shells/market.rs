@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use tapeline_api::{
-    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemHandle, ItemSpec, Login, Provider,
-    ProviderConfig, ProviderEvent, PublishSpec, Publisher, PublisherConfig, PublisherEvent,
-    RefreshHead, Requests, Responses, Server as Address, ServiceSpec, StreamHandle, Submissions,
-    UpdateHead, Wire,
+    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemHandle, ItemSpec, Login, Protocol,
+    Provider, ProviderConfig, ProviderEvent, PublishSpec, Publisher, PublisherConfig,
+    PublisherEvent, RefreshHead, Requests, Responses, Server as Address, ServiceSpec, StreamHandle,
+    Submissions, UpdateHead,
 };
 use tapeline_backbone::sim::{Network, SimPort};
 use tapeline_backbone::{Incarnation, PortSettings, Role};
@@ -150,10 +150,12 @@ impl<G: Ground> Market<G> {
     }
 
     /// Another consumer, when it is ready; its number.
-    pub(super) fn listener(&mut self, wire: Wire, at: std::net::SocketAddr) -> usize {
+    pub(super) fn listener(&mut self, protocol: Protocol, at: std::net::SocketAddr) -> usize {
         let index = self.listeners.len();
-        let config =
-            ConsumerConfig { wire, ..ConsumerConfig::new([address(at)], Login::new("consumer")) };
+        let config = ConsumerConfig {
+            protocol,
+            ..ConsumerConfig::new([address(at)], Login::new("consumer"))
+        };
         let (reactor, system) = (seeded(10 + index as u64), self.ground.system());
         let consumer = Consumer::with_system(config, reactor, ConnectConfig::default(), system);
         let consumer = consumer.expect("a consumer");

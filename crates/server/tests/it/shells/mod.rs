@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ground::{Ground, Loopback, Simulated, Tape};
 use market::{HUB, Market, SERVER};
-use tapeline_api::Wire;
+use tapeline_api::Protocol;
 
 /// What a day at the market came to: what went over the wires, and what the
 /// consumers were told.
@@ -20,9 +20,9 @@ type Day = (BTreeMap<u16, Vec<Tape>>, Vec<Vec<String>>);
 fn day<G: Ground>(ground: G) -> (Day, G) {
     let mut market = Market::open(ground);
     let [rssl, websocket] = market.addresses();
-    let first = market.listener(Wire::Rssl, rssl);
+    let first = market.listener(Protocol::Rssl, rssl);
     market.watch(first, "FEED", "TRI.N");
-    let second = market.listener(Wire::Json, websocket);
+    let second = market.listener(Protocol::Json, websocket);
     market.watch(second, "FEED", "TRI.N");
     assert_eq!(market.open.len(), 1, "one stream for both");
     market.watch(first, "OURS", "POSITION");
@@ -74,12 +74,12 @@ fn same_bytes(what: &str, simulated: &[u8], real: &[u8]) {
 
 #[test]
 fn a_consumer_recovers_from_a_reset_in_no_time_of_ours() {
-    for wire in [Wire::Rssl, Wire::Json] {
+    for protocol in [Protocol::Rssl, Protocol::Json] {
         let mut market = Market::open(Simulated::new(1, []));
         market.ground.network.set_delay(Duration::from_millis(3));
         let [rssl, websocket] = market.addresses();
-        let at = if wire == Wire::Json { websocket } else { rssl };
-        let consumer = market.listener(wire, at);
+        let at = if protocol == Protocol::Json { websocket } else { rssl };
+        let consumer = market.listener(protocol, at);
         market.watch(consumer, "FEED", "TRI.N");
         market.update(10_001);
         market.until_told(consumer, "TRI.N 100.01");
@@ -115,7 +115,7 @@ fn a_consumer_recovers_from_a_reset_in_no_time_of_ours() {
 fn sources_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
     let mut market = Market::open(Simulated::new(1, []));
     let [rssl, _] = market.addresses();
-    let consumer = market.listener(Wire::Rssl, rssl);
+    let consumer = market.listener(Protocol::Rssl, rssl);
     market.watch(consumer, "FEED", "TRI.N");
     market.backbone.set_stuck(HUB, true);
     let most_silent = most_silent(&mut market, |market| {
@@ -149,8 +149,8 @@ fn most_silent<G: Ground>(
 fn mounts_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
     let mut market = Market::open(Simulated::new(1, []));
     let [rssl, _] = market.addresses();
-    let asker = market.listener(Wire::Rssl, rssl);
-    let consumer = market.listener(Wire::Rssl, rssl);
+    let asker = market.listener(Protocol::Rssl, rssl);
+    let consumer = market.listener(Protocol::Rssl, rssl);
     market.watch(consumer, "FEED", "TRI.N");
     market.backbone.set_stuck(SERVER, true);
     let mut asked = 0;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgAction, ValueEnum};
-use tapeline_api::{Consumer, ConsumerConfig, DictionarySource, Login, Server, Wire};
+use tapeline_api::{Consumer, ConsumerConfig, DictionarySource, Login, Protocol, Server};
 use tapeline_omm::Secret;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
@@ -208,11 +208,11 @@ impl Args {
         }
     }
 
-    fn wire(&self) -> Wire {
+    fn protocol(&self) -> Protocol {
         match self.subprotocol {
-            _ if self.ws.is_empty() => Wire::Rssl,
-            Subprotocol::Json => Wire::Json,
-            Subprotocol::Rwf => Wire::RsslWebSocket,
+            _ if self.ws.is_empty() => Protocol::Rssl,
+            Subprotocol::Json => Protocol::Json,
+            Subprotocol::Rwf => Protocol::RsslWebSocket,
         }
     }
 
@@ -256,7 +256,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let stamp_field = args.stamp_field(dictionary.as_deref())?;
     let latency_file = args.latency_file.as_deref().map(LatencyFile::create).transpose()?;
     let mut config = ConsumerConfig::new(args.servers(), args.login());
-    config.wire = args.wire();
+    config.protocol = args.protocol();
     config.dictionary = match dictionary {
         Some(dictionary) => DictionarySource::Given(dictionary),
         None => DictionarySource::Download,
@@ -315,11 +315,17 @@ mod tests {
 
     #[test]
     fn a_websocket_speaks_json_unless_it_is_told_otherwise() {
-        let wire = |options: &[&str]| args(options).wire();
-        assert_eq!((wire(&[]), servers(&["--ws", "a:1"])), (Wire::Rssl, vec!["a:1".to_owned()]));
-        assert_eq!(wire(&["--ws", "a:1"]), Wire::Json);
-        assert_eq!(wire(&["--ws", "a:1", "--subprotocol", "rssl.json.v2"]), Wire::Json);
-        assert_eq!(wire(&["--ws", "a:1", "--subprotocol", "rssl.rwf"]), Wire::RsslWebSocket);
+        let protocol = |options: &[&str]| args(options).protocol();
+        assert_eq!(
+            (protocol(&[]), servers(&["--ws", "a:1"])),
+            (Protocol::Rssl, vec!["a:1".to_owned()])
+        );
+        assert_eq!(protocol(&["--ws", "a:1"]), Protocol::Json);
+        assert_eq!(protocol(&["--ws", "a:1", "--subprotocol", "rssl.json.v2"]), Protocol::Json);
+        assert_eq!(
+            protocol(&["--ws", "a:1", "--subprotocol", "rssl.rwf"]),
+            Protocol::RsslWebSocket
+        );
         for wrong in [&["--subprotocol", "rssl.rwf"][..], &["--ws", "a:1", "--port", "5"]] {
             let words = std::iter::once("client").chain(wrong.iter().copied());
             assert!(Client::try_parse_from(words).is_err(), "{wrong:?}");

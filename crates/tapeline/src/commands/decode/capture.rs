@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 use tapeline_inspect::Ink;
 use tapeline_inspect::capture::{CaptureError, Captured, TcpLimits, try_read_capture, utc};
 
+use super::input::InputStream;
 use super::output::Output;
 use super::pieces::show_frame;
-use super::source::Source;
 use crate::failure::{Failure, Verdict, warn};
 
-pub(super) fn show(source: Source, output: &mut Output<'_>) -> Result<Verdict, Failure> {
-    let path = source.path.clone();
+pub(super) fn show(input: InputStream, output: &mut Output<'_>) -> Result<Verdict, Failure> {
+    let path = input.path.clone();
     // A reader of a live session waits for each frame, not for a full buffer.
-    let is_live = source.is_live || io::stdout().is_terminal();
+    let is_live = input.is_live || io::stdout().is_terminal();
     let mut written = Ok(());
     let mut known = 0;
     let limits = TcpLimits::default();
-    let (totals, read) = try_read_capture(source.reader(), limits, &mut |captured| {
+    let (totals, read) = try_read_capture(input.reader(), limits, &mut |captured| {
         written = frame(captured, &mut known, output).and_then(|()| match is_live {
             true => Ok(output.flush()?),
             false => Ok(()),

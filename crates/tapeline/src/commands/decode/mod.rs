@@ -1,9 +1,9 @@
 //! `tapeline decode`: RWF bytes as text or JSON.
 
 mod capture;
+mod input;
 mod output;
 mod pieces;
-mod source;
 mod vectors;
 
 use std::io::{self, BufWriter, Write};
@@ -16,8 +16,8 @@ use tapeline_rwf::DataType;
 use crate::console::palette;
 use crate::dictionary;
 use crate::failure::{Failure, Verdict};
+use input::InputStream;
 use output::Output;
-use source::Source;
 
 /// Show RWF messages, RSSL frames and captured sessions as text or JSON
 ///
@@ -108,15 +108,15 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
 }
 
 fn decode(args: &Args, output: &mut Output<'_>) -> Result<Verdict, Failure> {
-    let mut source = Source::open(&args.file)?;
+    let mut input = InputStream::open(&args.file)?;
     let form = match args.input {
-        Input::Auto => source.form(args.data_type.is_some())?,
+        Input::Auto => input.form(args.data_type.is_some())?,
         Input::Hex => Form::Hex,
         Input::Message => Form::Message,
         Input::Frames => Form::Frames,
         Input::Capture => Form::Capture,
     };
-    let path = || source.path.clone();
+    let path = || input.path.clone();
     match form {
         Form::Capture if args.data_type.is_some() => {
             Err(Failure::Typed { path: path(), form: "a capture" })
@@ -124,9 +124,9 @@ fn decode(args: &Args, output: &mut Output<'_>) -> Result<Verdict, Failure> {
         Form::Frames if args.data_type.is_some() => {
             Err(Failure::Typed { path: path(), form: "frames" })
         }
-        Form::Capture => capture::show(source, output),
-        Form::Hex => pieces::show_hex(source, args.data_type, output),
-        Form::Message => pieces::show_message(source, args.data_type, output),
-        Form::Frames => pieces::show_frames(source, output),
+        Form::Capture => capture::show(input, output),
+        Form::Hex => pieces::show_hex(input, args.data_type, output),
+        Form::Message => pieces::show_message(input, args.data_type, output),
+        Form::Frames => pieces::show_frames(input, output),
     }
 }

@@ -5,18 +5,18 @@ use tapeline_inspect::capture::{Frame, Seen, Session, Side};
 use tapeline_inspect::{Form, Ink, read_hex};
 use tapeline_rwf::DataType;
 
+use super::input::InputStream;
 use super::output::Output;
-use super::source::Source;
 use crate::failure::{Failure, Verdict};
 
 pub(super) fn show_hex(
-    source: Source,
+    input: InputStream,
     given_type: Option<DataType>,
     output: &mut Output<'_>,
 ) -> Result<Verdict, Failure> {
     let data_type = given_type.unwrap_or(DataType::MSG);
-    let path = source.path.clone();
-    let bytes = source.bytes()?;
+    let path = input.path.clone();
+    let bytes = input.bytes()?;
     if bytes.trim_ascii_start().starts_with(b"{") {
         return Err(Failure::Json { path });
     }
@@ -44,12 +44,12 @@ pub(super) fn show_hex(
 }
 
 pub(super) fn show_message(
-    source: Source,
+    input: InputStream,
     given_type: Option<DataType>,
     output: &mut Output<'_>,
 ) -> Result<Verdict, Failure> {
     let data_type = given_type.unwrap_or(DataType::MSG);
-    message(1, &source.bytes()?, data_type, output)?;
+    message(1, &input.bytes()?, data_type, output)?;
     Ok(Verdict::of(output.has_faults))
 }
 
@@ -67,8 +67,8 @@ fn numbered(number: u64) -> Map<String, Value> {
     Map::from_iter([("message".to_owned(), json!(number))])
 }
 
-pub(super) fn show_frames(source: Source, output: &mut Output<'_>) -> Result<Verdict, Failure> {
-    frames(&source.bytes()?, output)
+pub(super) fn show_frames(input: InputStream, output: &mut Output<'_>) -> Result<Verdict, Failure> {
+    frames(&input.bytes()?, output)
 }
 
 fn frames(bytes: &[u8], output: &mut Output<'_>) -> Result<Verdict, Failure> {

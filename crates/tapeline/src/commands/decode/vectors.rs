@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::json;
 use tapeline_inspect::{Ink, Outcome, Vector};
 
+use super::input;
 use super::output::Output;
-use super::source;
 use crate::failure::{Failure, Verdict};
 
 /// The longest line, in bytes.
@@ -54,8 +54,8 @@ fn for_each(
     path: &Path,
     mut take: impl FnMut(u64, Result<Vector, String>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut lines = Lines::new(BufReader::new(source::open(path)?), MAX_LINE_BYTES);
-    let shown = source::shown(path);
+    let mut lines = Lines::new(BufReader::new(input::open(path)?), MAX_LINE_BYTES);
+    let shown = input::shown(path);
     while let Some((number, line)) = lines.next().map_err(Failure::read(&shown))? {
         let parse = |line: String| Vector::parse(&line).map_err(|error| error.to_string());
         take(number, line.and_then(parse))?;
@@ -118,7 +118,7 @@ pub(super) fn check(path: &Path, output: &mut Output<'_>) -> Result<Verdict, Fai
     }
     let is_idle = passed == 0 && failed == 0;
     if is_idle {
-        let shown = source::shown(path);
+        let shown = input::shown(path);
         output.fault(0, &format!("{} holds no codec vector to check", shown.display()))?;
     }
     output.text(&format!("{passed} passed, {failed} failed\n"))?;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, DictionarySource, Handle, ItemSpec, Login, PostHead,
-    Provider, ProviderConfig, ProviderEvent, ReconnectPolicy, Requests, Responses, Server,
-    ServiceSpec, StatusHead, Wire, fields,
+    Protocol, Provider, ProviderConfig, ProviderEvent, ReconnectPolicy, Requests, Responses,
+    Server, ServiceSpec, StatusHead, fields,
 };
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::{DataState, Encoded, Real, State, StateCode, StreamState};
@@ -120,7 +120,7 @@ impl Told {
     }
 }
 
-fn consumer(wire: Wire, address: std::net::SocketAddr) -> (Consumer, Handle) {
+fn consumer(protocol: Protocol, address: std::net::SocketAddr) -> (Consumer, Handle) {
     let server = Server::new(address.ip().to_string(), address.port());
     let quickly = ReconnectPolicy {
         first_delay: Duration::from_millis(20),
@@ -128,7 +128,7 @@ fn consumer(wire: Wire, address: std::net::SocketAddr) -> (Consumer, Handle) {
         max_attempts: None,
     };
     let config = ConsumerConfig {
-        wire,
+        protocol,
         reconnect: quickly,
         dictionary: DictionarySource::Download,
         ..ConsumerConfig::new([server], Login::new("user"))
@@ -152,7 +152,7 @@ fn until(consumer: &mut Consumer, told: &mut Told, done: impl Fn(&Told) -> bool)
 fn an_application_gets_images_updates_and_recovery_over_json() {
     let (source, mut node) = source_and_node();
     let (ws, rssl) = (node.address("ws"), node.address("rssl"));
-    let (mut consumer, _) = consumer(Wire::Json, ws);
+    let (mut consumer, _) = consumer(Protocol::Json, ws);
     let mut told = Told::default();
     until(&mut consumer, &mut told, |told| told.images > 0 && told.updates > 5);
     assert!(told.values.len() > 5, "{:?}", told.values);
@@ -176,13 +176,13 @@ fn values_are_those_that_rssl_gives() {
     let source = Running::start(&["source", "--listen", "127.0.0.1:0", "-S", "FEED", "-U", "0"]);
     let address = source.address("rssl").to_string();
     let node = node(&["--source", &address, "--rssl-port", "0", "--ws-port", "0"]);
-    let wires = [
-        (Wire::Rssl, node.address("rssl")),
-        (Wire::RsslWebSocket, node.address("ws")),
-        (Wire::Json, node.address("ws")),
+    let protocols = [
+        (Protocol::Rssl, node.address("rssl")),
+        (Protocol::RsslWebSocket, node.address("ws")),
+        (Protocol::Json, node.address("ws")),
     ];
-    let values = wires.map(|(wire, address)| {
-        let (mut consumer, _) = consumer(wire, address);
+    let values = protocols.map(|(protocol, address)| {
+        let (mut consumer, _) = consumer(protocol, address);
         let mut told = Told::default();
         until(&mut consumer, &mut told, |told| told.images > 0);
         told.values
@@ -204,7 +204,7 @@ fn an_item_that_its_provider_refuses_is_closed_with_its_words() {
         code: StateCode::NOT_FOUND,
         text: b"no such item \"here\"",
     };
-    let (mut consumer, handle) = consumer(Wire::Json, node.address("ws"));
+    let (mut consumer, handle) = consumer(Protocol::Json, node.address("ws"));
     let mut refused = None;
     let started = Instant::now();
     while refused.is_none() {
@@ -232,7 +232,7 @@ fn an_item_that_its_provider_refuses_is_closed_with_its_words() {
 #[test]
 fn a_post_is_acked_unless_a_field_of_it_is_unknown() {
     let (_source, node) = source_and_node();
-    let (mut consumer, handle) = consumer(Wire::Json, node.address("ws"));
+    let (mut consumer, handle) = consumer(Protocol::Json, node.address("ws"));
     let mut told = Told::default();
     until(&mut consumer, &mut told, |told| told.images > 0);
     let head = PostHead { ack: true, ..PostHead::default() };

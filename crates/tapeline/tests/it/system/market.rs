@@ -8,9 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tapeline_api::{
-    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Provider, ProviderConfig,
-    ProviderEvent, RefreshHead, Requests, Responses, Server, ServiceSpec, StreamHandle, UpdateHead,
-    Wire,
+    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Protocol, Provider,
+    ProviderConfig, ProviderEvent, RefreshHead, Requests, Responses, Server, ServiceSpec,
+    StreamHandle, UpdateHead,
 };
 use tapeline_rwf::{DataState, Primitive};
 
@@ -343,23 +343,23 @@ impl Watcher {
 
     /// The same, of items of these names in another service.
     pub(crate) fn start_of(service: &'static str, tape: &Tape, servers: &[SocketAddr]) -> Self {
-        Self::start_on(service, Wire::default(), tape, servers, thread::spawn)
+        Self::start_on(service, Protocol::default(), tape, servers, thread::spawn)
     }
 
     /// The same on a host.
     pub(crate) fn start_on_host(tape: &Tape, host: &Host, servers: &[SocketAddr]) -> Self {
-        Self::start_on(SERVICE, Wire::default(), tape, servers, |work| host.spawn(work))
+        Self::start_on(SERVICE, Protocol::default(), tape, servers, |work| host.spawn(work))
     }
 
     /// One that speaks JSON over WebSocket.
     pub(crate) fn start_json(tape: &Tape, servers: &[SocketAddr]) -> Self {
-        let wire = Wire::Json;
-        Self::start_on(SERVICE, wire, tape, servers, thread::spawn)
+        let protocol = Protocol::Json;
+        Self::start_on(SERVICE, protocol, tape, servers, thread::spawn)
     }
 
     fn start_on(
         service: &'static str,
-        wire: Wire,
+        protocol: Protocol,
         tape: &Tape,
         servers: &[SocketAddr],
         spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> JoinHandle<()>,
@@ -371,7 +371,7 @@ impl Watcher {
         let shared = Arc::clone(&seen);
         let thread = spawn(Box::new(move || {
             let config =
-                ConsumerConfig { wire, ..ConsumerConfig::new(servers, Login::new("tester")) };
+                ConsumerConfig { protocol, ..ConsumerConfig::new(servers, Login::new("tester")) };
             let mut consumer = Consumer::new(config).expect("a reactor");
             let mut items = HashMap::new();
             for item in 0..count {

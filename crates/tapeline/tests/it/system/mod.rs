@@ -3,7 +3,6 @@
 
 mod clock;
 mod crowds;
-mod door;
 mod faults;
 mod hosts;
 mod lan;
@@ -19,3 +18,4 @@ mod returning;
 mod slow;
 mod stacked;
 mod standstill;
+mod strangers;

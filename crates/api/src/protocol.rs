@@ -30,7 +30,7 @@ const WEBSOCKET_PATH: &str = "/WebSocket";
 /// of blank and empty, which of several numbers with one display text an
 /// enumeration was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wire {
+pub enum Protocol {
     /// RSSL on a TCP connection.
     #[default]
     Rssl,
@@ -40,7 +40,7 @@ pub enum Wire {
     Json,
 }
 
-impl Wire {
+impl Protocol {
     /// The configuration of a connection to a server. A path of an opening that
     /// it has already stays.
     pub(crate) fn configured(self, connect: &ConnectConfig, server: &Server) -> ConnectConfig {
@@ -70,10 +70,10 @@ mod tests {
     #[test]
     fn only_json_is_a_text_session() {
         let server = Server::new("::1", 15000);
-        let of = |wire: Wire| wire.configured(&ConnectConfig::default(), &server);
-        assert_eq!(of(Wire::Rssl), ConnectConfig::default());
-        assert_eq!(of(Wire::Json).text.map(|text| text.path), Some(WEBSOCKET_PATH.to_owned()));
-        let opening = of(Wire::RsslWebSocket).rssl.opening;
+        let of = |protocol: Protocol| protocol.configured(&ConnectConfig::default(), &server);
+        assert_eq!(of(Protocol::Rssl), ConnectConfig::default());
+        assert_eq!(of(Protocol::Json).text.map(|text| text.path), Some(WEBSOCKET_PATH.to_owned()));
+        let opening = of(Protocol::RsslWebSocket).rssl.opening;
         let host = "[::1]:15000".to_owned();
         assert_eq!(opening, Opening::WebSocket { host, path: "/WebSocket".to_owned() });
     }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 const MAX_BYTES: u64 = 1 << 30;
 
 /// An input and what was read of it.
-pub(super) struct Source {
+pub(super) struct InputStream {
     pub(super) path: PathBuf,
     /// Whether someone may still be writing to it: it is no ordinary file.
     pub(super) is_live: bool,
@@ -36,7 +36,7 @@ pub(super) fn shown(path: &Path) -> PathBuf {
     if path.as_os_str() == "-" { "standard input".into() } else { path.to_owned() }
 }
 
-impl Source {
+impl InputStream {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let rest = open(path)?;
         let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());

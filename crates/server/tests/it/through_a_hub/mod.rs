@@ -1,9 +1,11 @@
 //! A provider, a hub, a server and consumers, over real sockets and a backbone
 //! in memory.
 
+mod storm;
+mod text;
+
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tapeline_backbone::sim::{Network, SimPort};
@@ -18,13 +20,12 @@ use tapeline_omm::directory::{
 };
 use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginRequest};
 use tapeline_omm::market::{ItemRequest, RequestPayload};
-use tapeline_rssl::websocket::{FrameHeader, TEXT};
 use tapeline_rwf::{
     AckMsg, CloseMsg, DataState, DataType, Domain, EncodeError, Encoder, FieldListHead, Msg,
     MsgKey, PostFlags, PostMsg, Real, RefreshFlags, RefreshMsg, RequestFlags, State, StateCode,
     StatusMsg, StreamState, UpdateMsg,
 };
-use tapeline_server::{AcceptAll, Server, ServerConfig, Transport};
+use tapeline_server::{AcceptAll, Server, ServerConfig};
 use tapeline_time::MonotonicClock;
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -513,192 +514,4 @@ fn a_server_that_shuts_down_ends_its_mounts() {
     system.until("cut", |it| !it.consumers[consumer].is_open);
     system.until("all sockets closed", |it| it.server.is_idle());
     system.until("closed", |it| it.provider.open.is_empty());
-}
-
-/// A generator that is the same on every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
-const NAMES: [&str; 6] = ["A", "B", "C", "D", "E", "F"];
-
-/// What a consumer knows of an item: its bid, and whether it may be trusted.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-struct Known {
-    bid: Option<i64>,
-    is_ok: bool,
-}
-
-/// The items that a consumer has open, by stream.
-type Watchlist = BTreeMap<i32, (&'static str, Known)>;
-
-fn take_in(consumer: &mut Consumer, list: &mut Watchlist) {
-    for bytes in std::mem::take(&mut consumer.heard) {
-        let msg = Msg::decode(&bytes).expect("a message");
-        let Some((_, known)) = list.get_mut(&msg.stream_id()) else { continue };
-        match msg {
-            Msg::Refresh(_) | Msg::Status(_) => {
-                let (stream, data) = state_of(&bytes);
-                assert_eq!(stream, StreamState::OPEN, "nothing closes an item here");
-                known.is_ok = data == DataState::OK;
-                known.bid = bid(&bytes).or(known.bid);
-            }
-            Msg::Update(_) => {
-                assert_ne!(known.bid, None, "an update before the image");
-                known.bid = bid(&bytes);
-            }
-            _ => {}
-        }
-    }
-}
-
-fn hurt(system: &mut System, dice: &mut Dice) {
-    let (hub, server) = (Incarnation(100 + system.hubs_started), Incarnation(7));
-    match dice.below(12) {
-        0 => system.network.set_loss(hub, server, 200_000),
-        1 => system.network.set_loss(server, hub, 100_000),
-        2..6 => {
-            system.network.set_loss(hub, server, 0);
-            system.network.set_loss(server, hub, 0);
-        }
-        6 => {
-            system.hub = None;
-            for _ in 0..dice.below(20) {
-                system.turn();
-            }
-            system.start_hub();
-        }
-        7 => {
-            if let Some(session) = system.provider.session {
-                system.provider.reactor.outbox().close(session, "a crash");
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Whatever is lost or dies meanwhile: in the end every consumer has the values
-/// of the provider, and knows it.
-#[test]
-fn in_the_end_everybody_has_the_last_value() {
-    let (mut holes, mut hubs) = (0, 0);
-    for seed in [1, 2, 3] {
-        let mut config = ServerConfig { cache: seed != 2, ..ServerConfig::default() };
-        config.limits.open_timeout_ms = 300;
-        let mut system = System::with(config);
-        let mut dice = Dice(seed * 7919);
-        let mut lists: Vec<Watchlist> = vec![Watchlist::new(); 3];
-        for _ in &lists {
-            system.consumer();
-        }
-        for round in 0..400 {
-            let index = dice.below(3) as usize;
-            let name = NAMES[dice.below(6) as usize];
-            let open = lists[index].iter().find(|(_, (open, _))| *open == name);
-            let open = open.map(|(stream_id, _)| *stream_id);
-            match (dice.below(4), open) {
-                (0, None) => {
-                    let stream_id = 10 + round;
-                    lists[index].insert(stream_id, (name, Known::default()));
-                    system.request(index, stream_id, name, true);
-                }
-                (1, Some(stream_id)) => {
-                    lists[index].remove(&stream_id);
-                    let close = CloseMsg::new(Domain::MARKET_PRICE, stream_id);
-                    let bytes = built(|encoder| encoder.message(&close.into()));
-                    system.consumers[index].say(&bytes);
-                }
-                _ => system.provider.update(name, 1000 + i64::from(round)),
-            }
-            if round % 10 == 0 {
-                hurt(&mut system, &mut dice);
-            }
-            system.turn();
-            for (consumer, list) in system.consumers.iter_mut().zip(&mut lists) {
-                take_in(consumer, list);
-            }
-        }
-        let (hub, server) = (Incarnation(100 + system.hubs_started), Incarnation(7));
-        system.network.join(hub, server);
-        let mut turns = 0;
-        system.until("everybody has the last value", |it| {
-            // A sign of life of every item shows what was lost before.
-            turns += 1;
-            if turns % 200 == 0 {
-                for (place, name) in NAMES.iter().enumerate() {
-                    it.provider.update(name, 5000 + place as i64);
-                }
-            }
-            for (consumer, list) in it.consumers.iter_mut().zip(&mut lists) {
-                take_in(consumer, list);
-            }
-            turns > 200
-                && lists.iter().flat_map(BTreeMap::values).all(|(name, known)| {
-                    let bid = it.provider.bids.get(*name).copied();
-                    *known == Known { bid, is_ok: true }
-                })
-        });
-        holes += system.server.statistics().gaps;
-        hubs += system.hubs_started;
-    }
-    assert!(holes > 0 && hubs > 3, "{holes} holes, {hubs} hubs: nothing was hurt");
-}
-
-/// A client's text frame, masked with zeros.
-fn text_frame(text: &str) -> Vec<u8> {
-    let mask = Some([0; 4]);
-    let payload = text.len() as u64;
-    let header = FrameHeader { fin: true, reserved: 0, opcode: TEXT, mask, payload };
-    let (bytes, length) = header.encode();
-    [&bytes[..length], text.as_bytes()].concat()
-}
-
-#[test]
-fn a_json_client_gets_the_same_items_over_websocket() {
-    let listen_websocket = vec![ANY_PORT];
-    let mut system = System::with(ServerConfig { listen_websocket, ..ServerConfig::default() });
-    let rssl = system.consumer();
-    system.open(rssl, 5, "TRI.N");
-    let address = system.server.listening_at(Transport::WebSocket)[0];
-    let mut client = TcpStream::connect(address).expect("a listener");
-    client.set_nonblocking(true).expect("a socket");
-    let mut received = Vec::new();
-    let mut until = |system: &mut System, client: &mut TcpStream, wanted: &str| {
-        system.until(wanted, |_| {
-            let mut room = [0; 4096];
-            while let Ok(count @ 1..) = client.read(&mut room) {
-                received.extend_from_slice(&room[..count]);
-            }
-            String::from_utf8_lossy(&received).contains(wanted)
-        });
-    };
-    let opening = "GET /WebSocket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\
-        Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
-        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
-        Sec-WebSocket-Protocol: tr_json2\r\n\r\n";
-    client.write_all(opening.as_bytes()).expect("sent");
-    until(&mut system, &mut client, "101 Switching Protocols");
-    let say = |client: &mut TcpStream, text: &str| {
-        client.write_all(&text_frame(text)).expect("sent");
-    };
-    say(&mut client, r#"{"ID":1,"Domain":"Login","Key":{"Name":"user"}}"#);
-    until(&mut system, &mut client, r#""Elements":{"PingTimeout":30,"MaxMsgSize":61440}}]"#);
-    say(&mut client, r#"[{"ID":2,"Key":{"Name":"TRI.N","Service":"FEED"}},{"Type":"Ping"}]"#);
-    until(&mut system, &mut client, r#""Fields":{"BID":1.00}}"#);
-    until(&mut system, &mut client, r#"{"Type":"Pong"}]"#);
-    system.provider.update("TRI.N", 4512);
-    until(&mut system, &mut client, r#""Name":"TRI.N"},"Fields":{"BID":45.12}}]"#);
-    system.until_bid(rssl, 5, 4512);
-    say(&mut client, "garbage");
-    until(&mut system, &mut client, r#""Type":"Error","Text":"JSON parser error: -2""#);
-    assert_eq!(system.server.statistics().json_mounts, 1);
-    drop(client);
-    system.until("its end is noticed", |it| it.server.statistics().json_mounts == 0);
 }

@@ -154,8 +154,8 @@ fn a_page_of_another_site_cannot_mount() {
     let tape = Tape::new(1);
     let source = Source::start(&tape, loopback());
     let program = run_with(source.address, &["--allow-origin", "https://desk.example.com"]);
-    let ask = |door: &str, subprotocol: &str, origin: &str| {
-        let address = program.address(door);
+    let ask = |port: &str, subprotocol: &str, origin: &str| {
+        let address = program.address(port);
         let mut socket = TcpStream::connect(address).expect("it listens");
         let head = format!(
             "GET /WebSocket HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\n\
@@ -168,13 +168,13 @@ fn a_page_of_another_site_cannot_mount() {
         socket.read_exact(&mut answer).expect("it answers");
         String::from_utf8_lossy(&answer).into_owned()
     };
-    for (door, subprotocol) in [("ws", "tr_json2"), ("ws", "rssl.rwf"), ("rssl", "rssl.rwf")] {
-        let own = format!("http://{}", program.address(door));
+    for (port, subprotocol) in [("ws", "tr_json2"), ("ws", "rssl.rwf"), ("rssl", "rssl.rwf")] {
+        let own = format!("http://{}", program.address(port));
         for origin in [own.as_str(), "https://desk.example.com"] {
-            assert_eq!(ask(door, subprotocol, origin), "HTTP/1.1 101", "{door} {subprotocol}");
+            assert_eq!(ask(port, subprotocol, origin), "HTTP/1.1 101", "{port} {subprotocol}");
         }
         for origin in ["http://evil.example", "http://desk.example.com", "null"] {
-            assert_eq!(ask(door, subprotocol, origin), "HTTP/1.1 403", "{door} {subprotocol}");
+            assert_eq!(ask(port, subprotocol, origin), "HTTP/1.1 403", "{port} {subprotocol}");
         }
     }
     let mut tunnel = TcpStream::connect(program.address("rssl")).expect("it listens");
