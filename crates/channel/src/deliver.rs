@@ -270,15 +270,18 @@ fn closed<S: System>(table: &mut Table<S>, live: &mut Live<S>, reason: CloseReas
     table.end(live, reason);
 }
 
-/// Delivers what was noted, `most` of it, but not what is noted meanwhile.
+/// Delivers what was noted, `most` of it, but not what is noted meanwhile. One
+/// has its turn also when the program has had enough.
 pub(crate) fn notices<S: System>(
     table: &mut Table<S>,
     most: usize,
     handler: &mut impl Handler<S>,
 ) -> usize {
-    let count = table.notices.len().min(most);
-    for _ in 0..count {
+    let most = table.notices.len().min(most);
+    let mut count = 0;
+    while count < most && (count == 0 || !table.has_enough) {
         let Some(notice) = table.notices.pop_front() else { break };
+        count += 1;
         match notice {
             Notice::Drained(session) => {
                 if table.live(session).is_some_and(|live| live.stage == Stage::Open) {

@@ -85,8 +85,8 @@ impl<'a, S: System> Outbox<'a, S> {
         self.table.hold(session, is_held);
     }
 
-    /// Delivers no more messages in this poll than that which is being
-    /// delivered: those that are left are the first of the next.
+    /// Delivers no more in this poll than what is being delivered, and one end of
+    /// a session: what is left is the first of the next.
     pub fn end_poll(&mut self) {
         self.table.end_poll();
     }

@@ -423,6 +423,7 @@ impl<S: System> Reactor<S> {
         let mut count = 0;
         let is_bounded = self.config.messages_per_poll != usize::MAX;
         self.table.left = self.config.messages_per_poll;
+        self.table.has_enough = false;
         for waiting in (1..=listed).rev() {
             self.table.share = if is_bounded { self.table.left / waiting } else { 0 };
             if self.table.left == 0 {

@@ -30,12 +30,12 @@ const MESSAGES_PER_TURN: usize = 2_048;
 
 /// and before the clock is looked at. An image takes a few microseconds, an
 /// update a part of one.
-const MESSAGES_PER_LOOK: usize = 64;
+const MESSAGES_PER_LOOK: usize = 16;
 
 /// After so long a turn begins nothing new. Each thing it does has a share of
 /// the turn, however long the others took: what comes before the first look at
 /// the clock, and one slice of what is due.
-const TURN_TIME: Duration = Duration::from_millis(1);
+const TURN_TIME: Duration = Duration::from_micros(700);
 
 /// Slices of long work that are done in one turn.
 const SLICES_PER_TURN: usize = 4;
@@ -326,7 +326,7 @@ impl<B: Bus, S: System> Hub<B, S> {
         let mut work = 0;
         while work < SLICES_PER_TURN
             && core.next_deadline().is_some_and(|deadline| deadline <= now)
-            && (work == 0 || !time.is_over())
+            && (!time.is_over() || work == 0)
         {
             let outbox = &mut outbox;
             core.handle_timeout(now, &mut Shell { outbox, port: bus.outbound(), wanted });

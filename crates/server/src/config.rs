@@ -215,8 +215,8 @@ pub struct Limits {
     /// [`messages_per_turn`](Self::messages_per_turn). A message counts for one
     /// in each 512 bytes, one in JSON in each 128. Default 32.
     pub mount_messages_per_turn: usize,
-    /// The same of all mounts; fewer, when they take longer than a millisecond.
-    /// Default 512.
+    /// The same of all mounts; fewer, when they take longer than half a
+    /// millisecond. To read a mount counts for four. Default 128.
     pub messages_per_turn: usize,
     /// Names in one batch. Default 100,000.
     pub max_batch: usize,
@@ -280,7 +280,7 @@ impl Default for Limits {
             max_items: 1_000_000,
             max_admin_streams: 64,
             mount_messages_per_turn: 32,
-            messages_per_turn: 512,
+            messages_per_turn: 128,
             max_batch: 100_000,
             max_message_bytes: 6 << 20,
             max_image_bytes: (64 << 20) + (64 << 10),

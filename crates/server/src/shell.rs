@@ -27,16 +27,17 @@ const WRITES_PER_FLUSH: usize = 512;
 /// After so long a turn begins nothing new but its output. Each thing it does
 /// has a share of the turn, however long the others took: the messages of mounts
 /// that come before the first look at the clock, and one slice of what is due.
-const TURN_TIME: Duration = Duration::from_millis(1);
+const TURN_TIME: Duration = Duration::from_micros(600);
 
 /// Slices of long work that are done in one turn.
 const SLICES_PER_TURN: usize = 4;
 
-/// Messages of mounts that are read before the clock is looked at.
-const MESSAGES_PER_LOOK: usize = 64;
+/// Messages and ends of mounts before the clock is looked at. One may take tens
+/// of microseconds.
+const MESSAGES_PER_LOOK: usize = 8;
 
 /// How long a flush goes on. There may be two in a turn that does not read much.
-const FLUSH_TIME: Duration = Duration::from_micros(500);
+const FLUSH_TIME: Duration = Duration::from_micros(400);
 
 /// How long mounts are left unread while the backbone takes no more. After
 /// that they are read, and what does not fit is lost: hubs see the hole and ask
@@ -281,16 +282,14 @@ impl<B: Bus, S: System> Server<B, S> {
             });
             (came, copies + (interpreter.core().updates_merged() - merged) as usize)
         });
-        for _ in 0..SLICES_PER_TURN {
-            if interpreter.next_deadline().is_none_or(|deadline| deadline > now) {
+        for slice in 0..SLICES_PER_TURN {
+            let is_due = interpreter.next_deadline().is_some_and(|deadline| deadline <= now);
+            if !is_due || time.is_over() && slice > 0 {
                 break;
             }
             let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
             interpreter.handle_timeout(now, &mut out);
             work += 1;
-            if time.is_over() {
-                break;
-            }
         }
         if work > 0 && self.is_eager && !pace.is_busy() {
             // What came is on its way before the kernel is asked for more. Where

@@ -118,6 +118,8 @@ pub(crate) struct Table<S: System> {
     pub(crate) left: usize,
     /// and of the session whose turn it is.
     pub(crate) left_of_session: usize,
+    /// The program wants no more of this poll.
+    pub(crate) has_enough: bool,
     /// What is left, divided among the sessions that may have messages; 0 where
     /// there is no bound to divide.
     pub(crate) share: usize,
@@ -153,6 +155,7 @@ impl<S: System> Table<S> {
             pool: OutputPool::new(config.output_pool_bytes),
             left: 0,
             left_of_session: 0,
+            has_enough: false,
             share: 0,
             now: Time::ZERO,
             scratch: Vec::new(),
@@ -370,6 +373,7 @@ impl<S: System> Table<S> {
     /// Has this poll deliver no more messages.
     pub(crate) const fn end_poll(&mut self) {
         (self.left, self.left_of_session) = (0, 0);
+        self.has_enough = true;
     }
 
     /// Delivers no messages of a session for now, or again.

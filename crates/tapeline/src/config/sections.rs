@@ -402,9 +402,9 @@ section! {
         /// `messages-per-turn` is more, it has that. A message counts for one in
         /// each 512 bytes, one in JSON in each 128.
         "mount-messages-per-turn" => mount_messages_per_turn: usize = 32, in 1..=1_000_000;
-        /// The same of all mounts together. A turn that has taken a millisecond
+        /// The same of all mounts together. A turn that has taken half a millisecond
         /// leaves what is left of them to the next.
-        "messages-per-turn" => messages_per_turn: usize = 512, in 1..=1_000_000;
+        "messages-per-turn" => messages_per_turn: usize = 128, in 1..=1_000_000;
         /// Most names in one batch.
         "max-batch" => max_batch: usize = 100_000, in 1..=10_000_000;
         /// Most posts that wait for an ack.
