@@ -81,57 +81,58 @@ pub trait Bus {
     }
 }
 
-/// Counts of a port since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Frames given to the network, presence included.
-    pub sent: u64,
-    /// Frames that had to wait in the queue.
-    pub queued: u64,
-    /// Frames lost because the queue was full or the network stayed away while
-    /// they were in it.
-    pub dropped: u64,
-    /// Frames given to a network on which nobody listened.
-    pub unheard: u64,
-    /// Frames not sent, as their target was not up.
-    pub no_peer: u64,
-    /// Frames not sent, as they were too long.
-    pub too_large: u64,
-    /// Frames that were cut into pieces, as the network carries none so long
-    /// at once; pieces count as frames everywhere else.
-    pub cut: u64,
-    /// Frames that were put together of pieces.
-    pub joined: u64,
-    /// Frames of which pieces came, and that were given up: a piece was lost,
-    /// or there was no room.
-    pub given_up: u64,
-    /// Bytes that wait for the rest of their frames now.
-    pub partial_bytes: usize,
-    /// Frames received, of all kinds and for all targets.
-    pub received: u64,
-    /// Holes seen in the streams of peers.
-    pub gaps: u64,
-    /// Frames missing in those holes.
-    pub lost: u64,
-    /// Frames for this port of an earlier meeting with their sender.
-    pub stale: u64,
-    /// Frames of a peer that was not known yet, or to all of one that was not
-    /// up yet.
-    pub early: u64,
-    /// Bytes that were no frame, and presence that could not be read.
-    pub malformed: u64,
-    /// Presence of peers for which there was no room in the table.
-    pub crowded: u64,
-    /// Presence of other systems.
-    pub strangers: u64,
-    /// Presence of this system without the proof that its key asks for.
-    pub unproved: u64,
-    /// How often the port was cut off from the backbone and began anew.
-    pub renewals: u64,
-    /// Bytes that wait in the queue now.
-    pub queue_bytes: usize,
-    /// Of them, those of frames that were cut.
-    pub long_queue_bytes: usize,
-    /// Peers that are up now.
-    pub peers: usize,
+tapeline_counters::counts! {
+    /// Counts of a port since its start.
+    pub struct Counters = "backbone" {
+        /// Frames given to the network, presence included.
+        sent: u64 = total;
+        /// Frames that had to wait in the queue.
+        queued: u64 = total;
+        /// Frames lost because the queue was full or the network stayed away while
+        /// they were in it.
+        dropped: u64 = total;
+        /// Frames given to a network on which nobody listened.
+        unheard: u64 = total;
+        /// Frames not sent, as their target was not up.
+        no_peer: u64 = total;
+        /// Frames not sent, as they were too long.
+        too_large: u64 = total;
+        /// Frames that were cut into pieces, as the network carries none so long
+        /// at once; pieces count as frames everywhere else.
+        cut: u64 = total;
+        /// Frames that were put together of pieces.
+        joined: u64 = total;
+        /// Frames of which pieces came, and that were given up: a piece was lost,
+        /// or there was no room.
+        given_up: u64 = total;
+        /// Bytes that wait for the rest of their frames now.
+        partial_bytes: usize = now(bytes);
+        /// Frames received, of all kinds and for all targets.
+        received: u64 = total;
+        /// Holes seen in the streams of peers.
+        gaps: u64 = total;
+        /// Frames missing in those holes.
+        lost: u64 = total;
+        /// Frames for this port of an earlier meeting with their sender.
+        stale: u64 = total;
+        /// Frames of a peer that was not known yet, or to all of one that was not
+        /// up yet.
+        early: u64 = total;
+        /// Bytes that were no frame, and presence that could not be read.
+        malformed: u64 = total;
+        /// Presence of peers for which there was no room in the table.
+        crowded: u64 = total;
+        /// Presence of other systems.
+        strangers: u64 = total;
+        /// Presence of this system without the proof that its key asks for.
+        unproved: u64 = total;
+        /// How often the port was cut off from the backbone and began anew.
+        renewals: u64 = total;
+        /// Bytes that wait in the queue now.
+        queue_bytes: usize = now(bytes), at most "queue-bytes";
+        /// Of them, those of frames that were cut.
+        long_queue_bytes: usize = now(bytes);
+        /// Peers that are up now.
+        peers: usize = now, at most "max-servers";
+    }
 }

@@ -142,7 +142,7 @@ pub use config::{
     SocketOptions, StrangerLimits, random_seed,
 };
 pub use connection_log::{ConnectionLine, ConnectionLog};
-pub use counters::{ReactorCounters, SessionCounters, Traffic};
+pub use counters::{ChannelCounters, ReactorCounters, SessionCounters, Traffic};
 pub use error::{ChannelError, CloseReason};
 pub use event::{ListenerId, SessionEvent, TextEvent, Via};
 pub use heap::join_freed;

@@ -120,6 +120,8 @@ pub(crate) struct Live<S: System> {
     ok_bytes: usize,
     /// What of its output is counted among that of all sessions.
     pub(crate) counted_bytes: usize,
+    /// What of its traffic is counted among that of all sessions.
+    counted_traffic: Traffic,
     /// It had its share of writing, and may have more to write.
     pub(crate) has_more: bool,
     /// Bytes that may be packed with no need to look at thresholds, flags and
@@ -181,6 +183,7 @@ impl<S: System> Live<S> {
             is_slow: false,
             ok_bytes: 0,
             counted_bytes: 0,
+            counted_traffic: Traffic::default(),
             has_more: false,
             credit: 0,
             redial: None,
@@ -533,6 +536,17 @@ impl<S: System> Live<S> {
             reads: self.reads,
             writes: self.writes,
         }
+    }
+
+    /// What went over it since this was last asked.
+    pub(crate) fn take_traffic(&mut self) -> Traffic {
+        let traffic = self.traffic();
+        traffic - std::mem::replace(&mut self.counted_traffic, traffic)
+    }
+
+    /// The same without an end to it.
+    pub(crate) fn traffic_since(&self) -> Traffic {
+        self.traffic() - self.counted_traffic
     }
 
     pub(crate) fn counters(&self) -> SessionCounters {

@@ -245,6 +245,16 @@ impl<B: Bus, S: System> Hub<B, S> {
         self.core.counters()
     }
 
+    /// The limits of what it has, by the names of its [`Counters`].
+    pub const fn limits(&self) -> [(&'static str, u64); 3] {
+        let limits = &self.core.config().limits;
+        [
+            ("items", limits.max_items as u64),
+            ("services", limits.max_services as u64),
+            ("servers", limits.max_servers as u64),
+        ]
+    }
+
     /// For tests, between two turns: [`Core::check`].
     ///
     /// # Panics

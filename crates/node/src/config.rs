@@ -7,6 +7,7 @@ use std::time::Duration;
 use tapeline_backbone::{Carrier, Driver, EngineSettings, PortSettings};
 use tapeline_cache::FieldRules;
 use tapeline_channel::Idle;
+use tapeline_counters::Registry;
 use tapeline_hub::HubConfig;
 use tapeline_server::{AcceptAll, LoginPolicy, ServerConfig, Siblings};
 
@@ -82,6 +83,8 @@ pub struct NodeConfig {
     /// Threads that serve behind the ports of the first server, its own among
     /// them; see [`Shards`](crate::Shards). At least 1.
     pub shards: usize,
+    /// Where all counts are published.
+    pub registry: Registry,
 }
 
 impl NodeConfig {
@@ -95,6 +98,7 @@ impl NodeConfig {
             idle: Idle::Spin,
             counters_interval: Some(Duration::from_secs(60)),
             shards: 1,
+            registry: Registry::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use tapeline_backbone::BackboneError;
+use tapeline_counters::Full;
 use tapeline_hub::HubError;
 use tapeline_server::ServerError;
 use thiserror::Error;
@@ -17,6 +18,9 @@ pub enum NodeError {
     /// A hub cannot start.
     #[error(transparent)]
     Hub(#[from] HubError),
+    /// More is counted than there is room for.
+    #[error(transparent)]
+    Counters(#[from] Full),
     /// A server cannot start.
     #[error(transparent)]
     Server(#[from] ServerError),

@@ -17,6 +17,9 @@
 //! [`Shards`] are further servers of the process on threads of their own, behind
 //! the same ports.
 //!
+//! What all of them count is published in [`NodeConfig::registry`] each 10 ms while
+//! there are turns; [`counters_reference`] is the page that says what each count is.
+//!
 //! Everything comes as values: the program reads files and flags, and so do the
 //! benchmarks, which measure this composition and no other.
 
@@ -25,6 +28,7 @@ mod config;
 mod counts;
 mod error;
 mod health;
+mod meter;
 mod node;
 mod rest;
 mod shards;
@@ -32,6 +36,7 @@ mod shards;
 pub use agent::Agent;
 pub use config::{HubPart, NewPolicy, NodeConfig, ServerPart};
 pub use error::NodeError;
+pub use meter::{TABLES, ThreadCounters, counters_reference};
 pub use node::Node;
 pub use rest::PARK_MICROS;
 pub use shards::Shards;

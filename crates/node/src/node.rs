@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use tapeline_backbone::local::Network;
 use tapeline_backbone::{
-    Backbone, BackbonePort, Bus, Carrier, Counters, Driver, EngineSettings, Role,
+    Backbone, BackbonePort, Bus, Carrier, Counters, Driver, EngineSettings, PortSettings, Role,
 };
 use tapeline_channel::Wait;
+use tapeline_counters::{Registry, Writer};
 use tapeline_hub::{Hub, HubError};
 use tapeline_server::{Server, ServerError};
 use tapeline_time::{MonotonicClock, Time};
 
 use crate::counts::{Counts, Tally};
 use crate::health::{Gate, Health, Note, TurnedAway};
+use crate::meter::{Load, Meter, Metered, PUBLISH_INTERVAL, ThreadCounters};
 use crate::rest::Rest;
 use crate::{Agent, HubPart, NodeConfig, NodeError, ServerPart};
 
@@ -37,18 +39,29 @@ pub struct Node {
     rest: Rest,
     health: Health,
     counts: Counts,
+    load: Load,
+    meter: Writer<ThreadCounters>,
+    /// When counts were published.
+    published: Time,
 }
 
-/// An agent, and what of it was told in the log.
-struct Member<A> {
+/// An agent, where its counts go, and what of it was told in the log.
+struct Member<A: Metered> {
     agent: A,
+    meter: Meter<A::Own>,
     gate: Gate,
     tally: Tally,
 }
 
-impl<A: Agent> Member<A> {
-    fn new(agent: A) -> Self {
-        Self { tally: Tally::of(agent.name()), agent, gate: Gate::default() }
+impl<A: Metered> Member<A> {
+    fn new(agent: A, port: &PortSettings, registry: &Registry) -> Result<Self, NodeError> {
+        let meter = Meter::enter(&agent, port, registry)?;
+        Ok(Self { tally: Tally::of(agent.name()), agent, meter, gate: Gate::default() })
+    }
+
+    /// Publishes what it counted.
+    fn publish(&mut self) {
+        self.meter.publish(&self.agent);
     }
 
     /// Says in the log what it counted, as far as it is new.
@@ -96,13 +109,22 @@ impl Node {
     fn start_on(mut backbone: Backbone, config: NodeConfig) -> Result<Self, NodeError> {
         let is_woken = config.is_woken();
         let NodeConfig { carrier, engine, hubs, servers, idle, counters_interval, .. } = config;
+        let registry = config.registry;
         if let Some(shortfall) = backbone.shortfall().filter(|_| carrier.is_network()) {
             tracing::warn!("{shortfall}");
         }
-        let hubs = hubs.into_iter().map(|part| Ok(Member::new(hub(part, &mut backbone)?)));
+        let hubs = hubs.into_iter().map(|part| {
+            let port = part.port.clone();
+            Member::new(hub(part, &mut backbone)?, &port, &registry)
+        });
         let hubs = hubs.collect::<Result<Vec<_>, NodeError>>()?;
-        let servers = servers.into_iter().map(|part| Ok(Member::new(server(part, &mut backbone)?)));
+        let servers = servers.into_iter().map(|part| {
+            let port = part.port.clone();
+            Member::new(server(part, &mut backbone)?, &port, &registry)
+        });
         let servers = servers.collect::<Result<Vec<_>, NodeError>>()?;
+        let thread = std::thread::current();
+        let meter = registry.enter(thread.name().unwrap_or("main"), &[])?;
         let channel = carrier.to_string();
         match backbone.directory().map(|directory| directory.display().to_string()) {
             Some(directory) => tracing::info!(channel, directory, "backbone"),
@@ -129,6 +151,9 @@ impl Node {
             rest,
             health: Health::default(),
             counts: Counts::every(counters_interval),
+            load: Load::default(),
+            meter,
+            published: Time::ZERO,
         })
     }
 
@@ -199,8 +224,22 @@ impl Node {
     fn step(&mut self) {
         let now = self.clock.now();
         let work = self.turn(now);
+        if work > 0 {
+            self.load.note(self.clock.now().since(now));
+        }
         self.tell(now);
+        if now.since(self.published) >= PUBLISH_INTERVAL {
+            self.publish(now);
+        }
         self.rest(now, work);
+    }
+
+    /// Shows what all have counted to whoever reads the registry.
+    fn publish(&mut self, now: Time) {
+        self.published = now;
+        self.hubs.iter_mut().for_each(Member::publish);
+        self.servers.iter_mut().for_each(Member::publish);
+        self.meter.publish(&self.load.counters(now));
     }
 
     /// Whether frames of this thread can leave and arrive.

@@ -387,10 +387,23 @@ impl<B: Bus, S: System> Server<B, S> {
 
     /// What the server has and did.
     pub fn statistics(&self) -> Statistics {
-        let messages_postponed = self.reactor.counters().postponed;
+        let messages_postponed = self.reactor.counters_so_far().postponed;
         let (output_bytes, output_bytes_most) = self.reactor.output_bytes();
         let own = self.interpreter.statistics();
         Statistics { messages_postponed, output_bytes, output_bytes_most, ..own }
+    }
+
+    /// The limits of what it has, by the names of its [`Statistics`].
+    pub const fn limits(&self) -> [(&'static str, u64); 6] {
+        let limits = &self.interpreter.core().config().limits;
+        [
+            ("mounts", limits.max_mounts as u64),
+            ("items", limits.max_items as u64),
+            ("hubs", limits.max_hubs as u64),
+            ("posts", limits.max_posts as u64),
+            ("merged_bytes", limits.max_merged_bytes as u64),
+            ("output_bytes", limits.max_output_bytes as u64),
+        ]
     }
 
     /// The sockets.

@@ -234,6 +234,7 @@ impl<S: System> Table<S> {
             self.let_go(&mut live);
             return;
         }
+        self.counters.traffic += live.take_traffic();
         // One that closes is on its way out: nobody else is to go for it.
         let is_open = live.stage == Stage::Open;
         let backlog_bytes = if is_open { live.backlog_bytes() } else { 0 };
@@ -391,7 +392,7 @@ impl<S: System> Table<S> {
 
     fn let_go(&mut self, live: &mut Live<S>) {
         self.pool.change(&mut live.counted_bytes, 0);
-        self.counters.traffic += live.traffic();
+        self.counters.traffic += live.take_traffic();
         self.leave(live);
         self.free(live.id);
     }
@@ -432,8 +433,8 @@ impl<S: System> Table<S> {
 
     /// Another generation is to be tried on a new socket.
     #[allow(clippy::boxed_local, reason = "it is boxed already, and large")]
-    pub(crate) fn redial(&mut self, live: Box<Live<S>>, version: tapeline_rssl::Version) {
-        self.counters.traffic += live.traffic();
+    pub(crate) fn redial(&mut self, mut live: Box<Live<S>>, version: tapeline_rssl::Version) {
+        self.counters.traffic += live.take_traffic();
         let Live { id, peer, origin, .. } = *live;
         let Origin::Connect(mut dial) = origin else { return };
         dial.fall_back(peer, version);
@@ -460,13 +461,19 @@ impl<S: System> Table<S> {
         }
     }
 
-    /// Sums up closed and living sessions.
+    /// What is known without a look at each session: all but what was queued for
+    /// them since they were last served.
+    pub(crate) fn totals_so_far(&self) -> ReactorCounters {
+        let (backlog_bytes, backlog_bytes_most) = (self.pool.bytes(), self.pool.most());
+        ReactorCounters { backlog_bytes, backlog_bytes_most, ..self.counters }
+    }
+
+    /// The same as it is at this moment, with a look at each session.
     pub(crate) fn totals(&self) -> ReactorCounters {
-        let mut totals = self.counters;
-        totals.backlog_bytes_most = self.pool.most();
+        let mut totals = ReactorCounters { backlog_bytes: 0, ..self.totals_so_far() };
         for slot in &self.slots {
             if let Occupant::Live(live) = &slot.occupant {
-                totals.traffic += live.traffic();
+                totals.traffic += live.traffic_since();
                 totals.backlog_bytes += live.backlog_bytes();
             }
         }

@@ -147,6 +147,10 @@ impl Core {
         self.rules = Some(rules);
     }
 
+    pub(crate) const fn config(&self) -> &HubConfig {
+        &self.config
+    }
+
     /// What has happened so far, and what there is now.
     pub fn counters(&self) -> Counters {
         let up = self.sources.iter().filter(|(_, source)| source.phase == Phase::Up).count();

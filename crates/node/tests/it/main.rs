@@ -293,3 +293,43 @@ fn siblings_open_no_more_items_together_than_one_may() {
         });
     }
 }
+
+#[test]
+fn what_a_node_counts_is_seen_from_another_thread() {
+    let mut config = config(vec![hub("hub", None)], vec![server("server")]);
+    config.servers[0].config.limits = Limits { max_mounts: 7, ..Limits::default() };
+    let registry = config.registry.clone();
+    let mut node = Node::start(config).expect("good");
+    let began = Instant::now();
+    let seen = std::thread::scope(|scope| {
+        let watcher = scope.spawn(move || {
+            let peers = || {
+                let blocks = registry.blocks().filter(|block| block.table().group == "backbone");
+                blocks.map(|block| block.value_of("peers").unwrap_or(0)).collect::<Vec<_>>()
+            };
+            while peers() != [1, 1] && began.elapsed() < PATIENCE {
+                std::thread::yield_now();
+            }
+            let names = registry.blocks().map(|block| (block.table().group, block.name()));
+            let names: Vec<_> = names.map(|(group, name)| format!("{group} {name}")).collect();
+            let server = registry.blocks().find(|block| block.table().group == "server");
+            (names, server.and_then(|block| block.limit(0)))
+        });
+        node.run_while(|_| !watcher.is_finished());
+        watcher.join().expect("no panic")
+    });
+    let mut names = seen.0;
+    assert!(names.pop().is_some_and(|thread| thread.starts_with("thread ")));
+    assert_eq!(
+        names,
+        [
+            "hub hub",
+            "channel hub",
+            "backbone hub",
+            "server server",
+            "channel server",
+            "backbone server"
+        ]
+    );
+    assert_eq!(seen.1, Some(7), "the limit of mounts");
+}

@@ -29,6 +29,8 @@ enum Action {
     },
     /// Print the reference of all keys as Markdown
     Reference,
+    /// Print what hubs and servers count as Markdown
+    Counters,
 }
 
 /// Runs the subcommand.
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             out.write_all(config::show(&settings).as_bytes())?;
         }
         Action::Reference => out.write_all(config::reference().as_bytes())?,
+        Action::Counters => out.write_all(tapeline_node::counters_reference().as_bytes())?,
     }
     Ok(Verdict::Good)
 }

@@ -1,0 +1,156 @@
+//! Questions to a thread, through a bounded queue, and their answers.
+
+use std::fmt;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use thiserror::Error;
+
+use crate::{Row, View};
+
+/// Questions that wait for one thread.
+const WAITING: usize = 16;
+
+/// The most rows of one answer.
+pub(crate) const MAX_ROWS: usize = 1_000;
+
+/// Which rows of a view are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The name of the view.
+    pub view: String,
+    /// Rows in which some cell has this text; all if it is empty.
+    pub filter: String,
+    /// The column with the highest values first. Without one, rows come in the
+    /// order of the table, and can be gone on with.
+    pub by: Option<String>,
+    /// From this place of the table on.
+    pub from: u32,
+    /// At most so many, and never more than 1,000.
+    pub limit: usize,
+}
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Close a mount, by its session as it is in views and in the log.
+    CloseMount {
+        /// The server that has it, as `server.1`.
+        server: String,
+        /// The session, as `3.1`.
+        channel: String,
+        /// What the client is told.
+        reason: String,
+    },
+    /// Close all mounts of a user.
+    Logout {
+        /// The name that the user logged in with.
+        user: String,
+        /// What the clients are told.
+        reason: String,
+    },
+}
+
+/// What a thread is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Rows of its tables.
+    Rows(Rows),
+    /// To do something.
+    Act(Act),
+}
+
+/// What one hub or server answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Who.
+    pub of: String,
+    /// What the cells of the rows are. `None` if there are none, as of an act.
+    pub view: Option<&'static View>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// From where to go on, if there is more.
+    pub next: Option<u32>,
+    /// Mounts that an act has closed.
+    pub done: usize,
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// Too many wait.
+    #[error("{0} has {WAITING} questions to answer already; ask later")]
+    Busy(String),
+    /// The thread has ended.
+    #[error("{0} has ended")]
+    Ended(String),
+}
+
+type Reply = Box<dyn FnOnce(Vec<Answer>) + Send>;
+
+/// A question, and where its answers go: one for each hub or server of the thread
+/// that has such a table.
+pub struct Query {
+    /// What is asked.
+    pub ask: Ask,
+    reply: Reply,
+}
+
+impl fmt::Debug for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query").field("ask", &self.ask).finish_non_exhaustive()
+    }
+}
+
+impl Query {
+    /// A question. `reply` is called on the thread that is asked and must not
+    /// wait.
+    pub fn new(ask: Ask, reply: impl FnOnce(Vec<Answer>) + Send + 'static) -> Self {
+        Self { ask, reply: Box::new(reply) }
+    }
+
+    /// Answers it.
+    pub fn answer(self, answers: Vec<Answer>) {
+        (self.reply)(answers);
+    }
+}
+
+/// The end of a queue that asks.
+#[derive(Clone, Debug)]
+pub struct QuerySender {
+    name: String,
+    sender: SyncSender<Query>,
+}
+
+impl QuerySender {
+    /// The thread that it asks.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Asks, without waiting.
+    ///
+    /// Errors: there are too many questions, or the thread has ended.
+    pub fn ask(&self, query: Query) -> Result<(), QueryError> {
+        self.sender.try_send(query).map_err(|error| match error {
+            TrySendError::Full(_) => QueryError::Busy(self.name.clone()),
+            TrySendError::Disconnected(_) => QueryError::Ended(self.name.clone()),
+        })
+    }
+}
+
+/// The end of a queue that answers.
+#[derive(Debug)]
+pub struct QueryQueue(Receiver<Query>);
+
+impl QueryQueue {
+    pub(crate) fn new(name: &str) -> (QuerySender, Self) {
+        let (sender, receiver) = sync_channel(WAITING);
+        (QuerySender { name: name.to_owned(), sender }, Self(receiver))
+    }
+
+    /// The next question, if one waits.
+    pub fn next(&self) -> Option<Query> {
+        self.0.try_recv().ok()
+    }
+}

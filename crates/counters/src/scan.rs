@@ -1,0 +1,184 @@
+//! Rows of a table, looked for a slice at a time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::query::MAX_ROWS;
+use crate::{Answer, Row, Rows, Value, View, Viewed};
+
+/// Looks for rows that were asked for. It looks at so many places as it is told,
+/// and goes on where it was.
+///
+/// What changes meanwhile may be in the answer or not; a row that is there all the
+/// time and wanted is in it once.
+#[derive(Debug)]
+pub struct Scan {
+    view: &'static View,
+    rows: Rows,
+    column: Option<usize>,
+    next: u32,
+    /// With an order: the best places so far, the least of them on top.
+    best: BinaryHeap<Reverse<(u64, Reverse<u32>)>>,
+    found: Vec<Row>,
+}
+
+impl Scan {
+    /// One for these rows at `at`; `None` if there is no such table.
+    pub fn new(rows: &Rows, at: &(impl Viewed + ?Sized)) -> Option<Self> {
+        let view = at.views().iter().find(|view| view.name == rows.view)?;
+        let rows = Rows { limit: rows.limit.clamp(1, MAX_ROWS), ..rows.clone() };
+        let column = rows.by.as_deref().and_then(|by| view.column(by));
+        let next = rows.from;
+        Some(Self { view, rows, column, next, best: BinaryHeap::new(), found: Vec::new() })
+    }
+
+    /// Looks at some more places. Whether it is done.
+    pub fn step(&mut self, at: &(impl Viewed + ?Sized), places: u32) -> bool {
+        let end = at.places(self.view).min(self.next.saturating_add(places));
+        while self.next < end {
+            if self.column.is_none() && self.found.len() == self.rows.limit {
+                return true;
+            }
+            let place = self.next;
+            self.next += 1;
+            match self.column {
+                Some(column) => self.rank(at, place, column),
+                None => {
+                    let row = at.row(self.view, place).filter(|row| self.is_wanted(row));
+                    self.found.extend(row);
+                }
+            }
+        }
+        self.next >= at.places(self.view)
+    }
+
+    fn rank(&mut self, at: &(impl Viewed + ?Sized), place: u32, column: usize) {
+        let Some(rank) = at.rank(self.view, place, column) else { return };
+        let candidate = Reverse((rank, Reverse(place)));
+        let is_full = self.best.len() == self.rows.limit;
+        if is_full && self.best.peek().is_some_and(|least| candidate >= *least) {
+            return;
+        }
+        if !self.rows.filter.is_empty()
+            && !at.row(self.view, place).is_some_and(|row| self.is_wanted(&row))
+        {
+            return;
+        }
+        if is_full {
+            self.best.pop();
+        }
+        self.best.push(candidate);
+    }
+
+    fn is_wanted(&self, row: &Row) -> bool {
+        let filter = &self.rows.filter;
+        let has = |value: &Value| matches!(value, Value::Text(text) if text.contains(&**filter));
+        filter.is_empty() || row.iter().any(has)
+    }
+
+    /// The answer of `of`.
+    pub fn finish(mut self, of: &str, at: &(impl Viewed + ?Sized)) -> Answer {
+        let best = std::mem::take(&mut self.best).into_sorted_vec();
+        let rows =
+            best.into_iter().filter_map(|Reverse((_, Reverse(place)))| at.row(self.view, place));
+        self.found.extend(rows);
+        let is_more = self.column.is_none() && self.next < at.places(self.view);
+        Answer {
+            of: of.to_owned(),
+            view: Some(self.view),
+            rows: self.found,
+            next: is_more.then_some(self.next),
+            done: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rowed;
+
+    crate::rows! {
+        /// For tests.
+        struct Numbered = "numbers" {
+            /// Its name.
+            "name" => name: String;
+            /// Its value.
+            "value" => value: u64;
+        }
+    }
+
+    /// Every third place is empty.
+    struct Numbers(Vec<u64>);
+
+    impl Viewed for Numbers {
+        fn views(&self) -> &'static [&'static View] {
+            &[Numbered::VIEW]
+        }
+
+        fn places(&self, _: &View) -> u32 {
+            self.0.len() as u32
+        }
+
+        fn row(&self, _: &View, place: u32) -> Option<Row> {
+            let value = *self.0.get(place as usize)?;
+            let name = format!("n{place}");
+            (place % 3 != 2).then(|| Numbered { name, value }.into_row())
+        }
+    }
+
+    fn values(at: &Numbers, rows: &Rows, places: u32) -> (Vec<u64>, Option<u32>, usize) {
+        let mut scan = Scan::new(rows, at).expect("it is there");
+        let mut steps = 1;
+        while !scan.step(at, places) {
+            steps += 1;
+        }
+        let answer = scan.finish("x", at);
+        (answer.rows.iter().map(|row| row[1].rank()).collect(), answer.next, steps)
+    }
+
+    #[test]
+    fn rows_come_in_the_order_of_the_table_and_can_be_gone_on_with() {
+        let at = Numbers((0..10).collect());
+        let mut rows = Rows { view: "numbers".to_owned(), limit: 4, ..Rows::default() };
+        assert_eq!(values(&at, &rows, 3), (vec![0, 1, 3, 4], Some(5), 2));
+        rows.from = 5;
+        assert_eq!(values(&at, &rows, 100), (vec![6, 7, 9], None, 1));
+        rows.view = "letters".to_owned();
+        assert!(Scan::new(&rows, &at).is_none());
+    }
+
+    #[test]
+    fn the_highest_come_first_whatever_the_size_of_a_slice() {
+        let at = Numbers((0..1_000).map(|value| value * 7_919 % 1_009).collect());
+        let mut expected: Vec<u64> =
+            (0..1_000).filter(|place| place % 3 != 2).map(|place| at.0[place]).collect();
+        expected.sort_unstable_by(|a, b| b.cmp(a));
+        expected.truncate(20);
+        let by = Some("value".to_owned());
+        let rows = Rows { view: "numbers".to_owned(), by, limit: 20, ..Rows::default() };
+        for places in [1, 7, 5_000] {
+            assert_eq!(values(&at, &rows, places).0, expected, "{places} at a time");
+        }
+    }
+
+    #[test]
+    fn a_filter_leaves_out_what_has_not_the_text() {
+        let at = Numbers((0..40).collect());
+        for by in [None, Some("value".to_owned())] {
+            let view = "numbers".to_owned();
+            let rows = Rows { view, filter: "n3".to_owned(), by, limit: 3, ..Rows::default() };
+            let mut found = values(&at, &rows, 5).0;
+            found.sort_unstable();
+            let expected = if rows.by.is_some() { [36, 37, 39] } else { [3, 30, 31] };
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn an_answer_has_a_bound_whatever_is_asked_for() {
+        let at = Numbers((0..5_000).collect());
+        let rows = Rows { view: "numbers".to_owned(), limit: usize::MAX, ..Rows::default() };
+        assert_eq!(values(&at, &rows, 64).0.len(), MAX_ROWS);
+    }
+}

@@ -1,0 +1,243 @@
+//! Counts of a thread and its members, published for whoever looks.
+
+use std::time::Duration;
+
+use tapeline_backbone::{
+    Bus, Counters as BackboneCounters, FrameSink, FrameSource, Port, PortSettings,
+};
+use tapeline_channel::{ChannelCounters, System};
+use tapeline_counters::{Counted, Full, Registry, Table, Writer};
+use tapeline_hub::{Counters as HubCounters, Hub};
+use tapeline_server::{Server, Statistics};
+use tapeline_time::Time;
+
+use crate::Agent;
+
+/// Counts are published this often while there are turns. High-water marks are of
+/// what was published.
+pub(super) const PUBLISH_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How busy the thread was is looked at over so long.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A turn that takes longer than it should.
+const LONG_TURN: Duration = Duration::from_millis(1);
+
+tapeline_counters::counts! {
+    /// A thread that turns hubs and servers.
+    pub struct ThreadCounters = "thread" {
+        /// Turns in which there was something to do.
+        turns: u64 = total;
+        /// Time that these took.
+        busy_ns: u64 = total(ns);
+        /// Turns that took longer than a millisecond.
+        turns_long: u64 = total;
+        /// The longest turn since the start.
+        turn_ns_most: u64 = most(ns);
+        /// The part of the last whole second in which there was something to do, in
+        /// thousandths.
+        busy_permille: u64 = now;
+        /// The same of the busiest 10 ms of that second: how near the thread came to
+        /// all it can do.
+        busiest_permille: u64 = now;
+        /// When this was published, on the host's monotonic clock: one that stands
+        /// still is of a thread that hangs.
+        published_ns: u64 = now(ns);
+    }
+}
+
+/// How busy a thread is.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    counters: ThreadCounters,
+    /// When the present 10 ms began, and the time at work before it.
+    bin: (Time, u64),
+    /// The same of the present second.
+    second: (Time, u64),
+    busiest_permille: u64,
+}
+
+impl Load {
+    /// A turn with something to do took so long.
+    pub(super) fn note(&mut self, spent: Duration) {
+        let counters = &mut self.counters;
+        let spent_ns = spent.as_nanos() as u64;
+        counters.turns += 1;
+        counters.busy_ns += spent_ns;
+        counters.turn_ns_most = counters.turn_ns_most.max(spent_ns);
+        counters.turns_long += u64::from(spent > LONG_TURN);
+    }
+
+    /// What is to be published at `now`.
+    pub(super) fn counters(&mut self, now: Time) -> ThreadCounters {
+        let busy_ns = self.counters.busy_ns;
+        let permille = |(began, before): (Time, u64)| {
+            let passed_ns = now.since(began).as_nanos().max(1) as u64;
+            ((busy_ns - before) * 1_000 / passed_ns).min(1_000)
+        };
+        self.busiest_permille = self.busiest_permille.max(permille(self.bin));
+        self.bin = (now, busy_ns);
+        if now.since(self.second.0) >= SECOND {
+            self.counters.busy_permille = permille(self.second);
+            self.counters.busiest_permille = std::mem::take(&mut self.busiest_permille);
+            self.second = (now, busy_ns);
+        }
+        self.counters.published_ns = tapeline_time::host_now().as_nanos();
+        self.counters
+    }
+}
+
+/// An agent whose counts can be published.
+pub(super) trait Metered: Agent {
+    /// What it counts itself.
+    type Own: Counted;
+
+    /// What it has and did.
+    fn own(&self) -> Self::Own;
+
+    /// The limits of these.
+    fn limits(&self) -> Vec<(&'static str, u64)>;
+
+    /// Its sockets.
+    fn channel(&self) -> ChannelCounters;
+
+    /// Its port on the backbone.
+    fn backbone(&self) -> BackboneCounters;
+}
+
+impl<K: FrameSink, R: FrameSource, S: System> Metered for Hub<Port<K, R>, S> {
+    type Own = HubCounters;
+
+    fn own(&self) -> HubCounters {
+        self.counters()
+    }
+
+    fn limits(&self) -> Vec<(&'static str, u64)> {
+        Self::limits(self).to_vec()
+    }
+
+    fn channel(&self) -> ChannelCounters {
+        self.reactor().counters_so_far()
+    }
+
+    fn backbone(&self) -> BackboneCounters {
+        self.bus().counters()
+    }
+}
+
+impl<K: FrameSink, R: FrameSource, S: System> Metered for Server<Port<K, R>, S> {
+    type Own = Statistics;
+
+    fn own(&self) -> Statistics {
+        self.statistics()
+    }
+
+    fn limits(&self) -> Vec<(&'static str, u64)> {
+        Self::limits(self).to_vec()
+    }
+
+    fn channel(&self) -> ChannelCounters {
+        self.reactor().counters_so_far()
+    }
+
+    fn backbone(&self) -> BackboneCounters {
+        self.bus().counters()
+    }
+}
+
+/// Where the counts of an agent go.
+#[derive(Debug)]
+pub(super) struct Meter<C> {
+    own: Writer<C>,
+    channel: Writer<ChannelCounters>,
+    backbone: Writer<BackboneCounters>,
+}
+
+impl<C: Counted> Meter<C> {
+    /// Enters an agent.
+    ///
+    /// Errors: the registry is full.
+    pub(super) fn enter<A: Metered<Own = C>>(
+        agent: &A,
+        port: &PortSettings,
+        registry: &Registry,
+    ) -> Result<Self, Full> {
+        let name = agent.name();
+        let of_port = [("queue_bytes", port.queue_bytes as u64), ("peers", port.max_peers as u64)];
+        Ok(Self {
+            own: registry.enter(name, &agent.limits())?,
+            channel: registry.enter(name, &[])?,
+            backbone: registry.enter(name, &of_port)?,
+        })
+    }
+
+    /// Shows what the agent has counted.
+    pub(super) fn publish<A: Metered<Own = C>>(&mut self, agent: &A) {
+        self.own.publish(&agent.own());
+        self.channel.publish(&agent.channel());
+        self.backbone.publish(&agent.backbone());
+    }
+}
+
+/// All tables that are published.
+pub const TABLES: [&Table; 5] = [
+    ThreadCounters::TABLE,
+    HubCounters::TABLE,
+    Statistics::TABLE,
+    ChannelCounters::TABLE,
+    BackboneCounters::TABLE,
+];
+
+/// The page of all that can be seen, as Markdown.
+pub fn counters_reference() -> String {
+    tapeline_counters::reference(&TABLES, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_that_of_the_tables() {
+        let page = include_str!("../../../docs/counters.md");
+        assert!(
+            page == counters_reference(),
+            "docs/counters.md is old: tapeline config counters > docs/counters.md"
+        );
+    }
+
+    #[test]
+    fn no_two_counts_have_one_name() {
+        let names = TABLES
+            .iter()
+            .flat_map(|table| table.counts.iter().map(|count| count.metric(table.group)));
+        let mut names: Vec<_> = names.collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO.after(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn a_thread_tells_how_busy_its_last_second_was_and_the_busiest_part_of_it() {
+        let mut load = Load::default();
+        for ms in 1..=100 {
+            if ms == 50 {
+                load.note(Duration::from_millis(8));
+            } else if ms % 10 == 0 {
+                load.note(Duration::from_millis(1));
+            }
+            load.counters(at(ms * 10));
+        }
+        let counters = load.counters(at(1_000));
+        assert_eq!((counters.busy_permille, counters.busiest_permille), (17, 800));
+        assert_eq!((counters.turns, counters.turns_long), (10, 1));
+        assert_eq!(counters.turn_ns_most, 8_000_000);
+        load.counters(at(2_000));
+        assert_eq!(load.counters(at(2_000)).busiest_permille, 0, "it is of each second anew");
+    }
+}
