@@ -69,7 +69,7 @@ impl Unit {
         }
     }
 
-    /// The unit as OpenMetrics names it.
+    /// The unit as it stands in names of metrics.
     pub const fn suffix(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -86,22 +86,21 @@ impl fmt::Display for Unit {
 }
 
 impl Count {
-    /// Its name in OpenMetrics without the unit and `_total`, which stand at the
-    /// end there: `output_bytes_most` of a server is `tapeline_server_output_most`,
+    /// Its name as a metric, without the unit and `_total`, which stand at the end
+    /// there: `output_bytes_most` of a server is `tapeline_server_output_most`,
     /// and `_bytes` follows.
     pub fn metric_stem(&self, group: &str) -> String {
         let words = self.name.split('_').filter(|word| !self.unit.words().contains(word));
         ["tapeline", group].into_iter().chain(words).collect::<Vec<_>>().join("_")
     }
 
-    /// Its whole name in OpenMetrics.
+    /// Its whole name as a metric, by the rules of `OpenMetrics`.
     pub fn metric(&self, group: &str) -> String {
         let mut name = self.metric_stem(group);
-        for part in [self.unit.suffix(), (self.kind == Kind::Total).then_some("total")] {
-            if let Some(part) = part {
-                name.push('_');
-                name.push_str(part);
-            }
+        let total = (self.kind == Kind::Total).then_some("total");
+        for part in [self.unit.suffix(), total].into_iter().flatten() {
+            name.push('_');
+            name.push_str(part);
         }
         name
     }
