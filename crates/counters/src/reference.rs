@@ -8,7 +8,10 @@ use crate::{Kind, Table, View};
 const HEAD: &str = "\
 # Counters
 
-What a running hub or server counts. The names are those of OpenMetrics; the log has the short ones, in parentheses. A counter that ends in `_total` only grows; one with a bound also has its high-water mark and the bound itself. All are published each 10 ms while there is something to do, and a high-water mark is the most that was published.
+What a running hub or server counts. The names are those of OpenMetrics; the log has the short \
+ones, in parentheses. A counter that ends in `_total` only grows; one with a bound also has its \
+high-water mark and the bound itself. All are published each 10 ms while there is something to do, \
+and a high-water mark is the most that was published.
 
 This page is printed by `tapeline config counters`.
 ";
