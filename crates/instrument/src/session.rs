@@ -1,0 +1,216 @@
+//! The sessions of a trading day, and which may follow which.
+
+use crate::InstrumentError;
+
+/// What can be done with an instrument now. The character of each is the trading
+/// status of market data (MIT303, Symbol Status).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Session {
+    /// Before the day: nothing.
+    #[default]
+    Closed = b'w',
+    /// Orders are collected for the opening price.
+    OpeningCall = b'a',
+    /// Continuous trading.
+    Regular = b'T',
+    /// Orders are collected for the closing price.
+    ClosingCall = b'd',
+    /// After the day: orders of the day expire.
+    MarketClose = b'c',
+    /// Stopped by operators: cancels only.
+    Halt = b'H',
+}
+
+/// Why a session begins; the numbers are the reasons of Symbol Status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// The schedule says so.
+    #[default]
+    Scheduled = 0,
+    /// Operators want it.
+    Operator = 9,
+}
+
+impl Session {
+    /// All there are.
+    pub const ALL: [Self; 6] = [
+        Self::Closed,
+        Self::OpeningCall,
+        Self::Regular,
+        Self::ClosingCall,
+        Self::MarketClose,
+        Self::Halt,
+    ];
+
+    /// Its character in market data.
+    pub const fn status(self) -> u8 {
+        self as u8
+    }
+
+    /// The session of a character; `None` for one that is not known.
+    pub fn from_status(status: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|session| session.status() == status)
+    }
+
+    /// What a person calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::OpeningCall => "opening call",
+            Self::Regular => "regular trading",
+            Self::ClosingCall => "closing call",
+            Self::MarketClose => "market close",
+            Self::Halt => "halted",
+        }
+    }
+
+    /// Orders are collected, and matched when it ends.
+    #[inline]
+    pub const fn is_call(self) -> bool {
+        matches!(self, Self::OpeningCall | Self::ClosingCall)
+    }
+
+    /// New orders are taken.
+    #[inline]
+    pub const fn takes_orders(self) -> bool {
+        matches!(self, Self::Regular) || self.is_call()
+    }
+
+    /// Orders can be cancelled.
+    #[inline]
+    pub const fn takes_cancels(self) -> bool {
+        self.takes_orders() || matches!(self, Self::Halt)
+    }
+
+    /// The session that follows this one, if it may.
+    ///
+    /// ```text
+    ///  to:            w  a  T  d  c  H
+    ///  Closed       w .  s  o  .  .  .     s  by the schedule or by operators
+    ///  OpeningCall  a .  .  s  .  o  o     o  by operators only
+    ///  Regular      T .  .  .  s  o  o
+    ///  ClosingCall  d .  .  .  .  s  o
+    ///  MarketClose  c s  .  .  .  .  .
+    ///  Halt         H .  o  o  o  o  .
+    /// ```
+    ///
+    /// # Errors
+    /// The table has no such step for this cause.
+    pub fn followed_by(self, to: Self, cause: Cause) -> Result<Self, InstrumentError> {
+        use Session::{Closed, ClosingCall, Halt, MarketClose, OpeningCall, Regular};
+        let is_operator = cause == Cause::Operator;
+        let may = match (self, to) {
+            (Closed, OpeningCall)
+            | (OpeningCall, Regular)
+            | (Regular, ClosingCall)
+            | (ClosingCall, MarketClose)
+            | (MarketClose, Closed) => true,
+            (Closed, Regular)
+            | (OpeningCall | Regular, MarketClose)
+            | (OpeningCall | Regular | ClosingCall, Halt)
+            | (Halt, OpeningCall | Regular | ClosingCall | MarketClose) => is_operator,
+            _ => false,
+        };
+        if may { Ok(to) } else { Err(InstrumentError::Session { from: self, to }) }
+    }
+}
+
+/// A session, and when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Seconds since midnight, local time of the exchange.
+    pub at_s: u32,
+    /// What begins then.
+    pub session: Session,
+    /// It begins up to so many seconds later; whoever draws the number has it
+    /// in the journal.
+    pub random_s: u32,
+}
+
+/// The day of a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    turns: Vec<Turn>,
+}
+
+impl Schedule {
+    /// A day of turns.
+    ///
+    /// # Errors
+    /// One is not behind the one before it, its random part included, or its
+    /// session cannot follow.
+    pub fn new(turns: Vec<Turn>) -> Result<Self, InstrumentError> {
+        let mut session = Session::Closed;
+        let mut free_s = 0;
+        for (at, turn) in turns.iter().enumerate() {
+            if turn.at_s < free_s {
+                return Err(InstrumentError::Schedule(at + 1));
+            }
+            free_s = turn.at_s.saturating_add(turn.random_s).saturating_add(1);
+            session = session.followed_by(turn.session, Cause::Scheduled)?;
+        }
+        Ok(Self { turns })
+    }
+
+    /// The day of SETS, London: calls from 07:50 and 16:30, each ending at a
+    /// random moment of half a minute.
+    pub fn sets() -> Self {
+        let turn = |hour: u32, minute: u32, session, random_s| Turn {
+            at_s: hour * 3600 + minute * 60,
+            session,
+            random_s,
+        };
+        Self {
+            turns: vec![
+                turn(7, 50, Session::OpeningCall, 0),
+                turn(8, 0, Session::Regular, 30),
+                turn(16, 30, Session::ClosingCall, 0),
+                turn(16, 35, Session::MarketClose, 30),
+                turn(17, 15, Session::Closed, 0),
+            ],
+        }
+    }
+
+    /// Its turns, in the order of time.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_goes_round() {
+        let day = Schedule::new(Schedule::sets().turns().to_vec()).expect("in order");
+        let sessions: Vec<u8> = day.turns().iter().map(|turn| turn.session.status()).collect();
+        assert_eq!(sessions, b"aTdcw");
+        for session in Session::ALL {
+            assert_eq!(Session::from_status(session.status()), Some(session));
+        }
+        assert_eq!(Session::from_status(b'?'), None);
+    }
+
+    #[test]
+    fn only_operators_halt_and_no_session_follows_itself() {
+        let to = |from: Session, to, cause| from.followed_by(to, cause).is_ok();
+        assert!(!to(Session::Regular, Session::Halt, Cause::Scheduled));
+        assert!(to(Session::Regular, Session::Halt, Cause::Operator));
+        for session in Session::ALL {
+            assert!(!to(session, session, Cause::Operator));
+        }
+        let error = Session::Closed.followed_by(Session::ClosingCall, Cause::Operator);
+        let text = error.expect_err("refused").to_string();
+        assert_eq!(text, "session ClosingCall cannot follow Closed");
+    }
+
+    #[test]
+    fn a_schedule_whose_random_parts_overlap_is_refused() {
+        let turn = |at_s, session, random_s| Turn { at_s, session, random_s };
+        let turns = vec![turn(10, Session::OpeningCall, 5), turn(15, Session::Regular, 0)];
+        assert_eq!(Schedule::new(turns), Err(InstrumentError::Schedule(2)));
+    }
+}

@@ -1,0 +1,107 @@
+//! One instrument's book.
+
+use tapeline_instrument::{Instrument, Price, Session, Side, Tick};
+
+use crate::ladder::{Ladder, NONE, key_of, tick_of};
+
+/// The ladders and the state of one instrument.
+#[derive(Clone, Debug)]
+pub(crate) struct Book {
+    pub(crate) instrument: Instrument,
+    pub(crate) session: Session,
+    /// What is shown, by side.
+    pub(crate) shown: [Ladder; 2],
+    /// Hidden orders and the hidden parts of icebergs, by side.
+    pub(crate) unshown: [Ladder; 2],
+    /// Stop orders that wait, by side and stop price, the next to be elected
+    /// first.
+    pub(crate) stops: [Ladder; 2],
+    /// Orders that wait for an auction, by the class of it.
+    pub(crate) waiting: Ladder,
+    /// The last automated or auction trade of the day.
+    pub(crate) last: Option<Tick>,
+    pub(crate) opening: Option<Tick>,
+    /// What was said last of the auction's outcome, and when.
+    pub(crate) indicative: Option<(Tick, u64)>,
+    pub(crate) indicated_ns: u64,
+    /// Orders came or went since.
+    pub(crate) is_dirty: bool,
+}
+
+impl Book {
+    pub(crate) fn new(instrument: Instrument) -> Self {
+        let pair = || [Ladder::new(), Ladder::new()];
+        Self {
+            instrument,
+            session: Session::Closed,
+            shown: pair(),
+            unshown: pair(),
+            stops: pair(),
+            waiting: Ladder::new(),
+            last: None,
+            opening: None,
+            indicative: None,
+            indicated_ns: 0,
+            is_dirty: false,
+        }
+    }
+
+    /// The best key of a side, shown or not.
+    #[inline]
+    pub(crate) fn best(&self, side: Side) -> u32 {
+        self.shown[side as usize].best().min(self.unshown[side as usize].best())
+    }
+
+    #[inline]
+    pub(crate) fn price(&self, side: Side, key: u32) -> Price {
+        self.instrument.ticks.price(tick_of(side, key))
+    }
+
+    /// What auctions refer to: the last price of the day, else that of the day
+    /// before.
+    pub(crate) fn reference(&self) -> Option<Tick> {
+        let before =
+            || self.instrument.previous_close.map(|price| self.instrument.ticks.nearest(price));
+        self.last.or_else(before)
+    }
+
+    /// The key from which on stop orders of a side are elected; [`NONE`] without
+    /// a trade.
+    pub(crate) fn elected(&self, side: Side) -> Option<u32> {
+        self.last.map(|last| stop_key(side, last))
+    }
+
+    pub(crate) fn has_stops(&self) -> bool {
+        self.stops.iter().any(|ladder| ladder.best() != NONE)
+    }
+}
+
+/// Where a stop order waits. Buyers are elected by rising prices, so the lowest
+/// stop is the next one: they are sorted as sell orders are, and the other way
+/// round.
+#[inline]
+pub(crate) const fn stop_key(side: Side, tick: Tick) -> u32 {
+    key_of(side.opposite(), tick)
+}
+
+/// The best price of one side that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Best {
+    /// The price; `None` if orders without a limit stand first.
+    pub price: Option<Price>,
+    /// What is shown there.
+    pub quantity: u64,
+}
+
+/// One order that is shown, for books that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// Its price; `None` without a limit.
+    pub price: Option<Price>,
+    /// What is shown.
+    pub quantity: u32,
+    /// Its id in market data.
+    pub id: tapeline_instrument::OrderId,
+    /// It is shown whose it is.
+    pub is_named: bool,
+}

@@ -1,0 +1,284 @@
+//! The engine: its state, and what is asked of it.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use tapeline_instrument::{IdSpace, Instrument, InstrumentId, OrderId, Price, Session, Side};
+
+use crate::auction::AuctionLevel;
+use crate::book::{Best, Book, Depth};
+use crate::command::{BookId, Command, Owner};
+use crate::event::{Events, Order, Shown};
+use crate::index::Index;
+use crate::ladder::{MARKET, NONE};
+use crate::orders::Orders;
+use crate::queues::{Node, Queues};
+use crate::refusal::Refusal;
+
+/// How an engine is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// What all ids of this partition have in common.
+    pub ids: IdSpace,
+    /// Orders that are alive at once, in all books; one more expires when it
+    /// would rest. About 130 bytes each.
+    pub max_orders: u32,
+    /// The first state of the generator that draws the sizes of random peaks.
+    pub seed: u64,
+    /// A random peak is up to so many per cent above the first one.
+    pub random_peak_percent: u32,
+    /// Orders that stay until they are cancelled are taken.
+    pub takes_until_cancelled: bool,
+    /// Between two indicative prices of an auction, in nanoseconds.
+    pub auction_info_interval_ns: u64,
+}
+
+impl Default for Config {
+    /// A hundred thousand orders, an indicative price each second.
+    fn default() -> Self {
+        Self {
+            ids: IdSpace { id: 0, partition: 1, thread: 0 },
+            max_orders: 100_000,
+            seed: 1,
+            random_peak_percent: 20,
+            takes_until_cancelled: false,
+            auction_info_interval_ns: 1_000_000_000,
+        }
+    }
+}
+
+/// The books of one partition.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) orders: Orders,
+    /// Queues of what is shown.
+    pub(crate) shown: Queues,
+    /// Queues of what is not, and of what waits.
+    pub(crate) unshown: Queues,
+    pub(crate) books: Vec<Book>,
+    pub(crate) index: Index,
+    pub(crate) running: u32,
+    pub(crate) trades: u32,
+    pub(crate) random: u64,
+    /// Orders with a time at which they expire, the next one first; entries of
+    /// orders that are gone stay until then.
+    pub(crate) timed: BinaryHeap<Reverse<(u32, OrderId)>>,
+    /// Icebergs that have shown all they had, during one aggression.
+    pub(crate) replenish: Vec<Node>,
+    /// Orders that wake, during one command.
+    pub(crate) awake: VecDeque<Node>,
+    /// Levels of an auction, while it is worked out.
+    pub(crate) levels: Vec<AuctionLevel>,
+    /// Orders that end together.
+    pub(crate) ending: Vec<Node>,
+}
+
+impl Engine {
+    /// An engine without books.
+    pub fn new(config: &Config) -> Self {
+        // One slot more: an order that may not rest still needs a place to trade from.
+        let slots = config.max_orders.saturating_add(1);
+        Self {
+            config: *config,
+            orders: Orders::new(slots),
+            shown: Queues::new(slots),
+            unshown: Queues::new(slots),
+            books: Vec::new(),
+            index: Index::new(),
+            running: 0,
+            trades: 0,
+            random: config.seed,
+            timed: BinaryHeap::with_capacity(1024),
+            replenish: Vec::with_capacity(64),
+            awake: VecDeque::with_capacity(64),
+            levels: Vec::with_capacity(1024),
+            ending: Vec::with_capacity(1024),
+        }
+    }
+
+    /// Adds an instrument, closed; its commands name it by what comes back.
+    ///
+    /// # Panics
+    /// There are 65,536 already.
+    pub fn add(&mut self, instrument: Instrument) -> BookId {
+        let id = u16::try_from(self.books.len()).expect("an engine has at most 65,536 books");
+        self.books.push(Book::new(instrument));
+        BookId(id)
+    }
+
+    /// The book of an instrument.
+    pub fn book_of(&self, id: InstrumentId) -> Option<BookId> {
+        let at = self.books.iter().position(|book| book.instrument.id == id)?;
+        Some(BookId(at as u16))
+    }
+
+    /// What a book trades.
+    pub fn instrument(&self, book: BookId) -> Option<&Instrument> {
+        self.books.get(usize::from(book.0)).map(|book| &book.instrument)
+    }
+
+    /// The session of a book.
+    pub fn session_of(&self, book: BookId) -> Option<Session> {
+        self.books.get(usize::from(book.0)).map(|book| book.session)
+    }
+
+    /// The slot that the next new order gets, if it is not refused.
+    #[inline]
+    pub fn next_slot(&self) -> u32 {
+        self.orders.next_slot()
+    }
+
+    /// How many orders are alive, those that wait included.
+    pub fn alive(&self) -> u32 {
+        self.orders.alive()
+    }
+
+    /// Does what one command asks for. `now_ns` is in nanoseconds since 1970 UTC
+    /// and does not go back.
+    #[inline]
+    pub fn handle<E: Events>(&mut self, now_ns: u64, command: &Command, out: &mut E) {
+        match command {
+            Command::New(order) => self.enter(now_ns, order, out),
+            Command::Replace(replace) => self.replace(now_ns, replace, out),
+            Command::Cancel { id, owner } => self.cancel(*id, *owner, out),
+            Command::MassCancel(which) => self.mass_cancel(which, out),
+            Command::Session { book, session, cause } => {
+                self.begin_session(now_ns, *book, *session, *cause, out);
+            }
+            Command::Tick => self.tick(now_ns, out),
+        }
+    }
+
+    /// The best price of a side that is shown.
+    pub fn best(&self, book: BookId, side: Side) -> Option<Best> {
+        let book = self.books.get(usize::from(book.0))?;
+        let ladder = &book.shown[side as usize];
+        let key = ladder.best();
+        if key == NONE {
+            return None;
+        }
+        let orders = self.shown.at(ladder, key);
+        let quantity = orders.map(|slot| u64::from(self.orders.get(slot).shown)).sum();
+        Some(Best { price: (key != MARKET).then(|| book.price(side, key)), quantity })
+    }
+
+    /// What is shown of a side, the best first, at each price the oldest first.
+    pub fn depth(&self, book: BookId, side: Side) -> impl Iterator<Item = Depth> {
+        let book = self.books.get(usize::from(book.0));
+        book.into_iter().flat_map(move |book| {
+            let ladder = &book.shown[side as usize];
+            let mut key = ladder.best();
+            let keys = std::iter::from_fn(move || {
+                let found = (key != NONE).then_some(key)?;
+                key = ladder.next(&self.shown, key);
+                Some(found)
+            });
+            keys.flat_map(move |key| {
+                self.shown.at(ladder, key).map(move |slot| Depth {
+                    price: (key != MARKET).then(|| book.price(side, key)),
+                    quantity: self.orders.get(slot).shown,
+                    id: self.orders.shown_id(slot),
+                    is_named: self.orders.get(slot).is_named(),
+                })
+            })
+        })
+    }
+
+    /// The order of an id, if this user has one that is alive.
+    #[inline]
+    pub(crate) fn find(&self, id: OrderId, owner: Owner) -> Result<Node, Refusal> {
+        let slot = self.index.get(id).filter(|slot| {
+            let order = self.orders.get(*slot);
+            order.id == id && order.owner == owner
+        });
+        slot.ok_or(Refusal::UnknownOrder)
+    }
+
+    /// An order for an event.
+    #[inline]
+    pub(crate) fn order(&self, slot: Node) -> Order {
+        let order = self.orders.get(slot);
+        Order { id: order.id, slot, owner: order.owner, leaves: order.leaves, filled: order.filled }
+    }
+
+    /// An order as others see it, for an event.
+    #[inline]
+    pub(crate) fn shown(&self, slot: Node) -> Shown {
+        let order = self.orders.get(slot);
+        let book = &self.books[usize::from(order.book.0)];
+        let is_market = order.key == MARKET;
+        Shown {
+            id: self.orders.shown_id(slot),
+            side: order.side(),
+            quantity: order.shown,
+            price: if is_market { Price::default() } else { book.price(order.side(), order.key) },
+            is_market,
+            is_named: order.is_named(),
+        }
+    }
+
+    /// Puts an order, or what is left of it, behind all others at its price.
+    #[inline]
+    pub(crate) fn link(&mut self, slot: Node) {
+        let order = self.orders.get(slot);
+        let (key, side) = (order.key, order.side() as usize);
+        let is_partly_hidden = order.has_unshown() && order.leaves > order.shown;
+        let book = &mut self.books[usize::from(order.book.0)];
+        if order.shown > 0 {
+            self.shown.push(&mut book.shown[side], key, slot);
+        }
+        if is_partly_hidden {
+            self.unshown.push(&mut book.unshown[side], key, slot);
+        }
+    }
+
+    /// Takes an order out of the queues that it is in.
+    #[inline]
+    pub(crate) fn unlink(&mut self, slot: Node) {
+        let order = *self.orders.get(slot);
+        let side = order.side() as usize;
+        let book = &mut self.books[usize::from(order.book.0)];
+        if order.is_parked() {
+            let ladder = match self.orders.special(slot).stop_key {
+                0 => &mut book.waiting,
+                _ => &mut book.stops[side],
+            };
+            return self.unshown.remove(ladder, slot);
+        }
+        if order.shown > 0 {
+            self.shown.remove(&mut book.shown[side], slot);
+        }
+        if order.has_unshown() && order.leaves > order.shown {
+            self.unshown.remove(&mut book.unshown[side], slot);
+        }
+    }
+
+    /// Lets go of an order that is in no queue any more.
+    #[inline]
+    pub(crate) fn forget(&mut self, slot: Node) {
+        self.index.remove(self.orders.get(slot).id);
+        self.orders.give(slot);
+    }
+
+    /// The next of the running numbers that ids of orders have.
+    #[inline]
+    pub(crate) fn new_id(&mut self, now_ns: u64) -> OrderId {
+        self.running = self.running.wrapping_add(1);
+        self.config.ids.order(now_ns, self.running)
+    }
+
+    /// The peak of an iceberg that is shown next (splitmix64).
+    pub(crate) fn next_peak(&mut self, peak: u32, is_random: bool) -> u32 {
+        if !is_random {
+            return peak;
+        }
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut drawn = self.random;
+        drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        drawn ^= drawn >> 31;
+        let room = u64::from(peak) * u64::from(self.config.random_peak_percent) / 100;
+        (u64::from(peak) + drawn % (room + 1)).min(u64::from(u32::MAX)) as u32
+    }
+}

@@ -1,0 +1,283 @@
+//! Orders that come in: what is admitted, and what becomes of it.
+
+use std::cmp::Reverse;
+
+use tapeline_instrument::{OrderId, Session};
+
+use crate::book::{Book, stop_key};
+use crate::command::{Kind, NewOrder, Passive, SelfMatch, TimeInForce};
+use crate::engine::Engine;
+use crate::event::{Ending, Entry, Event, Events};
+use crate::ladder::{MARKET, NONE, key_of, reach_of};
+use crate::orders::{Resting, Special, Traits};
+use crate::queues::Node;
+use crate::refusal::Refusal;
+use crate::wait;
+
+/// The longest that an order may stay: 90 days.
+const MAX_STAY_S: u64 = 90 * 86_400;
+
+/// Where an order that is admitted stands.
+#[derive(Clone, Copy)]
+struct Place {
+    key: u32,
+    /// Where it waits for its stop, 0 if it has none.
+    stop_key: u32,
+}
+
+impl Engine {
+    /// An order comes in.
+    #[inline]
+    pub fn enter<E: Events>(&mut self, now_ns: u64, new: &NewOrder, out: &mut E) {
+        match self.admit(now_ns, new) {
+            Ok(place) => self.take(now_ns, new, place, out),
+            Err(refusal) => {
+                let (owner, id) = (new.owner, OrderId(0));
+                out.event(Event::Refused { owner, id, refusal });
+            }
+        }
+    }
+
+    #[inline]
+    fn admit(&self, now_ns: u64, new: &NewOrder) -> Result<Place, Refusal> {
+        let book = self.books.get(usize::from(new.book.0)).ok_or(Refusal::UnknownBook)?;
+        if !book.session.takes_orders() {
+            return Err(Refusal::Session);
+        }
+        if new.quantity == 0 {
+            return Err(Refusal::NoQuantity);
+        }
+        let lots = &book.instrument.lots;
+        if !lots.has(new.quantity) {
+            return Err(Refusal::Size);
+        }
+        let is_hidden = new.display == 0;
+        if new.display > new.quantity || is_hidden && new.quantity < lots.min_hidden {
+            return Err(Refusal::Display);
+        }
+        self.conditions(now_ns, new, book)?;
+        place_of(book, new)
+    }
+
+    /// What goes together, and what is over.
+    #[inline]
+    fn conditions(&self, now_ns: u64, new: &NewOrder, book: &Book) -> Result<(), Refusal> {
+        let is_simple = new.time_in_force == TimeInForce::Day
+            && new.passive == Passive::No
+            && matches!(new.kind, Kind::Limit(_));
+        if is_simple { Ok(()) } else { self.special_conditions(now_ns, new, book) }
+    }
+
+    fn special_conditions(&self, now_ns: u64, new: &NewOrder, book: &Book) -> Result<(), Refusal> {
+        use TimeInForce as Time;
+        let is_at_once = matches!(new.time_in_force, Time::ImmediateOrCancel | Time::FillOrKill);
+        let is_for_auctions = wait::class_of(new.time_in_force).is_some();
+        let is_limit = matches!(new.kind, Kind::Limit(_));
+        let is_stop = matches!(new.kind, Kind::Stop(_) | Kind::StopLimit { .. });
+        let is_market = matches!(new.kind, Kind::Market | Kind::Stop(_));
+        let is_passive = new.passive != Passive::No;
+        let is_well_passive =
+            is_limit && !is_at_once && (new.display > 0 || new.passive == Passive::NoVisibleMatch);
+        let is_fine = (!is_passive || is_well_passive)
+            && !(is_stop && (is_for_auctions || is_at_once))
+            && !(is_market && new.display < new.quantity)
+            && (new.time_in_force != Time::UntilCancelled || self.config.takes_until_cancelled);
+        if !is_fine {
+            return Err(Refusal::Conditions);
+        }
+        if is_at_once && book.session != Session::Regular {
+            return Err(Refusal::Session);
+        }
+        let now_s = now_ns / 1_000_000_000;
+        match new.time_in_force {
+            Time::UntilDay(at_s) | Time::UntilTime(at_s)
+                if u64::from(at_s) <= now_s || u64::from(at_s) > now_s + MAX_STAY_S =>
+            {
+                Err(Refusal::Expiry)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn take<E: Events>(&mut self, now_ns: u64, new: &NewOrder, place: Place, out: &mut E) {
+        let id = self.new_id(now_ns);
+        let mut traits = Traits::plain(new.side).named(new.is_named);
+        let is_special = new.display < new.quantity
+            || new.time_in_force != TimeInForce::Day
+            || place.stop_key != 0
+            || new.self_match != SelfMatch::Allowed;
+        if is_special {
+            traits = traits.displaying(new.display, new.quantity).special();
+        }
+        let order = Resting {
+            id,
+            owner: new.owner,
+            key: place.key,
+            shown: new.display.min(new.quantity),
+            leaves: new.quantity,
+            filled: 0,
+            book: new.book,
+            group: new.group,
+            ..Resting::default()
+        };
+        let slot = self.orders.take(order.with(traits));
+        self.index.insert(id, slot);
+        if is_special {
+            self.note_special(slot, id, new, place.stop_key);
+        }
+        let is_plain = !is_special && new.passive == Passive::No;
+        if is_plain {
+            self.run_plain(now_ns, slot, out);
+        } else {
+            self.run_special(now_ns, slot, new.passive, out);
+        }
+        self.elect(now_ns, new.book, out);
+    }
+
+    fn note_special(&mut self, slot: Node, id: OrderId, new: &NewOrder, stop_key: u32) {
+        *self.orders.special_mut(slot) = Special {
+            shown_id: id,
+            time_in_force: new.time_in_force,
+            peak: new.display,
+            is_random_peak: new.is_random_peak,
+            stop_key,
+            self_match: new.self_match,
+        };
+        if let TimeInForce::UntilTime(at_s) = new.time_in_force {
+            self.timed.push(Reverse((at_s, id)));
+        }
+    }
+
+    /// An order of the day that is shown in full: trades what it can and rests,
+    /// unless it has no limit.
+    #[inline]
+    fn run_plain<E: Events>(&mut self, now_ns: u64, slot: Node, out: &mut E) {
+        let order = self.orders.get(slot);
+        let (key, side) = (order.key, order.side());
+        let book = &self.books[usize::from(order.book.0)];
+        let is_regular = book.session == Session::Regular;
+        if is_regular && book.best(side.opposite()) <= reach_of(key) {
+            self.aggress(now_ns, slot, out);
+            if self.orders.get(slot).leaves == 0 {
+                return self.forget(slot);
+            }
+        }
+        if key == MARKET && is_regular {
+            return self.end(slot, Ending::Expired, out);
+        }
+        self.rest(slot, Entry::New, out);
+    }
+
+    fn run_special<E: Events>(&mut self, now_ns: u64, slot: Node, passive: Passive, out: &mut E) {
+        if self.parks(slot) {
+            return self.park(slot, out);
+        }
+        self.run(now_ns, slot, passive, Entry::New, out);
+    }
+
+    /// An order that is in no queue trades what it can; what is left rests or
+    /// ends.
+    pub(crate) fn run<E: Events>(
+        &mut self,
+        now_ns: u64,
+        slot: Node,
+        passive: Passive,
+        entry: Entry,
+        out: &mut E,
+    ) {
+        let order = *self.orders.get(slot);
+        let book = &self.books[usize::from(order.book.0)];
+        if book.session != Session::Regular {
+            return self.rest(slot, entry, out);
+        }
+        if !self.may_rest_at(book, &order, passive) {
+            return self.end(slot, Ending::Passive, out);
+        }
+        let time_in_force = match order.is_special() {
+            true => self.orders.special(slot).time_in_force,
+            false => TimeInForce::Day,
+        };
+        if time_in_force == TimeInForce::FillOrKill && !self.is_fillable(slot) {
+            return self.end(slot, Ending::Expired, out);
+        }
+        let ending = self.aggress(now_ns, slot, out);
+        let is_at_once = order.key == MARKET
+            || matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
+        if self.orders.get(slot).leaves == 0 {
+            self.forget(slot);
+        } else if let Some(ending) = ending {
+            self.end(slot, ending, out);
+        } else if is_at_once {
+            self.end(slot, Ending::Expired, out);
+        } else {
+            self.rest(slot, entry, out);
+        }
+    }
+
+    /// Puts an order into the book, if there is room.
+    #[inline]
+    pub(crate) fn rest<E: Events>(&mut self, slot: Node, entry: Entry, out: &mut E) {
+        if self.orders.alive() > self.config.max_orders {
+            return self.end(slot, Ending::Full, out);
+        }
+        let order = self.orders.get_mut(slot);
+        let book = order.book;
+        order.shown = match order.is_iceberg() {
+            false if order.is_hidden() => 0,
+            false => order.leaves,
+            true => order.shown.min(order.leaves),
+        };
+        self.link(slot);
+        self.books[usize::from(book.0)].is_dirty = true;
+        let (order, shown) = (self.order(slot), self.shown(slot));
+        out.event(Event::Rested { book, order, shown, entry });
+    }
+
+    /// Whether a passive order may stand where it would.
+    fn may_rest_at(&self, book: &Book, order: &Resting, passive: Passive) -> bool {
+        let side = order.side();
+        let is_matched = book.shown[side.opposite() as usize].best() <= reach_of(order.key);
+        let better = || self.better_levels(book, order);
+        match passive {
+            Passive::No => true,
+            Passive::NoVisibleMatch => !is_matched,
+            Passive::NewBest => !is_matched && order.key < book.shown[side as usize].best(),
+            Passive::Best => !is_matched && better() == 0,
+            Passive::Within(levels) => !is_matched && better() <= u32::from(levels),
+        }
+    }
+
+    /// How many better prices its own side has, up to 256.
+    fn better_levels(&self, book: &Book, order: &Resting) -> u32 {
+        let ladder = &book.shown[order.side() as usize];
+        let (mut key, mut count) = (ladder.best(), 0);
+        while key < order.key && count < 256 {
+            count += 1;
+            key = ladder.next(&self.shown, key);
+        }
+        count
+    }
+}
+
+/// The keys of an order's prices.
+#[inline]
+fn place_of(book: &Book, new: &NewOrder) -> Result<Place, Refusal> {
+    let tick = |price| book.instrument.ticks.tick(price).map_err(|_| Refusal::Tick);
+    let (limit, stop) = match new.kind {
+        Kind::Limit(limit) => (Some(limit), None),
+        Kind::Market => (None, None),
+        Kind::Stop(stop) => (None, Some(stop)),
+        Kind::StopLimit { stop, limit } => (Some(limit), Some(stop)),
+    };
+    let key = match limit {
+        Some(limit) => key_of(new.side, tick(limit)?),
+        None => MARKET,
+    };
+    let stop_key = match stop {
+        Some(stop) => stop_key(new.side, tick(stop)?),
+        None => 0,
+    };
+    debug_assert!(key < NONE, "a price has a key");
+    Ok(Place { key, stop_key })
+}

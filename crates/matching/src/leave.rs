@@ -1,0 +1,133 @@
+//! Orders that go without a trade.
+
+use std::cmp::Reverse;
+
+use tapeline_instrument::OrderId;
+
+use crate::command::{MassCancel, Owner, TimeInForce};
+use crate::engine::Engine;
+use crate::event::{Ending, Event, Events};
+use crate::queues::Node;
+use crate::refusal::Refusal;
+
+impl Engine {
+    /// Cancels an order of a user.
+    #[inline]
+    pub fn cancel<E: Events>(&mut self, id: OrderId, owner: Owner, out: &mut E) {
+        let found = self.find(id, owner).and_then(|slot| {
+            let book = self.orders.get(slot).book;
+            let may = self.books[usize::from(book.0)].session.takes_cancels();
+            if may { Ok(slot) } else { Err(Refusal::Session) }
+        });
+        match found {
+            Ok(slot) => self.end_linked(slot, Ending::Cancelled, out),
+            Err(refusal) => out.event(Event::Refused { owner, id, refusal }),
+        }
+    }
+
+    /// Cancels all orders that are meant, in the order of their slots; those
+    /// whose session takes no cancels are refused one by one.
+    pub fn mass_cancel<E: Events>(&mut self, which: &MassCancel, out: &mut E) {
+        let mut count = 0;
+        for slot in self.orders.slots() {
+            if !self.is_meant(which, slot) {
+                continue;
+            }
+            let order = *self.orders.get(slot);
+            if self.books[usize::from(order.book.0)].session.takes_cancels() {
+                self.end_linked(slot, Ending::MassCancelled, out);
+                count += 1;
+            } else {
+                let (owner, id, refusal) = (order.owner, order.id, Refusal::Session);
+                out.event(Event::Refused { owner, id, refusal });
+            }
+        }
+        out.event(Event::MassCancelled { firm: which.firm, count });
+    }
+
+    fn is_meant(&self, which: &MassCancel, slot: Node) -> bool {
+        let order = self.orders.get(slot);
+        order.id != OrderId(0)
+            && order.owner.firm == which.firm
+            && which.user.is_none_or(|user| user == order.owner.user)
+            && which.book.is_none_or(|book| book == order.book)
+            && which.group.is_none_or(|group| group == order.group)
+    }
+
+    /// Ends an order that is in the book, or waits.
+    #[inline]
+    pub(crate) fn end_linked<E: Events>(&mut self, slot: Node, cause: Ending, out: &mut E) {
+        let mut shown = self.shown(slot);
+        if self.orders.get(slot).is_parked() {
+            shown.quantity = 0;
+        }
+        self.unlink(slot);
+        self.ended(slot, shown, cause, out);
+    }
+
+    /// Ends an order that is in no queue.
+    #[inline]
+    pub(crate) fn end<E: Events>(&mut self, slot: Node, cause: Ending, out: &mut E) {
+        let mut shown = self.shown(slot);
+        shown.quantity = 0;
+        self.ended(slot, shown, cause, out);
+    }
+
+    #[inline]
+    fn ended<E: Events>(
+        &mut self,
+        slot: Node,
+        shown: crate::event::Shown,
+        cause: Ending,
+        out: &mut E,
+    ) {
+        let mut order = self.order(slot);
+        let (book, quantity) = (self.orders.get(slot).book, order.leaves);
+        order.leaves = 0;
+        self.books[usize::from(book.0)].is_dirty = true;
+        out.event(Event::Ended { book, order, quantity, shown, cause });
+        self.forget(slot);
+    }
+
+    /// Time has passed: orders expire at their second, auctions say what they
+    /// would bring.
+    pub fn tick<E: Events>(&mut self, now_ns: u64, out: &mut E) {
+        self.expire_timed(now_ns, out);
+        for at in 0..self.books.len() {
+            if self.books[at].session.is_call() {
+                self.indicate(now_ns, at, out);
+            }
+        }
+    }
+
+    /// Orders whose second has come end, unless they are in a call.
+    pub(crate) fn expire_timed<E: Events>(&mut self, now_ns: u64, out: &mut E) {
+        let now_s = (now_ns / 1_000_000_000).min(u64::from(u32::MAX)) as u32;
+        self.ending.clear();
+        while let Some(Reverse((at_s, id))) = self.timed.peek().copied() {
+            if at_s > now_s {
+                break;
+            }
+            self.timed.pop();
+            let slot = self.index.get(id).filter(|slot| self.orders.get(*slot).id == id);
+            let is_due = |slot: &Node| {
+                self.orders.special(*slot).time_in_force == TimeInForce::UntilTime(at_s)
+            };
+            let Some(slot) = slot.filter(is_due) else { continue };
+            let book = self.orders.get(slot).book;
+            if self.books[usize::from(book.0)].session.is_call() {
+                // Looked at again when the call is over.
+                self.ending.push(slot);
+                continue;
+            }
+            self.end_linked(slot, Ending::Expired, out);
+        }
+        for at in 0..self.ending.len() {
+            let slot = self.ending[at];
+            let id = self.orders.get(slot).id;
+            self.timed.push(Reverse((now_s, id)));
+            self.orders.special_mut(slot).time_in_force = TimeInForce::UntilTime(now_s);
+        }
+        self.ending.clear();
+    }
+}

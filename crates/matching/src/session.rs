@@ -1,0 +1,85 @@
+//! The sessions of the day.
+
+use tapeline_instrument::{Cause, OrderId, Session};
+
+use crate::command::{BookId, Owner, TimeInForce};
+use crate::engine::Engine;
+use crate::event::{Ending, Event, Events};
+use crate::refusal::Refusal;
+
+const S_PER_DAY: u64 = 86_400;
+
+impl Engine {
+    /// A session begins, where it may follow the one that is.
+    pub fn begin_session<E: Events>(
+        &mut self,
+        now_ns: u64,
+        id: BookId,
+        session: Session,
+        cause: Cause,
+        out: &mut E,
+    ) {
+        let book = self.books.get(usize::from(id.0)).ok_or(Refusal::UnknownBook);
+        let before = book.and_then(|book| {
+            let next = book.session.followed_by(session, cause);
+            next.map(|_| book.session).map_err(|_| Refusal::NextSession)
+        });
+        let before = match before {
+            Ok(before) => before,
+            Err(refusal) => {
+                let (owner, id) = (Owner::default(), OrderId(0));
+                return out.event(Event::Refused { owner, id, refusal });
+            }
+        };
+        let is_matched = matches!(session, Session::Regular | Session::MarketClose)
+            && before != Session::Regular;
+        if is_matched {
+            self.uncross(now_ns, id, before, out);
+        }
+        let book = &mut self.books[usize::from(id.0)];
+        book.session = session;
+        book.is_dirty = true;
+        book.indicated_ns = 0;
+        out.event(Event::Session { book: id, session, cause });
+        match session {
+            Session::OpeningCall | Session::ClosingCall => self.release(id, out),
+            Session::Regular => self.elect(now_ns, id, out),
+            Session::MarketClose => self.end_day(now_ns, id, before, out),
+            Session::Closed => {
+                let book = &mut self.books[usize::from(id.0)];
+                (book.last, book.opening) = (None, None);
+            }
+            Session::Halt => {}
+        }
+        self.expire_timed(now_ns, out);
+    }
+
+    /// Orders of the day end; the last price is what tomorrow refers to.
+    fn end_day<E: Events>(&mut self, now_ns: u64, id: BookId, before: Session, out: &mut E) {
+        let book = &mut self.books[usize::from(id.0)];
+        if let Some(last) = book.last {
+            book.instrument.previous_close = Some(book.instrument.ticks.price(last));
+            if before != Session::ClosingCall {
+                self.say_reference(id, last, false, out);
+            }
+        }
+        for slot in self.orders.slots() {
+            let order = self.orders.get(slot);
+            if order.leaves > 0 && order.book == id && self.is_over(now_ns, slot) {
+                self.end_linked(slot, Ending::Expired, out);
+            }
+        }
+    }
+
+    fn is_over(&self, now_ns: u64, slot: u32) -> bool {
+        if !self.orders.get(slot).is_special() {
+            return true;
+        }
+        let today = now_ns / 1_000_000_000 / S_PER_DAY;
+        match self.orders.special(slot).time_in_force {
+            TimeInForce::UntilCancelled => false,
+            TimeInForce::UntilDay(at_s) => u64::from(at_s) / S_PER_DAY <= today,
+            _ => true,
+        }
+    }
+}

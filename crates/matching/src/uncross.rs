@@ -1,0 +1,241 @@
+//! The end of a call: one price, and all that trades at it.
+
+use tapeline_instrument::{Session, Side, Tick};
+
+use crate::auction::{AuctionBook, AuctionLevel, Uncross};
+use crate::command::{BookId, TimeInForce};
+use crate::engine::Engine;
+use crate::event::{Ending, Event, Events, Order, Part};
+use crate::ladder::{MARKET, NONE, tick_of};
+use crate::queues::Node;
+use crate::wait;
+
+/// One order's part in a match.
+struct Half {
+    order: Order,
+    shown: tapeline_instrument::OrderId,
+    displays: u32,
+}
+
+impl Engine {
+    /// What the auction of a book would bring now.
+    pub(crate) fn auction(&mut self, at: usize) -> Option<Uncross> {
+        let mut levels = std::mem::take(&mut self.levels);
+        levels.clear();
+        let market = Side::BOTH.map(|side| self.collect(at, side, &mut levels));
+        levels.sort_unstable_by_key(|level| level.tick);
+        levels.dedup_by(|next, kept| {
+            let is_same = next.tick == kept.tick;
+            if is_same {
+                kept.buy += next.buy;
+                kept.sell += next.sell;
+            }
+            is_same
+        });
+        let reference = self.books[at].reference();
+        let [market_buy, market_sell] = market;
+        let found = AuctionBook { levels: &levels, market_buy, market_sell, reference }.uncross();
+        self.levels = levels;
+        found
+    }
+
+    /// The limits of one side, hidden quantities included; returns what has no
+    /// limit.
+    fn collect(&self, at: usize, side: Side, levels: &mut Vec<AuctionLevel>) -> u64 {
+        let book = &self.books[at];
+        let mut market = 0;
+        let ladders = [
+            (&book.shown[side as usize], &self.shown, true),
+            (&book.unshown[side as usize], &self.unshown, false),
+        ];
+        for (ladder, queues, is_shown) in ladders {
+            let mut key = ladder.best();
+            while key != NONE {
+                let size = |slot| {
+                    let order = self.orders.get(slot);
+                    u64::from(if is_shown { order.shown } else { order.leaves - order.shown })
+                };
+                let quantity: u64 = queues.at(ladder, key).map(size).sum();
+                let tick = tick_of(side, key);
+                match (key, side) {
+                    (MARKET, _) => market += quantity,
+                    (_, Side::Buy) => levels.push(AuctionLevel { tick, buy: quantity, sell: 0 }),
+                    (_, Side::Sell) => levels.push(AuctionLevel { tick, buy: 0, sell: quantity }),
+                }
+                key = ladder.next(queues, key);
+            }
+        }
+        market
+    }
+
+    /// Says what an auction would bring, if that has changed and was not said
+    /// just now.
+    pub(crate) fn indicate<E: Events>(&mut self, now_ns: u64, at: usize, out: &mut E) {
+        let interval_ns = self.config.auction_info_interval_ns;
+        let book = &mut self.books[at];
+        let next_ns = book.indicated_ns.saturating_add(interval_ns);
+        if !book.is_dirty || now_ns < next_ns {
+            return;
+        }
+        (book.is_dirty, book.indicated_ns) = (false, now_ns);
+        let session = book.session;
+        let found = self.auction(at).map(|found| (found.tick, found.volume));
+        let book = &mut self.books[at];
+        if found == std::mem::replace(&mut book.indicative, found) {
+            return;
+        }
+        let price = found.map(|(tick, _)| book.instrument.ticks.price(tick));
+        let quantity = quantity_of(found.map_or(0, |(_, volume)| volume));
+        out.event(Event::Indicative { book: BookId(at as u16), price, quantity, session });
+    }
+
+    /// Ends the call of a book: matches what matches, and ends or puts away what
+    /// was for auctions only. `session` is the call that ends.
+    pub(crate) fn uncross<E: Events>(
+        &mut self,
+        now_ns: u64,
+        id: BookId,
+        session: Session,
+        out: &mut E,
+    ) {
+        let at = usize::from(id.0);
+        if let Some(found) = self.auction(at) {
+            self.match_at(now_ns, id, found, out);
+            self.replenish_all(now_ns, out);
+            let book = &mut self.books[at];
+            let is_opening = session == Session::OpeningCall;
+            book.last = Some(found.tick);
+            if is_opening {
+                book.opening = Some(found.tick);
+            }
+            let price = book.instrument.ticks.price(found.tick);
+            self.trades = self.trades.wrapping_add(1);
+            let (trade, quantity) = (self.config.ids.trade(now_ns, self.trades), found.volume);
+            let quantity = quantity_of(quantity);
+            out.event(Event::Auctioned { book: id, id: trade, price, quantity, session });
+            out.event(Event::Reference { book: id, is_opening, price, is_auction: true });
+        }
+        self.books[at].indicative = None;
+        self.end_auction_orders(id, out);
+    }
+
+    fn match_at<E: Events>(&mut self, now_ns: u64, id: BookId, found: Uncross, out: &mut E) {
+        let price = self.books[usize::from(id.0)].instrument.ticks.price(found.tick);
+        let mut left = found.volume;
+        while left > 0 {
+            let (Some(buyer), Some(seller)) = (self.head(id, Side::Buy), self.head(id, Side::Sell))
+            else {
+                debug_assert!(false, "both sides have the volume");
+                return;
+            };
+            let quantity = buyer.1.min(seller.1).min(quantity_of(left));
+            left -= u64::from(quantity);
+            let taker = self.fill(buyer.0, quantity);
+            let maker = self.fill(seller.0, quantity);
+            self.trades = self.trades.wrapping_add(1);
+            out.event(Event::Traded {
+                book: id,
+                id: self.config.ids.trade(now_ns, self.trades),
+                price,
+                quantity,
+                taker: taker.order,
+                maker: maker.order,
+                maker_shown: maker.shown,
+                taker_shown: taker.shown,
+                maker_displays: maker.displays,
+                taker_displays: taker.displays,
+                side: Side::Buy,
+                part: Part::Auction,
+            });
+            for half in [taker, maker] {
+                if half.order.leaves == 0 {
+                    self.forget(half.order.slot);
+                }
+            }
+        }
+    }
+
+    /// The order of a side that is first, and how much of it is: what is shown
+    /// before what is not.
+    fn head(&self, id: BookId, side: Side) -> Option<(Node, u32)> {
+        let book = &self.books[usize::from(id.0)];
+        let (shown, unshown) = (&book.shown[side as usize], &book.unshown[side as usize]);
+        if shown.best() <= unshown.best() {
+            let slot = self.shown.first(shown)?;
+            return Some((slot, self.orders.get(slot).shown));
+        }
+        let slot = self.unshown.first(unshown)?;
+        let order = self.orders.get(slot);
+        Some((slot, order.leaves - order.shown))
+    }
+
+    /// Takes a quantity off an order: off what is shown if anything is.
+    fn fill(&mut self, slot: Node, quantity: u32) -> Half {
+        let order = self.orders.get_mut(slot);
+        let (was_shown, side) = (order.shown > 0, order.side() as usize);
+        order.leaves -= quantity;
+        order.filled += quantity;
+        if was_shown {
+            order.shown -= quantity;
+        }
+        let order = *order;
+        let book = &mut self.books[usize::from(order.book.0)];
+        if was_shown && order.shown == 0 {
+            self.shown.remove(&mut book.shown[side], slot);
+            if order.leaves > 0 {
+                self.replenish.push(slot);
+            }
+        }
+        if !was_shown && order.leaves == 0 {
+            self.unshown.remove(&mut book.unshown[side], slot);
+        }
+        let shown = self.orders.shown_id(slot);
+        Half { order: self.order(slot), shown, displays: order.shown }
+    }
+
+    /// What was for this auction only ends; what is for every one waits again.
+    fn end_auction_orders<E: Events>(&mut self, id: BookId, out: &mut E) {
+        for slot in self.orders.slots() {
+            let order = *self.orders.get(slot);
+            if order.leaves == 0 || order.book != id || order.is_parked() {
+                continue;
+            }
+            let time_in_force = match order.is_special() {
+                true => self.orders.special(slot).time_in_force,
+                false => TimeInForce::Day,
+            };
+            match time_in_force {
+                TimeInForce::EveryAuction => self.park_again(slot, out),
+                _ if order.key == MARKET || wait::class_of(time_in_force).is_some() => {
+                    self.end_linked(slot, Ending::Expired, out);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn park_again<E: Events>(&mut self, slot: Node, out: &mut E) {
+        let shown = self.shown(slot);
+        self.unlink(slot);
+        self.link_parked(slot);
+        let book = self.orders.get(slot).book;
+        out.event(Event::Parked { book, order: self.order(slot), shown });
+    }
+
+    /// The last trade, for a price of the day without an auction.
+    pub(crate) fn say_reference<E: Events>(
+        &self,
+        id: BookId,
+        tick: Tick,
+        is_opening: bool,
+        out: &mut E,
+    ) {
+        let price = self.books[usize::from(id.0)].instrument.ticks.price(tick);
+        out.event(Event::Reference { book: id, is_opening, price, is_auction: false });
+    }
+}
+
+/// Volumes beyond what messages can say are cut.
+fn quantity_of(volume: u64) -> u32 {
+    volume.min(u64::from(u32::MAX)) as u32
+}

@@ -1,0 +1,8 @@
+//! Scenarios of the engine.
+
+mod auctions;
+mod model;
+mod no_allocation;
+mod orders;
+mod support;
+mod worked;
