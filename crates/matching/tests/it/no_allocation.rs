@@ -2,7 +2,7 @@
 
 use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
 use tapeline_matching::{
-    BookId, Command, Config, Engine, Event, Events, MassCancel, NewOrder, Owner, Replace,
+    BookId, Command, Config, Engine, Event, Events, MassCancel, NewOrder, Owner, Passive, Replace,
 };
 
 const OWNER: Owner = Owner { firm: 1, user: 1 };
