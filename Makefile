@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim chaos \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -70,6 +70,11 @@ interop: ## The vendor's own clients and providers against it, a browser at its 
 
 sim: ## Simulated worlds of hubs, servers, sources and consumers, with faults: make sim SEEDS=10000
 	$(CARGO) run --locked -p tapeline-sim -- --seeds 0..$(or $(SEEDS),1000)
+
+# With the speed of a release, so that times are those of the system and not of its assertions.
+chaos: prerequisites-test ## Real processes, all that can break, and what consumers were told (10 minutes): make chaos SECONDS=60
+	$(CARGO) build --release --quiet --locked -p tapeline -p tapeline-chaos
+	$(or $(CARGO_TARGET_DIR),target)/release/tapeline-chaos --seconds $(or $(SECONDS),600) $(CHAOS)
 
 bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
 	interop/wire-bench/bench.sh

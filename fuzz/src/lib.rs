@@ -1,7 +1,10 @@
 //! What the fuzz targets of one crate share, a module a crate.
 
+pub mod hub;
 pub mod json;
 pub mod omm;
 pub mod rssl;
 pub mod rwf;
+pub mod server;
+pub mod steps;
 pub mod websocket;

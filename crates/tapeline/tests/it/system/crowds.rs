@@ -8,10 +8,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
+use tapeline_chaos::market::{SERVICE, Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, report, wait_until};
 
 use super::faults::{backbone, hub, server_arguments};
-use super::market::{SERVICE, Source, Tape, Watcher, loopback};
-use super::program::{Program, report, wait_until};
+use super::program::tapeline;
 
 const MOUNTS: usize = 100;
 const ITEMS: usize = 2_000;
@@ -22,7 +23,7 @@ fn crowd_server(backbone: &str) -> Program {
     std::fs::write(&config, "[server]\nmax-mounts = 1000\n").expect("room on the disk");
     let mut arguments = server_arguments(backbone, 0);
     arguments.extend(["--config".to_owned(), config.to_str().expect("a plain path").to_owned()]);
-    Program::start(&arguments)
+    tapeline(&arguments)
 }
 
 fn consumer(server: SocketAddr) -> Consumer {

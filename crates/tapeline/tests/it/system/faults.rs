@@ -4,11 +4,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::Ordering;
 
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, report, wait_until};
 use tapeline_rssl::{ClientConfig, Connection, Event, Priority};
 use tapeline_time::Time;
 
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, report, wait_until};
+use super::program::tapeline;
 
 /// A multicast channel on loopback that no other test uses.
 pub(crate) fn backbone() -> String {
@@ -48,15 +49,15 @@ pub(crate) fn server_arguments(backbone: &str, port: u16) -> Vec<String> {
 }
 
 pub(crate) fn run(source: SocketAddr) -> Program {
-    Program::start(&run_arguments(source, "aeron:ipc"))
+    tapeline(&run_arguments(source, "aeron:ipc"))
 }
 
 pub(crate) fn hub(backbone: &str, source: SocketAddr) -> Program {
-    Program::start(&hub_arguments(backbone, source))
+    tapeline(&hub_arguments(backbone, source))
 }
 
 pub(crate) fn server(backbone: &str, port: u16) -> Program {
-    Program::start(&server_arguments(backbone, port))
+    tapeline(&server_arguments(backbone, port))
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn one_of_two_sources_takes_over_from_the_other() {
     let first = Source::start(&one, loopback());
     let second = Source::start(&two, loopback());
     let (first_at, second_at) = (first.address.to_string(), second.address.to_string());
-    let program = Program::start(&[
+    let program = tapeline(&[
         "run",
         "--source",
         &first_at,
@@ -199,7 +200,7 @@ fn a_consumer_that_stops_reading_delays_nobody() {
         "[server]\noutput-max-bytes = 1000000\ntcp-send-buffer-bytes = 65536\n",
     )
     .expect("room on the disk");
-    let program = Program::start(&[
+    let program = tapeline(&[
         "run",
         "--config",
         config.to_str().expect("a plain path"),
@@ -293,7 +294,7 @@ fn shake_hands(socket: &mut TcpStream, message: &[u8]) {
 }
 
 fn assert_closed(socket: &mut TcpStream, what: &str) {
-    socket.set_read_timeout(Some(super::program::PATIENCE)).expect("a socket");
+    socket.set_read_timeout(Some(tapeline_chaos::program::PATIENCE)).expect("a socket");
     let mut rest = [0; 4096];
     loop {
         match socket.read(&mut rest) {

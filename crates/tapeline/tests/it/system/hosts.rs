@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::lan::{Host, Lan};
-use super::market::{Source, Tape, Watcher};
-use super::program::{Program, report};
+use tapeline_chaos::lan::{Host, Lan};
+use tapeline_chaos::market::{Source, Tape, Watcher};
+use tapeline_chaos::program::{Program, report};
+
+use super::program::tapeline_on;
 
 const DATA_PORT: u16 = 40_456;
 const RSSL_PORT: u16 = 14_002;
@@ -29,12 +31,12 @@ struct Site {
 
 fn hub(host: &Host) -> Program {
     let source = format!("{}:{SOURCE_PORT}", host.address);
-    Program::start_on(host, &["hub", "--backbone", BACKBONE, "--source", &source])
+    tapeline_on(host, &["hub", "--backbone", BACKBONE, "--source", &source])
 }
 
 fn server(host: &Host) -> Program {
     let port = RSSL_PORT.to_string();
-    Program::start_on(host, &["server", "--backbone", BACKBONE, "--rssl-port", &port])
+    tapeline_on(host, &["server", "--backbone", BACKBONE, "--rssl-port", &port])
 }
 
 impl Site {

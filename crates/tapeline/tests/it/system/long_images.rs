@@ -12,10 +12,11 @@ use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Provider, ProviderConfig,
     ProviderEvent, RefreshHead, Requests, Responses, Server, ServiceSpec,
 };
+use tapeline_chaos::market::{SERVICE, loopback};
+use tapeline_chaos::program::{PATIENCE, Program, report};
 use tapeline_rwf::{DataType, Encoded, StreamState};
 
-use super::market::{SERVICE, loopback};
-use super::program::{PATIENCE, Program, report};
+use super::program::tapeline;
 
 /// What the image of an item of this length says.
 fn content(length: usize) -> Vec<u8> {
@@ -178,7 +179,7 @@ fn consume(
 fn run(source: &Source, more: &[&str]) -> Program {
     let source = source.address.to_string();
     let fixed = ["run", "--source", &source, "--rssl-port", "0", "--ni-port", "0"];
-    Program::start(&[&fixed[..], &["--backbone", "aeron:ipc"], more].concat())
+    tapeline(&[&fixed[..], &["--backbone", "aeron:ipc"], more].concat())
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, wait_until};
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, wait_until};
+
+use super::program::tapeline;
 
 /// A program with a `/dev/shm` of its own of so many MiB. `None`, with a line
 /// that says why, where this machine lets the test make none; with `CI` set
@@ -65,7 +67,7 @@ fn sixty_four_mebibytes_do_with_smaller_terms() {
     let config = ["--config", config.to_str().expect("a plain path"), "--source", &source];
     let arguments = [&ANY_PORTS[..], &config].concat();
     let Some(command) = with_memory(64, &arguments) else { return };
-    let program = Program::start_with(command, &[""; 0]);
+    let program = Program::start(command, &[""; 0]);
     let watcher = Watcher::start(&tape, &[program.address("rssl")]);
     watcher.wait_fresh();
     // More than the log of the hub, so that every page of it is written to.
@@ -83,16 +85,16 @@ fn driver_of(program: &Program) -> String {
 
 #[test]
 fn what_a_killed_process_left_is_gone_with_the_next_start() {
-    let killed = Program::start(&ANY_PORTS);
+    let killed = tapeline(&ANY_PORTS);
     let driver = driver_of(&killed);
     assert!(Path::new(&driver).join("cnc.dat").exists());
     // What it leaves is removed by whoever starts next, here or in another test.
     killed.kill();
-    let next = Program::start(&ANY_PORTS);
+    let next = tapeline(&ANY_PORTS);
     assert!(!Path::new(&driver).exists(), "{driver}");
     let own = driver_of(&next);
     // A third one leaves the second alone.
-    let third = Program::start(&ANY_PORTS);
+    let third = tapeline(&ANY_PORTS);
     assert!(Path::new(&own).join("cnc.dat").exists());
     assert!(third.end().success() && next.end().success());
     wait_until("the folder to be gone", || !Path::new(&own).exists());

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::wait_until;
+
 use super::faults::{backbone, free_port, hub, server_arguments};
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, wait_until};
+use super::program::{TAPELINE, tapeline};
 
 /// Runs one that is to end by itself, with status 2; what it said.
 fn fails(command: &mut Command) -> String {
@@ -17,8 +19,8 @@ fn fails(command: &mut Command) -> String {
     said
 }
 
-fn tapeline(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tapeline"));
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(TAPELINE);
     command.args(arguments);
     command
 }
@@ -28,7 +30,7 @@ fn an_interface_that_no_host_has_is_said_and_nothing_is_ready() {
     let channel = "aeron:udp?endpoint=239.77.1.3:40466|interface=192.0.2.9";
     for role in ["hub", "server"] {
         let port = if role == "hub" { "--ni-port" } else { "--rssl-port" };
-        let said = fails(&mut tapeline(&[role, "--backbone", channel, port, "0"]));
+        let said = fails(&mut command(&[role, "--backbone", channel, port, "0"]));
         assert!(said.contains("no way onto the backbone: "), "{said}");
         assert!(said.contains("192.0.2.9"), "{said}");
         // One for each direction, however often it was tried.
@@ -42,7 +44,7 @@ fn a_second_hub_on_a_unicast_port_is_told_so_and_ends() {
     let channel = format!("aeron:udp?control=127.0.0.1:{port}|interface=127.0.0.1");
     let source = Source::start(&Tape::new(1), loopback());
     let first = hub(&channel, source.address);
-    let said = fails(&mut tapeline(&["hub", "--backbone", &channel, "--ni-port", "0"]));
+    let said = fails(&mut command(&["hub", "--backbone", &channel, "--ni-port", "0"]));
     assert!(said.contains("Address already in use"), "{said}");
     assert!(first.is_running());
 }
@@ -53,12 +55,12 @@ fn a_folder_has_one_driver() {
     let driver = folder.path().join("driver");
     let driver = driver.to_str().expect("a plain path");
     let arguments = ["hub", "--backbone", "aeron:ipc", "--backbone-dir", driver, "--ni-port", "0"];
-    let first = Program::start(&arguments);
-    let said = fails(&mut tapeline(&arguments));
+    let first = tapeline(&arguments);
+    let said = fails(&mut command(&arguments));
     assert!(said.contains("the media driver of another process is there"), "{said}");
     assert!(first.is_running());
     first.kill();
-    assert!(Program::start(&arguments).end().success(), "what it left is no owner");
+    assert!(tapeline(&arguments).end().success(), "what it left is no owner");
 }
 
 /// A configuration with a system, and a key if there is one.
@@ -87,7 +89,7 @@ fn other_systems_on_the_same_group_are_not_heard() {
         let config = member(&folder, system, key);
         let (config, source) = (config.to_str().expect("a plain path"), source.address.to_string());
         let start = ["hub", "--config", config, "--backbone", &channel, "--ni-port", "0"];
-        Program::start(&[&start[..], &["--source", &source]].concat())
+        tapeline(&[&start[..], &["--source", &source]].concat())
     };
     // Both hubs that are none of ours have the service, and are there first.
     let test_hub = hub_of("test", KEY, &other);
@@ -95,7 +97,7 @@ fn other_systems_on_the_same_group_are_not_heard() {
     let config = member(&folder, "live", KEY);
     let mut arguments = server_arguments(&channel, 0);
     arguments.extend(["--config".to_owned(), config.display().to_string()]);
-    let server = Program::start(&arguments);
+    let server = tapeline(&arguments);
     let watcher = Watcher::start(&ours, &[server.address("rssl")]);
     wait_until("the strangers to be seen", || {
         let log = server.log();

@@ -11,11 +11,12 @@ use tapeline_api::{
     ItemHandle, Login, PublishSpec, Publisher, PublisherConfig, RefreshHead, Server, ServiceSpec,
     Submissions, UpdateHead,
 };
+use tapeline_chaos::market::{SERVICE, Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, wait_until};
 use tapeline_rwf::Primitive;
 
 use super::faults::{free_port, run, run_arguments};
-use super::market::{SERVICE, Source, Tape, Watcher, loopback};
-use super::program::{Program, wait_until};
+use super::program::tapeline;
 
 /// The number of what is published: none that a source of these tests comes to.
 const FORGED: u32 = 900_000_000;
@@ -161,7 +162,7 @@ fn one_provider_takes_no_room_of_others() {
     let source_at = source.address.to_string();
     let config = config.to_str().expect("a plain path");
     let start = ["run", "--config", config, "--backbone", "aeron:ipc", "--source", &source_at];
-    let program = Program::start(&[&start[..], &["--rssl-port", "0", "--ni-port", "0"]].concat());
+    let program = tapeline(&[&start[..], &["--rssl-port", "0", "--ni-port", "0"]].concat());
     let greedy = Uninvited::start(program.address("ni"), GREEDY, 2_000);
     wait_until("the greedy one to be refused", || is_refused(&program));
     assert!(program.log().contains("more than 100 items"), "{}", program.log());
@@ -188,7 +189,7 @@ fn what_is_counted_is_in_the_log() {
     let source = Source::start(&tape, loopback());
     let mut arguments = run_arguments(source.address, "aeron:ipc");
     arguments.extend(["--counters-interval-s", "1"].map(str::to_owned));
-    let program = Program::start(&arguments);
+    let program = tapeline(&arguments);
     let watcher = Watcher::start(&tape, &[program.address("rssl")]);
     watcher.wait_fresh();
     let forger = Uninvited::start(program.address("ni"), SERVICE, 10);

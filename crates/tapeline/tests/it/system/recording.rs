@@ -16,10 +16,11 @@ use dbn::{FlagSet, MappingInterval, MboMsg, Metadata, RecordHeader, SType, Schem
 use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Requests, Server,
 };
+use tapeline_chaos::program::{PATIENCE, report};
 use tapeline_omm::market::fid;
 use tapeline_rwf::{DataType, Domain, Encoded, FieldEntry, MapAction, Primitive, Real};
 
-use super::program::{PATIENCE, Program, report};
+use super::program::tapeline;
 
 const SERVICE: &str = "CME";
 
@@ -188,7 +189,7 @@ fn the_book_arrives(path: &Path, name: &str) {
     let levels = levels_of(&expected);
     assert!(expected.len() > 100, "a book worth the name");
     let path = path.to_str().expect("a plain path");
-    let source = Program::start(&[
+    let source = tapeline(&[
         "source",
         "--recording",
         path,
@@ -202,7 +203,7 @@ fn the_book_arrives(path: &Path, name: &str) {
         "0",
     ]);
     let feed = source.address("rssl").to_string();
-    let system = Program::start(&[
+    let system = tapeline(&[
         "run",
         "--source",
         &feed,

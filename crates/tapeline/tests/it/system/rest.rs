@@ -2,14 +2,16 @@
 
 use std::time::Instant;
 
+use tapeline_chaos::program::{report, wait_until};
+
 use super::faults::backbone;
-use super::program::{Program, report, wait_until};
+use super::program::tapeline;
 
 /// The share of a processor that hub and server in one process take over so
 /// many sleeps, once they have met.
 fn share_while_idle(name: &str, sleeps: u64, arguments: &[&str]) -> f64 {
     let ports = ["run", "--rssl-port", "0", "--ni-port", "0", "--ws-port", "off"];
-    let node = Program::start(&[&ports, arguments].concat());
+    let node = tapeline(&[&ports, arguments].concat());
     wait_until("the start to be over", || node.sleeps() > sleeps);
     let (before, took_before, started) = (node.sleeps(), node.processor_time(), Instant::now());
     wait_until("some sleeps", || node.sleeps() > before + sleeps);

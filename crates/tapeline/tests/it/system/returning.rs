@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, report, wait_until};
+
 use super::faults::{backbone, hub, server_arguments};
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, report, wait_until};
+use super::program::tapeline;
 
 /// Their requests in JSON are longer than a consumer's output may be.
 const ITEMS: usize = 56_000;
@@ -12,7 +14,7 @@ const ITEMS: usize = 56_000;
 fn server(backbone: &str) -> Program {
     let mut arguments = server_arguments(backbone, 0);
     arguments.extend(["--ws-port", "0"].map(str::to_owned));
-    Program::start(&arguments)
+    tapeline(&arguments)
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, report};
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::report;
+
+use super::program::tapeline;
 
 /// How long a consumer may be without an update although they come all the
 /// time: generous, as other tests have the processors as well.
@@ -21,7 +23,7 @@ fn twenty_consumers_that_stop_reading_and_go_on_keep_nobody_waiting_and_are_not_
     let text = "[server]\noutput-max-bytes = 1000000\ntcp-send-buffer-bytes = 65536\n";
     std::fs::write(&config, text).expect("room on the disk");
     let (config, source) = (config.to_str().expect("a plain path"), source.address.to_string());
-    let program = Program::start(
+    let program = tapeline(
         &[
             &["run", "--config", config, "--source", &source][..],
             &["--rssl-port", "0", "--ni-port", "0", "--backbone", "aeron:ipc"],

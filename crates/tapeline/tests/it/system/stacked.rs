@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, report};
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, report};
+
+use super::program::tapeline;
 
 /// The folder of a driver that hub and servers share; gone when dropped.
 pub(crate) struct Stack {
@@ -49,11 +51,11 @@ impl Stack {
     }
 
     pub(crate) fn hub(&self, source: SocketAddr) -> Program {
-        Program::start(&self.hub_arguments(source))
+        tapeline(&self.hub_arguments(source))
     }
 
     pub(crate) fn server(&self, port: u16, shards: u16) -> Program {
-        Program::start(&self.server_arguments(port, shards))
+        tapeline(&self.server_arguments(port, shards))
     }
 }
 

@@ -7,9 +7,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, report};
+
 use super::faults::{backbone, hub, run, run_arguments, server};
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, report};
+use super::program::tapeline;
 use super::stacked::Stack;
 
 /// More than the five seconds after which a driver that is shared gives up a
@@ -74,7 +76,7 @@ fn shards(source: SocketAddr, backbone: &str) -> (Vec<Program>, Option<Stack>) {
     let stack = Stack::new();
     let mut arguments = run_arguments(source, backbone);
     arguments.extend(["--config".to_owned(), stack.config(2)]);
-    (vec![Program::start(&arguments)], Some(stack))
+    (vec![tapeline(&arguments)], Some(stack))
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn who_stands_still_goes_on_afterwards() {
     };
     let sites = [
         Site::new("hub and server in one process", 0, |source| {
-            (vec![Program::start(&run_arguments(source, "local"))], None)
+            (vec![tapeline(&run_arguments(source, "local"))], None)
         }),
         Site::new("hub and server on one driver", 0, |source| (vec![run(source)], None)),
         Site::new("hub and shards in one process", 0, |source| shards(source, "local")),

@@ -5,11 +5,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
+use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
+use tapeline_chaos::program::{Program, report, wait_until};
 use tapeline_rssl::{ClientConfig, Connection, KeyExchange, Opening};
 use tapeline_time::Time;
 
-use super::market::{Source, Tape, Watcher, loopback};
-use super::program::{Program, report, wait_until};
+use super::program::tapeline;
 
 fn run(source: SocketAddr) -> Program {
     run_with(source, &[])
@@ -18,7 +19,7 @@ fn run(source: SocketAddr) -> Program {
 fn run_with(source: SocketAddr, flags: &[&str]) -> Program {
     let source = source.to_string();
     let ports = ["--rssl-port", "0", "--ni-port", "0", "--ws-port", "0"];
-    Program::start(&[&["run", "--source", &source], &ports[..], flags].concat())
+    tapeline(&[&["run", "--source", &source], &ports[..], flags].concat())
 }
 
 /// Writes all of it, unless the peer hangs up.
@@ -195,7 +196,7 @@ fn without_file_descriptors_left_sources_come_back_and_the_log_says_why_nobody_e
     shell.args(["-c", "ulimit -n 128; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tapeline")]);
     let source_at = address.to_string();
     let arguments = ["run", "--source", &source_at, "--rssl-port", "0", "--ni-port", "0"];
-    let program = Program::start_with(shell, &arguments);
+    let program = Program::start(shell, &arguments);
     let is_warned = |log: &str| log.contains("below what max-mounts needs");
     assert!(is_warned(&program.log()), "no word of the limit");
     let watcher = Watcher::start(&tape, &[program.address("rssl")]);

@@ -1,5 +1,6 @@
 //! Several hosts on one machine: network namespaces joined by a bridge.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
@@ -10,18 +11,19 @@ use std::thread;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// A network of hosts that nothing else can reach. Gone when dropped.
-pub(crate) struct Lan {
+#[derive(Debug)]
+pub struct Lan {
     prefix: String,
     hosts: Vec<Host>,
 }
 
 /// One host: a network namespace with one interface, `eth0`.
-#[derive(Clone)]
-pub(crate) struct Host {
+#[derive(Clone, Debug)]
+pub struct Host {
     /// Name of its namespace.
-    pub(crate) namespace: String,
+    pub namespace: String,
     /// Its address in 10.77.0.0/24.
-    pub(crate) address: Ipv4Addr,
+    pub address: Ipv4Addr,
 }
 
 static LANS: AtomicU32 = AtomicU32::new(0);
@@ -45,7 +47,7 @@ impl Lan {
     /// Hosts 10.77.0.1 and up. `None`, with a line that says why, where this
     /// machine lets the test make no namespaces; with `CI` set that is a
     /// failure.
-    pub(crate) fn new(count: u8) -> Option<Self> {
+    pub fn new(count: u8) -> Option<Self> {
         match Self::build(count) {
             Ok(lan) => Some(lan),
             Err(why) if std::env::var_os("CI").is_none() => {
@@ -93,22 +95,22 @@ impl Lan {
     }
 
     /// The host 10.77.0.`number`.
-    pub(crate) fn host(&self, number: usize) -> &Host {
+    pub fn host(&self, number: usize) -> &Host {
         &self.hosts[number - 1]
     }
 
     /// Every host, in the order of its number.
-    pub(crate) fn hosts(&self) -> &[Host] {
+    pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
     /// Unplugs a host from the bridge.
-    pub(crate) fn unplug(&self, number: usize) {
+    pub fn unplug(&self, number: usize) {
         ip(&format!("-n {} link set p{number} down", self.switch())).expect("a port of the bridge");
     }
 
     /// Plugs it in again.
-    pub(crate) fn plug(&self, number: usize) {
+    pub fn plug(&self, number: usize) {
         ip(&format!("-n {} link set p{number} up", self.switch())).expect("a port of the bridge");
     }
 }
@@ -124,24 +126,54 @@ impl Drop for Lan {
 
 impl Host {
     /// Drops this share of the UDP datagrams that arrive for these ports.
-    pub(crate) fn lose(&self, percent: u8, ports: std::ops::RangeInclusive<u16>) {
-        let rules = format!(
+    pub fn lose(&self, percent: u8, ports: std::ops::RangeInclusive<u16>) {
+        self.drop_arriving(&format!("udp dport {}-{}", ports.start(), ports.end()), percent);
+    }
+
+    /// Drops this share of the TCP segments that arrive.
+    pub fn lose_segments(&self, percent: u8) {
+        self.drop_arriving("meta l4proto tcp", percent);
+    }
+
+    /// Drops all datagrams, those that arrive and those that leave.
+    pub fn lose_datagrams(&self) {
+        self.filter(
+            "add table inet loss
+             add chain inet loss arriving { type filter hook input priority 0; }
+             add chain inet loss leaving { type filter hook output priority 0; }
+             add rule inet loss arriving meta l4proto udp drop
+             add rule inet loss leaving meta l4proto udp drop",
+        );
+    }
+
+    /// Drops nothing any more.
+    pub fn lose_nothing(&self) {
+        self.filter("delete table inet loss");
+    }
+
+    fn drop_arriving(&self, what: &str, percent: u8) {
+        self.filter(&format!(
             "add table inet loss
              add chain inet loss arriving {{ type filter hook input priority 0; }}
-             add rule inet loss arriving udp dport {}-{} numgen random mod 100 < {percent} drop",
-            ports.start(),
-            ports.end()
-        );
-        let output = Command::new("ip")
-            .args(["netns", "exec", &self.namespace, "nft", &rules])
-            .output()
-            .expect("nft runs");
+             add rule inet loss arriving {what} numgen random mod 100 < {percent} drop",
+        ));
+    }
+
+    fn filter(&self, rules: &str) {
+        let output = self.command("nft").arg(rules).output().expect("nft runs");
         assert!(output.status.success(), "nft: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// A command that runs a program on this host.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace]).arg(program);
+        command
     }
 
     /// Runs a function on a thread that is on this host: the sockets it opens
     /// are the host's.
-    pub(crate) fn spawn<T: Send + 'static>(
+    pub fn spawn<T: Send + 'static>(
         &self,
         function: impl FnOnce() -> T + Send + 'static,
     ) -> thread::JoinHandle<T> {
