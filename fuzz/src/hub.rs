@@ -24,7 +24,7 @@ use tapeline_rwf::{
 };
 use tapeline_time::Time;
 
-use crate::steps::Steps;
+use crate::steps::{Answers, Steps, state};
 
 /// What providers say, as the scenarios of the hub have it.
 #[path = "../../crates/hub/tests/it/support/provider.rs"]
@@ -60,14 +60,12 @@ struct Seen {
     closed: Vec<SessionId>,
     /// Routes to be connected.
     routes: Vec<usize>,
-    sent: Option<Sent>,
-    published: Option<Published>,
-    is_congested: bool,
+    answers: Answers,
 }
 
 impl Outputs for Seen {
     fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
-        let sent = self.sent.unwrap_or(Sent::Queued);
+        let sent = self.answers.sent.unwrap_or(Sent::Queued);
         match Msg::decode(message).expect("what the core sends can be read") {
             Msg::Request(request) => self.streams.push((session, request.stream_id)),
             Msg::Post(post) => {
@@ -92,11 +90,11 @@ impl Outputs for Seen {
         if header.kind == Kind::Item {
             Msg::decode(&parts.concat()).expect("what the core publishes can be read");
         }
-        self.published.unwrap_or(Published::Sent)
+        self.answers.published.unwrap_or(Published::Sent)
     }
 
     fn is_congested(&self) -> bool {
-        self.is_congested
+        self.answers.is_congested
     }
 }
 
@@ -248,7 +246,9 @@ impl World {
             5 => self.of_stream(steps, |steps, stream| {
                 provider::update(stream, i64::from(steps.byte()))
             }),
-            6 => self.of_stream(steps, |steps, stream| provider::status(stream, state(steps))),
+            6 => {
+                self.of_stream(steps, |steps, stream| provider::status(stream, state(steps.byte())))
+            }
             7 => self.answer(steps),
             8 => self.anything(steps),
             9 => self.session_event(steps),
@@ -470,26 +470,12 @@ impl World {
     }
 
     fn outputs(&mut self, steps: &mut Steps<'_>) {
-        let bits = steps.byte();
-        self.seen.sent = match bits & 7 {
-            0 => Some(Sent::Slow),
-            1 => Some(Sent::Full),
-            2 => Some(Sent::Gone),
-            3 => Some(Sent::TooLarge),
-            _ => None,
-        };
-        self.seen.published = match bits >> 3 & 7 {
-            0 => Some(Published::Dropped),
-            1 => Some(Published::NoPeer),
-            2 => Some(Published::TooLarge),
-            _ => None,
-        };
-        self.seen.is_congested = bits >> 6 == 1;
+        self.seen.answers = Answers::of(steps.byte());
     }
 
     /// All are gone, and time passes: nothing is left.
     fn end(mut self) {
-        (self.seen.sent, self.seen.published, self.seen.is_congested) = (None, None, false);
+        self.seen.answers = Answers::default();
         for session in
             [std::mem::take(&mut self.asked), std::mem::take(&mut self.publishers)].concat()
         {
@@ -552,7 +538,7 @@ fn directory(steps: &mut Steps<'_>) -> Vec<u8> {
 fn image(steps: &mut Steps<'_>, stream: i32) -> Vec<u8> {
     let name = NAMES[steps.below(NAMES.len())];
     let bits = steps.byte();
-    let state = if bits & 64 != 0 { state(steps) } else { State::open_ok("") };
+    let state = if bits & 64 != 0 { state(steps.byte()) } else { State::open_ok("") };
     provider::refresh_with(stream, name, |msg| {
         msg.state = state;
         msg.flags.set(RefreshFlags::SOLICITED, bits & 1 == 0);
@@ -564,21 +550,4 @@ fn image(steps: &mut Steps<'_>, stream: i32) -> Vec<u8> {
             msg.key = None;
         }
     })
-}
-
-fn state(steps: &mut Steps<'_>) -> State<'static> {
-    let bits = steps.byte();
-    let stream = match bits & 7 {
-        0 => StreamState::CLOSED,
-        1 => StreamState::CLOSED_RECOVER,
-        2 => StreamState::NON_STREAMING,
-        3 => StreamState::REDIRECTED,
-        _ => StreamState::OPEN,
-    };
-    let data = match bits >> 3 & 3 {
-        0 => DataState::NO_CHANGE,
-        1 => DataState::SUSPECT,
-        _ => DataState::OK,
-    };
-    State::new(stream, data, StateCode::NONE, "")
 }

@@ -21,7 +21,7 @@ use tapeline_rwf::{AckMsg, DataState, Domain, Msg, MsgKey, State, StateCode, Str
 use tapeline_server::{AcceptAll, Event, Interpreter, JsonEvent, Outputs, ServerConfig, Shared};
 use tapeline_time::Time;
 
-use crate::steps::Steps;
+use crate::steps::{Answers, Steps, state};
 
 /// What consumers and hubs say, as the scenarios of the server have it.
 #[path = "../../crates/server/tests/it/support/say.rs"]
@@ -48,15 +48,13 @@ struct Seen {
     posts: Vec<(Incarnation, u32)>,
     /// Sessions that it closed.
     closed: Vec<SessionId>,
-    sent: Option<Sent>,
-    published: Option<Published>,
-    is_congested: bool,
+    answers: Answers,
 }
 
 impl Outputs for Seen {
     fn send(&mut self, _: SessionId, message: &[u8]) -> Sent {
         Msg::decode(message).expect("what the core sends can be read");
-        self.sent.unwrap_or(Sent::Queued)
+        self.answers.sent.unwrap_or(Sent::Queued)
     }
 
     fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
@@ -78,7 +76,7 @@ impl Outputs for Seen {
     fn send_json(&mut self, _: SessionId, pieces: &[&[u8]], _: bool) -> Sent {
         let text = pieces.concat();
         serde_json::from_slice::<serde_json::Value>(&text).expect("what the core sends is JSON");
-        self.sent.unwrap_or(Sent::Queued)
+        self.answers.sent.unwrap_or(Sent::Queued)
     }
 
     fn close(&mut self, session: SessionId, _: &str) {
@@ -87,7 +85,7 @@ impl Outputs for Seen {
 
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         assert_eq!(header.kind.sender(), Some(Role::Server), "a kind that servers send");
-        let published = self.published.unwrap_or(Published::Sent);
+        let published = self.answers.published.unwrap_or(Published::Sent);
         match (header.kind, published) {
             (Kind::Open, Published::Sent) => {
                 Msg::decode(&parts.concat()).expect("what the core publishes can be read");
@@ -104,7 +102,7 @@ impl Outputs for Seen {
     }
 
     fn is_congested(&self) -> bool {
-        self.is_congested
+        self.answers.is_congested
     }
 }
 
@@ -569,26 +567,12 @@ impl World {
     }
 
     fn outputs(&mut self, steps: &mut Steps<'_>) {
-        let bits = steps.byte();
-        self.seen.sent = match bits & 7 {
-            0 | 1 => Some(Sent::Slow),
-            2 => Some(Sent::Full),
-            3 => Some(Sent::Gone),
-            4 => Some(Sent::TooLarge),
-            _ => None,
-        };
-        self.seen.published = match bits >> 3 & 7 {
-            0 => Some(Published::Dropped),
-            1 => Some(Published::NoPeer),
-            2 => Some(Published::TooLarge),
-            _ => None,
-        };
-        self.seen.is_congested = bits >> 6 == 1;
+        self.seen.answers = Answers::of(steps.byte());
     }
 
     /// All are gone, and time passes: nothing is left.
     fn end(mut self) {
-        (self.seen.sent, self.seen.published, self.seen.is_congested) = (None, None, false);
+        self.seen.answers = Answers::default();
         let sessions = [std::mem::take(&mut self.mounts), std::mem::take(&mut self.json)].concat();
         for session in sessions {
             self.handle(Event::Closed { session });
@@ -607,20 +591,4 @@ impl World {
 
 fn stream(steps: &mut Steps<'_>) -> i32 {
     1 + steps.below(STREAMS) as i32
-}
-
-fn state(bits: u8) -> State<'static> {
-    let stream = match bits & 7 {
-        0 => StreamState::CLOSED,
-        1 => StreamState::CLOSED_RECOVER,
-        2 => StreamState::NON_STREAMING,
-        3 => StreamState::REDIRECTED,
-        _ => StreamState::OPEN,
-    };
-    let data = match bits >> 3 & 3 {
-        0 => DataState::NO_CHANGE,
-        1 => DataState::SUSPECT,
-        _ => DataState::OK,
-    };
-    State::new(stream, data, StateCode::NONE, "")
 }

@@ -1,4 +1,9 @@
 //! An input as a list of steps: the bytes of each are taken as it needs them.
+//! What the steps of both cores have in common.
+
+use tapeline_backbone::Published;
+use tapeline_channel::Sent;
+use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
 /// What is left of an input. Beyond its end there are zeros.
 #[derive(Debug)]
@@ -47,4 +52,52 @@ impl<'a> Steps<'a> {
         self.rest = rest;
         bytes
     }
+}
+
+/// What sending answers to a core.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answers {
+    /// Of a session; none for that it is queued.
+    pub sent: Option<Sent>,
+    /// Of the backbone; none for that it is on its way.
+    pub published: Option<Published>,
+    /// Whether the backbone has more waiting than it should.
+    pub is_congested: bool,
+}
+
+impl Answers {
+    /// What a byte says of all three.
+    pub fn of(bits: u8) -> Self {
+        let sent = match bits & 7 {
+            0 | 1 => Some(Sent::Slow),
+            2 => Some(Sent::Full),
+            3 => Some(Sent::Gone),
+            4 => Some(Sent::TooLarge),
+            _ => None,
+        };
+        let published = match bits >> 3 & 7 {
+            0 => Some(Published::Dropped),
+            1 => Some(Published::NoPeer),
+            2 => Some(Published::TooLarge),
+            _ => None,
+        };
+        Self { sent, published, is_congested: bits >> 6 == 1 }
+    }
+}
+
+/// The state that a byte says.
+pub fn state(bits: u8) -> State<'static> {
+    let stream = match bits & 7 {
+        0 => StreamState::CLOSED,
+        1 => StreamState::CLOSED_RECOVER,
+        2 => StreamState::NON_STREAMING,
+        3 => StreamState::REDIRECTED,
+        _ => StreamState::OPEN,
+    };
+    let data = match bits >> 3 & 3 {
+        0 => DataState::NO_CHANGE,
+        1 => DataState::SUSPECT,
+        _ => DataState::OK,
+    };
+    State::new(stream, data, StateCode::NONE, "")
 }
