@@ -3,7 +3,7 @@
 use core::borrow::Borrow;
 use core::hash::{Hash, Hasher};
 
-use tapeline_rwf::{DataType, Domain, Encoded, KeyFlags, MsgKey, Qos};
+use tapeline_rwf::{DataType, Domain, Encoded, KeyFlags, MsgKey, Qos, Rate, Timeliness};
 
 use crate::Text;
 
@@ -29,7 +29,7 @@ pub const fn is_administrative(domain: Domain) -> bool {
 /// An absent name type is the default one (1), so that `TRI.N` without a type
 /// and `TRI.N` as RIC are one item. Private streams are never the same as
 /// another and have no place in a table of keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ItemKeyRef<'a> {
     /// Domain.
     pub domain: Domain,
@@ -100,8 +100,70 @@ impl<'a> ItemKeyRef<'a> {
             service_id: self.service_id,
             name: self.name.into(),
             name_type: self.name_type,
-            qos: self.qos,
+            qos: self.qos.and_then(short_qos).unwrap_or(NO_QOS),
             rest: Rest::of(self).map(Box::new),
+        }
+    }
+}
+
+/// No quality in one byte, or one that does not fit.
+const NO_QOS: u8 = 0;
+
+/// A quality in one byte, as on the wire but for its lowest bit: that says
+/// that there is one, as those of keys are not dynamic.
+fn short_qos(qos: Qos) -> Option<u8> {
+    let Qos { timeliness, rate, dynamic, time_info_s, rate_info_ms } = qos;
+    let fits = timeliness.0 < 1 << 3 && rate.0 < 1 << 4 && !dynamic;
+    (fits && time_info_s == 0 && rate_info_ms == 0).then_some(timeliness.0 << 5 | rate.0 << 1 | 1)
+}
+
+fn long_qos(short: u8) -> Option<Qos> {
+    (short != NO_QOS).then_some(Qos {
+        timeliness: Timeliness(short >> 5),
+        rate: Rate(short >> 1 & 0x0F),
+        dynamic: false,
+        time_info_s: 0,
+        rate_info_ms: 0,
+    })
+}
+
+/// In few and long pieces. A hasher has to be called for each piece, which
+/// costs more than the bytes of it, and each request for an item hashes its key
+/// some ten times on its way through server and hub.
+///
+/// ```text
+/// | u8 domain | u8 name type | u16 service | u16 name length | u8 flags | u8 container |
+/// | u8 timeliness | u8 rate | u16 time info | u16 rate info | u16 of attributes |
+/// | name | u32 filter, i32 identifier, attributes: where there are any |
+/// ```
+impl Hash for ItemKeyRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let has = [
+            self.service_id.is_some(),
+            self.filter.is_some(),
+            self.identifier.is_some(),
+            self.attrib.is_some(),
+            self.qos.is_some(),
+            self.qos.is_some_and(|qos| qos.dynamic),
+        ];
+        let flags = has.iter().fold(0, |flags, has| flags << 1 | u8::from(*has));
+        let (data_type, attrib) = self.attrib.map_or((0, &[][..]), |(of, bytes)| (of.0, bytes));
+        let [service_0, service_1] = self.service_id.unwrap_or_default().to_le_bytes();
+        let [name_0, name_1] = (self.name.len() as u16).to_le_bytes();
+        let qos = self.qos.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
+        let [time_0, time_1] = qos.time_info_s.to_le_bytes();
+        let [rate_0, rate_1] = qos.rate_info_ms.to_le_bytes();
+        let [attrib_0, attrib_1] = (attrib.len() as u16).to_le_bytes();
+        #[rustfmt::skip]
+        state.write(&[
+            self.domain.0, self.name_type, service_0, service_1, name_0, name_1, flags, data_type,
+            qos.timeliness.0, qos.rate.0, time_0, time_1, rate_0, rate_1, attrib_0, attrib_1,
+        ]);
+        state.write(self.name);
+        if self.filter.is_some() || self.identifier.is_some() || self.attrib.is_some() {
+            let numbers = u64::from(self.filter.unwrap_or_default()) << 32;
+            state.write_u64(numbers | u64::from(self.identifier.unwrap_or_default() as u32));
+            state.write(attrib);
         }
     }
 }
@@ -119,19 +181,23 @@ impl<'a> ItemKeyRef<'a> {
 /// open.insert(key.to_owned(), 7);
 /// assert_eq!(open.get(&key as &dyn AsItemKey), Some(&7));
 /// ```
+///
+/// Items are many, and each has its key: one takes 32 bytes and its name.
 #[derive(Clone, Debug)]
 pub struct ItemKey {
     domain: Domain,
     service_id: Option<u16>,
     name: Text,
     name_type: u8,
-    qos: Option<Qos>,
+    /// See [`short_qos`]; one that does not fit is in the rest.
+    qos: u8,
     rest: Option<Box<Rest>>,
 }
 
-/// What most keys do not have. Items are many: theirs are small.
+/// What most keys do not have.
 #[derive(Clone, Debug)]
 struct Rest {
+    qos: Option<Qos>,
     filter: Option<u32>,
     identifier: Option<i32>,
     attrib: Option<(DataType, Box<[u8]>)>,
@@ -140,8 +206,10 @@ struct Rest {
 impl Rest {
     fn of(key: &ItemKeyRef<'_>) -> Option<Self> {
         let ItemKeyRef { filter, identifier, attrib, .. } = *key;
-        let is_any = filter.is_some() || identifier.is_some() || attrib.is_some();
+        let qos = key.qos.filter(|qos| short_qos(*qos).is_none());
+        let is_any = qos.is_some() || filter.is_some() || identifier.is_some() || attrib.is_some();
         is_any.then(|| Self {
+            qos,
             filter,
             identifier,
             attrib: attrib.map(|(data_type, bytes)| (data_type, bytes.into())),
@@ -162,7 +230,7 @@ impl ItemKey {
             filter: rest.and_then(|rest| rest.filter),
             identifier: rest.and_then(|rest| rest.identifier),
             attrib: attrib.map(|(data_type, bytes)| (*data_type, &**bytes)),
-            qos: self.qos,
+            qos: long_qos(self.qos).or_else(|| rest.and_then(|rest| rest.qos)),
         }
     }
 }
@@ -245,6 +313,31 @@ mod tests {
         assert!(table.insert(item.to_owned()));
         assert!(others.iter().all(|other| table.contains(other as &dyn AsItemKey)));
         assert!(others.iter().all(|other| other.to_owned().as_ref() == *other));
+    }
+
+    #[test]
+    fn a_key_is_small_and_has_any_quality() {
+        assert_eq!(size_of::<ItemKey>(), 32);
+        let tick = Qos::REALTIME_TICK_BY_TICK;
+        let of = [
+            tick,
+            Qos { timeliness: Timeliness(0), rate: Rate(0), ..tick },
+            Qos { timeliness: Timeliness(7), rate: Rate(15), ..tick },
+            Qos { timeliness: Timeliness(8), ..tick },
+            Qos { rate: Rate(16), ..tick },
+            Qos { time_info_s: 900, ..tick },
+            Qos { rate_info_ms: 500, ..tick },
+            Qos { dynamic: true, ..tick },
+        ];
+        let item = ItemKeyRef::item(Domain::MARKET_PRICE, 1, "TRI.N");
+        let keys: HashSet<_> =
+            of.map(|qos| ItemKeyRef { qos: Some(qos), ..item }.to_owned()).into();
+        assert_eq!(keys.len(), of.len());
+        for qos in of {
+            let key = ItemKeyRef { qos: Some(qos), ..item };
+            assert_eq!(key.to_owned().as_ref(), key);
+            assert!(keys.contains(&key as &dyn AsItemKey));
+        }
     }
 
     #[test]

@@ -188,6 +188,15 @@ impl Item {
         }
     }
 
+    /// Adds a server's wish.
+    pub(crate) fn add_interest(&mut self, interest: Interest) {
+        // Most items have one server, and a vector begins with room for four.
+        if self.interests.is_empty() {
+            self.interests.reserve_exact(1);
+        }
+        self.interests.push(interest);
+    }
+
     /// How much all servers together want it: the highest class, the sum of
     /// the counts.
     pub(crate) fn priority(&self) -> Priority {
@@ -214,5 +223,14 @@ impl Item {
     /// Remembers how the item is.
     pub(crate) fn set_state(&mut self, state: &State<'_>) {
         self.state.apply(state);
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_small() {
+        assert!(size_of::<Item>() <= 304, "{}", size_of::<Item>());
     }
 }

@@ -1,10 +1,7 @@
 //! The table of items, and what the tick path needs of it.
 
-use std::collections::HashMap;
-use std::hash::BuildHasher;
-
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
-use tapeline_omm::{AsItemKey, ItemKey, ItemKeyRef, SeededHash};
+use tapeline_omm::{ItemKeyRef, KeyIndex};
 
 use super::item::Item;
 use super::pages::{Line, List};
@@ -24,7 +21,7 @@ pub(crate) struct Items {
     /// it is another item's, so that a server that has lost the end of the one
     /// does not take the other for it.
     free: Line<u32>,
-    by_key: Index,
+    by_key: KeyIndex,
 }
 
 /// What a plain update needs to know of its item. Of 100,000 items that tick in
@@ -42,38 +39,9 @@ struct Tick {
     is_touched: bool,
 }
 
-/// How many parts the index has. Each grows by itself, so that no request waits
-/// while all of 500,000 keys find their new places.
-const SHARDS: usize = 2048;
-
-/// Ids of items by key.
-#[derive(Debug)]
-struct Index(Box<[HashMap<ItemKey, u32, SeededHash>]>);
-
-impl Default for Index {
-    fn default() -> Self {
-        Self((0..SHARDS).map(|_| HashMap::default()).collect())
-    }
-}
-
-impl Index {
-    /// The last part gets twice as many keys as the first, and those between in
-    /// proportion: parts of one size would all grow within a few turns.
-    fn shard(key: &dyn AsItemKey) -> usize {
-        const SQUARE: u64 = (SHARDS * SHARDS) as u64;
-        // Not the bits by which a table finds its places, which are the lowest
-        // and the highest.
-        let hash = (SeededHash.hash_one(key) >> 24) & u64::from(u32::MAX);
-        (SQUARE + ((3 * SQUARE * hash) >> 32)).isqrt() as usize - SHARDS
-    }
-
-    fn of(&self, key: &dyn AsItemKey) -> &HashMap<ItemKey, u32, SeededHash> {
-        &self.0[Self::shard(key)]
-    }
-
-    fn of_mut(&mut self, key: &dyn AsItemKey) -> &mut HashMap<ItemKey, u32, SeededHash> {
-        &mut self.0[Self::shard(key)]
-    }
+/// The key of the item with an id.
+fn key_of(slots: &List<Option<Box<Item>>>, id: u32) -> Option<ItemKeyRef<'_>> {
+    Some(slots.get(id as usize)?.as_ref()?.key.as_ref())
 }
 
 impl Items {
@@ -92,8 +60,7 @@ impl Items {
         assert_eq!(self.touched, [], "ticks that are not worked out");
         assert_eq!(self.iter().count(), self.len(), "free ids have no item");
         let shared = self.iter().filter(|(_, item)| !item.private);
-        let indexed: usize = self.by_key.0.iter().map(HashMap::len).sum();
-        assert_eq!(shared.count(), indexed, "keys of the index");
+        assert_eq!(shared.count(), self.by_key.len(), "keys of the index");
         for (id, item) in self.iter() {
             let found = self.find(&item.key.as_ref());
             assert!(item.private || found == Some(id), "item {id} is found as {found:?}");
@@ -177,11 +144,11 @@ impl Items {
 
     /// The shared item of a key.
     pub(crate) fn find(&self, key: &ItemKeyRef<'_>) -> Option<u32> {
-        self.by_key.of(key).get(key as &dyn AsItemKey).copied()
+        self.by_key.find(key, |id| key_of(&self.slots, id))
     }
 
     pub(crate) fn insert(&mut self, item: Item) -> u32 {
-        let key = (!item.private).then(|| item.key.clone());
+        let is_private = item.private;
         let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
         let id = match rested {
             Some(id) => id,
@@ -195,8 +162,8 @@ impl Items {
         if let Some(slot) = self.slots.get_mut(id as usize) {
             *slot = Some(Box::new(item));
         }
-        if let Some(key) = key {
-            self.by_key.of_mut(&key).insert(key, id);
+        if let Some(key) = key_of(&self.slots, id).filter(|_| !is_private) {
+            self.by_key.insert(&key, id);
         }
         id
     }
@@ -208,7 +175,7 @@ impl Items {
         }
         self.free.push_back(id);
         if !item.private {
-            self.by_key.of_mut(&item.key).remove(&item.key);
+            self.by_key.remove(&item.key.as_ref(), id);
         }
         Some(*item)
     }
@@ -217,7 +184,7 @@ impl Items {
 #[cfg(test)]
 mod tests {
     use tapeline_omm::stream::{RecoveryPolicy, StreamOptions};
-    use tapeline_rwf::{Domain, MsgKey};
+    use tapeline_rwf::Domain;
 
     use super::*;
 
@@ -231,50 +198,16 @@ mod tests {
         retry_delay_ms: 1,
     };
 
-    /// Adds items until there are so many. Returns, of 256 items one after
-    /// another, how many keys moved at most, and the same of a single one.
-    fn most_moved(items: &mut Items, count: usize) -> (usize, usize) {
-        let mut capacity: Vec<_> = items.by_key.0.iter().map(HashMap::capacity).collect();
-        let (mut of_run, mut most_of_run, mut most) = (0, 0, 0);
-        for number in items.len()..count {
-            let name = format!("ITEM{number}");
-            let key = ItemKeyRef::of(Domain::MARKET_PRICE, &MsgKey::item(1, &name), None);
-            let shard = Index::shard(&key);
-            let before = items.by_key.0[shard].len();
-            items.insert(Item::new(key.to_owned(), 1, OPTIONS));
-            let now = items.by_key.0[shard].capacity();
-            if std::mem::replace(&mut capacity[shard], now) != now {
-                of_run += before;
-                most = most.max(before);
-            }
-            if number % 256 == 0 {
-                most_of_run = most_of_run.max(std::mem::take(&mut of_run));
-            }
-        }
-        (most_of_run, most)
-    }
-
-    #[test]
-    fn the_index_grows_in_small_steps_which_are_far_apart() {
-        let mut items = Items::default();
-        most_moved(&mut items, 70_000);
-        // Every part grows once or twice meanwhile.
-        let (of_run, most) = most_moved(&mut items, 200_000);
-        assert!(most <= 112, "{most} keys with one item");
-        assert!(of_run <= 256 * 8, "{of_run} keys with 256 items");
-        let sizes: Vec<_> = items.by_key.0.iter().map(HashMap::len).collect();
-        let (first, last) = sizes.split_at(SHARDS / 2);
-        let (first, last) = (first.iter().sum::<usize>(), last.iter().sum::<usize>());
-        assert!(last > first && last < 2 * first, "{first}, {last}");
-    }
-
     #[test]
     fn items_are_found_until_they_are_removed() {
         let mut items = Items::default();
-        most_moved(&mut items, 5_000);
+        let names: Vec<_> = (0..5_000).map(|number| format!("ITEM{number}")).collect();
+        let key = |number: u32| ItemKeyRef::item(Domain::MARKET_PRICE, 1, &names[number as usize]);
+        for number in 0..5_000 {
+            assert_eq!(items.insert(Item::new(key(number).to_owned(), 1, OPTIONS)), number);
+        }
         for number in (0..5_000).rev() {
-            let name = format!("ITEM{number}");
-            let key = ItemKeyRef::of(Domain::MARKET_PRICE, &MsgKey::item(1, &name), None);
+            let key = key(number);
             assert_eq!(items.find(&key), Some(number));
             assert!(items.remove(number).is_some());
             assert_eq!(items.find(&key), None);

@@ -130,7 +130,7 @@ impl Core {
         if private || !is_view {
             item.payload = Payload::keep(&msg.payload).map(Box::new);
         }
-        item.interests.push(interest);
+        item.add_interest(interest);
         let id = self.items.insert(item);
         self.take_on(id, server, request, out);
         self.seek(now, id, out);
@@ -158,7 +158,7 @@ impl Core {
         // who wants updates cannot join a snapshot.
         let is_late = item.in_parts || (!item.streaming && !interest.snapshot);
         if is_late {
-            item.interests.push(Interest { accepted: false, stage: Stage::Late, ..interest });
+            item.add_interest(Interest { accepted: false, stage: Stage::Late, ..interest });
             if let Some(server) = self.servers.get_mut(server) {
                 server.set(request, id);
                 defer(server.incarnation, request, out);
@@ -166,7 +166,7 @@ impl Core {
             return;
         }
         let has_pending_image = !item.live && item.state.data != DataState::SUSPECT;
-        item.interests.push(interest);
+        item.add_interest(interest);
         self.rank_anew(id);
         self.take_on(id, server, request, out);
         if !has_pending_image {

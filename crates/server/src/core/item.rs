@@ -1,10 +1,7 @@
 //! Items: what the server has open at hubs, and who watches.
 
-use std::hash::BuildHasher;
-
-use hashbrown::HashTable;
 use tapeline_cache::{Image, SharedConflation};
-use tapeline_omm::{ItemKey, ItemKeyRef, SeededHash, Text};
+use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::at_hubs::{AtHubs, NOWHERE};
@@ -79,7 +76,7 @@ struct Rare {
 }
 
 /// An item, or one private stream of one. There are many: an item that others
-/// watch, and of which nothing is special, takes 128 bytes and its name.
+/// watch, and of which nothing is special, takes 120 bytes and its name.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about the item")]
 pub(super) struct Item {
@@ -227,8 +224,8 @@ pub(super) struct Items {
     slots: Slots,
     unanswered: Map<u32, Unanswered>,
     free: Vec<u32>,
-    streaming: Index,
-    snapshots: Index,
+    streaming: KeyIndex,
+    snapshots: KeyIndex,
     at_hubs: AtHubs,
     pub(super) count: SharedCount,
 }
@@ -240,67 +237,24 @@ const fn spare(count: usize) -> usize {
     count / 8 + 16
 }
 
-/// Slots by the keys of their items, which are in the items alone.
-///
-/// A table that grows looks at all that is in it, at an item each time. One of
-/// 500,000 would take 50 ms; these are many small ones.
-#[derive(Debug)]
-struct Index(Box<[HashTable<u32>]>);
-
-/// Tables of an index.
-const SHARDS: usize = 2048;
-
-impl Default for Index {
-    fn default() -> Self {
-        Self((0..SHARDS).map(|_| HashTable::new()).collect())
-    }
+/// The key of the item in a slot.
+fn key_of(slots: &Slots, slot: u32) -> Option<ItemKeyRef<'_>> {
+    Some(slots.get(slot as usize)?.as_ref()?.key.as_ref())
 }
 
-fn hash(key: &ItemKeyRef<'_>) -> u64 {
-    SeededHash.hash_one(key)
+/// The slot of a key, by an index.
+fn indexed(index: &KeyIndex, slots: &Slots, key: &ItemKeyRef<'_>) -> Option<u32> {
+    index.find(key, |slot| key_of(slots, slot))
 }
 
-/// The hash of the key of a slot that is in an index.
-fn rehash(slots: &[Option<Box<Item>>], slot: u32) -> u64 {
-    match slots.get(slot as usize) {
-        Some(Some(item)) => hash(&item.key.as_ref()),
-        _ => 0,
-    }
-}
-
-impl Index {
-    /// The table that has a hash. The last gets twice as many keys as the first,
-    /// and those between in proportion: tables of one size would all grow
-    /// within a few turns.
-    const fn shard(hash: u64) -> usize {
-        const SQUARE: u64 = (SHARDS * SHARDS) as u64;
-        // Not the bits by which a table finds its places, which are the lowest
-        // and the highest.
-        let hash = (hash >> 24) & u32::MAX as u64;
-        (SQUARE + ((3 * SQUARE * hash) >> 32)).isqrt() as usize - SHARDS
-    }
-
-    fn get(&self, slots: &[Option<Box<Item>>], key: &ItemKeyRef<'_>) -> Option<u32> {
-        let is_it = |slot: &u32| match slots.get(*slot as usize) {
-            Some(Some(item)) => item.key.as_ref() == *key,
-            _ => false,
-        };
-        let hash = hash(key);
-        self.0[Self::shard(hash)].find(hash, is_it).copied()
-    }
-
-    /// Makes a slot known whose item is there.
-    fn insert(&mut self, slots: &[Option<Box<Item>>], slot: u32) {
-        let hash = rehash(slots, slot);
-        self.0[Self::shard(hash)].insert_unique(hash, slot, |other| rehash(slots, *other));
-    }
-
-    fn remove(&mut self, slots: &[Option<Box<Item>>], slot: u32) {
-        let hash = rehash(slots, slot);
-        let shard = &mut self.0[Self::shard(hash)];
-        if let Ok(entry) = shard.find_entry(hash, |other| *other == slot) {
-            entry.remove();
-        }
+/// Adds a slot to an index, or takes it out.
+fn set_indexed(index: &mut KeyIndex, slots: &Slots, slot: u32, is_in: bool) {
+    let key = key_of(slots, slot);
+    debug_assert!(key.is_some(), "slot {slot} is indexed while its item is there");
+    match key {
+        Some(key) if is_in => index.insert(&key, slot),
+        Some(key) => index.remove(&key, slot),
+        None => (),
     }
 }
 
@@ -327,10 +281,10 @@ impl Items {
     /// The item of a request that can share one: a snapshot is also served by
     /// a stream.
     pub(super) fn find(&self, key: &ItemKeyRef<'_>, is_streaming: bool) -> Option<u32> {
-        let streaming = self.streaming.get(&self.slots, key);
+        let streaming = indexed(&self.streaming, &self.slots, key);
         match is_streaming {
             true => streaming,
-            false => streaming.or_else(|| self.snapshots.get(&self.slots, key)),
+            false => streaming.or_else(|| indexed(&self.snapshots, &self.slots, key)),
         }
     }
 
@@ -354,7 +308,7 @@ impl Items {
         };
         if !is_private {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
-            index.insert(&self.slots, slot);
+            set_indexed(index, &self.slots, slot, true);
         }
         self.at_hubs.insert((NOWHERE, service_id), slot);
         self.count.add(1);
@@ -363,9 +317,9 @@ impl Items {
 
     /// The snapshot of a key that is asked for as a stream now becomes one.
     pub(super) fn upgrade(&mut self, key: &ItemKeyRef<'_>) -> Option<u32> {
-        let slot = self.snapshots.get(&self.slots, key)?;
-        self.snapshots.remove(&self.slots, slot);
-        self.streaming.insert(&self.slots, slot);
+        let slot = indexed(&self.snapshots, &self.slots, key)?;
+        set_indexed(&mut self.snapshots, &self.slots, slot, false);
+        set_indexed(&mut self.streaming, &self.slots, slot, true);
         if let Some(item) = self.get_mut(slot) {
             item.is_streaming = true;
         }
@@ -425,14 +379,13 @@ impl Items {
             let at = (item.upstream.hub().unwrap_or(NOWHERE), item.service_id());
             assert_eq!(places.remove(&slot), Some(at), "the ring of item {slot}");
             let index = if item.is_streaming { &self.streaming } else { &self.snapshots };
-            let found = index.get(&self.slots, &item.key.as_ref());
+            let found = indexed(index, &self.slots, &item.key.as_ref());
             assert!(item.is_private || found == Some(slot), "item {slot} is found as {found:?}");
         }
         assert!(places.is_empty(), "in rings, but not there: {places:?}");
         let shared = self.iter().filter(|(_, item)| !item.is_private).count();
-        let indexed = |index: &Index| index.0.iter().map(HashTable::len).sum::<usize>();
-        let indexed = indexed(&self.streaming) + indexed(&self.snapshots);
-        assert_eq!(indexed, shared, "keys of the indexes");
+        let keys = self.streaming.len() + self.snapshots.len();
+        assert_eq!(keys, shared, "keys of the indexes");
     }
 
     /// Items by the hub that they are at.
@@ -468,7 +421,7 @@ impl Items {
         self.at_hubs.remove((hub, item.service_id()), slot);
         if !is_private {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
-            index.remove(&self.slots, slot);
+            set_indexed(index, &self.slots, slot, false);
         }
         let item = self.slots.get_mut(slot as usize)?.take()?;
         match unanswered_at {
@@ -536,30 +489,7 @@ mod tests {
 
     #[test]
     fn items_are_small() {
-        assert!(size_of::<Item>() <= 128, "{}", size_of::<Item>());
-    }
-
-    #[test]
-    fn the_index_grows_in_small_steps_which_are_far_apart() {
-        let mut items = Items::default();
-        let (mut of_run, mut most_of_run, mut most) = (0, 0, 0);
-        for number in 0..200_000 {
-            let item = item(&format!("ITEM{number}"));
-            let shard = Index::shard(hash(&item.key.as_ref()));
-            let table = |items: &Items| items.streaming.0[shard].capacity();
-            let (before, moved) = (table(&items), items.streaming.0[shard].len());
-            items.insert(item);
-            // Not before every table has grown to some size.
-            if number > 70_000 && table(&items) != before {
-                of_run += moved;
-                most = most.max(moved);
-            }
-            if number % 256 == 0 {
-                most_of_run = most_of_run.max(std::mem::take(&mut of_run));
-            }
-        }
-        assert!(most <= 112, "{most} keys with one item");
-        assert!(most_of_run <= 256 * 8, "{most_of_run} keys with 256 items");
+        assert!(size_of::<Item>() <= 120, "{}", size_of::<Item>());
     }
 
     #[test]
