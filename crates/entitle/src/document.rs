@@ -100,8 +100,11 @@ pub(crate) struct Grant {
 
 impl Grant {
     pub(crate) fn covers(&self, name: &str, domain: u8) -> bool {
-        (self.domains.is_empty() || self.domains.contains(&domain))
-            && (self.subjects.is_none() || self.names.contains(name))
+        (self.domains.is_empty() || self.domains.contains(&domain)) && self.names_item(name)
+    }
+
+    pub(crate) fn names_item(&self, name: &str) -> bool {
+        self.subjects.is_none() || self.names.contains(name)
     }
 
     /// Whether both say the same, wherever they stand.

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tapeline_rwf::StateCode;
-use time::Date;
+use time::{Date, OffsetDateTime};
 
 use crate::document::{NoLock, PostRight};
-use crate::lock::{Lock, LockError};
+use crate::lock::{Lock, LockError, MAX_LOCK_BYTES};
 use crate::policy::{Policy, ProfileId};
 use crate::verdict::{Denial, Verdict, unknown_user};
 
@@ -16,9 +16,24 @@ use crate::verdict::{Denial, Verdict, unknown_user};
 /// time. A market has some thousands.
 pub const MAX_LOCKS: usize = 1 << 20;
 
+/// The same, of their bytes.
+pub const MAX_BYTES_OF_LOCKS: usize = 64 << 20;
+
 /// A lock that was seen, as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LockId(u32);
+
+impl LockId {
+    /// The number: locks are counted from 0, up to [`MAX_LOCKS`].
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The lock of a number that [`number`](Self::number) gave.
+    pub const fn of_number(number: u32) -> Self {
+        Self(number)
+    }
+}
 
 /// What an item's image says of who may see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,19 +74,33 @@ pub struct Login<'a> {
     pub other_positions: &'a [&'a str],
 }
 
+/// The day of a moment, in milliseconds since 1970, in UTC.
+pub fn day_of(unix_ms: u64) -> Date {
+    let moment = OffsetDateTime::from_unix_timestamp((unix_ms / 1000) as i64);
+    moment.map_or(Date::MAX, OffsetDateTime::date)
+}
+
 /// A policy at work.
 #[derive(Debug)]
 pub struct Engine {
     policy: Arc<Policy>,
     /// Names of services by the numbers of the directory.
     directory: HashMap<u16, String>,
-    lock_ids: HashMap<Box<[u8]>, LockId>,
-    locks: Vec<Result<Lock, LockError>>,
+    lock_ids: HashMap<Arc<[u8]>, LockId>,
+    locks: Vec<Known>,
+    lock_bytes: usize,
     /// For each profile, two bits for each lock: known, and open.
     memo: Vec<Vec<u64>>,
 }
 
 const LOCKS_IN_WORD: usize = 32;
+
+/// A lock that was seen.
+#[derive(Debug)]
+struct Known {
+    bytes: Arc<[u8]>,
+    read: Result<Lock, LockError>,
+}
 
 impl Engine {
     /// Decides by a policy.
@@ -82,6 +111,7 @@ impl Engine {
             directory: HashMap::new(),
             lock_ids: HashMap::new(),
             locks: Vec::new(),
+            lock_bytes: 0,
             memo,
         }
     }
@@ -96,8 +126,8 @@ impl Engine {
     pub fn set_policy(&mut self, policy: Arc<Policy>) {
         self.memo = vec![Vec::new(); policy.profiles.len()];
         // How locks are read is part of the policy.
-        for (bytes, id) in &self.lock_ids {
-            self.locks[id.0 as usize] = Lock::decode(bytes, policy.document.lock_sources);
+        for known in &mut self.locks {
+            known.read = Lock::decode(&known.bytes, policy.document.lock_sources);
         }
         self.policy = policy;
     }
@@ -118,7 +148,7 @@ impl Engine {
 
     /// How many of them cannot be read.
     pub fn odd_locks(&self) -> usize {
-        self.locks.iter().filter(|lock| lock.is_err()).count()
+        self.locks.iter().filter(|lock| lock.read.is_err()).count()
     }
 
     /// Whether a user may log in, and as what.
@@ -174,6 +204,16 @@ impl Engine {
             || policy.grant(access, asked.name, asked.domain, |_| true).is_some()
     }
 
+    /// Whether a list of a service's names may show this one: some item of the
+    /// name could be shown to the profile.
+    pub fn shows_name(&self, profile: ProfileId, service: &str, name: &str) -> bool {
+        let policy = &self.policy;
+        let Some(access) = policy.access(profile, service) else {
+            return policy.document.is_allowed_by_default && !policy.speaks_of(service);
+        };
+        !access.codes.is_empty() || policy.grants(access).any(|grant| grant.names_item(name))
+    }
+
     /// Whether an item whose image is there may be shown: at its first image,
     /// and whenever its permission data change.
     pub fn decide_open(
@@ -213,13 +253,29 @@ impl Engine {
         if let Some(id) = self.lock_ids.get(bytes) {
             return Some(*id);
         }
-        if self.locks.len() == MAX_LOCKS {
+        if self.locks.len() == MAX_LOCKS
+            || bytes.len() > MAX_LOCK_BYTES
+            || self.lock_bytes + bytes.len() > MAX_BYTES_OF_LOCKS
+        {
             return None;
         }
         let id = LockId(self.locks.len() as u32);
-        self.locks.push(Lock::decode(bytes, self.policy.document.lock_sources));
-        self.lock_ids.insert(bytes.into(), id);
+        let read = Lock::decode(bytes, self.policy.document.lock_sources);
+        let bytes: Arc<[u8]> = bytes.into();
+        self.lock_bytes += bytes.len();
+        self.lock_ids.insert(Arc::clone(&bytes), id);
+        self.locks.push(Known { bytes, read });
         Some(id)
+    }
+
+    /// The bytes of a lock that was seen.
+    pub fn lock_bytes(&self, lock: LockId) -> &[u8] {
+        &self.locks[lock.0 as usize].bytes
+    }
+
+    /// The same, to be kept.
+    pub fn shared_lock(&self, lock: LockId) -> Arc<[u8]> {
+        Arc::clone(&self.locks[lock.0 as usize].bytes)
     }
 
     /// Whether a lock opens for a profile: worked out once for both.
@@ -230,7 +286,7 @@ impl Engine {
         if bits & 2 != 0 {
             return bits & 1 != 0;
         }
-        let is_open = self.work_out(profile, &self.locks[lock.0 as usize]);
+        let is_open = self.work_out(profile, &self.locks[lock.0 as usize].read);
         let row = &mut self.memo[profile.0 as usize];
         if row.len() <= at {
             row.resize(at + 1, 0);

@@ -42,6 +42,7 @@
 mod change;
 mod codes;
 mod document;
+mod edge_port;
 mod engine;
 mod explain;
 mod fault;
@@ -60,7 +61,8 @@ mod tests;
 pub use change::{Change, ChangedUser, Watch, changed_users, changes};
 pub use codes::Codes;
 pub use document::{Count, FieldView, NoLock, PostRight, Product, hex_of};
-pub use engine::{Asked, Engine, LockId, Login, MAX_LOCKS, Protection};
+pub use edge_port::{EdgePort, PolicyChange};
+pub use engine::{Asked, Engine, LockId, Login, MAX_BYTES_OF_LOCKS, MAX_LOCKS, Protection, day_of};
 pub use fault::Fault;
 pub use journal::{Journal, Kind, Usage};
 pub use lock::{Demand, Lock, LockError, MAX_LOCK_BYTES, Sources};

@@ -124,6 +124,12 @@ impl Policy {
         self.roles(profile).filter_map(|role| role.max_priority_class).max()
     }
 
+    /// From how many positions a user may be logged in at a time; `None` for any
+    /// number.
+    pub fn positions(&self, user: &str) -> Option<u32> {
+        self.user(user).and_then(|user| user.positions)
+    }
+
     /// Whether the login of a user whose positions are used up ends the oldest
     /// instead of being refused.
     pub fn is_last_login_kept(&self) -> bool {

@@ -8,6 +8,7 @@ use tapeline_backbone::{Carrier, Driver, EngineSettings, PortSettings};
 use tapeline_cache::FieldRules;
 use tapeline_channel::Idle;
 use tapeline_counters::Registry;
+use tapeline_entitle::EdgePort;
 use tapeline_hub::HubConfig;
 use tapeline_server::{AcceptAll, LoginPolicy, ServerConfig, Siblings};
 
@@ -39,6 +40,28 @@ impl fmt::Debug for NewPolicy {
     }
 }
 
+/// Makes the port of a server to the edge of the process: each server of a
+/// process has its own.
+#[derive(Clone)]
+pub struct NewEdgePort(Arc<dyn Fn() -> EdgePort + Send + Sync>);
+
+impl NewEdgePort {
+    /// Ports that `new` makes.
+    pub fn new(new: impl Fn() -> EdgePort + Send + Sync + 'static) -> Self {
+        Self(Arc::new(new))
+    }
+
+    pub(crate) fn make(&self) -> EdgePort {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for NewEdgePort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewEdgePort").finish_non_exhaustive()
+    }
+}
+
 /// A hub of a node.
 #[derive(Clone)]
 pub struct HubPart {
@@ -63,6 +86,9 @@ pub struct ServerPart {
     /// Servers of this process with which it has its limits together; `None` for
     /// limits of its own. Shards of a server that has siblings are siblings, too.
     pub siblings: Option<Siblings>,
+    /// Where its entitlement policy comes from; `None` for none: everybody sees
+    /// everything.
+    pub edge: Option<NewEdgePort>,
 }
 
 /// What one thread turns.
@@ -131,6 +157,7 @@ mod tests {
             port,
             policy: NewPolicy::default(),
             siblings: None,
+            edge: None,
         }
     }
 

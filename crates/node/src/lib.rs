@@ -34,7 +34,7 @@ mod rest;
 mod shards;
 
 pub use agent::Agent;
-pub use config::{HubPart, NewPolicy, NodeConfig, ServerPart};
+pub use config::{HubPart, NewEdgePort, NewPolicy, NodeConfig, ServerPart};
 pub use error::NodeError;
 pub use meter::{TABLES, ThreadCounters, counters_reference};
 pub use node::Node;

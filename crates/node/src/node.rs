@@ -359,10 +359,13 @@ fn hub(part: HubPart, backbone: &mut Backbone) -> Result<Hub<BackbonePort>, Node
 }
 
 fn server(part: ServerPart, backbone: &mut Backbone) -> Result<Server<BackbonePort>, NodeError> {
-    let ServerPart { config, port, policy, siblings } = part;
+    let ServerPart { config, port, policy, siblings, edge } = part;
     let mut server = Server::new(config, policy.make(), backbone.port(port)?)?;
     if let Some(siblings) = siblings {
         server.share_limits(&siblings);
+    }
+    if let Some(edge) = edge {
+        server.meet_edge(edge.make());
     }
     Ok(server)
 }

@@ -117,5 +117,6 @@ fn shard<B: tapeline_backbone::Bus>(
         },
         policy: part.policy.clone(),
         siblings: part.siblings.clone(),
+        edge: part.edge.clone(),
     }
 }

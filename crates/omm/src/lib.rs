@@ -77,6 +77,7 @@ pub mod dictionary;
 mod dictionary_msg;
 pub mod directory;
 mod element;
+pub mod entries;
 mod error;
 mod generic;
 mod group;

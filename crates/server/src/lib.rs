@@ -70,6 +70,7 @@ mod outputs;
 mod pace;
 mod page;
 mod policy;
+mod seats;
 mod shell;
 mod siblings;
 mod statistics;

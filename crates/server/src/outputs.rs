@@ -2,6 +2,7 @@
 
 use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
+use tapeline_entitle::Usage;
 
 /// A message that goes to many sessions: where outputs that put it into other
 /// words keep these, made when the first of the sessions needs them.
@@ -69,6 +70,12 @@ pub trait Outputs {
     /// bounds of one. Outputs that have the same for everybody need not know.
     fn admit(&mut self, session: SessionId) {
         let _ = session;
+    }
+
+    /// Writes down what a user did, where there is a policy. Outputs without a
+    /// journal need not know.
+    fn record(&mut self, usage: &Usage<'_>) {
+        let _ = usage;
     }
 
     /// Ends a session, after what was sent before. The core has forgotten it

@@ -9,6 +9,7 @@ use tapeline_channel::{
     Reactor, ReactorConfig, Sent, SessionEvent, SessionId, SessionOptions, SocketOptions,
     StrangerLimits, System, TextConfig, TextEvent, TimeSlice, Wait, join_freed,
 };
+use tapeline_entitle::{EdgePort, Usage};
 use tapeline_rwf::patch_stream_id;
 use tapeline_time::Time;
 use thiserror::Error;
@@ -103,12 +104,15 @@ pub struct Server<B, S: System = Kernel> {
     /// Where limits hold for several servers: who they are, and what of their
     /// output is this one's.
     siblings: Option<(Siblings, SharedCount)>,
+    /// Where policies come from, and records go to.
+    edge: Option<EdgePort>,
 }
 
 /// The outputs of the core, inside of one turn.
 struct Shell<'a, 'o, P, S: System> {
     outbox: &'a mut Outbox<'o, S>,
     port: &'a mut P,
+    edge: &'a mut Option<EdgePort>,
     /// Messages that were sent.
     copies: usize,
 }
@@ -137,6 +141,12 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
 
     fn admit(&mut self, session: SessionId) {
         self.outbox.admit(session);
+    }
+
+    fn record(&mut self, usage: &Usage<'_>) {
+        if let Some(edge) = self.edge {
+            edge.record(usage);
+        }
     }
 
     fn allow(&mut self, session: SessionId, bytes: usize) {
@@ -241,6 +251,7 @@ impl<B: Bus, S: System> Server<B, S> {
             held: Duration::ZERO,
             last_turn: Time::ZERO,
             siblings: None,
+            edge: None,
         })
     }
 
@@ -251,6 +262,26 @@ impl<B: Bus, S: System> Server<B, S> {
         siblings.enter();
         self.interpreter.join_siblings(siblings);
         self.siblings = Some((siblings.clone(), siblings.output_bytes()));
+    }
+
+    /// Has a policy say who may log in and see what, and records of usage be
+    /// kept. To be called before the first turn.
+    pub fn meet_edge(&mut self, edge: EdgePort) {
+        self.edge = Some(edge);
+        self.take_policies(Time::ZERO);
+    }
+
+    /// Takes over the policies that came.
+    fn take_policies(&mut self, now: Time) -> usize {
+        let mut count = 0;
+        while let Some(change) = self.edge.as_ref().and_then(EdgePort::policy) {
+            let Self { interpreter, bus, reactor, edge, .. } = self;
+            let mut outbox = reactor.outbox();
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
+            interpreter.handle(now, Event::Policy(&change), &mut out);
+            count += 1;
+        }
+        count
     }
 
     /// Where RSSL clients mount, with the ports that the system chose where the
@@ -269,25 +300,27 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { interpreter, bus, reactor, clock, log, pace, siblings, .. } = self;
+        let policies = if self.edge.is_some() { self.take_policies(now) } else { 0 };
+        let Self { interpreter, bus, reactor, clock, log, pace, siblings, edge, .. } = self;
         let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         let mut work = pace.turn(&mut time, |most| {
             let (mut copies, merged) = (0, interpreter.core().updates_merged());
             let came = bus.poll(now, most, |event, port| {
                 tell_of_peer(&event);
-                let mut out = Shell { outbox: &mut outbox, port, copies: 0 };
+                let mut out = Shell { outbox: &mut outbox, port, edge, copies: 0 };
                 interpreter.handle(now, Event::Bus(event), &mut out);
                 copies += out.copies;
             });
             (came, copies + (interpreter.core().updates_merged() - merged) as usize)
         });
+        work += policies;
         for slice in 0..SLICES_PER_TURN {
             let is_due = interpreter.next_deadline().is_some_and(|deadline| deadline <= now);
             if !is_due || time.is_over() && slice > 0 {
                 break;
             }
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
             interpreter.handle_timeout(now, &mut out);
             work += 1;
         }
@@ -307,7 +340,7 @@ impl<B: Bus, S: System> Server<B, S> {
             if messages % MESSAGES_PER_LOOK == 0 && time.is_over() {
                 outbox.end_poll();
             }
-            let mut out = Shell { outbox, port: bus.outbound(), copies: 0 };
+            let mut out = Shell { outbox, port: bus.outbound(), edge, copies: 0 };
             log.note(now, &event, log::write);
             match event {
                 SessionEvent::Text(event) => text_event(interpreter, now, &event, &mut out),
@@ -330,8 +363,11 @@ impl<B: Bus, S: System> Server<B, S> {
         }
         if let Some(session) = reactor.beyond_pool() {
             let mut outbox = reactor.outbox();
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
             interpreter.handle(now, Event::OutputBeyondPool { session }, &mut out);
+        }
+        if let Some(edge) = edge {
+            edge.flush();
         }
         work + bus.work(now)
     }
@@ -361,12 +397,12 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Ends all mounts and leaves the backbone. Some more turns send what is
     /// queued.
     pub fn shutdown(&mut self, now: Time) {
-        let Self { interpreter, bus, reactor, listeners, .. } = self;
+        let Self { interpreter, bus, reactor, listeners, edge, .. } = self;
         for (_, listener) in listeners.drain(..) {
             reactor.stop_listening(listener);
         }
         let mut outbox = reactor.outbox();
-        let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), copies: 0 };
+        let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
         interpreter.shut_down(now, "the server shuts down", &mut out);
         bus.leave(now);
         reactor.flush(now);
@@ -390,7 +426,8 @@ impl<B: Bus, S: System> Server<B, S> {
         let messages_postponed = self.reactor.counters_so_far().postponed;
         let (output_bytes, output_bytes_most) = self.reactor.output_bytes();
         let own = self.interpreter.statistics();
-        Statistics { messages_postponed, output_bytes, output_bytes_most, ..own }
+        let records_lost = self.edge.as_ref().map_or(0, EdgePort::lost);
+        Statistics { messages_postponed, output_bytes, output_bytes_most, records_lost, ..own }
     }
 
     /// The limits of what it has, by the names of its [`Statistics`].

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tapeline_omm::Text;
 
+use crate::seats::Seats;
+
 /// What the servers of one process (its shards) have together, so that limits
 /// hold for all of them and not for each.
 ///
@@ -24,6 +26,7 @@ struct Shared {
     merged_bytes: Arc<AtomicUsize>,
     output_bytes: Arc<AtomicUsize>,
     users: Mutex<HashMap<Text, UserCounts>>,
+    seats: Seats,
 }
 
 /// What a user has at all servers.
@@ -62,6 +65,11 @@ impl Siblings {
 
     pub(crate) fn output_bytes(&self) -> SharedCount {
         SharedCount::of(&self.0.output_bytes)
+    }
+
+    /// Where users are logged in.
+    pub(crate) fn seats(&self) -> &Seats {
+        &self.0.seats
     }
 
     /// The counts of a user: mounts and items.

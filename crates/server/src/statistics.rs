@@ -69,6 +69,27 @@ tapeline_counters::counts! {
         closes_waiting: usize = now;
         /// Messages that were longer than is taken, of mounts and of items.
         messages_too_long: u64 = total;
+        /// Logins that were refused.
+        logins_refused: u64 = total;
+        /// Requests that were denied: the service, the name or the lock of the item.
+        opens_denied: u64 = total;
+        /// Streams that ended because a lock or the policy became another one.
+        streams_revoked: u64 = total;
+        /// Updates that did not go to a watcher because of a lock of their own.
+        updates_denied: u64 = total;
+        /// Posts that were refused because the policy does not allow them.
+        posts_denied: u64 = total;
+        /// Logins that ended because the policy became another one, or the user
+        /// logged in elsewhere.
+        users_logged_out: u64 = total;
+        /// Which policy is in force, counted from 1; 0 for none.
+        policy_epoch: u64 = now;
+        /// Different locks that were seen.
+        locks: usize = now;
+        /// Among these, locks that cannot be read.
+        locks_unreadable: usize = now;
+        /// Records of usage that were lost, as whoever writes them was behind.
+        records_lost: u64 = total;
         /// Connections that speak JSON, among `mounts`.
         json_mounts: usize = now;
         /// Messages that were converted to JSON.

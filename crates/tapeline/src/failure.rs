@@ -47,6 +47,9 @@ pub(crate) enum Failure {
     /// Hub and server cannot start, or not go on.
     #[error("{0}")]
     Node(#[from] tapeline_node::NodeError),
+    /// There is no policy, or no journal.
+    #[error("{0}")]
+    Edge(#[from] tapeline_edge::EdgeError),
     /// The latency file cannot be written.
     #[error("cannot write the latency file {}: {error}", path.display())]
     LatencyFile { path: PathBuf, error: io::Error },

@@ -109,6 +109,7 @@ impl World {
             config: server_config(plan),
             port: PortSettings::new(Role::Server, "server"),
             policy: NewPolicy::default(),
+            edge: None,
             siblings: None,
         });
         let node = Node::start(config)?;

@@ -35,6 +35,7 @@ pub(crate) fn start(provider: SocketAddr, setup: &Setup) -> Result<Node, BenchEr
             config: server_config(setup),
             port: PortSettings::new(Role::Server, "server"),
             policy: NewPolicy::default(),
+            edge: None,
             siblings: None,
         }],
         idle: setup.idle(),

@@ -37,6 +37,7 @@ fn server(name: &str) -> ServerPart {
         },
         port: PortSettings::new(Role::Server, name),
         policy: NewPolicy::default(),
+        edge: None,
         siblings: None,
     }
 }

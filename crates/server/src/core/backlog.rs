@@ -18,6 +18,7 @@ use tapeline_time::Time;
 use super::Core;
 use super::item::HubIndex;
 use super::leave::Leaving;
+use super::review::Review;
 use super::services::ServiceChanges;
 use crate::Outputs;
 
@@ -60,6 +61,8 @@ pub(super) enum Job {
     EndAll { next: u32 },
     /// The streams of a mount that is gone or has logged out.
     Leave(Box<Leaving>),
+    /// Who is logged in, and what is open, is looked at by another policy.
+    Review(Review),
 }
 
 /// What jobs are about. Each kind has its share of a slice: a thousand mounts
@@ -70,10 +73,11 @@ enum Kind {
     Hubs,
     Mounts,
     Leaving,
+    Rights,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::News, Self::Hubs, Self::Mounts, Self::Leaving];
+    const ALL: [Self; 5] = [Self::News, Self::Rights, Self::Hubs, Self::Mounts, Self::Leaving];
 }
 
 impl Job {
@@ -86,6 +90,7 @@ impl Job {
             | Self::Delete { .. }
             | Self::RetryUnplaced { .. } => Kind::Hubs,
             Self::TellNews => Kind::News,
+            Self::Review(_) => Kind::Rights,
             Self::Batch(_) | Self::Refresh(_) | Self::EndAll { .. } => Kind::Mounts,
             Self::Leave(_) => Kind::Leaving,
         }
@@ -112,6 +117,7 @@ impl Job {
             {
                 *next = *first;
             }
+            (Self::Review(review), Self::Review(later)) => return review.absorb(later),
             (Self::RetryUnplaced { next }, Self::RetryUnplaced { next: first }) => *next = *first,
             _ => return false,
         }
@@ -137,8 +143,8 @@ impl Backlog {
     /// Adds a job, unless there is one that does the same then.
     pub(super) fn add(&mut self, job: Job) {
         let queue = &mut self.queues[job.kind() as usize];
-        let is_absorbed =
-            job.kind() == Kind::Hubs && queue.iter_mut().any(|known| known.absorb(&job));
+        let is_absorbed = matches!(job.kind(), Kind::Hubs | Kind::Rights)
+            && queue.iter_mut().any(|known| known.absorb(&job));
         if !is_absorbed {
             queue.push_back(job);
         }
@@ -223,6 +229,7 @@ impl Core {
             Job::Refresh(session) => self.refresh_step(*session, out),
             Job::EndAll { next } => self.end_step(next, out),
             Job::Leave(leaving) => self.leave_step(leaving, out),
+            Job::Review(review) => self.review_step(review, out),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The end of streams and of mounts.
 
+use std::sync::Arc;
+
 use tapeline_channel::SessionId;
 use tapeline_omm::batch::{BATCH_DONE, Batch};
 use tapeline_rwf::{AckMsg, CloseFlags, CloseMsg, State, StatusMsg};
@@ -121,11 +123,12 @@ impl Core {
             return;
         };
         let (number, since) = (mount.number, mount.owed.take(stream_id).since);
+        let identity = mount.login.as_ref().map(|login| Arc::clone(&login.identity));
         if let Some(Item { watchers, .. }) = items.get_mut(stream.slot)
             && let Some(cell) = watchers.cell(stream.subscription(number, stream_id))
         {
             mount.set_form(watchers, cell, Form::PLAIN);
         }
-        self.unsubscribe((number, stream_id), stream, since, out);
+        self.unsubscribe((number, stream_id), identity.as_deref(), stream, since, out);
     }
 }

@@ -51,6 +51,7 @@ impl Core {
         };
         let known = self.services.names().len();
         let changes = self.services.changed(&self.hubs, index, &changes);
+        self.note_services(known);
         self.tell_services(&changes, out);
         if self.services.names().len() > 0 {
             self.waiting.note_services(self.now);

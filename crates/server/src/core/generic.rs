@@ -59,6 +59,11 @@ impl Core {
         bytes: &[u8],
         out: &mut O,
     ) {
+        if self.is_hidden(slot) {
+            return;
+        }
+        let is_guarded = self.items.get(slot).is_some_and(|item| self.is_guarded(item));
+        let own_lock = generic.perm_data.filter(|lock| is_guarded && !lock.is_empty());
         // In the key is the hub's number of the service.
         let service_id = self.items.get(slot).map(Item::service_id);
         let key = generic.key.filter(|key| key.service_id.is_some());
@@ -69,6 +74,9 @@ impl Core {
         let mut next = Cell::FIRST;
         while let Some((cell, watcher)) = self.watcher_from(slot, next) {
             next = cell.next();
+            if own_lock.is_some_and(|lock| !self.opens(watcher.session, lock)) {
+                continue;
+            }
             self.flush_before((slot, cell), &watcher, out);
             let told = match &told {
                 Some(told) => self.scratch.message(told),

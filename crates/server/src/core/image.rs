@@ -6,7 +6,9 @@ use tapeline_omm::market::Part;
 use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::{Allowed, ProviderStream};
 use tapeline_planted::planted;
-use tapeline_rwf::{DataState, Encoded, MsgKey, RefreshFlags, RefreshMsg, State, StreamState};
+use tapeline_rwf::{
+    DataState, DataType, Encoded, Msg, MsgKey, RefreshFlags, RefreshMsg, State, StreamState,
+};
 
 use super::Core;
 use super::item::{Item, Upstream};
@@ -34,6 +36,11 @@ impl Core {
         is_last: bool,
         out: &mut O,
     ) {
+        if !self.note_guard(slot, refresh.perm_data, Some(&refresh.payload), out)
+            || !self.note_entries_of(slot, refresh, out)
+        {
+            return;
+        }
         let Some(item) = self.items.known_mut(slot) else { return };
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let stream = refresh.state.stream;
@@ -61,6 +68,21 @@ impl Core {
             self.remove_stream(session, stream_id, out);
         }
         self.after_image(slot, is_recoverable(stream), out);
+    }
+
+    /// Takes note of the locks of an image's entries. Whether the item is still
+    /// there.
+    fn note_entries_of<O: Outputs>(
+        &mut self,
+        slot: u32,
+        refresh: &RefreshMsg<'_>,
+        out: &mut O,
+    ) -> bool {
+        let Some(item) = self.items.get(slot).filter(|item| self.is_guarded(item)) else {
+            return true;
+        };
+        let is_anew = !item.in_parts && refresh.flags.contains(RefreshFlags::CLEAR_CACHE);
+        self.note_entries(slot, &refresh.payload, is_anew, out)
     }
 
     /// The image that is coming in parts will not be complete: those who have
@@ -94,6 +116,9 @@ impl Core {
         let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let part = Part { number: refresh.part_num, is_last: is_complete };
         let mut over = Vec::new();
+        if self.is_sifted(slot) {
+            return self.spread_sifted_image(slot, refresh, is_first, out);
+        }
         self.variants.begin();
         let mut next = Cell::FIRST;
         while let Some((cell, watcher)) = self.watcher_from(slot, next) {
@@ -111,6 +136,60 @@ impl Core {
             }
         }
         over
+    }
+
+    /// The same where some may see more entries of it than others.
+    fn spread_sifted_image<O: Outputs>(
+        &mut self,
+        slot: u32,
+        refresh: &RefreshMsg<'_>,
+        is_first: bool,
+        out: &mut O,
+    ) -> Vec<(SessionId, i32)> {
+        let is_last = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        let part = Part { number: refresh.part_num, is_last };
+        let mut over = Vec::new();
+        let mut next = Cell::FIRST;
+        while let Some((cell, watcher)) = self.watcher_from(slot, next) {
+            next = cell.next();
+            if !watcher.has(mode::IN_IMAGE) || is_first && self.comes_later(slot, cell) {
+                continue;
+            }
+            self.flush_before((slot, cell), &watcher, out);
+            if self.send_sifted_image(slot, cell, part, refresh, out) {
+                over.push((watcher.session, watcher.stream_id));
+            }
+        }
+        over
+    }
+
+    /// Sends a watcher an image with the entries that it may see. Whether the
+    /// stream is over with it.
+    fn send_sifted_image<O: Outputs>(
+        &mut self,
+        slot: u32,
+        cell: Cell,
+        part: Part,
+        refresh: &RefreshMsg<'_>,
+        out: &mut O,
+    ) -> bool {
+        let Some(watcher) = self.watcher(slot, cell) else { return false };
+        let profile = self.profile_of(watcher.session);
+        let sifted = match self.is_sifted(slot) {
+            true => self.sifted(slot, profile, &(*refresh).into()),
+            false => None,
+        };
+        self.variants.begin();
+        match sifted.as_deref().map(Msg::decode) {
+            None => self.send_image(slot, cell, part, refresh, out),
+            Some(Ok(Msg::Refresh(sifted))) => self.send_image(slot, cell, part, &sifted, out),
+            // It cannot be read: what entries it has is not known either.
+            Some(_) => {
+                let payload = Encoded::new(DataType::NO_DATA, &[]);
+                let bare = RefreshMsg { payload, ..*refresh };
+                self.send_image(slot, cell, part, &bare, out)
+            }
+        }
     }
 
     /// Whether a watcher gets its image out of the cache, when the output of
@@ -298,8 +377,7 @@ impl Core {
                 payload: Encoded::new(image.container_type(), &payload),
                 ..RefreshMsg::new(domain, 0)
             };
-            self.variants.begin();
-            is_over = self.send_image(slot, cell, part, &refresh, out);
+            is_over = self.send_sifted_image(slot, cell, part, &refresh, out);
             payload.clear();
         }
         payload.shrink_to(RETAINED_BYTES);

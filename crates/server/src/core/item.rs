@@ -5,7 +5,9 @@ use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::at_hubs::{AtHubs, NOWHERE};
+use super::entitlements::Guard;
 use super::map::Map;
+use super::sift::EntryLocks;
 use super::subscription::mode;
 use super::watchers::Watchers;
 use crate::siblings::SharedCount;
@@ -73,6 +75,8 @@ struct Rare {
     request: Option<Box<[u8]>>,
     /// The words of its state.
     state_text: Text,
+    /// The locks of its entries.
+    entry_locks: Option<Box<EntryLocks>>,
 }
 
 /// An item, or one private stream of one. There are many: an item that others
@@ -93,6 +97,7 @@ pub(super) struct Item {
     pub(super) attempt: u32,
     /// Cell in the hub's messages for the item.
     pub(super) last_seq: u32,
+    /// Who may see it, as far as its images say.
     priority_count: u16,
     priority_class: u8,
     stream_state: StreamState,
@@ -180,7 +185,25 @@ impl Item {
     fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
         let mut rare = self.rare.take().unwrap_or_default();
         change(&mut rare);
-        self.rare = (rare.request.is_some() || !rare.state_text.is_empty()).then_some(rare);
+        let is_needed =
+            rare.request.is_some() || !rare.state_text.is_empty() || rare.entry_locks.is_some();
+        self.rare = is_needed.then_some(rare);
+    }
+
+    /// The locks of its entries, if any has one.
+    pub(super) fn entry_locks(&self) -> Option<&EntryLocks> {
+        self.rare.as_ref()?.entry_locks.as_deref()
+    }
+
+    /// Takes them out, to be changed.
+    pub(super) fn take_entry_locks(&mut self) -> Option<Box<EntryLocks>> {
+        self.rare.as_mut()?.entry_locks.take()
+    }
+
+    pub(super) fn set_entry_locks(&mut self, locks: Option<Box<EntryLocks>>) {
+        if locks.is_some() || self.entry_locks().is_some() {
+            self.change_rare(|rare| rare.entry_locks = locks);
+        }
     }
 
     pub(super) fn service_id(&self) -> u16 {
@@ -228,6 +251,9 @@ pub(super) struct Items {
     snapshots: KeyIndex,
     at_hubs: AtHubs,
     pub(super) count: SharedCount,
+    /// Who may see each item, by slot, as [numbers](Guard::to_number); there are
+    /// none before the first image that a policy asks about.
+    guards: Vec<u32>,
 }
 
 type Slots = Vec<Option<Box<Item>>>;
@@ -273,6 +299,26 @@ impl Items {
         self.count.own()
     }
 
+    /// Who may see an item, as far as its images say.
+    pub(super) fn guard(&self, slot: u32) -> Guard {
+        let number = self.guards.get(slot as usize).copied();
+        number.map_or(Guard::Unknown, Guard::from_number)
+    }
+
+    pub(super) fn set_guard(&mut self, slot: u32, guard: Guard) {
+        let at = slot as usize;
+        if at >= self.guards.len() {
+            if guard == Guard::Unknown {
+                return;
+            }
+            if at >= self.guards.capacity() {
+                self.guards.reserve_exact(at + spare(at) - self.guards.len());
+            }
+            self.guards.resize(at + 1, Guard::Unknown.to_number());
+        }
+        self.guards[at] = guard.to_number();
+    }
+
     /// The numbers of all slots, taken or not.
     pub(super) fn slots(&self) -> core::ops::Range<u32> {
         0..self.slots.len() as u32
@@ -310,6 +356,7 @@ impl Items {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
             set_indexed(index, &self.slots, slot, true);
         }
+        self.set_guard(slot, Guard::Unknown);
         self.at_hubs.insert((NOWHERE, service_id), slot);
         self.count.add(1);
         slot

@@ -5,11 +5,15 @@
 //! under a number that nobody else has until the last of them is taken away.
 //! Who looks at one before finds nobody behind it.
 
+use std::sync::Arc;
+
 use tapeline_cache::Since;
 use tapeline_channel::SessionId;
+use tapeline_entitle::Kind;
 
 use super::Core;
 use super::backlog::Job;
+use super::entitlements::{Guard, Identity};
 use super::item::Item;
 use super::mount::Mount;
 use super::owed::Owed;
@@ -27,16 +31,19 @@ pub(super) struct Leaving {
     pub(super) owed: Owed,
     /// Posts that wait for their acks, if the mount is gone.
     pub(super) session: Option<SessionId>,
+    /// Who was logged in.
+    identity: Option<Arc<Identity>>,
 }
 
 impl Leaving {
     /// Takes everything that a mount has open.
     fn of(mount: &mut Mount, number: u32) -> Self {
+        let identity = mount.login.as_ref().map(|login| Arc::clone(&login.identity));
         let streams = core::mem::take(&mut mount.streams);
         let owed = core::mem::take(&mut mount.owed);
         mount.owed.is_draining = owed.is_draining;
         mount.forget_streams();
-        Self { number, streams, owed, session: None }
+        Self { number, streams, owed, session: None, identity }
     }
 }
 
@@ -45,11 +52,11 @@ impl Core {
     pub(super) fn drop_mount(&mut self, session: SessionId) {
         self.mounts.uncount_items(session);
         let Some(mut mount) = self.mounts.remove(session) else { return };
-        if let Some(login) = mount.login.take() {
-            self.mounts.users.leave(login.user(), 0);
-        }
         let number = mount.number;
         let mut leaving = Leaving::of(&mut mount, number);
+        if let Some(login) = mount.login.take() {
+            self.mounts.users.log_out(&login, 0);
+        }
         leaving.session = Some(session);
         self.backlog.add(Job::Leave(Box::new(leaving)));
     }
@@ -76,21 +83,25 @@ impl Core {
         out: &mut O,
     ) -> Option<usize> {
         let Some((stream_id, stream)) = leaving.streams.pop() else {
-            return self.forget_next_post(leaving);
+            return self.leave_for_good(leaving, out);
         };
         match stream {
             Taken::Item(stream) => {
                 let since = leaving.owed.take(stream_id).since;
                 // All of them at the end would be long.
                 leaving.owed.forget(stream_id);
-                self.unsubscribe((leaving.number, stream_id), &stream, since, out);
+                let identity = leaving.identity.as_deref();
+                self.unsubscribe((leaving.number, stream_id), identity, &stream, since, out);
             }
             Taken::Other(stream) => self.waiting.remove(leaving.number, stream_id, &stream),
         }
         Some(1)
     }
 
-    fn forget_next_post(&mut self, leaving: &Leaving) -> Option<usize> {
+    fn leave_for_good<O: Outputs>(&mut self, leaving: &mut Leaving, out: &mut O) -> Option<usize> {
+        if let Some(identity) = leaving.identity.take() {
+            self.record_of(Kind::Logout, &identity, None, out);
+        }
         if leaving.session.is_some_and(|session| self.posts.forget_one_of(session)) {
             return Some(1);
         }
@@ -104,12 +115,21 @@ impl Core {
     pub(super) fn unsubscribe<O: Outputs>(
         &mut self,
         (number, stream_id): (u32, i32),
+        who: Option<&Identity>,
         stream: &ItemStream,
         since: Option<Since>,
         out: &mut O,
     ) {
         if let Some(since) = since {
             self.leave_merges(stream.slot, since);
+        }
+        if let Some(item) = self.items.get(stream.slot)
+            && let Some(who) = who
+            && self.items.guard(stream.slot) != Guard::Unknown
+            && stream.state.is_streaming()
+        {
+            let item = Some((&item.key.as_ref(), self.items.guard(stream.slot)));
+            self.record_of(Kind::StopWatch, who, item, out);
         }
         let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else {
             debug_assert!(false, "a stream is of an item");

@@ -1,6 +1,9 @@
 //! Logins.
 
+use std::sync::Arc;
+
 use tapeline_channel::SessionId;
+use tapeline_entitle::Kind;
 use tapeline_omm::StateBuf;
 use tapeline_omm::login::{
     BatchSupport, LoginRefresh, LoginRequest, LoginStatus, StandbyModes, user_name_type,
@@ -9,9 +12,14 @@ use tapeline_omm::stream::Reject;
 use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
 use tapeline_time::Time;
 
-use super::mount::{Login, gate, user_of};
+use super::backlog::Job;
+use super::entitlements::{Identity, Profile};
+use super::mount::{Login, Mount, gate, user_of};
+use super::permit::denied;
+use super::review::Review;
 use super::stream::{Entry, Stream};
 use super::{Core, DUE_PER_TURN, NO_ROOM, millis};
+use crate::seats::SeatId;
 use crate::{LoginContext, LoginVerdict, Outputs};
 
 /// Requests, reissues and closes.
@@ -62,13 +70,15 @@ impl Core {
     }
 
     fn log_in<O: Outputs>(&mut self, session: SessionId, request: LoginRequest, out: &mut O) {
-        if let Err(state) = self.decide(session, &request, false) {
-            return self.refuse_login(session, &request, state, out);
-        }
+        let admitted = match self.decide(session, &request, false) {
+            Ok(admitted) => admitted,
+            Err(state) => return self.refuse_login(session, &request, state, out),
+        };
         let limits = &self.config.limits;
         if self.mounts.get(session).is_some_and(|mount| !mount.is_admitted) {
             if !self.mounts.admitted.claim(limits.max_mounts) {
                 // A client that is hung up on tries another server.
+                self.give_back(&admitted);
                 return self.cut(session, NO_ROOM, out);
             }
             if let Some(mount) = self.mounts.get_mut(session) {
@@ -78,13 +88,22 @@ impl Core {
         }
         if !self.mounts.users.join(user_of(&request), 0, limits.max_mounts_per_user) {
             // Another server of this process took the last one meanwhile.
+            self.give_back(&admitted);
             return self.refuse_login(session, &request, too_many_mounts(), out);
         }
+        self.record_of(Kind::Login, &admitted.who, None, out);
         let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
-        mount.login = Some(Login::new(request));
+        mount.login = Some(Login::new(request, admitted.who, admitted.seat));
         self.set_login_gates(session);
         self.accept_login(session, out);
+    }
+
+    /// A user who was admitted does not come after all.
+    fn give_back(&mut self, admitted: &Admitted) {
+        if let Some(seat) = admitted.seat {
+            self.mounts.users.seats().lock().rise(&admitted.who.user, seat);
+        }
     }
 
     /// Whether one more mount may log in. Those without a login have no part in
@@ -115,8 +134,11 @@ impl Core {
         session: SessionId,
         request: &LoginRequest,
         is_reissue: bool,
-    ) -> Result<(), StateBuf> {
-        let Some(mount) = self.mounts.known(session) else { return Ok(()) };
+    ) -> Result<Admitted, StateBuf> {
+        let who = Arc::new(identity(request, self.mounts.get(session)));
+        let Some(mount) = self.mounts.known(session) else {
+            return Ok(Admitted { who, seat: None });
+        };
         if request.attributes.is_provider() {
             let text = "Providers log in at a hub, not at a server";
             return Err(refused(StateCode::NOT_ENTITLED, text).into());
@@ -127,13 +149,33 @@ impl Core {
             return Err(too_many_mounts());
         }
         let context = LoginContext { peer: mount.peer, mounts_of_user, is_reissue };
-        match self.policy.decide(request, &context) {
-            LoginVerdict::Accept => Ok(()),
-            LoginVerdict::Refuse(state) => Err(state),
+        if let LoginVerdict::Refuse(state) = self.policy.decide(request, &context) {
+            return Err(state);
+        }
+        let (peer, seats) = (mount.peer.ip().to_canonical(), self.mounts.users.seats());
+        let login = mount.login.as_ref().filter(|login| is_reissue && login.identity == who);
+        let own = login.and_then(|login| login.seat);
+        match self.entitlements.log_in(self.now, &who, peer, seats, own) {
+            Ok(seat) => Ok(Admitted { who, seat }),
+            Err(denial) => Err(denied(&denial).into()),
         }
     }
 
     fn refuse_login<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: &LoginRequest,
+        state: StateBuf,
+        out: &mut O,
+    ) {
+        self.statistics.logins_refused += 1;
+        let who = identity(request, self.mounts.get(session));
+        self.record_of(Kind::LoginDenied, &who, None, out);
+        self.tell_login(session, request, state, out);
+    }
+
+    /// Tells a client a state of its login.
+    pub(super) fn tell_login<O: Outputs>(
         &mut self,
         session: SessionId,
         request: &LoginRequest,
@@ -195,16 +237,19 @@ impl Core {
                 false => (StreamState::OPEN, DataState::NO_CHANGE),
             };
             let state = State::new(stream, data, StateCode::USAGE_ERROR, &text);
-            self.refuse_login(session, &request, state.into(), out);
+            self.tell_login(session, &request, state.into(), out);
             if is_closed {
                 self.end_login(session, out);
             }
             return;
         }
-        if let Err(state) = self.decide(session, &request, true) {
-            self.refuse_login(session, &request, state, out);
-            return self.end_login(session, out);
-        }
+        let admitted = match self.decide(session, &request, true) {
+            Ok(admitted) => admitted,
+            Err(state) => {
+                self.refuse_login(session, &request, state, out);
+                return self.end_login(session, out);
+            }
+        };
         let Some(login) = self.mounts.get_mut(session).and_then(|mount| mount.login.as_mut())
         else {
             return;
@@ -213,6 +258,19 @@ impl Core {
         let (old_user, no_refresh) = (user_of(&login.request).to_vec(), request.no_refresh);
         merge(&mut login.request, request);
         let new_user = login.user().to_vec();
+        let is_other = login.identity != admitted.who;
+        let before = login.seat.filter(|_| is_other);
+        let was = core::mem::replace(&mut login.identity, admitted.who);
+        login.seat = admitted.seat;
+        if is_other {
+            login.profile = Profile::default();
+        }
+        if let Some(seat) = before {
+            self.mounts.users.seats().lock().rise(&was.user, seat);
+        }
+        if is_other && self.entitlements.is_on() {
+            self.backlog.add(Job::Review(Review::of_mount(session)));
+        }
         if old_user != new_user {
             self.rename_user(&old_user, &new_user, session);
         }
@@ -255,10 +313,34 @@ impl Core {
         // It has as long as a new mount for its next login.
         mount.opened_at = now;
         if let Some(login) = mount.login.take() {
-            self.mounts.users.leave(login.user(), 0);
+            self.mounts.users.log_out(&login, 0);
         }
         self.mounts.set_gate(session, gate::FILTERED | gate::PAUSED | gate::OUTDATED, false);
         self.mounts.without_login.push_back((now, session));
+    }
+}
+
+/// A user who may log in.
+struct Admitted {
+    who: Arc<Identity>,
+    seat: Option<SeatId>,
+}
+
+/// Who asks to log in, and from where: a position is what the client calls it
+/// and where it connects from.
+fn identity(request: &LoginRequest, mount: Option<&Mount>) -> Identity {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let said = &request.attributes;
+    let peer = mount.map(|mount| mount.peer.ip().to_canonical().to_string()).unwrap_or_default();
+    let position = match said.position.as_ref().map(|it| text(it)) {
+        None => peer,
+        Some(said) if said.split('/').next() == Some(&*peer) => said,
+        Some(said) => format!("{said} from {peer}"),
+    };
+    Identity {
+        user: text(user_of(request)),
+        position,
+        application: said.application_id.as_ref().map(|it| text(it)).unwrap_or_default(),
     }
 }
 

@@ -10,6 +10,7 @@
 //!          them in another form, slow and owed for those who do not keep
 //!          up, drain for when they do again
 //! posts    post
+//! policy   permit, sift → entitlements; review when it is another one
 //! slices   backlog → leave, peer, pending, news, refresh; at_hubs finds the
 //!          items
 //! ```
@@ -22,6 +23,7 @@ mod close;
 mod dictionary;
 mod directory;
 mod drain;
+mod entitlements;
 mod forms;
 mod frame;
 mod generic;
@@ -37,13 +39,16 @@ mod news;
 mod owed;
 mod peer;
 mod pending;
+mod permit;
 mod post;
 mod refresh;
 mod reissue;
 mod repair;
 mod request;
+mod review;
 mod rows;
 mod services;
+mod sift;
 mod slow;
 mod status;
 mod stream;
@@ -65,6 +70,7 @@ use std::time::Duration;
 
 use tapeline_backbone::BusEvent;
 use tapeline_channel::{Sent, SessionId};
+use tapeline_entitle::PolicyChange;
 use tapeline_omm::stream::Reject;
 use tapeline_omm::{Scratch, Text};
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg, StreamState};
@@ -72,6 +78,7 @@ use tapeline_time::Time;
 
 use self::backlog::{Backlog, Job};
 use self::dictionary::Dictionaries;
+use self::entitlements::Entitlements;
 use self::hubs::Hubs;
 use self::item::Items;
 use self::mount::Mounts;
@@ -155,6 +162,8 @@ pub enum Event<'a> {
     },
     /// Something came from the backbone.
     Bus(BusEvent<'a>),
+    /// A policy is in force from now on.
+    Policy(&'a PolicyChange),
 }
 
 /// The server without sockets and clocks: events and the time in,
@@ -171,6 +180,9 @@ pub struct Core {
     dictionaries: Dictionaries,
     waiting: Waiting,
     requests: Requests,
+    entitlements: Entitlements,
+    /// So many seats were taken away that were seen to.
+    vacated: usize,
     /// What is done in slices.
     backlog: Backlog,
     /// When a mount last had its first images at once, after a pause.
@@ -210,6 +222,8 @@ impl Core {
             posts: Posts::default(),
             waiting: Waiting::default(),
             requests: Requests::default(),
+            entitlements: Entitlements::default(),
+            vacated: 0,
             backlog: Backlog::default(),
             refreshed_at: None,
             news: News::default(),
@@ -284,6 +298,7 @@ impl Core {
                 }
             }
             Event::Closed { session } => self.drop_mount(session),
+            Event::Policy(change) => self.enforce(change),
         }
         self.settle(out);
     }
@@ -298,7 +313,8 @@ impl Core {
         let due = self.requests.deadline();
         let unplaced = self.waiting.deadline();
         let drain = (self.slow.draining().len() > 0).then_some(self.now);
-        let rest = (!self.backlog.is_empty()).then_some(self.now);
+        let has_rest = !self.backlog.is_empty() || self.has_vacated_seats();
+        let rest = has_rest.then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let deadlines = [login, due, unplaced, posts, repair, drain, rest];
         deadlines.into_iter().flatten().min()
@@ -311,6 +327,7 @@ impl Core {
         self.check_due(out);
         self.check_unplaced(out);
         self.check_posts(out);
+        self.check_seats(out);
         self.work_repairs(out);
         self.work_off(out);
         self.drain_slice(out);
@@ -353,6 +370,9 @@ impl Core {
             merged_bytes: self.slow.merged_bytes(),
             merged_bytes_most: self.slow.merged_bytes_most(),
             mounts_draining: self.slow.draining().len(),
+            policy_epoch: self.entitlements.epoch().into(),
+            locks: self.entitlements.locks().0,
+            locks_unreadable: self.entitlements.locks().1,
             ..self.statistics
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
@@ -10,6 +11,7 @@ use tapeline_omm::stream::RecoveryPolicy;
 use tapeline_time::Time;
 
 use super::batch::Batched;
+use super::entitlements::{Identity, Profile};
 use super::forms::{Form, MAX_VIEW_BYTES};
 use super::item::Item;
 use super::map::Map;
@@ -20,6 +22,7 @@ use super::streams::Streams;
 use super::subscription::Subscription;
 use super::users::Users;
 use super::watchers::{Watcher, Watchers};
+use crate::seats::SeatId;
 use crate::siblings::SharedCount;
 
 /// Why updates for a mount do not go straight out: bits of its gate.
@@ -139,10 +142,20 @@ pub(super) struct Login {
     pub(super) is_paused: bool,
     /// The server stands by for this client: updates are held back.
     pub(super) is_standby: bool,
+    /// Who it is, as the policy and the records have it.
+    pub(super) identity: Arc<Identity>,
+    /// What the user may do.
+    pub(super) profile: Profile,
+    /// Where the user sits, if seats are counted.
+    pub(super) seat: Option<SeatId>,
 }
 
 impl Login {
-    pub(super) fn new(request: LoginRequest) -> Self {
+    pub(super) fn new(
+        request: LoginRequest,
+        identity: Arc<Identity>,
+        seat: Option<SeatId>,
+    ) -> Self {
         let said = &request.attributes;
         Self {
             policy: RecoveryPolicy {
@@ -153,6 +166,9 @@ impl Login {
             // In a first login a pause is of no use: there is nothing to pause.
             is_paused: false,
             is_standby: false,
+            identity,
+            profile: Profile::default(),
+            seat,
             request,
         }
     }

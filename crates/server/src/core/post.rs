@@ -185,6 +185,7 @@ impl Core {
         out: &mut O,
     ) -> Result<(), PostRefusal> {
         let route = self.route_post(session, post)?;
+        self.entitle_post(session, post, out)?;
         let wants_ack = post.flags.contains(PostFlags::ACK);
         let limits = &self.config.limits;
         let is_full = self.posts.count.total() >= limits.max_posts

@@ -68,6 +68,7 @@ impl Core {
             }
         };
         let Some((slot, cell)) = self.item_on(session, msg.stream_id) else { return };
+        let priority = self.priority_of(session, request.priority);
         let Self { mounts, items, .. } = self;
         let (Some(mount), Some(item)) = (mounts.get_mut(session), items.known_mut(slot)) else {
             return;
@@ -86,7 +87,7 @@ impl Core {
             item.set_request(bytes);
         }
         change_watcher((mount, item), cell, &request, view, is_live);
-        let is_more = item.raise_priority(request.priority);
+        let is_more = item.raise_priority(priority);
         if effect.flow_changed && request.pause {
             // The image that comes with the resumption has it all.
             self.forget_waiting(slot, cell);

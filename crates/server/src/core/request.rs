@@ -9,8 +9,10 @@ use tapeline_omm::{ItemKeyRef, is_administrative};
 use tapeline_rwf::{DataState, Qos, RequestFlags, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
+use super::entitlements::Guard;
 use super::forms::Form;
 use super::item::{Item, Upstream};
+use super::permit::denied;
 use super::rows::Cell;
 use super::stream::{ItemStream, PendingRequest, Stream};
 use super::subscription::{Subscription, mode};
@@ -50,17 +52,22 @@ impl Core {
                 return self.refuse(session, msg, &error.state(false).as_state(), out);
             }
         };
+        let key = ItemKeyRef::of(request.domain, &request.key, None);
+        if let Some(denial) = self.denies_request(session, &key, out) {
+            return self.refuse(session, msg, &denied(&denial), out);
+        }
         match self.services.directory.admit(&request) {
             Ok(qos) => self.watch(session, (msg, bytes), &request, qos, view, out),
             Err(state) => self.not_admitted(session, msg, bytes, &state, out),
         }
     }
 
-    pub(super) fn is_at_limit(&self, session: SessionId) -> bool {
+    pub(super) fn is_at_limit(&mut self, session: SessionId) -> bool {
+        let of_roles = self.item_limit_of(session);
         let limits = &self.config.limits;
         let on_mount = self.mounts.get(session).map_or(0, |mount| mount.item_count);
         on_mount >= limits.item_limit_per_mount
-            || self.mounts.items_of_user(session) >= limits.item_limit
+            || self.mounts.items_of_user(session) >= limits.item_limit.min(of_roles)
     }
 
     /// The service of a request cannot serve it now. The request waits if the
@@ -124,6 +131,9 @@ impl Core {
             mount.streams.insert_item(stream_id, &ItemStream { slot, state });
         }
         self.mounts.count_item(session, true);
+        if self.items.guard(slot) != Guard::Unknown {
+            self.record_watch(session, stream_id, out);
+        }
         match is_new {
             true => self.open_new(slot, out),
             false => self.join(slot, session, stream_id, out),
@@ -160,6 +170,12 @@ impl Core {
             self.refuse(session, msg, &state.as_state(), out);
             return Opened::Refused;
         }
+        if let Some(denial) = found.and_then(|slot| self.denies_newcomer(session, slot, out)) {
+            self.refuse(session, msg, &denied(&denial), out);
+            return Opened::Refused;
+        }
+        let priority = self.priority_of(session, request.priority);
+        let Some(mount) = self.mounts.known(session) else { return Opened::Refused };
         let number = mount.number;
         let with_perm_data = mount.login.as_ref().is_none_or(|it| it.with_perm_data);
         if found.is_none() && !self.has_room(out) {
@@ -197,7 +213,7 @@ impl Core {
         if let Some(subscription) = item.watchers.subscription_mut(cell) {
             subscription.set(mode::CONFLATION_INFO, request.conflation_info);
         }
-        let is_more = item.raise_priority(request.priority);
+        let is_more = item.raise_priority(priority);
         if is_more && found.is_some() && item.upstream().told().is_some() {
             self.reissue_upstream(slot, false, out);
         }

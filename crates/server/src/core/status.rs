@@ -3,7 +3,7 @@
 use tapeline_omm::StateBuf;
 use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::Allowed;
-use tapeline_rwf::{MsgKey, State, StatusFlags, StatusMsg, StreamState};
+use tapeline_rwf::{DataType, Encoded, MsgKey, State, StatusFlags, StatusMsg, StreamState};
 
 use super::Core;
 use super::item::Item;
@@ -21,6 +21,11 @@ impl Core {
         is_last: bool,
         out: &mut O,
     ) {
+        if !self.note_guard(slot, status.perm_data, None, out) {
+            return;
+        }
+        let bare = StatusMsg { payload: Encoded::new(DataType::NO_DATA, &[]), ..*status };
+        let status = if self.is_hidden(slot) { &bare } else { status };
         let end = status.state.map(|state| state.stream).filter(|stream| is_final(*stream));
         if is_last || end.is_some() {
             match is_last {
@@ -92,7 +97,7 @@ impl Core {
     }
 
     /// Sends a status to one watcher. Whether its stream is over with it.
-    fn send_status<O: Outputs>(
+    pub(super) fn send_status<O: Outputs>(
         &mut self,
         slot: u32,
         cell: Cell,

@@ -9,10 +9,14 @@ use super::Core;
 use super::item::Item;
 use super::mount::gate;
 use super::rows::Cell;
+use super::sift::may_have_locked_entries;
 use super::subscription::mode;
 use super::variant::{Variant, Variants, write_form};
 use super::watchers::Watcher;
 use crate::{Outputs, Shared};
+
+/// Flags of updates that are looked at before they go out.
+const RARE: u16 = UpdateFlags::HAS_MSG_KEY.union(UpdateFlags::HAS_PERM_DATA).bits();
 
 impl Core {
     /// Copies an update to everybody who takes updates. Watchers that take them
@@ -26,10 +30,30 @@ impl Core {
         out: &mut O,
     ) {
         self.statistics.updates_in += 1;
-        if head.flags & UpdateFlags::HAS_MSG_KEY.bits() != 0 {
-            return self.on_update_with_key(slot, bytes, out);
+        let may_be_locked =
+            self.entitlements.is_on() && may_have_locked_entries(head.container_type);
+        if head.flags & RARE != 0 || may_be_locked {
+            return self.on_rare_update(slot, head, bytes, out);
         }
         self.spread_update(slot, bytes, out);
+    }
+
+    /// An update with a key, or with what not everybody may see.
+    #[cold]
+    fn on_rare_update<O: Outputs>(
+        &mut self,
+        slot: u32,
+        head: &MsgHeader,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        if self.sifts_update(slot, head, bytes, out) {
+            return;
+        }
+        match head.flags & UpdateFlags::HAS_MSG_KEY.bits() {
+            0 => self.spread_update(slot, bytes, out),
+            _ => self.on_update_with_key(slot, bytes, out),
+        }
     }
 
     /// A key has the hub's number of the service, which means nothing to
@@ -127,7 +151,7 @@ impl Core {
         Some((cell, self.watcher(slot, cell)?))
     }
 
-    fn send_variant<O: Outputs>(
+    pub(super) fn send_variant<O: Outputs>(
         &mut self,
         slot: u32,
         watcher: &Watcher,
@@ -175,7 +199,7 @@ impl Core {
     }
 
     /// Whether the login of a mount wants updates of this type.
-    fn wants_type(&self, session: SessionId, update: &UpdateMsg<'_>) -> bool {
+    pub(super) fn wants_type(&self, session: SessionId, update: &UpdateMsg<'_>) -> bool {
         let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
         login.is_some_and(|login| login.request.attributes.wants_update_type(update.update_type))
     }

@@ -3,6 +3,8 @@
 use tapeline_omm::Text;
 
 use super::map::Map;
+use super::mount::Login;
+use crate::seats::Seats;
 use crate::siblings::{SharedCount, Siblings};
 
 /// What one user has.
@@ -85,6 +87,19 @@ impl Users {
     fn forget(&mut self, name: &[u8]) {
         self.here.remove(name);
         self.siblings.forget_user(name);
+    }
+
+    /// Who was logged in on a mount is not any more.
+    pub(super) fn log_out(&mut self, login: &Login, items: usize) {
+        if let Some(seat) = login.seat {
+            self.seats().lock().rise(&login.identity.user, seat);
+        }
+        self.leave(login.user(), items);
+    }
+
+    /// Where users are logged in.
+    pub(super) fn seats(&self) -> &Seats {
+        self.siblings.seats()
     }
 
     /// A user has one more item open.

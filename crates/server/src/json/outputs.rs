@@ -2,6 +2,7 @@
 
 use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
+use tapeline_entitle::Usage;
 use tapeline_json::{ToJson, WriteError, push_prefix};
 use tapeline_rwf::{
     AckMsg, DataState, DataType, Domain, Msg, MsgClass, MsgHeader, NakCode, RefreshMsg, State,
@@ -348,6 +349,10 @@ impl<O: Outputs> Outputs for JsonOutputs<'_, O> {
 
     fn admit(&mut self, session: SessionId) {
         self.out.admit(session);
+    }
+
+    fn record(&mut self, usage: &Usage<'_>) {
+        self.out.record(usage);
     }
 
     fn allow(&mut self, session: SessionId, bytes: usize) {

@@ -8,6 +8,7 @@ mod batches;
 mod crowds;
 mod dictionaries;
 mod directories;
+mod entitled;
 mod first_item;
 mod hubs;
 mod items;

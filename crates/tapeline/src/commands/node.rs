@@ -82,7 +82,8 @@ fn start(
     let after = common.seconds.map(Duration::from_secs);
     // Before anything listens: who sees the ready file may end it at once.
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;
-    let config = composition::node_config(&settings, roles)?;
+    let edge = composition::edge(&settings)?;
+    let config = composition::node_config(&settings, roles, edge.as_ref())?;
     let mut node = Node::start(config.clone())?;
     node.await_backbone(|| !stop.is_asked())?;
     let stop_of_shards = stop.clone();

@@ -34,6 +34,14 @@ pub(crate) struct Common {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=86_400))]
     counters_interval_s: Option<u32>,
 
+    /// Who may log in and see what; without it, everybody everything (entitle.policy)
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+
+    /// The folder of the usage journal (entitle.usage-dir)
+    #[arg(long, value_name = "FOLDER", requires = "policy")]
+    usage_dir: Option<PathBuf>,
+
     /// Write what listens where into this file once everything does
     #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,
@@ -115,6 +123,12 @@ impl Common {
         }
         if let Some(interval_s) = self.counters_interval_s {
             settings.log.counters_interval_s = interval_s;
+        }
+        if let Some(path) = &self.policy {
+            settings.entitle.policy = Some(path.clone());
+        }
+        if let Some(folder) = &self.usage_dir {
+            settings.entitle.usage_dir = Some(folder.clone());
         }
         crate::log::start(&settings.log, self.log.as_deref())?;
         Ok(settings)

@@ -5,11 +5,13 @@ mod meeting;
 mod settings;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
 use tapeline_channel::Idle;
-use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
+use tapeline_edge::{Edge, EdgeConfig};
+use tapeline_node::{HubPart, NewEdgePort, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
 use tapeline_server::{Server, Siblings, Transport};
 
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
@@ -26,8 +28,29 @@ pub(crate) struct Roles {
     pub(crate) is_server: bool,
 }
 
-/// What the settings say that runs.
-pub(crate) fn node_config(settings: &Settings, roles: Roles) -> Result<NodeConfig, Failure> {
+/// The thread for files, if there is a policy.
+pub(crate) fn edge(settings: &Settings) -> Result<Option<Arc<Edge>>, Failure> {
+    let entitle = &settings.entitle;
+    let Some(policy) = entitle.policy.clone() else { return Ok(None) };
+    let name = settings.server.name.clone();
+    let config = EdgeConfig {
+        policy,
+        check_interval: Duration::from_millis(entitle.check_interval_ms.into()),
+        journal: entitle.usage_dir.clone().map(|folder| (folder, name)),
+    };
+    Ok(Some(Arc::new(Edge::start(config)?)))
+}
+
+/// What the settings say that runs. `edge` has the policy, if there is one.
+pub(crate) fn node_config(
+    settings: &Settings,
+    roles: Roles,
+    edge: Option<&Arc<Edge>>,
+) -> Result<NodeConfig, Failure> {
+    let edge = edge.map(|edge| {
+        let edge = Arc::clone(edge);
+        NewEdgePort::new(move || edge.port())
+    });
     let carrier = meeting::carrier(settings, roles)?;
     meeting::check(settings, &carrier, roles)?;
     let engine = match carrier == Carrier::LOCAL {
@@ -60,6 +83,7 @@ pub(crate) fn node_config(settings: &Settings, roles: Roles) -> Result<NodeConfi
             config: server,
             port: settings::port_settings(settings, Role::Server)?,
             policy: NewPolicy::default(),
+            edge: edge.clone(),
             siblings: (shards > 1).then(Siblings::default),
         });
         config.shards = shards;

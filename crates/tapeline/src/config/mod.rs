@@ -22,8 +22,8 @@ pub(crate) use fault::{Fault, nearest};
 pub(crate) use reference::reference;
 use section::Section;
 pub(crate) use sections::{
-    Backbone, CompressionKind, Driver, Hub, IdleWhen, Level, Log, Profile, ProfileName, Server,
-    Source, Unpublished,
+    Backbone, CompressionKind, Driver, Entitle, Hub, IdleWhen, Level, Log, Profile, ProfileName,
+    Server, Source, Unpublished,
 };
 pub(crate) use show::show;
 pub(crate) use value::Port;
@@ -42,6 +42,7 @@ pub(crate) struct Settings {
     pub(crate) hub: Hub,
     pub(crate) sources: Vec<Source>,
     pub(crate) server: Server,
+    pub(crate) entitle: Entitle,
 }
 
 impl Settings {
@@ -67,18 +68,24 @@ impl Settings {
     }
 
     /// The sections that are there once.
-    fn sections(&self) -> [&dyn Section; 5] {
-        [&self.profile, &self.log, &self.backbone, &self.hub, &self.server]
+    fn sections(&self) -> [&dyn Section; 6] {
+        [&self.profile, &self.log, &self.backbone, &self.hub, &self.server, &self.entitle]
     }
 
     /// The section of a name.
     fn section(&mut self, name: &str) -> Option<&mut dyn Section> {
-        let sections: [&mut dyn Section; 5] =
-            [&mut self.profile, &mut self.log, &mut self.backbone, &mut self.hub, &mut self.server];
+        let sections: [&mut dyn Section; 6] = [
+            &mut self.profile,
+            &mut self.log,
+            &mut self.backbone,
+            &mut self.hub,
+            &mut self.server,
+            &mut self.entitle,
+        ];
         sections.into_iter().find(|section| section.name() == name)
     }
 
-    fn section_names() -> [&'static str; 5] {
+    fn section_names() -> [&'static str; 6] {
         Self::default().sections().map(Section::name)
     }
 

@@ -32,6 +32,7 @@ pub(super) fn read(settings: &mut Settings, path: &Path, text: &str) -> Result<(
     reader.profile(settings, &document);
     reader.sections(settings, &document);
     reader.backbone(settings, &document);
+    reader.entitle(settings, &document);
     reader.faults.sort_by_key(|fault| (fault.line, fault.column));
     if reader.faults.is_empty() { Ok(()) } else { Err(reader.faults) }
 }
@@ -88,6 +89,17 @@ impl Reader<'_> {
         }
         if let Some(span) = place(table, &["system"])
             && let Err(what) = backbone.check_system()
+        {
+            self.fault(span, what);
+        }
+    }
+
+    fn entitle(&mut self, settings: &Settings, document: &DeTable<'_>) {
+        let Some(DeValue::Table(table)) = document.get("entitle").map(Spanned::get_ref) else {
+            return;
+        };
+        if let Some(span) = place(table, &["usage-dir"])
+            && let Err(what) = settings.entitle.check_usage()
         {
             self.fault(span, what);
         }

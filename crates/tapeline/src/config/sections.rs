@@ -467,3 +467,28 @@ section! {
         "enums" => enums: Option<PathBuf> = None;
     }
 }
+
+section! {
+    /// Who may log in and see what. Without a policy everybody sees everything.
+    Entitle = "entitle" {
+        /// The file of the [policy](entitlements.md). A fault in it, or one of its
+        /// own tests that fails, keeps the process from starting.
+        "policy" => policy: Option<PathBuf> = None;
+        /// How often that file is looked at for changes, which are in force within
+        /// a second; 0 for on SIGHUP alone. One that is faulty changes nothing,
+        /// and the log says why.
+        "check-interval-ms" => check_interval_ms: u32 = 250, in 0..=3_600_000;
+        /// The folder of the usage journal; without it, none is written.
+        "usage-dir" => usage_dir: Option<PathBuf> = None;
+    }
+}
+
+impl Entitle {
+    /// What is recorded is what a policy decided.
+    pub(super) fn check_usage(&self) -> Result<(), String> {
+        match self.usage_dir.is_none() || self.policy.is_some() {
+            true => Ok(()),
+            false => Err("`usage-dir` is there and `policy` is not; give both".to_owned()),
+        }
+    }
+}

@@ -6,11 +6,13 @@ mod show;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_backbone::repair::{Held, HeldFlags, Page, Wanted};
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
+use tapeline_entitle::{Policy, PolicyChange, Usage};
 use tapeline_rwf::patch_stream_id;
 use tapeline_server::{
     AcceptAll, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig,
@@ -54,6 +56,8 @@ pub struct Recorder {
     pub answers: BTreeMap<SessionId, Sent>,
     /// Whether the backbone has more waiting than it should.
     pub is_congested: bool,
+    /// What was written down of usage: kind, user, item and lock.
+    pub records: Vec<String>,
     /// Sessions whose output has bounds.
     pub bounds: BTreeMap<SessionId, Bounds>,
 }
@@ -116,6 +120,12 @@ impl Outputs for Recorder {
         self.admitted.push(session);
     }
 
+    fn record(&mut self, usage: &Usage<'_>) {
+        let Usage { kind, user, service, item, lock, .. } = *usage;
+        let lock: String = lock.iter().map(|byte| format!("{byte:02X}")).collect();
+        self.records.push(format!("{kind:?} {user} {service}/{item} {lock}").trim_end().to_owned());
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
         self.closed.push((session, reason.to_owned()));
     }
@@ -166,6 +176,29 @@ impl World {
         world.hub_directory(HUB, vec![service(1, "FEED", true)]);
         world.published();
         world
+    }
+
+    /// A policy is in force from now on, and everybody may have other rights.
+    pub fn enforce(&mut self, policy: &str) {
+        let policy = Policy::parse("policy.toml", policy).unwrap_or_else(|faults| {
+            panic!("{}", faults.iter().map(ToString::to_string).collect::<String>())
+        });
+        // 2026-11-25.
+        let unix_ms = 1_795_564_800_000;
+        let change = PolicyChange { policy: Arc::new(policy), changed: None, unix_ms };
+        self.handle(Event::Policy(&change));
+    }
+
+    /// What was written down of usage since the last time.
+    pub fn records(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.out.records)
+    }
+
+    /// A consumer connects and logs in as this user; the answer is left.
+    pub fn log_in(&mut self, user: &str) -> SessionId {
+        let session = self.connect();
+        self.say(session, &login(1, user));
+        session
     }
 
     fn handle(&mut self, event: Event<'_>) {

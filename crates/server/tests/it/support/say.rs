@@ -174,12 +174,16 @@ pub fn post(stream_id: i32, post_id: u32, key: Option<MsgKey<'_>>) -> Vec<u8> {
     with_fields(&head.into(), &[(22, 7)])
 }
 
-/// A service as a hub describes it: it offers market prices.
+/// A service as a hub describes it: it offers prices and a list of names.
 pub fn service(id: u16, name: &str, is_up: bool) -> ServiceEntry {
     let info = ServiceInfo {
         name: Some(name.into()),
         vendor: Some("Vendor".into()),
-        capabilities: Some(vec![Domain::MARKET_PRICE, Domain::MARKET_BY_PRICE]),
+        capabilities: Some(vec![
+            Domain::MARKET_PRICE,
+            Domain::MARKET_BY_PRICE,
+            Domain::SYMBOL_LIST,
+        ]),
         ..ServiceInfo::default()
     };
     ServiceEntry::add(id, vec![FilterEntry::set(FilterContent::Info(info)), state_filter(is_up)])

@@ -113,7 +113,7 @@ fn serve(source: SocketAddr, stop: &Stop, started: &Sender<SocketAddr>) -> Resul
     settings.server.listen = Ipv4Addr::LOCALHOST.to_string();
     settings.server.rssl_port = Port::At(0);
     let roles = Roles { is_hub: true, is_server: true };
-    let mut node = Node::start(composition::node_config(&settings, roles)?)?;
+    let mut node = Node::start(composition::node_config(&settings, roles, None)?)?;
     let listening = node.servers().next().and_then(|server| server.listening().first().copied());
     if let Some(address) = listening {
         let _ = started.send(address);

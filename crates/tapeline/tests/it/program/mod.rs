@@ -2,6 +2,7 @@
 
 mod config;
 mod elsewhere;
+mod entitled;
 mod page;
 mod path;
 mod process;

@@ -104,6 +104,12 @@ impl Running {
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("an address")
     }
 
+    /// Sends SIGKILL and waits for the end.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("the program ends");
+    }
+
     /// Sends SIGTERM and waits for the end: its exit status, the rest of the log.
     pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");

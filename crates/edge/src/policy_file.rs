@@ -1,0 +1,76 @@
+//! The file of a policy: read whole, and again when it is another one.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tapeline_entitle::{Policy, PolicyChange, changed_users};
+
+use crate::EdgeError;
+
+/// By what a file is known to be the one that was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Self {
+        let Ok(metadata) = fs::metadata(path) else { return Self::default() };
+        Self { modified: metadata.modified().ok(), bytes: metadata.len() }
+    }
+}
+
+/// The policy in force and its file.
+#[derive(Debug)]
+pub(crate) struct PolicyFile {
+    path: PathBuf,
+    stamp: Stamp,
+    policy: Arc<Policy>,
+}
+
+impl PolicyFile {
+    /// Reads it for the first time.
+    pub(crate) fn open(path: PathBuf) -> Result<Self, EdgeError> {
+        let stamp = Stamp::of(&path);
+        let policy = read(&path)?;
+        Ok(Self { path, stamp, policy })
+    }
+
+    /// What a hub or server begins with.
+    pub(crate) fn first(&self) -> PolicyChange {
+        PolicyChange { policy: Arc::clone(&self.policy), changed: None, unix_ms: unix_ms() }
+    }
+
+    /// Whether the file is not the one that was read last.
+    pub(crate) fn is_another(&self) -> bool {
+        Stamp::of(&self.path) != self.stamp
+    }
+
+    /// Reads it again. The policy before stays if there is an error.
+    pub(crate) fn read_again(&mut self) -> Result<PolicyChange, EdgeError> {
+        self.stamp = Stamp::of(&self.path);
+        let policy = read(&self.path)?;
+        let before = std::mem::replace(&mut self.policy, policy);
+        let users = changed_users(&before, &self.policy);
+        let changed: HashSet<String> = users.into_iter().map(|user| user.name).collect();
+        Ok(PolicyChange { changed: Some(Arc::new(changed)), ..self.first() })
+    }
+}
+
+fn read(path: &Path) -> Result<Arc<Policy>, EdgeError> {
+    let text = fs::read_to_string(path).map_err(EdgeError::file(path))?;
+    let policy = Policy::parse(&path.display().to_string(), &text).map_err(EdgeError::Policy)?;
+    let policy = Arc::new(policy);
+    let failed = policy.run_tests();
+    if failed.is_empty() { Ok(policy) } else { Err(EdgeError::Policy(failed)) }
+}
+
+/// The time of day, in milliseconds since 1970.
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,153 @@
+//! A policy in force: who is shown what, from files to clients and back to files.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
+use tapeline_entitle::{Journal, Kind};
+use tapeline_omm::StateBuf;
+
+use super::support::{Run, Running, arg, file, folder, run};
+
+/// How long a test may take before it has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const POLICY: &str = r#"
+version = 1
+[[product]]
+name = "L1"
+service = "FEED"
+pe = [62]
+[[role]]
+name = "names"
+grants = [{ service = "FEED", subjects = ["TAPE*"] }]
+[[user]]
+name = "ann"
+roles = ["names"]
+[[user]]
+name = "bob"
+[[test]]
+user = "ann"
+item = "FEED/TAPE1.X"
+expect = "allow"
+"#;
+
+fn source() -> Running {
+    let args = ["source", "--listen", "127.0.0.1:0", "-I", "0", "-S", "FEED", "-U", "50"];
+    Running::start(&args)
+}
+
+fn client(server: &str, user: &str) -> Run {
+    let args = ["client", "--server", server, "--user", user, "TAPE1.X", "--exit-after-image"];
+    run(&[&args[..], &["--seconds", "40", "--json"]].concat())
+}
+
+#[test]
+fn a_policy_says_who_logs_in_and_what_is_shown() {
+    let folder = folder();
+    let policy = file(&folder, "policy.toml", POLICY);
+    let source = source();
+    let address = source.address("rssl").to_string();
+    let args = ["run", "--ni-port", "off", "--rssl-port", "0", "--source", &address];
+    let node = Running::start(&[&args[..], &["--policy", arg(&policy)]].concat());
+    let server = node.address("rssl").to_string();
+    let done = client(&server, "ann");
+    assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+    let done = client(&server, "bob");
+    assert!(done.out.contains("Access Denied: service FEED"), "{}{}", done.out, done.err);
+    let done = client(&server, "eve");
+    assert!(done.err.contains("User eve is unknown."), "{}{}", done.out, done.err);
+}
+
+/// Turns a consumer until what it hears is this.
+fn await_event(
+    consumer: &mut Consumer,
+    what: &str,
+    mut is_it: impl FnMut(&ConsumerEvent<'_>) -> bool,
+) {
+    let until = Instant::now() + PATIENCE;
+    let mut found = false;
+    while !found {
+        assert!(Instant::now() < until, "it never came: {what}");
+        let mut hear = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| found |= is_it(&event);
+        consumer.poll(Some(Duration::from_millis(20)), &mut hear);
+    }
+}
+
+#[test]
+fn a_policy_that_is_edited_ends_streams_and_logins_within_a_second() {
+    let folder = folder();
+    let policy = file(&folder, "policy.toml", POLICY);
+    let source = source();
+    let address = source.address("rssl").to_string();
+    let args = ["run", "--ni-port", "off", "--rssl-port", "0", "--source", &address];
+    let node = Running::start(&[&args[..], &["--policy", arg(&policy)]].concat());
+    let server: Server = node.address("rssl").to_string().parse().expect("an address");
+    let config = ConsumerConfig::new([server], Login::new("ann"));
+    let mut consumer = Consumer::new(config).expect("it starts");
+    consumer.open(&ItemSpec::new("FEED", "TAPE1.X")).expect("it may be opened");
+    await_event(&mut consumer, "an image", |event| matches!(event, ConsumerEvent::Refresh { .. }));
+    fs::write(
+        &policy,
+        POLICY.replace("TAPE*", "OTHER*").replace("expect = \"allow\"", "expect = \"deny\""),
+    )
+    .expect("room");
+    let began = Instant::now();
+    let mut text = String::new();
+    await_event(&mut consumer, "the end of the stream", |event| match event {
+        ConsumerEvent::Status { msg, .. } => {
+            text = msg.state.map(|state| StateBuf::from(state).to_string()).unwrap_or_default();
+            text.contains("Access Denied")
+        }
+        _ => false,
+    });
+    assert!(text.contains("Closed / Suspect / NotAuthorized"), "{text}");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    fs::write(&policy, "version = 1\n[[user]]\nname = \"bob\"\n").expect("room");
+    await_event(&mut consumer, "the end of the login", |event| match event {
+        ConsumerEvent::Login { state, .. } => {
+            StateBuf::from(*state).to_string().contains("Force Logout from DACS.")
+        }
+        _ => false,
+    });
+}
+
+#[test]
+fn what_was_used_is_in_a_report_although_the_server_was_killed() {
+    let folder = folder();
+    let policy = file(&folder, "policy.toml", POLICY);
+    let usage = folder.path().join("usage");
+    let source = source();
+    let address = source.address("rssl").to_string();
+    let args = ["run", "--ni-port", "off", "--rssl-port", "0", "--source", &address];
+    let more = ["--policy", arg(&policy), "--usage-dir", arg(&usage)];
+    let node = Running::start(&[&args[..], &more].concat());
+    let server = node.address("rssl").to_string();
+    for user in ["ann", "bob"] {
+        client(&server, user);
+    }
+    let journal = || -> Vec<u8> {
+        let mut files = fs::read_dir(&usage).expect("it was made");
+        let path = files.next().expect("a journal").expect("it can be read").path();
+        fs::read(path).expect("it can be read")
+    };
+    let until = Instant::now() + PATIENCE;
+    let has = |kind| Journal::new(&journal()).filter(|it| it.kind == kind).count();
+    while has(Kind::Logout) < 2 {
+        assert!(Instant::now() < until, "not all was written");
+        std::thread::yield_now();
+    }
+    node.kill();
+    let kinds = [Kind::Login, Kind::StartWatch, Kind::StopWatch, Kind::AccessDenied];
+    let counts = kinds.map(has);
+    assert_eq!(counts, [2, 1, 1, 1]);
+}
+
+#[test]
+fn a_policy_that_is_faulty_keeps_the_program_from_starting() {
+    let folder = folder();
+    let policy = file(&folder, "policy.toml", "version = 1\n[[usr]]\n");
+    let done = run(&["run", "--rssl-port", "0", "--policy", arg(&policy)]);
+    assert_eq!(done.status, Some(2));
+    assert!(done.err.contains("policy.toml:2: unknown table or key `usr`"), "{}", done.err);
+}
