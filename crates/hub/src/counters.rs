@@ -52,6 +52,8 @@ tapeline_counters::counts! {
         limited: u64 = total;
         /// Images of non-interactive providers in services that are not theirs.
         publications_refused: u64 = total;
+        /// Logins of non-interactive providers that the policy refused or ended.
+        logins_refused: u64 = total;
         /// Images that were too large or too odd to keep.
         uncached: u64 = total;
         /// Holes in what servers sent.

@@ -1,7 +1,10 @@
 //! The border between the core and its shell.
 
+use std::net::SocketAddr;
+
 use tapeline_backbone::{BusEvent, FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
+use tapeline_entitle::PolicyChange;
 
 /// Something that happened outside of the core.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +25,11 @@ pub enum Event<'a> {
     ProviderOpened {
         /// Its session.
         session: SessionId,
+        /// Where it connects from.
+        peer: SocketAddr,
     },
+    /// An entitlement policy is in force from now on.
+    Policy(&'a PolicyChange),
     /// A provider sent a message.
     Message {
         /// Its session.

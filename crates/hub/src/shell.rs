@@ -11,6 +11,7 @@ use tapeline_channel::{
     Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, System,
     TimeSlice, Via, Wait,
 };
+use tapeline_entitle::EdgePort;
 use tapeline_rssl::{ClientConfig, Limits};
 use tapeline_time::Time;
 use thiserror::Error;
@@ -100,6 +101,8 @@ pub struct Hub<B, S: System = Kernel> {
     last_turn: Time,
     is_leaving: bool,
     log: ConnectionLog,
+    /// Where policies come from.
+    edge: Option<EdgePort>,
 }
 
 /// For how long the backbone has taken no more.
@@ -225,6 +228,7 @@ impl<B: Bus, S: System> Hub<B, S> {
             last_turn: Time::ZERO,
             is_leaving: false,
             log: ConnectionLog::new(),
+            edge: None,
         })
     }
 
@@ -232,6 +236,26 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// not.
     pub fn set_field_rules(&mut self, rules: Arc<dyn FieldRules + Send + Sync>) {
         self.core.set_field_rules(rules);
+    }
+
+    /// Has a policy say which non-interactive providers may log in and publish
+    /// what. To be called before the first turn.
+    pub fn meet_edge(&mut self, edge: EdgePort) {
+        self.edge = Some(edge);
+        self.take_policies(Time::ZERO);
+    }
+
+    /// Takes over the policies that came.
+    fn take_policies(&mut self, now: Time) -> usize {
+        let mut count = 0;
+        while let Some(change) = self.edge.as_ref().and_then(EdgePort::policy) {
+            let Self { core, bus, reactor, wanted, .. } = self;
+            let mut outbox = reactor.outbox();
+            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), wanted };
+            core.handle(now, Event::Policy(&change), &mut out);
+            count += 1;
+        }
+        count
     }
 
     /// Where non-interactive providers connect, with the port that the system
@@ -277,7 +301,8 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// messages of providers, timers, output. Returns how much that was; after
     /// a turn with nothing the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
-        let work = self.serve(now) + self.dial();
+        let policies = if self.edge.is_some() { self.take_policies(now) } else { 0 };
+        let work = policies + self.serve(now) + self.dial();
         if self.log.deadline().is_some_and(|deadline| deadline <= now) {
             self.log.report(now, log::write);
         }
@@ -427,9 +452,9 @@ fn translated<'a>(
             tracing::info!(route = routes[route].name, %peer, "connected");
             Event::RouteOpened { route, session: *session }
         }
-        SessionEvent::Opened { session, via: Via::Listener(_), .. } => {
+        SessionEvent::Opened { session, via: Via::Listener(_), peer, .. } => {
             log.note(now, event, log::write);
-            Event::ProviderOpened { session: *session }
+            Event::ProviderOpened { session: *session, peer: *peer }
         }
         SessionEvent::Closed { session, reason } => {
             let route = routes.iter().position(|route| route.session == Some(*session));

@@ -72,6 +72,9 @@ pub struct HubPart {
     /// The fields by which images of non-interactive providers ripple. `None`:
     /// none ripple.
     pub field_rules: Option<Arc<dyn FieldRules + Send + Sync>>,
+    /// Where its entitlement policy comes from; `None` for none: whoever calls
+    /// itself a provider may publish.
+    pub edge: Option<NewEdgePort>,
 }
 
 /// A server of a node.
@@ -147,7 +150,7 @@ mod tests {
 
     fn hub() -> HubPart {
         let port = PortSettings::new(Role::Hub, "hub");
-        HubPart { config: HubConfig::named("hub"), port, field_rules: None }
+        HubPart { config: HubConfig::named("hub"), port, field_rules: None, edge: None }
     }
 
     fn server() -> ServerPart {

@@ -350,10 +350,13 @@ fn agents<'a>(
 }
 
 fn hub(part: HubPart, backbone: &mut Backbone) -> Result<Hub<BackbonePort>, NodeError> {
-    let HubPart { config, port, field_rules } = part;
+    let HubPart { config, port, field_rules, edge } = part;
     let mut hub = Hub::new(config, backbone.port(port)?)?;
     if let Some(rules) = field_rules {
         hub.set_field_rules(rules);
+    }
+    if let Some(edge) = edge {
+        hub.meet_edge(edge.make());
     }
     Ok(hub)
 }

@@ -102,6 +102,7 @@ impl World {
                 config: hub_config(&name, source.address()),
                 port: PortSettings::new(Role::Hub, &name),
                 field_rules: None,
+                edge: None,
             });
             sources.push(Some(source));
         }

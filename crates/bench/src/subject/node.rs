@@ -30,6 +30,7 @@ pub(crate) fn start(provider: SocketAddr, setup: &Setup) -> Result<Node, BenchEr
             config: hub,
             port: PortSettings::new(Role::Hub, "hub"),
             field_rules: None,
+            edge: None,
         }],
         servers: vec![ServerPart {
             config: server_config(setup),

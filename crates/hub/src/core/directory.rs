@@ -66,7 +66,7 @@ impl Core {
                     return None;
                 }
             }
-            SourceKind::Provider if !self.may_publish(name) => {
+            SourceKind::Provider if !self.may_publish(index, name) => {
                 let name = name.clone();
                 self.refuse_service(index, service_id, &name, out);
                 return None;

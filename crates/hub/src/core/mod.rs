@@ -18,6 +18,8 @@
 //!  claims    Claims     who stands by for which item             published, fate
 //!  expiries  Expiries   items that nobody publishes any more     published, claims, rights
 //!  posts     Posts      posts without their ack                  posts
+//!  publish-  Publishers the policy, for providers that publish   provider, rights
+//!   ers
 //!  timers    Timers     when items are looked at                 upstream, fate
 //!  backlog   Backlog    what is done in slices                   fate, directory
 //!  owed      Owed       what servers that lost frames are to get repair
@@ -49,6 +51,7 @@ mod pages;
 mod posts;
 mod provider;
 mod published;
+mod publishers;
 mod relay;
 mod repair;
 mod requests;
@@ -81,6 +84,7 @@ use follow_ups::FollowUps;
 use items::Items;
 use pace::Behind;
 use posts::Posts;
+use publishers::Publishers;
 use repair::Owed;
 use servers::Servers;
 use services::Services;
@@ -111,6 +115,7 @@ pub struct Core {
     rules: Option<Arc<dyn FieldRules + Send + Sync>>,
     counters: Counters,
     expiries: Expiries,
+    publishers: Publishers,
     follow_ups: FollowUps,
     /// Sources that take more than was sent in one turn.
     behind: Behind,
@@ -135,6 +140,7 @@ impl Core {
             rules: None,
             counters: Counters::default(),
             expiries: Expiries::default(),
+            publishers: Publishers::default(),
             follow_ups: FollowUps::default(),
             behind: Behind::default(),
             config,
@@ -177,7 +183,10 @@ impl Core {
             Event::Bus(event) => self.bus_event(now, event, out),
             Event::RouteOpened { route, session } => self.route_opened(now, route, session, out),
             Event::RouteFailed { route } => self.route_failed(now, route),
-            Event::ProviderOpened { session } => self.provider_opened(now, session, out),
+            Event::ProviderOpened { session, peer } => {
+                self.provider_opened(now, session, peer, out);
+            }
+            Event::Policy(change) => self.enforce(now, change, out),
             Event::Drained { session } => {
                 if let Some(source) = self.sources.of_session(session) {
                     self.drained(now, source, out);

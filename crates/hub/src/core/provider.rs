@@ -1,6 +1,8 @@
 //! The connection of a non-interactive provider: it logs in, says what it has
 //! and sends it, unasked.
 
+use std::net::SocketAddr;
+
 use tapeline_channel::SessionId;
 use tapeline_omm::directory::{DirectoryChange, DirectoryMsg, DirectoryUpdate, ServiceEntry};
 use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginRequest, LoginStatus};
@@ -11,6 +13,7 @@ use tapeline_rwf::{
 use tapeline_time::Time;
 
 use super::Core;
+use super::publishers::Publisher;
 use super::source::{Phase, Source, SourceKind};
 use super::timers::ms;
 use crate::Outputs;
@@ -30,6 +33,7 @@ impl Core {
         &mut self,
         now: Time,
         session: SessionId,
+        peer: SocketAddr,
         out: &mut impl Outputs,
     ) {
         let limits = self.config.limits;
@@ -40,6 +44,7 @@ impl Core {
         }
         let mut source = Source::new(SourceKind::Provider, limits.max_services);
         source.session = Some(session);
+        source.peer = peer.ip();
         source.phase = Phase::Login;
         source.deadline_ms = Some(ms(now) + self.config.source_timeout_ms);
         let index = self.sources.insert(source);
@@ -61,7 +66,7 @@ impl Core {
         };
         let phase = self.sources.get(index).map(|source| source.phase);
         match (header.domain, phase) {
-            (Domain::LOGIN, _) => self.provider_login(index, &msg, out),
+            (Domain::LOGIN, _) => self.provider_login(now, index, &msg, out),
             (_, None | Some(Phase::Down | Phase::Connecting | Phase::Login)) => {
                 self.counters.stray += 1;
             }
@@ -85,9 +90,9 @@ impl Core {
         }
     }
 
-    fn provider_login(&mut self, index: u32, msg: &Msg<'_>, out: &mut impl Outputs) {
+    fn provider_login(&mut self, now: Time, index: u32, msg: &Msg<'_>, out: &mut impl Outputs) {
         match LoginMsg::decode(msg) {
-            Ok(LoginMsg::Request(request)) => self.provider_logs_in(index, &request, out),
+            Ok(LoginMsg::Request(request)) => self.provider_logs_in(now, index, &request, out),
             Ok(LoginMsg::Close { .. }) => self.give_up(index, "provider logged out", out),
             Ok(_) => {}
             Err(_) => {
@@ -97,7 +102,13 @@ impl Core {
         }
     }
 
-    fn provider_logs_in(&mut self, index: u32, request: &LoginRequest, out: &mut impl Outputs) {
+    fn provider_logs_in(
+        &mut self,
+        now: Time,
+        index: u32,
+        request: &LoginRequest,
+        out: &mut impl Outputs,
+    ) {
         let Some(source) = self.sources.known_mut(index) else { return };
         if !request.attributes.is_provider() && source.phase == Phase::Login {
             let status = LoginStatus {
@@ -108,6 +119,23 @@ impl Core {
             self.send_written(index, |encoder| status.encode(encoder), out);
             return;
         }
+        source.login_stream = request.stream_id;
+        let (who, was_login) = (Publisher::of(request), source.phase == Phase::Login);
+        let is_same = source.publisher == who;
+        if was_login {
+            source.publisher = who;
+        } else if !is_same {
+            return self.give_up(index, "another user logs in on the session of a provider", out);
+        }
+        let (peer, who) = (source.peer, source.publisher.clone());
+        if let Err(denial) = self.publishers.log_in(now, &who, peer) {
+            self.refuse_provider(index, &denial, out);
+            if !was_login {
+                self.give_up(index, "a provider may not be logged in any more", out);
+            }
+            return;
+        }
+        let Some(source) = self.sources.known_mut(index) else { return };
         if source.phase == Phase::Login {
             if self.sources.providers() >= self.config.limits.max_providers {
                 self.counters.limited += 1;
@@ -118,7 +146,6 @@ impl Core {
             }
         }
         let Some(source) = self.sources.known_mut(index) else { return };
-        source.login_stream = request.stream_id;
         if source.phase == Phase::Login {
             // A provider may take its time before it publishes anything.
             source.phase = Phase::Directory;

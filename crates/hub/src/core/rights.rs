@@ -1,5 +1,5 @@
-//! What non-interactive providers may publish: nobody asks who they are, so
-//! they get no service that an interactive provider has, and no more than their
+//! What non-interactive providers may publish: without a policy nobody
+//! asks who they are, so they get no service that an interactive provider has, and no more than their
 //! share of the items.
 
 use tapeline_omm::Text;
@@ -27,8 +27,15 @@ const TOO_MANY_ITEMS: State<'static> =
 const MAX_TRIES: usize = 64;
 
 impl Core {
-    /// Whether non-interactive providers may publish into a service.
-    pub(super) fn may_publish(&self, name: &Text) -> bool {
+    /// Whether a non-interactive provider may publish into a service: if the
+    /// policy gives it, and the service is one for such providers.
+    pub(super) fn may_publish(&self, index: u32, name: &Text) -> bool {
+        let source = self.sources.get(index);
+        source.is_some_and(|source| self.publishers.may_publish(&source.publisher, name))
+            && self.is_for_publishers(name)
+    }
+
+    fn is_for_publishers(&self, name: &Text) -> bool {
         if let Some(services) = &self.config.ni_services {
             return is_wanted(Some(services), name);
         }
@@ -46,11 +53,16 @@ impl Core {
         name: &Text,
         out: &mut impl Outputs,
     ) {
+        let is_given = {
+            let source = self.sources.get(index);
+            source.is_some_and(|source| self.publishers.may_publish(&source.publisher, name))
+        };
         let Some(source) = self.sources.known_mut(index) else { return };
         if source.refused.insert(service_id)
             && let Some(session) = source.session
         {
             let why = match self.config.ni_services {
+                _ if !is_given => "the policy does not give it to this user",
                 Some(_) => "it is not among those for non-interactive providers",
                 None => "it is an interactive provider's",
             };

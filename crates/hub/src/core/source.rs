@@ -1,6 +1,7 @@
 //! Sources: the providers that a hub is connected to, or wants to be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
@@ -9,6 +10,7 @@ use tapeline_rwf::Domain;
 
 use super::members::Members;
 use super::pages::Line;
+use super::publishers::Publisher;
 use super::streams::{StreamIds, StreamTable};
 
 /// One provider, connected or not.
@@ -39,6 +41,9 @@ pub(crate) struct Source {
     pub(crate) streams: StreamTable,
     /// Free stream ids.
     pub(crate) ids: StreamIds,
+    /// Who a non-interactive provider is, and where it connects from.
+    pub(crate) publisher: Publisher,
+    pub(crate) peer: IpAddr,
     /// Stream of a provider's own login.
     pub(crate) login_stream: i32,
     /// Whether it takes posts.
@@ -172,6 +177,8 @@ impl Source {
             sayings: 0,
             streams: StreamTable::default(),
             ids: StreamIds::default(),
+            publisher: Publisher::default(),
+            peer: Ipv4Addr::UNSPECIFIED.into(),
             login_stream: 0,
             takes_posts: false,
             obeys_pause: false,

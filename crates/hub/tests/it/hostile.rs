@@ -2,7 +2,7 @@
 
 use crate::support::{A, World, config, encode, item_request, provider};
 use tapeline_backbone::{FrameFlags, Kind};
-use tapeline_hub::{Event, HubConfig};
+use tapeline_hub::HubConfig;
 use tapeline_omm::directory::{FilterContent, ServiceLoad, ServiceState};
 use tapeline_rwf::{
     AckMsg, DataState, Domain, GenericMsg, MsgKey, PostMsg, State, StateCode, StreamState,
@@ -78,7 +78,7 @@ fn the_hub_survives_any_message_and_any_frame_and_goes_on_serving() {
         world.server_up(A);
         let mut routes = [world.source_up(0), world.source_up(1)];
         let publisher = world.session();
-        world.event(Event::ProviderOpened { session: publisher });
+        world.event(provider::opened(publisher));
         for _ in 0..300 {
             let which = dice.below(messages.len());
             let message = dice.damaged(&messages[which]);

@@ -9,6 +9,7 @@ mod no_allocation;
 mod one_item;
 mod posts;
 mod published;
+mod publishers;
 mod repair;
 mod shell;
 mod slices;

@@ -2,7 +2,7 @@
 
 use crate::support::{self, A, B, World, config, item_request, lines, provider};
 use tapeline_channel::SessionId;
-use tapeline_hub::{Event, HubConfig, Unpublished};
+use tapeline_hub::{HubConfig, Unpublished};
 use tapeline_omm::directory::{DirectoryUpdate, ServiceEntry};
 use tapeline_omm::login::LoginRequest;
 use tapeline_rwf::{
@@ -21,7 +21,7 @@ pub(super) fn publish(stream_id: i32, name: &str) -> Vec<u8> {
 
 pub(super) fn connected(world: &mut World) -> SessionId {
     let session = world.session();
-    world.event(Event::ProviderOpened { session });
+    world.event(provider::opened(session));
     world.says(session, &provider::provider_login());
     world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
     session
@@ -43,7 +43,7 @@ fn its_login_is_accepted_and_its_directory_taken_without_being_asked_for() {
     let mut world = World::new(config(0));
     world.server_up(A);
     let session = world.session();
-    world.event(Event::ProviderOpened { session });
+    world.event(provider::opened(session));
     world.says(session, &provider::provider_login());
     assert_eq!(
         world.heard_by(session),
@@ -59,7 +59,7 @@ fn its_login_is_accepted_and_its_directory_taken_without_being_asked_for() {
 fn a_consumer_is_refused_and_so_is_whoever_publishes_before_the_login() {
     let mut world = World::new(config(0));
     let session = world.session();
-    world.event(Event::ProviderOpened { session });
+    world.event(provider::opened(session));
     world.says(session, &publish(-1, "TRI.N"));
     assert_eq!(world.core.counters().stray, 1);
     let login = LoginRequest::new(1, "user");
@@ -242,7 +242,7 @@ fn limits_on_items_and_providers_hold() {
     world.says(session, &publish(-2, "IBM.N"));
     assert_eq!(world.core.counters().items, 1);
     let another = world.session();
-    world.event(Event::ProviderOpened { session: another });
+    world.event(provider::opened(another));
     assert_eq!(world.out.closed, [(another, "too many providers".to_owned())]);
     assert_eq!(world.core.counters().limited, 2);
 }
@@ -404,7 +404,7 @@ fn who_has_not_logged_in_takes_no_place_of_a_provider() {
     config.limits.max_providers = 1;
     let mut world = World::new(config);
     let idle = world.session();
-    world.event(Event::ProviderOpened { session: idle });
+    world.event(provider::opened(idle));
     let session = connected(&mut world);
     assert_eq!(world.out.admitted, [session]);
     assert_eq!(world.out.closed, []);

@@ -202,7 +202,7 @@ fn a_provider_that_is_back_before_its_loss_is_told_publishes_its_items() {
     world.server_up(A);
     let connect = |world: &mut World| {
         let session = world.session();
-        world.event(Event::ProviderOpened { session });
+        world.event(provider::opened(session));
         world.says(session, &provider::provider_login());
         world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
         session

@@ -173,7 +173,7 @@ struct Publisher {
 impl Publisher {
     fn new(world: &mut World) -> Self {
         let session = world.session();
-        world.event(Event::ProviderOpened { session });
+        world.event(provider::opened(session));
         world.says(session, &provider::provider_login());
         let service = provider::service(PUB, "PUB", true);
         world.says(session, &provider::directory_on(0, &[service]));

@@ -96,7 +96,7 @@ fn an_image_that_is_too_long_ends_no_item_of_another_provider() {
     world.server_up(A);
     let connected = |world: &mut World| {
         let session = world.session();
-        world.event(Event::ProviderOpened { session });
+        world.event(provider::opened(session));
         world.says(session, &provider::provider_login());
         world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
         session

@@ -2,7 +2,7 @@
 
 use crate::support::{A, B, World, config, provider};
 use tapeline_channel::SessionId;
-use tapeline_hub::{Event, HubConfig};
+use tapeline_hub::HubConfig;
 use tapeline_rwf::RefreshFlags;
 
 const C: tapeline_backbone::Incarnation = tapeline_backbone::Incarnation(0xC);
@@ -36,7 +36,7 @@ fn published(number: Option<u16>) -> (World, SessionId) {
     world.server_up(A);
     world.server_up(B);
     let session = world.session();
-    world.event(Event::ProviderOpened { session });
+    world.event(provider::opened(session));
     world.says(session, &provider::provider_login());
     world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
     world.says(session, &unasked(-1, number, false));

@@ -26,7 +26,7 @@ const LOOPBACK: &str = "127.0.0.1:0";
 fn hub(name: &str, source: Option<SocketAddr>) -> HubPart {
     let mut config = HubConfig::named(name);
     config.routes.extend(source.map(|at| Route::to(at.ip().to_string(), at.port())));
-    HubPart { config, port: PortSettings::new(Role::Hub, name), field_rules: None }
+    HubPart { config, port: PortSettings::new(Role::Hub, name), field_rules: None, edge: None }
 }
 
 fn server(name: &str) -> ServerPart {

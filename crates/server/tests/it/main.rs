@@ -9,6 +9,7 @@ mod crowds;
 mod dictionaries;
 mod directories;
 mod entitled;
+mod entitled_model;
 mod first_item;
 mod hubs;
 mod items;

@@ -66,6 +66,7 @@ pub(crate) fn node_config(
             config: hub,
             port: settings::port_settings(settings, Role::Hub)?,
             field_rules: Some(settings::field_rules(settings)?),
+            edge: edge.clone(),
         });
     }
     if roles.is_server {

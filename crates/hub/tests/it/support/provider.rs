@@ -10,6 +10,9 @@ use tapeline_rwf::{
     RefreshMsg, State, StatusMsg, UpdateMsg,
 };
 
+use tapeline_channel::SessionId;
+use tapeline_hub::Event;
+
 use super::encode;
 
 pub(crate) fn written(write: impl Fn(&mut Encoder<'_>) -> Result<(), EncodeError>) -> Vec<u8> {
@@ -144,4 +147,9 @@ pub(crate) fn update(stream_id: i32, bid: i64) -> Vec<u8> {
 pub(crate) fn status(stream_id: i32, state: State<'_>) -> Vec<u8> {
     let msg = StatusMsg { state: Some(state), ..StatusMsg::new(Domain::MARKET_PRICE, stream_id) };
     encode(&msg.into())
+}
+
+/// A non-interactive provider connects.
+pub(crate) fn opened(session: SessionId) -> Event<'static> {
+    Event::ProviderOpened { session, peer: ([10, 0, 0, 1], 1000).into() }
 }

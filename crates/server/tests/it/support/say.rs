@@ -99,7 +99,7 @@ pub fn close(stream_id: i32) -> Vec<u8> {
     bytes(CloseMsg::new(Domain::MARKET_PRICE, stream_id))
 }
 
-fn with_fields(head: &Msg<'_>, fields: &[(i16, i64)]) -> Vec<u8> {
+pub fn with_fields(head: &Msg<'_>, fields: &[(i16, i64)]) -> Vec<u8> {
     built(|encoder| {
         let payload = encoder.begin(head, DataType::FIELD_LIST).expect("room");
         let mut list = payload.field_list(&FieldListHead::STANDARD).expect("room");

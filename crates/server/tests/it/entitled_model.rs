@@ -1,0 +1,268 @@
+//! Over random policies, locks, reloads and hubs that fail: nobody is sent what a
+//! plain look at the rules denies.
+//!
+//! Each image and update has a number of its own as its only field. Whatever a
+//! mount is sent is looked up by it: which item, and which lock the message had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use tapeline_backbone::{Incarnation, Kind};
+use tapeline_channel::{Sent, SessionId};
+use tapeline_entitle::{Demand, Lock, Sources};
+use tapeline_rwf::{Domain, Msg, RefreshFlags, RefreshMsg, State, StatusMsg, UpdateMsg};
+
+use crate::support::*;
+
+const USERS: [&str; 3] = ["ann", "bob", "cid"];
+const ITEMS: [&str; 2] = ["A", "B"];
+
+/// What an item or an update demands: codes, and whether all of them or one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wanted {
+    codes: BTreeSet<u32>,
+    all: bool,
+}
+
+impl Wanted {
+    fn bytes(&self) -> Vec<u8> {
+        let codes: Vec<u32> = self.codes.iter().copied().collect();
+        let demand = if self.all { Demand::all(1, &codes) } else { Demand::any(1, &codes) };
+        Lock::new([demand]).encode(Sources::default())
+    }
+
+    fn is_met(&self, has: &BTreeSet<u32>) -> bool {
+        match self.all {
+            true => self.codes.is_subset(has),
+            false => !self.codes.is_disjoint(has),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Open(usize, usize),
+    Close(usize, usize),
+    Image(usize, Option<Wanted>),
+    Update(usize, Option<Wanted>),
+    Relock(usize, Wanted),
+    /// Codes of each user, or that there is no such user.
+    Policy(Vec<Option<BTreeSet<u32>>>),
+    Slow(usize),
+    Drain(usize),
+    LoseHub,
+}
+
+fn codes() -> impl Strategy<Value = BTreeSet<u32>> {
+    prop::collection::btree_set(1_u32..4, 1..3)
+}
+
+fn wanted() -> impl Strategy<Value = Wanted> {
+    (codes(), any::<bool>()).prop_map(|(codes, all)| Wanted { codes, all })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let (user, item) = (0..USERS.len(), 0..ITEMS.len());
+    let lock = prop::option::of(wanted());
+    let policy = prop::collection::vec(prop::option::weighted(0.8, codes()), USERS.len());
+    prop_oneof![
+        4 => (user.clone(), item.clone()).prop_map(|(user, item)| Op::Open(user, item)),
+        1 => (user.clone(), item.clone()).prop_map(|(user, item)| Op::Close(user, item)),
+        4 => (item.clone(), lock.clone()).prop_map(|(item, lock)| Op::Image(item, lock)),
+        6 => (item.clone(), lock).prop_map(|(item, lock)| Op::Update(item, lock)),
+        1 => (item, wanted()).prop_map(|(item, lock)| Op::Relock(item, lock)),
+        2 => policy.prop_map(Op::Policy),
+        1 => user.clone().prop_map(Op::Slow),
+        2 => user.prop_map(Op::Drain),
+        1 => Just(Op::LoseHub),
+    ]
+}
+
+fn text(rights: &[Option<BTreeSet<u32>>]) -> String {
+    let mut text = "version = 1\n[entitle]\nno-lock = \"allow\"\n".to_owned();
+    for code in 1..4 {
+        text += &format!("[[product]]\nname = \"p{code}\"\nservice = \"FEED\"\npe = [{code}]\n");
+        text += &format!("[[role]]\nname = \"r{code}\"\nproducts = [\"p{code}\"]\n");
+    }
+    for (user, codes) in USERS.iter().zip(rights) {
+        if let Some(codes) = codes {
+            let roles: Vec<_> = codes.iter().map(|code| format!("\"r{code}\"")).collect();
+            text += &format!("[[user]]\nname = \"{user}\"\nroles = [{}]\n", roles.join(", "));
+        }
+    }
+    text
+}
+
+/// What a plain evaluator knows.
+struct Plain {
+    world: World,
+    rights: Vec<Option<BTreeSet<u32>>>,
+    sessions: Vec<SessionId>,
+    /// The lock of each item; `None` for one that never had one.
+    locks: Vec<Option<Wanted>>,
+    /// The item of each number, and the lock that the message had of its own.
+    sent: BTreeMap<i64, (usize, Option<Wanted>)>,
+    hubs: [Incarnation; 2],
+    /// Where each item is: hub, the hub's number, and the last sequence number.
+    at: BTreeMap<usize, (Incarnation, u32, u32)>,
+    /// The server's references.
+    references: BTreeMap<u32, usize>,
+    next: u32,
+}
+
+impl Plain {
+    fn new() -> Self {
+        let rights = vec![Some(BTreeSet::from([1])), Some(BTreeSet::from([1, 2])), None];
+        let mut world = World::new();
+        world.enforce(&text(&rights));
+        let hubs = [HUB, HUB_2];
+        for hub in hubs {
+            world.hub_up(hub);
+            world.hub_directory(hub, vec![service(1, "FEED", true)]);
+        }
+        let sessions = USERS.iter().map(|user| world.log_in(user)).collect();
+        let (locks, at, sent) = (vec![None; ITEMS.len()], BTreeMap::new(), BTreeMap::new());
+        let references = BTreeMap::new();
+        Self { world, rights, sessions, locks, sent, hubs, at, references, next: 0 }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A message of an item for all servers, if a hub has it.
+    fn publish(&mut self, item: usize, bytes: &[u8]) {
+        let Some((hub, number, seq)) = self.at.get_mut(&item) else { return };
+        *seq += 1;
+        let (hub, number, seq) = (*hub, *number, *seq);
+        self.world.item(hub, number, seq, bytes);
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Open(user, item) => {
+                let bytes = request(5 + *item as i32, ITEMS[*item]);
+                self.world.say(self.sessions[*user], &bytes);
+            }
+            Op::Close(user, item) => self.world.say(self.sessions[*user], &close(5 + *item as i32)),
+            Op::Image(item, lock) if self.at.contains_key(item) => {
+                let number = i64::from(self.number());
+                if let Some(lock) = lock {
+                    self.locks[*item] = Some(lock.clone());
+                }
+                self.sent.insert(number, (*item, None));
+                let bytes = lock.as_ref().map(Wanted::bytes);
+                let head = RefreshMsg {
+                    flags: RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE,
+                    state: State::open_ok(""),
+                    perm_data: bytes.as_deref(),
+                    ..RefreshMsg::new(Domain::MARKET_PRICE, 0)
+                };
+                self.publish(*item, &with_fields(&head.into(), &[(22, number)]));
+            }
+            Op::Update(item, lock) if self.at.contains_key(item) => {
+                let number = i64::from(self.number());
+                self.sent.insert(number, (*item, lock.clone()));
+                let bytes = lock.as_ref().map(Wanted::bytes);
+                let perm_data = bytes.as_deref();
+                let head = UpdateMsg { perm_data, ..UpdateMsg::new(Domain::MARKET_PRICE, 0) };
+                self.publish(*item, &update_msg(head, &[(22, number)]));
+            }
+            Op::Relock(item, lock) if self.at.contains_key(item) => {
+                self.locks[*item] = Some(lock.clone());
+                let bytes = lock.bytes();
+                let perm_data = Some(&bytes[..]);
+                let status = StatusMsg { perm_data, ..StatusMsg::new(Domain::MARKET_PRICE, 0) };
+                self.publish(*item, &encoded(&status.into()));
+            }
+            Op::Image(..) | Op::Update(..) | Op::Relock(..) => {}
+            Op::Policy(rights) => {
+                self.rights.clone_from(rights);
+                self.world.enforce(&text(rights));
+                for (user, session) in USERS.iter().zip(self.sessions.clone()) {
+                    // Who was logged out tries again.
+                    self.world.say(session, &login(1, user));
+                }
+            }
+            Op::Slow(user) => self.world.answer(self.sessions[*user], Sent::Slow),
+            Op::Drain(user) => self.world.drain(self.sessions[*user]),
+            Op::LoseHub => {
+                self.at.retain(|_, (hub, ..)| *hub != self.hubs[0]);
+                self.world.hub_down(self.hubs[0]);
+                self.accept();
+                self.world.hub_up(self.hubs[0]);
+                let services = vec![service(1, "FEED", true)];
+                self.world.hub_directory(self.hubs[0], services);
+                self.hubs.swap(0, 1);
+            }
+        }
+        self.accept();
+    }
+
+    /// Hubs accept what is asked for, and let go of what is closed.
+    fn accept(&mut self) {
+        for (header, body) in std::mem::take(&mut self.world.out.published) {
+            match (header.kind, Msg::decode(&body)) {
+                (Kind::Open, Ok(Msg::Request(request))) => {
+                    let name = request.key.name.expect("an item has a name");
+                    let item = ITEMS.iter().position(|it| it.as_bytes() == name).expect("known");
+                    let number = self.number();
+                    self.at.insert(item, (header.target, number, 0));
+                    self.references.insert(header.item, item);
+                    // The lock of an item that is asked for anew is not known, or
+                    // what it was.
+                    self.world.accept(header.target, number, header.item);
+                }
+                (Kind::Close, _) => {
+                    if let Some(item) = self.references.remove(&header.item) {
+                        self.at.remove(&item);
+                        self.locks[item] = None;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What was sent is what the rules allow.
+    fn check(&mut self) -> Result<(), TestCaseError> {
+        for (user, session) in self.sessions.clone().into_iter().enumerate() {
+            for bytes in self.world.heard_bytes(session) {
+                let msg = Msg::decode(&bytes).expect("a message");
+                let Ok(fields) = msg.payload().field_list() else { continue };
+                let Ok(Some(field)) = fields.field(22) else { continue };
+                let value = field.value.real().expect("a number").expect("not blank");
+                let number = value.mantissa();
+                let (item, own) = &self.sent[&number];
+                let has = self.rights[user].clone().unwrap_or_default();
+                let lock = &self.locks[*item];
+                let is_open = match lock {
+                    Some(lock) => lock.is_met(&has),
+                    None => !has.is_empty(),
+                };
+                let opens_own = own.as_ref().is_none_or(|own| own.is_met(&has));
+                prop_assert!(
+                    is_open && opens_own,
+                    "{} has {has:?} and got {number} of {}, lock {lock:?}, own {own:?}",
+                    USERS[user],
+                    ITEMS[*item],
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_is_sent_what_the_rules_deny(ops in prop::collection::vec(op(), 1..60)) {
+        let mut plain = Plain::new();
+        for op in &ops {
+            plain.apply(op);
+            plain.check()?;
+        }
+    }
+}
