@@ -457,7 +457,7 @@ impl World {
     fn publisher(&mut self, steps: &mut Steps<'_>) {
         let session = self.session();
         self.publishers.push(session);
-        self.handle(Event::ProviderOpened { session });
+        self.handle(Event::ProviderOpened { session, peer: ([127, 0, 0, 1], 1000).into() });
         let bits = steps.byte();
         if bits & 1 == 0 {
             self.says(session, &provider::provider_login());

@@ -146,9 +146,8 @@ fn run(
         let is_over = shared.is_over.load(Ordering::Relaxed);
         match records.recv_timeout(LOOK) {
             Ok(piece) => write(journal.as_mut(), &piece),
-            Err(RecvTimeoutError::Timeout) if is_over => return,
+            Err(_) if is_over => return,
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) if is_over => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
         }
         let mut is_due = shared.reload.swap(false, Ordering::Relaxed);

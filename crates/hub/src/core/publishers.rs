@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tapeline_entitle::{Denial, Engine, Login, PolicyChange, Verdict, day_of};
 use tapeline_omm::Text;
+use tapeline_omm::directory::Service;
 use tapeline_omm::login::{LoginRequest, LoginStatus};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 use tapeline_time::Time;
@@ -111,10 +112,13 @@ impl Core {
             return Some(if is_gone { forced() } else { denial });
         }
         let may = |name: &Text| self.publishers.may_publish(&source.publisher, name);
-        let taken = source.offers.values().filter_map(|offer| self.services.get(offer.service));
-        let has_lost = taken.map(|service| &service.name).any(|name| !may(name));
-        let refused = source.refused.iter().filter_map(|id| source.directory.service(*id)?.name());
-        let has_gained = refused.into_iter().any(|name| may(name) && self.may_publish(index, name));
+        let names = |id: &u16| source.directory.service(*id).and_then(Service::name);
+        let has_lost = source.offers.keys().filter_map(names).any(|name| !may(name));
+        let has_gained = source
+            .refused
+            .iter()
+            .filter_map(names)
+            .any(|name| may(name) && self.may_publish(index, name));
         (has_lost || has_gained).then(forced)
     }
 

@@ -50,13 +50,15 @@ impl Guard {
     }
 
     /// What [`to_number`](Self::to_number) gave.
-    pub(super) const fn from_number(number: u32) -> Self {
+    pub(super) fn from_number(number: u32) -> Self {
         match number {
             0 => Self::Unknown,
             1 => Self::Bare,
             2 => Self::Sealed,
             _ => match (number - Self::OTHERS) / 2 {
-                index if (number - Self::OTHERS) % 2 == 0 => Self::Lock(LockId::of_number(index)),
+                index if (number - Self::OTHERS).is_multiple_of(2) => {
+                    Self::Lock(LockId::of_number(index))
+                }
                 index => Self::ProdPerm(index),
             },
         }

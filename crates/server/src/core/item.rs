@@ -97,7 +97,6 @@ pub(super) struct Item {
     pub(super) attempt: u32,
     /// Cell in the hub's messages for the item.
     pub(super) last_seq: u32,
-    /// Who may see it, as far as its images say.
     priority_count: u16,
     priority_class: u8,
     stream_state: StreamState,

@@ -12,6 +12,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use tapeline_channel::SessionId;
 use tapeline_entitle::{Denial, Kind, PostRight, ProfileId, Usage, Verdict};
@@ -27,7 +28,7 @@ use super::entitlements::{Guard, Identity, Named};
 use super::item::Item;
 use super::rows::Cell;
 use super::services::Services;
-use super::stream::{Entry, Stream};
+use super::stream::{Entry as OnStream, Stream};
 use crate::Outputs;
 
 /// The field that holds an item's code where it has no lock.
@@ -182,9 +183,9 @@ impl Core {
         while let Some((cell, watcher)) = self.watcher_from(slot, next) {
             next = cell.next();
             let profile = self.profile_of(watcher.session);
-            if !known.contains_key(&profile) {
+            if let Entry::Vacant(entry) = known.entry(profile) {
                 let Some(verdict) = self.verdict(watcher.session, slot, guard) else { return };
-                known.insert(profile, verdict);
+                entry.insert(verdict);
             }
             match &known[&profile] {
                 Verdict::Allow if is_first => allowed.push((watcher.session, watcher.stream_id)),
@@ -285,11 +286,11 @@ impl Core {
         }
         let stream = self.mounts.get(session).and_then(|it| it.streams.get(post.stream_id));
         let (is_on_stream, key) = match stream {
-            Some(Entry::Item(stream)) => {
+            Some(OnStream::Item(stream)) => {
                 let item = self.items.get(stream.slot);
                 (true, item.map(|item| item.key.clone()))
             }
-            Some(Entry::Other(Stream::Login)) => {
+            Some(OnStream::Other(Stream::Login)) => {
                 let item = Post::check(post, PostStream::Login)?.item;
                 (false, item.map(|item| item.to_owned()))
             }

@@ -37,6 +37,15 @@ impl Review {
         Self { only: Some(session), number: 0, stream_id: Some(i32::MIN) }
     }
 
+    /// What comes after a mount; `None`: nothing.
+    fn next_mount(&mut self) -> Option<usize> {
+        if self.only.is_some() {
+            return None;
+        }
+        (self.number, self.stream_id) = (self.number + 1, None);
+        Some(1)
+    }
+
     /// Takes over what a later one is to do. Whether it is about the same.
     pub(super) fn absorb(&mut self, later: &Self) -> bool {
         let is_same = self.only == later.only;
@@ -85,36 +94,28 @@ impl Core {
             None if review.number >= self.mounts.numbers() => return None,
             None => match self.mounts.session_of(review.number) {
                 Some(session) => session,
-                None => return self.next_mount(review),
+                None => return review.next_mount(),
             },
         };
-        let Some(mount) = self.mounts.get(session) else { return self.next_mount(review) };
+        let Some(mount) = self.mounts.get(session) else { return review.next_mount() };
         let Some(from) = review.stream_id else {
             let login = mount.login.as_ref();
             let is_changed =
                 login.is_some_and(|login| self.entitlements.may_differ(&login.identity.user));
             if !is_changed || self.review_login(session, out) {
-                return self.next_mount(review);
+                return review.next_mount();
             }
             review.stream_id = Some(i32::MIN);
             return Some(1);
         };
         let Some(stream_id) = mount.streams.item_from(from) else {
-            return self.next_mount(review);
+            return review.next_mount();
         };
         self.review_stream(session, stream_id, out);
         match stream_id.checked_add(1) {
             Some(next) => review.stream_id = Some(next),
-            None => return self.next_mount(review),
+            None => return review.next_mount(),
         }
-        Some(1)
-    }
-
-    fn next_mount(&mut self, review: &mut Review) -> Option<usize> {
-        if review.only.is_some() {
-            return None;
-        }
-        (review.number, review.stream_id) = (review.number + 1, None);
         Some(1)
     }
 

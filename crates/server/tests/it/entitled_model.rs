@@ -63,13 +63,13 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 
 fn op() -> impl Strategy<Value = Op> {
     let (user, item) = (0..USERS.len(), 0..ITEMS.len());
-    let lock = prop::option::of(wanted());
+    let lock = || prop::option::of(wanted());
     let policy = prop::collection::vec(prop::option::weighted(0.8, codes()), USERS.len());
     prop_oneof![
         4 => (user.clone(), item.clone()).prop_map(|(user, item)| Op::Open(user, item)),
         1 => (user.clone(), item.clone()).prop_map(|(user, item)| Op::Close(user, item)),
-        4 => (item.clone(), lock.clone()).prop_map(|(item, lock)| Op::Image(item, lock)),
-        6 => (item.clone(), lock).prop_map(|(item, lock)| Op::Update(item, lock)),
+        4 => (item.clone(), lock()).prop_map(|(item, lock)| Op::Image(item, lock)),
+        6 => (item.clone(), lock()).prop_map(|(item, lock)| Op::Update(item, lock)),
         1 => (item, wanted()).prop_map(|(item, lock)| Op::Relock(item, lock)),
         2 => policy.prop_map(Op::Policy),
         1 => user.clone().prop_map(Op::Slow),
@@ -79,18 +79,18 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn text(rights: &[Option<BTreeSet<u32>>]) -> String {
-    let mut text = "version = 1\n[entitle]\nno-lock = \"allow\"\n".to_owned();
-    for code in 1..4 {
-        text += &format!("[[product]]\nname = \"p{code}\"\nservice = \"FEED\"\npe = [{code}]\n");
-        text += &format!("[[role]]\nname = \"r{code}\"\nproducts = [\"p{code}\"]\n");
-    }
-    for (user, codes) in USERS.iter().zip(rights) {
-        if let Some(codes) = codes {
-            let roles: Vec<_> = codes.iter().map(|code| format!("\"r{code}\"")).collect();
-            text += &format!("[[user]]\nname = \"{user}\"\nroles = [{}]\n", roles.join(", "));
-        }
-    }
-    text
+    let head = "version = 1\n[entitle]\nno-lock = \"allow\"\n".to_owned();
+    let products = (1..4).map(|code| {
+        format!(
+            "[[product]]\nname = \"p{code}\"\nservice = \"FEED\"\npe = [{code}]\n\
+             [[role]]\nname = \"r{code}\"\nproducts = [\"p{code}\"]\n"
+        )
+    });
+    let users = USERS.iter().zip(rights).filter_map(|(user, codes)| {
+        let roles: Vec<_> = codes.as_ref()?.iter().map(|code| format!("\"r{code}\"")).collect();
+        Some(format!("[[user]]\nname = \"{user}\"\nroles = [{}]\n", roles.join(", ")))
+    });
+    std::iter::once(head).chain(products).chain(users).collect::<Vec<_>>().concat()
 }
 
 /// What a plain evaluator knows.

@@ -122,7 +122,7 @@ impl Outputs for Recorder {
 
     fn record(&mut self, usage: &Usage<'_>) {
         let Usage { kind, user, service, item, lock, .. } = *usage;
-        let lock: String = lock.iter().map(|byte| format!("{byte:02X}")).collect();
+        let lock = lock.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().concat();
         self.records.push(format!("{kind:?} {user} {service}/{item} {lock}").trim_end().to_owned());
     }
 
