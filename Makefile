@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim chaos \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim chaos soak mutants \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -75,6 +75,16 @@ sim: ## Simulated worlds of hubs, servers, sources and consumers, with faults: m
 chaos: prerequisites-test ## Real processes, all that can break, and what consumers were told (10 minutes): make chaos SECONDS=60
 	$(CARGO) build --release --quiet --locked -p tapeline -p tapeline-chaos
 	$(or $(CARGO_TARGET_DIR),target)/release/tapeline-chaos --seconds $(or $(SECONDS),600) $(CHAOS)
+
+soak: prerequisites-bench ## An hour of mounts and items that come and go, and whether anything grows: make soak SECONDS=180
+	$(CARGO) build --release --quiet --locked -p tapeline
+	mkdir -p $(RESULTS)
+	bench/soak.py $(or $(CARGO_TARGET_DIR),target)/release/tapeline $(or $(SECONDS),3600) --out $(RESULTS)
+
+mutants: ## Bugs put into one crate, one by one, which its tests must see: make mutants CRATE=cache SHARD=0/16
+	$(CARGO) mutants --version >/dev/null 2>&1 || { echo "cargo install --locked cargo-mutants" >&2; exit 2; }
+	$(CARGO) mutants -p $(QUICK) --shard $(or $(SHARD),0/1) --timeout 120 --no-shuffle \
+		--output $(or $(CARGO_TARGET_DIR),target) $(MUTANTS)
 
 bench-wire: ## Codec speed beside the vendor's Java library (about 15 minutes)
 	interop/wire-bench/bench.sh

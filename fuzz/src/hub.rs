@@ -19,8 +19,8 @@ use tapeline_omm::directory::{
     FilterContent, FilterEntry, ServiceEntry, ServiceLoad, ServiceState,
 };
 use tapeline_rwf::{
-    AckMsg, DataState, Domain, Encoder, GenericMsg, Msg, MsgKey, PostFlags, PostMsg, Priority,
-    RefreshFlags, RequestFlags, RequestMsg, State, StateCode, StreamState,
+    AckMsg, Domain, Encoder, GenericMsg, Msg, MsgKey, PostFlags, PostMsg, Priority, RefreshFlags,
+    RequestFlags, RequestMsg, State,
 };
 use tapeline_time::Time;
 

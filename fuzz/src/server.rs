@@ -17,7 +17,7 @@ use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Pu
 use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::market::RequestPayload;
 use tapeline_omm::view::View;
-use tapeline_rwf::{AckMsg, DataState, Domain, Msg, MsgKey, State, StateCode, StreamState};
+use tapeline_rwf::{AckMsg, DataState, Domain, Msg, MsgKey, StreamState};
 use tapeline_server::{AcceptAll, Event, Interpreter, JsonEvent, Outputs, ServerConfig, Shared};
 use tapeline_time::Time;
 

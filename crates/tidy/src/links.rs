@@ -44,8 +44,16 @@ fn fault(tree: &Tree, from: &str, link: &str) -> Option<&'static str> {
     if !tree.has_file(&target) && !tree.has_folder(&target) {
         return Some("no such file");
     }
-    let is_there = || tree.text(&target).is_some_and(|text| anchors(text).contains(heading));
-    (!heading.is_empty() && !is_there()).then_some("no such heading")
+    if heading.is_empty() {
+        return None;
+    }
+    // Of Rust, a heading is the name of a function: a promise names its test.
+    let is_rust = is_kind(&target, "rs");
+    let is_there = tree.text(&target).is_some_and(|text| match is_rust {
+        true => text.contains(&format!("fn {heading}(")),
+        false => anchors(text).contains(heading),
+    });
+    (!is_there).then_some(if is_rust { "no such function" } else { "no such heading" })
 }
 
 /// The path from the root of what a file links to; nothing means the file.
@@ -85,7 +93,7 @@ mod tests {
         let files = [
             ("docs/a.md", text),
             ("docs/b.md", "# The `wire`, twice\n```\n# no heading\n```\n"),
-            ("src/lib.rs", ""),
+            ("src/lib.rs", "#[test]\nfn it_holds() {}\n"),
         ];
         findings(&Tree::of(files), "docs/a.md", text)
     }
@@ -93,6 +101,7 @@ mod tests {
     #[test]
     fn links_to_files_folders_and_headings_that_exist_are_fine() {
         let fine = "# Here\n[a](b.md) [b](../src) [c](../src/lib.rs) [d](b.md#the-wire-twice) [e](#here)\n\
+                    [f](../src/lib.rs#it_holds)\n\
                     [f](https://example.com/x) <img src=\"b.md\">\n```\n[g](gone.md)\n```\n";
         assert_eq!(of(fine), [""; 0]);
     }
@@ -103,6 +112,7 @@ mod tests {
             ("[a](gone.md)", "docs/a.md:1: link to `gone.md`: no such file"),
             ("\n<img srcset=\"gone.png\">", "docs/a.md:2: link to `gone.png`: no such file"),
             ("[a](b.md#no-heading)", "docs/a.md:1: link to `b.md#no-heading`: no such heading"),
+            ("[a](../src/lib.rs#it)", "docs/a.md:1: link to `../src/lib.rs#it`: no such function"),
             ("[a](../../x)", "docs/a.md:1: link to `../../x`: outside the repository"),
         ];
         for (text, fault) in lost {

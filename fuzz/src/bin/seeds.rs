@@ -68,6 +68,54 @@ fn main() {
     rwf_seeds();
     json_seeds();
     channel_seeds();
+    core_seeds();
+}
+
+/// Steps of a hub: short stories that others can be made of.
+const HUB_STORIES: [(&str, &[u8]); 5] = [
+    ("an-item", &[0, 11, 0, 0, 1, 0, 1, 3, 1, 0, 2, 0, 0, 5, 1, 0, 2, 7, 12, 0, 0, 128]),
+    (
+        "a-source-lost",
+        &[
+            0, 11, 0, 0, 1, 0, 1, 3, 1, 0, 2, 0, 0, 9, 0, 0, 18, 4, 0, 2, 3, 1, 0, 2, 0, 0, 5, 1,
+            0, 2, 8,
+        ],
+    ),
+    (
+        "frames-lost",
+        &[
+            1, 10, 1, 1, 11, 1, 0, 1, 0, 1, 3, 1, 0, 2, 0, 0, 10, 1, 1, 14, 1, 1, 1, 14, 1, 2, 0,
+            0, 0, 9, 1, 0, 1, 0, 1,
+        ],
+    ),
+    ("a-publisher", &[0, 16, 0, 3, 0, 0, 0, 1, 11, 0, 0, 1, 0, 1, 5, 0, 0, 3, 9, 1, 0, 18, 6]),
+    ("posts", &[0, 11, 0, 0, 1, 0, 1, 3, 1, 0, 2, 0, 0, 13, 0, 4, 0, 0, 5, 9, 7, 0, 0, 0, 18, 5]),
+];
+
+/// Steps of a server.
+const SERVER_STORIES: [(&str, &[u8]); 5] = [
+    ("an-item", &[0, 2, 0, 0, 0, 0, 4, 11, 0, 12, 0, 1, 5, 12, 0, 6, 9, 4, 0, 4]),
+    (
+        "a-slow-mount",
+        &[
+            0, 2, 0, 0, 0, 0, 4, 11, 0, 12, 0, 1, 5, 17, 0, 12, 0, 6, 9, 12, 0, 6, 8, 17, 63, 8, 0,
+            0, 18, 3,
+        ],
+    ),
+    (
+        "frames-lost",
+        &[0, 2, 0, 0, 0, 0, 4, 11, 0, 12, 0, 1, 5, 9, 0, 1, 15, 0, 1, 1, 1, 0, 3, 18, 5],
+    ),
+    ("a-batch", &[0, 2, 0, 0, 15, 0, 2, 11, 0, 11, 0, 12, 0, 1, 5, 12, 1, 1, 5, 0, 0, 18, 6]),
+    ("json", &[0, 7, 0, 0, 7, 1, 0, 4, 0, 11, 0, 12, 0, 1, 5, 12, 0, 6, 9, 7, 3, 0, 4, 0]),
+];
+
+fn core_seeds() {
+    for (target, stories) in [("hub_core", HUB_STORIES), ("server_core", SERVER_STORIES)] {
+        for (name, steps) in stories {
+            write(target, name, &[], steps);
+        }
+    }
 }
 
 /// Some vectors of each file, with enumerations as numbers and expanded.

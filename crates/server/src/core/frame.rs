@@ -188,7 +188,8 @@ impl Core {
         if self.closed_is_answered(slot, index, out) {
             return true;
         }
-        let Some(item) = self.items.known(slot) else { return false };
+        // What a hub refuses need not have been asked of it.
+        let Some(item) = self.items.get(slot) else { return false };
         // It may be given up, and its place with it.
         let Some(holds_place) = item.upstream().asked_at(index) else { return true };
         let domain = item.key.as_ref().domain;

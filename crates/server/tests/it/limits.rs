@@ -1,5 +1,6 @@
 //! What mounts may not have, and what bad input loses.
 
+use tapeline_backbone::Kind;
 use tapeline_channel::Sent;
 use tapeline_server::{Limits, ServerConfig};
 
@@ -174,6 +175,20 @@ fn bytes_from_a_hub_that_are_no_message_are_ignored() {
     assert_eq!(world.core.statistics().frames_ignored, 1);
     world.accept(HUB, u32::MAX - 1, 0);
     assert_eq!(world.core.statistics().frames_ignored, 2);
+}
+
+#[test]
+fn answers_of_a_hub_to_what_nobody_asked_are_ignored() {
+    const NOBODYS: u32 = 99;
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.accept(HUB, 18, NOBODYS);
+    for kind in [Kind::Refuse, Kind::Defer, Kind::Ack] {
+        world.frame_to_us(HUB, kind, NOBODYS, &[]);
+    }
+    world.item(HUB, 17, 2, &update(&[(22, 7)]));
+    assert_eq!(world.heard(consumer).len(), 1, "and nothing else suffers");
 }
 
 #[test]

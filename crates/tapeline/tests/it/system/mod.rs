@@ -4,6 +4,7 @@
 mod clock;
 mod crowds;
 mod faults;
+mod hostile;
 mod hosts;
 mod long_images;
 mod memory;
