@@ -65,7 +65,7 @@ struct Seen {
 
 impl Outputs for Seen {
     fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
-        let sent = self.answers.sent.unwrap_or(Sent::Queued);
+        let sent = self.answers.answer(session);
         match Msg::decode(message).expect("what the core sends can be read") {
             Msg::Request(request) => self.streams.push((session, request.stream_id)),
             Msg::Post(post) => {
@@ -156,9 +156,17 @@ impl World {
 
     fn handle(&mut self, event: Event<'_>) {
         self.core.handle(self.now, event, &mut self.seen);
-        let closed = std::mem::take(&mut self.seen.closed);
-        for session in &closed {
-            self.forget(*session);
+        self.settle();
+    }
+
+    /// Forgets sessions that the core closed, and ends those that are gone.
+    fn settle(&mut self) {
+        for session in std::mem::take(&mut self.seen.answers.gone) {
+            self.forget(session);
+            self.core.handle(self.now, Event::Closed { session }, &mut self.seen);
+        }
+        for session in std::mem::take(&mut self.seen.closed) {
+            self.forget(session);
         }
     }
 
@@ -215,6 +223,7 @@ impl World {
                 Some(deadline) if deadline <= end => {
                     self.now = self.now.max(deadline);
                     self.core.handle_timeout(self.now, &mut self.seen);
+                    self.settle();
                     self.core.check();
                 }
                 _ => {

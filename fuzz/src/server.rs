@@ -52,9 +52,9 @@ struct Seen {
 }
 
 impl Outputs for Seen {
-    fn send(&mut self, _: SessionId, message: &[u8]) -> Sent {
+    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
         Msg::decode(message).expect("what the core sends can be read");
-        self.answers.sent.unwrap_or(Sent::Queued)
+        self.answers.answer(session)
     }
 
     fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
@@ -73,10 +73,10 @@ impl Outputs for Seen {
         self.send_on(session, stream_id, message)
     }
 
-    fn send_json(&mut self, _: SessionId, pieces: &[&[u8]], _: bool) -> Sent {
+    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], _: bool) -> Sent {
         let text = pieces.concat();
         serde_json::from_slice::<serde_json::Value>(&text).expect("what the core sends is JSON");
-        self.answers.sent.unwrap_or(Sent::Queued)
+        self.answers.answer(session)
     }
 
     fn close(&mut self, session: SessionId, _: &str) {
@@ -182,6 +182,11 @@ impl World {
     }
 
     fn forget_closed(&mut self) {
+        for session in std::mem::take(&mut self.seen.answers.gone) {
+            self.mounts.retain(|other| *other != session);
+            self.json.retain(|other| *other != session);
+            self.core.handle(self.now, Event::Closed { session }, &mut self.seen);
+        }
         for session in std::mem::take(&mut self.seen.closed) {
             self.mounts.retain(|other| *other != session);
             self.json.retain(|other| *other != session);

@@ -2,7 +2,7 @@
 //! What the steps of both cores have in common.
 
 use tapeline_backbone::Published;
-use tapeline_channel::Sent;
+use tapeline_channel::{Sent, SessionId};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
 /// What is left of an input. Beyond its end there are zeros.
@@ -55,7 +55,7 @@ impl<'a> Steps<'a> {
 }
 
 /// What sending answers to a core.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Answers {
     /// Of a session; none for that it is queued.
     pub sent: Option<Sent>,
@@ -63,6 +63,8 @@ pub struct Answers {
     pub published: Option<Published>,
     /// Whether the backbone has more waiting than it should.
     pub is_congested: bool,
+    /// Sessions that were said to be gone: their end is the next event.
+    pub gone: Vec<SessionId>,
 }
 
 impl Answers {
@@ -81,7 +83,16 @@ impl Answers {
             2 => Some(Published::TooLarge),
             _ => None,
         };
-        Self { sent, published, is_congested: bits >> 6 == 1 }
+        Self { sent, published, is_congested: bits >> 6 == 1, gone: Vec::new() }
+    }
+
+    /// What a session answers.
+    pub fn answer(&mut self, session: SessionId) -> Sent {
+        let sent = self.sent.unwrap_or(Sent::Queued);
+        if sent == Sent::Gone && !self.gone.contains(&session) {
+            self.gone.push(session);
+        }
+        sent
     }
 }
 
