@@ -122,8 +122,8 @@ def run(soak, seconds):
         if now >= (len(samples) + 1) * SAMPLE_S:
             found = latencies.take()
             sample = {"s": round(now), "memory MiB": round(memory_mib(server.pid), 2),
-                      "descriptors": descriptors(server.pid), "p50 us": round(percentile(found, 0.5)),
-                      "p99.9 us": round(percentile(found, 0.999)), "mounts so far": soak.born}
+                      "descriptors": descriptors(server.pid), "p50 us": percentile(found, 0.5),
+                      "p99.9 us": percentile(found, 0.999), "mounts so far": soak.born}
             samples.append(sample)
             if sys.stderr.isatty():
                 print("\r" + "  ".join(f"{name} {value}" for name, value in sample.items()), end="", file=sys.stderr)
@@ -140,7 +140,7 @@ def plot(samples):
              f'height="{len(PLOTS) * (height + gap) + 20}" font-family="sans-serif" font-size="12">',
              '<rect width="100%" height="100%" fill="white"/>']
     for number, (name, colour) in enumerate(PLOTS):
-        values = [(sample["s"], sample[name]) for sample in samples if sample[name] == sample[name]]
+        values = [(sample["s"], sample[name]) for sample in samples if sample[name] == sample[name]] or [(0, 0)]
         most, top = max(value for _, value in values) * 1.1 or 1, 24 + number * (height + gap)
         points = " ".join(f"{left + s / end * width:.1f},{top + height - value / most * height:.1f}"
                           for s, value in values)
@@ -153,6 +153,11 @@ def plot(samples):
     return "\n".join(parts + ["</svg>", ""])
 
 
+def middle_of(samples, name):
+    """The median of what there is: a busy machine may leave a sample without a latency."""
+    return statistics.median([sample[name] for sample in samples if sample[name] == sample[name]] or [float("nan")])
+
+
 def judge(samples):
     """What is more in the last third than in the middle one, beyond noise."""
     third = len(samples) // 3
@@ -160,7 +165,7 @@ def judge(samples):
     grown = []
     print(f"{'':<14}{'first third':>14}{'middle':>14}{'last':>14}")
     for name, _ in PLOTS:
-        thirds = [statistics.median(sample[name] for sample in part) for part in (samples[:third], middle, last)]
+        thirds = [middle_of(part, name) for part in (samples[:third], middle, last)]
         print(f"{name:<14}" + "".join(f"{value:>14.1f}" for value in thirds))
         share, amount = GROWTH.get(name, (float("inf"), 0))
         if thirds[2] > thirds[1] * (1 + share) + amount:
