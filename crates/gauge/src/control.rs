@@ -28,7 +28,7 @@ const MAX_LINE_BYTES: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Changes whenever a message below does.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// How the server takes part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,12 @@ pub(crate) enum ToClient {
     /// First of all.
     Version(String),
     /// It is ready; for what has ports, at this one.
-    Ready { port: u16 },
+    Ready {
+        port: u16,
+        /// For what has a folder, in this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<String>,
+    },
     /// It cannot take part.
     Refused(String),
 }

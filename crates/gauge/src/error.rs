@@ -37,6 +37,14 @@ pub enum GaugeError {
     /// The other side did or said something that this one does not take.
     #[error("the other side {0}")]
     Peer(String),
+    /// The same, where there are several.
+    #[error("{side} {what}")]
+    Side {
+        /// Which, and where: `side 2 (forward at 10.0.0.2)`.
+        side: String,
+        /// What it did.
+        what: String,
+    },
     /// Something is not possible on this host.
     #[error("{0}")]
     Unsupported(String),
@@ -48,6 +56,14 @@ pub enum GaugeError {
 impl GaugeError {
     pub(crate) fn option(name: &str, value: &str, what: &str) -> Self {
         Self::Option { name: name.to_owned(), value: value.to_owned(), what: what.to_owned() }
+    }
+
+    /// Names the side that an error is of.
+    pub(crate) fn of_side(self, side: &str) -> Self {
+        match self {
+            Self::Peer(what) => Self::Side { side: side.to_owned(), what },
+            other => other,
+        }
     }
 
     /// For `map_err`: what was done when it failed.

@@ -4,6 +4,8 @@
 //! | tool | what is found | drop-in for |
 //! |---|---|---|
 //! | [`pingpong`] | round trips over every transport, by message size | sfnt-pingpong |
+//! | [`nwtool`] | what a chain of hosts carries at a rate, and where it melts | `NwTool`, sfnt-stream |
+//! | [`mcast`] | what of a group's messages arrives | `MCastNwTool` |
 //! | [`jitter`] | what a core does by itself: the floor of every tail | sysjitter |
 //! | [`compare`] | two results side by side, with a verdict | |
 //!
@@ -12,16 +14,29 @@
 //! measured.
 
 mod arguments;
+mod classic;
 pub mod compare;
 mod control;
 mod error;
+mod intervals;
 pub mod jitter;
+mod link;
+pub mod mcast;
+mod message;
 mod mux;
+pub mod nwtool;
+mod output;
 pub mod pingpong;
+mod records;
+mod sequence;
+mod setup;
 mod sizes;
 pub mod statistics;
 mod wire;
 
 pub use error::GaugeError;
+pub use intervals::{Interval, Intervals, PerSecond};
 pub use mux::{Idle, Muxer};
+pub use output::Output;
+pub use sequence::{Arrivals, Sequence};
 pub use wire::Transport;

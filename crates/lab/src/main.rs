@@ -37,6 +37,23 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Messages at a rate from host to host: takes and prints what `NwTool` does;
+    /// the matrix of sizes and rates, and what sfnt-stream does
+    #[command(disable_help_flag = true)]
+    Nwtool {
+        /// `send`, `forward`, `receive`, `matrix`, `stream`, and options, which
+        /// `nwtool --help` lists
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Multicast at a rate, and what of it arrives: takes and prints what
+    /// `MCastNwTool` does
+    #[command(disable_help_flag = true)]
+    Mcast {
+        /// `send` or `receive` and options, which `mcast --help` lists
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// What cores do by themselves, the floor of every tail: gaps of a thread
     /// that spins, as sysjitter, and late timers, as cyclictest
     #[command(disable_help_flag = true)]
@@ -55,6 +72,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Pingpong { arguments } => tools::pingpong(&arguments, false),
         Command::Compare { arguments } => tools::compare(&arguments),
+        Command::Nwtool { arguments } => tools::nwtool(&arguments, false),
+        Command::Mcast { arguments } => tools::mcast(&arguments, false),
         Command::Jitter { arguments } => tools::jitter(&arguments, false),
     };
     tools::ended(done)

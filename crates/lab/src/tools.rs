@@ -9,9 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use tapeline_ending::Stop;
-use tapeline_gauge::compare;
-use tapeline_gauge::jitter;
 use tapeline_gauge::pingpong::{self, StartServer};
+use tapeline_gauge::{GaugeError, Output, compare, jitter, mcast, nwtool};
 use tapeline_measure::stop::interrupt_when;
 
 use crate::failure::{Failure, Verdict, warn};
@@ -26,7 +25,10 @@ pub(crate) fn by_classic_name() -> Option<Done> {
         env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match name.as_str() {
         "sfnt-pingpong" => Some(pingpong(&with_options_of_environment(arguments), true)),
+        "sfnt-stream" => Some(stream(&with_options_of_environment(arguments))),
         "sysjitter" => Some(jitter(&arguments, true)),
+        "MCastNwTool" => Some(mcast(&arguments, true)),
+        "NwTool" => Some(nwtool(&arguments, true)),
         _ => None,
     }
 }
@@ -48,7 +50,7 @@ struct Terminal {
     error: Option<io::Error>,
 }
 
-impl pingpong::Output for Terminal {
+impl Output for Terminal {
     fn text(&mut self, text: &str) {
         let mut out = io::stdout().lock();
         if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -61,43 +63,62 @@ impl pingpong::Output for Terminal {
     }
 }
 
+/// Runs a tool that comes back when a signal asks for it: what it started goes
+/// with it. Whether all was good is its status.
+fn interruptible(tool: impl FnOnce(&mut Terminal) -> Result<bool, GaugeError>) -> Done {
+    let stop = Stop::on_signals(None).map_err(Failure::Signals)?;
+    interrupt_when(stop.flag());
+    told(tool)
+}
+
+fn told(tool: impl FnOnce(&mut Terminal) -> Result<bool, GaugeError>) -> Done {
+    let mut out = Terminal { error: None };
+    let done = tool(&mut out);
+    match (done, out.error) {
+        (_, Some(error)) => Err(error.into()),
+        (Ok(is_good), None) => Ok(Verdict::of(!is_good)),
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
 pub(crate) fn pingpong(arguments: &[String], is_classic: bool) -> Done {
     if arguments == ["--child"] {
         // Its parent ends it: it has the other end of its connection.
         return Ok(pingpong::serve_parent().map(|()| Verdict::Good)?);
     }
-    // A server that is a process goes with its client, which has to come back.
-    let stop = Stop::on_signals(None).map_err(Failure::Signals)?;
-    interrupt_when(stop.flag());
-    let mut out = Terminal { error: None };
-    let measured =
-        pingpong::run(arguments, is_classic, &StartServer::Process(&local_server), &mut out);
-    match (measured, out.error) {
-        (_, Some(error)) => Err(error.into()),
-        (Ok(true), None) => Ok(Verdict::Good),
-        (Ok(false), None) => Ok(Verdict::Bad),
-        (Err(error), None) => Err(error.into()),
-    }
+    let start = StartServer::Process(&|connection| child("pingpong", connection));
+    interruptible(|out| pingpong::run(arguments, is_classic, &start, out))
 }
 
 pub(crate) fn jitter(arguments: &[String], is_classic: bool) -> Done {
-    let stop = Stop::on_signals(None).map_err(Failure::Signals)?;
-    interrupt_when(stop.flag());
-    let mut out = Terminal { error: None };
-    jitter::run(arguments, is_classic, &mut out)?;
-    out.error.map_or(Ok(Verdict::Good), |error| Err(error.into()))
+    interruptible(|out| jitter::run(arguments, is_classic, out).map(|()| true))
 }
 
 pub(crate) fn compare(arguments: &[String]) -> Done {
-    let mut out = Terminal { error: None };
-    let is_within = compare::run(arguments, &mut out)?;
-    out.error.map_or(Ok(Verdict::of(!is_within)), |error| Err(error.into()))
+    told(|out| compare::run(arguments, out))
 }
 
-/// A server on this host, which serves over its standard input.
-fn local_server(connection: OwnedFd) -> io::Result<Child> {
+pub(crate) fn nwtool(arguments: &[String], is_classic: bool) -> Done {
+    if arguments == ["--child"] {
+        return Ok(nwtool::serve_parent().map(|()| Verdict::Good)?);
+    }
+    let start = |connection| child("nwtool", connection);
+    interruptible(|out| nwtool::run(arguments, is_classic, &start, out))
+}
+
+pub(crate) fn mcast(arguments: &[String], is_classic: bool) -> Done {
+    interruptible(|out| mcast::run(arguments, is_classic, out))
+}
+
+fn stream(arguments: &[String]) -> Done {
+    let start = |connection| child("nwtool", connection);
+    interruptible(|out| nwtool::stream(arguments, &start, out))
+}
+
+/// The other side on this host, which serves over its standard input.
+fn child(tool: &str, connection: OwnedFd) -> io::Result<Child> {
     Command::new(env::current_exe()?)
-        .args(["pingpong", "--child"])
+        .args([tool, "--child"])
         .stdin(Stdio::from(connection))
         .stdout(Stdio::null())
         // Of its own group, so that a signal of the terminal goes to the client

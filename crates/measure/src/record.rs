@@ -20,6 +20,8 @@ use crate::histogram::Distribution;
 pub enum ToolLine {
     /// What a tool measured in one cell.
     Tool(Box<Tool>),
+    /// A setting of the machine, beside what it should be.
+    Setting(Box<Setting>),
     /// The machine it was measured on: before its cells, and after them.
     Environment(Box<Environment>),
 }
@@ -71,6 +73,15 @@ pub struct Tool {
     /// Why they do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_invalid: Option<String>,
+    /// Messages a second that came to their end, or operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub achieved_per_s: Option<f64>,
+    /// From when a message was due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_schedule: Option<Distribution>,
+    /// How much later than due messages were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Distribution>,
     /// From when a message was sent, or of gaps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_send: Option<Distribution>,
@@ -80,9 +91,67 @@ pub struct Tool {
     /// What was counted: `sent`, `received`, `lost` and so on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, u64>,
+    /// What the seconds of a run have in common, by the figure's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub per_second: BTreeMap<String, f64>,
+    /// Parts of a way, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<Hop>,
     /// What the core did by itself, measured before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
+    /// Seconds on a processor while it was measured, by part.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpu_seconds: BTreeMap<String, f64>,
+    /// `good`, or what makes a cell not so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// What a file lies on: `ext4`, `memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
+    /// The distribution from send: an HDR histogram of nanoseconds in the
+    /// compressed V2 form, in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdr: Option<String>,
+    /// Of each second: its number, count, minimum, mean and maximum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<[u64; 5]>,
+}
+
+/// A part of the way of a message, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hop {
+    /// As `gateway`, or `gateway→sequencer`.
+    pub name: String,
+    /// `work`, or what messages go through.
+    pub kind: String,
+    /// What it was to take.
+    pub predicted_ns: f64,
+    /// What it took, in the median.
+    pub p50_ns: u64,
+    /// 99 % took no longer.
+    pub p99_ns: u64,
+    /// 99.9 % took no longer.
+    pub p999_ns: u64,
+}
+
+/// What a setting of the machine is and should be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Setting {
+    /// As `net.core.rmem_max`.
+    pub id: String,
+    /// What it is now.
+    pub present: String,
+    /// What it should be.
+    pub wanted: String,
+    /// `ok`, `differs`, `unknown`, `cannot`, `gone` or `advice`.
+    pub state: String,
+    /// For which profile.
+    pub profile: String,
+    /// Who says so.
+    pub source: String,
 }
 
 /// What a core did by itself.

@@ -27,6 +27,9 @@ pub enum Pacing {
     Ticks(u32),
     /// For 10 ms at 20 times the rate, then nothing for 190 ms.
     Bursts,
+    /// At random, as if by many who know nothing of each other: the times
+    /// between are exponentially distributed. The same seed gives the same.
+    Poisson(u64),
 }
 
 impl fmt::Display for Pacing {
@@ -35,6 +38,7 @@ impl fmt::Display for Pacing {
             Self::Even => f.write_str("even"),
             Self::Ticks(tps) => write!(f, "ticks:{tps}"),
             Self::Bursts => f.write_str("bursts"),
+            Self::Poisson(seed) => write!(f, "poisson:{seed}"),
         }
     }
 }
@@ -47,14 +51,25 @@ impl FromStr for Pacing {
             "even" => Ok(Self::Even),
             "bursts" => Ok(Self::Bursts),
             "ticks" => Ok(Self::Ticks(1000)),
+            "poisson" => Ok(Self::Poisson(1)),
+            _ if text.starts_with("poisson:") => {
+                let seed = text.trim_start_matches("poisson:").parse();
+                seed.map(Self::Poisson).map_err(|_| wrong(text))
+            }
             _ => {
                 let tps = text.strip_prefix("ticks:").and_then(|tps| tps.parse().ok());
-                tps.filter(|tps| (1..=1_000_000).contains(tps)).map(Self::Ticks).ok_or_else(|| {
-                    format!("`{text}` is no pacing; give even, bursts, ticks or ticks:PER_SECOND")
-                })
+                tps.filter(|tps| (1..=1_000_000).contains(tps))
+                    .map(Self::Ticks)
+                    .ok_or_else(|| wrong(text))
             }
         }
     }
+}
+
+fn wrong(text: &str) -> String {
+    format!(
+        "`{text}` is no pacing; give even, bursts, ticks, ticks:PER_SECOND, poisson or poisson:SEED"
+    )
 }
 
 /// Updates of a rate that come in groups: all groups have the same number of
@@ -82,6 +97,8 @@ impl Schedule {
                 let group = (rate / BURSTS_PER_S).max(1);
                 (group, group * NS_PER_S / rate)
             }
+            // Nothing repeats.
+            Pacing::Poisson(_) => (u64::MAX, NS_PER_S / rate),
         };
         Self {
             start_ns,
@@ -103,12 +120,21 @@ impl Schedule {
             return None;
         }
         self.place += 1;
+        if let Pacing::Poisson(seed) = self.pacing {
+            self.next_ns = at + gap_ns(seed, self.place, self.period_ns);
+            return Some(at);
+        }
         if self.place == self.group {
             self.place = 0;
             self.group_start_ns += self.period_ns;
         }
         self.next_ns = self.group_start_ns + self.offset_ns(self.place);
         Some(at)
+    }
+
+    /// When the next update is to be sent.
+    pub const fn next_ns(&self) -> u64 {
+        self.next_ns
     }
 
     /// When an update is due after the start of its group.
@@ -121,12 +147,21 @@ impl Schedule {
                 place * tps / self.group * NS_PER_S / tps
             }
             Pacing::Bursts => place * (self.period_ns / BURST_PART) / self.group,
+            Pacing::Poisson(_) => place.saturating_mul(self.period_ns),
         }
     }
 
     /// How many were due by a moment.
     pub fn due_by(&self, now_ns: u64) -> u64 {
         let Some(since) = now_ns.checked_sub(self.start_ns) else { return 0 };
+        if let Pacing::Poisson(seed) = self.pacing {
+            let (mut at, mut due) = (0, 0);
+            while at <= since {
+                due += 1;
+                at += gap_ns(seed, due, self.period_ns);
+            }
+            return due;
+        }
         let within = since % self.period_ns;
         // The first place of the group that is not due yet.
         let (mut due, mut end) = (0, self.group);
@@ -141,9 +176,34 @@ impl Schedule {
     }
 }
 
+/// The time between the update before place `place` and the one there:
+/// exponentially distributed, and the same whenever it is asked for.
+fn gap_ns(seed: u64, place: u64, mean_ns: u64) -> u64 {
+    // SplitMix64, of which every number is as good as the next.
+    let mut z = seed.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^= z >> 31;
+    let share = ((z >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+    (-share.ln() * mean_ns as f64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn random_updates_have_the_rate_in_the_mean_and_its_spread() {
+        let all = times(10_000, Pacing::Poisson(7), 20 * NS_PER_S);
+        // 200,000 ± 4 √200,000.
+        assert!((198_000..202_000).contains(&all.len()), "{}", all.len());
+        let gaps: Vec<f64> = all.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let squares = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>();
+        let stddev = (squares / gaps.len() as f64).sqrt();
+        assert!((stddev / mean - 1.0).abs() < 0.02, "{stddev} of {mean}");
+        assert_ne!(all, times(10_000, Pacing::Poisson(8), 20 * NS_PER_S));
+    }
 
     fn times(rate: u64, pacing: Pacing, until_ns: u64) -> Vec<u64> {
         let mut schedule = Schedule::new(1_000, rate, pacing);
@@ -218,7 +278,14 @@ mod tests {
 
     #[test]
     fn what_is_due_is_what_is_taken() {
-        for pacing in [Pacing::Even, Pacing::Ticks(7), Pacing::Ticks(1000), Pacing::Bursts] {
+        let pacings = [
+            Pacing::Even,
+            Pacing::Ticks(7),
+            Pacing::Ticks(1000),
+            Pacing::Bursts,
+            Pacing::Poisson(5),
+        ];
+        for pacing in pacings {
             for rate in [1, 3, 7, 999, 12_345] {
                 for until in [0, 1_000, 1_001, 999_999_999, 1_234_567_890, 3_000_000_000] {
                     let due = Schedule::new(1_000, rate, pacing).due_by(until);
@@ -231,11 +298,11 @@ mod tests {
 
     #[test]
     fn pacings_are_read_as_they_are_written() {
-        for pacing in [Pacing::Even, Pacing::Bursts, Pacing::Ticks(500)] {
+        for pacing in [Pacing::Even, Pacing::Bursts, Pacing::Ticks(500), Pacing::Poisson(3)] {
             assert_eq!(pacing.to_string().parse(), Ok(pacing));
         }
         assert_eq!("ticks".parse(), Ok(Pacing::Ticks(1000)));
         let error = "ticks:0".parse::<Pacing>().unwrap_err();
-        assert_eq!(error, "`ticks:0` is no pacing; give even, bursts, ticks or ticks:PER_SECOND");
+        assert!(error.starts_with("`ticks:0` is no pacing; give even, bursts, "), "{error}");
     }
 }

@@ -65,6 +65,20 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Messages at a rate from host to host (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Nwtool {
+        /// What `tapeline-lab nwtool` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Multicast at a rate, and what arrives (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Mcast {
+        /// What `tapeline-lab mcast` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// What cores do by themselves (the program `tapeline-lab`)
     #[command(disable_help_flag = true)]
     Jitter {
@@ -109,6 +123,8 @@ fn main() -> ExitCode {
         Command::Entitle(args) => entitle::run(&args),
         Command::Bench { arguments } => elsewhere::run("bench", &arguments),
         Command::Compare { arguments } => elsewhere::run("compare", &arguments),
+        Command::Nwtool { arguments } => elsewhere::run("nwtool", &arguments),
+        Command::Mcast { arguments } => elsewhere::run("mcast", &arguments),
         Command::Jitter { arguments } => elsewhere::run("jitter", &arguments),
         Command::Pingpong { arguments } => elsewhere::run("pingpong", &arguments),
         Command::Elsewhere(words) => {

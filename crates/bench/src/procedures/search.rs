@@ -192,7 +192,7 @@ fn attempt(
 fn least_warm_up(options: &Options) -> Duration {
     match options.pacing {
         Pacing::Bursts => Duration::from_millis(200),
-        Pacing::Even | Pacing::Ticks(_) => Duration::ZERO,
+        Pacing::Even | Pacing::Ticks(_) | Pacing::Poisson(_) => Duration::ZERO,
     }
 }
 

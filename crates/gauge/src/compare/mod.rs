@@ -9,7 +9,7 @@ use tapeline_measure::table::Table;
 
 use crate::GaugeError;
 use crate::arguments::{self, Arguments, Known, flag, value};
-use crate::pingpong::Output;
+use crate::output::Output;
 use ratio::{Ratio, geometric_mean, ratio};
 use read::{Key, Side};
 

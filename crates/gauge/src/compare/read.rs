@@ -140,7 +140,7 @@ impl Side {
                 }
                 Ok(ToolLine::Tool(tool)) if tool.valid && !is_debug => side.add_tool(&tool),
                 Ok(ToolLine::Tool(_)) => left_out += 1,
-                Err(_) => others += 1,
+                Ok(ToolLine::Setting(_)) | Err(_) => others += 1,
             }
         }
         if left_out > 0 {

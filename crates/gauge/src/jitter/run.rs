@@ -17,10 +17,10 @@ use super::counts::Counts;
 use super::{lateness, spin};
 use crate::GaugeError;
 use crate::arguments::{self, Arguments, Known, flag, value};
-use crate::pingpong::Output;
+use crate::output::Output;
 use crate::statistics::nearest_rank;
 
-const KNOWN: [Known; 10] = [
+const KNOWN: [Known; 11] = [
     value("runtime", "seconds of each measurement (10; 70 as sysjitter)"),
     value("cores", "cores, as 0,2-3 (all that this process may use)"),
     value("mode", "spin, timer or both (both)"),
@@ -28,6 +28,7 @@ const KNOWN: [Known; 10] = [
     value("format", "human, sysjitter or cyclictest (human)"),
     value("json", "write records to this file, one a line"),
     value("raw", "write every gap to PREFIX.CORE"),
+    value("priority", "fifo:N, rr:N or nice:N"),
     flag("sort", "sort the gaps that --raw writes"),
     flag("verbose", "accepted (-v)"),
     flag("help", "this text (-?)"),
@@ -83,6 +84,7 @@ pub fn run(
         return Ok(());
     }
     let options = Options::of(&given, is_classic)?;
+    crate::setup::set_priority(&given)?;
     let clock = TickClock::best();
     let environment = Environment::read();
     let mut all = Vec::new();

@@ -16,7 +16,8 @@ use super::server::serve;
 use super::{LocalServer, StartServer};
 use crate::GaugeError;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
-use crate::wire::{Null, Ring, Session, Transport, Wire};
+use crate::link::{self, Address, LinkOptions};
+use crate::wire::{Null, Polled, Ring, Session, Transport, Wire};
 
 /// How often, and how long apart, a server is looked for.
 const ATTEMPTS: u32 = 100;
@@ -330,8 +331,8 @@ fn agreed(
     }
     let server = control.peer.or(theirs.bind).unwrap_or(local);
     control.send(&ToServer::Hello(Box::new(theirs)))?;
-    let port = match control.receive()? {
-        ToClient::Ready { port } => port,
+    let (port, folder) = match control.receive()? {
+        ToClient::Ready { port, folder } => (port, folder),
         ToClient::Refused(why) => {
             return Err(GaugeError::Peer(format!("cannot take part: {why}")));
         }
@@ -355,6 +356,13 @@ fn agreed(
         (Transport::Rssl, ..) => {
             let session = Session::connect(to, ours.is_spinning);
             Box::new(session.map_err(GaugeError::io("a session"))?)
+        }
+        (Transport::Aeron, ..) => {
+            let folder = [Address::Folder(folder.unwrap_or_default())];
+            let options = LinkOptions::default();
+            let links = link::connect(Transport::Aeron, &folder, 1, own, &options);
+            let mut links = links.map_err(GaugeError::io("Aeron"))?;
+            Box::new(Polled::new(links.remove(0), ours.is_spinning))
         }
         (Transport::Pipe | Transport::UnixStream | Transport::UnixDatagram, ..) => {
             let pair = pair(transport).map_err(GaugeError::io(transport.name()))?;

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::mm::{MlockAllFlags, mlockall};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Type};
 use tapeline_measure::stop;
 
+use super::interface;
 use crate::GaugeError;
 use crate::control::Hello;
 use crate::mux::{Waiter, timespec};
@@ -20,15 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn wait_readable<Fd: AsFd>(fd: Fd, wait: Duration) {
     let _ = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timespec(wait)));
-}
-
-pub(super) fn lock_memory() -> Result<(), GaugeError> {
-    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|error| {
-        GaugeError::Unsupported(format!(
-            "memory cannot be locked: {error}; raise RLIMIT_MEMLOCK (ulimit -l), or leave \
-             --lock-memory away"
-        ))
-    })
 }
 
 /// What became of a transport.
@@ -150,7 +141,7 @@ fn join(hello: &Hello, socket: &socket2::Socket) -> io::Result<()> {
                 None => InterfaceIndexOrAddress::Address(Ipv4Addr::UNSPECIFIED),
                 Some(named) => match named.parse() {
                     Ok(address) => InterfaceIndexOrAddress::Address(address),
-                    Err(_) => InterfaceIndexOrAddress::Index(index(named)?),
+                    Err(_) => InterfaceIndexOrAddress::Index(interface::index(named)?),
                 },
             };
             socket.join_multicast_v4_n(&group, &interface)?;
@@ -160,40 +151,19 @@ fn join(hello: &Hello, socket: &socket2::Socket) -> io::Result<()> {
                 }
                 InterfaceIndexOrAddress::Index(_) => {
                     let named = hello.interface.as_deref().unwrap_or_default();
-                    socket.set_multicast_if_v4(&address_of(named)?)?;
+                    socket.set_multicast_if_v4(&interface::address_of(named)?)?;
                 }
             }
             socket.set_multicast_loop_v4(hello.loops_back)?;
             socket.set_multicast_ttl_v4(hello.ttl)
         }
         Some(IpAddr::V6(group)) => {
-            let interface = hello.interface.as_deref().map_or(Ok(0), index)?;
+            let interface = hello.interface.as_deref().map_or(Ok(0), interface::index)?;
             socket.join_multicast_v6(&group, interface)?;
             socket.set_multicast_if_v6(interface)?;
             socket.set_multicast_loop_v6(hello.loops_back)?;
             socket.set_multicast_hops_v6(hello.ttl)
         }
-    }
-}
-
-fn index(interface: &str) -> io::Result<u32> {
-    let path = format!("/sys/class/net/{interface}/ifindex");
-    let text = std::fs::read_to_string(path);
-    let number = text.ok().and_then(|text| text.trim().parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("there is no interface {interface}")))
-}
-
-/// An IPv4 address of an interface: what a socket bound to it connects from.
-fn address_of(interface: &str) -> io::Result<Ipv4Addr> {
-    if interface == "lo" {
-        return Ok(Ipv4Addr::LOCALHOST);
-    }
-    let probe = UdpSocket::bind("0.0.0.0:0")?;
-    SockRef::from(&probe).bind_device(Some(interface.as_bytes()))?;
-    probe.connect("224.0.0.1:9")?;
-    match probe.local_addr()?.ip() {
-        IpAddr::V4(address) => Ok(address),
-        IpAddr::V6(_) => Err(io::Error::other(format!("{interface} has no IPv4 address"))),
     }
 }
 

@@ -8,28 +8,30 @@ use time::UtcDateTime;
 
 /// What the header tells of the host and the run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Header {
-    pub(super) command_line: String,
-    pub(super) version: String,
-    pub(super) source: String,
-    pub(super) date: String,
-    pub(super) uname: String,
-    pub(super) cpu: Option<String>,
+pub(crate) struct Header {
+    pub(crate) command_line: String,
+    pub(crate) version: String,
+    pub(crate) source: String,
+    pub(crate) date: String,
+    pub(crate) uname: String,
+    pub(crate) cpu: Option<String>,
     /// Devices and interfaces, a line each.
-    pub(super) devices: Vec<String>,
-    pub(super) memory: Option<String>,
-    pub(super) tsc_hz: u64,
+    pub(crate) devices: Vec<String>,
+    pub(crate) memory: Option<String>,
+    pub(crate) tsc_hz: u64,
     /// `LD_PRELOAD`, `EF_*`, `VMA_*`, `XLIO_*`.
-    pub(super) variables: Vec<String>,
-    pub(super) server_variables: Vec<String>,
-    pub(super) percentile: f64,
-    pub(super) is_whole: bool,
-    pub(super) tapeline: String,
+    pub(crate) variables: Vec<String>,
+    pub(crate) server_variables: Vec<String>,
+    pub(crate) percentile: f64,
+    pub(crate) is_whole: bool,
+    /// Lines of the tool's own, between those of the host and the last.
+    pub(crate) own: Vec<String>,
+    pub(crate) tapeline: String,
 }
 
 impl Header {
     /// This host now. Its name is told only if asked for.
-    pub(super) fn of_host(environment: &Environment, tells_name: bool) -> Self {
+    pub(crate) fn of_host(environment: &Environment, tells_name: bool) -> Self {
         let node = match tells_name {
             true => fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(),
             false => "-".to_owned(),
@@ -51,7 +53,12 @@ impl Header {
     }
 
     /// All lines, the head of the columns included.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
+        format!("{}#\tsize\tmean\tmin\tmedian\tmax\t%ile\tstddev\titer\n", self.lines())
+    }
+
+    /// All lines but the head of the columns.
+    pub(crate) fn lines(&self) -> String {
         let mut text = String::new();
         let mut line = |content: &str| {
             text.push_str("# ");
@@ -75,8 +82,9 @@ impl Header {
         self.server_variables.iter().for_each(|variable| line(&format!("server {variable}")));
         line(&format!("percentile={}", self.percentile));
         line(if self.is_whole { "reporting: RTT" } else { "reporting: 1/2 RTT" });
+        self.own.iter().for_each(|own| line(own));
         line(&format!("tapeline: {}", self.tapeline));
-        text.push_str("#\n#\tsize\tmean\tmin\tmedian\tmax\t%ile\tstddev\titer\n");
+        text.push_str("#\n");
         text
     }
 }
@@ -157,6 +165,7 @@ mod tests {
             server_variables: vec!["LD_PRELOAD=libonload.so".to_owned()],
             percentile: 99.0,
             is_whole: false,
+            own: Vec::new(),
             tapeline: "transport=tcp spin=1;1 muxer=none clock=tsc overhead=19ns".to_owned(),
         };
         let expected = "\

@@ -13,7 +13,8 @@
 
 mod client;
 mod ends;
-mod header;
+pub(crate) mod header;
+pub(crate) mod interface;
 mod options;
 mod run;
 mod server;
@@ -23,7 +24,7 @@ use std::os::fd::OwnedFd;
 use std::process::Child;
 
 pub use options::PORT;
-pub use run::{Output, run, serve_parent};
+pub use run::{run, serve_parent};
 
 /// Starts a process that serves over the socket that it gets as its standard
 /// input.

@@ -68,7 +68,7 @@ pub(super) const KNOWN: [Known; 67] = [
     value("seconds", "exact seconds of a size, in place of minms and maxms"),
     value("warm-up", "seconds of the warm-up, in place of warmupms"),
     value("rounds", "repeats of all sizes (1)"),
-    value("priority", "nice:N"),
+    value("priority", "fifo:N, rr:N or nice:N"),
     flag("lock-memory", "mlockall"),
     value("cpu-latency-us", "holds /dev/cpu_dma_latency at this"),
     value("clock", "auto, tsc, monotonic (auto)"),
@@ -262,7 +262,10 @@ impl Options {
             return Err(GaugeError::Usage("multicast goes over udp only".to_owned()));
         }
         let has_muxer = self.sides.iter().any(|side| side.muxer != Muxer::None);
-        let has_none = matches!(transport, Transport::Ring | Transport::Rssl | Transport::Null);
+        let has_none = matches!(
+            transport,
+            Transport::Ring | Transport::Rssl | Transport::Aeron | Transport::Null
+        );
         if has_muxer && has_none {
             let what = format!("{transport} has no descriptor of its own to wait for");
             return Err(GaugeError::option("muxer", "", &what));

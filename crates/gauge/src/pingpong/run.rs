@@ -1,15 +1,14 @@
 //! A ping-pong from its command line to its rows.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use tapeline_measure::environment::Environment;
-use tapeline_measure::histogram::{Distribution, latencies};
+use tapeline_measure::histogram::{Distribution, latencies, to_hdr};
 use tapeline_measure::processor;
 use tapeline_measure::record::{Noise, Tool, ToolLine};
 use tapeline_measure::ticks::TickClock;
@@ -17,27 +16,16 @@ use tapeline_measure::ticks::TickClock;
 use super::client::Client;
 use super::header::Header;
 use super::options::{ClockChoice, KNOWN, Options};
-use super::{StartServer, ends, server};
+use super::{StartServer, server};
 use crate::control::Control;
-use crate::jitter::spin;
+use crate::output::Output;
+use crate::records::Records;
 use crate::statistics::{Classic, nearest_rank, told_percentile};
 use crate::wire::Transport;
-use crate::{GaugeError, arguments};
+use crate::{GaugeError, arguments, setup};
 
 /// Null round trips whose median is what measuring costs.
 const OVERHEAD_ROUND_TRIPS: u64 = 100_000;
-
-/// A gap of this length is noise, in nanoseconds.
-const NOISE_THRESHOLD_NS: u64 = 200;
-
-/// Where lines go.
-pub trait Output {
-    /// Lines of the result, with the end of the last.
-    fn text(&mut self, text: &str);
-
-    /// Something beside the result.
-    fn say(&mut self, text: &str);
-}
 
 /// Runs a ping-pong, or serves one, as its command line has it. Returns whether
 /// all that was measured is valid.
@@ -132,31 +120,6 @@ fn chosen_clock(choice: ClockChoice) -> Result<TickClock, GaugeError> {
     }
 }
 
-/// Holds processors awake, for as long as the file is open.
-fn hold_awake(options: &Options) -> Result<Option<File>, GaugeError> {
-    if !options.arguments.has("cpu-latency-us") {
-        return Ok(None);
-    }
-    let micros = options.arguments.number("cpu-latency-us", 0_i32, 0, 1_000_000)?;
-    let path = "/dev/cpu_dma_latency";
-    let held = File::options().write(true).open(path).and_then(|mut file| {
-        file.write_all(&micros.to_ne_bytes())?;
-        Ok(file)
-    });
-    held.map(Some).map_err(GaugeError::io(format!("holding {path} at {micros} µs (needs root)")))
-}
-
-fn set_priority(options: &Options) -> Result<(), GaugeError> {
-    let Some(text) = options.arguments.text("priority") else { return Ok(()) };
-    let wrong = |what: &str| GaugeError::option("priority", text, what);
-    let nice = text.strip_prefix("nice:").and_then(|nice| nice.parse::<i32>().ok());
-    let nice = nice.filter(|nice| (-20..=19).contains(nice)).ok_or_else(|| {
-        wrong("give nice:N (-20 to 19); start the program by chrt -f N for a real-time priority")
-    })?;
-    rustix::process::setpriority_process(None, nice)
-        .map_err(|error| wrong(&format!("refused ({error}); see RLIMIT_NICE")))
-}
-
 fn measure(
     options: &Options,
     transport: Transport,
@@ -164,11 +127,7 @@ fn measure(
     out: &mut dyn Output,
 ) -> Result<bool, GaugeError> {
     processor::pin(options.sides[0].cores.as_deref());
-    set_priority(options)?;
-    if options.arguments.has("lock-memory") {
-        ends::lock_memory()?;
-    }
-    let _awake = hold_awake(options)?;
+    let _held = setup::prepare(&options.arguments)?;
     let clock = chosen_clock(options.clock)?;
     let environment = Environment::read();
     let mut writer = Records::create(options.json.as_deref())?;
@@ -177,7 +136,7 @@ fn measure(
         options,
         transport,
         clock: &clock,
-        noise: noise(options, &clock),
+        noise: setup::noise(&clock, options.sides[0].cores.as_deref(), options.noise),
         overhead_ns: overhead_ns(options, &clock)?,
     };
     if !options.arguments.has("quiet") {
@@ -217,16 +176,6 @@ fn measure(
         out.text(&format!("# WARNING: tsc_hz changed to {hz} on recheck\n"));
     }
     done.map(|()| is_valid)
-}
-
-fn noise(options: &Options, clock: &TickClock) -> Option<Noise> {
-    if options.noise.is_zero() {
-        return None;
-    }
-    let gaps = spin(clock, NOISE_THRESHOLD_NS, options.noise);
-    let cores = options.sides[0].cores.as_ref();
-    let core = cores.and_then(|cores| cores.first()).copied().unwrap_or_default();
-    Some(Noise { core: core as u32, lost_percent: gaps.lost_percent(), max_ns: gaps.max_ns })
 }
 
 /// The median of null round trips.
@@ -367,6 +316,7 @@ impl Cell<'_> {
             round,
             valid: true,
             from_send: Distribution::of(nanos),
+            hdr: to_hdr(nanos),
             classic: named(&row),
             counts: named(&counts),
             noise: self.noise,
@@ -411,25 +361,4 @@ fn write_raw(prefix: &str, size: usize, samples: &[u64]) -> Result<(), GaugeErro
         file.flush()
     };
     write().map_err(GaugeError::io(format!("writing {path}")))
-}
-
-/// The file of records, if there is one.
-struct Records(Option<(BufWriter<File>, String)>);
-
-impl Records {
-    fn create(path: Option<&Path>) -> Result<Self, GaugeError> {
-        let Some(path) = path else { return Ok(Self(None)) };
-        let name = path.display().to_string();
-        if let Some(folder) = path.parent() {
-            let _ = fs::create_dir_all(folder);
-        }
-        let file = File::create(path).map_err(GaugeError::io(format!("writing {name}")))?;
-        Ok(Self(Some((BufWriter::new(file), name))))
-    }
-
-    fn write(&mut self, line: &ToolLine) -> Result<(), GaugeError> {
-        let Some((file, name)) = &mut self.0 else { return Ok(()) };
-        let written = writeln!(file, "{}", line.to_value()).and_then(|()| file.flush());
-        written.map_err(GaugeError::io(format!("writing {name}")))
-    }
 }

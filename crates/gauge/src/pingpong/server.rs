@@ -7,9 +7,10 @@ use std::time::Duration;
 use tapeline_measure::processor;
 
 use super::ends;
-use crate::GaugeError;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
-use crate::wire::{Ring, Session, SessionListener, Transport, Wire};
+use crate::link::{Address, LinkOptions, Meeting};
+use crate::wire::{Polled, Ring, Session, SessionListener, Transport, Wire};
+use crate::{GaugeError, setup};
 
 /// How long a server of datagrams waits before it looks for its client.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
@@ -88,11 +89,11 @@ fn prepared(
 ) -> Result<Box<dyn Wire>, GaugeError> {
     processor::pin(hello.cores.as_deref());
     if hello.locks_memory {
-        ends::lock_memory()?;
+        setup::lock_memory()?;
     }
     let local = control.own.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let bind = hello.bind.unwrap_or(local);
-    let ready = |control: &mut Control, port| control.send(&ToClient::Ready { port });
+    let ready = |control: &mut Control, port| control.send(&ToClient::Ready { port, folder: None });
     Ok(match hello.transport {
         Transport::Tcp => {
             let listener = ends::listener(hello, bind)?;
@@ -130,6 +131,17 @@ fn prepared(
             let session: Session =
                 listener.accept(hello.is_spinning).map_err(GaugeError::io("a session"))?;
             Box::new(session)
+        }
+        Transport::Aeron => {
+            let options = LinkOptions::default();
+            let meeting = Meeting::listen(Transport::Aeron, bind, &options);
+            let meeting = meeting.map_err(GaugeError::io("Aeron"))?;
+            let [Address::Folder(folder)] = meeting.addresses() else {
+                return Err(GaugeError::Unsupported("Aeron without a folder".to_owned()));
+            };
+            control.send(&ToClient::Ready { port: 0, folder: Some(folder.clone()) })?;
+            let mut links = meeting.accept(1, &options).map_err(GaugeError::io("Aeron"))?;
+            Box::new(Polled::new(links.remove(0), hello.is_spinning))
         }
         Transport::Null => {
             return Err(GaugeError::Unsupported("null needs no server".to_owned()));

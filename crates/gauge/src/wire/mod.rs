@@ -1,6 +1,7 @@
 //! What messages of a ping-pong go through.
 
 mod memory;
+mod polled;
 mod session;
 mod socket;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::sizes::{MAX_DATAGRAM_BYTES, MAX_STREAM_BYTES};
 
 pub(crate) use memory::{Null, Ring};
+pub(crate) use polled::Polled;
 pub(crate) use session::{Session, SessionListener};
 pub(crate) use socket::{Socket, SocketKind};
 
@@ -52,13 +54,15 @@ pub enum Transport {
     Ring,
     /// A session of ours over TCP.
     Rssl,
+    /// Aeron over shared memory: what the backbone goes through.
+    Aeron,
     /// Nothing: what measuring itself costs.
     Null,
 }
 
 impl Transport {
     /// All there are.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Tcp,
         Self::Udp,
         Self::Pipe,
@@ -66,6 +70,7 @@ impl Transport {
         Self::UnixDatagram,
         Self::Ring,
         Self::Rssl,
+        Self::Aeron,
         Self::Null,
     ];
 
@@ -79,6 +84,7 @@ impl Transport {
             Self::UnixDatagram => "unix_datagram",
             Self::Ring => "ring",
             Self::Rssl => "rssl",
+            Self::Aeron => "aeron",
             Self::Null => "null",
         }
     }
@@ -99,6 +105,7 @@ impl Transport {
             Self::Udp | Self::UnixDatagram => MAX_DATAGRAM_BYTES,
             // What a session takes in one message by default.
             Self::Rssl => 65_535,
+            Self::Aeron => crate::link::AERON_MAX_BYTES,
             _ => MAX_STREAM_BYTES,
         }
     }

@@ -57,7 +57,7 @@ fn late(transport: &str, delay: Duration) -> (SocketAddr, JoinHandle<()>) {
 fn agree(mut stream: &TcpStream, port: u16) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("version"));
-    writeln!(stream, "{{\"version\":\"{}/1\"}}", env!("CARGO_PKG_VERSION")).unwrap();
+    writeln!(stream, "{{\"version\":\"{}/2\"}}", env!("CARGO_PKG_VERSION")).unwrap();
     assert!(lines.next().unwrap().unwrap().contains("hello"));
     writeln!(stream, "{{\"ready\":{{\"port\":{port}}}}}").unwrap();
     // Lines of later are read by nobody, and held by the kernel.

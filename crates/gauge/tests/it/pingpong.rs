@@ -6,9 +6,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use tapeline_gauge::pingpong::{self, Output, StartServer};
+use tapeline_gauge::pingpong::{self, StartServer};
 use tapeline_gauge::statistics::Classic;
-use tapeline_gauge::{GaugeError, Muxer, Transport};
+use tapeline_gauge::{GaugeError, Muxer, Output, Transport};
 use tapeline_measure::record::{Tool, ToolLine};
 
 /// So few messages that a busy machine does them in time.
@@ -217,7 +217,7 @@ fn a_server_of_another_version_is_refused_with_both() {
     let ours = env!("CARGO_PKG_VERSION");
     assert_eq!(
         error,
-        format!("the other side has version 0.0.1/0, this one {ours}/1; use the same")
+        format!("the other side has version 0.0.1/0, this one {ours}/2; use the same")
     );
     assert!(old.join().unwrap().contains("version"));
 }
@@ -250,7 +250,7 @@ fn a_lost_ping_is_sent_again_and_counted() {
     let address = listener.local_addr().unwrap();
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let version = format!("{{\"version\":\"{}/1\"}}\n", env!("CARGO_PKG_VERSION"));
+        let version = format!("{{\"version\":\"{}/2\"}}\n", env!("CARGO_PKG_VERSION"));
         stream.write_all(version.as_bytes()).unwrap();
         stream.write_all(format!("{{\"ready\":{{\"port\":{relay}}}}}\n").as_bytes()).unwrap();
         let lines = BufReader::new(stream).lines().map_while(Result::ok);

@@ -1,6 +1,7 @@
 //! The program that measures, run as users run it.
 
 mod bench;
+mod chain;
 mod peers;
 mod support;
 mod tools;

@@ -1,0 +1,224 @@
+//! Aeron over shared memory: the backbone's transport without the backbone.
+
+use std::ffi::CString;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rusteron_media_driver::bindings::aeron_threading_mode_enum;
+use rusteron_media_driver::{
+    Aeron, AeronCError, AeronContext, AeronDriver, AeronDriverContext, AeronExclusivePublication,
+    AeronFragmentClosureAssembler, AeronHeader, AeronOfferError, AeronSubscription, Handlers,
+};
+use tapeline_measure::stop;
+
+use super::Link;
+
+/// Of a term: a message may have an eighth of it.
+const TERM_BYTES: usize = 4 << 20;
+
+/// The longest message.
+pub(crate) const MAX_BYTES: usize = TERM_BYTES / 8;
+
+/// The first stream; each connection has two.
+const FIRST_STREAM: i32 = 3001;
+
+/// A client is worked once in so many polls.
+const TURNS_PER_WORK: u32 = 64;
+
+/// Fragments that are read in one poll.
+const AT_ONCE: usize = 64;
+
+/// How long the driver sleeps when it has nothing to do.
+const DRIVER_NAP: Duration = Duration::from_micros(200);
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+static FOLDERS: AtomicU32 = AtomicU32::new(0);
+
+fn failed(error: &AeronCError) -> io::Error {
+    io::Error::other(format!("Aeron: {}", error.get_last_err_message().trim()))
+}
+
+fn c_string(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}
+
+/// A driver in a thread of its own, whose folder goes with it.
+pub(super) struct Driver {
+    pub(super) folder: String,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Driver {
+    pub(super) fn start() -> io::Result<Self> {
+        let serial = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let shared = std::path::Path::new("/dev/shm");
+        let place = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+        let name = format!("tapeline-gauge-{}-{serial}", std::process::id());
+        let folder = place.join(name).to_string_lossy().into_owned();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (started, has_started) = mpsc::channel();
+        let (over, of) = (Arc::clone(&is_over), folder.clone());
+        let run = move || work(&of, &over, &started);
+        let thread = thread::Builder::new().name("aeron driver".to_owned()).spawn(run)?;
+        let driver = Self { folder, is_over, thread: Some(thread) };
+        match has_started.recv_timeout(PATIENCE) {
+            Ok(Ok(())) => Ok(driver),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(io::Error::other("Aeron's driver did not start within 10 s")),
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(folder: &str, is_over: &AtomicBool, started: &Sender<io::Result<()>>) {
+    let driver = match driver(folder) {
+        Ok(driver) => driver,
+        Err(error) => {
+            let _ = started.send(Err(failed(&error)));
+            return;
+        }
+    };
+    let _ = started.send(Ok(()));
+    while !is_over.load(Ordering::Acquire) {
+        if driver.main_do_work().is_ok_and(|work| work == 0) {
+            thread::sleep(DRIVER_NAP);
+        }
+    }
+}
+
+fn driver(folder: &str) -> Result<AeronDriver, AeronCError> {
+    let context = AeronDriverContext::new()?;
+    context.set_dir(&c_string(folder))?;
+    context.set_dir_delete_on_start(true)?;
+    context.set_dir_delete_on_shutdown(true)?;
+    context.set_threading_mode(aeron_threading_mode_enum::AERON_THREADING_MODE_INVOKER)?;
+    context.set_ipc_term_buffer_length(TERM_BYTES)?;
+    let driver = AeronDriver::new(&context)?;
+    driver.start(true)?;
+    Ok(driver)
+}
+
+/// One end: it sends on one stream and hears the other.
+pub(crate) struct AeronLink {
+    publication: AeronExclusivePublication,
+    subscription: AeronSubscription,
+    assembler: AeronFragmentClosureAssembler,
+    // Declared behind what it made: it goes after it.
+    client: Aeron,
+    /// Of the side that listens: it goes last.
+    _driver: Option<Arc<Driver>>,
+    turn: u32,
+}
+
+impl AeronLink {
+    /// The end of connection `number` of a driver's folder.
+    pub(super) fn open(
+        folder: &str,
+        number: usize,
+        driver: Option<Arc<Driver>>,
+    ) -> io::Result<Self> {
+        let first = FIRST_STREAM + 2 * number as i32;
+        let (out, back) = if driver.is_some() { (first, first + 1) } else { (first + 1, first) };
+        Self::of_streams(folder, out, back, driver).map_err(|error| failed(&error))
+    }
+
+    fn of_streams(
+        folder: &str,
+        out: i32,
+        back: i32,
+        driver: Option<Arc<Driver>>,
+    ) -> Result<Self, AeronCError> {
+        let context = AeronContext::new()?;
+        context.set_dir(&c_string(folder))?;
+        context.set_use_conductor_agent_invoker(true)?;
+        let client = Aeron::new(&context)?;
+        client.start()?;
+        let channel = c_string("aeron:ipc");
+        let adding = client.async_add_exclusive_publication(&channel, out)?;
+        let publication = loop {
+            client.main_do_work()?;
+            if let Some(publication) = adding.poll()? {
+                break publication;
+            }
+            thread::yield_now();
+        };
+        let adding =
+            client.async_add_subscription(&channel, back, Handlers::NONE, Handlers::NONE)?;
+        let subscription = loop {
+            client.main_do_work()?;
+            if let Some(subscription) = adding.poll()? {
+                break subscription;
+            }
+            thread::yield_now();
+        };
+        let assembler = AeronFragmentClosureAssembler::new()?;
+        Ok(Self { publication, subscription, assembler, client, _driver: driver, turn: 0 })
+    }
+
+    /// Waits until the other end listens.
+    pub(super) fn met(self) -> io::Result<Self> {
+        let until = Instant::now() + PATIENCE;
+        while !self.publication.is_connected() {
+            if stop::is_asked() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            if Instant::now() >= until {
+                let what = "nobody came to Aeron's stream within 10 s";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+            self.client.main_do_work().map_err(|error| failed(&error))?;
+            thread::sleep(DRIVER_NAP);
+        }
+        Ok(self)
+    }
+
+    fn work(&mut self) -> io::Result<()> {
+        self.turn = self.turn.wrapping_add(1);
+        if self.turn.is_multiple_of(TURNS_PER_WORK) {
+            self.client.main_do_work().map_err(|error| failed(&error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Link for AeronLink {
+    fn offer(&mut self, message: &[u8]) -> io::Result<bool> {
+        match self.publication.offer_parts(&[message]) {
+            Ok(_) => Ok(true),
+            Err(AeronOfferError::BackPressured | AeronOfferError::AdminAction) => {
+                self.work()?;
+                Ok(false)
+            }
+            Err(AeronOfferError::NotConnected | AeronOfferError::Closed) => {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+            Err(error) => Err(io::Error::other(error.to_string())),
+        }
+    }
+
+    fn poll(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        struct To<'a>(&'a mut dyn FnMut(&[u8]));
+        fn pass_on(to: &mut To<'_>, message: &[u8], _: AeronHeader) {
+            (to.0)(message);
+        }
+        self.work()?;
+        self.assembler
+            .poll(&self.subscription, &mut To(each), pass_on, AT_ONCE)
+            .map(drop)
+            .map_err(|error| failed(&error))
+    }
+}

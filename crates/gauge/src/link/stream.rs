@@ -1,0 +1,89 @@
+//! Stream sockets, with messages that tell their own length.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::Link;
+use crate::message::Framing;
+
+/// One end of a TCP connection or a pair of Unix sockets.
+pub(super) struct StreamLink {
+    fd: OwnedFd,
+    framing: Framing,
+    /// The rest of a message of which the kernel took the front.
+    rest: Vec<u8>,
+    /// How much of it has left.
+    gone: usize,
+}
+
+impl StreamLink {
+    pub(super) fn new(fd: OwnedFd) -> io::Result<Self> {
+        fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
+        Ok(Self { fd, framing: Framing::new(), rest: Vec::with_capacity(4096), gone: 0 })
+    }
+
+    /// How much of it the kernel took.
+    fn push(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            // Who writes to an end that is gone is to be told, not killed.
+            match send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => return Ok(sent),
+                Err(Errno::AGAIN) => return Ok(0),
+                Err(Errno::INTR) => {}
+                Err(Errno::PIPE | Errno::CONNRESET) => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Link for StreamLink {
+    fn offer(&mut self, message: &[u8]) -> io::Result<bool> {
+        if !self.flush()? {
+            return Ok(false);
+        }
+        let sent = self.push(message)?;
+        if sent == 0 {
+            return Ok(false);
+        }
+        self.rest.extend_from_slice(&message[sent..]);
+        Ok(true)
+    }
+
+    fn poll(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        match recv(&self.fd, self.framing.room(), RecvFlags::empty()) {
+            Ok((_, 0)) | Err(Errno::CONNRESET | Errno::PIPE) => {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+            Ok((_, bytes)) => self.framing.came(bytes, each),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<bool> {
+        while self.gone < self.rest.len() {
+            match self.push(&self.rest[self.gone..])? {
+                0 => return Ok(false),
+                sent => self.gone += sent,
+            }
+        }
+        self.rest.clear();
+        self.gone = 0;
+        Ok(true)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.fd.as_fd())
+    }
+
+    fn twin(&self) -> io::Result<Box<dyn Link + Send>> {
+        Ok(Box::new(Self::new(self.fd.try_clone()?)?))
+    }
+}
