@@ -51,10 +51,13 @@ pub(super) fn reverse_path_filter(interface: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const UDP: &str = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
-  277: 00000000:A4EE 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 12345 2 0000000000000000 17
-  278: 00000000:A4EF 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 99 2 0000000000000000 0
-";
+    /// Of two sockets, with inodes 12345 and 99.
+    const UDP: &str = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
+        uid  timeout inode ref pointer drops\n  \
+        277: 00000000:A4EE 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 \
+        12345 2 0000000000000000 17\n  \
+        278: 00000000:A4EF 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 \
+        99 2 0000000000000000 0\n";
 
     #[test]
     fn drops_are_those_of_the_own_socket() {
