@@ -2,9 +2,9 @@
 # The page that a server shows to browsers, in a real one: Chromium without a window.
 #
 #   run.sh [--program FILE] [TEST...]              default: builds the program for release, runs every test
-#   run.sh [--program FILE] --screenshots FOLDER   writes page-light.png and page-dark.png there instead
+#   run.sh [--program FILE] --screenshots FOLDER   writes page-light.png, admin-dark.png and so on there instead
 #
-# A TEST is a class or Class.method of test_page.py. CHROMIUM names another browser of its kind.
+# A TEST is as test_page.Class.method or test_admin. CHROMIUM names another browser of its kind.
 #
 # Without Chromium and Python nothing is tested: status 0, or 1 if CI is set.
 set -euo pipefail
@@ -31,7 +31,7 @@ while [ $# -gt 0 ]; do
             shift
             ;;
         -*) usage ;;
-        *) tests+=("test_page.$1") ;;
+        *) tests+=("$1") ;;
     esac
     shift
 done
@@ -54,6 +54,6 @@ if [ -n "$screenshots" ]; then
     exec python3 screenshots.py "$screenshots"
 fi
 if [ ${#tests[@]} -eq 0 ]; then
-    tests=(test_page)
+    tests=(test_page test_admin)
 fi
 exec python3 -m unittest -v "${tests[@]}"

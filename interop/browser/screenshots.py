@@ -23,6 +23,9 @@ def main(folder):
                 page.call("Page.bringToFront")
                 page.until(f"window.seconds >= {SECONDS}")
                 page.screenshot(os.path.join(folder, f"page-{scheme}.png"), WIDTH, HEIGHT)
+            for scheme in ("light", "dark"):
+                admin = open_admin(browser, market, scheme)
+                admin.screenshot(os.path.join(folder, f"admin-{scheme}.png"), WIDTH, HEIGHT)
         finally:
             market.stop()
     finally:
@@ -34,6 +37,14 @@ def open_page(browser, market, scheme):
     page.prefer(prefers_color_scheme=scheme)
     page.open(market.url + "?" + "&".join(f"item=SAMPLE/{name}" for name in ITEMS))
     page.ask("window.seconds = 0; setInterval(() => { window.seconds += 1 }, 1000)")
+    return page
+
+
+def open_admin(browser, market, scheme):
+    page = browser.page(WIDTH, HEIGHT)
+    page.prefer(prefers_color_scheme=scheme)
+    page.open(market.admin)
+    page.until(f"document.querySelector('.plot')?.points.length >= {SECONDS}")
     return page
 
 

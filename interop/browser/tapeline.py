@@ -90,7 +90,7 @@ class Market:
 
     def start_node(self, ws_port, ni_port):
         self.node = Tapeline("run", "--rssl-port", "0", "--ni-port", ni_port, "--ws-port", ws_port,
-                             config=CONFIG)
+                             "--admin-port", "0", config=CONFIG)
 
     def start_source(self):
         self.source = self.source_of(*self._source_arguments)
@@ -106,6 +106,10 @@ class Market:
         self.node.stop()
         between()
         self.start_node(*ports)
+
+    @property
+    def admin(self):
+        return f"http://127.0.0.1:{self.node.port('admin')}/"
 
     @property
     def url(self):

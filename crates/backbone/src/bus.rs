@@ -2,6 +2,7 @@
 
 use tapeline_time::Time;
 
+use crate::PeerRow;
 use crate::frame::{BusEvent, FrameHeader, Incarnation};
 
 /// How publishing a frame went. It never blocks.
@@ -62,6 +63,11 @@ pub trait Bus {
 
     /// What happened so far.
     fn counters(&self) -> Counters;
+
+    /// The peers, up or about to be, as rows: there are few.
+    fn peers(&self) -> Vec<PeerRow> {
+        Vec::new()
+    }
 
     /// Whether frames can leave and arrive. A port that cannot has no peers. It
     /// comes back by itself, as a new member: with another incarnation.

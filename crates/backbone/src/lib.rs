@@ -92,6 +92,7 @@ mod port;
 mod presence;
 mod queue;
 pub mod repair;
+mod rows;
 mod settings;
 pub mod sim;
 
@@ -105,4 +106,5 @@ pub use outbound::{FrameSink, Offer, Outbound};
 pub use pieces::MAX_BODY_BYTES;
 pub use port::{FrameSource, Port, PortSettings};
 pub use presence::{Key, MAX_NAME_BYTES, MAX_PEERS};
+pub use rows::PeerRow;
 pub use settings::{Driver, EngineSettings};

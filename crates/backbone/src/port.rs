@@ -10,6 +10,7 @@ use crate::frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Role};
 use crate::outbound::{FrameSink, Outbound};
 use crate::pieces::{Joined, MAX_PARTIAL_BYTES, Partials};
 use crate::presence::{Fault, Key, MAX_PEERS, Membership, Peers, Said, Verdict, write_presence};
+use crate::rows::PeerRow;
 
 /// A way for frames to arrive: the streams of all peers, each in its order.
 pub trait FrameSource {
@@ -249,6 +250,10 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
             self.say_presence(FrameFlags::BYE);
             self.work(now);
         }
+    }
+
+    fn peers(&self) -> Vec<PeerRow> {
+        self.peers.rows()
     }
 
     fn counters(&self) -> Counters {

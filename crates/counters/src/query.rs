@@ -23,6 +23,8 @@ pub struct Rows {
     /// The column with the highest values first. Without one, rows come in the
     /// order of the table, and can be gone on with.
     pub by: Option<String>,
+    /// The hub or server whose rows they are; of all if it is empty.
+    pub at: String,
     /// From this place of the table on.
     pub from: u32,
     /// At most so many, and never more than 1,000.

@@ -72,10 +72,13 @@ mod core;
 mod counters;
 mod log;
 mod outputs;
+mod rows;
 mod shell;
+mod view;
 
 pub use crate::core::Core;
 pub use config::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
 pub use counters::Counters;
 pub use outputs::{Event, Outputs};
+pub use rows::{ServerRow, SourceRow};
 pub use shell::{Hub, HubError};

@@ -7,10 +7,10 @@ pub(crate) fn write(line: ConnectionLine<'_>) {
     use ConnectionLine as Line;
     match line {
         Line::Opened { session, peer, .. } => {
-            tracing::info!(?session, %peer, "a provider connected");
+            tracing::info!(%session, %peer, "a provider connected");
         }
         Line::Closed { session, reason } => {
-            tracing::info!(?session, %reason, "a provider is gone");
+            tracing::info!(%session, %reason, "a provider is gone");
         }
         Line::Page { peer, reason } | Line::Rejected { peer, reason } => {
             tracing::warn!(%peer, %reason, "a provider was refused");

@@ -17,6 +17,7 @@ use tapeline_time::Time;
 use thiserror::Error;
 
 use crate::log;
+use crate::view::{Guest, Past};
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
 
 /// Frames of the backbone that are read in one turn,
@@ -87,18 +88,20 @@ pub enum HubError {
 /// # }
 /// ```
 pub struct Hub<B, S: System = Kernel> {
-    core: Core,
+    pub(crate) core: Core,
     bus: B,
     reactor: Reactor<S>,
     clock: S::Clock,
-    routes: Vec<Dialled>,
+    pub(crate) routes: Vec<Dialled>,
+    /// Providers that have connected.
+    pub(crate) guests: Vec<Guest>,
     listener: Option<ListenerId>,
     /// Routes that the core wants connected.
     wanted: Vec<usize>,
     hold: Hold,
     /// Servers that are there, by name.
-    servers: Vec<(Incarnation, String)>,
-    last_turn: Time,
+    pub(crate) servers: Vec<(Incarnation, String)>,
+    pub(crate) last_turn: Time,
     is_leaving: bool,
     log: ConnectionLog,
     /// Where policies come from.
@@ -128,8 +131,9 @@ impl Hold {
 }
 
 /// A route and how far its connection is.
-struct Dialled {
-    name: String,
+pub(crate) struct Dialled {
+    pub(crate) name: String,
+    pub(crate) past: Past,
     endpoints: Vec<Endpoint>,
     next: usize,
     connect: ConnectConfig,
@@ -158,12 +162,12 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
     }
 
     fn close(&mut self, session: SessionId, reason: &str) {
-        tracing::debug!(?session, reason, "closing the session of a provider");
+        tracing::debug!(%session, reason, "closing the session of a provider");
         self.outbox.close(session, reason);
     }
 
     fn warn(&mut self, session: SessionId, what: &str) {
-        tracing::warn!(?session, what, "a provider is refused something");
+        tracing::warn!(%session, what, "a provider is refused something");
     }
 
     #[inline]
@@ -221,6 +225,7 @@ impl<B: Bus, S: System> Hub<B, S> {
             reactor,
             clock,
             routes,
+            guests: Vec::new(),
             listener,
             wanted: Vec::new(),
             hold: Hold::default(),
@@ -355,7 +360,7 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// taken its time.
     fn serve(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { core, bus, reactor, clock, wanted, servers, routes, log, .. } = self;
+        let Self { core, bus, reactor, clock, wanted, servers, routes, guests, log, .. } = self;
         let mut time = TimeSlice::new(&*clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         let mut work = 0;
@@ -388,7 +393,9 @@ impl<B: Bus, S: System> Hub<B, S> {
             if messages % MESSAGES_PER_LOOK == 0 && time.is_over() {
                 outbox.end_poll();
             }
-            let Some(event) = translated(now, &event, routes, log) else { return };
+            let Some(event) = translated(now, &event, (&mut *routes, &mut *guests), log) else {
+                return;
+            };
             core.handle(now, event, &mut Shell { outbox, port, wanted });
         })
     }
@@ -436,35 +443,39 @@ fn log_server(event: &BusEvent<'_>, core: &Core, servers: &mut Vec<(Incarnation,
 fn translated<'a>(
     now: Time,
     event: &SessionEvent<'a>,
-    routes: &mut [Dialled],
+    (routes, guests): (&mut [Dialled], &mut Vec<Guest>),
     log: &mut ConnectionLog,
 ) -> Option<Event<'a>> {
     Some(match event {
         SessionEvent::Message { session, bytes } => Event::Message { session: *session, bytes },
         SessionEvent::TooLong { session, head, length, max } => {
-            tracing::warn!(?session, length, max, "a message of a provider is too long");
+            tracing::warn!(%session, length, max, "a message of a provider is too long");
             Event::TooLong { session: *session, head, length: *length, max: *max }
         }
         SessionEvent::Drained { session } => Event::Drained { session: *session },
         SessionEvent::Opened { session, via: Via::Connect, peer, .. } => {
             let route = routes.iter().position(|route| route.session == Some(*session))?;
             routes[route].is_open = true;
+            routes[route].past.opened(now);
             tracing::info!(route = routes[route].name, %peer, "connected");
             Event::RouteOpened { route, session: *session }
         }
         SessionEvent::Opened { session, via: Via::Listener(_), peer, .. } => {
             log.note(now, event, log::write);
+            guests.push(Guest { session: *session, peer: *peer, opened_at: now });
             Event::ProviderOpened { session: *session, peer: *peer }
         }
         SessionEvent::Closed { session, reason } => {
             let route = routes.iter().position(|route| route.session == Some(*session));
             let Some(route) = route else {
                 log.note(now, event, log::write);
+                guests.retain(|guest| guest.session != *session);
                 return Some(Event::Closed { session: *session });
             };
             let was_open = routes[route].is_open;
             routes[route].session = None;
             routes[route].is_open = false;
+            routes[route].past.closed(now, reason.to_string());
             tracing::warn!(route = routes[route].name, %reason, "route is down");
             match was_open {
                 true => Event::Closed { session: *session },
@@ -503,6 +514,13 @@ fn listen_config(config: &HubConfig) -> ListenConfig {
 }
 
 impl Dialled {
+    /// Where it was looked for last.
+    pub(crate) fn last_host(&self) -> String {
+        let last = (self.next + self.endpoints.len() - 1) % self.endpoints.len().max(1);
+        let endpoint = self.endpoints.get(last);
+        endpoint.map_or_else(String::new, |Endpoint { host, port }| format!("{host}:{port}"))
+    }
+
     fn new(route: &Route, config: &HubConfig) -> Result<Self, HubError> {
         if route.endpoints.is_empty() {
             return Err(HubError::NoEndpoint { route: route.name.clone() });
@@ -524,6 +542,7 @@ impl Dialled {
         };
         Ok(Self {
             name: route.name.clone(),
+            past: Past::default(),
             endpoints: route.endpoints.clone(),
             next: 0,
             connect,

@@ -2,8 +2,9 @@
 
 use tapeline_backbone::{FrameSink, FrameSource, Port, Role};
 use tapeline_channel::System;
+use tapeline_counters::Viewed;
 use tapeline_hub::Hub;
-use tapeline_server::Server;
+use tapeline_server::{MountsOf, Server};
 use tapeline_time::Time;
 
 /// Something that works whenever its thread calls, never waits, and says how
@@ -12,7 +13,7 @@ use tapeline_time::Time;
 /// A thread calls [`duty_cycle`](Self::duty_cycle) in each turn. Before it sleeps
 /// it asks [`is_quiet`](Self::is_quiet) and [`next_deadline`](Self::next_deadline);
 /// what else ends its sleep is the caller's to know.
-pub trait Agent {
+pub trait Agent: Viewed {
     /// Its name on the backbone and in the log.
     fn name(&self) -> &str;
 
@@ -33,6 +34,13 @@ pub trait Agent {
 
     /// What it counted since its start, by name.
     fn counts(&self) -> Vec<(&'static str, u64)>;
+
+    /// Closes mounts because an operator wants it. Returns how many there were: none
+    /// where there are no mounts.
+    fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
+        let _ = (now, of, reason);
+        0
+    }
 
     /// Says goodbye to everybody. Some more turns send what is queued.
     fn shutdown(&mut self, now: Time);
@@ -98,6 +106,10 @@ impl<K: FrameSink, R: FrameSource, S: System> Agent for Server<Port<K, R>, S> {
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
         self.statistics().named().to_vec()
+    }
+
+    fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
+        Self::close_mounts(self, now, of, reason)
     }
 
     fn shutdown(&mut self, now: Time) {

@@ -56,6 +56,60 @@ impl Tally {
     }
 }
 
+/// Counts of which a line tells when they grow: what it says, and whether it may
+/// need a person.
+const WORTH_A_LINE: [(&str, &str, bool); 9] = [
+    ("failovers", "items moved to other sources", true),
+    ("preempted", "items gave way to others", false),
+    ("request_timeouts", "requests were not answered by their source in time", true),
+    ("images_given_up", "images did not come to their end in time", true),
+    ("limited", "items came to nothing because of a limit", true),
+    ("gaps", "holes in what peers sent, or items that missed something", true),
+    ("requests_lost", "requests to hubs were lost and made again", true),
+    ("merges_dropped", "items had too many updates to be merged for slow mounts", false),
+    ("posts_refused", "posts were refused: too many wait for their acks", false),
+];
+
+/// A line of the log about a count that grew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Growth {
+    pub(super) what: &'static str,
+    pub(super) count: u64,
+    /// Whether it may need a person.
+    pub(super) is_odd: bool,
+}
+
+/// Tells what grew, once a second at most however fast it does.
+#[derive(Debug, Default)]
+pub(super) struct Growths {
+    told: [u64; WORTH_A_LINE.len()],
+    last: Time,
+}
+
+impl Growths {
+    /// Whether it is time to look.
+    pub(super) fn are_due(&self, now: Time) -> bool {
+        now.since(self.last) >= Duration::from_secs(1)
+    }
+
+    /// What grew since it was last asked.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        counts: &[(&'static str, u64)],
+    ) -> impl Iterator<Item = Growth> {
+        self.last = now;
+        let before = self.told;
+        for (told, (name, ..)) in self.told.iter_mut().zip(WORTH_A_LINE) {
+            *told = counts.iter().find(|(known, _)| *known == name).map_or(*told, |(_, now)| *now);
+        }
+        let grown = self.told.into_iter().zip(before).zip(WORTH_A_LINE);
+        grown
+            .filter(|((now, before), _)| now > before)
+            .map(|((now, before), (_, what, is_odd))| Growth { what, count: now - before, is_odd })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +124,20 @@ mod tests {
         let due = [0, 59_999, 60_000, 60_001, 119_999, 130_000].map(|ms| counts.are_due(at(ms)));
         assert_eq!(due, [false, false, true, false, false, true]);
         assert!(!Counts::every(None).are_due(at(1_000_000)));
+    }
+
+    #[test]
+    fn what_grew_is_told_once_with_how_much() {
+        let mut growths = Growths::default();
+        let mut take = |ms, failovers| {
+            let counts = [("items", 9), ("failovers", failovers)];
+            growths.take(at(ms), &counts).map(|it| (it.what, it.count)).collect::<Vec<_>>()
+        };
+        assert_eq!(take(1_000, 0), []);
+        assert_eq!(take(2_000, 12), [("items moved to other sources", 12)]);
+        assert_eq!(take(3_000, 12), []);
+        assert_eq!(take(4_000, 13), [("items moved to other sources", 1)]);
+        assert!(!growths.are_due(at(4_999)) && growths.are_due(at(5_000)));
     }
 
     #[test]

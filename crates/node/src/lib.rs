@@ -26,6 +26,7 @@
 mod agent;
 mod config;
 mod counts;
+mod desk;
 mod error;
 mod health;
 mod meter;
@@ -36,7 +37,7 @@ mod shards;
 pub use agent::Agent;
 pub use config::{HubPart, NewEdgePort, NewPolicy, NodeConfig, ServerPart};
 pub use error::NodeError;
-pub use meter::{TABLES, ThreadCounters, counters_reference};
+pub use meter::{TABLES, ThreadCounters, VIEWS, counters_reference};
 pub use node::Node;
 pub use rest::PARK_MICROS;
 pub use shards::Shards;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tapeline_backbone::{
-    Bus, Counters as BackboneCounters, FrameSink, FrameSource, Port, PortSettings,
+    Bus, Counters as BackboneCounters, FrameSink, FrameSource, PeerRow, Port, PortSettings,
 };
 use tapeline_channel::{ChannelCounters, System};
-use tapeline_counters::{Counted, Full, Registry, Table, Writer};
-use tapeline_hub::{Counters as HubCounters, Hub};
-use tapeline_server::{Server, Statistics};
+use tapeline_counters::{Counted, Full, Registry, Rowed, Table, View, Writer};
+use tapeline_hub::{Counters as HubCounters, Hub, ServerRow, SourceRow};
+use tapeline_server::{ItemRow, MountRow, Server, ServiceRow, Statistics, UserRow};
 use tapeline_time::Time;
 
 use crate::Agent;
@@ -40,6 +40,10 @@ tapeline_counters::counts! {
         /// The same of the busiest 10 ms of that second: how near the thread came to
         /// all it can do.
         busiest_permille: u64 = now;
+        /// Whether it is on the backbone in both directions: 1, or 0.
+        on_backbone: u64 = now;
+        /// Slices of answers to the admin port.
+        answer_slices: u64 = total;
         /// When this was published, on the host's monotonic clock: one that stands
         /// still is of a thread that hangs.
         published_ns: u64 = now(ns);
@@ -68,8 +72,14 @@ impl Load {
         counters.turns_long += u64::from(spent > LONG_TURN);
     }
 
+    /// A slice of an answer was done.
+    pub(super) fn note_slice(&mut self) {
+        self.counters.answer_slices += 1;
+    }
+
     /// What is to be published at `now`.
-    pub(super) fn counters(&mut self, now: Time) -> ThreadCounters {
+    pub(super) fn counters(&mut self, now: Time, is_on_backbone: bool) -> ThreadCounters {
+        self.counters.on_backbone = is_on_backbone.into();
         let busy_ns = self.counters.busy_ns;
         let permille = |(began, before): (Time, u64)| {
             let passed_ns = now.since(began).as_nanos().max(1) as u64;
@@ -188,9 +198,20 @@ pub const TABLES: [&Table; 5] = [
     BackboneCounters::TABLE,
 ];
 
+/// All views that can be asked for.
+pub const VIEWS: [&View; 7] = [
+    ServiceRow::VIEW,
+    SourceRow::VIEW,
+    MountRow::VIEW,
+    UserRow::VIEW,
+    ItemRow::VIEW,
+    ServerRow::VIEW,
+    PeerRow::VIEW,
+];
+
 /// The page of all that can be seen, as Markdown.
 pub fn counters_reference() -> String {
-    tapeline_counters::reference(&TABLES, &[])
+    tapeline_counters::reference(&TABLES, &VIEWS)
 }
 
 #[cfg(test)]
@@ -231,13 +252,13 @@ mod tests {
             } else if ms % 10 == 0 {
                 load.note(Duration::from_millis(1));
             }
-            load.counters(at(ms * 10));
+            load.counters(at(ms * 10), true);
         }
-        let counters = load.counters(at(1_000));
+        let counters = load.counters(at(1_000), true);
         assert_eq!((counters.busy_permille, counters.busiest_permille), (17, 800));
         assert_eq!((counters.turns, counters.turns_long), (10, 1));
         assert_eq!(counters.turn_ns_most, 8_000_000);
-        load.counters(at(2_000));
-        assert_eq!(load.counters(at(2_000)).busiest_permille, 0, "it is of each second anew");
+        load.counters(at(2_000), true);
+        assert_eq!(load.counters(at(2_000), true).busiest_permille, 0, "it is of each second anew");
     }
 }

@@ -12,7 +12,8 @@ use tapeline_hub::{Hub, HubError};
 use tapeline_server::{Server, ServerError};
 use tapeline_time::{MonotonicClock, Time};
 
-use crate::counts::{Counts, Tally};
+use crate::counts::{Counts, Growth, Growths, Tally};
+use crate::desk::Desk;
 use crate::health::{Gate, Health, Note, TurnedAway};
 use crate::meter::{Load, Meter, Metered, PUBLISH_INTERVAL, ThreadCounters};
 use crate::rest::Rest;
@@ -41,6 +42,7 @@ pub struct Node {
     counts: Counts,
     load: Load,
     meter: Writer<ThreadCounters>,
+    desk: Desk,
     /// When counts were published.
     published: Time,
 }
@@ -51,12 +53,33 @@ struct Member<A: Metered> {
     meter: Meter<A::Own>,
     gate: Gate,
     tally: Tally,
+    growths: Growths,
 }
 
 impl<A: Metered> Member<A> {
     fn new(agent: A, port: &PortSettings, registry: &Registry) -> Result<Self, NodeError> {
         let meter = Meter::enter(&agent, port, registry)?;
-        Ok(Self { tally: Tally::of(agent.name()), agent, meter, gate: Gate::default() })
+        Ok(Self {
+            tally: Tally::of(agent.name()),
+            agent,
+            meter,
+            gate: Gate::default(),
+            growths: Growths::default(),
+        })
+    }
+
+    /// Says in the log what grew that should not, or seldom does.
+    fn tell_growths(&mut self, now: Time) {
+        if !self.growths.are_due(now) {
+            return;
+        }
+        let at = self.agent.name();
+        for Growth { what, count, is_odd } in self.growths.take(now, &self.agent.counts()) {
+            match is_odd {
+                true => tracing::warn!(at, count, "{what}"),
+                false => tracing::info!(at, count, "{what}"),
+            }
+        }
     }
 
     /// Publishes what it counted.
@@ -124,7 +147,8 @@ impl Node {
         });
         let servers = servers.collect::<Result<Vec<_>, NodeError>>()?;
         let thread = std::thread::current();
-        let meter = registry.enter(thread.name().unwrap_or("main"), &[])?;
+        let name = thread.name().unwrap_or("main");
+        let (meter, desk) = (registry.enter(name, &[])?, Desk::new(registry.open_queue(name)?));
         let channel = carrier.to_string();
         match backbone.directory().map(|directory| directory.display().to_string()) {
             Some(directory) => tracing::info!(channel, directory, "backbone"),
@@ -153,6 +177,7 @@ impl Node {
             counts: Counts::every(counters_interval),
             load: Load::default(),
             meter,
+            desk,
             published: Time::ZERO,
         })
     }
@@ -223,7 +248,11 @@ impl Node {
     /// One turn, and the rest after it.
     fn step(&mut self) {
         let now = self.clock.now();
-        let work = self.turn(now);
+        let mut work = self.turn(now);
+        if self.desk.is_due(now, work) && self.desk.has_question(now) {
+            self.answer(now);
+            work += 1;
+        }
         if work > 0 {
             self.load.note(self.clock.now().since(now));
         }
@@ -234,12 +263,23 @@ impl Node {
         self.rest(now, work);
     }
 
+    /// Does a slice of what other threads ask.
+    fn answer(&mut self, now: Time) {
+        let Self { hubs, servers, desk, clock, load, .. } = self;
+        let mut agents: Vec<&mut dyn Agent> = agents(hubs, servers).collect();
+        desk.work(now, &mut agents, || clock.now());
+        load.note_slice();
+    }
+
     /// Shows what all have counted to whoever reads the registry.
     fn publish(&mut self, now: Time) {
         self.published = now;
+        self.hubs.iter_mut().for_each(|member| member.tell_growths(now));
+        self.servers.iter_mut().for_each(|member| member.tell_growths(now));
         self.hubs.iter_mut().for_each(Member::publish);
         self.servers.iter_mut().for_each(Member::publish);
-        self.meter.publish(&self.load.counters(now));
+        let is_on_backbone = self.is_on_backbone();
+        self.meter.publish(&self.load.counters(now, is_on_backbone));
     }
 
     /// Whether frames of this thread can leave and arrive.

@@ -123,6 +123,7 @@ fn watch_sockets(wait: &Wait, backbone: &Backbone) {
 mod tests {
     use super::*;
     use tapeline_backbone::Role;
+    use tapeline_counters::{Row, View, Viewed};
 
     /// One that has something to do at a time, or at once.
     struct Due {
@@ -159,6 +160,20 @@ mod tests {
 
         fn is_over(&self) -> bool {
             true
+        }
+    }
+
+    impl Viewed for Due {
+        fn views(&self) -> &'static [&'static View] {
+            &[]
+        }
+
+        fn places(&self, _: &View) -> u32 {
+            0
+        }
+
+        fn row(&self, _: &View, _: u32) -> Option<Row> {
+            None
         }
     }
 

@@ -38,7 +38,7 @@ impl Origins {
     }
 
     /// Whether a page of `origin` may connect to what it calls `host`.
-    pub(crate) fn allow(&self, origin: &[u8], host: Option<&[u8]>) -> bool {
+    pub fn allow(&self, origin: &[u8], host: Option<&[u8]>) -> bool {
         let Some((scheme, authority)) = str::from_utf8(origin).ok().and_then(split) else {
             return false;
         };

@@ -1,19 +1,23 @@
-//! The words of the log for connections.
+//! The words of the log.
 
-use tapeline_channel::{ConnectionLine, LeftOut};
+use tapeline_channel::{ConnectionLine, LeftOut, Throttles};
+use tapeline_omm::Text;
+use tapeline_time::Time;
+
+use crate::Note;
 
 /// Writes a line.
 pub(crate) fn write(line: ConnectionLine<'_>) {
     use ConnectionLine as Line;
     match line {
         Line::Opened { session, peer, subprotocol: None } => {
-            tracing::info!(?session, %peer, "a mount is open");
+            tracing::info!(%session, %peer, "a mount is open");
         }
         Line::Opened { session, peer, subprotocol: Some(subprotocol) } => {
-            tracing::info!(?session, %peer, subprotocol, "a JSON mount is open");
+            tracing::info!(%session, %peer, subprotocol, "a JSON mount is open");
         }
         Line::Closed { session, reason } => {
-            tracing::info!(?session, %reason, "a mount is closed");
+            tracing::info!(%session, %reason, "a mount is closed");
         }
         Line::Page { peer, reason } => tracing::debug!(%peer, %reason, "a page"),
         Line::Rejected { peer, reason } => {
@@ -37,5 +41,81 @@ pub(crate) fn write(line: ConnectionLine<'_>) {
         Line::MoreNotAccepted(LeftOut { count, seconds }) => {
             tracing::error!(count, seconds, "more connections could not be accepted");
         }
+    }
+}
+
+/// The log of what happens to users and mounts.
+#[derive(Debug, Default)]
+pub(crate) struct NoteLog {
+    lines: Throttles<6>,
+}
+
+/// Kinds of notes, in the order of their numbers, as they are told when some were
+/// left out.
+const KINDS: [&str; 6] =
+    ["logins", "refused logins", "slow mounts", "mounts that caught up", "cut mounts", "services"];
+
+const fn kind(note: &Note<'_>) -> usize {
+    match note {
+        Note::LoggedIn { .. } => 0,
+        Note::LoginRefused { .. } => 1,
+        Note::Slow { .. } => 2,
+        Note::CaughtUp { .. } => 3,
+        Note::Cut { .. } => 4,
+        Note::Service { .. } => 5,
+    }
+}
+
+fn word(text: Option<&Text>) -> String {
+    text.map_or_else(String::new, ToString::to_string)
+}
+
+impl NoteLog {
+    /// Writes a line, unless there were too many of its kind. `waiting` tells how
+    /// much output waits for the mount.
+    pub(crate) fn write(&mut self, now: Time, note: Note<'_>, waiting: impl FnOnce() -> usize) {
+        if !self.lines.allows(kind(&note), now) {
+            return;
+        }
+        match note {
+            Note::LoggedIn { session, peer, user, application, position } => {
+                let (application, position) = (word(application), word(position));
+                tracing::info!(%session, %peer, %user, application, position, "a user has logged in");
+            }
+            Note::LoginRefused { session, peer, user, why } => {
+                let reason = String::from_utf8_lossy(why.text);
+                tracing::warn!(%session, %peer, %user, code = %why.code, %reason, "a login is refused");
+            }
+            Note::Slow { session, user } => {
+                let (user, backlog_bytes) = (word(user), waiting());
+                tracing::warn!(%session, user, backlog_bytes, "a mount is slow");
+            }
+            Note::CaughtUp { session, user, after } => {
+                let (user, after_ms) = (word(user), after.as_millis());
+                tracing::info!(%session, user, after_ms, "a mount has caught up");
+            }
+            Note::Cut { session, user, reason } => {
+                let (user, backlog_bytes) = (word(user), waiting());
+                tracing::warn!(%session, user, reason, backlog_bytes, "a mount is cut");
+            }
+            Note::Service { name, is_up: true } => {
+                tracing::info!(service = %name, "a service is up");
+            }
+            Note::Service { name, is_up: false } => {
+                tracing::warn!(service = %name, "a service is down");
+            }
+        }
+    }
+
+    /// When [`report`](Self::report) has something to say.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.lines.deadline()
+    }
+
+    /// Writes how many lines were left out.
+    pub(crate) fn report(&mut self, now: Time) {
+        self.lines.report(now, |kind, LeftOut { count, seconds }| {
+            tracing::info!(count, seconds, of = KINDS[kind], "more of the same were left out");
+        });
     }
 }

@@ -1,8 +1,13 @@
 //! What the core writes through.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_entitle::Usage;
+use tapeline_omm::Text;
+use tapeline_rwf::State;
 
 /// A message that goes to many sessions: where outputs that put it into other
 /// words keep these, made when the first of the sessions needs them.
@@ -14,6 +19,68 @@ pub struct Shared {
     pub(crate) place: usize,
     /// Which words they are; 0 for none yet.
     pub(crate) stamp: u64,
+}
+
+/// Something that an operator wants to know, once for each time it happens and
+/// never for a message.
+#[derive(Clone, Copy, Debug)]
+pub enum Note<'a> {
+    /// A user has logged in.
+    LoggedIn {
+        /// The session.
+        session: SessionId,
+        /// Where it connects from.
+        peer: SocketAddr,
+        /// Who, or what stands for a token.
+        user: &'a Text,
+        /// The application id.
+        application: Option<&'a Text>,
+        /// The position, as the client says it.
+        position: Option<&'a Text>,
+    },
+    /// A login was refused.
+    LoginRefused {
+        /// The session.
+        session: SessionId,
+        /// Where it connects from.
+        peer: SocketAddr,
+        /// Who, or what stands for a token.
+        user: &'a Text,
+        /// What the client is told.
+        why: State<'a>,
+    },
+    /// A mount reads too slowly.
+    Slow {
+        /// The session.
+        session: SessionId,
+        /// Who is logged in.
+        user: Option<&'a Text>,
+    },
+    /// A mount that was slow has read what waited.
+    CaughtUp {
+        /// The session.
+        session: SessionId,
+        /// Who is logged in.
+        user: Option<&'a Text>,
+        /// For how long it was slow.
+        after: Duration,
+    },
+    /// A mount is cut for a reason that is its own fault.
+    Cut {
+        /// The session.
+        session: SessionId,
+        /// Who was logged in.
+        user: Option<&'a Text>,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A service is up or down for consumers.
+    Service {
+        /// Its name.
+        name: &'a Text,
+        /// Whether it is up.
+        is_up: bool,
+    },
 }
 
 /// Where a [`Core`](crate::Core) sends to. The shell puts sessions and the
@@ -76,6 +143,11 @@ pub trait Outputs {
     /// journal need not know.
     fn record(&mut self, usage: &Usage<'_>) {
         let _ = usage;
+    }
+
+    /// Something for an operator. Outputs without one need not know.
+    fn note(&mut self, note: Note<'_>) {
+        let _ = note;
     }
 
     /// Ends a session, after what was sent before. The core has forgotten it

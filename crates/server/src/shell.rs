@@ -14,11 +14,12 @@ use tapeline_rwf::patch_stream_id;
 use tapeline_time::Time;
 use thiserror::Error;
 
-use crate::log;
+use crate::log::{self, NoteLog};
 use crate::pace::Pace;
 use crate::siblings::{SharedCount, Siblings};
 use crate::{
-    ConfigError, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig, Statistics,
+    ConfigError, Core, Event, Interpreter, JsonEvent, LoginPolicy, Note, Outputs, ServerConfig,
+    Statistics,
 };
 
 /// What is written in one flush of the output: see
@@ -74,6 +75,15 @@ pub enum Transport {
     WebSocketTls,
 }
 
+/// Mounts to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MountsOf<'a> {
+    /// The one with this session, as it is in the log.
+    Session(&'a str),
+    /// All of a user, by the name that operators see.
+    User(&'a str),
+}
+
 /// A server: its core, its sockets, its port on the backbone.
 ///
 /// It runs on the thread of whoever calls [`duty_cycle`](Self::duty_cycle):
@@ -89,12 +99,13 @@ pub enum Transport {
 /// # }
 /// ```
 pub struct Server<B, S: System = Kernel> {
-    interpreter: Interpreter,
+    pub(crate) interpreter: Interpreter,
     bus: B,
     reactor: Reactor<S>,
     clock: S::Clock,
     listeners: Vec<(Transport, ListenerId)>,
     log: ConnectionLog,
+    notes: NoteLog,
     pace: Pace,
     /// Output does not wait to be packed.
     is_eager: bool,
@@ -113,6 +124,8 @@ struct Shell<'a, 'o, P, S: System> {
     outbox: &'a mut Outbox<'o, S>,
     port: &'a mut P,
     edge: &'a mut Option<EdgePort>,
+    notes: &'a mut NoteLog,
+    now: Time,
     /// Messages that were sent.
     copies: usize,
 }
@@ -153,13 +166,23 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
         self.outbox.allow(session, bytes);
     }
 
+    #[cold]
+    fn note(&mut self, note: Note<'_>) {
+        let session = match note {
+            Note::Slow { session, .. } | Note::Cut { session, .. } => Some(session),
+            _ => None,
+        };
+        let Self { outbox, notes, now, .. } = self;
+        notes.write(*now, note, || session.map_or(0, |session| outbox.backlog_bytes(session)));
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
-        tracing::debug!(?session, reason, "closing a mount");
+        tracing::debug!(%session, reason, "closing a mount");
         self.outbox.close(session, reason);
     }
 
     fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {
-        tracing::debug!(?session, code, reason, "closing a JSON mount");
+        tracing::debug!(%session, code, reason, "closing a JSON mount");
         self.outbox.close_text(session, code, reason);
     }
 
@@ -246,6 +269,7 @@ impl<B: Bus, S: System> Server<B, S> {
             clock,
             listeners,
             log: ConnectionLog::new(),
+            notes: NoteLog::default(),
             pace: Pace::default(),
             is_eager,
             held: Duration::ZERO,
@@ -301,14 +325,14 @@ impl<B: Bus, S: System> Server<B, S> {
     pub fn duty_cycle(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
         let policies = if self.edge.is_some() { self.take_policies(now) } else { 0 };
-        let Self { interpreter, bus, reactor, clock, log, pace, siblings, edge, .. } = self;
+        let Self { interpreter, bus, reactor, clock, log, notes, pace, siblings, edge, .. } = self;
         let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         let mut work = pace.turn(&mut time, |most| {
             let (mut copies, merged) = (0, interpreter.core().updates_merged());
             let came = bus.poll(now, most, |event, port| {
                 tell_of_peer(&event);
-                let mut out = Shell { outbox: &mut outbox, port, edge, copies: 0 };
+                let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
                 interpreter.handle(now, Event::Bus(event), &mut out);
                 copies += out.copies;
             });
@@ -320,7 +344,8 @@ impl<B: Bus, S: System> Server<B, S> {
             if !is_due || time.is_over() && slice > 0 {
                 break;
             }
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
+            let port = bus.outbound();
+            let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
             interpreter.handle_timeout(now, &mut out);
             work += 1;
         }
@@ -340,7 +365,7 @@ impl<B: Bus, S: System> Server<B, S> {
             if messages % MESSAGES_PER_LOOK == 0 && time.is_over() {
                 outbox.end_poll();
             }
-            let mut out = Shell { outbox, port: bus.outbound(), edge, copies: 0 };
+            let mut out = Shell { outbox, port: bus.outbound(), edge, notes, now, copies: 0 };
             log.note(now, &event, log::write);
             match event {
                 SessionEvent::Text(event) => text_event(interpreter, now, &event, &mut out),
@@ -357,13 +382,17 @@ impl<B: Bus, S: System> Server<B, S> {
         if log.deadline().is_some_and(|deadline| deadline <= now) {
             log.report(now, log::write);
         }
+        if notes.deadline().is_some_and(|deadline| deadline <= now) {
+            notes.report(now);
+        }
         if let Some((siblings, output)) = siblings {
             output.set(reactor.output_bytes().0);
             reactor.share_pool(output.total() - output.own(), siblings.servers());
         }
         if let Some(session) = reactor.beyond_pool() {
             let mut outbox = reactor.outbox();
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
+            let port = bus.outbound();
+            let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
             interpreter.handle(now, Event::OutputBeyondPool { session }, &mut out);
         }
         if let Some(edge) = edge {
@@ -384,8 +413,8 @@ impl<B: Bus, S: System> Server<B, S> {
     /// When the next turn has something to do although nothing comes, but for
     /// the backbone, which tells how long it can wait.
     pub fn next_deadline(&self) -> Option<Time> {
-        let deadlines =
-            [self.interpreter.next_deadline(), self.reactor.next_deadline(), self.log.deadline()];
+        let logs = self.log.deadline().into_iter().chain(self.notes.deadline()).min();
+        let deadlines = [self.interpreter.next_deadline(), self.reactor.next_deadline(), logs];
         deadlines.into_iter().flatten().min()
     }
 
@@ -397,12 +426,13 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Ends all mounts and leaves the backbone. Some more turns send what is
     /// queued.
     pub fn shutdown(&mut self, now: Time) {
-        let Self { interpreter, bus, reactor, listeners, edge, .. } = self;
+        let Self { interpreter, bus, reactor, listeners, notes, edge, .. } = self;
         for (_, listener) in listeners.drain(..) {
             reactor.stop_listening(listener);
         }
         let mut outbox = reactor.outbox();
-        let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
+        let port = bus.outbound();
+        let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
         interpreter.shut_down(now, "the server shuts down", &mut out);
         bus.leave(now);
         reactor.flush(now);
@@ -443,6 +473,31 @@ impl<B: Bus, S: System> Server<B, S> {
         ]
     }
 
+    /// Closes mounts because an operator wants it: one by its session, or all of a
+    /// user. Returns how many there were.
+    pub fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
+        let Self { interpreter, bus, reactor, notes, edge, .. } = self;
+        let sessions = match of {
+            MountsOf::Session(session) => {
+                let numbers = 0..interpreter.core().mount_places();
+                let all = numbers.filter_map(|number| interpreter.core().mount_at(number));
+                all.filter(|known| known.to_string() == session).collect()
+            }
+            MountsOf::User(user) => interpreter.core().mounts_of_user(user.as_bytes()),
+        };
+        let mut outbox = reactor.outbox();
+        let port = bus.outbound();
+        let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
+        for session in &sessions {
+            interpreter.end_mount(*session, reason, &mut out);
+        }
+        sessions.len()
+    }
+
+    pub(crate) const fn core(&self) -> &Core {
+        self.interpreter.core()
+    }
+
     /// The sockets.
     pub const fn reactor(&self) -> &Reactor<S> {
         &self.reactor
@@ -458,10 +513,12 @@ impl<B: Bus, S: System> Server<B, S> {
 #[inline]
 fn tell_of_peer(event: &BusEvent<'_>) {
     match event {
-        BusEvent::PeerUp { peer, name } => tracing::info!(?peer, name, "a hub is there"),
-        BusEvent::PeerDown { peer } => tracing::warn!(?peer, "a hub is gone"),
+        BusEvent::PeerUp { peer, name } => {
+            tracing::info!(hub = name, incarnation = %peer, "a hub is there");
+        }
+        BusEvent::PeerDown { peer } => tracing::warn!(incarnation = %peer, "a hub is gone"),
         BusEvent::Gap { peer } => {
-            tracing::warn!(?peer, "frames of a hub were lost; asking what they were of");
+            tracing::warn!(incarnation = %peer, "frames of a hub were lost; asking what they were of");
         }
         BusEvent::Frame { .. } => {}
     }
@@ -471,7 +528,7 @@ fn core_event<'a>(event: &SessionEvent<'a>) -> Option<Event<'a>> {
     Some(match *event {
         SessionEvent::Message { session, bytes } => Event::Message { session, bytes },
         SessionEvent::TooLong { session, head, length, max } => {
-            tracing::info!(?session, length, max, "a message of a mount is too long");
+            tracing::info!(%session, length, max, "a message of a mount is too long");
             Event::TooLong { session, head, length, max }
         }
         SessionEvent::Drained { session } => Event::Drained { session },

@@ -44,6 +44,12 @@ pub(crate) enum Failure {
     /// The backbone's settings cannot be.
     #[error("{0}")]
     Backbone(#[from] tapeline_backbone::BackboneError),
+    /// The admin port cannot be.
+    #[error(transparent)]
+    AdminPort(#[from] tapeline_admin::AdminError),
+    /// The admin port of a running process did not do what was asked.
+    #[error("{0}")]
+    Admin(String),
     /// Hub and server cannot start, or not go on.
     #[error("{0}")]
     Node(#[from] tapeline_node::NodeError),

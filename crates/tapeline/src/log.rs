@@ -1,12 +1,17 @@
-//! The log: lines of `key=value` on standard error.
+//! The log: a line for each event on standard error, as `key=value` or as JSON.
 //!
 //! ```text
 //! time=2026-11-22T01:02:03.000004Z level=info component=hub msg="source is up" source=a:14002
+//! {"time":"2026-11-22T01:02:03.000004Z","level":"info","component":"hub","msg":"source is up"}
 //! ```
+//!
+//! Who listens at the admin port gets the same lines, as JSON.
 
 use std::fmt::{self, Write as _};
 use std::io;
 
+use serde_json::Value as Json;
+use tapeline_admin::EventFeed;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
@@ -14,11 +19,11 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::config::{Level, Log};
+use crate::config::{Level, Log, LogFormat};
 use crate::failure::Failure;
 
 /// What stands before the component in the target of an event.
@@ -37,8 +42,13 @@ impl From<Level> for LevelFilter {
     }
 }
 
-/// Starts the log; `words` is what `--log` says.
-pub(crate) fn start(log: &Log, words: Option<&str>) -> Result<(), Failure> {
+/// Starts the log; `words` is what `--log` says, and `events` where lines go for
+/// who listens at the admin port.
+pub(crate) fn start(
+    log: &Log,
+    words: Option<&str>,
+    events: Option<&EventFeed>,
+) -> Result<(), Failure> {
     let mut level = log.level;
     let mut components = parse(&log.components).map_err(Failure::Log)?;
     for (component, own) in parse(words.unwrap_or_default()).map_err(Failure::Log)? {
@@ -60,9 +70,11 @@ pub(crate) fn start(log: &Log, words: Option<&str>) -> Result<(), Failure> {
             targets = keep_others(targets, level);
         }
     }
-    let lines = tracing_subscriber::fmt::layer().event_format(Lines).with_writer(io::stderr);
+    let lines = Lines { format: log.format };
+    let lines = tracing_subscriber::fmt::layer().event_format(lines).with_writer(io::stderr);
+    let told = events.cloned().map(Told);
     // A second start in one process changes nothing.
-    let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
+    let _ = tracing_subscriber::registry().with(lines).with(told).with(targets).try_init();
     Ok(())
 }
 
@@ -86,8 +98,23 @@ fn parse(words: &str) -> Result<Vec<(Option<&str>, Level)>, String> {
     Ok(levels)
 }
 
+/// Gives lines to who listens at the admin port.
+struct Told(EventFeed);
+
+impl<S: Subscriber> Layer<S> for Told {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() <= tracing::Level::INFO {
+            let mut time = String::new();
+            let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+            self.0.tell(&LineFields::of(event).json(&time, event));
+        }
+    }
+}
+
 /// The form of a line.
-struct Lines;
+struct Lines {
+    format: LogFormat,
+}
 
 impl<S, N> FormatEvent<S, N> for Lines
 where
@@ -100,40 +127,86 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let metadata = event.metadata();
-        writer.write_str("time=")?;
-        SystemTime.format_time(&mut writer)?;
-        let level = metadata.level().as_str().to_ascii_lowercase();
-        let target = metadata.target();
-        let component = target.split("::").next().unwrap_or(target);
-        let component = component.strip_prefix(CRATE_PREFIX).unwrap_or(component);
-        write!(writer, " level={level} component={component}")?;
-        let mut fields = LineFields { message: String::new(), others: String::new() };
-        event.record(&mut fields);
-        write!(writer, " msg={}", Value(&fields.message))?;
-        writer.write_str(&fields.others)?;
-        writeln!(writer)
+        let mut time = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let fields = LineFields::of(event);
+        match self.format {
+            LogFormat::Logfmt => writeln!(writer, "{}", fields.logfmt(&time, event)),
+            LogFormat::Json => writeln!(writer, "{}", fields.json(&time, event)),
+        }
     }
 }
 
+fn level(event: &Event<'_>) -> String {
+    event.metadata().level().as_str().to_ascii_lowercase()
+}
+
+fn component(event: &Event<'_>) -> &'static str {
+    let target = event.metadata().target();
+    let component = target.split("::").next().unwrap_or(target);
+    component.strip_prefix(CRATE_PREFIX).unwrap_or(component)
+}
+
 /// The fields of an event, the message apart from the others.
+#[derive(Default)]
 struct LineFields {
     message: String,
-    others: String,
+    others: Vec<(&'static str, Json)>,
+}
+
+impl LineFields {
+    fn of(event: &Event<'_>) -> Self {
+        let mut fields = Self::default();
+        event.record(&mut fields);
+        fields
+    }
+
+    fn logfmt(&self, time: &str, event: &Event<'_>) -> String {
+        let (level, component, message) = (level(event), component(event), Value(&self.message));
+        let mut line = format!("time={time} level={level} component={component} msg={message}");
+        for (name, value) in &self.others {
+            let _ = match value.as_str() {
+                Some(text) => write!(line, " {name}={}", Value(text)),
+                None => write!(line, " {name}={value}"),
+            };
+        }
+        line
+    }
+
+    fn json(self, time: &str, event: &Event<'_>) -> String {
+        let head = [
+            ("time", time.into()),
+            ("level", level(event).into()),
+            ("component", component(event).into()),
+            ("msg", self.message.into()),
+        ];
+        let fields = head.into_iter().chain(self.others);
+        Json::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect()).to_string()
+    }
 }
 
 impl Visit for LineFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let text = format!("{value:?}");
-        if field.name() == "message" {
-            self.message = text;
-        } else {
-            let _ = write!(self.others, " {}={}", field.name(), Value(&text));
-        }
+        self.record_str(field, &format!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.record_debug(field, &format_args!("{value}"));
+        match field.name() {
+            "message" => value.clone_into(&mut self.message),
+            name => self.others.push((name, value.into())),
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.others.push((field.name(), value.into()));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.others.push((field.name(), value.into()));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.others.push((field.name(), value.into()));
     }
 }
 

@@ -20,8 +20,8 @@ use clap::{Parser, Subcommand};
 
 use classic::UnknownOption;
 use commands::{
-    client, config as config_command, decode, demo, elsewhere, entitle, node as nodes,
-    source as sources,
+    admin, client, config as config_command, decode, demo, elsewhere, entitle, node as nodes,
+    source as sources, top,
 };
 use failure::{Failure, warn};
 
@@ -44,6 +44,10 @@ enum Command {
     Config(config_command::Args),
     Decode(decode::Args),
     Entitle(entitle::Args),
+    Top(top::Args),
+    Admin(admin::Args),
+    Adsmon(admin::AdsmonArgs),
+    Backbone(admin::BackboneArgs),
     /// Measure hub, server and this machine (the program `tapeline-lab`)
     #[command(disable_help_flag = true)]
     Bench {
@@ -94,6 +98,15 @@ enum Command {
 fn arguments() -> Result<Vec<OsString>, UnknownOption> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let subcommand = arguments.get(1).and_then(|argument| argument.to_str());
+    if subcommand == Some("adsmon") {
+        // Its long options have one dash.
+        for argument in &mut arguments[2..] {
+            if argument == "-instance" || argument == "-print" {
+                *argument = format!("-{}", argument.display()).into();
+            }
+        }
+        return Ok(arguments);
+    }
     let Some(options) = subcommand.and_then(classic::options_of) else { return Ok(arguments) };
     let rewritten = classic::rewrite(options, arguments.drain(2..))?;
     for warning in &rewritten.warnings {
@@ -121,6 +134,10 @@ fn main() -> ExitCode {
         Command::Config(args) => config_command::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Entitle(args) => entitle::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Admin(args) => admin::run(&args),
+        Command::Adsmon(args) => admin::adsmon(&args),
+        Command::Backbone(args) => admin::backbone(&args),
         Command::Bench { arguments } => elsewhere::run("bench", &arguments),
         Command::Compare { arguments } => elsewhere::run("compare", &arguments),
         Command::Nwtool { arguments } => elsewhere::run("nwtool", &arguments),

@@ -7,6 +7,7 @@ use tapeline_time::Time;
 use super::body::{MAX_NAME_BYTES, Presence, Seen};
 use super::membership::Membership;
 use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links, Role};
+use crate::rows::PeerRow;
 
 /// How many peers a presence lists.
 pub const MAX_PEERS: usize = u8::MAX as usize;
@@ -49,6 +50,9 @@ struct Peer {
     link: u8,
     /// Its number of this meeting; 0 while it is not up.
     their_link: u8,
+    /// Holes in its stream, and frames missing in them.
+    gaps: u64,
+    lost: u64,
 }
 
 /// A peer that is up, and what a frame to it carries.
@@ -130,6 +134,21 @@ impl Peers {
         self.table.iter().find(|entry| entry.incarnation == peer).map_or("", |peer| &peer.name)
     }
 
+    /// All that are heard, for whoever looks.
+    pub(crate) fn rows(&self) -> Vec<PeerRow> {
+        let now = self.table.iter().map(|peer| peer.heard).max().unwrap_or(Time::ZERO);
+        let row = |peer: &Peer| PeerRow {
+            name: peer.name.clone(),
+            incarnation: peer.incarnation.to_string(),
+            is_up: peer.their_link != 0,
+            position: peer.next_seq,
+            gaps: peer.gaps,
+            lost: peer.lost,
+            silent_ms: now.since(peer.heard).as_millis() as u64,
+        };
+        self.table.iter().map(row).collect()
+    }
+
     /// All that are heard, for our own presence.
     pub(crate) fn seen(&self) -> impl Iterator<Item = Seen> + '_ {
         self.table.iter().map(|peer| Seen { peer: peer.incarnation, link: peer.link })
@@ -155,6 +174,7 @@ impl Peers {
         let me = self.me;
         let peer = &mut self.table[at];
         let mut verdict = peer.follow(now, header.stream_seq);
+        peer.count(&verdict);
         peer.next_seq = header.stream_seq.wrapping_add(1);
         if header.target == me {
             if links.echo != peer.link || links.link == 0 {
@@ -190,6 +210,7 @@ impl Peers {
         let me = self.me;
         let peer = &mut self.table[at];
         let mut verdict = peer.follow(now, header.stream_seq);
+        peer.count(&verdict);
         peer.next_seq = header.stream_seq;
         if peer.name != presence.name {
             peer.name.clear();
@@ -250,6 +271,8 @@ impl Peers {
             next_seq: stream_seq,
             link: self.last_link,
             their_link: 0,
+            gaps: 0,
+            lost: 0,
         });
         Some(self.table.len() - 1)
     }
@@ -284,6 +307,14 @@ impl Peer {
         let gap = ahead != 0 && self.their_link != 0;
         let lost = if gap && ahead < 1 << 31 { ahead } else { 0 };
         Verdict { gap, lost, ..Verdict::default() }
+    }
+
+    /// Takes note of what is missing, for whoever looks.
+    fn count(&mut self, verdict: &Verdict) {
+        if verdict.gap {
+            self.gaps += 1;
+            self.lost += u64::from(verdict.lost);
+        }
     }
 
     /// The peer calls its meeting with us `link`; 0 means that it does not

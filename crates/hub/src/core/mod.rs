@@ -44,6 +44,7 @@ mod frames;
 mod image;
 mod item;
 mod items;
+mod look;
 mod members;
 mod open;
 mod pace;

@@ -176,7 +176,7 @@ impl Core {
         let Ok(bytes) = self.scratch.message(&refresh.into()) else { return true };
         let sent = out.send(session, bytes);
         self.trouble.note(session, sent);
-        self.mark_slow();
+        self.mark_slow(out);
         sent == tapeline_channel::Sent::Queued
     }
 }

@@ -8,7 +8,7 @@ use tapeline_rwf::{MsgKey, RequestMsg, State, StreamState};
 use super::Core;
 use super::services::ServiceChanges;
 use super::stream::Stream;
-use crate::Outputs;
+use crate::{Note, Outputs};
 
 /// The text that the vendor's providers give.
 const TEXT: &str = "Source Directory Refresh Completed";
@@ -74,6 +74,11 @@ impl Core {
 
     /// Tells all mounts what changed. What waits for it is tried again.
     pub(super) fn tell_services<O: Outputs>(&mut self, changes: &ServiceChanges, out: &mut O) {
+        for (id, is_up) in changes.went_up_or_down() {
+            if let Some(name) = self.services.name(id) {
+                out.note(Note::Service { name, is_up });
+            }
+        }
         if let Some(update) = changes.update() {
             self.tell_news(update, out);
         }

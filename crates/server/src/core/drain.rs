@@ -6,10 +6,10 @@ use tapeline_planted::planted;
 use tapeline_rwf::StateCode;
 
 use super::Core;
-use super::mount::gate;
+use super::mount::{Login, gate};
 use super::owed::{Owed, Step};
 use super::subscription::mode;
-use crate::Outputs;
+use crate::{Note, Outputs};
 
 /// What is done in one go, in units of about a microsecond.
 const SLICE: u32 = 128;
@@ -31,7 +31,11 @@ impl Core {
     /// its output allows.
     pub(super) fn on_drained<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         let Some(mount) = self.mounts.get_mut(session) else { return };
-        mount.is_slow = false;
+        if std::mem::take(&mut mount.is_slow) {
+            let after = self.now.since(mount.slow_since);
+            let user = mount.login.as_ref().map(Login::shown_user);
+            out.note(Note::CaughtUp { session, user: user.as_ref(), after });
+        }
         self.mounts.set_gate(session, gate::SLOW, false);
         self.trouble.slow.retain(|slow| *slow != session);
         self.begin_draining(session, out);
@@ -105,7 +109,7 @@ impl Core {
                 }
             }
         }
-        self.mark_slow();
+        self.mark_slow(out);
     }
 
     fn send_late_image<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {

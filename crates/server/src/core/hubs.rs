@@ -242,6 +242,11 @@ impl Hubs {
         })
     }
 
+    /// How many have a service.
+    pub(super) fn having(&self, name: &Text) -> usize {
+        self.providers(name).count()
+    }
+
     /// Whose description of a service counts: that of a hub where it can be
     /// used, or else is up, the first of several.
     pub(super) fn best_for<'h>(&'h self, name: &'h Text) -> Option<(&'h Directory, u16)> {

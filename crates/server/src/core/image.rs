@@ -49,6 +49,7 @@ impl Core {
         let is_for_all = is_for_all || is_end && item.is_streaming;
         let is_first = !item.in_parts;
         begin_image(item, refresh, is_for_all, self.config.cache);
+        self.items.apply_state(slot, &refresh.state);
         let over = self.spread_image(slot, refresh, is_first, out);
         let Some(item) = self.items.known_mut(slot) else { return };
         item.in_parts = !is_complete && !is_end;
@@ -270,7 +271,7 @@ impl Core {
             out.allow(watcher.session, 0);
             trouble.note(watcher.session, sent);
         }
-        self.mark_slow();
+        self.mark_slow(out);
         state.is_over()
     }
 
@@ -399,7 +400,6 @@ fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with
         // One that does not fit leaves an image nobody is served from.
         let _ = image.refresh(refresh);
     }
-    item.apply_state(&refresh.state);
     item.has_image = true;
     item.needs_repair = false;
     if is_first {

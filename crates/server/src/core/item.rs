@@ -1,5 +1,7 @@
 //! Items: what the server has open at hubs, and who watches.
 
+use std::collections::BTreeMap;
+
 use tapeline_cache::{Image, SharedConflation};
 use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
@@ -68,6 +70,9 @@ impl Upstream {
     }
 }
 
+/// A bit that no data state has on the wire, where it takes three.
+const UNTOLD: u8 = 0x80;
+
 /// What few items have.
 #[derive(Debug, Default)]
 struct Rare {
@@ -100,6 +105,7 @@ pub(super) struct Item {
     priority_count: u16,
     priority_class: u8,
     stream_state: StreamState,
+    /// With [`UNTOLD`] while nothing was heard of it.
     data_state: DataState,
     state_code: StateCode,
     pub(super) is_private: bool,
@@ -129,7 +135,7 @@ impl Item {
             priority_count: Priority::default().count,
             priority_class: Priority::default().class,
             stream_state: StreamState::OPEN,
-            data_state: DataState::SUSPECT,
+            data_state: DataState(DataState::SUSPECT.0 | UNTOLD),
             state_code: StateCode::NONE,
             is_private,
             is_streaming,
@@ -157,15 +163,17 @@ impl Item {
     /// What is known of how it stands.
     pub(super) fn state(&self) -> State<'_> {
         let text = self.rare.as_deref().map_or(&[][..], |rare| rare.state_text.as_bytes());
-        State { stream: self.stream_state, data: self.data_state, code: self.state_code, text }
+        let data = DataState(self.data_state.0 & !UNTOLD);
+        State { stream: self.stream_state, data, code: self.state_code, text }
     }
 
     /// Takes over a later state: `NO_CHANGE` leaves the data state as it was.
-    pub(super) fn apply_state(&mut self, later: &State<'_>) {
+    fn apply_state(&mut self, later: &State<'_>) {
         self.stream_state = later.stream;
-        if later.data != DataState::NO_CHANGE {
-            self.data_state = later.data;
-        }
+        self.data_state = match later.data {
+            DataState::NO_CHANGE => DataState(self.data_state.0 & !UNTOLD),
+            data => data,
+        };
         self.state_code = later.code;
         if self.state().text != later.text {
             self.change_rare(|rare| rare.state_text = later.text.into());
@@ -239,6 +247,33 @@ struct Unanswered {
     holds_place: bool,
 }
 
+/// How the items of a service stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Census {
+    /// With the data state OK.
+    pub(super) active: usize,
+    /// Of which nothing was heard yet.
+    pub(super) pending: usize,
+    /// With the data state SUSPECT.
+    pub(super) stale: usize,
+}
+
+impl Census {
+    /// All of them.
+    pub(super) const fn items(&self) -> usize {
+        self.active + self.pending + self.stale
+    }
+
+    /// Where an item counts.
+    fn part(&mut self, item: &Item) -> &mut usize {
+        match item.data_state {
+            DataState::OK => &mut self.active,
+            data if data.0 & UNTOLD != 0 => &mut self.pending,
+            _ => &mut self.stale,
+        }
+    }
+}
+
 /// All items. The number of an item's slot is also the reference by which hubs
 /// know the request.
 #[derive(Debug, Default)]
@@ -249,6 +284,8 @@ pub(super) struct Items {
     streaming: KeyIndex,
     snapshots: KeyIndex,
     at_hubs: AtHubs,
+    /// By service.
+    census: BTreeMap<u16, Census>,
     pub(super) count: SharedCount,
     /// Who may see each item, by slot, as [numbers](Guard::to_number); there are
     /// none before the first image that a policy asks about.
@@ -337,6 +374,7 @@ impl Items {
         debug_assert!(item.upstream == Upstream::Nowhere, "a new one is asked for later");
         let (is_private, is_streaming) = (item.is_private, item.is_streaming);
         let service_id = item.service_id();
+        *self.census.entry(service_id).or_default().part(&item) += 1;
         let item = Some(Box::new(item));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -384,6 +422,20 @@ impl Items {
         }
     }
 
+    /// Takes over a later state of an item.
+    pub(super) fn apply_state(&mut self, slot: u32, later: &State<'_>) {
+        let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let census = self.census.entry(item.service_id()).or_default();
+        *census.part(item) -= 1;
+        item.apply_state(later);
+        *census.part(item) += 1;
+    }
+
+    /// How the items of a service stand.
+    pub(super) fn census(&self, service_id: u16) -> Census {
+        self.census.get(&service_id).copied().unwrap_or_default()
+    }
+
     /// What the hub had of an item does not count any more. An image that was
     /// coming in parts is to be given up before.
     pub(super) fn forget_upstream(&mut self, slot: u32) {
@@ -420,6 +472,15 @@ impl Items {
         let taken =
             self.free.iter().chain(self.unanswered.keys()).find(|slot| self.get(**slot).is_some());
         assert_eq!(taken, None, "a slot that is to be free");
+        let mut counted = BTreeMap::<u16, Census>::new();
+        for (_, item) in self.iter() {
+            *counted.entry(item.service_id()).or_default().part(item) += 1;
+        }
+        for (service_id, census) in &self.census {
+            let expected = counted.remove(service_id).unwrap_or_default();
+            assert_eq!(*census, expected, "how the items of service {service_id} stand");
+        }
+        assert!(counted.is_empty(), "services without a census: {counted:?}");
         let mut places = self.at_hubs.check();
         for (slot, item) in self.iter() {
             let at = (item.upstream.hub().unwrap_or(NOWHERE), item.service_id());
@@ -470,6 +531,7 @@ impl Items {
             set_indexed(index, &self.slots, slot, false);
         }
         let item = self.slots.get_mut(slot as usize)?.take()?;
+        *self.census.entry(item.service_id()).or_default().part(&item) -= 1;
         match unanswered_at {
             Some(hub) => {
                 let holds_place = upstream.asked_at(hub) == Some(true);

@@ -14,13 +14,13 @@ use tapeline_time::Time;
 
 use super::backlog::Job;
 use super::entitlements::{Identity, Profile};
-use super::mount::{Login, Mount, gate, user_of};
+use super::mount::{Login, Mount, gate, shown_user, user_of};
 use super::permit::denied;
 use super::review::Review;
 use super::stream::{Entry, Stream};
 use super::{Core, DUE_PER_TURN, NO_ROOM, millis};
 use crate::seats::SeatId;
-use crate::{LoginContext, LoginVerdict, Outputs};
+use crate::{LoginContext, LoginVerdict, Note, Outputs};
 
 /// Requests, reissues and closes.
 const ALL_BATCHES: u64 =
@@ -92,9 +92,19 @@ impl Core {
             return self.refuse_login(session, &request, too_many_mounts(), out);
         }
         self.record_of(Kind::Login, &admitted.who, None, out);
+        let shown = shown_user(&request);
+        self.mounts.users.show_as(user_of(&request), shown.clone());
         let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
-        mount.login = Some(Login::new(request, admitted.who, admitted.seat));
+        let login = mount.login.insert(Login::new(request, admitted.who, admitted.seat));
+        let attributes = &login.request.attributes;
+        out.note(Note::LoggedIn {
+            session,
+            peer: mount.peer,
+            user: &shown,
+            application: attributes.application_id.as_ref(),
+            position: attributes.position.as_ref(),
+        });
         self.set_login_gates(session);
         self.accept_login(session, out);
     }
@@ -169,6 +179,10 @@ impl Core {
         out: &mut O,
     ) {
         self.statistics.logins_refused += 1;
+        if let Some(mount) = self.mounts.get(session) {
+            let (peer, user) = (mount.peer, shown_user(request));
+            out.note(Note::LoginRefused { session, peer, user: &user, why: state.as_state() });
+        }
         let who = identity(request, self.mounts.get(session));
         self.record_of(Kind::LoginDenied, &who, None, out);
         self.tell_login(session, request, state, out);
@@ -290,6 +304,10 @@ impl Core {
         self.mounts.users.leave(old, items);
         // Decided before: a renewed token is not refused for the number of mounts.
         self.mounts.users.join(new, items, None);
+        let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
+        if let Some(shown) = login.map(Login::shown_user) {
+            self.mounts.users.show_as(new, shown);
+        }
     }
 
     /// Lets updates through to a mount, or not, as its login says.

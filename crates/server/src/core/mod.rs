@@ -33,6 +33,7 @@ mod item;
 mod known;
 mod leave;
 mod login;
+mod look;
 mod map;
 mod mount;
 mod news;
@@ -81,7 +82,7 @@ use self::dictionary::Dictionaries;
 use self::entitlements::Entitlements;
 use self::hubs::Hubs;
 use self::item::Items;
-use self::mount::Mounts;
+use self::mount::{Login, Mounts};
 use self::news::News;
 use self::post::Posts;
 use self::rows::Cell;
@@ -94,7 +95,7 @@ use self::users::Users;
 use self::variant::Variants;
 use self::waiting::Waiting;
 use crate::siblings::Siblings;
-use crate::{LoginPolicy, Outputs, ServerConfig, Statistics};
+use crate::{LoginPolicy, Note, Outputs, ServerConfig, Statistics};
 
 pub(crate) use self::mount::MountTraits;
 pub(crate) use self::stream::UNASKED_LOGIN_STREAM;
@@ -492,12 +493,21 @@ impl Core {
         if let Ok(bytes) = self.scratch.message(msg) {
             self.trouble.note(session, out.send(session, bytes));
         }
-        self.mark_slow();
+        self.mark_slow(out);
     }
 
     /// Ends a mount for a reason that is its own fault.
     pub(crate) fn cut<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
         self.statistics.mounts_cut += 1;
+        let mount = self.mounts.get(session);
+        let user = mount.and_then(|mount| mount.login.as_ref()).map(Login::shown_user);
+        out.note(Note::Cut { session, user: user.as_ref(), reason });
+        self.drop_mount(session);
+        out.close(session, reason);
+    }
+
+    /// Closes a mount because an operator wants it.
+    pub(crate) fn end_mount<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
         self.drop_mount(session);
         out.close(session, reason);
     }
@@ -509,7 +519,7 @@ impl Core {
                 self.cut(session, reason, out);
             }
         }
-        self.mark_slow();
+        self.mark_slow(out);
     }
 }
 

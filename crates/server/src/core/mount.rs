@@ -1,13 +1,14 @@
 //! Mounts: the connections of consumers.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tapeline_channel::SessionId;
-use tapeline_omm::Text;
 use tapeline_omm::login::{LoginRequest, user_name_type};
 use tapeline_omm::stream::RecoveryPolicy;
+use tapeline_omm::{SeededHash, Text};
 use tapeline_time::Time;
 
 use super::batch::Batched;
@@ -63,8 +64,10 @@ pub(super) struct Mount {
     pub(super) admin_count: usize,
     /// Bytes of the views of its streams.
     view_bytes: usize,
-    /// Whether its output is above the threshold.
+    /// Whether its output is above the threshold,
     pub(super) is_slow: bool,
+    /// and when it last came to be.
+    pub(super) slow_since: Time,
     /// What waits until it has drained.
     pub(super) owed: Owed,
     /// A batch that is not done.
@@ -177,6 +180,24 @@ impl Login {
     /// for it.
     pub(super) fn user(&self) -> &[u8] {
         user_of(&self.request)
+    }
+
+    /// The user as an operator sees it.
+    pub(super) fn shown_user(&self) -> Text {
+        shown_user(&self.request)
+    }
+}
+
+/// The user of a request as an operator sees it: a token is a credential, and what
+/// is shown is a number that stands for it while the program runs.
+pub(super) fn shown_user(request: &LoginRequest) -> Text {
+    let token = request.attributes.authentication_token.as_ref();
+    match token {
+        Some(token) if request.effective_name_type() == user_name_type::AUTHN_TOKEN => {
+            let number = SeededHash.hash_one(token.as_bytes());
+            format!("token-{number:016x}").as_str().into()
+        }
+        _ => request.user_name.clone(),
     }
 }
 
@@ -304,6 +325,7 @@ impl Mounts {
             admin_count: 0,
             view_bytes: 0,
             is_slow: false,
+            slow_since: Time::ZERO,
             owed: Owed::default(),
             batch: None,
             is_in_batch: false,

@@ -122,7 +122,7 @@ impl Core {
                 }
             }
         }
-        self.mark_slow();
+        self.mark_slow(out);
         sent
     }
 }

@@ -40,6 +40,17 @@ pub(super) struct ServiceChanges {
 }
 
 impl ServiceChanges {
+    /// Services that consumers are told are up, or down.
+    pub(super) fn went_up_or_down(&self) -> impl Iterator<Item = (u16, bool)> + '_ {
+        self.entries.iter().flat_map(|entry| {
+            let state = |filter: &FilterEntry| match filter {
+                FilterEntry::Content { content: FilterContent::State(state), .. } => state.is_up,
+                _ => None,
+            };
+            entry.filters.iter().filter_map(state).map(|is_up| (entry.service_id, is_up))
+        })
+    }
+
     pub(super) fn update(&self) -> Option<DirectoryUpdate> {
         (!self.entries.is_empty()).then(|| DirectoryUpdate::new(0, self.entries.clone()))
     }

@@ -18,13 +18,13 @@ use tapeline_rwf::{
 };
 
 use super::Core;
-use super::mount::gate;
+use super::mount::{Login, gate};
 use super::rows::Cell;
 use super::subscription::mode;
 use super::variant::write_form;
 use super::watchers::Watcher;
-use crate::Outputs;
 use crate::siblings::SharedCount;
+use crate::{Note, Outputs};
 
 /// What the mounts that do not keep up have in common. What waits for one of
 /// them is [its own](super::owed::Owed), and what is merged is at its item.
@@ -79,15 +79,18 @@ impl SlowMounts {
 impl Core {
     /// Takes note of mounts that turned slow, so that the rest of the event
     /// knows.
-    pub(super) fn mark_slow(&mut self) {
+    pub(super) fn mark_slow<O: Outputs>(&mut self, out: &mut O) {
         while let Some(session) = self.trouble.slow.pop() {
             let conflates = self.config.conflation;
             let Some(mount) = self.mounts.get_mut(session).filter(|mount| !mount.is_slow) else {
                 continue;
             };
             mount.is_slow = true;
+            mount.slow_since = self.now;
+            let user = mount.login.as_ref().map(Login::shown_user);
             self.mounts.set_gate(session, gate::SLOW, conflates);
             self.statistics.mounts_slowed += 1;
+            out.note(Note::Slow { session, user: user.as_ref() });
         }
     }
 
@@ -361,7 +364,7 @@ impl Core {
             }
             sent => statistics.updates_out += u64::from(trouble.note(watcher.session, sent)),
         }
-        self.mark_slow();
+        self.mark_slow(out);
     }
 
     /// Tells a client that a stream is conflated, or not any more.
@@ -382,7 +385,7 @@ impl Core {
         if let Ok(bytes) = scratch.message(&status.into()) {
             trouble.note(watcher.session, out.send(watcher.session, bytes));
         }
-        self.mark_slow();
+        self.mark_slow(out);
     }
 
     /// Whether a watcher is told of a state when the output of its mount has

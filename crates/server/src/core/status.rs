@@ -55,10 +55,10 @@ impl Core {
         status: &StatusMsg<'_>,
         out: &mut O,
     ) {
-        let Some(item) = self.items.known_mut(slot) else { return };
         if let Some(state) = &status.state {
-            item.apply_state(state);
+            self.items.apply_state(slot, state);
         }
+        let Some(item) = self.items.known_mut(slot) else { return };
         if let Some(image) = &mut item.image {
             image.status(status);
         }
@@ -141,7 +141,7 @@ impl Core {
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             trouble.note(watcher.session, sent);
         }
-        self.mark_slow();
+        self.mark_slow(out);
         state.is_over()
     }
 }

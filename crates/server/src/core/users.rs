@@ -12,6 +12,8 @@ use crate::siblings::{SharedCount, Siblings};
 struct User {
     mounts: SharedCount,
     items: SharedCount,
+    /// Where it is in the list.
+    place: u32,
 }
 
 /// The users of all mounts, by what they are counted by: a name, or a token
@@ -20,13 +22,17 @@ struct User {
 pub(super) struct Users {
     /// Those with a mount on this server.
     here: Map<Text, User>,
+    /// Their names and what an operator sees in place of them, to look through in
+    /// slices.
+    list: Vec<Option<(Text, Text)>>,
+    free: Vec<u32>,
     siblings: Siblings,
 }
 
 impl Users {
     /// Those of a server that has siblings.
     pub(super) fn with(siblings: Siblings) -> Self {
-        Self { here: Map::default(), siblings }
+        Self { siblings, ..Self::default() }
     }
 
     /// Mounts of a user at this server and its siblings.
@@ -56,10 +62,21 @@ impl Users {
     /// A mount of a user logs in, with so many items. Returns whether it may: a
     /// user has at most `max` mounts.
     pub(super) fn join(&mut self, name: &[u8], items: usize, max: Option<usize>) -> bool {
-        let Self { here, siblings } = self;
+        let Self { here, siblings, list, free } = self;
         if !here.contains_key(name) {
             let (mounts, items) = siblings.user(name);
-            here.insert(name.into(), User { mounts, items });
+            let listed = Some((name.into(), name.into()));
+            let place = match free.pop() {
+                Some(place) => {
+                    list[place as usize] = listed;
+                    place
+                }
+                None => {
+                    list.push(listed);
+                    list.len() as u32 - 1
+                }
+            };
+            here.insert(name.into(), User { mounts, items, place });
         }
         let Some(user) = here.get_mut(name) else { return false };
         let is_in = user.mounts.claim(max.unwrap_or(usize::MAX));
@@ -85,7 +102,10 @@ impl Users {
     }
 
     fn forget(&mut self, name: &[u8]) {
-        self.here.remove(name);
+        if let Some(user) = self.here.remove(name) {
+            self.list[user.place as usize] = None;
+            self.free.push(user.place);
+        }
         self.siblings.forget_user(name);
     }
 
@@ -100,6 +120,27 @@ impl Users {
     /// Where users are logged in.
     pub(super) fn seats(&self) -> &Seats {
         self.siblings.seats()
+    }
+
+    /// An operator sees a user under this name.
+    pub(super) fn show_as(&mut self, name: &[u8], shown: Text) {
+        let place = self.here.get(name).map(|user| user.place as usize);
+        if let Some(Some((_, as_shown))) = place.and_then(|place| self.list.get_mut(place)) {
+            *as_shown = shown;
+        }
+    }
+
+    /// Places of the list are below this one.
+    pub(super) const fn places(&self) -> u32 {
+        self.list.len() as u32
+    }
+
+    /// The user at a place of the list, as an operator sees it: name, mounts and
+    /// items at this server.
+    pub(super) fn at(&self, place: u32) -> Option<(&Text, usize, usize)> {
+        let (name, shown) = self.list.get(place as usize)?.as_ref()?;
+        let user = self.here.get(name)?;
+        Some((shown, user.mounts.own(), user.items.own()))
     }
 
     /// A user has one more item open.
@@ -124,6 +165,9 @@ impl Users {
             .map(|(name, user)| (name.clone(), (user.mounts.own(), user.items.own())))
             .collect();
         assert_eq!(here, *expected, "what users have: mounts and items");
+        let listed = self.list.iter().flatten().filter(|(name, _)| self.here.contains_key(name));
+        assert_eq!(listed.count(), self.here.len(), "each user is listed");
+        assert_eq!(self.list.len(), self.here.len() + self.free.len(), "the other places are free");
     }
 }
 
@@ -146,6 +190,22 @@ mod tests {
         here.leave(b"ann", 1);
         assert_eq!((here.mounts_of(b"ann"), there.items_of(b"ann")), (1, 5));
         assert!(here.join(b"bob", 0, Some(1)) && !there.join(b"bob", 0, Some(1)));
+    }
+
+    #[test]
+    fn users_are_listed_and_their_places_used_again() {
+        let mut users = Users::default();
+        assert!(users.join(b"secret", 2, None) && users.join(b"bob", 0, None));
+        users.show_as(b"secret", "token-1".into());
+        let at = |users: &Users, place| {
+            users.at(place).map(|(name, mounts, items)| (name.to_string(), mounts, items))
+        };
+        assert_eq!(at(&users, 0), Some(("token-1".to_owned(), 1, 2)));
+        users.leave(b"secret", 2);
+        assert_eq!((at(&users, 0), users.places()), (None, 2));
+        assert!(users.join(b"cat", 0, None));
+        assert_eq!(at(&users, 0), Some(("cat".to_owned(), 1, 0)));
+        assert_eq!(users.places(), 2);
     }
 
     #[test]

@@ -148,6 +148,23 @@ impl Interpreter {
         all
     }
 
+    /// Closes a mount because an operator wants it.
+    pub(crate) fn end_mount<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
+        let Self { core, json } = self;
+        match json {
+            None => core.end_mount(session, reason, out),
+            Some(json) => {
+                let Json { writer, names, .. } = &mut **json;
+                core.end_mount(session, reason, &mut JsonOutputs::new(out, writer, names));
+            }
+        }
+    }
+
+    /// Whether a session speaks JSON.
+    pub(crate) fn speaks_json(&self, session: SessionId) -> bool {
+        self.json.as_ref().is_some_and(|json| json.writer.speaks_json(session))
+    }
+
     /// For tests, between two events: [`Core::check`].
     ///
     /// # Panics

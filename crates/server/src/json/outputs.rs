@@ -15,7 +15,7 @@ use super::bodies::{Bodies, Found};
 use super::close_code;
 use super::names::Names;
 use crate::config::JsonConfig;
-use crate::{Outputs, Shared, Statistics};
+use crate::{Note, Outputs, Shared, Statistics};
 
 /// How the words of a refused login begin: some clients go by them.
 const REJECTED: &str = "Login Rejected.";
@@ -135,7 +135,7 @@ impl Writer {
     }
 
     #[inline]
-    fn speaks_json(&self, session: SessionId) -> bool {
+    pub(super) fn speaks_json(&self, session: SessionId) -> bool {
         self.sessions.get(session.index as usize).is_some_and(|known| known.speaks_json)
     }
 
@@ -364,6 +364,10 @@ impl<O: Outputs> Outputs for JsonOutputs<'_, O> {
             false => self.out.close(session, reason),
             true => self.out.close_json(session, self.close_code, reason),
         }
+    }
+
+    fn note(&mut self, note: Note<'_>) {
+        self.out.note(note);
     }
 
     fn hold(&mut self, session: SessionId, is_held: bool) {

@@ -1,5 +1,6 @@
 //! One module for each subcommand.
 
+pub(crate) mod admin;
 pub(crate) mod client;
 pub(crate) mod config;
 pub(crate) mod decode;
@@ -8,3 +9,4 @@ pub(crate) mod elsewhere;
 pub(crate) mod entitle;
 pub(crate) mod node;
 pub(crate) mod source;
+pub(crate) mod top;

@@ -85,12 +85,13 @@ fn start(
     let edge = composition::edge(&settings)?;
     let config = composition::node_config(&settings, roles, edge.as_ref())?;
     let mut node = Node::start(config.clone())?;
+    let admin = composition::start_admin(&settings, &config.registry, common.events())?;
     node.await_backbone(|| !stop.is_asked())?;
     let stop_of_shards = stop.clone();
     let shards = Shards::start(&config, &node, move || !stop_of_shards.is_asked())?;
     shards.await_start(&mut node);
     if !shards.has_ended() {
-        composition::announce(&node, common.ready_file.as_deref())?;
+        composition::announce(&node, admin.as_ref(), common.ready_file.as_deref())?;
     }
     // A shard that ends takes the others with it.
     node.run_while(|_| !stop.is_asked() && !shards.has_ended());

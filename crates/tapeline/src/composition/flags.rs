@@ -1,9 +1,12 @@
 //! Flags of the commands that run hubs and servers. Each stands for a key of
 //! the configuration and wins over the file.
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use crate::config::{Driver, Port, Settings, Source};
+use tapeline_admin::EventFeed;
+
+use crate::config::{Driver, LogFormat, Port, Settings, Source};
 use crate::failure::Failure;
 
 /// Flags of every command that runs something.
@@ -29,6 +32,15 @@ pub(crate) struct Common {
     #[arg(long, value_name = "LEVELS")]
     log: Option<String>,
 
+    /// How lines of the log look: `logfmt` or `json` (log.format)
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+
+    /// Where metrics, views and a page for operators are, on 127.0.0.1; 0 for any port
+    /// (admin.port)
+    #[arg(long, value_name = "PORT")]
+    admin_port: Option<Port>,
+
     /// How often to log what hub and server count, in seconds; 0 for at the end alone
     /// (log.counters-interval-s)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=86_400))]
@@ -49,6 +61,10 @@ pub(crate) struct Common {
     /// End after this many seconds; without it, on SIGTERM or SIGINT
     #[arg(long, value_name = "N")]
     pub(crate) seconds: Option<u64>,
+
+    /// Where lines of the log go for who listens at the admin port
+    #[arg(skip)]
+    events: OnceCell<EventFeed>,
 }
 
 /// Flags of a hub.
@@ -109,6 +125,11 @@ pub(crate) struct ServerFlags {
 }
 
 impl Common {
+    /// Where lines of the log go for who listens at the admin port.
+    pub(crate) fn events(&self) -> EventFeed {
+        self.events.get().cloned().unwrap_or_default()
+    }
+
     /// The settings of the file with these flags; starts the log.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::load(self.config.as_deref())?;
@@ -130,7 +151,14 @@ impl Common {
         if let Some(folder) = &self.usage_dir {
             settings.entitle.usage_dir = Some(folder.clone());
         }
-        crate::log::start(&settings.log, self.log.as_deref())?;
+        if let Some(port) = self.admin_port {
+            settings.admin.port = port;
+        }
+        if let Some(format) = self.log_format {
+            settings.log.format = format;
+        }
+        self.events.get_or_init(EventFeed::default);
+        crate::log::start(&settings.log, self.log.as_deref(), self.events.get())?;
         Ok(settings)
     }
 }

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tapeline_admin::{Admin, EventFeed};
 use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
 use tapeline_channel::Idle;
+use tapeline_counters::Registry;
 use tapeline_edge::{Edge, EdgeConfig};
 use tapeline_node::{HubPart, NewEdgePort, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
 use tapeline_server::{Server, Siblings, Transport};
@@ -100,9 +102,28 @@ pub(crate) fn node_config(
     Ok(config)
 }
 
+/// Starts the admin port of a process, if it is to have one.
+pub(crate) fn start_admin(
+    settings: &Settings,
+    registry: &Registry,
+    events: EventFeed,
+) -> Result<Option<Admin>, Failure> {
+    let Some(config) = settings::admin_config(settings)? else { return Ok(None) };
+    let admin = Admin::start(config, registry.clone(), events)?;
+    tracing::info!(address = %admin.address(), "admin");
+    Ok(Some(admin))
+}
+
 /// Says what listens where, also in the ready file.
-pub(crate) fn announce(node: &Node, ready_file: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn announce(
+    node: &Node,
+    admin: Option<&Admin>,
+    ready_file: Option<&Path>,
+) -> Result<(), Failure> {
     let mut all = Addresses::default();
+    if let Some(admin) = admin {
+        all.add("admin", admin.address());
+    }
     for server in node.servers() {
         add_server(&mut all, server);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tapeline_admin::AdminConfig;
 use tapeline_backbone::{Driver, EngineSettings, Key, MAX_PEERS, PortSettings, Role};
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
@@ -155,6 +156,20 @@ fn endpoint(text: &str, port: u16) -> Result<Endpoint, Failure> {
         Ok(server) => Ok(Endpoint { host: server.host, port: server.port }),
         Err(error) => Err(Failure::Setting(format!("source: {error}"))),
     }
+}
+
+/// The admin port's part; `None`: there is none.
+pub(crate) fn admin_config(settings: &Settings) -> Result<Option<AdminConfig>, Failure> {
+    let admin = &settings.admin;
+    let Some(address) = listen("[admin] listen", &admin.listen, admin.port)? else {
+        return Ok(None);
+    };
+    let failed = |error: String| Failure::Setting(format!("[admin] {error}"));
+    let origins = Origins::new(&admin.allowed_origins)
+        .map_err(|error| failed(format!("allowed-origins: {error}")))?;
+    let config = AdminConfig::at(address).map_err(|error| failed(error.to_string()))?;
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(Some(AdminConfig { origins, top: admin.top, version, ..config }))
 }
 
 /// The server's part.

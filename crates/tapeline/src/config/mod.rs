@@ -22,8 +22,8 @@ pub(crate) use fault::{Fault, nearest};
 pub(crate) use reference::reference;
 use section::Section;
 pub(crate) use sections::{
-    Backbone, CompressionKind, Driver, Entitle, Hub, IdleWhen, Level, Log, Profile, ProfileName,
-    Server, Source, Unpublished,
+    Admin, Backbone, CompressionKind, Driver, Entitle, Hub, IdleWhen, Level, Log, LogFormat,
+    Profile, ProfileName, Server, Source, Unpublished,
 };
 pub(crate) use show::show;
 pub(crate) use value::Port;
@@ -38,6 +38,7 @@ const THROUGHPUT_FLUSH_MS: u32 = 20;
 pub(crate) struct Settings {
     pub(crate) profile: Profile,
     pub(crate) log: Log,
+    pub(crate) admin: Admin,
     pub(crate) backbone: Backbone,
     pub(crate) hub: Hub,
     pub(crate) sources: Vec<Source>,
@@ -68,15 +69,24 @@ impl Settings {
     }
 
     /// The sections that are there once.
-    fn sections(&self) -> [&dyn Section; 6] {
-        [&self.profile, &self.log, &self.backbone, &self.hub, &self.server, &self.entitle]
+    fn sections(&self) -> [&dyn Section; 7] {
+        [
+            &self.profile,
+            &self.log,
+            &self.admin,
+            &self.backbone,
+            &self.hub,
+            &self.server,
+            &self.entitle,
+        ]
     }
 
     /// The section of a name.
     fn section(&mut self, name: &str) -> Option<&mut dyn Section> {
-        let sections: [&mut dyn Section; 6] = [
+        let sections: [&mut dyn Section; 7] = [
             &mut self.profile,
             &mut self.log,
+            &mut self.admin,
             &mut self.backbone,
             &mut self.hub,
             &mut self.server,
@@ -85,7 +95,7 @@ impl Settings {
         sections.into_iter().find(|section| section.name() == name)
     }
 
-    fn section_names() -> [&'static str; 6] {
+    fn section_names() -> [&'static str; 7] {
         Self::default().sections().map(Section::name)
     }
 

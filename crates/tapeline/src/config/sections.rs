@@ -98,10 +98,39 @@ section! {
 }
 
 section! {
-    /// The log, as lines of `key=value` on standard error.
+    /// The admin port: metrics, views, events and a page for operators over HTTP.
+    Admin = "admin" {
+        /// The address on which it listens: one of the loopback interface, as it
+        /// asks nobody who they are.
+        "listen" => listen: String = "127.0.0.1".to_owned();
+        /// The port. The usual one is 9400.
+        "port" => port: Port = Port::Off;
+        /// Pages of other hosts that may ask, each as `scheme://host` or
+        /// `scheme://host:port`.
+        "allowed-origins" => allowed_origins: Vec<String> = Vec::new();
+        /// Mounts and users of which `/metrics` has series of their own: those for
+        /// whom most waits, and who have most items open.
+        "top" => top: usize = 20, in 0..=1_000;
+    }
+}
+
+choice! {
+    /// How lines of the log look.
+    LogFormat {
+        /// `key=value`.
+        "logfmt" => Logfmt,
+        /// A JSON object.
+        "json" => Json,
+    }
+}
+
+section! {
+    /// The log, a line for each event on standard error.
     Log = "log" {
         /// How much is logged.
         "level" => level: Level = Level::Info;
+        /// How lines look.
+        "format" => format: LogFormat = LogFormat::Logfmt;
         /// Other levels for single components, as in `"hub=debug,server=warn"`.
         /// The components are the crates: hub, server, backbone, channel, api,
         /// feed, and tapeline for the program itself.

@@ -249,7 +249,7 @@ pub(crate) fn domain(text: &str) -> Result<Domain, String> {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
-    crate::log::start(&Log::default(), Some(&args.log))?;
+    crate::log::start(&Log::default(), Some(&args.log), None)?;
     let names = item_names(args.domain, &args.items, &args.item_list, args.file.as_deref())?;
     let stop = Stop::on_signals(args.seconds.map(Duration::from_secs)).map_err(Failure::Signals)?;
     let dictionary = args.dictionary()?;

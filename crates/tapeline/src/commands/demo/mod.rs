@@ -70,7 +70,7 @@ pub(crate) struct Args {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
-    crate::log::start(&Log::default(), Some(&args.log))?;
+    crate::log::start(&Log::default(), Some(&args.log), None)?;
     let stop = Stop::on_signals(args.seconds.map(Duration::from_secs)).map_err(Failure::Signals)?;
     let stock = match &args.data {
         Some(path) => Stock::file(&DataFile::open(path, FieldDictionary::builtin())?, None),

@@ -197,7 +197,7 @@ impl Args {
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
-    crate::log::start(&Log::default(), Some(&args.log))?;
+    crate::log::start(&Log::default(), Some(&args.log), None)?;
     let stop = Stop::on_signals(args.seconds.map(Duration::from_secs)).map_err(Failure::Signals)?;
     let dictionary = dictionary::load(args.dictionary.as_deref(), args.enums.as_deref())?;
     let data = Data::load(args, &dictionary)?;

@@ -3,6 +3,7 @@
 
 mod clock;
 mod crowds;
+mod drill;
 mod faults;
 mod hostile;
 mod hosts;

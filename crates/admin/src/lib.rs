@@ -1,0 +1,34 @@
+//! The edge thread of a process: what its hubs and servers count and hold, over
+//! HTTP.
+//!
+//! ```text
+//!  tick threads                          the edge thread
+//!  ┌────────────────┐  relaxed stores   ┌──────────────┐   HTTP
+//!  │ hub, server …  │ ───────────────▶  │ counters     │ ─────────▶ /metrics
+//!  │                │  bounded queues   │              │
+//!  │  a slice each  │ ◀───────────────  │ questions    │ ─────────▶ /v1/mounts, the page
+//!  │  millisecond   │ ───────────────▶  │              │
+//!  └────────────────┘                   └──────────────┘ ─────────▶ /v1/events
+//! ```
+//!
+//! Nobody on a tick thread waits for this thread: counts are read where they were
+//! published, questions go through queues that are full rather than waited for,
+//! and an event is given to whoever listens at the moment.
+//!
+//! It listens on the loopback interface only. Web pages of other origins are
+//! answered 403, and so is a request whose `Host` is a name that is not this
+//! host's: a page that had its own name lead here is such a one.
+
+mod access;
+mod config;
+mod events;
+mod health;
+mod metrics;
+mod page;
+mod process;
+mod serve;
+mod views;
+
+pub use config::{AdminConfig, AdminError};
+pub use events::EventFeed;
+pub use serve::Admin;

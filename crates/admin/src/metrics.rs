@@ -1,0 +1,356 @@
+//! `/metrics`: counts as text for Prometheus.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry as Metrics, Unit as MetricUnit};
+use tapeline_counters::{Block, Count, Kind, Registry, Table, Unit, Value, View};
+
+use crate::process::Process;
+use crate::views::{Collected, merged};
+
+/// The type of what [`write`] writes.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Columns of which there are series, each of a row with the names in its labels:
+/// view, name of the series, help, column, labels.
+const SERIES: [Series; 7] = [
+    Series {
+        view: "services",
+        stem: "tapeline_service_up",
+        help: "Whether a service is up.",
+        column: "State",
+        unit: Unit::None,
+        labels: &[("service", "name")],
+    },
+    Series {
+        view: "services",
+        stem: "tapeline_service_items",
+        help: "Items of a service that are open.",
+        column: "items",
+        unit: Unit::None,
+        labels: &[("service", "name")],
+    },
+    Series {
+        view: "services",
+        stem: "tapeline_service_items_stale",
+        help: "Items of a service with the data state SUSPECT.",
+        column: "stale",
+        unit: Unit::None,
+        labels: &[("service", "name")],
+    },
+    Series {
+        view: "sources",
+        stem: "tapeline_source_up",
+        help: "Whether a source is up.",
+        column: "up",
+        unit: Unit::None,
+        labels: &[("source", "name")],
+    },
+    Series {
+        view: "sources",
+        stem: "tapeline_source_losses",
+        help: "How often a source was lost.",
+        column: "losses",
+        unit: Unit::None,
+        labels: &[("source", "name")],
+    },
+    Series {
+        view: "mounts",
+        stem: "tapeline_mount_backlog",
+        help: "Bytes that wait for the socket of a mount, of those for whom most waits.",
+        column: "backlogBytes",
+        unit: Unit::Bytes,
+        labels: &[("channel", "channel"), ("user", "loginName")],
+    },
+    Series {
+        view: "users",
+        stem: "tapeline_user_items",
+        help: "Items that a user has open, of those who have most.",
+        column: "total",
+        unit: Unit::None,
+        labels: &[("user", "loginName")],
+    },
+];
+
+/// A series for each row of a view.
+#[derive(Debug)]
+struct Series {
+    view: &'static str,
+    stem: &'static str,
+    help: &'static str,
+    column: &'static str,
+    unit: Unit,
+    /// Names of labels, and the columns with their values.
+    labels: &'static [(&'static str, &'static str)],
+}
+
+/// Views that are asked for at a scrape, with the column that their rows are put in
+/// order by.
+pub(crate) const VIEWS: [(&str, Option<&str>); 4] = [
+    ("services", None),
+    ("sources", None),
+    ("mounts", Some("backlogBytes")),
+    ("users", Some("total")),
+];
+
+/// All that there is to tell.
+pub(crate) fn write(
+    registry: &Registry,
+    views: Vec<Collected>,
+    version: &'static str,
+    top: usize,
+) -> Result<String, fmt::Error> {
+    let mut metrics = Metrics::default();
+    let rows = views.into_iter().zip(VIEWS).filter_map(|(collected, (_, by))| {
+        let view = collected.answers.iter().find_map(|answer| answer.view)?;
+        Some((view, merged(view, collected.answers, by, top)))
+    });
+    let snapshot = Snapshot {
+        registry: registry.clone(),
+        rows: rows
+            .flat_map(|(view, rows)| {
+                rows.into_iter().map(move |(of, row)| Line { view, of: of.to_string(), row })
+            })
+            .collect(),
+        process: Process::look(),
+        version,
+    };
+    metrics.register_collector(Box::new(snapshot));
+    let mut text = String::new();
+    encode(&mut text, &metrics)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Line {
+    view: &'static View,
+    of: String,
+    row: Vec<Value>,
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    registry: Registry,
+    rows: Vec<Line>,
+    process: Process,
+    version: &'static str,
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        self.program(&mut encoder)?;
+        for table in tables(&self.registry) {
+            for (index, count) in table.counts.iter().enumerate() {
+                self.count(&mut encoder, table, index, count)?;
+            }
+        }
+        for series in &SERIES {
+            self.series(&mut encoder, series)?;
+        }
+        Ok(())
+    }
+}
+
+/// The tables of the registry, each once.
+fn tables(registry: &Registry) -> Vec<&'static Table> {
+    let mut tables: Vec<&'static Table> = Vec::new();
+    for block in registry.blocks() {
+        if !tables.iter().any(|known| known.group == block.table().group) {
+            tables.push(block.table());
+        }
+    }
+    tables
+}
+
+/// A number as it is, or in the base unit.
+fn in_unit(value: u64, unit: Unit) -> f64 {
+    match unit {
+        Unit::Nanoseconds => value as f64 / 1e9,
+        Unit::None | Unit::Bytes => value as f64,
+    }
+}
+
+const fn metric_unit(unit: Unit) -> Option<MetricUnit> {
+    match unit {
+        Unit::None => None,
+        Unit::Bytes => Some(MetricUnit::Bytes),
+        Unit::Nanoseconds => Some(MetricUnit::Seconds),
+    }
+}
+
+/// Writes one value: whole where it is.
+fn put(
+    encoder: prometheus_client::encoding::MetricEncoder<'_>,
+    kind: Kind,
+    value: u64,
+    unit: Unit,
+) -> fmt::Result {
+    match (kind, unit) {
+        (Kind::Total, Unit::Nanoseconds) => ConstCounter::new(in_unit(value, unit)).encode(encoder),
+        (Kind::Total, _) => ConstCounter::new(value).encode(encoder),
+        (_, Unit::Nanoseconds) => ConstGauge::new(in_unit(value, unit)).encode(encoder),
+        (..) => ConstGauge::new(value).encode(encoder),
+    }
+}
+
+impl Snapshot {
+    fn count(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        table: &Table,
+        index: usize,
+        count: &Count,
+    ) -> fmt::Result {
+        let stem = count.metric_stem(table.group);
+        let help = count.help();
+        self.family(encoder, table, (&stem, &help, count.kind, count.unit), |block| {
+            Some(block.value(index))
+        })?;
+        if count.bound.is_none() || count.kind != Kind::Now {
+            return Ok(());
+        }
+        let (peak, limit) = (format!("{stem}_peak"), format!("{stem}_limit"));
+        let about = (&*peak, "The most that was published of it.", Kind::Most, count.unit);
+        self.family(encoder, table, about, |block| block.peak(index))?;
+        let about = (&*limit, "The bound of it.", Kind::Now, count.unit);
+        self.family(encoder, table, about, |block| block.limit(index))
+    }
+
+    fn family(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        table: &Table,
+        (stem, help, kind, unit): (&str, &str, Kind, Unit),
+        value: impl Fn(&Block) -> Option<u64>,
+    ) -> fmt::Result {
+        let blocks = self.registry.blocks().filter(|block| block.table().group == table.group);
+        let metric_type = match kind {
+            Kind::Total => MetricType::Counter,
+            Kind::Now | Kind::Most => MetricType::Gauge,
+        };
+        let metric_unit = metric_unit(unit);
+        let help = help.trim_end_matches('.');
+        let mut metric =
+            encoder.encode_descriptor(stem, help, metric_unit.as_ref(), metric_type)?;
+        for block in blocks {
+            if let Some(value) = value(block) {
+                let labels = [("name", block.name())];
+                put(metric.encode_family(&labels)?, kind, value, unit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn series(&self, encoder: &mut DescriptorEncoder<'_>, series: &Series) -> fmt::Result {
+        let Series { view, stem, help, column, unit, labels } = *series;
+        let lines: Vec<_> = self.rows.iter().filter(|line| line.view.name == view).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let metric_unit = metric_unit(unit);
+        let help = help.trim_end_matches('.');
+        let mut metric =
+            encoder.encode_descriptor(stem, help, metric_unit.as_ref(), MetricType::Gauge)?;
+        for Line { view, of, row } in lines {
+            let at = |column: &str| view.column(column).and_then(|place| row.get(place));
+            let value = match at(column) {
+                Some(Value::Text(text)) => u64::from(text == "Up"),
+                Some(value) => value.rank(),
+                None => continue,
+            };
+            let text = |column: &str| match at(column) {
+                Some(Value::Text(text)) => text.to_string(),
+                _ => String::new(),
+            };
+            let mut all = vec![("name", of.clone())];
+            all.extend(labels.iter().map(|(label, column)| (*label, text(column))));
+            put(metric.encode_family(&all)?, Kind::Now, value, unit)?;
+        }
+        Ok(())
+    }
+
+    /// What is the same for all programs, under the names that all have.
+    fn program(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Process { resident_bytes, cpu_s, descriptors, max_descriptors, datagrams_dropped } =
+            self.process;
+        let labels = [("version", self.version)];
+        let mut info = encoder.encode_descriptor(
+            "tapeline_build_info",
+            "The program",
+            None,
+            MetricType::Gauge,
+        )?;
+        put(info.encode_family(&labels)?, Kind::Now, 1, Unit::None)?;
+        let seconds = MetricUnit::Seconds;
+        let about = ("process_cpu", "Time of processors", Some(&seconds));
+        let cpu = ConstCounter::new(cpu_s);
+        cpu.encode(encoder.encode_descriptor(about.0, about.1, about.2, MetricType::Counter)?)?;
+        for (stem, help, unit, value) in [
+            ("process_resident_memory", "Memory", Unit::Bytes, resident_bytes),
+            ("process_open_fds", "Files and sockets", Unit::None, descriptors),
+            ("process_max_fds", "The most of them that there may be", Unit::None, max_descriptors),
+            (
+                "tapeline_datagrams_dropped",
+                "Datagrams that the kernel dropped at sockets of the process",
+                Unit::None,
+                datagrams_dropped,
+            ),
+        ] {
+            let unit_of = metric_unit(unit);
+            let metric =
+                encoder.encode_descriptor(stem, help, unit_of.as_ref(), MetricType::Gauge)?;
+            put(metric, Kind::Now, value, unit)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    tapeline_counters::counts! {
+        /// For tests.
+        struct Tested = "tested" {
+            /// Bytes that wait.
+            output_bytes: usize = now(bytes), at most "output-pool-bytes";
+            /// Time at work.
+            busy_ns: u64 = total(ns);
+            /// Messages.
+            messages: u64 = total;
+        }
+    }
+
+    #[test]
+    fn counts_are_written_as_the_convention_has_it() {
+        let registry = Registry::default();
+        for name in ["a", "b\"c"] {
+            let mut writer =
+                registry.enter::<Tested>(name, &[("output_bytes", 100)]).expect("room");
+            writer.publish(&Tested { output_bytes: 50, busy_ns: 1_500_000_000, messages: 3 });
+            writer.publish(&Tested { output_bytes: 7, busy_ns: 1_500_000_000, messages: 3 });
+        }
+        let text = write(&registry, Vec::new(), "1.2.3", 20).expect("text");
+        for line in [
+            "# TYPE tapeline_tested_output_bytes gauge",
+            "# UNIT tapeline_tested_output_bytes bytes",
+            "# HELP tapeline_tested_output_bytes Bytes that wait",
+            "tapeline_tested_output_bytes{name=\"a\"} 7",
+            "tapeline_tested_output_peak_bytes{name=\"a\"} 50",
+            "tapeline_tested_output_limit_bytes{name=\"b\\\"c\"} 100",
+            "tapeline_tested_busy_seconds_total{name=\"a\"} 1.5",
+            "# TYPE tapeline_tested_messages counter",
+            "tapeline_tested_messages_total{name=\"a\"} 3",
+            "tapeline_build_info{version=\"1.2.3\"} 1",
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
+        }
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+}

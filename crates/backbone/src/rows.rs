@@ -1,0 +1,21 @@
+//! The table of a port that can be looked at.
+
+tapeline_counters::rows! {
+    /// Peers on the backbone: the servers of a hub, the hubs of a server.
+    pub struct PeerRow = "peers" {
+        /// Its name.
+        "name" => name: String;
+        /// Which run of it this is.
+        "incarnation" => incarnation: String;
+        /// Whether each hears the other.
+        "up" => is_up: bool;
+        /// The number of the frame that comes next in its stream.
+        "position" => position: u32;
+        /// Holes seen in its stream.
+        "gaps" => gaps: u64;
+        /// Frames missing in those holes.
+        "lost" => lost: u64;
+        /// Milliseconds since something of it came.
+        "silentMs" => silent_ms: u64;
+    }
+}

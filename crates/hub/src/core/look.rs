@@ -1,0 +1,62 @@
+//! Rows of the tables, for whoever looks.
+
+use tapeline_channel::SessionId;
+
+use super::Core;
+use super::source::{Phase, Source, SourceKind};
+use crate::rows::SourceRow;
+
+impl Core {
+    /// Indexes of sources are below this one.
+    pub(crate) fn source_places(&self) -> u32 {
+        self.sources.iter().map(|(index, _)| index + 1).max().unwrap_or(0)
+    }
+
+    /// A source as far as the core knows it: with the route and the session that
+    /// the shell knows more of.
+    pub(crate) fn source_row(
+        &self,
+        index: u32,
+    ) -> Option<(SourceRow, Option<usize>, Option<SessionId>)> {
+        let source = self.sources.get(index)?;
+        let route = match source.kind {
+            SourceKind::Route(route) => Some(route),
+            SourceKind::Provider => None,
+        };
+        let row = SourceRow {
+            name: String::new(),
+            kind: if route.is_some() { "interactive" } else { "non-interactive" },
+            channel: source.session.map(|session| session.to_string()),
+            host: String::new(),
+            is_up: source.phase == Phase::Up,
+            phase: phase(source),
+            services: self.services_of(source),
+            items: source.offers.values().map(|offer| offer.open).sum(),
+            in_window: source.offers.values().map(|offer| offer.in_window).sum(),
+            unsent: source.unsent(),
+            claims: source.offers.values().map(|offer| offer.claims.len()).sum(),
+            is_slow: source.is_slow && source.phase == Phase::Up,
+            losses: 0,
+            last_loss: None,
+            last_loss_seconds: None,
+            up_seconds: None,
+        };
+        Some((row, route, source.session))
+    }
+
+    fn services_of(&self, source: &Source) -> String {
+        let offered = source.offers.values().map(|offer| offer.service);
+        let names = self.services.iter().filter(|(id, _)| offered.clone().any(|own| own == *id));
+        names.map(|(_, service)| service.name.to_string()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+const fn phase(source: &Source) -> &'static str {
+    match source.phase {
+        Phase::Down => "down",
+        Phase::Connecting => "connecting",
+        Phase::Login => "login",
+        Phase::Directory => "directory",
+        Phase::Up => "up",
+    }
+}

@@ -1,0 +1,51 @@
+//! The tables of a hub that can be looked at.
+
+tapeline_counters::rows! {
+    /// Sources: the providers that a hub is connected to, or wants to be.
+    pub struct SourceRow = "sources" {
+        /// Its name in the configuration, or the address of one that connects.
+        "name" => name: String;
+        /// `interactive` or `non-interactive`.
+        "kind" => kind: &'static str;
+        /// The session, as the log has it.
+        "channel" => channel: Option<String>;
+        /// Where it is, or was looked for last.
+        "host" => host: String;
+        /// Whether it is up: connected, logged in, with a directory.
+        "up" => is_up: bool;
+        /// How far its connection is.
+        "phase" => phase: &'static str;
+        /// The services that are taken from it.
+        "services" => services: String;
+        /// Items that are open there.
+        "items" => items: u64;
+        /// Requests without their image.
+        "inWindow" => in_window: u64;
+        /// Requests, images, changes and closes that wait to be sent.
+        "unsent" => unsent: usize;
+        /// Items of others for which it stands by.
+        "claims" => claims: usize;
+        /// Whether it does not read.
+        "slow" => is_slow: bool;
+        /// How often it was lost since the hub started.
+        "losses" => losses: u64;
+        /// Why it was lost last.
+        "lastLoss" => last_loss: Option<String>;
+        /// How many seconds ago that was.
+        "lastLossSeconds" => last_loss_seconds: Option<u64>;
+        /// For how many seconds it has been connected.
+        "upSeconds" => up_seconds: Option<u64>;
+    }
+}
+
+tapeline_counters::rows! {
+    /// Servers on the backbone, as a hub has them.
+    pub struct ServerRow = "servers" {
+        /// Its name.
+        "name" => name: String;
+        /// Which run of it this is.
+        "incarnation" => incarnation: String;
+        /// Requests that it has open.
+        "requests" => requests: usize;
+    }
+}

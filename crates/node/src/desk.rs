@@ -1,0 +1,261 @@
+//! Questions of other threads, answered a slice at a time.
+
+use std::time::Duration;
+
+use tapeline_counters::{Act, Answer, Ask, Query, QueryQueue, Scan};
+use tapeline_server::MountsOf;
+use tapeline_time::Time;
+
+use crate::Agent;
+
+/// How often a busy thread looks for questions, and does a slice of one.
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// Places of a table that are looked at before the clock is.
+const PLACES_PER_LOOK: u32 = 64;
+
+/// How long a slice takes.
+const SLICE: Duration = Duration::from_micros(50);
+
+/// The desk at which a thread answers questions, one at a time.
+#[derive(Debug)]
+pub(super) struct Desk {
+    queue: QueryQueue,
+    looked: Time,
+    /// The question that is being answered.
+    inquiry: Option<Inquiry>,
+}
+
+#[derive(Debug)]
+struct Inquiry {
+    query: Query,
+    /// The agent that is asked now, by its place on the thread.
+    agent: usize,
+    scan: Option<Scan>,
+    answers: Vec<Answer>,
+}
+
+impl Desk {
+    /// One for the questions of a queue.
+    pub(super) const fn new(queue: QueryQueue) -> Self {
+        Self { queue, looked: Time::ZERO, inquiry: None }
+    }
+
+    /// Whether a slice is to be done at `now`, behind a turn that did `work`. A
+    /// thread with nothing else to do gives all its time.
+    pub(super) fn is_due(&self, now: Time, work: usize) -> bool {
+        let is_idle = work == 0 && self.inquiry.is_some();
+        is_idle || now.since(self.looked) >= INTERVAL
+    }
+
+    /// Whether anything is asked now.
+    pub(super) fn has_question(&mut self, now: Time) -> bool {
+        self.looked = now;
+        if self.inquiry.is_none() {
+            self.inquiry = self.queue.next().map(Inquiry::new);
+        }
+        self.inquiry.is_some()
+    }
+
+    /// Does a slice of what is asked.
+    pub(super) fn work(
+        &mut self,
+        now: Time,
+        agents: &mut [&mut dyn Agent],
+        mut clock: impl FnMut() -> Time,
+    ) {
+        let Some(inquiry) = &mut self.inquiry else { return };
+        let began = clock();
+        let is_done = inquiry.work(now, agents, || clock().since(began) >= SLICE);
+        if is_done && let Some(Inquiry { query, answers, .. }) = self.inquiry.take() {
+            query.answer(answers);
+        }
+    }
+}
+
+impl Inquiry {
+    fn new(query: Query) -> Self {
+        Self { query, agent: 0, scan: None, answers: Vec::new() }
+    }
+
+    /// Whether it is answered.
+    fn work(
+        &mut self,
+        now: Time,
+        agents: &mut [&mut dyn Agent],
+        mut is_time_over: impl FnMut() -> bool,
+    ) -> bool {
+        if let Ask::Act(act) = &self.query.ask {
+            self.answers.extend(agents.iter_mut().map(|agent| done(now, &mut **agent, act)));
+            return true;
+        }
+        let Ask::Rows(rows) = &self.query.ask else { return true };
+        while let Some(agent) = agents.get(self.agent) {
+            let is_asked = rows.at.is_empty() || rows.at == agent.name();
+            if self.scan.is_none() && is_asked {
+                self.scan = Scan::new(rows, &**agent);
+            }
+            if let Some(scan) = &mut self.scan {
+                while !scan.step(&**agent, PLACES_PER_LOOK) {
+                    if is_time_over() {
+                        return false;
+                    }
+                }
+            }
+            let scan = self.scan.take();
+            self.answers.extend(scan.map(|scan| scan.finish(agent.name(), &**agent)));
+            self.agent += 1;
+        }
+        true
+    }
+}
+
+/// What an agent did of an act.
+fn done(now: Time, agent: &mut dyn Agent, act: &Act) -> Answer {
+    let done = match act {
+        Act::CloseMount { server, channel, reason } if server == agent.name() => {
+            agent.close_mounts(now, MountsOf::Session(channel), reason)
+        }
+        Act::CloseMount { .. } => 0,
+        Act::Logout { user, reason } => agent.close_mounts(now, MountsOf::User(user), reason),
+    };
+    let of = agent.name().to_owned();
+    Answer { of, view: None, rows: Vec::new(), next: None, done }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+    use tapeline_backbone::Role;
+    use tapeline_counters::{QuerySender, Registry, Row, Rows, Value, View, Viewed};
+
+    const VIEW: &View = &View { name: "numbers", about: &[], columns: &[] };
+
+    /// One with as many rows as it says.
+    struct Numbers(u32, &'static str);
+
+    impl Viewed for Numbers {
+        fn views(&self) -> &'static [&'static View] {
+            &[VIEW]
+        }
+
+        fn places(&self, _: &View) -> u32 {
+            self.0
+        }
+
+        fn row(&self, _: &View, place: u32) -> Option<Row> {
+            // Few are wanted, so that all are looked at.
+            (place % 100_000 == 0).then(|| vec![Value::from(place)])
+        }
+    }
+
+    impl Agent for Numbers {
+        fn name(&self) -> &str {
+            self.1
+        }
+
+        fn role(&self) -> Role {
+            Role::Server
+        }
+
+        fn duty_cycle(&mut self, _: Time) -> usize {
+            0
+        }
+
+        fn is_quiet(&mut self) -> bool {
+            true
+        }
+
+        fn next_deadline(&self) -> Option<Time> {
+            None
+        }
+
+        fn counts(&self) -> Vec<(&'static str, u64)> {
+            Vec::new()
+        }
+
+        fn close_mounts(&mut self, _: Time, of: MountsOf<'_>, _: &str) -> usize {
+            usize::from(of == MountsOf::Session("3.1"))
+        }
+
+        fn shutdown(&mut self, _: Time) {}
+
+        fn is_over(&self) -> bool {
+            true
+        }
+    }
+
+    fn desk() -> (Desk, QuerySender) {
+        let registry = Registry::default();
+        let desk = Desk::new(registry.open_queue("main").expect("room"));
+        let sender = registry.queues().next().expect("it is there").clone();
+        (desk, sender)
+    }
+
+    fn ask(sender: &QuerySender, ask: Ask) -> Receiver<Vec<Answer>> {
+        let (reply, answers) = channel();
+        let query = Query::new(ask, move |all| reply.send(all).expect("somebody waits"));
+        sender.ask(query).expect("there is room");
+        answers
+    }
+
+    #[test]
+    fn a_million_rows_are_looked_at_in_slices_of_a_twentieth_of_a_millisecond() {
+        let (mut desk, sender) = desk();
+        let rows = Rows { view: "numbers".to_owned(), limit: 1_000, ..Rows::default() };
+        let answers = ask(&sender, Ask::Rows(rows));
+        let mut numbers = [Numbers(1_000_000, "a"), Numbers(100_000, "b")];
+        let [first, second] = &mut numbers;
+        let mut agents: [&mut dyn Agent; 2] = [first, second];
+        let (mut now, mut slices, mut longest) = (Time::ZERO, 0, Duration::ZERO);
+        while desk.has_question(now) {
+            let began = now;
+            // Each look at the clock is 64 places later, of some 30 ns.
+            desk.work(began, &mut agents, || {
+                now = now.after(Duration::from_micros(2));
+                now
+            });
+            longest = longest.max(now.since(began));
+            slices += 1;
+        }
+        assert!(longest <= SLICE + Duration::from_micros(4), "{longest:?}");
+        assert!((300..1_000).contains(&slices), "{slices} slices");
+        let answers = answers.try_recv().expect("answered");
+        let found: Vec<_> = answers.iter().map(|it| (&*it.of, it.rows.len())).collect();
+        assert_eq!(found, [("a", 10), ("b", 1)]);
+    }
+
+    #[test]
+    fn a_busy_thread_looks_once_a_millisecond_and_an_idle_one_goes_on_at_once() {
+        let (mut desk, sender) = desk();
+        let at = |us| Time::ZERO.after(Duration::from_micros(us));
+        assert!(desk.is_due(at(1_000), 5) && !desk.has_question(at(1_000)));
+        assert!(!desk.is_due(at(1_999), 5) && !desk.is_due(at(1_999), 0));
+        let _answers = ask(&sender, Ask::Rows(Rows::default()));
+        assert!(desk.is_due(at(2_000), 5) && desk.has_question(at(2_000)));
+        assert!(!desk.is_due(at(2_001), 5) && desk.is_due(at(2_001), 0));
+    }
+
+    #[test]
+    fn a_mount_is_closed_where_it_is() {
+        let (mut desk, sender) = desk();
+        let act = |server: &str| {
+            let (server, channel) = (server.to_owned(), "3.1".to_owned());
+            Ask::Act(Act::CloseMount { server, channel, reason: String::new() })
+        };
+        let answers = [ask(&sender, act("b")), ask(&sender, act("c"))];
+        let mut numbers = [Numbers(0, "a"), Numbers(0, "b")];
+        let [first, second] = &mut numbers;
+        let mut agents: [&mut dyn Agent; 2] = [first, second];
+        while desk.has_question(Time::ZERO) {
+            desk.work(Time::ZERO, &mut agents, || Time::ZERO);
+        }
+        let done = answers.map(|answers| {
+            let all = answers.try_recv().expect("answered");
+            all.iter().map(|answer| answer.done).sum::<usize>()
+        });
+        assert_eq!(done, [1, 0]);
+    }
+}

@@ -1,0 +1,194 @@
+//! Rows of the tables, for whoever looks.
+
+use tapeline_channel::SessionId;
+use tapeline_omm::Text;
+use tapeline_omm::directory::ServiceState;
+use tapeline_omm::login::LoginRequest;
+use tapeline_rwf::{DataState, Qos, StreamState};
+
+use super::Core;
+use super::item::{Item, Upstream};
+use super::mount::{Mount, gate};
+use crate::rows::{ItemRow, MountRow, ServiceRow, UserRow};
+
+/// Columns of items by which they are put in order without making their rows.
+const WATCHERS: &str = "watchers";
+const MESSAGES: &str = "messages";
+const IMAGE_BYTES: &str = "imageBytes";
+const MERGED_BYTES: &str = "mergedBytes";
+
+impl Core {
+    /// Numbers that mounts may have are below this one.
+    pub(crate) fn mount_places(&self) -> u32 {
+        self.mounts.numbers()
+    }
+
+    /// The session of the mount with a number.
+    pub(crate) fn mount_at(&self, number: u32) -> Option<SessionId> {
+        self.mounts.session_of(number)
+    }
+
+    /// Sessions of the mounts of a user.
+    pub(crate) fn mounts_of_user(&self, user: &[u8]) -> Vec<SessionId> {
+        let is_users = |mount: &&Mount| {
+            mount.login.as_ref().is_some_and(|login| login.shown_user().as_bytes() == user)
+        };
+        self.mounts.iter().filter(is_users).map(|mount| mount.session).collect()
+    }
+
+    /// What is known of a mount beside its socket.
+    pub(crate) fn mount_row(&self, session: SessionId) -> Option<MountRow> {
+        let mount = self.mounts.get(session)?;
+        let login = mount.login.as_ref();
+        let request = login.map(|login| &login.request);
+        let text = |of: fn(&LoginRequest) -> Option<&Text>| Some(of(request?)?.to_string());
+        let slow_since = mount.is_slow.then_some(mount.slow_since);
+        Some(MountRow {
+            channel: session.to_string(),
+            login_name: login.map(|login| login.shown_user().to_string()),
+            position: text(|request| request.attributes.position.as_ref()),
+            application_key: text(|request| request.attributes.application_id.as_ref()),
+            application_name: text(|request| request.attributes.application_name.as_ref()),
+            host_name: mount.peer.to_string(),
+            mount_seconds: self.now.since(mount.opened_at).as_secs(),
+            protocol: "RSSL",
+            is_single_open: login.is_some_and(|login| login.policy.single_open),
+            items: mount.item_count,
+            backlog_bytes: 0,
+            merged_bytes: mount.owed.merged_bytes(),
+            is_slow: mount.is_slow,
+            slow_seconds: slow_since.map(|since| self.now.since(since).as_secs()),
+            slow_count: 0,
+            is_paused: self.mounts.gate(session) & gate::PAUSED != 0,
+            messages_sent: 0,
+            bytes_sent: 0,
+            messages_received: 0,
+        })
+    }
+
+    /// Places of users.
+    pub(crate) fn user_places(&self) -> u32 {
+        self.mounts.users.places()
+    }
+
+    /// The user at a place.
+    pub(crate) fn user_row(&self, place: u32) -> Option<UserRow> {
+        let (name, channels, total) = self.mounts.users.at(place)?;
+        let limits = &self.config.limits;
+        Some(UserRow {
+            login_name: name.to_string(),
+            channels,
+            total,
+            aggregate_item_limit: limits.item_limit,
+            item_limit_per_mount: limits.item_limit_per_mount,
+        })
+    }
+
+    /// Numbers that services may have are below this one.
+    pub(crate) fn service_places(&self) -> u32 {
+        self.services.names().map(|(id, _)| u32::from(id) + 1).max().unwrap_or(0)
+    }
+
+    /// The service of a number.
+    pub(crate) fn service_row(&self, id: u16) -> Option<ServiceRow> {
+        let name = self.services.name(id)?;
+        let service = self.services.directory.service(id);
+        let state = service.and_then(|service| service.state.as_ref());
+        let info = service.and_then(|service| service.info.as_ref());
+        let is_up = state.is_some_and(|state| state.is_up == Some(true));
+        let census = self.items.census(id);
+        let joined = |all: Vec<String>| all.join(" ");
+        Some(ServiceRow {
+            name: name.to_string(),
+            service_id: id,
+            state: if is_up { "Up" } else { "Down" },
+            is_accepting: state.is_some_and(ServiceState::is_usable),
+            items: census.items(),
+            active: census.active,
+            pending: census.pending,
+            stale: census.stale,
+            hubs: self.hubs.having(name),
+            qos: info.map_or_else(String::new, |info| {
+                joined(info.offered_qos().iter().map(qos).collect())
+            }),
+            capabilities: info.map_or_else(String::new, |info| {
+                let offered = info.capabilities.iter().flatten();
+                joined(offered.map(ToString::to_string).collect())
+            }),
+            dictionaries: info.map_or_else(String::new, |info| {
+                let used = info.dictionaries_used.iter().flatten();
+                joined(used.map(ToString::to_string).collect())
+            }),
+        })
+    }
+
+    /// Slots of items.
+    pub(crate) fn item_places(&self) -> u32 {
+        self.items.slots().end
+    }
+
+    /// What the item of a slot has in a column by which items are put in order.
+    pub(crate) fn item_rank(&self, slot: u32, column: &str) -> Option<u64> {
+        let item = self.items.get(slot)?;
+        Some(match column {
+            WATCHERS => item.watchers.len() as u64,
+            MESSAGES => u64::from(item.last_seq),
+            IMAGE_BYTES => image_bytes(item) as u64,
+            MERGED_BYTES => merged_bytes(item) as u64,
+            _ => 0,
+        })
+    }
+
+    /// The item of a slot.
+    pub(crate) fn item_row(&self, slot: u32) -> Option<ItemRow> {
+        let item = self.items.get(slot)?;
+        let key = item.key.as_ref();
+        let state = item.state();
+        let (request, hub) = match item.upstream() {
+            Upstream::Nowhere => ("nowhere", None),
+            Upstream::Queued { hub } => ("queued", Some(hub)),
+            Upstream::Asked { hub, .. } => ("asked", Some(hub)),
+            Upstream::Accepted { hub, .. } => ("open", Some(hub)),
+        };
+        Some(ItemRow {
+            name: shown(key.name),
+            service: self
+                .services
+                .name(item.service_id())
+                .map_or_else(String::new, ToString::to_string),
+            domain: key.domain.to_string(),
+            state: state_words(state.stream, state.data),
+            text: shown(state.text),
+            watchers: item.watchers.len(),
+            messages: item.last_seq,
+            image_bytes: image_bytes(item),
+            merged_bytes: merged_bytes(item),
+            is_private: item.is_private,
+            request,
+            hub,
+        })
+    }
+}
+
+fn image_bytes(item: &Item) -> usize {
+    item.image.as_ref().map_or(0, |image| image.content_bytes())
+}
+
+fn merged_bytes(item: &Item) -> usize {
+    item.merges.as_ref().map_or(0, |merges| merges.bytes())
+}
+
+/// Bytes of a peer as words.
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn qos(qos: &Qos) -> String {
+    format!("{}:{}", qos.timeliness, qos.rate)
+}
+
+/// The state of an item in words: `open/suspect`.
+fn state_words(stream: StreamState, data: DataState) -> String {
+    let word = |code: String| code.to_lowercase().replace('_', "-");
+    format!("{}/{}", word(stream.to_string()), word(data.to_string()))
+}

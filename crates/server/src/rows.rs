@@ -1,0 +1,123 @@
+//! The tables of a server that can be looked at.
+
+tapeline_counters::rows! {
+    /// Mounts: the connections of consumers.
+    pub struct MountRow = "mounts" {
+        /// The session, as the log has it.
+        "channel" => channel: String;
+        /// The user that is logged in, or what stands for one with a token; none before
+        /// the login.
+        "loginName" => login_name: Option<String>;
+        /// The position that the user logged in from, as the client says it.
+        "position" => position: Option<String>;
+        /// The application id of the login.
+        "applicationKey" => application_key: Option<String>;
+        /// The name of the application.
+        "applicationName" => application_name: Option<String>;
+        /// The address that it connects from.
+        "hostname" => host_name: String;
+        /// For how many seconds it has been there.
+        "mountSeconds" => mount_seconds: u64;
+        /// What it speaks: `RSSL` or `JSON`.
+        "protocol" => protocol: &'static str;
+        /// Whether it leaves recovery to the server.
+        "singleOpen" => is_single_open: bool;
+        /// Items that it has open.
+        "items" => items: usize;
+        /// Bytes that wait for its socket.
+        "backlogBytes" => backlog_bytes: usize, in bytes;
+        /// Bytes of updates that are merged for it.
+        "mergedBytes" => merged_bytes: usize, in bytes;
+        /// Whether it reads too slowly, so that updates are merged.
+        "slow" => is_slow: bool;
+        /// For how many seconds it has been slow.
+        "slowSeconds" => slow_seconds: Option<u64>;
+        /// How often it turned slow.
+        "slowCount" => slow_count: u64;
+        /// Whether its updates are held back: it is paused, or stands by.
+        "paused" => is_paused: bool;
+        /// Messages that were sent to it.
+        "messagesSent" => messages_sent: u64;
+        /// Bytes that its socket took.
+        "bytesSent" => bytes_sent: u64, in bytes;
+        /// Messages that came from it.
+        "messagesReceived" => messages_received: u64;
+    }
+}
+
+tapeline_counters::rows! {
+    /// Users with a mount. What several shards of a server tell of one user belongs
+    /// together.
+    pub struct UserRow = "users" {
+        /// The name, or what stands for it.
+        "loginName" => login_name: String;
+        /// Mounts of the user.
+        "channels" => channels: usize;
+        /// Items that the user has open over all mounts.
+        "total" => total: usize;
+        /// Most items that the user may have open over all mounts.
+        "aggregateItemLimit" => aggregate_item_limit: usize;
+        /// Most items that one mount may have open.
+        "itemLimitPerMount" => item_limit_per_mount: usize;
+    }
+}
+
+tapeline_counters::rows! {
+    /// Services as consumers see them.
+    pub struct ServiceRow = "services" {
+        /// The name.
+        "name" => name: String;
+        /// The number by which consumers know it.
+        "serviceID" => service_id: u16;
+        /// `Up` or `Down`.
+        "State" => state: &'static str;
+        /// Whether requests are accepted.
+        "accepting" => is_accepting: bool;
+        /// Items that are open.
+        "items" => items: usize;
+        /// Items with the data state OK.
+        "active" => active: usize;
+        /// Items of which nothing was heard yet.
+        "pending" => pending: usize;
+        /// Items with the data state SUSPECT.
+        "stale" => stale: usize;
+        /// Hubs that have it.
+        "hubs" => hubs: usize;
+        /// The qualities of service that it offers, the best first.
+        "QoS" => qos: String;
+        /// The domains that it offers.
+        "Capabilities" => capabilities: String;
+        /// The dictionaries that it uses.
+        "Dictionaries" => dictionaries: String;
+    }
+}
+
+tapeline_counters::rows! {
+    /// Items that are open at hubs, or wait for one.
+    pub struct ItemRow = "items" {
+        /// The name.
+        "name" => name: String;
+        /// The service.
+        "service" => service: String;
+        /// The domain.
+        "domain" => domain: String;
+        /// The state of its stream and its data.
+        "state" => state: String;
+        /// The words of the state.
+        "text" => text: String;
+        /// Mounts that watch it.
+        "watchers" => watchers: usize;
+        /// Messages of it so far, as its hub counts them.
+        "messages" => messages: u32;
+        /// Bytes of the image that is kept.
+        "imageBytes" => image_bytes: usize, in bytes;
+        /// Bytes of updates that are merged for slow mounts.
+        "mergedBytes" => merged_bytes: usize, in bytes;
+        /// Whether it is a private stream.
+        "private" => is_private: bool;
+        /// Where it is with its hub: `nowhere`, `queued`, `asked`, `open`.
+        "request" => request: &'static str;
+        /// Which of the hubs it is asked for at.
+        "hub" => hub: Option<u32>;
+    }
+}

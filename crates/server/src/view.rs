@@ -1,0 +1,81 @@
+//! A server's tables, for whoever looks.
+
+use tapeline_backbone::{Bus, PeerRow};
+use tapeline_channel::System;
+use tapeline_counters::{Row, Rowed, View, Viewed};
+
+use crate::rows::{ItemRow, MountRow, ServiceRow, UserRow};
+use crate::shell::Server;
+
+/// All of them.
+const VIEWS: &[&View] =
+    &[ServiceRow::VIEW, MountRow::VIEW, UserRow::VIEW, ItemRow::VIEW, PeerRow::VIEW];
+
+/// The column of mounts by which they are put in order at each scrape.
+const BACKLOG_BYTES: &str = "backlogBytes";
+
+impl<B: Bus, S: System> Server<B, S> {
+    fn mount_row(&self, number: u32) -> Option<MountRow> {
+        let session = self.core().mount_at(number)?;
+        let mut row = self.core().mount_row(session)?;
+        if self.interpreter.speaks_json(session) {
+            row.protocol = "JSON";
+        }
+        if let Some(counters) = self.reactor().session_counters(session) {
+            row.backlog_bytes = counters.backlog_bytes;
+            row.slow_count = counters.slow_count;
+            row.messages_sent = counters.traffic.messages_sent;
+            row.bytes_sent = counters.traffic.bytes_sent;
+            row.messages_received = counters.traffic.messages_received;
+        }
+        Some(row)
+    }
+
+    fn backlog_of(&self, number: u32) -> Option<u64> {
+        let session = self.core().mount_at(number)?;
+        Some(self.reactor().session_counters(session).map_or(0, |it| it.backlog_bytes as u64))
+    }
+}
+
+impl<B: Bus, S: System> Viewed for Server<B, S> {
+    fn views(&self) -> &'static [&'static View] {
+        VIEWS
+    }
+
+    fn places(&self, view: &View) -> u32 {
+        let core = self.core();
+        match view.name {
+            name if name == ServiceRow::VIEW.name => core.service_places(),
+            name if name == MountRow::VIEW.name => core.mount_places(),
+            name if name == UserRow::VIEW.name => core.user_places(),
+            name if name == ItemRow::VIEW.name => core.item_places(),
+            name if name == PeerRow::VIEW.name => self.bus().peers().len() as u32,
+            _ => 0,
+        }
+    }
+
+    fn row(&self, view: &View, place: u32) -> Option<Row> {
+        let core = self.core();
+        match view.name {
+            name if name == ServiceRow::VIEW.name => {
+                core.service_row(u16::try_from(place).ok()?).map(Rowed::into_row)
+            }
+            name if name == MountRow::VIEW.name => self.mount_row(place).map(Rowed::into_row),
+            name if name == UserRow::VIEW.name => core.user_row(place).map(Rowed::into_row),
+            name if name == ItemRow::VIEW.name => core.item_row(place).map(Rowed::into_row),
+            name if name == PeerRow::VIEW.name => {
+                self.bus().peers().into_iter().nth(place as usize).map(Rowed::into_row)
+            }
+            _ => None,
+        }
+    }
+
+    fn rank(&self, view: &View, place: u32, column: usize) -> Option<u64> {
+        let name = view.columns.get(column)?.name;
+        match view.name {
+            of if of == ItemRow::VIEW.name => self.core().item_rank(place, name),
+            of if of == MountRow::VIEW.name && name == BACKLOG_BYTES => self.backlog_of(place),
+            _ => Some(self.row(view, place)?.get(column)?.rank()),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Asks an admin port.
+
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use ureq::Agent;
+
+use crate::failure::Failure;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An admin port, and where it is.
+pub(crate) struct Client {
+    agent: Agent,
+    base: String,
+}
+
+/// Where the admin port is.
+#[derive(clap::Args)]
+pub(crate) struct Where {
+    /// The admin port of the process, as it logs it
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9400")]
+    pub(crate) admin: String,
+}
+
+impl Where {
+    pub(crate) fn client(&self) -> Client {
+        let config = Agent::config_builder()
+            .timeout_connect(Some(PATIENCE))
+            .timeout_recv_response(Some(PATIENCE))
+            .http_status_as_error(false)
+            .build();
+        let address = self.admin.trim_start_matches("http://").trim_end_matches('/');
+        Client { agent: config.into(), base: format!("http://{address}") }
+    }
+}
+
+impl Client {
+    /// What is at a path, as JSON, with what is to stand behind its `?`.
+    pub(crate) fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Json, Failure> {
+        let mut request = self.agent.get(format!("{}{path}", self.base));
+        for (name, value) in query {
+            request = request.query(name, value);
+        }
+        let mut answer = request.call().map_err(|error| self.unreached(&error))?;
+        let json: Json = answer.body_mut().read_json().map_err(|error| self.unreached(&error))?;
+        self.checked(json)
+    }
+
+    /// What is at a path, as text, and whether it is as it should be.
+    pub(crate) fn text(&self, path: &str) -> Result<(bool, String), Failure> {
+        let request = self.agent.get(format!("{}{path}", self.base));
+        let mut answer = request.call().map_err(|error| self.unreached(&error))?;
+        let is_good = answer.status().is_success();
+        let text = answer.body_mut().read_to_string().map_err(|error| self.unreached(&error))?;
+        Ok((is_good, text))
+    }
+
+    /// Has something done. How often it was.
+    pub(crate) fn act(&self, path: &str) -> Result<u64, Failure> {
+        let request = self.agent.post(format!("{}{path}", self.base));
+        let mut answer = request.send_empty().map_err(|error| self.unreached(&error))?;
+        let json: Json = answer.body_mut().read_json().map_err(|error| self.unreached(&error))?;
+        let json = self.checked(json)?;
+        Ok(json["done"].as_u64().unwrap_or(0))
+    }
+
+    /// Hands over each event as it comes, a line of JSON.
+    pub(crate) fn watch(
+        &self,
+        mut take: impl FnMut(&str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let request = self.agent.get(format!("{}/v1/events", self.base));
+        let answer = request.call().map_err(|error| self.unreached(&error))?;
+        for line in BufReader::new(answer.into_body().into_reader()).lines() {
+            if let Some(event) = line?.strip_prefix("data: ") {
+                take(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unreached(&self, error: &ureq::Error) -> Failure {
+        let base = &self.base;
+        Failure::Admin(format!(
+            "no answer from {base}: {error}; start it with --admin-port, or say with --admin where it is"
+        ))
+    }
+
+    fn checked(&self, json: Json) -> Result<Json, Failure> {
+        match json["error"].as_str() {
+            Some(error) => Err(Failure::Admin(format!("{}: {error}", self.base))),
+            None => Ok(json),
+        }
+    }
+}
+
+/// A part of a path, with what has a meaning there escaped.
+pub(crate) fn part(text: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                escaped.push(char::from(byte));
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}

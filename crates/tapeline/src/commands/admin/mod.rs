@@ -1,0 +1,223 @@
+//! `tapeline admin`, `adsmon` and `backbone`: what an admin port tells, for scripts.
+
+mod adsmon;
+mod client;
+mod rows;
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use clap::Subcommand;
+use serde_json::Value as Json;
+
+pub(crate) use adsmon::Args as AdsmonArgs;
+pub(crate) use adsmon::run as adsmon;
+pub(crate) use client::{Client, Where, part};
+pub(crate) use rows::{cell, columns, table};
+
+use crate::failure::{Failure, Verdict};
+
+/// Ask and steer a running hub or server through its admin port
+///
+/// Exit status: 0 when it was answered, 1 when there was nothing to be done or the process is
+/// not well, 2 if it could not be asked.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    at: Where,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Print a view: services, sources, mounts, users, items, servers, peers
+    Get {
+        /// The view
+        view: String,
+        /// The column with the highest values first
+        #[arg(long, value_name = "COLUMN")]
+        by: Option<String>,
+        /// Only rows in which some cell has this text
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        filter: String,
+        /// Most rows
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print all counters as JSON
+    Counters,
+    /// Say whether the process is well and ready
+    Ready,
+    /// Print events as they come, a line of JSON each
+    Watch,
+    /// Close a mount
+    Close {
+        /// The server that has it, as in the column `at`
+        server: String,
+        /// Its session, as in the column `channel`
+        channel: String,
+    },
+    /// Close all mounts of a user
+    Logout {
+        /// The user, as in the column `loginName`
+        user: String,
+    },
+}
+
+/// Runs `tapeline admin`.
+pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
+    let client = args.at.client();
+    let mut out = io::stdout().lock();
+    match &args.action {
+        Action::Get { view, by, filter, limit, json } => {
+            let limit = limit.to_string();
+            let mut query = vec![("filter", filter.as_str()), ("limit", limit.as_str())];
+            query.extend(by.as_deref().map(|by| ("by", by)));
+            let said = client.get(&format!("/v1/{}", part(view)), &query)?;
+            match json {
+                true => writeln!(out, "{said:#}")?,
+                false => out.write_all(table(&said).as_bytes())?,
+            }
+            warn_of_silence(&said);
+        }
+        Action::Counters => writeln!(out, "{:#}", client.get("/v1/counters", &[])?)?,
+        Action::Ready => {
+            let (is_good, text) = client.text("/readyz")?;
+            out.write_all(text.as_bytes())?;
+            return Ok(if is_good { Verdict::Good } else { Verdict::Bad });
+        }
+        Action::Watch => client.watch(|event| {
+            writeln!(out, "{event}")?;
+            Ok(out.flush()?)
+        })?,
+        Action::Close { server, channel } => {
+            let path = format!("/v1/mounts/{}/{}/close", part(server), part(channel));
+            return done(&mut out, client.act(&path)?);
+        }
+        Action::Logout { user } => {
+            return done(&mut out, client.act(&format!("/v1/users/{}/logout", part(user)))?);
+        }
+    }
+    Ok(Verdict::Good)
+}
+
+fn done(out: &mut impl Write, count: u64) -> Result<Verdict, Failure> {
+    writeln!(out, "mounts closed: {count}")?;
+    Ok(if count > 0 { Verdict::Good } else { Verdict::Bad })
+}
+
+/// Says which threads did not answer.
+fn warn_of_silence(said: &Json) {
+    for silent in said["unanswered"].as_array().into_iter().flatten() {
+        crate::failure::warn(silent.as_str().unwrap_or_default());
+    }
+}
+
+/// Look at the backbone of a running hub or server through its admin port
+#[derive(clap::Args)]
+pub(crate) struct BackboneArgs {
+    #[command(flatten)]
+    at: Where,
+    #[command(subcommand)]
+    action: BackboneAction,
+}
+
+#[derive(Subcommand)]
+enum BackboneAction {
+    /// Print the peers: who is up, positions, what was lost of each
+    Peers,
+    /// Print what was lost, dropped and sent again, by hub and server
+    Loss,
+    /// Print a line each time that something is lost
+    Watch {
+        /// How often to look, in milliseconds
+        #[arg(long, value_name = "N", default_value_t = 1_000)]
+        interval_ms: u64,
+    },
+}
+
+/// Counts of the backbone that say that something went wrong.
+const LOSS: [&str; 9] =
+    ["gaps", "lost", "dropped", "queued", "unheard", "no_peer", "given_up", "stale", "renewals"];
+
+/// Runs `tapeline backbone`.
+pub(crate) fn backbone(args: &BackboneArgs) -> Result<Verdict, Failure> {
+    let client = args.at.client();
+    let mut out = io::stdout().lock();
+    match args.action {
+        BackboneAction::Peers => {
+            let said = client.get("/v1/peers", &[("limit", "1000")])?;
+            out.write_all(table(&said).as_bytes())?;
+            warn_of_silence(&said);
+        }
+        BackboneAction::Loss => {
+            let counters = client.get("/v1/counters", &[])?;
+            out.write_all(loss(&counters["backbone"]).as_bytes())?;
+        }
+        BackboneAction::Watch { interval_ms } => {
+            let mut before = client.get("/v1/counters", &[])?;
+            loop {
+                std::thread::sleep(Duration::from_millis(interval_ms));
+                let now = client.get("/v1/counters", &[])?;
+                for line in news(&before["backbone"], &now["backbone"]) {
+                    writeln!(out, "{line}")?;
+                }
+                out.flush()?;
+                before = now;
+            }
+        }
+    }
+    Ok(Verdict::Good)
+}
+
+fn loss(backbone: &Json) -> String {
+    let rows = backbone.as_object().into_iter().flatten().map(|(name, counts)| {
+        let mut row = serde_json::Map::new();
+        row.insert("at".to_owned(), name.clone().into());
+        for column in LOSS {
+            row.insert(column.to_owned(), counts[column].clone());
+        }
+        Json::Object(row)
+    });
+    table(&serde_json::json!({ "rows": rows.collect::<Vec<_>>() }))
+}
+
+/// What is more than before, a line for each hub or server.
+fn news(before: &Json, now: &Json) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, counts) in now.as_object().into_iter().flatten() {
+        let more = LOSS.iter().filter_map(|column| {
+            let (then, now) = (before[name][column].as_u64(), counts[column].as_u64()?);
+            let more = now.saturating_sub(then.unwrap_or(0));
+            (more > 0).then(|| format!("{column}=+{more}"))
+        });
+        let more: Vec<_> = more.collect();
+        if !more.is_empty() {
+            lines.push(format!("{name} {}", more.join(" ")));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_grew_is_news() {
+        let before = json!({ "hub": { "gaps": 1, "lost": 4 }, "server": { "gaps": 0 } });
+        let now = json!({ "hub": { "gaps": 2, "lost": 9 }, "server": { "gaps": 0 } });
+        assert_eq!(news(&before, &now), ["hub gaps=+1 lost=+5"]);
+        assert!(news(&now, &now).is_empty());
+    }
+
+    #[test]
+    fn parts_of_a_path_are_escaped() {
+        assert_eq!(part("a b/c?d.1"), "a%20b%2Fc%3Fd.1");
+    }
+}
