@@ -8,11 +8,12 @@ use crate::{Kind, Table, View};
 const HEAD: &str = "\
 # Counters and views
 
-What a running hub or server counts, and the tables of it that can be looked at. The names are those of OpenMetrics; the log has the short \
-ones, in parentheses. A counter that ends in `_total` only grows; one with a bound also has its \
-high-water mark and the bound itself. All are published each 10 ms while there is something to do, \
-and a high-water mark is the most that was published. Views are at `/v1/NAME` of the admin port \
-([operators.md](operators.md#watching-it)), a row with the name of its hub or server in front.
+What a running hub or server counts, and the tables of it that can be looked at. The names are \
+those of OpenMetrics; the log has the short ones, in parentheses. A counter that ends in `_total` \
+only grows; one with a bound also has its high-water mark and the bound itself. All are published \
+each 10 ms while there is something to do, and a high-water mark is the most that was published. \
+Views are at `/v1/NAME` of the admin port ([operators.md](operators.md#watching-it)), a row with \
+the name of its hub or server in front.
 
 This page is printed by `tapeline config counters`.
 ";

@@ -21,6 +21,9 @@ enum Action {
     Check {
         /// The configuration file
         file: PathBuf,
+        /// Take lines of an `rmds.cnf` that change nothing for errors
+        #[arg(long)]
+        strict: bool,
     },
     /// Print every key with the value that is in effect
     Show {
@@ -37,8 +40,16 @@ enum Action {
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut out = io::stdout().lock();
     match &args.action {
-        Action::Check { file } => match Settings::load(Some(file)) {
-            Ok(_) => writeln!(out, "{}: good", file.display())?,
+        Action::Check { file, strict } => match Settings::load(Some(file)) {
+            Ok(settings) => {
+                for remark in &settings.remarks {
+                    writeln!(out, "{remark}")?;
+                }
+                if *strict && !settings.remarks.is_empty() {
+                    return Ok(Verdict::Bad);
+                }
+                writeln!(out, "{}: good", file.display())?;
+            }
             Err(Failure::Config(faults)) => {
                 for fault in faults {
                     writeln!(out, "{fault}")?;

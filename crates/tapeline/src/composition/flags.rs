@@ -133,6 +133,9 @@ impl Common {
     /// The settings of the file with these flags; starts the log.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::load(self.config.as_deref())?;
+        for remark in &settings.remarks {
+            crate::failure::warn(&remark.to_string());
+        }
         if let Some(channel) = &self.backbone {
             settings.backbone.channel = Some(channel.clone());
         }

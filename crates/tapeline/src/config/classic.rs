@@ -7,9 +7,10 @@
 //! {node}*Src_Dist*feed1.route*hostList : mds1, mds2
 //! ```
 //!
-//! Names are compared without regard to case. A key with more components wins
-//! over one with fewer, as in X resource files; one that begins with the name
-//! of another host is skipped.
+//! Names are compared without regard to case, and of several keys for one thing
+//! that counts which is the most exact ([`precedence`](super::precedence)). A key
+//! that begins with the name of another host is skipped. What there is not, or
+//! means nothing here, is told and stops nothing.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,12 +19,19 @@ use toml::de::DeValue;
 
 use super::Settings;
 use super::fault::{Fault, nearest};
+use super::precedence::{Component, components, exactness};
 use super::section::Section;
 use super::sections::Source;
 use super::value::Setting;
 
 /// Bytes of one output buffer of the classic server.
 const BUFFER_BYTES: u64 = 6144;
+
+/// The instance of the classic programs that this is.
+const INSTANCE: &str = "1";
+
+/// Where consumers connect if the file does not say it.
+const DEFAULT_PORT: &str = "14002";
 
 /// The programs that a key may be for, with all their names.
 const PROGRAMS: [(&str, Program); 5] = [
@@ -130,39 +138,69 @@ const WITHOUT_EFFECT: [&str; 41] = [
 /// One line: the components of its key, and its value.
 struct Line<'t> {
     span: Range<usize>,
-    host: &'t str,
-    components: Vec<&'t str>,
+    key: Vec<Component<'t>>,
     value: &'t str,
 }
 
-/// Sets what a file says; all that is wrong in it is told at once. `host` is
-/// the name of this host.
+impl Line<'_> {
+    /// The host that it is for, if it names one.
+    fn host(&self) -> Option<&str> {
+        let first = self.key.first().filter(|first| first.is_tight && first.name != "?");
+        first.map(|first| first.name).filter(|_| self.key.len() > 1)
+    }
+
+    /// The components between the host and the parameter.
+    fn objects(&self) -> impl Iterator<Item = &str> + Clone {
+        let from = usize::from(self.host().is_some());
+        self.key[from..].iter().rev().skip(1).rev().map(|object| object.name)
+    }
+
+    fn parameter(&self) -> &str {
+        self.key.last().map_or("", |last| last.name)
+    }
+}
+
+/// Sets what a file says; all values that are wrong in it are told at once. `host`
+/// is the name of this host. Returns lines that change nothing, with why.
 pub(super) fn read(
     settings: &mut Settings,
     path: &Path,
     text: &str,
     host: &str,
-) -> Result<(), Vec<Fault>> {
-    let mut faults = Vec::new();
+) -> Result<Vec<Fault>, Vec<Fault>> {
+    let (mut faults, mut remarks) = (Vec::new(), Vec::new());
+    let at = |line: &Line<'_>, what| Fault::at(path, text, line.span.clone(), what);
     let mut lines = Vec::new();
     let mut start = 0;
     for raw in text.split_inclusive('\n') {
         let span = start..start + raw.len();
         start = span.end;
         match parse(raw, span.clone()) {
-            Ok(Some(line)) => lines.push(line),
-            Ok(None) => {}
+            Ok(line) => lines.extend(line),
             Err(what) => faults.push(Fault::at(path, text, span, what)),
         }
     }
-    lines.retain(|line| line.host.is_empty() || line.host.eq_ignore_ascii_case(host));
-    lines.sort_by_key(|line| (line.components.len(), !line.host.is_empty()));
+    lines.retain(|line| line.host().is_none_or(|named| named.eq_ignore_ascii_case(host)));
+    let port = port(&lines, host);
     for line in &lines {
-        if let Err(what) = set(settings, line) {
-            faults.push(Fault::at(path, text, line.span.clone(), what));
+        match Meaning::of(line, host, &port) {
+            Meaning::Route => {
+                let objects: Vec<&str> = line.objects().collect();
+                if let Err(what) = set_route(settings, &objects, line.parameter(), line.value) {
+                    faults.push(at(line, what));
+                }
+            }
+            Meaning::Known => {}
+            Meaning::Nothing(what) => remarks.push(at(line, what)),
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
+    for known in &KNOWN {
+        let Some(line) = best(known, &lines, host, &port) else { continue };
+        if let Err(what) = set(settings, known, line.value) {
+            faults.push(at(line, what));
+        }
+    }
+    if faults.is_empty() { Ok(remarks) } else { Err(faults) }
 }
 
 /// A line; `None` for one that says nothing.
@@ -174,38 +212,93 @@ fn parse(raw: &str, span: Range<usize>) -> Result<Option<Line<'_>>, String> {
     let Some((key, value)) = line.split_once([':', '=']) else {
         return Err(format!("`{line}` has no value; write key : value"));
     };
-    let (host, path) = key.trim().split_once('*').unwrap_or(("", key.trim()));
-    let components: Vec<&str> = path.split(['*', '.']).filter(|name| !name.is_empty()).collect();
-    if components.is_empty() {
+    let key = components(key);
+    if key.is_empty() {
         return Err("the line has no key; write key : value".to_owned());
     }
-    Ok(Some(Line { span, host, components, value: value.trim() }))
+    Ok(Some(Line { span, key, value: value.trim() }))
 }
 
-fn set(settings: &mut Settings, line: &Line<'_>) -> Result<(), String> {
-    let Some((parameter, objects)) = line.components.split_last() else { return Ok(()) };
-    let program = objects.iter().find_map(|object| program(object));
-    if program == Some(Program::Hub)
-        && objects.iter().any(|object| object.eq_ignore_ascii_case("route"))
-        && ROUTE.iter().any(|name| name.eq_ignore_ascii_case(parameter))
-    {
-        return set_route(settings, objects, parameter, line.value);
+/// What a line is for.
+enum Meaning {
+    /// A source.
+    Route,
+    /// A setting of ours.
+    Known,
+    /// Nothing here, for this reason.
+    Nothing(String),
+}
+
+impl Meaning {
+    fn of(line: &Line<'_>, host: &str, port: &str) -> Self {
+        let parameter = line.parameter();
+        let is_it = |name: &str| name.eq_ignore_ascii_case(parameter);
+        let program = line.objects().find_map(program);
+        let is_route = line.objects().any(|object| object.eq_ignore_ascii_case("route"));
+        if program == Some(Program::Hub) && is_route && ROUTE.iter().any(|name| is_it(name)) {
+            return Self::Route;
+        }
+        let mut known = KNOWN.iter().filter(|known| is_it(known.1)).peekable();
+        if known.peek().is_some() {
+            if known.any(|known| exactness(&line.key, &name_of(known, host, port)).is_some()) {
+                return Self::Known;
+            }
+            let objects: Vec<_> = line.objects().collect();
+            let text = format!(
+                "`{parameter}` of `{}` changes nothing: there are settings for all, and for port {port}",
+                objects.join("*")
+            );
+            return Self::Nothing(text);
+        }
+        if WITHOUT_EFFECT.iter().any(|name| is_it(name)) {
+            let text = format!(
+                "`{parameter}` changes nothing: it says how the classic programs are built"
+            );
+            return Self::Nothing(text);
+        }
+        let all = KNOWN.iter().map(|(_, name, ..)| *name).chain(ROUTE).chain(WITHOUT_EFFECT);
+        Self::Nothing(format!("unknown key `{parameter}`{}", nearest(parameter, all)))
     }
-    let found = KNOWN.iter().find(|(owner, name, ..)| {
-        name.eq_ignore_ascii_case(parameter) && program.is_none_or(|program| program == *owner)
-    });
-    if let Some((_, _, section, key, how)) = found {
-        let (Some(section), Some(value)) = (settings.section(section), how.convert(line.value)?)
-        else {
-            return Ok(());
-        };
-        return set_key(section, key, &value).map_err(|what| format!("`{parameter}` {what}"));
-    }
-    if WITHOUT_EFFECT.iter().any(|name| name.eq_ignore_ascii_case(parameter)) {
+}
+
+/// A row of [`KNOWN`].
+type Known = (Program, &'static str, &'static str, &'static str, How);
+
+/// The full name of a parameter, each component with all its names.
+fn name_of<'n>(known: &'n Known, host: &'n str, port: &'n str) -> [Vec<&'n str>; 5] {
+    let (owner, parameter, ..) = known;
+    let programs = PROGRAMS.iter().filter(|(_, program)| program == owner);
+    let programs = programs.map(|(name, _)| *name).collect();
+    [vec![host], vec![INSTANCE], programs, vec![port], vec![*parameter]]
+}
+
+/// The line that counts for a parameter: the most exact one, and of those the last.
+fn best<'l, 't>(
+    known: &Known,
+    lines: &'l [Line<'t>],
+    host: &str,
+    port: &str,
+) -> Option<&'l Line<'t>> {
+    let name = name_of(known, host, port);
+    let fitting = lines.iter().filter_map(|line| Some((exactness(&line.key, &name)?, line)));
+    // Of equals the last.
+    fitting.max_by(|a, b| a.0.cmp(&b.0)).map(|(_, line)| line)
+}
+
+/// The port that keys may be for: the one that consumers connect to.
+fn port(lines: &[Line<'_>], host: &str) -> String {
+    let of_port = KNOWN.iter().filter(|known| matches!(known.4, How::Port));
+    let said = of_port.filter_map(|known| best(known, lines, host, ""));
+    let said = said.reduce(|_, last| last).map(|line| line.value.to_owned());
+    said.unwrap_or_else(|| DEFAULT_PORT.to_owned())
+}
+
+fn set(settings: &mut Settings, known: &Known, value: &str) -> Result<(), String> {
+    let (_, parameter, section, key, how) = *known;
+    let (Some(section), Some(value)) = (settings.section(section), how.convert(value)?) else {
         return Ok(());
-    }
-    let known = KNOWN.iter().map(|(_, name, ..)| *name).chain(ROUTE).chain(WITHOUT_EFFECT);
-    Err(format!("unknown key `{parameter}`{}", nearest(parameter, known)))
+    };
+    set_key(section, key, &value).map_err(|what| format!("`{parameter}` {what}"))
 }
 
 fn program(name: &str) -> Option<Program> {
@@ -295,7 +388,7 @@ mod tests {
     fn read_text(text: &str) -> Result<Settings, Vec<String>> {
         let mut settings = Settings::default();
         match read(&mut settings, Path::new("rmds.cnf"), text, "me") {
-            Ok(()) => Ok(settings),
+            Ok(_) => Ok(settings),
             Err(faults) => Err(faults.iter().map(ToString::to_string).collect()),
         }
     }
@@ -320,23 +413,49 @@ mod tests {
         assert_eq!(settings.sources[0].port, 14005);
     }
 
+    fn remarks(text: &str) -> Vec<String> {
+        let read = read(&mut Settings::default(), Path::new("rmds.cnf"), text, "me");
+        read.expect("good values").iter().map(ToString::to_string).collect()
+    }
+
     #[test]
-    fn more_special_keys_win_and_other_hosts_are_skipped() {
+    fn more_exact_keys_count_and_other_hosts_are_skipped() {
         let settings = read_text(
-            "*p2ps*x*itemLimit : 7\n*p2ps*itemLimit : 5\nother*p2ps*a*b*itemLimit : 9\n\
-             *p2ps*maxMounts : 1\nme*p2ps*maxMounts : 2\n",
+            "*p2ps*14005*itemLimit : 7\n*p2ps*itemLimit : 5\nother*p2ps*14005*itemLimit : 9\n\
+             me*p2ps*maxMounts : 2\n*p2ps*maxMounts : 1\n*p2ps*sslPort : 14005\n",
         )
         .expect("good keys");
         assert_eq!((settings.server.item_limit, settings.server.max_mounts), (7, 2));
     }
 
     #[test]
-    fn faults_name_line_and_nearest_key() {
+    fn what_is_one_users_is_not_everybodys() {
+        let text = "*ads*BIGUSER*itemLimit : 10\n*ads*itemLimit : 500\n";
+        assert_eq!(read_text(text).expect("good").server.item_limit, 500);
+        assert_eq!(
+            remarks(text),
+            ["rmds.cnf:1:1: `itemLimit` of `ads*BIGUSER` changes nothing: there are settings for \
+              all, and for port 14002"]
+        );
+    }
+
+    #[test]
+    fn what_means_nothing_here_is_told_a_line_each_and_stops_nothing() {
+        let text = "*p2ps*flushIntervall : 20\n*RRCP*userQLimit : 32768\n*p2ps*flushInterval : 5\n";
+        assert_eq!(
+            remarks(text),
+            [
+                "rmds.cnf:1:1: unknown key `flushIntervall`; did you mean `flushInterval`?",
+                "rmds.cnf:2:1: `userQLimit` changes nothing: it says how the classic programs are \
+                 built",
+            ]
+        );
+        assert_eq!(read_text(text).expect("good").server.flush_interval_ms, 5);
+    }
+
+    #[test]
+    fn wrong_values_name_their_line() {
         let cases = [
-            (
-                "\n*p2ps*flushIntervall : 20\n",
-                "rmds.cnf:2:1: unknown key `flushIntervall`; did you mean `flushInterval`?",
-            ),
             (
                 "*p2ps*flushInterval\n",
                 "rmds.cnf:1:1: `*p2ps*flushInterval` has no value; write key : value",

@@ -5,6 +5,7 @@
 
 mod classic;
 mod fault;
+mod precedence;
 mod read;
 mod reference;
 mod section;
@@ -44,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) sources: Vec<Source>,
     pub(crate) server: Server,
     pub(crate) entitle: Entitle,
+    /// Lines of an `rmds.cnf` that change nothing, with why.
+    pub(crate) remarks: Vec<Fault>,
 }
 
 impl Settings {
@@ -63,7 +66,7 @@ impl Settings {
         if path.extension().is_some_and(|extension| extension == "toml") {
             read::read(&mut settings, path, text)?;
         } else {
-            classic::read(&mut settings, path, text, &host_name())?;
+            settings.remarks = classic::read(&mut settings, path, text, &host_name())?;
         }
         Ok(settings)
     }

@@ -11,7 +11,7 @@ const HEAD: &str = "\
 
 All of Tapeline is configured in one TOML file, given with `--config FILE`; every key has a default, so the file says only what differs. Flags override the file. A key that does not exist is an error that names the line and the nearest key that does; `tapeline config check FILE` looks for such errors, `tapeline config show` prints what is in effect.
 
-A file whose name does not end in `.toml` is read as an `rmds.cnf`: lines of `*program*parameter : value` with the names and units that sites have. Parameters with a counterpart here set it; those that only say how the classic programs are built inside change nothing; others are errors.
+A file whose name does not end in `.toml` is read as an `rmds.cnf`: lines of `*program*parameter : value` with the names and units that sites have. Parameters with a counterpart here set it, the most exact key first, by the rules of X resources; the others change nothing, and each is told in a line with the nearest key. `tapeline config check --strict` takes them for errors.
 
 This page is printed by `tapeline config reference`.
 ";

@@ -1,5 +1,6 @@
 //! Asks an admin port.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
@@ -105,7 +106,9 @@ pub(crate) fn part(text: &str) -> String {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                 escaped.push(char::from(byte));
             }
-            _ => escaped.push_str(&format!("%{byte:02X}")),
+            _ => {
+                let _ = write!(escaped, "%{byte:02X}");
+            }
         }
     }
     escaped

@@ -33,7 +33,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VIEW", default_value = "mounts")]
     view: String,
     /// How often to ask, in milliseconds
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(100..=60_000)
+    )]
     interval_ms: u64,
     /// Print one screen as text and end: for scripts
     #[arg(long)]

@@ -325,7 +325,15 @@ mod tests {
 
     fn state() -> State {
         let mut state = State::new("x");
-        let row = |channel: &str| json!({ "at": "server", "channel": channel, "loginName": "ann", "items": 3, "backlogBytes": 9 });
+        let row = |channel: &str| {
+            json!({
+                "at": "server",
+                "channel": channel,
+                "loginName": "ann",
+                "items": 3,
+                "backlogBytes": 9,
+            })
+        };
         state.take("good", Json::Null, &json!({ "rows": [row("1.1"), row("2.1")] }));
         state
     }

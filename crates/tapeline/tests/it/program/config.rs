@@ -65,11 +65,12 @@ fn a_site_file_of_the_classic_system_is_read() {
         line.split_whitespace().collect::<Vec<_>>() == ["flush-interval-ms", "=", "20"]
     });
     assert!(expected, "{}", done.out);
-    let path = file(&folder, "bad.cnf", "*p2ps*flushIntervall : 20\n");
-    let done = run(&["config", "check", arg(&path)]);
+    let path = file(&folder, "odd.cnf", "*p2ps*flushIntervall : 20\n");
     let name = path.display();
-    assert_eq!(
-        done.out,
-        format!("{name}:1:1: unknown key `flushIntervall`; did you mean `flushInterval`?\n")
-    );
+    let remark =
+        format!("{name}:1:1: unknown key `flushIntervall`; did you mean `flushInterval`?\n");
+    let done = run(&["config", "check", arg(&path)]);
+    assert_eq!((done.status, done.out), (Some(0), format!("{remark}{name}: good\n")));
+    let done = run(&["config", "check", "--strict", arg(&path)]);
+    assert_eq!((done.status, done.out), (Some(1), remark));
 }

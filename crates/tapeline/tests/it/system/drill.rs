@@ -12,10 +12,11 @@ use tapeline_api::{
     Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Provider, ProviderConfig,
     ProviderEvent, RefreshHead, Requests, Responses, Server, ServiceSpec, StreamHandle, UpdateHead,
 };
+use tapeline_chaos::market::loopback;
+use tapeline_chaos::program::{report, wait_until};
 use tapeline_rwf::Primitive;
 
-use super::market::loopback;
-use super::program::{Program, report, wait_until};
+use super::program::{TAPELINE, tapeline};
 
 /// Mounts beside the one that stands still.
 const MOUNTS: usize = 199;
@@ -129,7 +130,7 @@ struct Terminal {
 impl Terminal {
     fn open(admin: SocketAddr, view: &str) -> Self {
         let socket = format!("tapeline-drill-{}-{view}", std::process::id());
-        let top = format!("{} top --admin {admin} --view {view}", env!("CARGO_BIN_EXE_tapeline"));
+        let top = format!("{} top --admin {admin} --view {view}", TAPELINE);
         let terminal = Self { socket };
         terminal.tmux(&["new-session", "-d", "-x", WIDTH, "-y", HEIGHT, &top]);
         terminal
@@ -179,7 +180,7 @@ fn await_first_row(admin: SocketAddr, view: &str, is_it: impl Fn(&[&str]) -> boo
         report(format_args!("no tmux here: the screen is that of --once"));
         wait_until(view, || {
             let at = admin.to_string();
-            let top = Command::new(env!("CARGO_BIN_EXE_tapeline"))
+            let top = Command::new(TAPELINE)
                 .args(["top", "--once", "--admin", &at, "--view", view])
                 .output();
             screen = String::from_utf8_lossy(&top.expect("it runs").stdout).into_owned();
@@ -208,7 +209,7 @@ fn an_operator_finds_who_is_slow_what_is_stale_what_flaps_and_who_is_greedy() {
     );
     std::fs::write(&config, text).expect("room on the disk");
     let config = config.to_str().expect("a plain path");
-    let program = Program::start(&[
+    let program = tapeline(&[
         "run",
         "--config",
         config,
@@ -256,7 +257,7 @@ fn an_operator_finds_who_is_slow_what_is_stale_what_flaps_and_who_is_greedy() {
 
 /// What the admin port says of a source.
 fn sources(admin: SocketAddr, name: &str) -> serde_json::Value {
-    let done = Command::new(env!("CARGO_BIN_EXE_tapeline"))
+    let done = Command::new(TAPELINE)
         .args(["admin", "--admin", &admin.to_string(), "get", "sources", "--json"])
         .output()
         .expect("it runs");
