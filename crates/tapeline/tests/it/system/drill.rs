@@ -130,7 +130,7 @@ struct Terminal {
 impl Terminal {
     fn open(admin: SocketAddr, view: &str) -> Self {
         let socket = format!("tapeline-drill-{}-{view}", std::process::id());
-        let top = format!("{} top --admin {admin} --view {view}", TAPELINE);
+        let top = format!("{TAPELINE} top --admin {admin} --view {view}");
         let terminal = Self { socket };
         terminal.tmux(&["new-session", "-d", "-x", WIDTH, "-y", HEIGHT, &top]);
         terminal
