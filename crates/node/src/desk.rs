@@ -147,7 +147,7 @@ mod tests {
 
         fn row(&self, _: &View, place: u32) -> Option<Row> {
             // Few are wanted, so that all are looked at.
-            (place % 100_000 == 0).then(|| vec![Value::from(place)])
+            place.is_multiple_of(100_000).then(|| vec![Value::from(place)])
         }
     }
 
