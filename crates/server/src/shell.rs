@@ -299,9 +299,10 @@ impl<B: Bus, S: System> Server<B, S> {
     fn take_policies(&mut self, now: Time) -> usize {
         let mut count = 0;
         while let Some(change) = self.edge.as_ref().and_then(EdgePort::policy) {
-            let Self { interpreter, bus, reactor, edge, .. } = self;
+            let Self { interpreter, bus, reactor, edge, notes, .. } = self;
             let mut outbox = reactor.outbox();
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), edge, copies: 0 };
+            let port = bus.outbound();
+            let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
             interpreter.handle(now, Event::Policy(&change), &mut out);
             count += 1;
         }
