@@ -74,6 +74,7 @@ mod rows;
 mod seats;
 mod shell;
 mod siblings;
+mod sockets;
 mod statistics;
 mod view;
 

@@ -7,6 +7,7 @@ use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::at_hubs::{AtHubs, NOWHERE};
+use super::census::Census;
 use super::entitlements::Guard;
 use super::map::Map;
 use super::sift::EntryLocks;
@@ -180,6 +181,14 @@ impl Item {
         }
     }
 
+    /// Its data state, if anything was heard of it.
+    const fn standing(&self) -> Option<DataState> {
+        match self.data_state.0 & UNTOLD {
+            0 => Some(self.data_state),
+            _ => None,
+        }
+    }
+
     /// The request of a private stream as it is to be sent.
     pub(super) fn request(&self) -> Option<&[u8]> {
         self.rare.as_ref()?.request.as_deref()
@@ -245,33 +254,6 @@ struct Unanswered {
     attempt: u32,
     /// It counts against the hub's window.
     holds_place: bool,
-}
-
-/// How the items of a service stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Census {
-    /// With the data state OK.
-    pub(super) active: usize,
-    /// Of which nothing was heard yet.
-    pub(super) pending: usize,
-    /// With the data state SUSPECT.
-    pub(super) stale: usize,
-}
-
-impl Census {
-    /// All of them.
-    pub(super) const fn items(&self) -> usize {
-        self.active + self.pending + self.stale
-    }
-
-    /// Where an item counts.
-    fn part(&mut self, item: &Item) -> &mut usize {
-        match item.data_state {
-            DataState::OK => &mut self.active,
-            data if data.0 & UNTOLD != 0 => &mut self.pending,
-            _ => &mut self.stale,
-        }
-    }
 }
 
 /// All items. The number of an item's slot is also the reference by which hubs
@@ -374,7 +356,7 @@ impl Items {
         debug_assert!(item.upstream == Upstream::Nowhere, "a new one is asked for later");
         let (is_private, is_streaming) = (item.is_private, item.is_streaming);
         let service_id = item.service_id();
-        *self.census.entry(service_id).or_default().part(&item) += 1;
+        *self.census.entry(service_id).or_default().part(item.standing()) += 1;
         let item = Some(Box::new(item));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -426,9 +408,9 @@ impl Items {
     pub(super) fn apply_state(&mut self, slot: u32, later: &State<'_>) {
         let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let census = self.census.entry(item.service_id()).or_default();
-        *census.part(item) -= 1;
+        *census.part(item.standing()) -= 1;
         item.apply_state(later);
-        *census.part(item) += 1;
+        *census.part(item.standing()) += 1;
     }
 
     /// How the items of a service stand.
@@ -474,7 +456,7 @@ impl Items {
         assert_eq!(taken, None, "a slot that is to be free");
         let mut counted = BTreeMap::<u16, Census>::new();
         for (_, item) in self.iter() {
-            *counted.entry(item.service_id()).or_default().part(item) += 1;
+            *counted.entry(item.service_id()).or_default().part(item.standing()) += 1;
         }
         for (service_id, census) in &self.census {
             let expected = counted.remove(service_id).unwrap_or_default();
@@ -531,7 +513,7 @@ impl Items {
             set_indexed(index, &self.slots, slot, false);
         }
         let item = self.slots.get_mut(slot as usize)?.take()?;
-        *self.census.entry(item.service_id()).or_default().part(&item) -= 1;
+        *self.census.entry(item.service_id()).or_default().part(item.standing()) -= 1;
         match unanswered_at {
             Some(hub) => {
                 let holds_place = upstream.asked_at(hub) == Some(true);

@@ -18,6 +18,7 @@
 mod at_hubs;
 mod backlog;
 mod batch;
+mod census;
 mod check;
 mod close;
 mod dictionary;
