@@ -1,5 +1,7 @@
 //! How many items of a service are well, stale, or not heard of yet.
 
+use std::collections::BTreeMap;
+
 use tapeline_rwf::DataState;
 
 /// How the items of a service stand.
@@ -20,11 +22,42 @@ impl Census {
     }
 
     /// Where an item with this data state counts; `None`: nothing was heard of it.
-    pub(super) const fn part(&mut self, standing: Option<DataState>) -> &mut usize {
+    const fn part(&mut self, standing: Option<DataState>) -> &mut usize {
         match standing {
             None => &mut self.pending,
             Some(DataState::OK) => &mut self.active,
             Some(_) => &mut self.stale,
+        }
+    }
+}
+
+/// Those of all services.
+#[derive(Debug, Default)]
+pub(super) struct Censuses(BTreeMap<u16, Census>);
+
+impl Censuses {
+    /// A service has one more item with this data state.
+    pub(super) fn add(&mut self, service_id: u16, standing: Option<DataState>) {
+        *self.0.entry(service_id).or_default().part(standing) += 1;
+    }
+
+    /// It has one fewer.
+    pub(super) fn sub(&mut self, service_id: u16, standing: Option<DataState>) {
+        *self.0.entry(service_id).or_default().part(standing) -= 1;
+    }
+
+    /// That of a service.
+    pub(super) fn of(&self, service_id: u16) -> Census {
+        self.0.get(&service_id).copied().unwrap_or_default()
+    }
+
+    /// Panics if it is another one than of these items: service and data state.
+    pub(super) fn check(&self, items: impl Iterator<Item = (u16, Option<DataState>)>) {
+        let mut counted = Self::default();
+        items.for_each(|(service_id, standing)| counted.add(service_id, standing));
+        for service_id in self.0.keys().chain(counted.0.keys()) {
+            let (known, expected) = (self.of(*service_id), counted.of(*service_id));
+            assert_eq!(known, expected, "how the items of service {service_id} stand");
         }
     }
 }

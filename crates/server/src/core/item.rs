@@ -1,13 +1,11 @@
 //! Items: what the server has open at hubs, and who watches.
 
-use std::collections::BTreeMap;
-
 use tapeline_cache::{Image, SharedConflation};
 use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::at_hubs::{AtHubs, NOWHERE};
-use super::census::Census;
+use super::census::{Census, Censuses};
 use super::entitlements::Guard;
 use super::map::Map;
 use super::sift::EntryLocks;
@@ -267,7 +265,7 @@ pub(super) struct Items {
     snapshots: KeyIndex,
     at_hubs: AtHubs,
     /// By service.
-    census: BTreeMap<u16, Census>,
+    census: Censuses,
     pub(super) count: SharedCount,
     /// Who may see each item, by slot, as [numbers](Guard::to_number); there are
     /// none before the first image that a policy asks about.
@@ -356,7 +354,7 @@ impl Items {
         debug_assert!(item.upstream == Upstream::Nowhere, "a new one is asked for later");
         let (is_private, is_streaming) = (item.is_private, item.is_streaming);
         let service_id = item.service_id();
-        *self.census.entry(service_id).or_default().part(item.standing()) += 1;
+        self.census.add(service_id, item.standing());
         let item = Some(Box::new(item));
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -407,15 +405,14 @@ impl Items {
     /// Takes over a later state of an item.
     pub(super) fn apply_state(&mut self, slot: u32, later: &State<'_>) {
         let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        let census = self.census.entry(item.service_id()).or_default();
-        *census.part(item.standing()) -= 1;
+        self.census.sub(item.service_id(), item.standing());
         item.apply_state(later);
-        *census.part(item.standing()) += 1;
+        self.census.add(item.service_id(), item.standing());
     }
 
     /// How the items of a service stand.
     pub(super) fn census(&self, service_id: u16) -> Census {
-        self.census.get(&service_id).copied().unwrap_or_default()
+        self.census.of(service_id)
     }
 
     /// What the hub had of an item does not count any more. An image that was
@@ -454,15 +451,7 @@ impl Items {
         let taken =
             self.free.iter().chain(self.unanswered.keys()).find(|slot| self.get(**slot).is_some());
         assert_eq!(taken, None, "a slot that is to be free");
-        let mut counted = BTreeMap::<u16, Census>::new();
-        for (_, item) in self.iter() {
-            *counted.entry(item.service_id()).or_default().part(item.standing()) += 1;
-        }
-        for (service_id, census) in &self.census {
-            let expected = counted.remove(service_id).unwrap_or_default();
-            assert_eq!(*census, expected, "how the items of service {service_id} stand");
-        }
-        assert!(counted.is_empty(), "services without a census: {counted:?}");
+        self.census.check(self.iter().map(|(_, item)| (item.service_id(), item.standing())));
         let mut places = self.at_hubs.check();
         for (slot, item) in self.iter() {
             let at = (item.upstream.hub().unwrap_or(NOWHERE), item.service_id());
@@ -513,7 +502,7 @@ impl Items {
             set_indexed(index, &self.slots, slot, false);
         }
         let item = self.slots.get_mut(slot as usize)?.take()?;
-        *self.census.entry(item.service_id()).or_default().part(item.standing()) -= 1;
+        self.census.sub(item.service_id(), item.standing());
         match unanswered_at {
             Some(hub) => {
                 let holds_place = upstream.asked_at(hub) == Some(true);
