@@ -5,7 +5,7 @@ use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 use super::at_hubs::{AtHubs, NOWHERE};
-use super::census::{Census, Censuses};
+use super::census::Censuses;
 use super::entitlements::Guard;
 use super::map::Map;
 use super::sift::EntryLocks;
@@ -265,7 +265,7 @@ pub(super) struct Items {
     snapshots: KeyIndex,
     at_hubs: AtHubs,
     /// By service.
-    census: Censuses,
+    pub(super) census: Censuses,
     pub(super) count: SharedCount,
     /// Who may see each item, by slot, as [numbers](Guard::to_number); there are
     /// none before the first image that a policy asks about.
@@ -408,11 +408,6 @@ impl Items {
         self.census.sub(item.service_id(), item.standing());
         item.apply_state(later);
         self.census.add(item.service_id(), item.standing());
-    }
-
-    /// How the items of a service stand.
-    pub(super) fn census(&self, service_id: u16) -> Census {
-        self.census.of(service_id)
     }
 
     /// What the hub had of an item does not count any more. An image that was

@@ -96,7 +96,7 @@ impl Core {
         let state = service.and_then(|service| service.state.as_ref());
         let info = service.and_then(|service| service.info.as_ref());
         let is_up = state.is_some_and(|state| state.is_up == Some(true));
-        let census = self.items.census(id);
+        let census = self.items.census.of(id);
         let joined = |all: Vec<String>| all.join(" ");
         Some(ServiceRow {
             name: name.to_string(),
