@@ -21,6 +21,8 @@ mod bars;
 mod environment;
 mod figures;
 mod format;
+mod heat;
+mod hosts;
 mod latency;
 mod page;
 mod peak;

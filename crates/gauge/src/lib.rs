@@ -6,6 +6,9 @@
 //! | [`pingpong`] | round trips over every transport, by message size | sfnt-pingpong |
 //! | [`nwtool`] | what a chain of hosts carries at a rate, and where it melts | `NwTool`, sfnt-stream |
 //! | [`mcast`] | what of a group's messages arrives | `MCastNwTool` |
+//! | [`disk`] | what writes and reads of a file take at a rate | `DTool` |
+//! | [`env`] | what the machine is, for the record | |
+//! | [`tune`] | settings beside what measured systems had; sets them and sets them back | |
 //! | [`jitter`] | what a core does by itself: the floor of every tail | sysjitter |
 //! | [`compare`] | two results side by side, with a verdict | |
 //!
@@ -17,10 +20,13 @@ mod arguments;
 mod classic;
 pub mod compare;
 mod control;
+pub mod disk;
+pub mod env;
 mod error;
 mod intervals;
 pub mod jitter;
 mod link;
+mod local_clock;
 pub mod mcast;
 mod message;
 mod mux;
@@ -32,6 +38,7 @@ mod sequence;
 mod setup;
 mod sizes;
 pub mod statistics;
+pub mod tune;
 mod wire;
 
 pub use error::GaugeError;

@@ -1,6 +1,7 @@
 //! The program that measures. Hubs and servers that are processes of their own
 //! are those of the `tapeline` beside it.
 
+mod all;
 mod bench;
 mod failure;
 mod tools;
@@ -19,6 +20,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    All(all::Args),
     Bench(Box<bench::Args>),
     /// Round trips over every transport, by message size: takes and prints what
     /// sfnt-pingpong does
@@ -54,6 +56,29 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Writes and reads of a file at a rate: takes and prints what `DTool` does
+    #[command(disable_help_flag = true)]
+    Disk {
+        /// `write FILE` or `read FILE` and options, which `disk --help` lists
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Settings of the machine beside what measured systems had: checks them,
+    /// sets them, and sets them back
+    #[command(disable_help_flag = true)]
+    Tune {
+        /// `check`, `apply` or `undo` and options, which `tune --help` lists
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// What this machine is: processor, kernel, clock, interfaces, limits,
+    /// what disturbs; no host name and no path
+    #[command(disable_help_flag = true)]
+    Env {
+        /// Options, which `env --help` lists
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// What cores do by themselves, the floor of every tail: gaps of a thread
     /// that spins, as sysjitter, and late timers, as cyclictest
     #[command(disable_help_flag = true)]
@@ -69,11 +94,15 @@ fn main() -> ExitCode {
         return tools::ended(done);
     }
     let done = match Cli::parse().command {
+        Command::All(args) => all::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Pingpong { arguments } => tools::pingpong(&arguments, false),
         Command::Compare { arguments } => tools::compare(&arguments),
         Command::Nwtool { arguments } => tools::nwtool(&arguments, false),
         Command::Mcast { arguments } => tools::mcast(&arguments, false),
+        Command::Disk { arguments } => tools::disk(&arguments, false),
+        Command::Tune { arguments } => tools::tune(&arguments),
+        Command::Env { arguments } => tools::env(&arguments),
         Command::Jitter { arguments } => tools::jitter(&arguments, false),
     };
     tools::ended(done)

@@ -10,7 +10,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use tapeline_ending::Stop;
 use tapeline_gauge::pingpong::{self, StartServer};
-use tapeline_gauge::{GaugeError, Output, compare, jitter, mcast, nwtool};
+use tapeline_gauge::{
+    GaugeError, Output, compare, disk, env as machine, jitter, mcast, nwtool, tune,
+};
 use tapeline_measure::stop::interrupt_when;
 
 use crate::failure::{Failure, Verdict, warn};
@@ -27,6 +29,7 @@ pub(crate) fn by_classic_name() -> Option<Done> {
         "sfnt-pingpong" => Some(pingpong(&with_options_of_environment(arguments), true)),
         "sfnt-stream" => Some(stream(&with_options_of_environment(arguments))),
         "sysjitter" => Some(jitter(&arguments, true)),
+        "DTool" => Some(disk(&arguments, true)),
         "MCastNwTool" => Some(mcast(&arguments, true)),
         "NwTool" => Some(nwtool(&arguments, true)),
         _ => None,
@@ -108,6 +111,18 @@ pub(crate) fn nwtool(arguments: &[String], is_classic: bool) -> Done {
 
 pub(crate) fn mcast(arguments: &[String], is_classic: bool) -> Done {
     interruptible(|out| mcast::run(arguments, is_classic, out))
+}
+
+pub(crate) fn disk(arguments: &[String], is_classic: bool) -> Done {
+    interruptible(|out| disk::run(arguments, is_classic, out))
+}
+
+pub(crate) fn env(arguments: &[String]) -> Done {
+    told(|out| machine::run(arguments, out))
+}
+
+pub(crate) fn tune(arguments: &[String]) -> Done {
+    told(|out| tune::run(arguments, out))
 }
 
 fn stream(arguments: &[String]) -> Done {

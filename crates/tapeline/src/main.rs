@@ -83,6 +83,27 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Writes and reads of a file at a rate (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Disk {
+        /// What `tapeline-lab disk` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Settings of the machine, checked and set (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Tune {
+        /// What `tapeline-lab tune` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// What this machine is (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Env {
+        /// What `tapeline-lab env` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// What cores do by themselves (the program `tapeline-lab`)
     #[command(disable_help_flag = true)]
     Jitter {
@@ -142,6 +163,9 @@ fn main() -> ExitCode {
         Command::Compare { arguments } => elsewhere::run("compare", &arguments),
         Command::Nwtool { arguments } => elsewhere::run("nwtool", &arguments),
         Command::Mcast { arguments } => elsewhere::run("mcast", &arguments),
+        Command::Disk { arguments } => elsewhere::run("disk", &arguments),
+        Command::Tune { arguments } => elsewhere::run("tune", &arguments),
+        Command::Env { arguments } => elsewhere::run("env", &arguments),
         Command::Jitter { arguments } => elsewhere::run("jitter", &arguments),
         Command::Pingpong { arguments } => elsewhere::run("pingpong", &arguments),
         Command::Elsewhere(words) => {

@@ -285,7 +285,7 @@ fn percentiles_of(series: &Series<'_>) -> String {
 }
 
 /// Ten places of each nine, with a marker at the last.
-fn curve(nanos: &Histogram<u64>) -> Vec<Point> {
+pub(super) fn curve(nanos: &Histogram<u64>) -> Vec<Point> {
     let point = |tenth: i32| {
         let place = 10_f64.powf(f64::from(tenth) / 10.0);
         let share = 1.0 - 1.0 / place;

@@ -4,13 +4,13 @@ use super::environment::{processor, program, runs};
 use super::format::escape;
 use super::read::Input;
 use super::runs::{Kind, of_kind};
-use super::{environment, latency, peak, summary};
+use super::{environment, hosts, latency, peak, summary};
 use crate::published::SOURCES;
 
 const STYLE: &str = include_str!("report.css");
 
 /// Sections by their anchor, for the table of contents.
-const SECTIONS: [(&str, &str); 9] = [
+const SECTIONS: [(&str, &str); 14] = [
     ("aims", "Aims"),
     ("summary", "Summary"),
     ("latency", "Latency"),
@@ -18,6 +18,11 @@ const SECTIONS: [(&str, &str); 9] = [
     ("fanout", "Fan-out"),
     ("floor", "Floor"),
     ("memory", "Memory"),
+    ("matrix", "Matrix"),
+    ("pingpong", "Ping-pong"),
+    ("disk", "Disk"),
+    ("noise", "Noise"),
+    ("settings", "Settings"),
     ("environment", "Environment"),
     ("sources", "Sources"),
 ];
@@ -25,6 +30,8 @@ const SECTIONS: [(&str, &str); 9] = [
 /// All of it.
 pub(super) fn page(input: &Input) -> String {
     let records = &input.records;
+    let of_hosts = hosts::sections(&input.tools, &input.settings);
+    let style = if of_hosts.is_empty() { "" } else { hosts::STYLE };
     let sections = [
         summary::aims(&input.rows),
         summary::section(records),
@@ -33,6 +40,7 @@ pub(super) fn page(input: &Input) -> String {
         peak::fanout(records),
         summary::floors(records),
         summary::memory(records),
+        of_hosts,
         environment::section(records),
         sources(input),
     ]
@@ -48,7 +56,7 @@ pub(super) fn page(input: &Input) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <title>Tapeline: measurements</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n\
+         <title>Tapeline: measurements</title>\n<style>\n{STYLE}{style}{}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">To the results</a>\n<header>\n<h1>Measurements</h1>\n{}\
          <nav aria-label=\"Sections\">{contents}</nav>\n</header>\n<main id=\"main\">\n\
          {}{nothing}{sections}</main>\n</body>\n</html>\n",

@@ -5,7 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::Value;
+use tapeline_measure::record::{Setting, ToolLine};
 
+use super::hosts::OfHost;
 use super::runs::with_origins;
 use crate::BenchError;
 use crate::quick::Row;
@@ -21,6 +23,9 @@ const MAX_NAMED: usize = 20;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Input {
     pub(super) records: Vec<Record>,
+    /// What tools found of hosts.
+    pub(super) tools: Vec<OfHost>,
+    pub(super) settings: Vec<Setting>,
     /// Lists of rows, each with the name of its file.
     pub(super) rows: Vec<(String, Vec<Row>)>,
     /// What could not be understood.
@@ -51,31 +56,41 @@ impl Input {
             }
             return;
         }
-        let (mut not_named, mut of_tools, mut records) = (0, 0, Vec::new());
+        let (mut not_named, mut records) = (0, Vec::new());
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             match serde_json::from_str::<Record>(line) {
                 Ok(record) => records.push(record),
                 // Their comparison is in a list of rows.
                 Err(_) if is(line, "peers") => {}
-                Err(_) if is(line, "tool") => of_tools += 1,
+                Err(_) if self.add_tool(name, line) => {}
                 Err(_) if self.left_out.len() >= MAX_NAMED => not_named += 1,
                 Err(error) => self.left_out.push(format!("{name}, line {}: {error}", at + 1)),
             }
         }
         self.records.extend(with_origins(records));
-        if of_tools > 0 {
-            self.left_out.push(format!(
-                "{name}: {of_tools} records of tools that judge a host: no latencies of market data"
-            ));
-        }
         if not_named > 0 {
             self.left_out.push(format!("{name}: {not_named} more lines that are no records"));
         }
     }
+
+    /// Takes a line of a tool that judges a host, which is no latency of market
+    /// data. False of any other line.
+    fn add_tool(&mut self, name: &str, line: &str) -> bool {
+        match serde_json::from_str::<ToolLine>(line) {
+            Ok(ToolLine::Tool(tool)) => {
+                self.tools.push(OfHost { file: name.to_owned(), tool: *tool });
+                true
+            }
+            Ok(ToolLine::Setting(setting)) => {
+                self.settings.push(*setting);
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
-/// Whether a line is of `kind`: `peers` for a run of `tapeline bench peers`,
-/// `tool` for a cell of a tool that judges a host.
+/// Whether a line is of `kind`: `peers` for a run of `tapeline bench peers`.
 fn is(line: &str, kind: &str) -> bool {
     serde_json::from_str::<Value>(line).is_ok_and(|value| value["bench"] == kind)
 }
@@ -102,8 +117,9 @@ mod tests {
         let tool = r#"{"bench":"tool","tool":"pingpong","valid":true,"size_bytes":1}"#;
         input.add_text("tools.json", &[tool, tool].join("\n"));
         assert_eq!(input.records, []);
-        let told = "tools.json: 2 records of tools that judge a host: no latencies of market data";
-        assert_eq!(input.left_out, [told]);
+        assert_eq!((input.tools.len(), input.left_out.len()), (2, 0));
+        let page = super::super::page::page(&input);
+        assert!(!page.contains("<section id=\"latency\">"), "{page}");
     }
 
     #[test]

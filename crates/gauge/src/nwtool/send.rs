@@ -6,11 +6,11 @@ use tapeline_measure::environment::Environment;
 use tapeline_measure::histogram::{Distribution, to_hdr};
 use tapeline_measure::record::{Noise, Tool, ToolLine};
 use tapeline_measure::ticks::TickClock;
-use time::OffsetDateTime;
 
 use super::cell::{self, CellDone, CellPlan, Line};
 use super::options::Options;
 use super::pair::{Open, came, listener, opened};
+use crate::local_clock::LocalClock;
 use crate::output::Output;
 use crate::records::Records;
 use crate::{GaugeError, setup};
@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Output) -> Result<bool, Gauge
             return;
         }
         out.text(&match options.is_classic {
-            true => classic_line(line, &peer, options.bytes, &clock.now()),
+            true => classic_line(line, &peer, options.bytes, &clock.stamp()),
             false => human_line(line, options.bytes),
         });
     })
@@ -248,41 +248,6 @@ fn three_digits(number: f64) -> String {
     format!("{number:.*}", 3_usize.saturating_sub(before))
 }
 
-/// The local time, as the classic line has it.
-struct LocalClock {
-    offset: time::UtcOffset,
-}
-
-impl LocalClock {
-    fn new() -> Self {
-        // Only the C library knows the zone, and it is not asked from here.
-        let told = std::process::Command::new("date").arg("+%z").output().ok();
-        let text = told.and_then(|told| String::from_utf8(told.stdout).ok()).unwrap_or_default();
-        Self { offset: offset(text.trim()).unwrap_or(time::UtcOffset::UTC) }
-    }
-
-    fn now(&self) -> String {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let nanos = since.map_or(0, |since| since.as_nanos() as i128);
-        let now = OffsetDateTime::from_unix_timestamp_nanos(nanos);
-        now.map_or("-".to_owned(), |now| stamp(now.to_offset(self.offset)))
-    }
-}
-
-/// `+0130`
-fn offset(text: &str) -> Option<time::UtcOffset> {
-    let (sign, digits) = text.split_at_checked(1)?;
-    let number = |range| digits.get(range).and_then(|part: &str| part.parse::<i8>().ok());
-    let sign = if sign == "-" { -1 } else { 1 };
-    time::UtcOffset::from_hms(sign * number(0..2)?, sign * number(2..4)?, 0).ok()
-}
-
-fn stamp(at: OffsetDateTime) -> String {
-    let (hour, minute, second, milli) = at.to_hms_milli();
-    let month = u8::from(at.month());
-    format!("{:04}{month:02}{:02}{hour:02}{minute:02}{second:02}.{milli:03}", at.year(), at.day())
-}
-
 /// The last lines of a person's output.
 fn sum(tool: &Tool) -> String {
     let count = |name: &str| tool.counts.get(name).copied().unwrap_or_default();
@@ -329,19 +294,15 @@ mod tests {
     fn the_classic_line_is_theirs() {
         let of = Interval { count: 10_000, total_ns: 119_990_000, min_ns: 11_900, max_ns: 17_999 };
         let line = Line { seconds: 1.0, of, sent: 10_000, buffered: 0, remain: 0 };
-        let at = OffsetDateTime::from_unix_timestamp_nanos(1_552_395_881_972_000_000).unwrap();
         assert_eq!(
-            classic_line(&line, "10.25.90.31", 1024, &stamp(at)),
+            classic_line(&line, "10.25.90.31", 1024, "20190312130441.972"),
             "[S]20190312130441.972 10.25.90.31 10000.0 msgs/s 81.9 Mb/s Min: 11 us Avg: 11 us \
              Max: 17 us Buffered:0 Remain:0\n"
         );
     }
 
     #[test]
-    fn the_zone_and_three_digits() {
-        assert_eq!(offset("+0130").unwrap().whole_minutes(), 90);
-        assert_eq!(offset("-0500").unwrap().whole_minutes(), -300);
-        assert_eq!(offset(""), None);
+    fn numbers_have_three_digits() {
         assert_eq!(
             [81.92, 403.2, 0.8192, 4096.0].map(three_digits),
             ["81.9", "403", "0.82", "4096"]
