@@ -5,6 +5,7 @@
 //!
 //! * [`Recording`]: a recorded market, with true prices and times, as order
 //!   book, price levels and quotes of each instrument.
+//! * [`ExchangeFeed`]: market data of an exchange, as MITCH carries it, as the same.
 //! * [`DataFile`]: one image and some updates for any item, encoded once, with
 //!   a place for a time stamp: for measurements and tests.
 //! * [`ItemList`]: names to publish or to ask for.
@@ -39,14 +40,17 @@ mod data_file;
 #[cfg_attr(not(feature = "recordings"), path = "without_dbn.rs")]
 mod dbn_file;
 mod error;
+mod exchange;
 mod item_list;
 mod items;
+mod published;
 mod recording;
 mod update;
 
 pub use book::{Action, Book, Level, Order, Side, Trade, Trades};
 pub use data_file::{DEFAULT_STAMP_FIELD, DataFile};
 pub use error::FeedError;
+pub use exchange::ExchangeFeed;
 pub use item_list::ItemList;
 pub use recording::{Event, Pace, Recording};
 pub use update::{Update, UpdateKind};

@@ -6,17 +6,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use tapeline_rwf::{DataType, Domain, EncodeError, Encoded, UpdateType};
+use tapeline_rwf::{DataType, Domain, EncodeError};
 
 use crate::FeedError;
-use crate::book::{Action, Book, Touched};
+use crate::book::{Action, Book};
 use crate::dbn_file::DbnFile;
 use crate::items::{self, DOMAINS};
-use crate::update::{Update, UpdateKind};
-
-/// From how many orders on an event is a new image rather than an update: the
-/// opening snapshot of a session is one event of all its orders.
-const MANY_ORDERS: usize = 1_000;
+use crate::published::{Instrument, Payloads};
+use crate::update::Update;
 
 /// A recorded market that is played again: a Databento DBN file of the
 /// market-by-order schema, plain or compressed with zstd.
@@ -76,23 +73,6 @@ pub(crate) struct Record {
     pub(crate) action: Option<Action>,
 }
 
-/// One instrument of a recording.
-#[derive(Debug)]
-struct Instrument {
-    id: u32,
-    name: String,
-    book: Book,
-    touched: Touched,
-    time_ns: u64,
-}
-
-/// The payloads of one event, in the order of [`DOMAINS`].
-#[derive(Debug, Default)]
-struct Payloads {
-    bytes: [Vec<u8>; 3],
-    kinds: [Option<UpdateKind>; 3],
-}
-
 /// What happened to one instrument at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
@@ -107,11 +87,7 @@ impl<'a> Event<'a> {
     /// What to publish: at most one message for each domain, none for a domain
     /// that the event does not change.
     pub fn updates(&self) -> impl Iterator<Item = Update<'a>> {
-        let Payloads { bytes, kinds } = self.payloads;
-        DOMAINS.into_iter().zip(kinds).zip(bytes).filter_map(|((domain, kind), bytes)| {
-            let payload = Encoded::new(items::container_type(domain), bytes);
-            Some(Update { domain, kind: (*kind)?, payload })
-        })
+        self.payloads.updates()
     }
 }
 
@@ -275,41 +251,11 @@ fn place(instruments: &mut Vec<Instrument>, id: u32) -> usize {
 }
 
 impl Instrument {
-    fn new(id: u32, name: String) -> Self {
-        Self { id, name, book: Book::new(), touched: Touched::default(), time_ns: 0 }
-    }
-
     fn apply(&mut self, record: &Record) {
         self.time_ns = record.received_ns;
         if let Some(action) = &record.action {
             self.book.apply_noting(action, &mut self.touched);
         }
-    }
-}
-
-impl Payloads {
-    /// Writes what an event changes.
-    fn write(&mut self, instrument: &Instrument) -> Result<(), EncodeError> {
-        let Instrument { name, book, touched, time_ns, .. } = instrument;
-        let is_image = touched.is_cleared || touched.orders.len() > MANY_ORDERS;
-        let rows = (is_image || !touched.orders.is_empty())
-            .then_some(UpdateKind::Changes(UpdateType::UNSPECIFIED));
-        let price = items::price_update_type(book, touched).map(UpdateKind::Changes);
-        self.kinds = match is_image {
-            true => [Some(UpdateKind::Image); 3],
-            false => [rows, rows, price],
-        };
-        for ((domain, kind), out) in DOMAINS.into_iter().zip(self.kinds).zip(&mut self.bytes) {
-            out.clear();
-            match (kind, domain) {
-                (None, _) => {}
-                (Some(UpdateKind::Image), _) => items::append_image(domain, name, book, out)?,
-                (_, Domain::MARKET_BY_ORDER) => items::append_orders_update(book, touched, out)?,
-                (_, Domain::MARKET_BY_PRICE) => items::append_levels_update(book, touched, out)?,
-                _ => items::append_price_update(book, touched, *time_ns, out)?,
-            }
-        }
-        Ok(())
     }
 }
 

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(id.0, (7 << 39) + (1 << 37) + (3 << 34) + (2 << 32) + 99);
         assert_eq!(id.running(), 99);
         let trade = space.trade(NS_TO_2010, 0x0100_0001);
-        assert_eq!(trade.0 >> 24, 0b0101_1110);
+        assert_eq!(trade.0 >> 24, 0b0010_1110);
         assert_eq!(trade.0 & 0xff_ffff, 1);
     }
 

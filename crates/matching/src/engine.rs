@@ -190,7 +190,8 @@ impl Engine {
     pub(crate) fn find(&self, id: OrderId, owner: Owner) -> Result<Node, Refusal> {
         let slot = self.index.get(id).filter(|slot| {
             let order = self.orders.get(*slot);
-            order.id == id && order.owner == owner
+            // A slot without an order has id 0, which anybody can ask for.
+            order.leaves > 0 && order.id == id && order.owner == owner
         });
         slot.ok_or(Refusal::UnknownOrder)
     }

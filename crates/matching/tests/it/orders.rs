@@ -1,7 +1,7 @@
 //! Continuous trading: conditions of orders, amendments, cancels, expiry.
 
 use tapeline_instrument::{Cause, Session, Side};
-use tapeline_matching::{Config, Kind, MassCancel, NewOrder, Passive, TimeInForce};
+use tapeline_matching::{Config, Kind, MassCancel, NewOrder, Owner, Passive, TimeInForce};
 
 use crate::support::{HOUR_NS, Market, firm, price};
 
@@ -212,6 +212,18 @@ fn cancels_are_for_those_who_own_the_order() {
     assert_eq!(market.cancel("S", firm(2)), ["refused 20000"]);
     assert_eq!(market.cancel("S", firm(1)), ["S cancelled 10, 0 done"]);
     assert_eq!(market.cancel("S", firm(1)), ["refused 20000"]);
+}
+
+#[test]
+fn an_id_that_no_order_ever_had_is_refused() {
+    let mut market = Market::new(Session::Regular);
+    market.sell("S", "10@10");
+    market.cancel("S", firm(1));
+    for (id, owner) in [(0, firm(1)), (0, Owner::default()), (u64::MAX, firm(1)), (77, firm(1))] {
+        let id = tapeline_instrument::OrderId(id);
+        let lines = market.command(&tapeline_matching::Command::Cancel { id, owner });
+        assert_eq!(lines, ["refused 20000"], "{id}");
+    }
 }
 
 #[test]

@@ -1,0 +1,249 @@
+//! From events of the engine to market data.
+
+use std::collections::BTreeMap;
+
+use tapeline_instrument::{Instrument, Price, Session, Side};
+use tapeline_layout::Text;
+use tapeline_matching::{BookId, Event, Owner, Part, Shown};
+use tapeline_mitch::{
+    AddAttributedOrder, AddOrder, AuctionInfo, AuctionTrade, Executed, ExecutedAtPrice, Message,
+    OrderDeleted, OrderModified, Publisher, SignedPrice, Statistics, SymbolDirectory, SymbolStatus,
+    Trade,
+};
+
+const NS_PER_S: u64 = 1_000_000_000;
+const S_PER_DAY: u64 = 86_400;
+
+/// Bit 4 of an added order: it has no limit.
+const MARKET: u8 = 1 << 4;
+
+/// Publishes what the engine says.
+#[derive(Debug)]
+pub struct Distribution {
+    publisher: Publisher,
+    /// The instruments' numbers, by book.
+    instruments: Vec<u32>,
+    names: BTreeMap<u16, Text<11, b' '>>,
+}
+
+impl Distribution {
+    /// Market data of one group.
+    pub fn new(group: u8) -> Self {
+        Self { publisher: Publisher::new(group), instruments: Vec::new(), names: BTreeMap::new() }
+    }
+
+    /// Says who a firm is, for orders that are named.
+    pub fn name_firm(&mut self, firm: u16, name: &str) {
+        self.names.insert(firm, Text::new(name));
+    }
+
+    /// Publishes an instrument; in the order in which the engine has its books.
+    pub fn add(&mut self, now_ns: u64, of: &Instrument, send: &mut impl FnMut(&[u8])) {
+        self.instruments.push(of.id.0);
+        let directory = SymbolDirectory {
+            ns: ns(now_ns),
+            instrument: of.id.0,
+            status: b' ',
+            isin: Text::new(&of.isin),
+            segment: Text::new(&of.segment),
+            currency: Text::new(&of.currency),
+            previous_close: SignedPrice(of.previous_close.unwrap_or_default()),
+            ..SymbolDirectory::default()
+        };
+        self.publish(now_ns, directory, send);
+    }
+
+    /// What answers questions for messages and orders.
+    pub fn publisher(&mut self) -> &mut Publisher {
+        &mut self.publisher
+    }
+
+    /// Sends what is not sent yet: the engine has done a command.
+    pub fn flush(&mut self, send: &mut impl FnMut(&[u8])) {
+        self.publisher.flush(send);
+    }
+
+    fn publish(&mut self, now_ns: u64, message: impl Into<Message>, send: &mut impl FnMut(&[u8])) {
+        let second = (now_ns / NS_PER_S % S_PER_DAY) as u32;
+        self.publisher.publish(second, &message.into(), send);
+    }
+
+    fn instrument(&self, book: BookId) -> u32 {
+        self.instruments.get(usize::from(book.0)).copied().unwrap_or(0)
+    }
+
+    /// Publishes what an event means for others; `send` gets units that are full.
+    pub fn event(&mut self, now_ns: u64, event: &Event, send: &mut impl FnMut(&[u8])) {
+        match event {
+            Event::Rested { book, order, shown, .. }
+            | Event::Replenished { book, order, shown } => {
+                self.add_order(now_ns, *book, order.owner, shown, send);
+            }
+            Event::Traded { .. } => self.traded(now_ns, event, send),
+            Event::Parked { book, shown, .. } | Event::Ended { book, shown, .. } => {
+                self.delete(now_ns, *book, shown, shown.quantity, send);
+            }
+            Event::Amended { book, shown, displayed, leaves_book: true, .. } => {
+                self.delete(now_ns, *book, shown, *displayed, send);
+            }
+            Event::Amended { shown, displayed, keeps_priority, .. } if *displayed > 0 => {
+                let modified = OrderModified {
+                    ns: ns(now_ns),
+                    order: shown.id.0,
+                    quantity: shown.quantity,
+                    price: SignedPrice(shown.price),
+                    flags: u8::from(*keeps_priority),
+                };
+                self.publish(now_ns, modified, send);
+            }
+            Event::Amended { .. } | Event::Refused { .. } | Event::MassCancelled { .. } => {}
+            _ => self.of_session(now_ns, event, send),
+        }
+    }
+
+    fn add_order(
+        &mut self,
+        now_ns: u64,
+        book: BookId,
+        owner: Owner,
+        shown: &Shown,
+        send: &mut impl FnMut(&[u8]),
+    ) {
+        if shown.quantity == 0 {
+            return;
+        }
+        let add = AddOrder {
+            ns: ns(now_ns),
+            order: shown.id.0,
+            side: if shown.side == Side::Buy { b'B' } else { b'S' },
+            quantity: shown.quantity,
+            instrument: self.instrument(book),
+            price: SignedPrice(shown.price),
+            flags: if shown.is_market { MARKET } else { 0 },
+            ..AddOrder::default()
+        };
+        let name = self.names.get(&owner.firm).filter(|_| shown.is_named);
+        let Some(attribution) = name.copied() else { return self.publish(now_ns, add, send) };
+        let AddOrder { ns, order, side, quantity, instrument, price, flags, .. } = add;
+        let named =
+            AddAttributedOrder { ns, order, side, quantity, instrument, price, attribution, flags };
+        self.publish(now_ns, named, send);
+    }
+
+    fn delete(
+        &mut self,
+        now_ns: u64,
+        book: BookId,
+        shown: &Shown,
+        displayed: u32,
+        send: &mut impl FnMut(&[u8]),
+    ) {
+        if displayed > 0 {
+            let (order, instrument) = (shown.id.0, self.instrument(book));
+            let deleted = OrderDeleted { ns: ns(now_ns), order, flags: 0, instrument };
+            self.publish(now_ns, deleted, send);
+        }
+    }
+
+    fn traded(&mut self, now_ns: u64, event: &Event, send: &mut impl FnMut(&[u8])) {
+        let Event::Traded { book, id, price, quantity, part, .. } = *event else { return };
+        let Event::Traded { maker_shown, taker_shown, maker_displays, taker_displays, .. } = *event
+        else {
+            return;
+        };
+        let (ns, trade, instrument) = (ns(now_ns), id.0, self.instrument(book));
+        match part {
+            Part::Shown => {
+                let executed = Executed { ns, order: maker_shown.0, quantity, trade };
+                self.publish(now_ns, executed, send);
+            }
+            Part::Hidden => {
+                let price = SignedPrice(price);
+                let trade = Trade { ns, quantity, instrument, price, trade, ..Trade::default() };
+                self.publish(now_ns, trade, send);
+            }
+            Part::Auction => {
+                for (shown, display) in
+                    [(taker_shown, taker_displays), (maker_shown, maker_displays)]
+                {
+                    // What is not shown trades without a word; the whole is told at the end.
+                    if self.publisher.books().order(shown.0).is_none() {
+                        continue;
+                    }
+                    let executed = ExecutedAtPrice {
+                        ns,
+                        order: shown.0,
+                        quantity,
+                        display,
+                        trade,
+                        printable: b'N',
+                        price: SignedPrice(price),
+                    };
+                    self.publish(now_ns, executed, send);
+                }
+            }
+        }
+    }
+
+    fn of_session(&mut self, now_ns: u64, event: &Event, send: &mut impl FnMut(&[u8])) {
+        let ns = ns(now_ns);
+        match *event {
+            Event::Session { book, session, cause } => {
+                let status = SymbolStatus {
+                    ns,
+                    instrument: self.instrument(book),
+                    status: session.status(),
+                    change_reason: cause as u8,
+                    book_type: 1,
+                    ..SymbolStatus::default()
+                };
+                self.publish(now_ns, status, send);
+            }
+            Event::Auctioned { book, id, price, quantity, session } => {
+                let auction = AuctionTrade {
+                    ns,
+                    quantity,
+                    instrument: self.instrument(book),
+                    price: SignedPrice(price),
+                    trade: id.0,
+                    auction_type: auction_type(session),
+                    ..AuctionTrade::default()
+                };
+                self.publish(now_ns, auction, send);
+            }
+            Event::Indicative { book, price, quantity, session } => {
+                let info = AuctionInfo {
+                    ns,
+                    paired: quantity,
+                    instrument: self.instrument(book),
+                    price: SignedPrice(price.unwrap_or(Price(0))),
+                    auction_type: auction_type(session),
+                };
+                self.publish(now_ns, info, send);
+            }
+            Event::Reference { book, is_opening, price, is_auction } => {
+                let statistics = Statistics {
+                    ns,
+                    instrument: self.instrument(book),
+                    kind: if is_opening { b'O' } else { b'C' },
+                    price: SignedPrice(price),
+                    indicator: match (is_auction, is_opening) {
+                        (true, _) => b'A',
+                        (false, true) => b'B',
+                        (false, false) => b'D',
+                    },
+                };
+                self.publish(now_ns, statistics, send);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn ns(now_ns: u64) -> u32 {
+    (now_ns % NS_PER_S) as u32
+}
+
+const fn auction_type(session: Session) -> u8 {
+    if matches!(session, Session::ClosingCall) { b'C' } else { b'O' }
+}

@@ -1,0 +1,83 @@
+//! A whole market in one thread: commands into the engine, market data out.
+
+use tapeline_instrument::Instrument;
+use tapeline_matching::{BookId, Command, Config, Engine, Event};
+
+use crate::distribution::Distribution;
+
+/// Engine and distribution, without sockets or clocks: the same commands at the
+/// same times give the same bytes.
+///
+/// ```
+/// use tapeline_exchange::Market;
+/// use tapeline_instrument::{Cause, Instrument, Price, Session, TickTable};
+/// use tapeline_matching::{Command, Config};
+///
+/// let mut market = Market::new(&Config::default(), b'A');
+/// let mut units = Vec::new();
+/// let ticks = TickTable::flat(Price(1_000_000))?;
+/// let book = market.add(0, Instrument::new(7, "VOD.L", ticks), &mut |unit| units.push(unit.to_vec()));
+/// let command =
+///     Command::Session { book, session: Session::OpeningCall, cause: Cause::Scheduled };
+/// let events = market.handle(0, &command, &mut |unit| units.push(unit.to_vec()));
+/// assert_eq!((events.len(), units.len()), (1, 2));
+/// # Ok::<(), tapeline_instrument::InstrumentError>(())
+/// ```
+#[derive(Debug)]
+pub struct Market {
+    engine: Engine,
+    distribution: Distribution,
+    events: Vec<Event>,
+}
+
+impl Market {
+    /// A market without instruments, whose market data has this group.
+    pub fn new(config: &Config, group: u8) -> Self {
+        Self {
+            engine: Engine::new(config),
+            distribution: Distribution::new(group),
+            events: Vec::with_capacity(256),
+        }
+    }
+
+    /// Adds an instrument, closed, and publishes it; `send` gets units of market
+    /// data.
+    pub fn add(
+        &mut self,
+        now_ns: u64,
+        instrument: Instrument,
+        send: &mut impl FnMut(&[u8]),
+    ) -> BookId {
+        self.distribution.add(now_ns, &instrument, send);
+        self.distribution.flush(send);
+        self.engine.add(instrument)
+    }
+
+    /// Does what a command asks for, at a time in nanoseconds since 1970 UTC;
+    /// `send` gets units of market data. What it means for owners of orders comes
+    /// back.
+    pub fn handle(
+        &mut self,
+        now_ns: u64,
+        command: &Command,
+        send: &mut impl FnMut(&[u8]),
+    ) -> &[Event] {
+        self.events.clear();
+        self.engine.handle(now_ns, command, &mut self.events);
+        for event in &self.events {
+            self.distribution.event(now_ns, event, send);
+        }
+        self.distribution.flush(send);
+        &self.events
+    }
+
+    /// The engine, for whoever compares books with it.
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What answers who missed market data.
+    pub fn distribution(&mut self) -> &mut Distribution {
+        &mut self.distribution
+    }
+}

@@ -1,0 +1,5 @@
+//! Scenarios of the exchange.
+
+mod flows;
+mod recording;
+mod whole_loop;

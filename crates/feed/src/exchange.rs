@@ -1,0 +1,292 @@
+//! Market data of an exchange as items: what a MITCH reader delivers becomes
+//! market by order, market by price and market price.
+
+use std::collections::BTreeMap;
+
+use tapeline_instrument::{Price, Side as QuoteSide};
+use tapeline_mitch::{Books, Message};
+use tapeline_rwf::{DataType, Domain};
+
+use crate::FeedError;
+use crate::book::{Action, Book, Order, Side, Trade};
+use crate::items::{self, DOMAINS};
+use crate::published::{Instrument, Payloads};
+use crate::update::Update;
+
+/// Units of 10⁻⁹ in one of 10⁻⁸, which the exchange's prices have.
+const NANO_PER_UNIT: i64 = 10;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// The instruments of an exchange, as items of the three domains that
+/// [`Recording`](crate::Recording) has, under their names: what a table of names
+/// says, else the number and `.X`.
+///
+/// Messages change books at once; [`publish`](Self::publish) gives what all of them
+/// since the last call have changed, one update for each item, so that nobody sees
+/// half a match. Orders without a limit, which wait for an auction, are not in the
+/// items.
+#[derive(Debug, Default)]
+pub struct ExchangeFeed {
+    names: BTreeMap<u32, String>,
+    instruments: BTreeMap<u32, Instrument>,
+    /// Orders by id, as messages about them do not say more.
+    orders: Books,
+    payloads: Payloads,
+    /// Midnight of the exchange's day, in nanoseconds since 1970 UTC.
+    midnight_ns: u64,
+    second: u32,
+}
+
+impl ExchangeFeed {
+    /// No instruments yet; `midnight_ns` is the exchange's, in nanoseconds since
+    /// 1970 UTC.
+    pub fn new(midnight_ns: u64) -> Self {
+        Self { midnight_ns, ..Self::default() }
+    }
+
+    /// Names an instrument.
+    pub fn name(&mut self, instrument: u32, name: &str) {
+        self.names.insert(instrument, name.to_owned());
+    }
+
+    /// The names of the items there are.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.instruments.values().map(|instrument| instrument.name.as_str())
+    }
+
+    /// The book of an item.
+    pub fn book(&self, name: &str) -> Option<&Book> {
+        self.instrument(name).map(|instrument| &instrument.book)
+    }
+
+    fn instrument(&self, name: &str) -> Option<&Instrument> {
+        self.instruments.values().find(|instrument| instrument.name == name)
+    }
+
+    /// A message of the exchange, in order.
+    pub fn message(&mut self, message: &Message) {
+        let Some(ns) = self.ns_of(message) else { return };
+        let time_ns = self.midnight_ns + u64::from(self.second) * NS_PER_S + u64::from(ns);
+        let by_order = |order| self.orders.order(order).map(|quoted| quoted.instrument);
+        let instrument = message.instrument().or_else(|| by_order(message.order()?));
+        let Some(instrument) = instrument else { return };
+        let actions = self.actions(message, time_ns);
+        self.orders.apply(message);
+        let names = &self.names;
+        let of = self.instruments.entry(instrument).or_insert_with(|| {
+            let name = names.get(&instrument).cloned();
+            Instrument::new(instrument, name.unwrap_or_else(|| format!("{instrument}.X")))
+        });
+        of.time_ns = time_ns;
+        for action in actions.into_iter().flatten() {
+            of.book.apply_noting(&action, &mut of.touched);
+        }
+    }
+
+    /// The nanoseconds that a message has; it may be one about the second itself.
+    fn ns_of(&mut self, message: &Message) -> Option<u32> {
+        Some(match message {
+            Message::Time(time) => {
+                self.second = time.seconds;
+                return None;
+            }
+            Message::SymbolDirectory(of) => of.ns,
+            Message::SymbolStatus(of) => of.ns,
+            Message::AddOrder(of) => of.ns,
+            Message::AddAttributedOrder(of) => of.ns,
+            Message::OrderDeleted(of) => of.ns,
+            Message::OrderModified(of) => of.ns,
+            Message::OrderBookClear(of) => of.ns,
+            Message::Executed(of) => of.ns,
+            Message::ExecutedAtPrice(of) => of.ns,
+            Message::Trade(of) => of.ns,
+            Message::AuctionTrade(of) => of.ns,
+            _ => return None,
+        })
+    }
+
+    /// What a message does to the book of its instrument.
+    fn actions(&self, message: &Message, time_ns: u64) -> [Option<Action>; 2] {
+        let trade = |price: Price, size| {
+            Action::Trade(Trade { price_nano: price.0 * NANO_PER_UNIT, size, time_ns })
+        };
+        let rest = |id, side: u8, price: Price, size, flags: u8| {
+            let side = if side == b'B' { Side::Bid } else { Side::Ask };
+            let order = Order { side, price_nano: price.0 * NANO_PER_UNIT, size, time_ns };
+            let has_limit = flags & 1 << 4 == 0;
+            has_limit.then_some(Action::Add(id, order))
+        };
+        match message {
+            Message::AddOrder(of) => {
+                [rest(of.order, of.side, of.price.0, of.quantity, of.flags), None]
+            }
+            Message::AddAttributedOrder(of) => {
+                [rest(of.order, of.side, of.price.0, of.quantity, of.flags), None]
+            }
+            Message::OrderDeleted(of) => [self.reduced(of.order, u32::MAX, time_ns), None],
+            Message::OrderModified(of) => {
+                [self.modified(of.order, of.price.0, of.quantity, time_ns), None]
+            }
+            Message::OrderBookClear(_) => [Some(Action::Clear), None],
+            Message::Executed(of) => {
+                let price = self.orders.order(of.order).map(|quoted| quoted.price);
+                let reduced = self.reduced(of.order, of.quantity, time_ns);
+                [reduced, price.map(|price| trade(price, of.quantity))]
+            }
+            Message::ExecutedAtPrice(of) => {
+                let shown = self.orders.order(of.order).map_or(0, |quoted| quoted.quantity);
+                let reduced = self.reduced(of.order, shown.saturating_sub(of.display), time_ns);
+                let is_printed = of.printable == b'Y';
+                [reduced, is_printed.then(|| trade(of.price.0, of.quantity))]
+            }
+            Message::Trade(of) if of.flags == 0 => [Some(trade(of.price.0, of.quantity)), None],
+            Message::AuctionTrade(of) if of.flags == 0 => {
+                [Some(trade(of.price.0, of.quantity)), None]
+            }
+            _ => [None, None],
+        }
+    }
+
+    fn reduced(&self, id: u64, size: u32, time_ns: u64) -> Option<Action> {
+        let quoted = self.orders.order(id).filter(|quoted| !quoted.is_market)?;
+        Some(Action::Cancel { id, size: size.min(quoted.quantity), time_ns })
+    }
+
+    fn modified(&self, id: u64, price: Price, size: u32, time_ns: u64) -> Option<Action> {
+        let quoted = self.orders.order(id).filter(|quoted| !quoted.is_market)?;
+        let side = if quoted.side == QuoteSide::Buy { Side::Bid } else { Side::Ask };
+        let price_nano = price.0 * NANO_PER_UNIT;
+        Some(Action::Modify(id, Order { side, price_nano, size, time_ns }))
+    }
+
+    /// All orders are void: the reader begins anew with a snapshot.
+    pub fn restart(&mut self) {
+        self.orders = Books::default();
+        for of in self.instruments.values_mut() {
+            of.book.apply_noting(&Action::Clear, &mut of.touched);
+        }
+    }
+
+    /// Gives what has changed since the last call, item by item, to `each` with the
+    /// item's name.
+    ///
+    /// # Errors
+    /// An event does not fit a message.
+    pub fn publish(&mut self, mut each: impl FnMut(&str, &Update<'_>)) -> Result<(), FeedError> {
+        let Self { instruments, payloads, .. } = self;
+        for of in instruments.values_mut().filter(|of| !of.touched.is_empty()) {
+            let written = payloads.write(of);
+            let encode = |error| FeedError::Encode { item: of.name.clone(), error };
+            written.map_err(encode)?;
+            payloads.updates().for_each(|update| each(&of.name, &update));
+            of.touched.clear();
+        }
+        Ok(())
+    }
+
+    /// Appends the item as it is now to `out`, as
+    /// [`Recording::image`](crate::Recording::image) does.
+    ///
+    /// # Errors
+    /// The book has more than 65,535 orders.
+    pub fn image(
+        &self,
+        domain: Domain,
+        name: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<DataType>, FeedError> {
+        let Some(of) = self.instrument(name).filter(|_| DOMAINS.contains(&domain)) else {
+            return Ok(None);
+        };
+        let written = items::append_image(domain, name, &of.book, out);
+        let encode = |error| FeedError::Encode { item: name.to_owned(), error };
+        written.map(|()| Some(items::container_type(domain))).map_err(encode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tapeline_mitch::{AddOrder, AuctionTrade, Executed, OrderModified, SignedPrice, Time};
+
+    use super::*;
+    use crate::update::UpdateKind;
+
+    fn add(order: u64, side: u8, price: &str, quantity: u32) -> Message {
+        let price = SignedPrice(price.parse().expect("a price"));
+        AddOrder { order, side, price, quantity, instrument: 7, ns: 5, ..AddOrder::default() }
+            .into()
+    }
+
+    fn domains(feed: &mut ExchangeFeed) -> Vec<(Domain, UpdateKind)> {
+        let mut found = Vec::new();
+        feed.publish(|name, update| {
+            assert_eq!(name, "VOD.L");
+            found.push((update.domain, update.kind));
+        })
+        .expect("it fits");
+        found
+    }
+
+    #[test]
+    fn all_that_one_command_did_is_one_update_for_each_item() {
+        let mut feed = ExchangeFeed::new(86_400 * NS_PER_S);
+        feed.name(7, "VOD.L");
+        feed.message(&Time { seconds: 28_800 }.into());
+        feed.message(&add(1, b'B', "10.25", 100));
+        feed.message(&add(2, b'B', "10.25", 50));
+        feed.message(&add(3, b'S', "10.30", 70));
+        assert_eq!(domains(&mut feed).len(), 3);
+        assert_eq!(domains(&mut feed), []);
+        feed.message(&Executed { order: 1, quantity: 100, trade: 9, ns: 6 }.into());
+        feed.message(&Executed { order: 2, quantity: 10, trade: 10, ns: 6 }.into());
+        assert_eq!(domains(&mut feed).len(), 3);
+        let book = feed.book("VOD.L").expect("a book");
+        assert_eq!(
+            book.orders().map(|(id, order)| (id, order.size)).collect::<Vec<_>>(),
+            [(2, 40), (3, 70)]
+        );
+        let last = book.trades().last.expect("a trade");
+        assert_eq!((last.price_nano, last.size, book.trades().volume), (10_250_000_000, 10, 110));
+        assert_eq!(last.time_ns, (86_400 + 28_800) * NS_PER_S + 6);
+    }
+
+    #[test]
+    fn orders_without_a_limit_are_not_shown_and_auctions_are_one_trade() {
+        let mut feed = ExchangeFeed::new(0);
+        let market = AddOrder {
+            order: 1,
+            side: b'B',
+            quantity: 9,
+            instrument: 7,
+            flags: 16,
+            ..Default::default()
+        };
+        feed.message(&market.into());
+        feed.message(&Executed { order: 1, quantity: 4, ..Executed::default() }.into());
+        let price = SignedPrice(Price(1_025_000_000));
+        feed.message(
+            &AuctionTrade { instrument: 7, quantity: 500, price, ..Default::default() }.into(),
+        );
+        let book = feed.book("7.X").expect("a book");
+        assert_eq!(book.orders().len(), 0);
+        assert_eq!(book.trades().last.map(|trade| trade.size), Some(500));
+    }
+
+    #[test]
+    fn a_snapshot_is_an_image() {
+        let mut feed = ExchangeFeed::new(0);
+        feed.name(7, "VOD.L");
+        feed.message(&add(1, b'B', "10.25", 100));
+        let price = SignedPrice(Price(1_020_000_000));
+        feed.message(&OrderModified { order: 1, quantity: 30, price, flags: 0, ns: 0 }.into());
+        domains(&mut feed);
+        feed.restart();
+        feed.message(&add(4, b'B', "10.20", 5));
+        assert!(domains(&mut feed).iter().all(|(_, kind)| *kind == UpdateKind::Image));
+        let mut image = Vec::new();
+        let kind = feed.image(Domain::MARKET_BY_ORDER, "VOD.L", &mut image).expect("it fits");
+        assert_eq!((kind, image.is_empty()), (Some(DataType::MAP), false));
+        assert_eq!(feed.image(Domain::MARKET_BY_ORDER, "A.N", &mut image).expect("no error"), None);
+    }
+}

@@ -1,0 +1,70 @@
+//! What changes of an instrument, as payloads of its three items.
+
+use tapeline_rwf::{Domain, EncodeError, Encoded, UpdateType};
+
+use crate::book::{Book, Touched};
+use crate::items::{self, DOMAINS};
+use crate::update::{Update, UpdateKind};
+
+/// From how many orders on an event is a new image rather than an update: the
+/// opening snapshot of a session is one event of all its orders.
+const MANY_ORDERS: usize = 1_000;
+
+/// One instrument that is published.
+#[derive(Debug)]
+pub(crate) struct Instrument {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) book: Book,
+    pub(crate) touched: Touched,
+    pub(crate) time_ns: u64,
+}
+
+/// The payloads of one event, in the order of [`DOMAINS`].
+#[derive(Debug, Default)]
+pub(crate) struct Payloads {
+    bytes: [Vec<u8>; 3],
+    kinds: [Option<UpdateKind>; 3],
+}
+
+impl Instrument {
+    pub(crate) fn new(id: u32, name: String) -> Self {
+        Self { id, name, book: Book::new(), touched: Touched::default(), time_ns: 0 }
+    }
+}
+
+impl Payloads {
+    /// What to publish: at most one message for each domain.
+    pub(crate) fn updates(&self) -> impl Iterator<Item = Update<'_>> {
+        DOMAINS.into_iter().zip(&self.kinds).zip(&self.bytes).filter_map(
+            |((domain, kind), bytes)| {
+                let payload = Encoded::new(items::container_type(domain), bytes);
+                Some(Update { domain, kind: (*kind)?, payload })
+            },
+        )
+    }
+
+    /// Writes what an event changes.
+    pub(crate) fn write(&mut self, instrument: &Instrument) -> Result<(), EncodeError> {
+        let Instrument { name, book, touched, time_ns, .. } = instrument;
+        let is_image = touched.is_cleared || touched.orders.len() > MANY_ORDERS;
+        let rows = (is_image || !touched.orders.is_empty())
+            .then_some(UpdateKind::Changes(UpdateType::UNSPECIFIED));
+        let price = items::price_update_type(book, touched).map(UpdateKind::Changes);
+        self.kinds = match is_image {
+            true => [Some(UpdateKind::Image); 3],
+            false => [rows, rows, price],
+        };
+        for ((domain, kind), out) in DOMAINS.into_iter().zip(self.kinds).zip(&mut self.bytes) {
+            out.clear();
+            match (kind, domain) {
+                (None, _) => {}
+                (Some(UpdateKind::Image), _) => items::append_image(domain, name, book, out)?,
+                (_, Domain::MARKET_BY_ORDER) => items::append_orders_update(book, touched, out)?,
+                (_, Domain::MARKET_BY_PRICE) => items::append_levels_update(book, touched, out)?,
+                _ => items::append_price_update(book, touched, *time_ns, out)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! The exchange's end: numbers messages, packs them into units, and answers who
+//! missed some.
+
+use tapeline_instrument::Side;
+
+use crate::book::{Books, MARKET};
+use crate::message::{
+    AddOrder, Message, OrderBookClear, SnapshotComplete, SnapshotResponse, SymbolStatus, Time,
+};
+use crate::unit::{self, HEAD};
+
+/// How many messages can be had again.
+pub const REPLAY_MESSAGES: usize = 65_000;
+
+/// The longest unit: what a datagram on Ethernet carries.
+const MAX_UNIT: usize = 1_400;
+
+/// Why messages, or orders, cannot be had again; the code of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Refused {
+    /// Of another group.
+    Group = b'I',
+    /// Not all of them are there, or there is no such instrument.
+    OutOfRange = b'O',
+}
+
+/// A message that is kept.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    bytes: [u8; Message::LONGEST],
+    len: u8,
+}
+
+/// The messages of one group.
+#[derive(Debug)]
+pub struct Publisher {
+    group: u8,
+    /// The number of the next message.
+    next: u32,
+    /// The unit that is being filled.
+    unit: Vec<u8>,
+    count: u8,
+    /// The second that was told last.
+    second: Option<u32>,
+    /// The last messages, by number.
+    ring: Vec<Kept>,
+    books: Books,
+    /// The last status of each instrument, in the order in which they came.
+    statuses: Vec<SymbolStatus>,
+    scratch: Vec<u8>,
+}
+
+impl Publisher {
+    /// A publisher of a group, whose messages begin at 1.
+    pub fn new(group: u8) -> Self {
+        Self {
+            group,
+            next: 1,
+            unit: Vec::with_capacity(MAX_UNIT),
+            count: 0,
+            second: None,
+            ring: Vec::new(),
+            books: Books::default(),
+            statuses: Vec::new(),
+            scratch: Vec::with_capacity(Message::LONGEST),
+        }
+    }
+
+    /// The number of the next message.
+    pub const fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// The books as they are behind the last message.
+    pub const fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// Publishes a message of a second since midnight; `send` gets units that are
+    /// full. Returns its number.
+    pub fn publish(&mut self, second: u32, message: &Message, send: &mut impl FnMut(&[u8])) -> u32 {
+        if self.second != Some(second) {
+            self.second = Some(second);
+            self.put(&Time { seconds: second }.into(), send);
+        }
+        self.books.apply(message);
+        if let Message::SymbolStatus(status) = message {
+            self.statuses.retain(|known| known.instrument != status.instrument);
+            self.statuses.push(*status);
+        }
+        self.put(message, send)
+    }
+
+    fn put(&mut self, message: &Message, send: &mut impl FnMut(&[u8])) -> u32 {
+        self.scratch.clear();
+        message.append(&mut self.scratch);
+        if self.unit.len() + self.scratch.len() > MAX_UNIT || self.count == u8::MAX {
+            self.flush(send);
+        }
+        if self.count == 0 {
+            self.unit.clear();
+            unit::begin(&mut self.unit);
+        }
+        self.unit.extend_from_slice(&self.scratch);
+        self.count += 1;
+        let number = self.next;
+        self.keep(number);
+        self.next = self.next.wrapping_add(1);
+        number
+    }
+
+    fn keep(&mut self, number: u32) {
+        let mut kept = Kept { bytes: [0; Message::LONGEST], len: self.scratch.len() as u8 };
+        kept.bytes[..self.scratch.len()].copy_from_slice(&self.scratch);
+        let at = number as usize % REPLAY_MESSAGES;
+        // Numbers begin at 1, so place 0 is filled by number 65,000.
+        while self.ring.len() <= at {
+            self.ring.push(kept);
+        }
+        self.ring[at] = kept;
+    }
+
+    /// Sends what has not been sent.
+    pub fn flush(&mut self, send: &mut impl FnMut(&[u8])) {
+        if self.count == 0 {
+            return;
+        }
+        let first = self.next.wrapping_sub(u32::from(self.count));
+        unit::end(&mut self.unit, 0, self.count, self.group, first);
+        send(&self.unit);
+        self.count = 0;
+        self.unit.clear();
+    }
+
+    /// Says that nothing is new: a unit without messages, with the next number.
+    pub fn heartbeat(&mut self, send: &mut impl FnMut(&[u8])) {
+        self.flush(send);
+        let mut unit = Vec::with_capacity(HEAD);
+        unit::begin(&mut unit);
+        unit::end(&mut unit, 0, 0, self.group, self.next);
+        send(&unit);
+    }
+
+    /// Sends messages again, from a number on, with their numbers.
+    ///
+    /// # Errors
+    /// They are of another group, or not all of them are there.
+    pub fn replay(
+        &self,
+        group: u8,
+        first: u32,
+        count: u16,
+        send: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Refused> {
+        if group != self.group {
+            return Err(Refused::Group);
+        }
+        let end = first.checked_add(u32::from(count)).filter(|end| *end <= self.next);
+        let oldest = self.next.saturating_sub(REPLAY_MESSAGES as u32).max(1);
+        let end = end.filter(|_| first >= oldest && count > 0).ok_or(Refused::OutOfRange)?;
+        let (mut unit, mut from) = (Vec::with_capacity(MAX_UNIT), first);
+        unit::begin(&mut unit);
+        for number in first..end {
+            let kept = &self.ring[number as usize % REPLAY_MESSAGES];
+            let bytes = &kept.bytes[..usize::from(kept.len)];
+            let count = number - from;
+            if unit.len() + bytes.len() > MAX_UNIT || count == u32::from(u8::MAX) {
+                unit::end(&mut unit, 0, count as u8, self.group, from);
+                send(&unit);
+                unit.clear();
+                unit::begin(&mut unit);
+                from = number;
+            }
+            unit.extend_from_slice(bytes);
+        }
+        unit::end(&mut unit, 0, (end - from) as u8, self.group, from);
+        send(&unit);
+        Ok(())
+    }
+
+    /// Sends the orders of all instruments as they are, without numbers: for each
+    /// its orders, its status and a [`SnapshotComplete`], and one of these with the
+    /// segment and number 0 at the end.
+    pub fn snapshot(&mut self, second: u32, segment: &str, send: &mut impl FnMut(&[u8])) {
+        let mut unit = Vec::new();
+        let mut say = |message: Message| {
+            unit.clear();
+            unit::append_unnumbered(&mut unit, self.group, &[message]);
+            send(&unit);
+        };
+        let response = SnapshotResponse { status: b'A', ..SnapshotResponse::default() };
+        say(response.into());
+        say(Time { seconds: second }.into());
+        let sequence = self.next.wrapping_sub(1);
+        for status in &self.statuses {
+            let instrument = status.instrument;
+            for side in Side::BOTH {
+                for (order, quoted) in self.books.side(instrument, side) {
+                    if let Some(named) = self.books.attribution(order) {
+                        let (price, quantity) = (named.price, quoted.quantity);
+                        say(crate::AddAttributedOrder { quantity, price, ..*named }.into());
+                        continue;
+                    }
+                    let flags = if quoted.is_market { MARKET } else { 0 };
+                    let side = if side == Side::Buy { b'B' } else { b'S' };
+                    let (price, quantity) = (crate::SignedPrice(quoted.price), quoted.quantity);
+                    let add = AddOrder {
+                        order,
+                        side,
+                        quantity,
+                        instrument,
+                        price,
+                        flags,
+                        ..AddOrder::default()
+                    };
+                    say(add.into());
+                }
+            }
+            say((*status).into());
+            say(SnapshotComplete { sequence, instrument, ..SnapshotComplete::default() }.into());
+        }
+        let segment = tapeline_layout::Text::new(segment);
+        say(SnapshotComplete { segment, ..SnapshotComplete::default() }.into());
+    }
+
+    /// Begins anew: all that was published is void, and said again by whoever
+    /// calls this.
+    pub fn clear_all(&mut self, second: u32, send: &mut impl FnMut(&[u8])) {
+        let instruments: Vec<u32> = self.statuses.iter().map(|status| status.instrument).collect();
+        for instrument in instruments {
+            let clear = OrderBookClear { instrument, ..OrderBookClear::default() };
+            self.publish(second, &clear.into(), send);
+        }
+    }
+}

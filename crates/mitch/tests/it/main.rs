@@ -1,0 +1,3 @@
+//! Scenarios of publisher and reader.
+
+mod lossy;

@@ -1,0 +1,3 @@
+//! Scenarios of the native gateway.
+
+mod sessions;
