@@ -181,6 +181,16 @@ impl Network {
         }
     }
 
+    /// Sends bytes to all members, whoever they are from and whatever they say.
+    pub fn send_to_all(&self, bytes: &[u8]) {
+        let mut world = self.0.borrow_mut();
+        let (due, serial) = (world.now, world.serial + 1);
+        world.serial = serial;
+        for member in world.members.values_mut().filter(|member| !member.broken) {
+            member.inbox.insert((due, serial), bytes.to_vec());
+        }
+    }
+
     fn is_broken(&self, member: Incarnation) -> bool {
         self.0.borrow().members.get(&member).is_none_or(|member| member.broken)
     }

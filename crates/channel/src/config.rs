@@ -167,6 +167,12 @@ impl OutputLimits {
             || length > self.max_bytes && backlog < self.breach_bytes
     }
 
+    /// What a backlog is beyond its bound by, to which a message of `length` bytes
+    /// is added; `before` is what it was at the last one.
+    pub(crate) fn excess(&self, before: usize, backlog: usize, length: usize) -> usize {
+        before.min(backlog).max((backlog + length).saturating_sub(self.max_bytes))
+    }
+
     pub(crate) const fn check(&self) -> Result<(), ChannelError> {
         let Self { breach_bytes, ok_bytes, max_bytes } = *self;
         if ok_bytes < breach_bytes && breach_bytes <= max_bytes {

@@ -20,6 +20,7 @@ pub(crate) struct Deferred {
     is_slow: bool,
     message_limit: usize,
     allowance_bytes: usize,
+    excess_bytes: usize,
     output: OutputLimits,
     /// The listener that it waits at to be admitted.
     waits_at: Option<ListenerId>,
@@ -90,6 +91,7 @@ impl Deferred {
         self.is_slow = live.is_slow;
         self.message_limit = live.message_limit;
         self.allowance_bytes = live.allowance_bytes;
+        self.excess_bytes = live.excess_bytes;
         self.output = live.options.output;
         self.waits_at = live.stranger_since.and_then(|_| live.origin.listener());
         self.backlog_bytes = live.backlog_bytes();
@@ -144,6 +146,10 @@ impl Deferred {
         self.is_slow
     }
 
+    pub(crate) const fn excess_bytes(&self) -> usize {
+        self.excess_bytes
+    }
+
     pub(crate) const fn backlog_bytes(&self) -> usize {
         self.backlog_bytes
     }
@@ -179,11 +185,14 @@ impl Deferred {
         if length == 0 || length > self.message_limit {
             return Sent::TooLarge;
         }
-        if !self.output.admits(self.backlog_bytes, length, self.allowance_bytes) {
+        let (output, backlog) = (self.output, self.backlog_bytes);
+        let excess = output.excess(self.excess_bytes, backlog, 0);
+        if !output.admits(backlog, length, self.allowance_bytes.max(excess)) {
             self.full_count += 1;
             self.is_slow = true;
             return Sent::Full;
         }
+        self.excess_bytes = output.excess(excess, backlog, length);
         patch(self.messages.push(pieces, alone));
         self.backlog_bytes += length;
         self.is_slow |= self.backlog_bytes >= self.output.breach_bytes;

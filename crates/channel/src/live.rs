@@ -94,6 +94,9 @@ pub(crate) struct Live<S: System> {
     pub(crate) stranger_since: Option<Time>,
     /// How much more than its bound the backlog may be for now.
     pub(crate) allowance_bytes: usize,
+    /// What the backlog is beyond its bound by as a long message was let in: it
+    /// does not count for those behind it.
+    pub(crate) excess_bytes: usize,
     stream: Stream<S::Socket>,
     /// Reading may give bytes. Stays true until the socket is known empty.
     pub(crate) is_readable: bool,
@@ -169,6 +172,7 @@ impl<S: System> Live<S> {
             message_limit,
             stranger_since: None,
             allowance_bytes: 0,
+            excess_bytes: 0,
             stream,
             is_readable: true,
             has_undelivered: false,
@@ -426,9 +430,15 @@ impl<S: System> Live<S> {
             _ if self.stage != Stage::Open => Err(Sent::Gone),
             _ if length == 0 || length > self.message_limit => Err(Sent::TooLarge),
             _ => {
-                let output = &self.options.output;
-                let fits = output.admits(self.backlog_bytes(), length, self.allowance_bytes);
-                if fits { Ok(()) } else { Err(self.full()) }
+                let (output, backlog) = (self.options.output, self.backlog_bytes());
+                let excess = output.excess(self.excess_bytes, backlog, 0);
+                let fits = output.admits(backlog, length, self.allowance_bytes.max(excess));
+                self.excess_bytes = excess;
+                if !fits {
+                    return Err(self.full());
+                }
+                self.excess_bytes = output.excess(excess, backlog, length);
+                Ok(())
             }
         }
     }
@@ -442,6 +452,7 @@ impl<S: System> Live<S> {
     /// Has what was told about deferred messages hold.
     pub(crate) fn after_deferred(&mut self, deferred: &mut Deferred) {
         self.credit = 0;
+        self.excess_bytes = deferred.excess_bytes();
         self.full_count += std::mem::take(&mut deferred.full_count);
         if deferred.is_slow() {
             self.set_slow();

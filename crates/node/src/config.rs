@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapeline_backbone::{Carrier, Driver, EngineSettings, PortSettings};
+use tapeline_backbone::{Bus, Carrier, Driver, EngineSettings, PortSettings};
 use tapeline_cache::FieldRules;
-use tapeline_channel::Idle;
+use tapeline_channel::{Idle, System};
 use tapeline_counters::Registry;
 use tapeline_entitle::EdgePort;
-use tapeline_hub::HubConfig;
-use tapeline_server::{AcceptAll, LoginPolicy, ServerConfig, Siblings};
+use tapeline_hub::{Hub, HubConfig, HubError};
+use tapeline_server::{AcceptAll, LoginPolicy, Server, ServerConfig, ServerError, Siblings};
 
 /// Makes the login policy of a server: each server of a process has its own.
 #[derive(Clone)]
@@ -77,6 +77,25 @@ pub struct HubPart {
     pub edge: Option<NewEdgePort>,
 }
 
+impl HubPart {
+    /// The hub on a port that was made with [`port`](Self::port), and on the
+    /// sockets of a system: the one way in which a hub is put together, for the
+    /// program and for a simulation.
+    ///
+    /// Errors: as of [`Hub::with_system`].
+    pub fn start<B: Bus, S: System>(self, bus: B, system: S) -> Result<Hub<B, S>, HubError> {
+        let Self { config, port: _, field_rules, edge } = self;
+        let mut hub = Hub::with_system(config, bus, system)?;
+        if let Some(rules) = field_rules {
+            hub.set_field_rules(rules);
+        }
+        if let Some(edge) = edge {
+            hub.meet_edge(edge.make());
+        }
+        Ok(hub)
+    }
+}
+
 /// A server of a node.
 #[derive(Clone, Debug)]
 pub struct ServerPart {
@@ -92,6 +111,24 @@ pub struct ServerPart {
     /// Where its entitlement policy comes from; `None` for none: everybody sees
     /// everything.
     pub edge: Option<NewEdgePort>,
+}
+
+impl ServerPart {
+    /// The server on a port that was made with [`port`](Self::port), and on the
+    /// sockets of a system: the one way in which a server is put together.
+    ///
+    /// Errors: as of [`Server::with_system`].
+    pub fn start<B: Bus, S: System>(self, bus: B, system: S) -> Result<Server<B, S>, ServerError> {
+        let Self { config, port: _, policy, siblings, edge } = self;
+        let mut server = Server::with_system(config, policy.make(), bus, system)?;
+        if let Some(siblings) = siblings {
+            server.share_limits(&siblings);
+        }
+        if let Some(edge) = edge {
+            server.meet_edge(edge.make());
+        }
+        Ok(server)
+    }
 }
 
 /// What one thread turns.

@@ -6,7 +6,7 @@ use tapeline_backbone::local::Network;
 use tapeline_backbone::{
     Backbone, BackbonePort, Bus, Carrier, Counters, Driver, EngineSettings, PortSettings, Role,
 };
-use tapeline_channel::Wait;
+use tapeline_channel::{Kernel, Wait};
 use tapeline_counters::{Registry, Writer};
 use tapeline_hub::{Hub, HubError};
 use tapeline_server::{Server, ServerError};
@@ -390,27 +390,13 @@ fn agents<'a>(
 }
 
 fn hub(part: HubPart, backbone: &mut Backbone) -> Result<Hub<BackbonePort>, NodeError> {
-    let HubPart { config, port, field_rules, edge } = part;
-    let mut hub = Hub::new(config, backbone.port(port)?)?;
-    if let Some(rules) = field_rules {
-        hub.set_field_rules(rules);
-    }
-    if let Some(edge) = edge {
-        hub.meet_edge(edge.make());
-    }
-    Ok(hub)
+    let port = backbone.port(part.port.clone())?;
+    Ok(part.start(port, Kernel::new().map_err(HubError::from)?)?)
 }
 
 fn server(part: ServerPart, backbone: &mut Backbone) -> Result<Server<BackbonePort>, NodeError> {
-    let ServerPart { config, port, policy, siblings, edge } = part;
-    let mut server = Server::new(config, policy.make(), backbone.port(port)?)?;
-    if let Some(siblings) = siblings {
-        server.share_limits(&siblings);
-    }
-    if let Some(edge) = edge {
-        server.meet_edge(edge.make());
-    }
-    Ok(server)
+    let port = backbone.port(part.port.clone())?;
+    Ok(part.start(port, Kernel::new().map_err(ServerError::from)?)?)
 }
 
 /// Says in the log who is on the channel and not heard.

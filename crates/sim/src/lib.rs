@@ -12,16 +12,22 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod acts;
+mod hold;
+mod images;
+mod item;
 mod log;
 mod member;
 mod model;
 mod plan;
 mod planted;
+mod publisher;
 mod random;
 #[cfg(test)]
 mod regressions;
 mod run;
 mod source;
+mod strangers;
 mod watcher;
 mod world;
 

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -27,8 +30,11 @@ struct Cli {
     /// Only these actions of the plan, by number.
     #[arg(long, value_delimiter = ',', requires = "seed")]
     actions: Option<Vec<usize>>,
-    /// At most so many hubs, servers, sources, consumers, services and items,
-    /// as six numbers with commas.
+    /// None of the actions of the plan.
+    #[arg(long, requires = "seed", conflicts_with = "actions")]
+    no_actions: bool,
+    /// At most so many hubs, servers, sources, publishers, consumers, services,
+    /// quotes and books, as eight numbers with commas.
     #[arg(long, requires = "seed")]
     parties: Option<Parties>,
     /// Plant a fault.
@@ -43,6 +49,10 @@ struct Cli {
     /// Go on behind worlds that break.
     #[arg(long)]
     keep_going: bool,
+    /// How many worlds run at a time, each on a thread. Default: as many as
+    /// there are cores.
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
 }
 
 fn seeds(text: &str) -> Result<Range<u64>, String> {
@@ -53,10 +63,6 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let actions = cli.actions.clone().map(|actions| actions.into_iter().collect::<BTreeSet<_>>());
-    let trace = if cli.trace { Trace::Print } else { Trace::Off };
-    let options = Options { trace, planted: cli.planted, actions, parties: cli.parties };
-    let seeds = cli.seed.map_or(cli.seeds.clone(), |seed| seed..seed + 1);
     // What panics is printed with its seed, and while a story is made short it
     // does so often.
     if !cli.trace {
@@ -65,31 +71,80 @@ fn main() -> ExitCode {
     if cli.planted_table {
         return planted_table();
     }
-    let (began, mut virtual_time, mut events, mut failed) =
-        (Instant::now(), Duration::ZERO, 0, 0_u64);
-    let mut ran = 0;
-    for seed in seeds {
-        ran += 1;
-        match run(seed, &options) {
-            Ok(summary) => {
-                virtual_time += summary.virtual_time;
-                events += summary.events;
-            }
-            Err(failure) => {
-                failed += 1;
-                report(&cli, *failure);
-                if !cli.keep_going {
-                    break;
-                }
-            }
-        }
-    }
+    let began = Instant::now();
+    let tally = run_all(&cli);
+    let Tally { ran, broken, virtual_time, events } = tally;
     let s = began.elapsed().as_secs_f64();
     let (hours, per_s) = (virtual_time.as_secs_f64() / 3600.0, ran as f64 / s);
     say(format_args!(
-        "{ran} seeds in {s:.1} s, {per_s:.1} a second; {hours:.2} virtual hours, {events} events; {failed} broken"
+        "{ran} seeds in {s:.1} s, {per_s:.1} a second; {hours:.2} virtual hours, {:.0} an hour; \
+         {events} events; {broken} broken",
+        hours / s * 3600.0
     ));
-    if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if broken > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// What came of all worlds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    ran: u64,
+    broken: u64,
+    virtual_time: Duration,
+    events: u64,
+}
+
+/// Runs all worlds that are asked for: as many at a time as there are threads,
+/// each of which takes the next seed.
+fn run_all(cli: &Cli) -> Tally {
+    let actions = cli.actions.clone().map(|actions| actions.into_iter().collect::<BTreeSet<_>>());
+    let actions = if cli.no_actions { Some(BTreeSet::new()) } else { actions };
+    let trace = if cli.trace { Trace::Print } else { Trace::Off };
+    let options = Options { trace, planted: cli.planted, actions, parties: cli.parties };
+    let seeds = cli.seed.map_or(cli.seeds.clone(), |seed| seed..seed + 1);
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = cli.threads.unwrap_or(cores).get().min(seeds.clone().count().max(1));
+    let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let ran = run(seed, &options);
+            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            tally.ran += 1;
+            match ran {
+                Ok(summary) => {
+                    tally.virtual_time += summary.virtual_time;
+                    tally.events += summary.events;
+                }
+                Err(failure) => {
+                    tally.broken += 1;
+                    if !cli.keep_going {
+                        next.store(seeds.end, Ordering::Relaxed);
+                    }
+                    report(cli, *failure);
+                }
+            }
+            if tally.ran.is_multiple_of(REPORTED_SEEDS) {
+                tell_progress(&tally, &seeds);
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
+    *tally.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Worlds between two lines on how far it is.
+const REPORTED_SEEDS: u64 = 1000;
+
+/// Says how far it is to somebody who watches.
+fn tell_progress(tally: &Tally, seeds: &Range<u64>) {
+    if io::stderr().is_terminal() {
+        let Tally { ran, broken, .. } = tally;
+        let all = seeds.end - seeds.start;
+        let _ = write!(io::stderr(), "\r{ran} of {all} worlds, {broken} broken ");
+    }
 }
 
 /// Prints a line, if anybody still reads.

@@ -2,17 +2,20 @@
 //! runs again.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tapeline_backbone::sim::{Network as Backbone, SimPort};
-use tapeline_backbone::{Incarnation, PortSettings, Role};
+use tapeline_backbone::{Incarnation, Key, PortSettings, Role};
 use tapeline_channel::ReactorConfig;
 use tapeline_channel::sim::{Host, Network};
 use tapeline_hub::{Hub, HubConfig, Route};
-use tapeline_server::{AcceptAll, OutputThresholds, Server, ServerConfig};
+use tapeline_node::{Agent, HubPart, NewPolicy, ServerPart};
+use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_server::{OutputThresholds, Server, ServerConfig};
 use tapeline_time::Time;
 
 use crate::plan::Shape;
+use crate::source::output_limits;
 
 /// A place for a party of the backbone.
 pub(crate) struct Member<P> {
@@ -22,9 +25,11 @@ pub(crate) struct Member<P> {
     pub(crate) incarnation: Incarnation,
     pub(crate) stalled_until: Time,
     down_since: Time,
+    /// It says goodbye until then.
+    leaves_at: Option<Time>,
 }
 
-impl<P> Member<P> {
+impl<P: Agent> Member<P> {
     pub(crate) const fn new(index: usize) -> Self {
         Self {
             index,
@@ -32,47 +37,89 @@ impl<P> Member<P> {
             incarnation: Incarnation(0),
             stalled_until: Time::ZERO,
             down_since: Time::ZERO,
+            leaves_at: None,
         }
     }
 
     /// It is gone without a word.
     pub(crate) fn crash(&mut self, now: Time) {
+        self.leaves_at = None;
         if self.party.take().is_some() {
             self.down_since = now;
         }
     }
 
-    /// Since when it is gone, if it is.
-    pub(crate) fn gone_since(&self) -> Option<Time> {
-        self.party.is_none().then_some(self.down_since)
+    /// It says goodbye, and is gone after a while.
+    pub(crate) fn stop(&mut self, now: Time, gone_at: Time) {
+        if let Some(party) = self.party.as_mut().filter(|_| self.leaves_at.is_none()) {
+            party.shutdown(now);
+            self.leaves_at = Some(gone_at);
+            self.down_since = now;
+        }
     }
 
-    /// Who runs now.
-    pub(crate) fn running(&mut self, now: Time) -> Option<&mut P> {
-        self.party.as_mut().filter(|_| now >= self.stalled_until)
+    /// Since when it is gone, or about to be, if it is.
+    pub(crate) fn gone_since(&self) -> Option<Time> {
+        let is_gone = self.party.is_none() || self.leaves_at.is_some();
+        is_gone.then_some(self.down_since)
+    }
+
+    /// Who is there, be it that it stands still.
+    pub(crate) fn present(&self) -> Option<&P> {
+        self.party.as_ref().filter(|_| self.leaves_at.is_none())
+    }
+
+    /// One turn, if it runs.
+    pub(crate) fn turn(&mut self, now: Time) -> usize {
+        let Some(party) = self.party.as_mut().filter(|_| now >= self.stalled_until) else {
+            return 0;
+        };
+        let work = party.duty_cycle(now);
+        if self.leaves_at.is_some_and(|at| at <= now || party.is_over()) {
+            self.party = None;
+            self.leaves_at = None;
+        }
+        work
+    }
+
+    /// When it wants to be called.
+    pub(crate) fn deadline(&self, now: Time) -> Option<Time> {
+        self.party.as_ref().filter(|_| now >= self.stalled_until)?.next_deadline()
     }
 }
 
 pub(crate) type HubMember = Member<Hub<SimPort, Host>>;
 pub(crate) type ServerMember = Member<Server<SimPort, Host>>;
 
-fn port(backbone: &Backbone, role: Role, index: usize, seed: u64, shape: &Shape) -> SimPort {
-    let name = format!("{role:?}{index}");
+/// The key of the system, where there are strangers.
+pub(crate) fn key() -> Key {
+    Key::new(b"the key of the simulated system").expect("it is long enough")
+}
+
+fn port(role: Role, index: usize, seed: u64, shape: &Shape) -> PortSettings {
     let incarnation = incarnation(seed);
     let queue_bytes = shape.queue_bytes;
-    backbone.port(PortSettings { incarnation, queue_bytes, ..PortSettings::new(role, &name) })
+    let key = shape.strangers.then(key);
+    let name = format!("{role:?}{index}");
+    PortSettings { incarnation, queue_bytes, key, ..PortSettings::new(role, &name) }
 }
 
 /// Who somebody is that starts with this seed.
-const fn incarnation(seed: u64) -> Incarnation {
+pub(crate) const fn incarnation(seed: u64) -> Incarnation {
     Incarnation((seed >> 32) as u32 | 1)
+}
+
+/// The dictionary that all share, which is large.
+fn dictionary() -> Arc<FieldDictionary> {
+    static DICTIONARY: OnceLock<Arc<FieldDictionary>> = OnceLock::new();
+    DICTIONARY.get_or_init(|| Arc::new(FieldDictionary::builtin().clone())).clone()
 }
 
 impl HubMember {
     pub(crate) fn start(
         &mut self,
         shape: &Shape,
-        sources: &[SocketAddr],
+        (sources, publishers): (&[SocketAddr], SocketAddr),
         (network, backbone): (&Network, &Backbone),
         seed: u64,
     ) {
@@ -80,23 +127,25 @@ impl HubMember {
         let is_mine = |index: usize| !shape.own_sources || index == self.index;
         let mine = sources.iter().enumerate().filter(|(index, _)| is_mine(*index));
         config.routes = mine.map(|(_, at)| Route::to(at.ip().to_string(), at.port())).collect();
+        config.ni_listen = (shape.publishers > 0).then_some(publishers);
+        config.ni_stale_ms = 10_000;
         config.cache_interactive = shape.hub_cache;
         config.pause_upstream = shape.pause_upstream;
         config.source_timeout_ms = 3000;
         config.request_timeout_ms = 3000;
+        config.image_timeout_ms = 6000;
         config.retry_delay_ms = 1000;
+        if let Some(output) = output_limits(shape.provider_output_bytes) {
+            config.sessions.output = output;
+        }
         config.reactor = ReactorConfig { seed, ..ReactorConfig::default() };
+        let port = port(Role::Hub, self.index, seed, shape);
+        self.incarnation = port.incarnation;
+        let bus = backbone.port(port.clone());
+        let part = HubPart { config, port, field_rules: Some(dictionary()), edge: None };
         let system = network.host([10, 0, 4, self.index as u8 + 1]);
-        self.incarnation = incarnation(seed);
-        let port = port(backbone, Role::Hub, self.index, seed, shape);
-        self.party = Some(Hub::with_system(config, port, system).expect("it has its routes"));
+        self.party = Some(part.start(bus, system).expect("it has its routes"));
     }
-}
-
-/// The default, with its dictionary, which is large.
-fn server_config() -> ServerConfig {
-    static DEFAULT: OnceLock<ServerConfig> = OnceLock::new();
-    DEFAULT.get_or_init(ServerConfig::default).clone()
 }
 
 impl ServerMember {
@@ -107,7 +156,7 @@ impl ServerMember {
         (network, backbone): (&Network, &Backbone),
         seed: u64,
     ) {
-        let config = ServerConfig {
+        let mut config = ServerConfig {
             listen: vec![rssl],
             listen_websocket: vec![websocket],
             cache: shape.server_cache,
@@ -115,13 +164,26 @@ impl ServerMember {
                 max_bytes: shape.output_bytes,
                 ..OutputThresholds::default()
             },
+            dictionary: dictionary(),
             seed,
             ..server_config()
         };
-        self.incarnation = incarnation(seed);
-        let port = port(backbone, Role::Server, self.index, seed, shape);
-        let server =
-            Server::with_system(config, Box::new(AcceptAll), port, network.host(rssl.ip()));
+        if shape.merged_bytes > 0 {
+            config.limits.max_merged_bytes = 4 * shape.merged_bytes;
+            config.limits.max_merged_bytes_per_mount = shape.merged_bytes;
+        }
+        let port = port(Role::Server, self.index, seed, shape);
+        self.incarnation = port.incarnation;
+        let bus = backbone.port(port.clone());
+        let part =
+            ServerPart { config, port, policy: NewPolicy::default(), siblings: None, edge: None };
+        let server = part.start(bus, network.host(rssl.ip()));
         self.party = Some(server.expect("nobody else listens there"));
     }
+}
+
+/// The default, with its dictionary, which is large.
+fn server_config() -> ServerConfig {
+    static DEFAULT: OnceLock<ServerConfig> = OnceLock::new();
+    DEFAULT.get_or_init(ServerConfig::default).clone()
 }

@@ -1,78 +1,13 @@
-//! The reference: what an item is, and what a consumer may have seen of it.
-//!
-//! The value of an item is the number of its last change. From it follow all
-//! of its fields: `SEQ` is that number, and each of the others is the last
-//! number that leaves its own rest. Change `n` sends `SEQ` and one other field.
-//! So an image that was put together of an older image and updates is right only
-//! if none was lost, repeated or swapped, however updates were merged.
+//! The reference: what a consumer may have seen of an item.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tapeline_api::Handle;
-use tapeline_rwf::{DataState, DataType, Encoded, Primitive, Real, State, StreamState};
+use tapeline_omm::market::Part;
+use tapeline_rwf::{DataState, State, StreamState};
 use tapeline_time::Time;
 
-/// `ACVOL_1`, which nothing ripples to.
-pub(crate) const SEQ: i16 = 32;
-/// `BID`, `ASK`, `BIDSIZE`, `ASKSIZE`.
-pub(crate) const OTHERS: [i16; 4] = [22, 25, 30, 31];
-
-/// The other field that a change sends.
-pub(crate) const fn changed_by(seq: u64) -> i16 {
-    OTHERS[(seq % OTHERS.len() as u64) as usize]
-}
-
-const fn number(value: u64) -> Primitive<'static> {
-    Primitive::Real(Real::decimal(value as i64, 0))
-}
-
-/// The last change until `seq` that sent the field in this place.
-pub(crate) const fn last_change(seq: u64, place: usize) -> u64 {
-    let (count, place) = (OTHERS.len() as u64, place as u64);
-    let behind = (seq + count - place) % count;
-    seq.saturating_sub(behind)
-}
-
-/// The fields of the view that some ask for.
-pub(crate) const SOME: [i16; 3] = [SEQ, 22, 30];
-
-/// All fields of an item after `seq` changes.
-pub(crate) fn image(seq: u64) -> [(i16, Primitive<'static>); 5] {
-    let of = |place: usize| (OTHERS[place], number(last_change(seq, place)));
-    [(SEQ, number(seq)), of(0), of(1), of(2), of(3)]
-}
-
-/// What the change that led to `seq` sends.
-pub(crate) const fn update(seq: u64) -> [(i16, Primitive<'static>); 2] {
-    [(SEQ, number(seq)), (changed_by(seq), number(seq))]
-}
-
-/// An item: service and name, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Item {
-    pub(crate) service: usize,
-    pub(crate) name: usize,
-}
-
-impl Item {
-    pub(crate) fn service(&self) -> String {
-        format!("S{}", self.service)
-    }
-
-    pub(crate) fn name(&self) -> String {
-        format!("I{}", self.name)
-    }
-}
-
-impl fmt::Display for Item {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "S{}/I{}", self.service, self.name)
-    }
-}
-
-/// How many changes each item had.
-pub(crate) type Truth = BTreeMap<Item, u64>;
+use crate::item::{Changes, Item, OTHERS, SEQ, SOME, Truth};
 
 /// How current a stream is, by what its consumer was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +18,19 @@ pub(crate) enum Phase {
     Suspect,
 }
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent wishes")]
+pub(crate) struct Wish {
+    /// Some of the fields rather than all.
+    pub(crate) view: bool,
+    pub(crate) paused: bool,
+    /// It is over with its image.
+    pub(crate) snapshot: bool,
+    /// It is the consumer's alone, and over when it is lost.
+    pub(crate) private: bool,
+}
+
 /// An open item of a consumer as the reference has it.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -91,59 +39,49 @@ pub(crate) struct Seen {
     pub(crate) item: Item,
     pub(crate) phase: Phase,
     pub(crate) is_paused: bool,
+    pub(crate) is_snapshot: bool,
+    pub(crate) is_private: bool,
     /// Since when nothing was heard of it at all.
     pub(crate) unanswered_since: Option<Time>,
-    /// It is over with its image.
-    pub(crate) is_snapshot: bool,
     /// The fields that are wanted: some or all.
     has_view: bool,
     /// The image of another view is on its way.
     is_changing: bool,
     fields: BTreeMap<i16, u64>,
-}
-
-/// A field list as numbers.
-///
-/// Errors: what it is instead.
-pub(crate) fn numbers(payload: &Encoded<'_>) -> Result<BTreeMap<i16, u64>, String> {
-    if payload.data_type() == DataType::NO_DATA {
-        return Ok(BTreeMap::new());
-    }
-    let list = payload.field_list().map_err(|error| format!("no field list: {error}"))?;
-    let mut fields = BTreeMap::new();
-    for field_id in [SEQ].into_iter().chain(OTHERS) {
-        let field = list.field(field_id).map_err(|error| format!("field {field_id}: {error}"))?;
-        let Some(field) = field else { continue };
-        let value = field.typed(DataType::REAL).real();
-        let value = value.map_err(|error| format!("field {field_id}: {error}"))?;
-        let value = value.ok_or_else(|| format!("field {field_id} is blank"))?;
-        fields.insert(field_id, value.to_f64() as u64);
-    }
-    Ok(fields)
+    /// The number of the next part of the image that is coming in parts.
+    next_part: Option<u16>,
+    /// It was paused or resumed since the last image: of one that comes in parts,
+    /// updates between them may have been left out. Another one follows then.
+    is_torn: bool,
+    /// All of the last image has come.
+    is_whole: bool,
+    /// Where it was when the image began that is coming, if it was OK.
+    was_at: Option<u64>,
+    /// Since when it is OK and behind its source, and where that was by then.
+    behind: Option<(Time, u64)>,
+    generics: BTreeSet<u64>,
 }
 
 impl Seen {
-    pub(crate) const fn new(
-        handle: Handle,
-        item: Item,
-        (has_view, is_paused): (bool, bool),
-        now: Time,
-    ) -> Self {
+    pub(crate) const fn new(handle: Handle, item: Item, wish: Wish, now: Time) -> Self {
         Self {
             handle,
             item,
             phase: Phase::Waiting,
-            is_paused,
+            is_paused: wish.paused,
+            is_snapshot: wish.snapshot,
+            is_private: wish.private,
             unanswered_since: Some(now),
-            is_snapshot: false,
-            has_view,
+            has_view: wish.view,
             is_changing: false,
             fields: BTreeMap::new(),
+            next_part: None,
+            is_torn: wish.paused,
+            is_whole: false,
+            was_at: None,
+            behind: None,
+            generics: BTreeSet::new(),
         }
-    }
-
-    pub(crate) fn snapshot(handle: Handle, item: Item, now: Time) -> Self {
-        Self { is_snapshot: true, ..Self::new(handle, item, (false, false), now) }
     }
 
     pub(crate) fn seq(&self) -> Option<u64> {
@@ -154,56 +92,107 @@ impl Seen {
     fn check_fields(&self) -> Result<(), String> {
         let Some(seq) = self.seq() else { return Err("no SEQ".to_owned()) };
         for (place, field_id) in OTHERS.iter().enumerate() {
-            let wanted = last_change(seq, place);
-            match self.fields.get(field_id) {
-                Some(value) if *value != wanted => {
-                    return Err(format!(
-                        "an update is missing: at {seq}, field {field_id} is {value} and not {wanted}"
-                    ));
-                }
-                _ => {}
+            let wanted = self.item.field(seq, place);
+            let found = self.fields.get(field_id).copied();
+            let is_wanted = !self.has_view || SOME.contains(field_id);
+            let is_missing = found.is_none() && is_wanted && !self.is_changing;
+            if found != wanted && (found.is_some() || is_missing) {
+                let of = |value: Option<u64>| value.map_or("none".to_owned(), |it| it.to_string());
+                return Err(format!(
+                    "an update is missing: at {seq}, field {field_id} is {} and not {}",
+                    of(found),
+                    of(wanted)
+                ));
             }
         }
         Ok(())
     }
 
-    /// An image came.
+    /// An image came, or a part of one.
     pub(crate) fn refresh(
         &mut self,
         truth: &Truth,
+        (part, is_cleared): (Part, bool),
         state: State<'_>,
-        fields: BTreeMap<i16, u64>,
+        changes: Changes,
     ) -> Result<(), String> {
-        let before = self.seq();
-        let phase = self.phase;
-        if !fields.is_empty() {
-            self.fields = fields;
-            // An image that was under way may have the view of before.
-            let is_of_view = self.fields.contains_key(&OTHERS[1]) != self.has_view;
-            self.is_changing &= !is_of_view;
-            self.check_view(&self.fields)?;
-            self.check_fields()?;
-            let seq = self.seq().unwrap_or_default();
-            self.check_bound(truth, seq)?;
-            if let Some(before) = before.filter(|before| phase == Phase::Ok && seq < *before) {
-                return Err(format!("an image goes back from {before} to {seq}"));
+        if changes.is_empty() {
+            if state.data == DataState::OK {
+                return Err("an image that is OK has no fields".to_owned());
             }
-        } else if state.data == DataState::OK {
-            return Err("an image that is OK has no fields".to_owned());
+            self.phase = Phase::Suspect;
+            self.was_at = None;
+            return Ok(());
         }
+        self.take_place(part)?;
+        let begins = part.number.map_or(self.next_part.is_none(), |number| number == 0);
+        if begins {
+            self.was_at = self.seq().filter(|_| self.phase == Phase::Ok);
+        }
+        if begins || is_cleared {
+            self.fields.clear();
+        }
+        let next = part.number.map_or(1, |number| number + 1);
+        self.next_part = (!part.is_last).then_some(next);
+        self.is_whole = part.is_last;
+        self.check_view(&changes)?;
+        self.fields.extend(changes.set);
+        let seq = self.seq().unwrap_or_default();
+        self.check_bound(truth, seq)?;
         self.phase = if state.data == DataState::OK { Phase::Ok } else { Phase::Suspect };
+        if self.is_whole {
+            self.check_whole(seq)?;
+        }
         Ok(())
     }
 
+    /// Whether a part is the next one.
+    fn take_place(&self, part: Part) -> Result<(), String> {
+        match (part.number, self.next_part) {
+            (None | Some(0), _) => Ok(()),
+            (Some(number), Some(next)) if number == next => Ok(()),
+            (Some(number), next) => {
+                let next = next.map_or("0".to_owned(), |next| next.to_string());
+                Err(format!("part {number} of an image comes in the place of part {next}"))
+            }
+        }
+    }
+
+    /// The last part of an image came.
+    fn check_whole(&mut self, seq: u64) -> Result<(), String> {
+        // An image that was under way may have the view of before, or of both.
+        let is_beyond = self.fields.keys().any(|field_id| !SOME.contains(field_id));
+        let count = self.fields.len();
+        let all = OTHERS.iter().enumerate().filter(|(place, field_id)| {
+            (!self.has_view || SOME.contains(field_id)) && self.item.field(seq, *place).is_some()
+        });
+        let is_of_view = count == all.count() + 1 && !(self.has_view && is_beyond);
+        self.is_changing &= !is_of_view;
+        let checked = self.check_fields();
+        let is_torn = std::mem::take(&mut self.is_torn) || self.is_paused;
+        // Nor has what is suspect to be right.
+        if is_torn || self.phase != Phase::Ok {
+            self.is_whole = checked.is_ok();
+            return Ok(());
+        }
+        checked?;
+        match self.was_at.take() {
+            Some(before) if seq < before => {
+                Err(format!("an image goes back from {before} to {seq}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Who has a view gets no other fields.
-    fn check_view(&self, fields: &BTreeMap<i16, u64>) -> Result<(), String> {
+    fn check_view(&self, changes: &Changes) -> Result<(), String> {
         let is_bound = self.has_view && !self.is_changing;
-        let other = fields.keys().find(|field_id| is_bound && !SOME.contains(field_id));
+        let other = changes.set.keys().find(|field_id| is_bound && !SOME.contains(field_id));
         other.map_or(Ok(()), |field_id| Err(format!("field {field_id} is not of its view")))
     }
 
     fn check_bound(&self, truth: &Truth, seq: u64) -> Result<(), String> {
-        let most = truth.get(&self.item).copied().unwrap_or_default();
+        let most = truth.seq(self.item);
         match seq > most {
             true => Err(format!("{seq} was never sent, only {most}")),
             false => Ok(()),
@@ -211,33 +200,33 @@ impl Seen {
     }
 
     /// An update came.
-    pub(crate) fn update(
-        &mut self,
-        truth: &Truth,
-        fields: BTreeMap<i16, u64>,
-    ) -> Result<(), String> {
-        if self.is_snapshot {
+    pub(crate) fn update(&mut self, truth: &Truth, changes: Changes) -> Result<(), String> {
+        // Between parts, updates make later parts fit to earlier ones.
+        if self.is_snapshot && self.next_part.is_none() {
             return Err("an update of a snapshot".to_owned());
         }
         if self.phase == Phase::Waiting {
             return Err("an update before an image".to_owned());
         }
-        self.check_view(&fields)?;
+        self.check_view(&changes)?;
         // A view may leave nothing of it.
-        let Some(seq) = fields.get(&SEQ).copied() else { return Ok(()) };
+        let Some(seq) = changes.seq() else { return Ok(()) };
         self.check_bound(truth, seq)?;
         let before = self.seq().unwrap_or_default();
         // What is suspect may have holes, until an image says that it has none.
         let is_new = seq > before;
-        self.fields.extend(fields);
-        if self.is_changing {
+        self.fields.extend(changes.set);
+        self.fields.retain(|field_id, _| !changes.gone.contains(field_id));
+        if self.is_changing && self.next_part.is_none() {
             self.fields.retain(|field_id, _| *field_id == SEQ);
         }
         if self.phase == Phase::Ok {
             if !is_new {
                 return Err(format!("{seq} comes after {before}"));
             }
-            self.check_fields()?;
+            if self.is_whole {
+                self.check_fields()?;
+            }
         }
         Ok(())
     }
@@ -247,19 +236,36 @@ impl Seen {
         if state.stream != StreamState::OPEN {
             return Ok(true);
         }
-        if state.data == DataState::SUSPECT && self.phase == Phase::Ok {
-            self.phase = Phase::Suspect;
+        if state.data == DataState::SUSPECT {
+            self.was_at = None;
+            if self.phase == Phase::Ok {
+                self.phase = Phase::Suspect;
+            }
         }
         if state.data == DataState::OK && self.phase == Phase::Suspect {
-            self.check_fields().map_err(|error| format!("OK again, but {error}"))?;
+            if self.is_whole {
+                self.check_fields().map_err(|error| format!("OK again, but {error}"))?;
+            }
             self.phase = Phase::Ok;
         }
         Ok(false)
     }
 
+    /// A generic message came, which has a number of its own.
+    pub(crate) fn generic(&mut self, number: u64) -> Result<(), String> {
+        match self.generics.insert(number) {
+            true => Ok(()),
+            false => Err(format!("generic message {number} comes twice")),
+        }
+    }
+
     /// Its connection is lost: the next thing with content is an image.
     pub(crate) fn disconnected(&mut self) {
         self.phase = Phase::Waiting;
+        self.next_part = None;
+        self.is_whole = false;
+        self.was_at = None;
+        self.behind = None;
     }
 
     /// Another view was asked for: until its image, nobody knows which fields
@@ -275,16 +281,40 @@ impl Seen {
 
     pub(crate) const fn pause(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
+        self.is_torn = true;
+    }
+
+    /// What it is behind its source by, if it is so since before a moment and
+    /// nothing says so.
+    pub(crate) fn is_stale(&mut self, truth: &Truth, now: Time, since: Time) -> Option<String> {
+        let seq = self.seq().unwrap_or_default();
+        let is_judged =
+            self.phase == Phase::Ok && !self.is_paused && !self.is_changing && !self.is_snapshot;
+        if !is_judged || self.behind.is_some_and(|(_, then)| seq >= then) {
+            self.behind = None;
+        }
+        let latest = truth.seq(self.item);
+        if self.behind.is_none() && is_judged && seq < latest {
+            self.behind = Some((now, latest));
+        }
+        let (_, then) = self.behind.filter(|(at, _)| *at < since)?;
+        Some(format!("{} is OK at {seq}, and its source was at {then} long ago", self.item))
     }
 
     /// What keeps it from being what its source has.
     pub(crate) fn lacks(&self, truth: &Truth) -> Option<String> {
-        let wanted = truth.get(&self.item).copied().unwrap_or_default();
+        let wanted = truth.seq(self.item);
         if self.is_snapshot {
             return Some(format!("a snapshot of {} has no answer", self.item));
         }
+        if self.is_paused {
+            return None;
+        }
         if self.phase != Phase::Ok {
             return Some(format!("{} is {:?}", self.item, self.phase));
+        }
+        if !self.is_whole {
+            return Some(format!("{} has no end of its image", self.item));
         }
         if self.seq() != Some(wanted) {
             return Some(format!("{} is at {:?} and not at {wanted}", self.item, self.seq()));
@@ -293,21 +323,5 @@ impl Seen {
             return Some(format!("{} has no image of its view", self.item));
         }
         self.check_fields().err().map(|error| format!("{}: {error}", self.item))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_follow_from_the_number_of_changes() {
-        let mut fields: BTreeMap<i16, u64> = OTHERS.iter().map(|id| (*id, 0)).collect();
-        for seq in 1..50 {
-            fields.insert(changed_by(seq), seq);
-            for (place, field_id) in OTHERS.iter().enumerate() {
-                assert_eq!(last_change(seq, place), fields[field_id], "{field_id} at {seq}");
-            }
-        }
     }
 }

@@ -41,6 +41,7 @@ fn what_is_merged_for_a_slow_mount_is_not_merged_across_a_hole() {
             backbone_delay: micros(30000),
             output_bytes: 32768,
             queue_bytes: 4096,
+            ..Shape::PLAIN
         },
         actions: vec![
             (millis(3513), Action::Batch { consumer: 61, service: 0 }),
@@ -75,6 +76,7 @@ fn a_change_that_crosses_with_the_end_of_its_stream_opens_no_other() {
             backbone_delay: micros(1000),
             output_bytes: 30_720_000,
             queue_bytes: 65536,
+            ..Shape::PLAIN
         },
         actions: vec![
             (millis(12138), Action::Open { consumer: 58, item: 15, view: false, paused: true }),
@@ -107,6 +109,7 @@ fn updates_that_were_under_way_at_a_pause_are_made_up_for() {
             backbone_delay: micros(0),
             output_bytes: 32768,
             queue_bytes: 65536,
+            ..Shape::PLAIN
         },
         actions: vec![
             (millis(4558), Action::Open { consumer: 62, item: 63, view: false, paused: false }),
@@ -143,6 +146,7 @@ fn the_notice_of_conflation_says_nothing_of_the_data() {
             backbone_delay: micros(30000),
             output_bytes: 6144,
             queue_bytes: 4096,
+            ..Shape::PLAIN
         },
         actions: vec![
             (millis(20192), Action::Open { consumer: 57, item: 11, view: false, paused: false }),
@@ -178,6 +182,7 @@ fn an_answer_to_a_post_is_about_the_item_that_it_was_on() {
             backbone_delay: micros(30000),
             output_bytes: 30_720_000,
             queue_bytes: 4_194_304,
+            ..Shape::PLAIN
         },
         actions: vec![
             (millis(5526), Action::Close { consumer: 3, open: 11 }),

@@ -67,7 +67,10 @@ impl fmt::Display for Failure {
         write!(f, "replay: cargo run -p tapeline-sim{features} -- --seed {seed} --trace")?;
         if let Some(actions) = actions {
             let actions: Vec<String> = actions.iter().map(usize::to_string).collect();
-            write!(f, " --actions {}", actions.join(","))?;
+            match actions.is_empty() {
+                true => write!(f, " --no-actions")?,
+                false => write!(f, " --actions {}", actions.join(","))?,
+            }
         }
         if let Some(parties) = parties {
             write!(f, " --parties {parties}")?;
@@ -147,12 +150,19 @@ pub fn shrink(failure: Failure) -> Failure {
     with_fewer_parties(shortest)
 }
 
+/// What a failure is of, whoever it befalls.
+fn kind(what: &str) -> String {
+    what.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
 /// The same failure with other actions or parties, if that is one.
 fn changed(failure: &Failure, change: impl FnOnce(&mut Options)) -> Option<Failure> {
     let Failure { actions, parties, planted, .. } = failure.clone();
     let mut options = Options { planted, actions, parties, ..Options::default() };
     change(&mut options);
-    run(failure.seed, &options).err().map(|failure| *failure)
+    // Another one would be another story.
+    let is_same = |other: &Failure| kind(&other.what) == kind(&failure.what);
+    run(failure.seed, &options).err().map(|failure| *failure).filter(is_same)
 }
 
 fn with_fewer_parties(failure: Failure) -> Failure {

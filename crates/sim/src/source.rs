@@ -1,30 +1,48 @@
 //! An interactive provider of the world.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use tapeline_api::{
-    ApiError, Provider, ProviderConfig, ProviderEvent, RefreshHead, Responses, ServiceSpec,
-    StatusHead, StreamHandle, UpdateHead,
+    ApiError, GenericHead, Provider, ProviderConfig, ProviderEvent, RefreshHead, Responses,
+    ServiceSpec, StatusHead, StreamHandle, UpdateHead,
 };
-use tapeline_channel::ReactorConfig;
-use tapeline_channel::sim::Network;
-use tapeline_omm::directory::{FilterContent, FilterEntry, ServiceEntry, ServiceState};
+use tapeline_channel::sim::{Host, Network};
+use tapeline_channel::{ListenConfig, OutputLimits, ReactorConfig};
+use tapeline_omm::directory::{
+    FilterContent, FilterEntry, ServiceEntry, ServiceGroupInfo, ServiceLoad, ServiceState,
+};
 use tapeline_omm::market::ItemRequest;
-use tapeline_rwf::{DataState, State, StateCode, StreamState};
+use tapeline_omm::{GroupId, StateBuf};
+use tapeline_rwf::{DataState, Domain, State, StateCode, StreamState};
 use tapeline_time::Time;
 
+use crate::images::{Groups, Images};
+use crate::item::{BOOKS, Changes, Content, Item, Truth};
 use crate::log::Log;
-use crate::model::{self, Item, Truth};
+use crate::plan::{Saying, Shape};
 use crate::planted::Planted;
+use crate::random::Random;
+
+/// A stream that a client has open.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    item: Item,
+    is_private: bool,
+}
 
 /// A provider of all services, and what it has open.
 pub(crate) struct Source {
     pub(crate) index: usize,
     pub(crate) at: SocketAddr,
     services: usize,
-    provider: Option<Provider<tapeline_channel::sim::Host>>,
-    streams: Vec<(StreamHandle, Item)>,
+    provider: Option<Provider<Host>>,
+    output: Option<OutputLimits>,
+    has_books: bool,
+    streams: BTreeMap<StreamHandle, Open>,
+    by_item: BTreeMap<Item, Vec<StreamHandle>>,
+    images: Images<StreamHandle>,
     /// Changes that it has not sent, as it stands still.
     unsent: Vec<(Item, u64)>,
     pub(crate) stalled_until: Time,
@@ -32,43 +50,77 @@ pub(crate) struct Source {
     sent: u64,
     /// A change that a planted fault sends later.
     kept: Option<(Item, u64)>,
-    images: u64,
     /// The number of each service, which changes when it was withdrawn; none
     /// while it is.
     ids: Vec<Option<u16>>,
     /// The number that each had when it was withdrawn.
     withdrawn: Vec<u16>,
+    /// How many requests and items each takes.
+    loads: Vec<(u64, u64)>,
+    /// Requests have no answer.
+    is_mute: bool,
+    /// Requests that have none.
+    unanswered: Vec<StreamHandle>,
+    /// Generic messages that it has had, and sent.
+    generics: BTreeSet<u64>,
+    generics_sent: u64,
     pub(crate) down_since: Time,
 }
 
 impl Source {
-    pub(crate) fn new(index: usize, at: SocketAddr, services: usize, planted: Planted) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        at: SocketAddr,
+        shape: &Shape,
+        (planted, random): (Planted, Random),
+    ) -> Self {
+        let output = output_limits(shape.provider_output_bytes);
         Self {
             index,
             at,
-            services,
+            services: shape.services,
             provider: None,
-            streams: Vec::new(),
+            output,
+            has_books: shape.books > 0,
+            streams: BTreeMap::new(),
+            by_item: BTreeMap::new(),
+            images: Images::new(shape.images, Groups::new(shape), (planted, random)),
             unsent: Vec::new(),
             stalled_until: Time::ZERO,
             planted,
             sent: 0,
             kept: None,
-            images: 0,
-            ids: (0..services).map(|index| Some(index as u16 + 1)).collect(),
-            withdrawn: vec![0; services],
+            ids: (0..shape.services).map(|index| Some(index as u16 + 1)).collect(),
+            withdrawn: vec![0; shape.services],
+            loads: vec![(shape.open_window, shape.open_limit); shape.services],
+            is_mute: false,
+            unanswered: Vec::new(),
+            generics: BTreeSet::new(),
+            generics_sent: 0,
             down_since: Time::ZERO,
         }
+    }
+
+    fn spec(&self, id: u16, service: usize) -> ServiceEntry {
+        let spec = ServiceSpec::new(id, format!("S{service}"));
+        let spec = if self.has_books { spec.domain(Domain::MARKET_BY_PRICE) } else { spec };
+        let mut entry = spec.entry();
+        entry.filters.extend(load_filter(self.loads[service]));
+        entry
     }
 
     pub(crate) fn start(&mut self, network: &Network, seed: u64) {
         let ids = self.ids.iter().enumerate();
         let services: Vec<_> =
-            ids.filter_map(|(index, id)| Some(spec((*id)?, index).entry())).collect();
+            ids.filter_map(|(index, id)| Some(self.spec((*id)?, index))).collect();
         let reactor = ReactorConfig { seed, ..ReactorConfig::default() };
         let system = network.host(self.at.ip());
         let mut provider = Provider::with_system(ProviderConfig::new(services), reactor, system);
-        provider.listen(self.at).expect("nobody else listens there");
+        let mut listen = ListenConfig::default();
+        if let Some(output) = self.output {
+            listen.session.output = output;
+        }
+        provider.listen_with(self.at, &listen).expect("nobody else listens there");
         self.provider = Some(provider);
     }
 
@@ -78,36 +130,128 @@ impl Source {
         }
         self.provider = None;
         self.streams.clear();
+        self.by_item.clear();
+        self.images.forget_all();
         self.unsent.clear();
+        self.unanswered.clear();
         self.kept = None;
     }
 
-    /// Ends the streams of an item, which may be asked for again.
-    pub(crate) fn end_item(&mut self, item: Item) {
+    /// From here on it does what it is asked for.
+    pub(crate) fn calm(&mut self, now: Time, truth: &Truth) {
+        self.images.calm(now);
+        self.set_mute(now, false, truth);
+        for service in 0..self.services {
+            self.set_load(service, (0, 0));
+        }
+    }
+
+    /// Whether it leaves requests without an answer.
+    pub(crate) fn set_mute(&mut self, now: Time, is_mute: bool, truth: &Truth) {
+        self.is_mute = is_mute;
+        if !is_mute {
+            for stream in std::mem::take(&mut self.unanswered) {
+                self.send_image(now, stream, truth);
+            }
+        }
+    }
+
+    /// Ends the streams of an item.
+    pub(crate) fn end_item(&mut self, item: Item, is_for_good: bool) {
+        let stream = if is_for_good { StreamState::CLOSED } else { StreamState::CLOSED_RECOVER };
+        self.end_streams(stream, |its| *its == item);
+    }
+
+    fn end_streams(&mut self, stream_state: StreamState, which: impl Fn(&Item) -> bool) {
         let Some(provider) = &mut self.provider else { return };
-        let ended = self.streams.extract_if(.., |(_, its)| *its == item);
-        let ended: Vec<_> = ended.map(|(stream, _)| stream).collect();
-        let state = State::new(
+        let (data, code) = (DataState::SUSPECT, StateCode::NONE);
+        let state = State::new(stream_state, data, code, "ended by its source");
+        let items: Vec<_> = self.by_item.keys().filter(|item| which(item)).copied().collect();
+        let ended: Vec<_> =
+            items.iter().filter_map(|item| self.by_item.remove(item)).flatten().collect();
+        provider.with(|responses| {
+            for stream in &ended {
+                // It may be gone, and nobody heard of that yet.
+                let _ = responses.status(*stream, &StatusHead::of(state));
+            }
+        });
+        for stream in ended {
+            self.streams.remove(&stream);
+            self.images.forget(stream);
+        }
+    }
+
+    fn update_service(&mut self, service: usize, filter: FilterEntry) {
+        let service = service % self.services;
+        let (Some(id), Some(provider)) = (self.ids[service], &mut self.provider) else { return };
+        let entry = ServiceEntry::update(id, vec![filter]);
+        provider.with(|responses| responses.update_directory(vec![entry]));
+    }
+
+    /// Says that a service is up, or is not, and takes requests or does not.
+    pub(crate) fn set_service(&mut self, service: usize, is_up: bool, is_accepting: bool) {
+        let state = ServiceState::new(is_up, is_accepting);
+        self.update_service(service, FilterEntry::set(FilterContent::State(state)));
+    }
+
+    /// How many requests and items a service takes.
+    pub(crate) fn set_load(&mut self, service: usize, load: (u64, u64)) {
+        let service = service % self.services;
+        if std::mem::replace(&mut self.loads[service], load) == load {
+            return;
+        }
+        let filter = load_filter(load);
+        let all = FilterEntry::set(FilterContent::Load(ServiceLoad::default()));
+        self.update_service(service, filter.unwrap_or(all));
+    }
+
+    /// Says something of all items of a group, or of a service.
+    pub(crate) fn say(&mut self, service: usize, group: usize, saying: Saying) {
+        let service = service % self.services;
+        let group = self.images.groups.now(service, group);
+        let suspect = State::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, "said");
+        let closed = State::new(
             StreamState::CLOSED_RECOVER,
             DataState::SUSPECT,
             StateCode::NONE,
-            "ended by its source",
+            "all are ended",
         );
-        provider.with(|responses| {
-            for stream in ended {
-                // It may be gone, and nobody heard of that yet.
-                let _ = responses.status(stream, &StatusHead::of(state));
+        let into = 3 - group;
+        self.update_service(
+            service,
+            match saying {
+                Saying::Suspect => of_group(group, Some(suspect), None),
+                Saying::Closed => of_group(group, Some(closed), None),
+                Saying::Merged => of_group(group, None, Some(into)),
+                Saying::ServiceSuspect => of_service(suspect),
+                Saying::ServiceClosed => of_service(closed),
+            },
+        );
+        match saying {
+            Saying::Closed => {
+                let groups = self.images.groups.clone();
+                let is_meant = |item: &Item| item.service == service && groups.of(*item) == group;
+                self.end_streams(StreamState::CLOSED_RECOVER, is_meant);
             }
-        });
+            Saying::ServiceClosed => {
+                self.end_streams(StreamState::CLOSED_RECOVER, |item| item.service == service);
+            }
+            Saying::Merged => self.images.groups.merge(service, group, into),
+            Saying::Suspect | Saying::ServiceSuspect => {}
+        }
     }
 
-    /// Says that a service is up, or is not.
-    pub(crate) fn set_service(&mut self, service: usize, is_up: bool) {
+    /// Takes back what was said.
+    pub(crate) fn unsay(&mut self, service: usize, group: usize, saying: Saying) {
         let service = service % self.services;
-        let (Some(id), Some(provider)) = (self.ids[service], &mut self.provider) else { return };
-        let state = FilterEntry::set(FilterContent::State(ServiceState::new(is_up, is_up)));
-        let entry = ServiceEntry::update(id, vec![state]);
-        provider.with(|responses| responses.update_directory(vec![entry]));
+        let group = self.images.groups.now(service, group);
+        let good = State::new(StreamState::OPEN, DataState::OK, StateCode::NONE, "good again");
+        let filter = match saying {
+            Saying::Suspect => of_group(group, Some(good), None),
+            Saying::ServiceSuspect => of_service(good),
+            Saying::Closed | Saying::Merged | Saying::ServiceClosed => return,
+        };
+        self.update_service(service, filter);
     }
 
     /// Takes a service away, or has it again by another number.
@@ -120,7 +264,7 @@ impl Source {
             }
             (None, false) => {
                 let id = next_id(self.withdrawn[service]);
-                (spec(id, service).entry(), Some(id))
+                (self.spec(id, service), Some(id))
             }
             _ => return,
         };
@@ -143,15 +287,49 @@ impl Source {
         self.streams.len()
     }
 
+    /// Whether it takes as many items of a service as anybody wants.
+    pub(crate) fn is_limited(&self, service: usize) -> bool {
+        self.loads.get(service).is_some_and(|(_, limit)| *limit > 0)
+    }
+
+    /// What it has open: the items, and whether each is one client's alone.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (Item, bool)> {
+        self.streams.values().map(|open| (open.item, open.is_private))
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.images.deadline()
+    }
+
     /// An item has changed.
     pub(crate) fn change(&mut self, now: Time, item: Item, seq: u64) {
-        if !self.is_up() {
+        if !self.is_up() || item.service >= self.services {
             return;
         }
         self.unsent.push((item, seq));
         if now >= self.stalled_until {
             self.send_unsent();
         }
+    }
+
+    /// Sends an image that nobody asked for.
+    pub(crate) fn send_unasked(&mut self, now: Time, item: Item, truth: &Truth) {
+        if now < self.stalled_until {
+            return;
+        }
+        for stream in self.by_item.get(&item).cloned().unwrap_or_default() {
+            self.send_image(now, stream, truth);
+        }
+    }
+
+    fn send_image(&mut self, now: Time, stream: StreamHandle, truth: &Truth) {
+        self.send_unsent();
+        let Self { provider: Some(provider), streams, images, .. } = self else { return };
+        let Some(open) = streams.get(&stream) else { return };
+        provider.with(|responses| {
+            let send = sending(responses);
+            images.begin(now, (stream, open.item), truth, send);
+        });
     }
 
     fn send_unsent(&mut self) {
@@ -179,28 +357,52 @@ impl Source {
     }
 
     fn send(&mut self, item: Item, seq: u64) {
-        let Some(provider) = &mut self.provider else { return };
-        let streams = &self.streams;
+        let Self { provider: Some(provider), images, by_item, .. } = self else { return };
+        let Some(streams) = by_item.get(&item) else { return };
+        let content = Content::update(item, seq);
         provider.with(|responses| {
-            for (stream, _) in streams.iter().filter(|(_, its)| *its == item) {
-                match responses.update(*stream, &UpdateHead::QUOTE, &model::update(seq)) {
-                    // Whoever waits for an image, or is gone, needs no update.
-                    Ok(_) | Err(ApiError::Held(_) | ApiError::Void) => {}
+            for stream in streams {
+                match responses.update(*stream, &UpdateHead::QUOTE, &content) {
+                    // Whoever waits for an image, or is gone, needs no update;
+                    // who takes none is cut off.
+                    Ok(_) => images.note_update(*stream, seq),
+                    Err(ApiError::Held(_) | ApiError::Void | ApiError::Full) => {}
                     Err(error) => panic!("a source cannot send: {error}"),
                 }
             }
         });
     }
 
-    pub(crate) fn turn(&mut self, now: Time, truth: &Truth, log: &mut Log) -> usize {
+    pub(crate) fn turn(
+        &mut self,
+        now: Time,
+        truth: &Truth,
+        log: &mut Log,
+        violations: &mut Vec<String>,
+    ) -> usize {
         if now < self.stalled_until {
             return 0;
         }
         self.send_unsent();
-        let Self { provider: Some(provider), streams, planted, images, index, .. } = self else {
+        let Self {
+            provider: Some(provider),
+            streams,
+            by_item,
+            planted,
+            images,
+            index,
+            is_mute,
+            unanswered,
+            generics,
+            generics_sent,
+            ..
+        } = self
+        else {
             return 0;
         };
-        provider.poll(
+        let mut work = usize::from(images.deadline().is_some_and(|due| due <= now));
+        provider.with(|responses| images.send_due(now, truth, sending(responses)));
+        work += provider.poll(
             Some(Duration::ZERO),
             &mut |event: ProviderEvent<'_>, responses: &mut Responses<'_>| match event {
                 ProviderEvent::Request { stream, request, .. } => {
@@ -210,28 +412,55 @@ impl Source {
                     log.note(format_args!("source {index}: request for {item}"));
                     // That of a snapshot is over with its image.
                     if request.streaming {
-                        streams.push((stream, item));
+                        streams.insert(stream, Open { item, is_private: request.private });
+                        by_item.entry(item).or_default().push(stream);
                     }
-                    *images += 1;
                     if *planted == Planted::Silence && item.name == 0 {
                         return;
                     }
-                    answer(responses, stream, item, truth, *planted, *images);
+                    match *is_mute {
+                        true => unanswered.push(stream),
+                        false => images.begin(now, (stream, item), truth, sending(responses)),
+                    }
                 }
                 ProviderEvent::Reissue { stream, wants_image: true, .. } => {
-                    let item = streams.iter().find(|(its, _)| *its == stream);
-                    let Some((_, item)) = item else { panic!("a reissue of no stream") };
+                    let Some(Open { item, .. }) = streams.get(&stream) else {
+                        // A snapshot of which parts are to come.
+                        return;
+                    };
                     log.note(format_args!("source {index}: another image of {item}"));
-                    *images += 1;
-                    answer(responses, stream, *item, truth, *planted, *images);
+                    match *is_mute {
+                        true => unanswered.push(stream),
+                        false => images.begin(now, (stream, *item), truth, sending(responses)),
+                    }
                 }
                 ProviderEvent::Post { receipt, .. } => {
                     // Whoever posted may be gone.
                     let _ = responses.ack(receipt);
                 }
+                ProviderEvent::Generic { stream: Some(stream), msg, .. } => {
+                    let number = Changes::read(&msg.payload).ok().and_then(|it| it.seq());
+                    log.note(format_args!("source {index}: generic message {number:?}"));
+                    if number.is_none_or(|number| !generics.insert(number)) {
+                        violations.push(format!("source {index}: generic {number:?} comes again"));
+                    }
+                    let Some(Open { item, .. }) = streams.get(&stream) else { return };
+                    *generics_sent += 1;
+                    let answer = 1 + *index as u64 + 10 * *generics_sent;
+                    let content = Content::part(*item, answer, (0, 1), 0);
+                    let _ = responses.generic(stream, &GenericHead::default(), &content);
+                }
                 ProviderEvent::Close { stream } => {
                     log.note(format_args!("source {index}: close of {}", stream.index()));
-                    streams.retain(|(its, _)| *its != stream);
+                    images.forget(stream);
+                    if let Some(Open { item, .. }) = streams.remove(&stream)
+                        && let Some(of_item) = by_item.get_mut(&item)
+                    {
+                        of_item.retain(|its| *its != stream);
+                        if of_item.is_empty() {
+                            by_item.remove(&item);
+                        }
+                    }
                 }
                 ProviderEvent::Connected { client } => {
                     log.note(format_args!("source {index}: {client:?} connected"));
@@ -241,26 +470,47 @@ impl Source {
                 }
                 _ => {}
             },
-        )
+        );
+        work
     }
 }
 
-fn answer(
-    responses: &mut Responses<'_>,
-    stream: StreamHandle,
-    item: Item,
-    truth: &Truth,
-    planted: Planted,
-    images: u64,
-) {
-    let mut seq = truth.get(&item).copied().unwrap_or_default();
-    if planted == Planted::OldImage && images % 4 == 3 {
-        seq = seq.saturating_sub(3);
-    }
-    match responses.refresh(stream, &RefreshHead::default(), &model::image(seq)) {
-        Ok(_) | Err(ApiError::Void) => {}
-        Err(error) => panic!("a source cannot answer: {error}"),
-    }
+/// How an image is sent on a stream.
+fn sending<'a>(
+    responses: &'a mut Responses<'_>,
+) -> impl FnMut(StreamHandle, Item, &RefreshHead<'_>, &Content) -> Result<(), ApiError> + 'a {
+    |stream, _, head, content| responses.refresh(stream, head, content).map(drop)
+}
+
+/// What is said of a group: a state, or the one that its items move to.
+fn of_group(group: u8, state: Option<State<'_>>, into: Option<u8>) -> FilterEntry {
+    let id = |group: u8| GroupId::try_from(&[0, group][..]).ok();
+    let status = state.map(StateBuf::from);
+    let merged_to_group = into.and_then(id);
+    let info = ServiceGroupInfo { group: id(group), merged_to_group, status };
+    FilterEntry::set(FilterContent::Group(info))
+}
+
+/// A state of all items of a service.
+fn of_service(state: State<'_>) -> FilterEntry {
+    let status = Some(StateBuf::from(state));
+    FilterEntry::set(FilterContent::State(ServiceState { status, ..ServiceState::new(true, true) }))
+}
+
+/// What a service takes, if it says anything of that.
+fn load_filter((window, limit): (u64, u64)) -> Option<FilterEntry> {
+    let load = ServiceLoad {
+        open_window: (window > 0).then_some(window),
+        open_limit: (limit > 0).then_some(limit),
+        ..ServiceLoad::default()
+    };
+    (load != ServiceLoad::default()).then(|| FilterEntry::set(FilterContent::Load(load)))
+}
+
+/// How much output waits, if it is not as much as is usual.
+pub(crate) fn output_limits(max_bytes: usize) -> Option<OutputLimits> {
+    let (breach_bytes, ok_bytes) = (max_bytes / 10 * 3, max_bytes / 10);
+    (max_bytes > 0).then_some(OutputLimits { breach_bytes, ok_bytes, max_bytes })
 }
 
 /// Services have numbers below this, and later ones that much apart.
@@ -270,13 +520,12 @@ const fn next_id(id: u16) -> u16 {
     (id + MOST_SERVICES as u16) % 10_000
 }
 
-fn spec(id: u16, service: usize) -> ServiceSpec {
-    ServiceSpec::new(id, format!("S{service}"))
-}
-
 fn item_of(request: &ItemRequest<'_>) -> Option<Item> {
     let name = std::str::from_utf8(request.key.name?).ok()?;
     let name = name.strip_prefix('I')?.parse().ok()?;
     let service = usize::from(request.key.service_id?).checked_sub(1)? % MOST_SERVICES;
-    Some(Item { service, name })
+    let item = Item { service, name };
+    (request.domain == item.domain()).then_some(item)
 }
+
+const _: () = assert!(BOOKS > 100_000, "there are fewer quotes");

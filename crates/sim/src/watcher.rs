@@ -1,34 +1,98 @@
 //! A consumer of the world, and the reference of what it may see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tapeline_api::{
-    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemChange, ItemSpec, Login, PostHead,
-    Protocol, Requests, Server as Address,
+    Consumer, ConsumerConfig, ConsumerEvent, GenericHead, Handle, ItemChange, ItemSpec, Login,
+    PostHead, Protocol, Requests, Server as Address,
 };
 use tapeline_channel::sim::{Host, Network};
 use tapeline_channel::{ConnectConfig, ReactorConfig};
+use tapeline_omm::market::Part;
 use tapeline_omm::state::is_final;
 use tapeline_omm::view::View;
-use tapeline_rwf::{AckMsg, Priority, State};
+use tapeline_rwf::{AckMsg, Priority, RefreshFlags, State, StreamState};
 use tapeline_time::Time;
 
+use crate::item::{Changes, Content, Item, SOME, Truth};
 use crate::log::Log;
-use crate::model::{self, Item, SEQ, SOME, Seen, Truth, numbers};
+use crate::model::{Seen, Wish};
 use crate::planted::Planted;
 
 pub(crate) struct Watcher {
     pub(crate) index: usize,
     consumer: Consumer<Host>,
-    pub(crate) seen: Vec<Seen>,
+    config: ConsumerConfig,
+    pub(crate) seen: Open,
     pub(crate) stalled_until: Time,
     hearing: Hearing,
     pub(crate) heard: u64,
     /// Posts that have no answer: their ids, and which items they were on.
-    posts: BTreeMap<u32, Handle>,
+    posts: BTreeMap<u32, Option<Handle>>,
     /// Posts that were taken.
     acks: u64,
+}
+
+/// The open items of a consumer.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    all: Vec<Seen>,
+    places: BTreeMap<Handle, usize>,
+    /// Those with updates that others may join.
+    items: BTreeSet<Item>,
+}
+
+impl Open {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Seen> {
+        self.all.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Seen> {
+        self.all.iter_mut()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    fn has(&self, item: Item) -> bool {
+        self.items.contains(&item)
+    }
+
+    fn push(&mut self, seen: Seen) {
+        if is_shared(&seen) {
+            self.items.insert(seen.item);
+        }
+        self.places.insert(seen.handle, self.all.len());
+        self.all.push(seen);
+    }
+
+    fn place(&self, handle: Handle) -> Option<usize> {
+        self.places.get(&handle).copied()
+    }
+
+    /// One of those that are not over with their image.
+    fn streaming(&mut self, open: usize) -> Option<&mut Seen> {
+        let count = self.all.len().max(1);
+        self.all.get_mut(open % count).filter(|seen| !seen.is_snapshot)
+    }
+
+    fn remove(&mut self, place: usize) -> Seen {
+        let seen = self.all.swap_remove(place);
+        self.places.remove(&seen.handle);
+        if is_shared(&seen) {
+            self.items.remove(&seen.item);
+        }
+        if let Some(moved) = self.all.get(place) {
+            self.places.insert(moved.handle, place);
+        }
+        seen
+    }
+}
+
+const fn is_shared(seen: &Seen) -> bool {
+    !seen.is_snapshot && !seen.is_private
 }
 
 /// What planted faults keep from the reference.
@@ -62,14 +126,11 @@ impl Watcher {
         let protocol = if is_json { Protocol::Json } else { Protocol::Rssl };
         let user = format!("consumer{index}");
         let config = ConsumerConfig { protocol, ..ConsumerConfig::new(servers, Login::new(user)) };
-        let reactor = ReactorConfig { seed, ..ReactorConfig::default() };
-        let system = network.host([10, 0, 3, index as u8 + 1]);
-        let consumer = Consumer::with_system(config, reactor, ConnectConfig::default(), system)
-            .expect("a server is named");
         Self {
             index,
-            consumer,
-            seen: Vec::new(),
+            consumer: start(&config, index, network, seed),
+            config,
+            seen: Open::default(),
             stalled_until: Time::ZERO,
             hearing: Hearing { planted, ..Hearing::default() },
             heard: 0,
@@ -78,63 +139,79 @@ impl Watcher {
         }
     }
 
-    pub(crate) fn has(&self, item: Item) -> bool {
-        self.seen.iter().any(|seen| seen.item == item && !seen.is_snapshot)
+    /// It is gone without a word, and another one is there.
+    pub(crate) fn restart(&mut self, network: &Network, seed: u64) {
+        self.consumer = start(&self.config, self.index, network, seed);
+        self.seen = Open::default();
+        self.posts.clear();
     }
 
-    pub(crate) fn open(&mut self, item: Item, view: bool, paused: bool, log: &mut Log) {
-        if self.has(item) {
+    pub(crate) fn open(&mut self, item: Item, wish: Wish, log: &mut Log) {
+        if !wish.snapshot && !wish.private && self.seen.has(item) {
             return;
         }
         let (service, name) = (item.service(), item.name());
-        let mut spec = ItemSpec::new(service.as_str(), &name);
-        // It has to be resumed.
-        if view {
+        let mut spec = ItemSpec::new(service.as_str(), &name).domain(item.domain());
+        if wish.view {
             spec = spec.fields(SOME);
         }
-        spec.paused = paused;
+        // It has to be resumed.
+        spec.paused = wish.paused;
+        spec.streaming = !wish.snapshot;
+        spec.private = wish.private;
         let handle = self.consumer.open(&spec).expect("there is room");
-        let handle_index = handle.index();
-        let Self { index, .. } = self;
-        log.note(format_args!("consumer {index}: opens {item} as {handle_index}, view {view}"));
-        self.seen.push(Seen::new(handle, item, (view, paused), log.now));
+        let (index, place) = (self.index, handle.index());
+        log.note(format_args!("consumer {index}: opens {item} as {place}, {wish:?}"));
+        self.seen.push(Seen::new(handle, item, wish, log.now));
     }
 
     /// Opens all of these that are not open, in as few requests as it can.
-    pub(crate) fn open_batch(&mut self, items: &[Item], log: &mut Log) {
-        let items: Vec<_> = items.iter().filter(|item| !self.has(**item)).copied().collect();
-        let Some(first) = items.first() else { return };
-        log.note(format_args!("consumer {}: opens {} items of {first}", self.index, items.len()));
-        let (service, names) = (first.service(), items.iter().map(Item::name));
-        let names: Vec<_> = names.collect();
-        let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let spec = ItemSpec::new(service.as_str(), "");
-        let handles = self.consumer.with(|requests| requests.open_batch(&spec, &names));
-        let now = log.now;
-        let opened = handles.expect("there is room").into_iter().zip(items);
-        self.seen.extend(opened.map(|(handle, item)| Seen::new(handle, item, (false, false), now)));
-    }
-
-    pub(crate) fn snapshot(&mut self, item: Item, log: &mut Log) {
-        let (service, name) = (item.service(), item.name());
-        let spec = ItemSpec::new(service.as_str(), &name).snapshot();
-        let handle = self.consumer.open(&spec).expect("there is room");
-        log.note(format_args!("consumer {}: asks for a snapshot of {item}", self.index));
-        self.seen.push(Seen::snapshot(handle, item, log.now));
+    pub(crate) fn open_batch(&mut self, items: impl IntoIterator<Item = Item>, log: &mut Log) {
+        let mut by_domain: BTreeMap<u8, Vec<Item>> = BTreeMap::new();
+        for item in items.into_iter().filter(|item| !self.seen.has(*item)) {
+            by_domain.entry(item.domain().0).or_default().push(item);
+        }
+        for items in by_domain.into_values() {
+            let Some(first) = items.first() else { continue };
+            log.note(format_args!(
+                "consumer {}: opens {} items of {first}",
+                self.index,
+                items.len()
+            ));
+            let (service, names) = (first.service(), items.iter().map(Item::name));
+            let names: Vec<_> = names.collect();
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            let spec = ItemSpec::new(service.as_str(), "").domain(first.domain());
+            let handles = self.consumer.with(|requests| requests.open_batch(&spec, &names));
+            for (handle, item) in handles.expect("there is room").into_iter().zip(items) {
+                self.seen.push(Seen::new(handle, item, Wish::default(), log.now));
+            }
+        }
     }
 
     /// Posts on the stream of an item, if it can.
     pub(crate) fn post(&mut self, open: usize, log: &mut Log) {
-        let count = self.seen.len().max(1);
-        let Some(seen) = self.seen.get(open % count).filter(|seen| !seen.is_snapshot) else {
-            return;
-        };
-        let handle = seen.handle;
-        let head = PostHead::default();
-        let posted = self.consumer.with(|requests| requests.post(handle, &head, &model::update(1)));
+        let Some(seen) = self.seen.streaming(open) else { return };
+        let (handle, item) = (seen.handle, seen.item);
+        let (head, content) = (PostHead::default(), Content::update(item, 1));
+        let posted = self.consumer.with(|requests| requests.post(handle, &head, &content));
         if let Ok(id) = posted {
-            log.note(format_args!("consumer {}: post {id} on {}", self.index, seen.item));
-            self.posts.insert(id, handle);
+            log.note(format_args!("consumer {}: post {id} on {item}", self.index));
+            self.posts.insert(id, Some(handle));
+        }
+    }
+
+    /// Posts to an item on the stream of the login, if it can.
+    pub(crate) fn post_aside(&mut self, item: Item, log: &mut Log) {
+        let (head, content) = (PostHead::default(), Content::update(item, 1));
+        let (service, name) = (item.service(), item.name());
+        let posted = self.consumer.with(|requests| {
+            let service = service.as_str().into();
+            requests.post_off_stream(service, &name, item.domain(), &head, &content)
+        });
+        if let Ok(id) = posted {
+            log.note(format_args!("consumer {}: post {id} to {item}", self.index));
+            self.posts.insert(id, None);
         }
     }
 
@@ -142,12 +219,21 @@ impl Watcher {
         self.posts.len()
     }
 
+    /// Sends a generic message with a number that no other has.
+    pub(crate) fn send_generic(&mut self, open: usize, number: u64, log: &mut Log) {
+        let Some(seen) = self.seen.streaming(open) else { return };
+        let (handle, item) = (seen.handle, seen.item);
+        log.note(format_args!("consumer {}: generic {number} on {item}", self.index));
+        let content = Content::part(item, number, (0, 1), 0);
+        // There may be no connection.
+        let _ = self
+            .consumer
+            .with(|requests| requests.generic(handle, &GenericHead::default(), &content));
+    }
+
     /// Another priority.
     pub(crate) fn rank(&mut self, open: usize, class: u8, log: &mut Log) {
-        let count = self.seen.len().max(1);
-        let Some(seen) = self.seen.get(open % count).filter(|seen| !seen.is_snapshot) else {
-            return;
-        };
+        let Some(seen) = self.seen.streaming(open) else { return };
         log.note(format_args!("consumer {}: {}, class {class}", self.index, seen.item));
         let (handle, priority) = (seen.handle, Some(Priority { class, count: 1 }));
         let change = ItemChange { priority, ..ItemChange::default() };
@@ -155,10 +241,10 @@ impl Watcher {
     }
 
     pub(crate) fn close(&mut self, open: usize, log: &mut Log) {
-        if self.seen.is_empty() {
+        if self.seen.len() == 0 {
             return;
         }
-        let seen = self.seen.swap_remove(open % self.seen.len());
+        let seen = self.seen.remove(open % self.seen.len());
         log.note(format_args!("consumer {}: closes {}", self.index, seen.item));
         self.hearing.closes += 1;
         if self.hearing.planted == Planted::DeafClose && self.hearing.closes % 4 == 1 {
@@ -167,17 +253,21 @@ impl Watcher {
         self.consumer.close(seen.handle);
     }
 
+    pub(crate) fn close_all(&mut self, log: &mut Log) {
+        while self.seen.len() > 0 {
+            self.close(0, log);
+        }
+    }
+
     pub(crate) fn pause(&mut self, open: usize, is_paused: bool, log: &mut Log) {
-        let count = self.seen.len().max(1);
-        let Some(seen) = self.seen.get_mut(open % count).filter(|seen| !seen.is_snapshot) else {
-            return;
-        };
+        let index = self.index;
+        let Some(seen) = self.seen.streaming(open) else { return };
         // The image of a view comes with the resume, if it was changed meanwhile.
         if seen.is_paused == is_paused || is_paused && seen.is_changing() {
             return;
         }
         seen.pause(is_paused);
-        log.note(format_args!("consumer {}: {}, paused: {is_paused}", self.index, seen.item));
+        log.note(format_args!("consumer {index}: {}, paused: {is_paused}", seen.item));
         let handle = seen.handle;
         let asked = self.consumer.with(|requests| match is_paused {
             true => requests.pause(handle),
@@ -188,15 +278,13 @@ impl Watcher {
 
     /// Asks for another view, or for an image alone.
     pub(crate) fn change(&mut self, open: usize, view: Option<bool>, log: &mut Log) {
-        let count = self.seen.len().max(1);
-        let Some(seen) = self.seen.get_mut(open % count).filter(|seen| !seen.is_snapshot) else {
-            return;
-        };
+        let index = self.index;
+        let Some(seen) = self.seen.streaming(open) else { return };
         // One change at a time: else nobody knows of which one an image is.
         if seen.is_changing() {
             return;
         }
-        log.note(format_args!("consumer {}: {}, view {view:?}", self.index, seen.item));
+        log.note(format_args!("consumer {index}: {}, view {view:?}", seen.item));
         if let Some(has_view) = view {
             seen.change_view(has_view);
         }
@@ -232,6 +320,13 @@ impl Watcher {
     }
 }
 
+fn start(config: &ConsumerConfig, index: usize, network: &Network, seed: u64) -> Consumer<Host> {
+    let reactor = ReactorConfig { seed, ..ReactorConfig::default() };
+    let system = network.host([10, 0, 3, index as u8 + 1]);
+    let connect = ConnectConfig::default();
+    Consumer::with_system(config.clone(), reactor, connect, system).expect("a server is named")
+}
+
 fn words(state: State<'_>) -> String {
     format!("{} {} {} `{}`", state.stream, state.data, state.code, state.text_lossy())
 }
@@ -241,7 +336,7 @@ fn words(state: State<'_>) -> String {
 fn judge_ack(
     index: usize,
     event: &ConsumerEvent<'_>,
-    posts: &mut BTreeMap<u32, Handle>,
+    posts: &mut BTreeMap<u32, Option<Handle>>,
     acks: &mut u64,
     log: &mut Log,
 ) -> Result<(), String> {
@@ -252,8 +347,8 @@ fn judge_ack(
         return Err(format!("an answer to post {ack_id}, which waits for none"));
     };
     *acks += u64::from(nak_code.is_none());
-    match handle {
-        Some(handle) if *handle != posted_on => {
+    match (handle, posted_on) {
+        (Some(handle), Some(posted_on)) if *handle != posted_on => {
             Err(format!("the answer to post {ack_id} is on another stream"))
         }
         _ => Ok(()),
@@ -264,7 +359,7 @@ fn judge_ack(
 fn judge(
     index: usize,
     event: &ConsumerEvent<'_>,
-    open: &mut Vec<Seen>,
+    open: &mut Open,
     truth: &Truth,
     log: &mut Log,
 ) -> Result<(), String> {
@@ -281,46 +376,69 @@ fn judge(
         ConsumerEvent::Refresh { handle, .. } => (handle, "an image"),
         ConsumerEvent::Update { handle, .. } => (handle, "an update"),
         ConsumerEvent::Status { handle, .. } => (handle, "a state"),
+        ConsumerEvent::Generic { handle: Some(handle), .. } => (handle, "a generic message"),
         _ => return Ok(()),
     };
-    let Some(place) = open.iter().position(|seen| seen.handle == *handle) else {
+    let Some(place) = open.place(*handle) else {
         return Err(format!("{kind} for handle {}, which is closed", handle.index()));
     };
-    let seen = &mut open[place];
+    let seen = &mut open.all[place];
     seen.unanswered_since = None;
     let item = seen.item;
-    let about = |what: String| format!("{item}: {what}");
+    let is_over = judge_item(index, event, seen, truth, log);
+    if is_over.map_err(|what| format!("{item}: {what}"))? {
+        open.remove(place);
+    }
+    Ok(())
+}
+
+/// The same of an event of an item. Whether that is over.
+fn judge_item(
+    index: usize,
+    event: &ConsumerEvent<'_>,
+    seen: &mut Seen,
+    truth: &Truth,
+    log: &mut Log,
+) -> Result<bool, String> {
+    let item = seen.item;
+    let may_end = seen.is_snapshot || seen.is_private || truth.was_ended(item);
     match event {
         ConsumerEvent::Refresh { msg, .. } => {
-            let fields = numbers(&msg.payload).map_err(about)?;
-            let (state, seq) = (words(msg.state), fields.get(&SEQ));
-            log.note(format_args!("consumer {index}: {item} image {seq:?} {state}"));
-            let (is_snapshot, is_over) = (seen.is_snapshot, is_final(msg.state.stream));
-            if is_over && !is_snapshot {
-                return Err(about("a stream is over with an image".to_owned()));
+            let changes = Changes::read(&msg.payload)?;
+            let is_last = msg.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+            let part = Part { number: msg.part_num, is_last };
+            let (state, seq) = (words(msg.state), changes.seq());
+            log.note(format_args!("consumer {index}: {item} image {seq:?} {part:?} {state}"));
+            let is_over = is_final(msg.state.stream)
+                && (is_last || msg.state.stream != StreamState::NON_STREAMING);
+            if is_over && !may_end {
+                return Err("a stream is over with an image".to_owned());
             }
-            seen.refresh(truth, msg.state, fields).map_err(about)?;
-            if is_over {
-                open.swap_remove(place);
-            }
-            Ok(())
+            let is_cleared = msg.flags.contains(RefreshFlags::CLEAR_CACHE);
+            seen.refresh(truth, (part, is_cleared), msg.state, changes)?;
+            Ok(is_over)
         }
         ConsumerEvent::Update { msg, .. } => {
-            let fields = numbers(&msg.payload).map_err(about)?;
-            log.note(format_args!("consumer {index}: {item} update {fields:?}"));
-            seen.update(truth, fields).map_err(about)
+            let changes = Changes::read(&msg.payload)?;
+            log.note(format_args!("consumer {index}: {item} update {changes:?}"));
+            seen.update(truth, changes)?;
+            Ok(false)
         }
         ConsumerEvent::Status { msg, .. } => {
-            let Some(state) = msg.state else { return Ok(()) };
+            let Some(state) = msg.state else { return Ok(false) };
             log.note(format_args!("consumer {index}: {item} {}", words(state)));
-            if seen.status(state).map_err(about)? {
-                if !seen.is_snapshot {
-                    return Err(about(format!("it is closed: {}", words(state))));
-                }
-                open.swap_remove(place);
+            let is_over = seen.status(state)?;
+            if is_over && !may_end {
+                return Err(format!("it is closed: {}", words(state)));
             }
-            Ok(())
+            Ok(is_over)
         }
-        _ => Ok(()),
+        ConsumerEvent::Generic { msg, .. } => {
+            let number = Changes::read(&msg.payload)?.seq();
+            log.note(format_args!("consumer {index}: {item} generic {number:?}"));
+            seen.generic(number.ok_or("a generic message without its number")?)?;
+            Ok(false)
+        }
+        _ => Ok(false),
     }
 }

@@ -365,9 +365,8 @@ impl Stream {
 
     fn fill_refresh<'m>(&'m self, msg: RefreshMsg<'m>, allowed: &Allowed) -> RefreshMsg<'m> {
         let mut flags = msg.flags;
-        let is_first = msg.part_num.is_none_or(|number| number == 0);
         flags.set(RefreshFlags::SOLICITED, allowed.solicited);
-        flags.set(RefreshFlags::CLEAR_CACHE, is_first);
+        flags.set(RefreshFlags::CLEAR_CACHE, allowed.begins);
         flags.set(RefreshFlags::PRIVATE_STREAM, allowed.private);
         let key = allowed.with_key.then(|| self.key.as_ref().msg_key());
         RefreshMsg {

@@ -104,10 +104,17 @@ impl Item {
         }
     }
 
-    /// Keeps a part of an image.
+    /// Whether a part begins an image: parts without numbers come in order.
+    pub(super) fn begins(&self, part_num: Option<u16>) -> bool {
+        part_num.map_or(self.is_complete || self.parts == 0, |number| number == 0)
+    }
+
+    /// Keeps a part of an image. Updates between two parts are not in those
+    /// before.
     pub(super) fn keep(&mut self, message: &[u8], is_first: bool, is_last: bool) {
         if is_first {
             self.parts = 0;
+            self.is_old = false;
         }
         if self.image.len() == self.parts {
             self.image.push(Vec::new());
@@ -120,7 +127,6 @@ impl Item {
         if is_last {
             self.image.truncate(self.parts);
         }
-        self.is_old = false;
         self.state = None;
     }
 }
@@ -407,11 +413,12 @@ impl Run<'_> {
         self.tell(PublisherEvent::Ready);
     }
 
-    /// Submits the image of an item again, suspect if there was more after it.
+    /// Submits the image of an item again, suspect if there was more after it;
+    /// of one that is not complete the parts that are there.
     fn submit(&mut self, handle: ItemHandle) -> Sent {
         let stream_id = self.core.stream_of(handle);
         let Some(item) = self.core.items.get_mut(handle.0) else { return Sent::Queued };
-        if !item.is_complete || item.is_submitted {
+        if item.parts == 0 || item.is_submitted {
             return Sent::Queued;
         }
         let mut last = Sent::Queued;

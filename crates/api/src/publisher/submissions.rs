@@ -89,7 +89,8 @@ impl<'c> Submissions<'c> {
     }
 
     /// Publishes an image of an item, or a part of one. It is kept, and
-    /// submitted again after the connection was lost.
+    /// submitted again after the connection was lost. Behind a part that there was
+    /// no room for, the rest of its image is not taken: begin another.
     ///
     /// Errors: void handle, what sending can do; not
     /// [`ApiError::NotConnected`].
@@ -113,7 +114,7 @@ impl<'c> Submissions<'c> {
         let stream_id = self.core.stream_of(item);
         let is_up = self.core.is_up();
         let known = self.core.items.get(item.0).ok_or(ApiError::Void)?;
-        let is_first = msg.part_num.is_none_or(|number| number == 0);
+        let is_first = known.begins(msg.part_num);
         let is_last = msg.flags.contains(RefreshFlags::REFRESH_COMPLETE);
         let mut msg = RefreshMsg { stream_id, key: Some(known.key()), ..*msg };
         msg.flags.set(RefreshFlags::CLEAR_CACHE, is_first);
@@ -127,11 +128,18 @@ impl<'c> Submissions<'c> {
         if !is_up {
             return Ok(Flow::Free);
         }
-        let sent = Flow::of(self.out.send(message), message.len());
-        known.is_submitted = sent.is_ok() && (known.is_submitted || is_first);
-        known.is_known |= sent.is_ok();
-        known.is_old = sent.is_err();
-        sent
+        if !is_first && !known.is_submitted {
+            // It goes with those before it, which wait for their turn; or there
+            // was no room for them.
+            return match self.core.phase {
+                Phase::Submitting => Ok(Flow::Slow),
+                _ => Err(ApiError::Full),
+            };
+        }
+        let sent = self.out.send(message);
+        known.is_submitted = matches!(sent, Sent::Queued | Sent::Slow);
+        known.is_known |= known.is_submitted;
+        Flow::of(sent, message.len())
     }
 
     /// Publishes a change of an item.

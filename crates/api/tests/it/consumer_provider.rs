@@ -363,3 +363,20 @@ fn items_of_a_service_that_is_down_wait_for_it() {
     world.until("an image", |world| world.log.refreshes() == 1);
     assert_eq!(world.log.of(other).len(), 1);
 }
+
+#[test]
+fn parts_without_numbers_are_one_image() {
+    let mut world = World::usual();
+    world.consumer.open(&ItemSpec::new("FEED", "TRI.N")).expect("room");
+    world.until("an image", |world| world.log.refreshes() == 1);
+    let (stream, _) = world.answers(0).requests[0].clone();
+    world.provider().with(|responses| {
+        for is_last in [false, false, true] {
+            let head =
+                RefreshHead { part: Part { number: None, is_last }, ..RefreshHead::default() };
+            responses.refresh(stream, &head, &quote(7)).expect("sent");
+        }
+    });
+    world.until("all parts", |world| world.log.refreshes() == 4);
+    assert_eq!(world.log.clearing, [true, true, false, false]);
+}

@@ -427,3 +427,70 @@ fn a_login_without_an_answer_is_given_up() {
     hub.run(None);
     assert_eq!(hub.wire.dialled, [0, 1]);
 }
+
+/// Publishes a part of an image without a number.
+fn publish_part(hub: &mut Hub, item: ItemHandle, value: i64, is_last: bool) {
+    let head = RefreshHead { part: Part { number: None, is_last }, ..RefreshHead::default() };
+    hub.with(|submissions| submissions.refresh(item, &head, &bid(value))).expect("kept or sent");
+}
+
+/// Of the images that were sent since the last look: whether each part clears,
+/// and is the last one.
+fn parts(hub: &mut Hub) -> Vec<(bool, bool)> {
+    let sent = core::mem::take(&mut hub.wire.sent);
+    let part = |bytes: &Vec<u8>| match Msg::decode(bytes).expect("a message") {
+        Msg::Refresh(refresh) if refresh.domain == Domain::MARKET_PRICE => Some((
+            refresh.flags.contains(RefreshFlags::CLEAR_CACHE),
+            refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE),
+        )),
+        _ => None,
+    };
+    sent.iter().filter_map(part).collect()
+}
+
+#[test]
+fn the_beginning_of_an_image_goes_before_the_rest_whenever_it_was_published() {
+    let mut hub = Hub::new();
+    let item = hub.with(|submissions| submissions.open(&PublishSpec::new("NI", "A")));
+    let item = item.expect("room");
+    publish_part(&mut hub, item, 1, false);
+    hub.log_in();
+    assert_eq!(parts(&mut hub), [(true, false)]);
+    publish_part(&mut hub, item, 2, true);
+    assert_eq!(parts(&mut hub), [(false, true)]);
+    hub.lose();
+    hub.log_in();
+    assert_eq!(parts(&mut hub), [(true, false), (false, true)]);
+}
+
+#[test]
+fn an_update_between_parts_makes_the_image_an_old_one() {
+    let mut hub = Hub::new();
+    hub.log_in();
+    let item = hub.with(|submissions| submissions.open(&PublishSpec::new("NI", "A")));
+    let item = item.expect("room");
+    publish_part(&mut hub, item, 1, false);
+    hub.with(|submissions| submissions.update(item, &UpdateHead::QUOTE, &bid(2))).expect("sent");
+    publish_part(&mut hub, item, 3, true);
+    hub.lose();
+    hub.log_in();
+    assert_eq!(hub.wanted, [item]);
+}
+
+#[test]
+fn behind_a_part_that_there_was_no_room_for_the_rest_is_not_sent() {
+    let mut hub = Hub::new();
+    hub.log_in();
+    let item = hub.with(|submissions| submissions.open(&PublishSpec::new("NI", "A")));
+    let item = item.expect("room");
+    let part = |hub: &mut Hub, is_last| {
+        let head = RefreshHead { part: Part { number: None, is_last }, ..RefreshHead::default() };
+        hub.with(|submissions| submissions.refresh(item, &head, &bid(1)))
+    };
+    hub.wire.is_full = true;
+    assert!(matches!(part(&mut hub, false), Err(ApiError::Full)));
+    hub.wire.is_full = false;
+    assert!(matches!(part(&mut hub, true), Err(ApiError::Full)));
+    part(&mut hub, true).expect("another image");
+    assert_eq!(parts(&mut hub), [(true, true)]);
+}

@@ -54,6 +54,8 @@ pub(crate) fn consumer(config: ConsumerConfig) -> Consumer {
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) events: Vec<Told>,
+    /// For each image, or part of one, whether it clears what was there.
+    pub(crate) clearing: Vec<bool>,
 }
 
 /// One event of an item.
@@ -91,6 +93,9 @@ pub(crate) fn fields_of(payload: &Encoded<'_>) -> Vec<(i16, String)> {
 
 impl Log {
     pub(crate) fn note(&mut self, event: ConsumerEvent<'_>) {
+        if let ConsumerEvent::Refresh { msg, .. } = &event {
+            self.clearing.push(msg.flags.contains(tapeline_rwf::RefreshFlags::CLEAR_CACHE));
+        }
         self.events.push(match event {
             ConsumerEvent::Refresh { handle, msg } => Told::Refresh {
                 handle,

@@ -102,6 +102,12 @@ impl Network {
         world.now = world.now.after(by);
     }
 
+    /// How long it takes whoever works between two looks at a clock. Default:
+    /// no time at all, so that no turn of anybody is ever too long.
+    pub fn set_look_at_clock(&self, passes: Duration) {
+        self.0.borrow_mut().look_at_clock = passes;
+    }
+
     /// Gives a name addresses; without any it is not known.
     pub fn name(&self, host: &str, addresses: impl IntoIterator<Item = IpAddr>) {
         self.0.borrow_mut().names.insert(host.to_owned(), addresses.into_iter().collect());

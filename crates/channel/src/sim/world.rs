@@ -111,6 +111,8 @@ impl Connection {
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) now: Time,
+    /// What passes when somebody looks at a clock.
+    pub(super) look_at_clock: Duration,
     random: u64,
     pub(super) jitter: Duration,
     pub(super) segment_bytes: usize,
@@ -133,6 +135,7 @@ impl World {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             now: Time::ZERO,
+            look_at_clock: Duration::ZERO,
             random: seed,
             jitter: Duration::ZERO,
             segment_bytes: usize::MAX,

@@ -290,6 +290,19 @@ fn a_message_longer_than_all_that_may_wait_is_taken_where_little_waits() {
 }
 
 #[test]
+fn what_comes_behind_a_long_message_that_was_let_in_has_the_usual_room() {
+    let mut world = tight_world();
+    let (_, server) = world.open(&tight_client());
+    let (long, short) = (vec![1; 5_000_000], [2; 1000]);
+    let mut outbox = world.server.reactor.outbox();
+    assert_eq!(outbox.send(server, &long), Sent::Slow);
+    let taken = (0..10_000).take_while(|_| outbox.send(server, &short) != Sent::Full).count();
+    assert!((1..1000).contains(&taken), "{taken}");
+    world.run_until(|world| world.client.messages().len() == taken + 1);
+    assert!(world.client.messages()[0] == long);
+}
+
+#[test]
 fn what_belongs_together_is_taken_beyond_the_bound() {
     let mut world = tight_world();
     let (_, server) = world.open(&tight_client());

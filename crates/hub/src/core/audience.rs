@@ -88,9 +88,17 @@ impl Item {
             // Nobody can be asked for another: this one may still be completed.
             _ if self.published => false,
             (Some(Void::Answer), _) => is_answer,
-            // Without numbers, another image may begin with this part.
-            (Some(Void::Unasked), number) => !is_answer && number.is_some(),
+            (Some(Void::Unasked), _) => !is_answer && continues(refresh),
         }
+    }
+
+    /// The number of a part: its own or, where an image in parts comes without
+    /// numbers, its place. Without one, whoever misses a part cannot tell the rest
+    /// from an image.
+    fn number_part(&mut self, part: &RefreshMsg<'_>, is_first: bool, is_last: bool) -> Option<u16> {
+        let place = if is_first { 0 } else { self.next_part };
+        self.next_part = place.saturating_add(1);
+        part.part_num.or_else(|| (!is_first || !is_last).then_some(place))
     }
 
     /// The next part of the image that is coming is due after a while, and the
@@ -110,6 +118,13 @@ impl Item {
     }
 }
 
+/// Whether a part says that it begins no image. Without numbers, it is the first
+/// one that has what is kept cleared.
+fn continues(part: &RefreshMsg<'_>) -> bool {
+    let is_cleared = part.flags.contains(RefreshFlags::CLEAR_CACHE);
+    part.part_num.map_or(!is_cleared, |number| number > 0)
+}
+
 impl Core {
     /// A part of an image, with the state that servers are to see.
     pub(super) fn image_part(
@@ -125,15 +140,16 @@ impl Core {
             item.void = item.void.filter(|_| !is_complete);
             return;
         }
-        if item.is_unfinished() && refresh.part_num.is_some_and(|number| number > 0) {
+        if item.is_unfinished() && continues(refresh) {
             // It goes on after all.
             item.void = None;
             item.in_parts = true;
             item.image_end_ms = ms(now).saturating_add(self.config.image_timeout_ms);
         }
         // A provider that gave up an image in the middle may begin another.
-        let is_first = !item.in_parts || refresh.part_num == Some(0);
+        let is_first = !item.in_parts || !continues(refresh);
         let mut part = RefreshMsg { stream_id: 0, key: None, ..*refresh };
+        part.part_num = item.number_part(refresh, is_first, is_complete);
         if is_first {
             let is_answer = refresh.flags.contains(RefreshFlags::SOLICITED);
             item.void = item.void.filter(|void| (*void == Void::Unasked) == is_answer);

@@ -27,6 +27,8 @@ pub(crate) struct Item {
     pub(crate) published: bool,
     /// The image that is coming lacks parts.
     pub(crate) in_parts: bool,
+    /// The number of the next part of the image that is coming.
+    pub(crate) next_part: u16,
     /// The image that is coming is the answer to a request.
     pub(crate) is_answer: bool,
     /// Parts that may still come of an image that is over all the same.
@@ -159,6 +161,7 @@ impl Item {
             stream: ConsumerStream::new(options),
             live: false,
             in_parts: false,
+            next_part: 0,
             is_answer: false,
             void: None,
             to_all: false,

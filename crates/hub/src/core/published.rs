@@ -31,6 +31,12 @@ impl Core {
             self.not_offered(index, service_id, stream, out);
             return;
         };
+        if refresh.part_num.is_some_and(|number| number > 0) {
+            // The rest of an image that began when another source had the item:
+            // it is no use to anybody. This one waits for the next.
+            self.counters.stray += 1;
+            return;
+        }
         let (service, generation) = (offer.service, offer.generation);
         let qos = refresh.qos.unwrap_or(Qos::REALTIME_TICK_BY_TICK);
         let qos = (refresh.domain != Domain::DICTIONARY).then_some(qos);

@@ -222,3 +222,45 @@ fn a_whole_image_in_the_middle_of_the_first_one_is_for_all_too() {
     world.pass(120_000);
     assert_eq!(world.core.counters().request_timeouts, 0);
 }
+
+#[test]
+fn the_end_of_a_published_image_without_numbers_is_no_image_by_itself() {
+    let (mut world, session) = published(None);
+    world.open(A, 7, "TRI.N");
+    world.pass(15_000);
+    world.forget();
+    world.says(session, &unasked(-1, None, true));
+    let frames = world.frames();
+    // The rest for those who have the beginning, the whole for who does not.
+    assert!(frames[0].starts_with("all #2 image"), "{frames:?}");
+    assert!(frames.contains(&format!("A #2 image {IMAGE}")), "{frames:?}");
+}
+
+#[test]
+fn the_rest_without_numbers_of_an_image_that_is_asked_for_anew_is_for_nobody() {
+    let (mut world, source) = live(config(1));
+    world.says(source, &unasked(3, None, false));
+    world.pass(15_000);
+    world.forget();
+    world.says(source, &unasked(3, None, true));
+    assert_eq!(world.frames(), [""; 0]);
+    world.says(source, &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.frames().len(), 1);
+}
+
+#[test]
+fn who_stood_by_does_not_take_over_with_the_rest_of_an_image() {
+    let (mut world, owner) = published(Some(0));
+    world.says(owner, &unasked(-1, Some(1), true));
+    let other = world.session();
+    world.event(Event::ProviderOpened { session: other });
+    world.says(other, &provider::provider_login());
+    world.says(other, &provider::directory_on(0, &[provider::feed(1)]));
+    world.says(other, &unasked(-1, Some(0), false));
+    world.event(Event::Closed { session: owner });
+    world.forget();
+    world.says(other, &unasked(-1, Some(1), true));
+    assert_eq!(world.frames(), [""; 0]);
+    world.says(other, &unasked(-1, Some(0), true));
+    assert_eq!(world.frames().len(), 1);
+}

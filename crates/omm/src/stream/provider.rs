@@ -71,6 +71,8 @@ pub struct Allowed {
     pub data: DataState,
     /// Whether an image answers a request, to be marked as solicited.
     pub solicited: bool,
+    /// Whether it is the first part of an image, or the only one.
+    pub begins: bool,
     /// Whether to mark the message as one of a private stream.
     pub private: bool,
     /// Whether the message needs its key: the first part of an image, a status
@@ -245,7 +247,8 @@ impl ProviderStream {
 
     fn allowed(&self, stream: StreamState, data: DataState) -> Allowed {
         let with_key = self.has(bit::KEY_IN_UPDATES) || !self.has(bit::HAS_RESPONSE);
-        Allowed { stream, data, solicited: false, private: self.has(bit::PRIVATE), with_key }
+        let private = self.has(bit::PRIVATE);
+        Allowed { stream, data, solicited: false, begins: false, private, with_key }
     }
 
     fn check_over(&self) -> Result<(), Held> {
@@ -268,7 +271,8 @@ impl ProviderStream {
             _ => {}
         }
         let mut allowed = self.told(state);
-        allowed.with_key |= begun.is_none();
+        allowed.begins = begun.is_none();
+        allowed.with_key |= allowed.begins;
         allowed.solicited = match begun {
             Some(image) => image.solicited,
             None => self.has(bit::OWES_IMAGE),
@@ -318,8 +322,10 @@ impl ProviderStream {
 
     /// The image that is to be sent next is put off: what the requester has is
     /// of another one, which updates from here on are not for.
-    pub const fn put_image_off(&mut self) {
+    /// A part of it that was sent does not count.
+    pub fn put_image_off(&mut self) {
         self.set(bit::HAS_IMAGE, false);
+        self.abandon_image();
     }
 
     /// An update is to be sent. One that may not goes to nobody: the image

@@ -297,3 +297,28 @@ fn no_update_follows_an_image_when_the_next_one_is_put_off() {
     assert!(stream.image(Part::ONLY, &OK).is_ok_and(|allowed| !allowed.solicited));
     assert!(stream.takes_updates());
 }
+
+#[test]
+fn of_parts_without_numbers_the_first_one_begins_an_image() {
+    let mut stream = stream();
+    let begins = |stream: &mut ProviderStream, is_last| {
+        stream.image(Part { number: None, is_last }, &OK).expect("in order").begins
+    };
+    for _ in 0..2 {
+        assert!(begins(&mut stream, false));
+        assert!(!begins(&mut stream, false));
+        assert!(!begins(&mut stream, true));
+    }
+    assert!(stream.image(Part::ONLY, &OK).is_ok_and(|allowed| allowed.begins));
+}
+
+#[test]
+fn an_image_that_is_put_off_in_the_middle_begins_anew() {
+    for next in [Part::ONLY, Part::numbered(0, false)] {
+        let mut stream = stream();
+        let first = stream.image(Part::numbered(0, false), &OK).expect("the first part");
+        stream.put_image_off();
+        let allowed = stream.image(next, &OK).expect("another image");
+        assert!(allowed.begins && first.solicited && allowed.solicited);
+    }
+}

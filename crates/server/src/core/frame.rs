@@ -4,8 +4,7 @@ use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::directory::DirectoryMsg;
 use tapeline_planted::planted;
 use tapeline_rwf::{
-    DataState, Msg, MsgClass, MsgHeader, RefreshFlags, RefreshMsg, State, StateCode, StatusMsg,
-    StreamState,
+    DataState, Msg, MsgClass, MsgHeader, RefreshMsg, State, StateCode, StatusMsg, StreamState,
 };
 
 use super::Core;
@@ -303,14 +302,12 @@ impl Core {
     /// that is coming.
     fn continues(&mut self, slot: u32, refresh: &RefreshMsg<'_>, is_missing: bool) -> bool {
         let in_parts = self.items.get(slot).is_some_and(|item| item.in_parts);
-        let begins = match refresh.part_num {
-            Some(number) => number == 0,
-            None => refresh.flags.contains(RefreshFlags::CLEAR_CACHE),
-        };
+        // Hubs number parts that their providers do not.
+        let begins = refresh.part_num.is_none_or(|number| number == 0);
         if in_parts && (begins || is_missing) {
             self.abandon_image(slot);
         }
-        begins || (refresh.part_num.is_none() || in_parts) && !(in_parts && is_missing)
+        begins || in_parts && !is_missing
     }
 
     /// Messages of an item were lost on the way: it is suspect until there is

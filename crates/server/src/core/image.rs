@@ -258,11 +258,12 @@ impl Core {
             stream: allowed.stream,
             data: allowed.data,
             solicited: allowed.solicited,
+            begins: allowed.begins,
             private: allowed.private,
             with_key: allowed.with_key,
         };
         let form = item.watchers.form(watcher.form);
-        let told = told(item, refresh, part, &allowed);
+        let told = told(item, refresh, &allowed);
         let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
         if let Some((bytes, shared)) = variants.get(variant, write) {
             // What has begun goes whole to who reads it.
@@ -403,6 +404,8 @@ fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with
     item.has_image = true;
     item.needs_repair = false;
     if is_first {
+        // All that comes on a private stream is for who has it.
+        let is_for_all = is_for_all || item.is_private;
         for subscription in item.watchers.subscriptions_mut() {
             let gets_it = is_for_all || subscription.has(mode::WANTS);
             subscription.set(mode::IN_IMAGE, gets_it);
@@ -411,17 +414,11 @@ fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with
 }
 
 /// An image as one watcher gets it.
-fn told<'m>(
-    item: &'m Item,
-    refresh: &RefreshMsg<'m>,
-    part: Part,
-    allowed: &Allowed,
-) -> RefreshMsg<'m> {
+fn told<'m>(item: &'m Item, refresh: &RefreshMsg<'m>, allowed: &Allowed) -> RefreshMsg<'m> {
     let mut flags = refresh.flags;
     flags.set(RefreshFlags::SOLICITED, allowed.solicited);
     flags.set(RefreshFlags::PRIVATE_STREAM, allowed.private);
-    if !allowed.solicited && part.is_first() && part.number.is_some() == refresh.part_num.is_some()
-    {
+    if !allowed.solicited && allowed.begins {
         flags |= RefreshFlags::CLEAR_CACHE;
     }
     RefreshMsg {

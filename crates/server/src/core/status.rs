@@ -131,6 +131,7 @@ impl Core {
             stream: allowed.stream,
             data: allowed.data,
             solicited: false,
+            begins: false,
             private: allowed.private,
             with_key: allowed.with_key,
         };

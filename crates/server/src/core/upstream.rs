@@ -7,7 +7,7 @@ use tapeline_backbone::{FrameHeader, Kind, Published};
 use tapeline_omm::Scratch;
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_omm::qos::QosWish;
-use tapeline_rwf::{Msg, MsgKey, RequestMsg};
+use tapeline_rwf::{Msg, MsgKey, RequestFlags, RequestMsg};
 use tapeline_time::Time;
 
 use super::item::{HubIndex, Item, Upstream};
@@ -311,7 +311,11 @@ fn request<'s>(
     if let Some(bytes) = item.request() {
         let Ok(Msg::Request(request)) = Msg::decode(bytes) else { return None };
         let key = MsgKey { service_id: Some(service_id), ..request.key };
-        return scratch.message(&RequestMsg { stream_id: 0, key, ..request }.into()).ok();
+        // What it last asked for may have been something else than an image.
+        let mut flags = request.flags;
+        flags.set(RequestFlags::NO_REFRESH, !with_image);
+        let request = RequestMsg { flags, stream_id: 0, key, ..request };
+        return scratch.message(&request.into()).ok();
     }
     let key = item.key.as_ref();
     let msg_key = MsgKey { service_id: Some(service_id), ..key.msg_key() };

@@ -18,6 +18,7 @@ pub(super) struct Variant {
     pub(super) stream: StreamState,
     pub(super) data: DataState,
     pub(super) solicited: bool,
+    pub(super) begins: bool,
     pub(super) private: bool,
     pub(super) with_key: bool,
 }
@@ -30,6 +31,7 @@ impl Variant {
             stream: StreamState::OPEN,
             data: DataState::OK,
             solicited: false,
+            begins: false,
             private: false,
             with_key: false,
         }

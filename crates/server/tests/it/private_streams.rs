@@ -1,5 +1,6 @@
 //! Private streams: one to one, never shared, never recovered.
 
+use tapeline_channel::Sent;
 use tapeline_rwf::{Domain, RefreshFlags, RefreshMsg};
 
 use crate::support::*;
@@ -65,4 +66,46 @@ fn a_private_request_does_not_wait_for_a_service() {
     );
     world.hub_update(HUB, vec![service_state(1, true)]);
     assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
+fn an_image_in_place_of_updates_is_asked_for_whatever_the_client_asked_for_last() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    open(&mut world, consumer, 17, 0);
+    world.say(
+        consumer,
+        &item_request(5, "TRI.N", |it| {
+            it.private = true;
+            it.no_refresh = true;
+        }),
+    );
+    world.published();
+    world.answer(consumer, Sent::Full);
+    world.item_to_us(HUB, 17, 0, &update(&[(22, 1)]));
+    world.heard(consumer);
+    world.drain(consumer);
+    let published = world.published();
+    assert!(published.iter().any(|line| line.starts_with("Reissue")), "{published:?}");
+    assert!(!published.iter().any(|line| line.contains("no-refresh")), "{published:?}");
+}
+
+#[test]
+fn each_image_of_a_private_stream_is_passed_on() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    open(&mut world, consumer, 17, 0);
+    for pauses in [true, false] {
+        let request = item_request(5, "TRI.N", |it| {
+            it.private = true;
+            it.pause = pauses;
+        });
+        world.say(consumer, &request);
+    }
+    // One that was on its way, and the one that was asked for.
+    for bid in [1, 2] {
+        world.item_to_us(HUB, 17, 0, &image(&[(22, bid)]));
+        let heard = world.heard(consumer);
+        assert!(heard[0].ends_with(&format!("{{22={bid}}}")), "{heard:?}");
+    }
 }

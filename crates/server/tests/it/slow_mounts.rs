@@ -220,3 +220,19 @@ fn nothing_opens_a_stream_for_updates_whose_image_was_put_off() {
         assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=13}"]);
     }
 }
+
+#[test]
+fn an_image_that_is_put_off_in_the_middle_comes_whole_when_the_mount_has_caught_up() {
+    let (mut world, consumer) = slow();
+    world.drain(consumer);
+    world.heard(consumer);
+    world.item(HUB, 17, 3, &image_part(0, false, &[(22, 1)]));
+    world.answer(consumer, Sent::Full);
+    world.item(HUB, 17, 4, &update(&[(22, 2)]));
+    world.item(HUB, 17, 5, &image_part(1, true, &[(25, 2)]));
+    world.answer(consumer, Sent::Queued);
+    world.heard(consumer);
+    world.drain(consumer);
+    let heard = world.heard(consumer);
+    assert!(heard.iter().any(|line| line.ends_with("{22=2 25=2}")), "{heard:?}");
+}

@@ -1,0 +1,245 @@
+//! What must hold in a world, beside what consumers may be told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tapeline_time::Time;
+
+use crate::item::Item;
+use crate::member::{HubMember, ServerMember};
+use crate::model::{Phase, Seen};
+use crate::publisher::Publisher;
+use crate::source::Source;
+use crate::watcher::Watcher;
+use crate::world::World;
+
+/// The tables of hubs and servers are compared in one turn of so many.
+const CHECKED_TURNS: u64 = 8;
+
+/// Within this, consumers are told that nobody is left who has their items, if
+/// nothing else is wrong.
+const TOLD_WITHIN: Duration = Duration::from_secs(8);
+
+/// Within this each request is answered, if only with a state, as long as
+/// nothing is broken that keeps it from being.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+
+/// Within this what is OK is what its source has, as long as nothing is broken
+/// that nobody can know of.
+const CURRENT_WITHIN: Duration = Duration::from_secs(15);
+
+/// Most that an image has which is not long,
+const IMAGE_BYTES: usize = 512;
+
+/// and some of them together.
+const IMAGES_BYTES: usize = 64 << 10;
+
+/// What an agent of the backbone may queue beyond its bound: the last frame.
+const FRAME_BYTES: usize = 64 << 10;
+
+impl World {
+    /// What must hold in each turn.
+    pub(crate) fn check(&mut self) {
+        self.check_stale();
+        self.check_answered();
+        if self.turns.is_multiple_of(CHECKED_TURNS) {
+            self.check_current();
+            self.check_tables();
+            self.check_bounds();
+        }
+    }
+
+    /// The moment that is so long ago; none if nothing was by then.
+    fn ago(&self, time: Duration) -> Option<Time> {
+        let before = self.now().since(Time::ZERO).checked_sub(time)?;
+        Some(Time::ZERO.after(before))
+    }
+
+    fn check_tables(&self) {
+        self.hubs.iter().filter_map(|hub| hub.party.as_ref()).for_each(|hub| hub.check());
+        let servers = self.servers.iter().filter_map(|server| server.party.as_ref());
+        servers.for_each(|server| server.check());
+    }
+
+    /// Whether consumers know that all sources, or all hubs, are gone.
+    fn check_stale(&mut self) {
+        let later = |latest: Time, since: Option<Time>| Some(latest.max(since?));
+        let sources = self.sources.iter().map(Source::gone_since).try_fold(Time::ZERO, later);
+        let hubs = self.hubs.iter().map(HubMember::gone_since).try_fold(Time::ZERO, later);
+        let mut publishers = self.publishers.iter().map(Publisher::gone_since);
+        let publishers = publishers.try_fold(Time::ZERO, later);
+        let told_by = |gone: Option<Time>| Some(gone?.max(self.troubled_until).after(TOLD_WITHIN));
+        let first = |one: Option<Time>, other: Option<Time>| one.into_iter().chain(other).min();
+        let is_late = |gone| told_by(gone).is_some_and(|by| self.now() > by);
+        let (is_asked_late, is_published_late) =
+            (is_late(first(sources, hubs)), is_late(first(publishers, hubs)));
+        if !is_asked_late && !is_published_late {
+            return;
+        }
+        let is_late = |item: Item| match item.service < self.shape.services {
+            true => is_asked_late,
+            false => is_published_late,
+        };
+        for watcher in &self.watchers {
+            let mut ok = watcher.seen.iter().filter(|seen| seen.phase == Phase::Ok);
+            if let Some(seen) = ok.find(|seen| is_late(seen.item)) {
+                let (index, item, s) = (watcher.index, seen.item, TOLD_WITHIN.as_secs());
+                self.violations.push(format!(
+                    "consumer {index}: {item} is still OK {s} s after the last that had it was gone"
+                ));
+            }
+        }
+    }
+
+    /// Whether each request has an answer, if only that it waits.
+    fn check_answered(&mut self) {
+        let Some(asked_by) = self.ago(ANSWERED_WITHIN) else { return };
+        if self.troubled_until > asked_by {
+            return;
+        }
+        for watcher in &self.watchers {
+            let is_late = |since: Time| since < asked_by;
+            if let Some(seen) =
+                watcher.seen.iter().find(|it| it.unanswered_since.is_some_and(is_late))
+            {
+                let (index, item, s) = (watcher.index, seen.item, ANSWERED_WITHIN.as_secs());
+                self.violations.push(format!("consumer {index}: {item} has no answer after {s} s"));
+            }
+        }
+    }
+
+    /// Whether what is OK is what its source has.
+    fn check_current(&mut self) {
+        let now = self.now();
+        let since = self.ago(CURRENT_WITHIN).filter(|since| self.troubled_until <= *since);
+        let since = since.unwrap_or(Time::ZERO);
+        let Self { watchers, truth, violations, .. } = self;
+        for watcher in watchers {
+            let index = watcher.index;
+            for seen in watcher.seen.iter_mut() {
+                if let Some(what) = seen.is_stale(truth, now, since) {
+                    violations.push(format!("consumer {index}: {what}"));
+                }
+            }
+        }
+    }
+
+    /// Whether no more is kept than may be.
+    fn check_bounds(&mut self) {
+        let queue_bytes = self.shape.queue_bytes + FRAME_BYTES;
+        let Self { shape, servers, hubs, violations, .. } = self;
+        for server in servers.iter().filter_map(|server| Some((server.index, server.present()?))) {
+            let (index, server) = server;
+            let has = server.statistics();
+            let merged = if shape.merged_bytes > 0 { 4 * shape.merged_bytes } else { usize::MAX };
+            if has.merged_bytes > merged {
+                violations.push(format!("server {index}: {} bytes are merged", has.merged_bytes));
+            }
+            // Images go whole, however long.
+            let of_images = IMAGES_BYTES + shape.all_items() * IMAGE_BYTES;
+            let most = shape.consumers.len() * (shape.output_bytes + of_images);
+            if has.output_bytes > most && shape.images.padding_bytes == 0 {
+                violations.push(format!("server {index}: {} bytes wait", has.output_bytes));
+            }
+        }
+        let of_hubs = hubs.iter().filter_map(|hub| Some(hub.present()?.bus()));
+        let of_servers = servers.iter().filter_map(|server| Some(server.present()?.bus()));
+        for port in of_hubs.chain(of_servers) {
+            let counters = tapeline_backbone::Bus::counters(port);
+            let short = counters.queue_bytes - counters.long_queue_bytes;
+            if short > queue_bytes {
+                violations.push(format!("{}: {short} bytes are queued", port.name()));
+            }
+        }
+    }
+
+    pub(crate) fn what_lacks(&self) -> Option<String> {
+        let all = self.shape.all_items();
+        let missing = |watcher: &Watcher| {
+            let shared = watcher.seen.iter().filter(|seen| !seen.is_snapshot && !seen.is_private);
+            let count = shared.count();
+            let index = watcher.index;
+            let what = || format!("consumer {index}: only {count} items of {all} are open");
+            (count < all).then(what)
+        };
+        self.what_of_open_lacks().or_else(|| self.watchers.iter().find_map(missing))
+    }
+
+    /// What is not as it should be of all that is open.
+    pub(crate) fn what_of_open_lacks(&self) -> Option<String> {
+        for watcher in &self.watchers {
+            let is_limited =
+                |seen: &Seen| self.sources.iter().any(|it| it.is_limited(seen.item.service));
+            let judged =
+                watcher.seen.iter().filter(|seen| !is_limited(seen) && !self.may_wait(seen));
+            let lacks = judged.filter_map(|seen| seen.lacks(&self.truth)).next();
+            let posts = watcher.unanswered_posts();
+            let unanswered = || (posts > 0).then(|| format!("{posts} posts have no answer"));
+            if let Some(what) = lacks.or_else(unanswered) {
+                return Some(format!("consumer {}: {what}", watcher.index));
+            }
+        }
+        None
+    }
+
+    /// Whether it may be that the image of an item never ends.
+    fn may_wait(&self, seen: &Seen) -> bool {
+        let is_published = seen.item.service >= self.shape.services;
+        is_published && !self.is_calm && self.shape.images.endless_percent > 0
+    }
+
+    /// What is open at sources and nobody wants, or more often than anybody
+    /// does. To be asked when all that is open is as it should be.
+    pub(crate) fn what_is_amiss(&self) -> Option<String> {
+        let mut wanted = BTreeSet::new();
+        let mut private: BTreeMap<Item, usize> = BTreeMap::new();
+        for seen in self.watchers.iter().flat_map(|watcher| watcher.seen.iter()) {
+            match seen.is_private {
+                true => *private.entry(seen.item).or_default() += 1,
+                false => _ = wanted.insert(seen.item),
+            }
+        }
+        let mut shared: BTreeMap<Item, usize> = BTreeMap::new();
+        for (item, is_private) in self.sources.iter().flat_map(Source::open) {
+            let counts = if is_private { &mut private } else { &mut shared };
+            match (is_private, counts.get_mut(&item)) {
+                (true, Some(left @ 1..)) => *left -= 1,
+                (true, _) => return Some(format!("a private stream of {item} is open")),
+                (false, _) if !wanted.contains(&item) => {
+                    return Some(format!("{item} is open at a source"));
+                }
+                (false, _) => *shared.entry(item).or_default() += 1,
+            }
+        }
+        let hubs = self.hubs.len();
+        let too_often = shared.iter().find(|(_, count)| **count > hubs);
+        too_often.map(|(item, count)| format!("{item} is open {count} times at sources"))
+    }
+
+    pub(crate) fn what_is_left(&self) -> Option<String> {
+        let of_server = |server: &ServerMember| {
+            let has = server.present()?.statistics();
+            let count = has.items + has.backlog + has.merged_bytes + has.closes_waiting + has.posts;
+            (count > 0).then(|| format!("server {} has {has:?}", server.index))
+        };
+        let published = (self.shape.all_items() - self.shape.services * self.names()) as u64;
+        let of_hub = |hub: &HubMember| {
+            let has = hub.present()?.counters();
+            // What is published stays, at the hub to which it is.
+            let count = has.items.saturating_sub(published) + has.backlog + has.owed;
+            let count = count + has.unsent_upstream;
+            (count > 0).then(|| format!("hub {} has {has:?}", hub.index))
+        };
+        let of_source = |source: &Source| {
+            let count = source.open_streams();
+            (count > 0).then(|| format!("source {} has {count} streams", source.index))
+        };
+        let at_servers = self.servers.iter().find_map(of_server);
+        let at_hubs = || self.hubs.iter().find_map(of_hub);
+        at_servers.or_else(at_hubs).or_else(|| self.sources.iter().find_map(of_source))
+    }
+
+    const fn names(&self) -> usize {
+        self.shape.items + self.shape.books
+    }
+}

@@ -1,0 +1,256 @@
+//! What a seed stands for: a world, and what happens in it.
+
+mod action;
+mod shape;
+
+use std::time::Duration;
+
+pub(crate) use action::{Action, Saying};
+pub use shape::Parties;
+pub(crate) use shape::{Images, Shape};
+
+use crate::random::Random;
+
+/// A world and its story.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) shape: Shape,
+    /// What happens, and when.
+    pub(crate) actions: Vec<(Duration, Action)>,
+    /// For all that is left to chance on the way.
+    pub(crate) chance: u64,
+}
+
+/// What kind of a world it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    /// Few parties, to which much happens.
+    Small,
+    /// Dozens of mounts.
+    Crowded,
+    /// Thousands of items.
+    Wide,
+}
+
+impl Plan {
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let size = match random.below(400) {
+            0 => Size::Wide,
+            1..8 => Size::Crowded,
+            _ => Size::Small,
+        };
+        let shape = shape(&mut random, size);
+        let count = match size {
+            Size::Small => random.between(20, 160),
+            Size::Crowded => random.between(40, 200),
+            Size::Wide => random.between(10, 40),
+        };
+        // Some worlds are quiet and have much traffic, in others all breaks.
+        let faults_percent = [0, 5, 15, 40][random.below(4)];
+        let mut at = Duration::from_millis(random.between(0, 2000));
+        let mut actions = Vec::new();
+        for _ in 0..count {
+            actions.push((at, action(&mut random, faults_percent, size)));
+            // Much at once, and then nothing for a while.
+            at += match random.percent(60) {
+                true => random.millis(0, 20),
+                false => random.millis(0, 1500),
+            };
+        }
+        Self { shape, actions, chance: random.next() }
+    }
+}
+
+/// One of these.
+fn one<T: Copy, const N: usize>(random: &mut Random, of: [T; N]) -> T {
+    of[random.below(N)]
+}
+
+fn shape(random: &mut Random, size: Size) -> Shape {
+    let (sources, hubs) = (1 + random.below(2), 1 + random.below(2));
+    let (items, consumers) = match size {
+        Size::Small => (1 + random.below(5), 1 + random.below(4)),
+        Size::Crowded => (1 + random.below(8), 12 + random.below(30)),
+        Size::Wide => (300 + random.below(1200), 1 + random.below(5)),
+    };
+    let has_published = random.percent(30);
+    let (publishers, published) = match has_published {
+        true => (1 + random.below(2), 1 + random.below(2)),
+        false => (0, 0),
+    };
+    let images = images(random, size);
+    // A long image in small pieces takes for ever.
+    let is_long = images.padding_bytes > 0 || size == Size::Wide;
+    let least_bytes = if is_long { 64 << 10 } else { 0 };
+    let is_limited = random.percent(20);
+    Shape {
+        hubs,
+        servers: 1 + random.below(2),
+        sources,
+        services: 1 + random.below(2),
+        publishers,
+        published,
+        items,
+        books: if random.percent(30) { 1 + random.below(3) } else { 0 },
+        consumers: (0..consumers).map(|_| random.percent(35)).collect(),
+        hub_cache: random.percent(50),
+        server_cache: random.percent(70),
+        pause_upstream: random.percent(30),
+        own_sources: hubs == sources && random.percent(40),
+        groups: random.percent(40),
+        images,
+        open_window: if is_limited { one(random, [1, 2, 50]) } else { 0 },
+        open_limit: if is_limited && size == Size::Small { one(random, [0, 2, 4]) } else { 0 },
+        socket_delay: Duration::from_micros(one(random, [0, 100, 3000, 40_000])),
+        socket_jitter: Duration::from_micros(one(random, [0, 50, 2000])),
+        segment_bytes: one(random, [usize::MAX, 1460, 200, 7]).max(least_bytes / 16),
+        window_bytes: one(random, [256 << 10, 16 << 10, 2 << 10]).max(least_bytes),
+        provider_window_bytes: one(random, [0, 0, 16 << 10, 2 << 10]).max(least_bytes),
+        backbone_delay: Duration::from_micros(one(random, [0, 20, 1000, 30_000])),
+        output_bytes: one(random, [5_000 * 6_144, 32 << 10, 6 << 10]),
+        provider_output_bytes: one(random, [0, 0, 64 << 10]) * if is_long { 1000 } else { 1 },
+        merged_bytes: one(random, [0, 0, 0, 400]),
+        queue_bytes: one(random, [4 << 20, 64 << 10, 4 << 10]),
+        strangers: random.percent(10),
+        look_at_clock: Duration::from_micros(one(random, [0, 0, 5, 250])),
+    }
+}
+
+fn images(random: &mut Random, size: Size) -> Images {
+    if size == Size::Wide || random.percent(50) {
+        return Images::WHOLE;
+    }
+    Images {
+        most_parts: one(random, [1, 2, 3, 4]),
+        apart_ms: one(random, [0, 5, 300, 2500]),
+        numbered_percent: one(random, [100, 60, 0]),
+        endless_percent: one(random, [0, 0, 10, 40]),
+        padding_bytes: one(random, [0, 0, 0, 0, 3_000, 90_000]),
+    }
+}
+
+fn action(random: &mut Random, faults_percent: u64, size: Size) -> Action {
+    match random.percent(faults_percent) {
+        true if random.percent(40) => word(random),
+        true => fault(random),
+        false if size == Size::Wide && random.percent(50) => many(random),
+        false => deed(random),
+    }
+}
+
+/// What applications do with thousands of items.
+fn many(random: &mut Random) -> Action {
+    let consumer = random.below(64);
+    match random.below(6) {
+        0..3 => Action::Batch { consumer, service: random.below(4) },
+        3 | 4 => Action::UpdateAll,
+        _ => Action::CloseAll { consumer },
+    }
+}
+
+/// What applications do.
+fn deed(random: &mut Random) -> Action {
+    let (consumer, open, item) = (random.below(64), random.below(64), random.below(64));
+    match random.below(34) {
+        0..10 => Action::Update {
+            item,
+            count: one(random, [1, 1, 2, 5, 60, 400]),
+            apart_ms: one(random, [0, 0, 1, 7, 100]),
+        },
+        10..14 => {
+            Action::Open { consumer, item, view: random.percent(25), paused: random.percent(5) }
+        }
+        14..16 => Action::Close { consumer, open },
+        16 => Action::Pause { consumer, open },
+        17 => Action::Resume { consumer, open },
+        18 | 19 => {
+            let view = one(random, [None, Some(true), Some(false)]);
+            Action::Change { consumer, open, view }
+        }
+        20 => Action::Batch { consumer, service: random.below(4) },
+        21 => Action::Snapshot { consumer, item },
+        22 => Action::Rank { consumer, open, class: 1 + random.below(5) as u8 },
+        23 | 24 => Action::Post { consumer, open },
+        25 => Action::PostAside { consumer, item },
+        26 | 27 => Action::Generic { consumer, open },
+        28 => Action::Private { consumer, item },
+        29 => Action::CloseAll { consumer },
+        30 | 31 => Action::Unasked { source: random.below(2), item },
+        32 if random.percent(30) => Action::Look,
+        32 => Action::UpdateAll,
+        _ => Action::StallConsumer { consumer, ms: random.between(10, 5000) },
+    }
+}
+
+/// For how long something is the matter.
+fn while_ms(random: &mut Random) -> u64 {
+    match random.below(4) {
+        0 => random.between(0, 50),
+        1 => random.between(0, 700),
+        2 => random.between(400, 3000),
+        _ => random.between(1000, 30_000),
+    }
+}
+
+/// What providers say that changes what becomes of their items.
+fn word(random: &mut Random) -> Action {
+    let (source, service, item) = (random.below(2), random.below(2), random.below(64));
+    let ms = while_ms(random);
+    match random.below(12) {
+        0..2 => Action::EndItem { source, item },
+        2 => Action::EndForGood { source, item },
+        3 => Action::ServiceDown { source, service, ms },
+        4 => Action::Withdraw { source, service, ms },
+        5 => Action::Refuse { source, service, ms },
+        6 => {
+            let (window, limit) = (one(random, [0, 1, 2, 10]), one(random, [0, 0, 1, 3]));
+            Action::Load { source, service, window, limit }
+        }
+        7 | 8 => Action::Mute { source, ms },
+        9 => Action::Republish { publisher: random.below(2), item, ms },
+        _ => {
+            use Saying::{Closed, Merged, ServiceClosed, ServiceSuspect, Suspect};
+            let saying = one(random, [Suspect, Closed, Merged, ServiceSuspect, ServiceClosed]);
+            Action::Group { source, service, group: random.below(2), saying, ms }
+        }
+    }
+}
+
+/// What the world does to them.
+fn fault(random: &mut Random) -> Action {
+    let one_of_two = random.below(2);
+    let (hub, server, source) = (one_of_two, random.below(2), one_of_two);
+    let ms = while_ms(random);
+    match random.below(33) {
+        0 => Action::CrashHub { hub, ms },
+        1 => Action::CrashServer { server, ms },
+        2 => Action::CrashSource { source, ms },
+        3 => Action::StallHub { hub, ms },
+        4 => Action::StallServer { server, ms },
+        5 => Action::StallSource { source, ms },
+        6..9 => Action::StallConsumer { consumer: random.below(64), ms },
+        9 | 10 => Action::Cut { hub, server, ways: 1 + random.below(3) as u8, ms },
+        11..14 => {
+            let per_million = one(random, [1000, 50_000, 500_000]);
+            Action::Lose { hub, server, per_million, ms }
+        }
+        14 => Action::StickHub { hub, ms },
+        15..17 => Action::StickServer { server, ms },
+        17 => Action::BreakHub { hub, ms },
+        18 => Action::BreakServer { server, ms },
+        19 => Action::ResetServer { server },
+        20 => Action::ResetSource { source },
+        21 => Action::CutServer { server, ms },
+        22 => Action::CrashPublisher { publisher: one_of_two, ms },
+        23 => Action::ResetPublishers { hub },
+        24 => Action::CutPublishers { hub, ms },
+        25 | 26 => Action::CrashConsumer { consumer: random.below(64) },
+        27 => Action::StopHub { hub, ms },
+        28 => Action::StopServer { server, ms },
+        29 => Action::Suspend { ms },
+        30 => Action::Junk { bytes: random.below(200) },
+        31 => Action::CrashSource { source, ms },
+        _ => Action::CutSource { source, ms },
+    }
+}
