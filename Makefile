@@ -69,7 +69,7 @@ interop: ## The vendor's own clients and providers against it, a browser at its 
 	interop/run.sh --program $(or $(CARGO_TARGET_DIR),target)/debug/tapeline
 
 sim: ## Simulated worlds of hubs, servers, sources and consumers, with faults: make sim SEEDS=10000
-	$(CARGO) run --locked -p tapeline-sim -- --seeds 0..$(or $(SEEDS),1000)
+	$(CARGO) run --locked --profile sim -p tapeline-sim -- --seeds 0..$(or $(SEEDS),1000)
 
 # With the speed of a release, so that times are those of the system and not of its assertions.
 chaos: prerequisites-test ## Real processes, all that can break, and what consumers were told (10 minutes): make chaos SECONDS=60
