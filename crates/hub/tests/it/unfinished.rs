@@ -252,6 +252,7 @@ fn the_rest_without_numbers_of_an_image_that_is_asked_for_anew_is_for_nobody() {
 fn who_stood_by_does_not_take_over_with_the_rest_of_an_image() {
     let (mut world, owner) = published(Some(0));
     world.says(owner, &unasked(-1, Some(1), true));
+    world.open(A, 7, "TRI.N");
     let other = world.session();
     world.event(Event::ProviderOpened { session: other });
     world.says(other, &provider::provider_login());

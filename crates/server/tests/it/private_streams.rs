@@ -2,6 +2,7 @@
 
 use tapeline_channel::Sent;
 use tapeline_rwf::{Domain, RefreshFlags, RefreshMsg};
+use tapeline_server::{Limits, ServerConfig};
 
 use crate::support::*;
 
@@ -70,7 +71,8 @@ fn a_private_request_does_not_wait_for_a_service() {
 
 #[test]
 fn an_image_in_place_of_updates_is_asked_for_whatever_the_client_asked_for_last() {
-    let mut world = World::with_feed();
+    let limits = Limits { max_merged_bytes_per_mount: 0, ..Limits::default() };
+    let mut world = World::feed_with(ServerConfig { limits, ..ServerConfig::default() });
     let consumer = world.mount();
     open(&mut world, consumer, 17, 0);
     world.say(
@@ -81,8 +83,10 @@ fn an_image_in_place_of_updates_is_asked_for_whatever_the_client_asked_for_last(
         }),
     );
     world.published();
-    world.answer(consumer, Sent::Full);
-    world.item_to_us(HUB, 17, 0, &update(&[(22, 1)]));
+    world.answer(consumer, Sent::Slow);
+    for bid in [1, 2] {
+        world.item_to_us(HUB, 17, 0, &update(&[(22, bid)]));
+    }
     world.heard(consumer);
     world.drain(consumer);
     let published = world.published();

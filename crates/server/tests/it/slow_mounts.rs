@@ -2,7 +2,7 @@
 
 use tapeline_channel::Sent;
 use tapeline_rwf::{DataState, Domain, StreamState, UpdateFlags, UpdateMsg};
-use tapeline_server::ServerConfig;
+use tapeline_server::{Limits, ServerConfig};
 
 use crate::support::*;
 
@@ -223,15 +223,16 @@ fn nothing_opens_a_stream_for_updates_whose_image_was_put_off() {
 
 #[test]
 fn an_image_that_is_put_off_in_the_middle_comes_whole_when_the_mount_has_caught_up() {
-    let (mut world, consumer) = slow();
-    world.drain(consumer);
-    world.heard(consumer);
-    world.item(HUB, 17, 3, &image_part(0, false, &[(22, 1)]));
-    world.answer(consumer, Sent::Full);
-    world.item(HUB, 17, 4, &update(&[(22, 2)]));
-    world.item(HUB, 17, 5, &image_part(1, true, &[(25, 2)]));
-    world.answer(consumer, Sent::Queued);
-    world.heard(consumer);
+    // Nothing may be merged for it: it gets images.
+    let limits = Limits { max_merged_bytes_per_mount: 0, ..Limits::default() };
+    let mut world = World::feed_with(ServerConfig { limits, ..ServerConfig::default() });
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.answer(consumer, Sent::Slow);
+    world.item(HUB, 17, 2, &image_part(0, false, &[(22, 1)]));
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.item(HUB, 17, 4, &image_part(1, true, &[(25, 2)]));
+    assert_eq!(world.heard(consumer).len(), 1, "the first part alone");
     world.drain(consumer);
     let heard = world.heard(consumer);
     assert!(heard.iter().any(|line| line.ends_with("{22=2 25=2}")), "{heard:?}");
