@@ -254,11 +254,11 @@ fn who_stood_by_does_not_take_over_with_the_rest_of_an_image() {
     world.says(owner, &unasked(-1, Some(1), true));
     world.open(A, 7, "TRI.N");
     let other = world.session();
-    world.event(Event::ProviderOpened { session: other });
+    world.event(provider::opened(other));
     world.says(other, &provider::provider_login());
     world.says(other, &provider::directory_on(0, &[provider::feed(1)]));
     world.says(other, &unasked(-1, Some(0), false));
-    world.event(Event::Closed { session: owner });
+    world.closed(owner);
     world.forget();
     world.says(other, &unasked(-1, Some(1), true));
     assert_eq!(world.frames(), [""; 0]);

@@ -88,6 +88,7 @@ impl Images {
 
 impl Shape {
     /// One of each, and all of it as it usually is.
+    #[cfg(test)]
     pub(crate) const PLAIN: Self = Self {
         hubs: 1,
         servers: 1,
