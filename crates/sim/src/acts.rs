@@ -316,11 +316,13 @@ impl World {
                 }
             }
             Action::ResetSource { source } => {
-                _ = self.network.reset(self.sources[source % sources].at)
+                _ = self.network.reset(self.sources[source % sources].at);
             }
             Action::ResetPublishers { hub } => _ = self.network.reset(for_publishers(hub % hubs)),
             Action::CutServer { server, ms } => {
-                listeners(server % servers).into_iter().for_each(|at| self.cut(at, ms));
+                for at in listeners(server % servers) {
+                    self.cut(at, ms);
+                }
             }
             Action::CutSource { source, ms } => self.cut(self.sources[source % sources].at, ms),
             Action::CutPublishers { hub, ms } => self.cut(for_publishers(hub % hubs), ms),

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use tapeline_hub::Hub;
+use tapeline_server::Server;
 use tapeline_time::Time;
 
 use crate::item::Item;
@@ -56,9 +58,9 @@ impl World {
     }
 
     fn check_tables(&self) {
-        self.hubs.iter().filter_map(|hub| hub.party.as_ref()).for_each(|hub| hub.check());
+        self.hubs.iter().filter_map(|hub| hub.party.as_ref()).for_each(Hub::check);
         let servers = self.servers.iter().filter_map(|server| server.party.as_ref());
-        servers.for_each(|server| server.check());
+        servers.for_each(Server::check);
     }
 
     /// Whether consumers know that all sources, or all hubs, are gone.
@@ -170,9 +172,9 @@ impl World {
         for watcher in &self.watchers {
             let is_limited =
                 |seen: &Seen| self.sources.iter().any(|it| it.is_limited(seen.item.service));
-            let judged =
+            let mut judged =
                 watcher.seen.iter().filter(|seen| !is_limited(seen) && !self.may_wait(seen));
-            let lacks = judged.filter_map(|seen| seen.lacks(&self.truth)).next();
+            let lacks = judged.find_map(|seen| seen.lacks(&self.truth));
             let posts = watcher.unanswered_posts();
             let unanswered = || (posts > 0).then(|| format!("{posts} posts have no answer"));
             if let Some(what) = lacks.or_else(unanswered) {

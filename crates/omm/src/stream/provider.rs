@@ -64,6 +64,7 @@ struct InParts {
 
 /// A message may be sent, like this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about a message")]
 pub struct Allowed {
     /// The stream state to send, where the message has a state.
     pub stream: StreamState,

@@ -225,7 +225,7 @@ fn fault(random: &mut Random) -> Action {
     match random.below(33) {
         0 => Action::CrashHub { hub, ms },
         1 => Action::CrashServer { server, ms },
-        2 => Action::CrashSource { source, ms },
+        2 | 31 => Action::CrashSource { source, ms },
         3 => Action::StallHub { hub, ms },
         4 => Action::StallServer { server, ms },
         5 => Action::StallSource { source, ms },
@@ -250,7 +250,6 @@ fn fault(random: &mut Random) -> Action {
         28 => Action::StopServer { server, ms },
         29 => Action::Suspend { ms },
         30 => Action::Junk { bytes: random.below(200) },
-        31 => Action::CrashSource { source, ms },
         _ => Action::CutSource { source, ms },
     }
 }
