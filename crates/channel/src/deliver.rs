@@ -220,20 +220,21 @@ fn hand_over<S: System>(
     name: &str,
     handler: &mut impl Handler<S>,
 ) {
+    table.counters.traffic += live.take_traffic();
     let Link::Rssl(connection) = &live.connection else { return };
     let unread = connection.unread();
     let now = table.now;
     let only = |answer: &[u8]| Link::Text(TextConnection::answer_only(answer, now));
     let rules = live.origin.listener().and_then(|listener| table.rules.get(listener.index()));
     if let Origin::Refused(_) = live.origin {
-        live.connection = only(&pages::unavailable(REFUSAL));
+        live.go_on_as(only(&pages::unavailable(REFUSAL)));
         let text = REFUSAL.to_owned();
         return table.end(live, tapeline_rssl::CloseReason::RefusedClient { text }.into());
     }
     if let Some(pages) = rules.and_then(|rules| rules.pages.as_deref())
         && name == PLAIN_HTTP
     {
-        live.connection = only(&pages.answer(unread));
+        live.go_on_as(only(&pages.answer(unread)));
         table.counters.pages += 1;
         return table.end(live, CloseReason::Page);
     }
@@ -244,7 +245,7 @@ fn hand_over<S: System>(
     };
     let cookies = cookies(&unread[..length]);
     let session = TextConnection::new(&config, &answer, &unread[length..], now);
-    live.connection = Link::Text(session);
+    live.go_on_as(Link::Text(session));
     live.message_limit = live.options.output.max_bytes;
     if !table.greet(live) {
         return;

@@ -549,6 +549,14 @@ impl<S: System> Live<S> {
         }
     }
 
+    /// It is another kind of session from here on, which counts from the
+    /// beginning.
+    pub(crate) fn go_on_as(&mut self, connection: Link) {
+        self.connection = connection;
+        let Traffic { reads, writes, .. } = self.counted_traffic;
+        self.counted_traffic = Traffic { reads, writes, ..Traffic::default() };
+    }
+
     /// What went over it since this was last asked.
     pub(crate) fn take_traffic(&mut self) -> Traffic {
         let traffic = self.traffic();
