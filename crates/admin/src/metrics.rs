@@ -14,7 +14,7 @@ use tapeline_counters::{Block, Count, Kind, Registry, Table, Unit, Value, View};
 use crate::process::Process;
 use crate::views::{Collected, merged};
 
-/// The type of what [`write`] writes.
+/// The type of what [`write()`] writes.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Columns of which there are series, each of a row with the names in its labels:

@@ -7,7 +7,7 @@
 //! | [`nwtool`] | what a chain of hosts carries at a rate, and where it melts | `NwTool`, sfnt-stream |
 //! | [`mcast`] | what of a group's messages arrives | `MCastNwTool` |
 //! | [`disk`] | what writes and reads of a file take at a rate | `DTool` |
-//! | [`env`] | what the machine is, for the record | |
+//! | [`mod@env`] | what the machine is, for the record | |
 //! | [`tune`] | settings beside what measured systems had; sets them and sets them back | |
 //! | [`jitter`] | what a core does by itself: the floor of every tail | sysjitter |
 //! | [`compare`] | two results side by side, with a verdict | |

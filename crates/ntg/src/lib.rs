@@ -3,9 +3,9 @@
 //!
 //! | room | holds |
 //! |---|---|
-//! | [`client`](crate::client) | what clients send: orders, quotes, cancels |
-//! | [`exchange`](crate::exchange) | what they get: reports and rejects |
-//! | [`session`](crate::session) | what both send about the session itself |
+//! | [`client`] | what clients send: orders, quotes, cancels |
+//! | [`exchange`] | what they get: reports and rejects |
+//! | [`session`] | what both send about the session itself |
 //! | [`Message`], [`Frames`] | any message, and messages out of a stream of bytes |
 //! | [`Acceptor`] | logon, heartbeats, throttle, checks of what comes |
 //!

@@ -2,7 +2,7 @@
 //! and undone.
 //!
 //! Which rows there are, what they want and what a change is, is decided in
-//! [`rows`] and [`change`] from files that a [`machine::Machine`] reads; the
+//! `rows` and `change` from files that a `machine::Machine` reads; the
 //! real one is the kernel's tables, a tree of files is as good.
 
 mod around;
