@@ -7,7 +7,7 @@
 #   scripts/prerequisites.sh bench     also iproute2 and nftables, for the rows that
 #                                      are measured over a network that loses
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
-#                                      faketime
+#                                      faketime, tmux
 #
 # On Debian and Ubuntu, root gets the missing packages installed; anyone else
 # is told what to install. CMake goes to .tools, for this project only. When all
@@ -136,6 +136,7 @@ test_tools() {
     need python3 has_command python3
     network_tools
     need faketime has_command faketime
+    need tmux has_command tmux
     if ! install_missing; then
         if [[ -n ${CI:-} ]]; then
             return 1
