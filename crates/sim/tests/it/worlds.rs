@@ -5,10 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tapeline_sim::{Failure, Options, Planted, Trace, run, shrink};
 
-/// Worlds that are new in each run of the tests. Few: one in some 600 still
-/// breaks (docs/simulation.md, "Open"), and a run of the tests is about the
-/// change that it is run for. `make sim` runs as many as wanted.
-const FRESH: u64 = 10;
+/// Worlds that are new in each run of the tests.
+const FRESH: u64 = 150;
 
 /// No more worlds are begun after that.
 const PATIENCE: Duration = Duration::from_secs(10);
