@@ -169,4 +169,13 @@ mod tests {
             assert_eq!(items.index.len(), number as usize);
         }
     }
+
+    #[test]
+    fn keys_that_share_table_and_hash_are_told_apart() {
+        let mut items = Items::default();
+        // Of so many, some 150 pairs share the 27 bits, whatever the seed is.
+        (0..200_000).for_each(|number| items.insert(format!("ITEM{number}")));
+        let is_wrong = |number: &u32| items.find(&format!("ITEM{number}")) != Some(*number);
+        assert_eq!((0..200_000).find(is_wrong), None);
+    }
 }
