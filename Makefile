@@ -3,7 +3,7 @@
 CARGO ?= cargo
 
 .PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim chaos soak mutants \
-	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange fuzz clean
+	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
 QUICK = $(if $(filter tapeline,$(CRATE)),tapeline,tapeline-$(CRATE))
@@ -116,6 +116,10 @@ bench-report: ## The results so far as one HTML page
 
 bench-peers: prerequisites ## Beside NATS, ZeroMQ, the vendor's Java provider and bare Aeron
 	bench/peers/run.sh $(PEERS)
+
+bench-tools: prerequisites-bench ## The host tools beside sockperf, fio, iperf3, cyclictest (20 minutes): make bench-tools TOOLS=--quick
+	$(CARGO) build --release --quiet --locked -p tapeline-lab
+	bench/tools/run.sh $(TOOLS)
 
 bench-exchange: ## The matching engine beside matchcore, in turns: make bench-exchange FLOWS="FILE …"
 	$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $(abspath $(FLOWS))

@@ -49,6 +49,36 @@ pub(crate) struct Point {
     pub(crate) max_ns: f64,
 }
 
+/// Ping-pongs of published systems: one file for the tool that compares with
+/// them and for its report.
+const PING_PONG: &str = include_str!("../../gauge/published/sfnt-pingpong-tcp.csv");
+
+/// A system whose ping-pong over TCP was published.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PingPong {
+    pub(crate) name: String,
+    /// Bytes, and the mean and the standard deviation of half round trips in
+    /// nanoseconds.
+    pub(crate) rows: Vec<(f64, f64, f64)>,
+}
+
+/// All of them, in the order of the file.
+pub(crate) fn pingpong() -> Vec<PingPong> {
+    let mut all: Vec<PingPong> = Vec::new();
+    for line in PING_PONG.lines().skip(1) {
+        // The name has commas, and is in quotes.
+        let Some((name, figures)) = line.rsplit_once("\",") else { continue };
+        let name = name.trim_start_matches('"').to_owned();
+        let figures: Vec<f64> = figures.split(',').filter_map(|word| word.parse().ok()).collect();
+        let [bytes, mean, _, _, _, _, stddev, _] = figures[..] else { continue };
+        match all.last_mut().filter(|last| last.name == name) {
+            Some(last) => last.rows.push((bytes, mean, stddev)),
+            None => all.push(PingPong { name, rows: vec![(bytes, mean, stddev)] }),
+        }
+    }
+    all
+}
+
 /// All systems, in the order of the file.
 pub(crate) fn latency() -> Vec<System> {
     let mut systems: Vec<System> = Vec::new();
@@ -79,6 +109,15 @@ fn row(line: &'static str) -> Option<(&'static str, &'static str, Point)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn six_systems_have_their_ping_pong_published() {
+        let all = pingpong();
+        assert_eq!(all.len(), 6);
+        assert!(all.iter().all(|system| system.rows.len() == 17));
+        assert_eq!(all[0].name, "E5-2620v4 bare metal, ultra-low-latency firmware");
+        assert_eq!(all[0].rows[0], (1.0, 1768.0, 158.0));
+    }
 
     #[test]
     fn every_line_of_the_file_is_read() {

@@ -20,6 +20,7 @@ mod axis;
 mod bars;
 mod environment;
 mod figures;
+mod flow;
 mod format;
 mod heat;
 mod hosts;
@@ -29,8 +30,10 @@ mod peak;
 mod plot;
 mod read;
 mod runs;
+mod stack;
 mod summary;
 mod table;
+mod versus;
 
 use std::path::Path;
 

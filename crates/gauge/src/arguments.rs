@@ -186,6 +186,12 @@ pub(crate) fn help(known: &[Known]) -> String {
     text
 }
 
+/// Words of a line, for tests of options.
+#[cfg(test)]
+pub(crate) fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use tapeline_measure::ticks::TickClock;
 
 use crate::GaugeError;
 use crate::arguments::{self, Arguments, Known, flag, value};
+use crate::ethtool;
 use crate::output::Output;
 use crate::pingpong::header::Header;
 
@@ -164,6 +165,12 @@ fn more(root: &Path) -> BTreeMap<String, String> {
         let count = |front: &str| queues.iter().filter(|queue| queue.starts_with(front)).count();
         tell(&key("queues"), Some(format!("{} rx, {} tx", count("rx-"), count("tx-"))));
         tell(&key("rps_cpus"), read(&format!("{at}/queues/rx-0/rps_cpus")));
+        // Of the kernel's own interfaces there is no card.
+        if root == Path::new("/") && root.join(&at).join("device").exists() {
+            ethtool::facts(&name)
+                .into_iter()
+                .for_each(|(what, text)| tell(&key(&what), Some(text)));
+        }
     }
     let running: Vec<&str> = {
         let comms: Vec<String> = list("proc")

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::nearest_rank;
 
 /// Figures of one interval, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// How many there were.
     pub count: u64,
@@ -39,8 +39,26 @@ impl Interval {
     }
 }
 
+/// The moments between which messages that are due are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measured {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+}
+
+impl Measured {
+    #[inline]
+    pub(crate) const fn holds(self, due_ns: u64) -> bool {
+        due_ns >= self.from_ns && due_ns < self.to_ns
+    }
+
+    pub(crate) const fn seconds(self) -> f64 {
+        (self.to_ns - self.from_ns) as f64 / 1e9
+    }
+}
+
 /// The intervals of a run by their number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Intervals {
     from_ns: u64,
     length_ns: u64,

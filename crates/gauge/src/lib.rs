@@ -6,6 +6,7 @@
 //! | [`pingpong`] | round trips over every transport, by message size | sfnt-pingpong |
 //! | [`nwtool`] | what a chain of hosts carries at a rate, and where it melts | `NwTool`, sfnt-stream |
 //! | [`mcast`] | what of a group's messages arrives | `MCastNwTool` |
+//! | [`aio`] | what a flow of messages takes through an application's parts | `AIO` |
 //! | [`disk`] | what writes and reads of a file take at a rate | `DTool` |
 //! | [`mod@env`] | what the machine is, for the record | |
 //! | [`tune`] | settings beside what measured systems had; sets them and sets them back | |
@@ -16,6 +17,7 @@
 //! calls of the C library, so that a stack that takes these over is what is
 //! measured.
 
+pub mod aio;
 mod arguments;
 mod classic;
 pub mod compare;
@@ -23,9 +25,11 @@ mod control;
 pub mod disk;
 pub mod env;
 mod error;
+mod ethtool;
 mod intervals;
 pub mod jitter;
 mod link;
+mod local;
 mod local_clock;
 pub mod mcast;
 mod message;
@@ -43,6 +47,7 @@ mod wire;
 
 pub use error::GaugeError;
 pub use intervals::{Interval, Intervals, PerSecond};
+pub use local::StartProcess;
 pub use mux::{Idle, Muxer};
 pub use output::Output;
 pub use sequence::{Arrivals, Sequence};

@@ -26,6 +26,17 @@ pub struct Arrivals {
     pub late: u64,
 }
 
+impl Arrivals {
+    /// Adds those of another sender.
+    pub fn add(&mut self, other: &Self) {
+        self.received += other.received;
+        self.lost += other.lost;
+        self.reordered += other.reordered;
+        self.duplicated += other.duplicated;
+        self.late += other.late;
+    }
+}
+
 /// Follows the numbers of one sender.
 #[derive(Clone, Debug)]
 pub struct Sequence {

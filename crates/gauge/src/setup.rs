@@ -4,12 +4,15 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall};
 use tapeline_measure::clock::now_ns;
 use tapeline_measure::processor::{NoSuchCore, allowed_cores, cores};
 use tapeline_measure::record::Noise;
+use tapeline_measure::schedule::Pacing;
 use tapeline_measure::ticks::TickClock;
 use thread_priority::{
     RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
@@ -18,6 +21,7 @@ use thread_priority::{
 
 use crate::GaugeError;
 use crate::arguments::{Arguments, Known, flag, value};
+use crate::classic::{Letter, translated};
 use crate::jitter::spin;
 use crate::message::{HEAD_BYTES, Head, Kind};
 use crate::statistics::nearest_rank;
@@ -29,7 +33,7 @@ const NOISE_THRESHOLD_NS: u64 = 200;
 const OVERHEAD_ROUNDS: usize = 100_000;
 
 /// Options that each of the tools with a rate has.
-pub(crate) const COMMON: [Known; 13] = [
+const COMMON: [Known; 13] = [
     value("warm-up", "seconds that are not measured, before (0.5)"),
     value("affinity", "cores by side: lists as 0,2-3, or any; A;B").by_side(),
     value("priority", "fifo:N, rr:N or nice:N"),
@@ -44,6 +48,85 @@ pub(crate) const COMMON: [Known; 13] = [
     flag("quiet", "no lines while it runs (-q)"),
     flag("verbose", "tell more on standard error (-v)"),
 ];
+
+/// What every tool with a rate was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) given: Arguments,
+    pub(crate) is_classic: bool,
+    pub(crate) warm_up: Duration,
+    pub(crate) interval: Duration,
+    pub(crate) noise: Duration,
+    /// Of the side that measures, and of the other.
+    pub(crate) cores: [Option<Vec<usize>>; 2],
+    pub(crate) json: Option<PathBuf>,
+    pub(crate) warnings: Vec<String>,
+    /// It was typed in the letters of the classic tool, or called by its name.
+    pub(crate) is_in_letters: bool,
+}
+
+impl Common {
+    /// Reads a command line with the tool's own options and letters. `by_name`:
+    /// the program was called by the classic name.
+    pub(crate) fn read(
+        own: &[Known],
+        letters: &[(char, Letter)],
+        typed: &[String],
+        by_name: bool,
+    ) -> Result<Self, GaugeError> {
+        let (ours, warnings) = translated(letters, typed)?;
+        let is_in_letters = by_name || ours != typed;
+        let given = Arguments::read(&with_common(own), &ours)?;
+        Ok(Self {
+            is_classic: is_classic(&given, is_in_letters)?,
+            warm_up: seconds(&given, "warm-up", 0.5, 0.0)?,
+            interval: seconds(&given, "interval", 1.0, 0.1)?,
+            noise: seconds(&given, "noise", 1.0, 0.0)?,
+            cores: [cores_of(&given, 0)?, cores_of(&given, 1)?],
+            json: given.text("json").map(PathBuf::from),
+            warnings,
+            is_in_letters,
+            given,
+        })
+    }
+
+    /// How messages or operations are spread over time; the classic tools tick
+    /// `ticks` times a second.
+    pub(crate) fn pacing(&self, ticks: u32) -> Result<Pacing, GaugeError> {
+        let usual = if self.is_classic { Pacing::Ticks(ticks) } else { Pacing::Even };
+        self.given.text("pacing").map_or(Ok(usual), |text| {
+            text.parse().map_err(|what: String| GaugeError::option("pacing", text, &what))
+        })
+    }
+
+    /// `--seconds`, or `--minutes`, if either is there.
+    pub(crate) fn time(&self) -> Result<Option<Duration>, GaugeError> {
+        let given = &self.given;
+        let seconds = match (given.has("seconds"), given.has("minutes")) {
+            (true, _) => Some(given.number("seconds", 1.0, 0.01, 86_400.0)?),
+            (_, true) => Some(given.number("minutes", 1.0, 0.001, 1440.0)? * 60.0),
+            _ => None,
+        };
+        Ok(seconds.map(Duration::from_secs_f64))
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.given.has("quiet")
+    }
+
+    /// An address, if there is one.
+    pub(crate) fn address(&self, name: &str) -> Result<Option<IpAddr>, GaugeError> {
+        let parsed = |text: &str| {
+            text.parse().map_err(|_| GaugeError::option(name, text, "give an address"))
+        };
+        self.given.text(name).map(parsed).transpose()
+    }
+}
+
+/// A tool's own options, and those of all.
+pub(crate) fn with_common(own: &[Known]) -> Vec<Known> {
+    own.iter().copied().chain(COMMON).collect()
+}
 
 /// The cores of a side; `None` is anywhere.
 pub(crate) fn cores_of(given: &Arguments, side: usize) -> Result<Option<Vec<usize>>, GaugeError> {

@@ -39,6 +39,15 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// An application's flow without the application: an order's way, or an
+    /// update's, predicted beside measured
+    #[command(disable_help_flag = true)]
+    Aio {
+        /// `run FILE|SCENARIO`, `check`, `show`, `list`, and options, which
+        /// `aio --help` lists
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Messages at a rate from host to host: takes and prints what `NwTool` does;
     /// the matrix of sizes and rates, and what sfnt-stream does
     #[command(disable_help_flag = true)]
@@ -98,6 +107,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Pingpong { arguments } => tools::pingpong(&arguments, false),
         Command::Compare { arguments } => tools::compare(&arguments),
+        Command::Aio { arguments } => tools::aio(&arguments, false),
         Command::Nwtool { arguments } => tools::nwtool(&arguments, false),
         Command::Mcast { arguments } => tools::mcast(&arguments, false),
         Command::Disk { arguments } => tools::disk(&arguments, false),

@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use tapeline_ending::Stop;
 use tapeline_gauge::pingpong::{self, StartServer};
 use tapeline_gauge::{
-    GaugeError, Output, compare, disk, env as machine, jitter, mcast, nwtool, tune,
+    GaugeError, Output, aio, compare, disk, env as machine, jitter, mcast, nwtool, tune,
 };
 use tapeline_measure::stop::interrupt_when;
 
@@ -29,6 +29,7 @@ pub(crate) fn by_classic_name() -> Option<Done> {
         "sfnt-pingpong" => Some(pingpong(&with_options_of_environment(arguments), true)),
         "sfnt-stream" => Some(stream(&with_options_of_environment(arguments))),
         "sysjitter" => Some(jitter(&arguments, true)),
+        "AIO" => Some(aio(&arguments, true)),
         "DTool" => Some(disk(&arguments, true)),
         "MCastNwTool" => Some(mcast(&arguments, true)),
         "NwTool" => Some(nwtool(&arguments, true)),
@@ -74,6 +75,14 @@ fn interruptible(tool: impl FnOnce(&mut Terminal) -> Result<bool, GaugeError>) -
     told(tool)
 }
 
+/// A side that was started by this program's other process, which asks it to
+/// end by a signal and has been told what went wrong: it says nothing itself.
+fn serving(side: impl FnOnce() -> Result<(), GaugeError>) -> Done {
+    let stop = Stop::on_signals(None).map_err(Failure::Signals)?;
+    interrupt_when(stop.flag());
+    Ok(Verdict::of(side().is_err()))
+}
+
 fn told(tool: impl FnOnce(&mut Terminal) -> Result<bool, GaugeError>) -> Done {
     let mut out = Terminal { error: None };
     let done = tool(&mut out);
@@ -86,8 +95,7 @@ fn told(tool: impl FnOnce(&mut Terminal) -> Result<bool, GaugeError>) -> Done {
 
 pub(crate) fn pingpong(arguments: &[String], is_classic: bool) -> Done {
     if arguments == ["--child"] {
-        // Its parent ends it: it has the other end of its connection.
-        return Ok(pingpong::serve_parent().map(|()| Verdict::Good)?);
+        return serving(pingpong::serve_parent);
     }
     let start = StartServer::Process(&|connection| child("pingpong", connection));
     interruptible(|out| pingpong::run(arguments, is_classic, &start, out))
@@ -103,10 +111,18 @@ pub(crate) fn compare(arguments: &[String]) -> Done {
 
 pub(crate) fn nwtool(arguments: &[String], is_classic: bool) -> Done {
     if arguments == ["--child"] {
-        return Ok(nwtool::serve_parent().map(|()| Verdict::Good)?);
+        return serving(nwtool::serve_parent);
     }
     let start = |connection| child("nwtool", connection);
     interruptible(|out| nwtool::run(arguments, is_classic, &start, out))
+}
+
+pub(crate) fn aio(arguments: &[String], is_classic: bool) -> Done {
+    if arguments == ["--child"] {
+        return serving(aio::serve_parent);
+    }
+    let start = |connection| child("aio", connection);
+    interruptible(|out| aio::run(arguments, is_classic, &start, out))
 }
 
 pub(crate) fn mcast(arguments: &[String], is_classic: bool) -> Done {

@@ -69,6 +69,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// An application's flow without the application (the program `tapeline-lab`)
+    #[command(disable_help_flag = true)]
+    Aio {
+        /// What `tapeline-lab aio` takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Messages at a rate from host to host (the program `tapeline-lab`)
     #[command(disable_help_flag = true)]
     Nwtool {
@@ -161,6 +168,7 @@ fn main() -> ExitCode {
         Command::Backbone(args) => admin::backbone(&args),
         Command::Bench { arguments } => elsewhere::run("bench", &arguments),
         Command::Compare { arguments } => elsewhere::run("compare", &arguments),
+        Command::Aio { arguments } => elsewhere::run("aio", &arguments),
         Command::Nwtool { arguments } => elsewhere::run("nwtool", &arguments),
         Command::Mcast { arguments } => elsewhere::run("mcast", &arguments),
         Command::Disk { arguments } => elsewhere::run("disk", &arguments),

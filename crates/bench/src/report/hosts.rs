@@ -12,6 +12,8 @@ use super::format::{escape, whole};
 use super::heat::{Heat, HeatMap};
 use super::plot::{Line, Marker, Plot, Point};
 use super::table::{Cell, table};
+use super::{flow, versus};
+use crate::published::{self, PingPong};
 use crate::record::from_hdr;
 
 /// Lines that can be told from each other.
@@ -29,14 +31,26 @@ pub(super) const STYLE: &str = include_str!("hosts.css");
 
 /// All sections, in their order.
 pub(super) fn sections(all: &[OfHost], settings: &[Setting]) -> String {
-    [matrix(all), pingpong(all), disk(all), noise(all), tuning(settings)].concat()
+    [
+        versus::comparison(all),
+        matrix(all),
+        pingpong(all),
+        flow::flows(all),
+        multicast(all),
+        disk(all),
+        noise(all),
+        tuning(settings),
+    ]
+    .concat()
 }
 
-fn of<'a>(all: &'a [OfHost], tool: &str) -> Vec<&'a OfHost> {
+/// What one tool found.
+pub(super) fn of_tool<'a>(all: &'a [OfHost], tool: &str) -> Vec<&'a OfHost> {
     all.iter().filter(|of| of.tool.tool == tool).collect()
 }
 
-fn section(id: &str, name: &str, inner: &str) -> String {
+/// A section, if there is something in it.
+pub(super) fn section(id: &str, name: &str, inner: &str) -> String {
     match inner.is_empty() {
         true => String::new(),
         false => format!("<section id=\"{id}\"><h2>{}</h2>\n{inner}</section>\n", escape(name)),
@@ -62,7 +76,7 @@ fn per_second(tool: &Tool, name: &str) -> Option<f64> {
 }
 
 fn matrix(all: &[OfHost]) -> String {
-    let cells = of(all, "nwtool");
+    let cells = of_tool(all, "nwtool");
     let mut text = String::new();
     for (name, cells) in series(&cells) {
         for (of, figure_name) in [("avg", "mean_mean"), ("max", "max_max")] {
@@ -142,7 +156,7 @@ fn line(name: String, at: usize, points: Vec<Point>) -> Line {
 type Measured<'a> = (&'a OfHost, Histogram<u64>);
 
 /// Curves over each other at the cell that most have in common.
-fn percentiles(cells: &[&OfHost]) -> String {
+pub(super) fn percentiles(cells: &[&OfHost]) -> String {
     let mut common: BTreeMap<(u64, u64), Vec<Measured<'_>>> = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.tool.valid) {
         let nanos = cell.tool.hdr.as_deref().and_then(from_hdr);
@@ -192,7 +206,7 @@ fn classic(tool: &Tool, name: &str) -> Option<f64> {
 }
 
 fn pingpong(all: &[OfHost]) -> String {
-    let cells = of(all, "pingpong");
+    let cells = of_tool(all, "pingpong");
     let mut text = String::new();
     for (figure_name, words) in [("mean", "Latency"), ("stddev", "Standard deviation")] {
         let mut lines = Vec::new();
@@ -208,6 +222,9 @@ fn pingpong(all: &[OfHost]) -> String {
         if lines.is_empty() {
             continue;
         }
+        if cells.iter().any(|cell| cell.tool.transport == "tcp") {
+            lines.extend(published_pingpong(figure_name));
+        }
         let values = |of: fn(&Point) -> f64| -> Vec<f64> {
             lines.iter().flat_map(|line| &line.points).map(of).collect()
         };
@@ -220,18 +237,126 @@ fn pingpong(all: &[OfHost]) -> String {
             columns: Vec::new(),
             lines,
         };
-        text.push_str(&figure(
-            &format!("{words} against size"),
-            "Half round trips.",
-            &plot.responsive(),
-        ));
+        let told = "Half round trips. Thin lines were published in 2019: TCP between two hosts \
+                    with a bypass stack, on bare machines and in guests.";
+        text.push_str(&figure(&format!("{words} against size"), told, &plot.responsive()));
     }
     text.push_str(&percentiles(&cells));
     section("pingpong", "Ping-pong", &text)
 }
 
+/// What of a group's messages arrived, and each receiver's seconds.
+fn multicast(all: &[OfHost]) -> String {
+    let cells = of_tool(all, "mcast");
+    let receivers: Vec<&&OfHost> = cells.iter().filter(|of| of.tool.role == "receive").collect();
+    let rows: Vec<Vec<Cell>> = cells
+        .iter()
+        .map(|cell| {
+            let tool = &cell.tool;
+            let count =
+                |name: &str| Cell::maybe(tool.counts.get(name).map(|count| whole(*count as f64)));
+            let port = tool.options.get("port").cloned().unwrap_or_default();
+            vec![
+                Cell::text(format!("{} {port}", tool.role)),
+                Cell::maybe(tool.size_bytes.map(|size| size.to_string())),
+                Cell::maybe(tool.achieved_per_s.map(whole)),
+                Cell::maybe(per_second(tool, "jitter_mean").map(|us| format!("{us:.1}"))),
+                count("lost"),
+                count("own_queue"),
+                count("reordered"),
+                count("duplicated"),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("port", false),
+        ("bytes", true),
+        ("messages/s", true),
+        ("jitter µs", true),
+        ("lost", true),
+        ("of own queue", true),
+        ("reordered", true),
+        ("duplicated", true),
+    ];
+    let words = receivers.iter().map(|of| of.tool.counts.clone());
+    let sum = |name: &str| words.clone().filter_map(|of| of.get(name).copied()).sum::<u64>();
+    let (received, lost, own) = (sum("received"), sum("lost"), sum("own_queue"));
+    let verdict = match (received, lost) {
+        (0, _) => String::new(),
+        (_, 0) => format!("<p>Nothing of {} messages was lost.</p>", whole(received as f64)),
+        _ => format!(
+            "<p>{:.3} % was lost; {} of {} in the receiver's own queue, which is loss of the host \
+             and not of the network.</p>",
+            lost as f64 * 100.0 / (received + lost) as f64,
+            whole(own.min(lost) as f64),
+            whole(lost as f64)
+        ),
+    };
+    let inner = table("Multicast", &columns, &rows) + &verdict + &seconds(&receivers);
+    section("multicast", "Multicast", &inner)
+}
+
+/// Jitter of each second of each receiver.
+fn seconds(receivers: &[&&OfHost]) -> String {
+    let mut lines = Vec::new();
+    for (at, of) in receivers.iter().enumerate().take(MAX_LINES) {
+        let port = of.tool.options.get("port").cloned().unwrap_or_default();
+        let point = |[second, count, _, jitter, gap]: &[u64; 5]| Point {
+            x: *second as f64 + 1.0,
+            y: (*jitter as f64 / 1e3).max(0.01),
+            title: format!(
+                "second {}: {} messages, jitter {:.1} µs, longest gap {:.1} µs",
+                second + 1,
+                whole(*count as f64),
+                *jitter as f64 / 1e3,
+                *gap as f64 / 1e3
+            ),
+        };
+        lines.push(line(format!("port {port}"), at, of.tool.series.iter().map(point).collect()));
+    }
+    lines.retain(|line| line.points.len() > 1);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let values = |of: fn(&Point) -> f64| -> Vec<f64> {
+        lines.iter().flat_map(|line| &line.points).map(of).collect()
+    };
+    let plot = Plot {
+        name: "Jitter of each second".to_owned(),
+        x: Axis::from_zero("s", values(|point| point.x).into_iter().fold(0.0, f64::max)),
+        y: Axis::log("µs (logarithmic)", values(|point| point.y)),
+        bands: Vec::new(),
+        class: String::new(),
+        columns: Vec::new(),
+        lines,
+    };
+    figure("Jitter of each second", "The mean of |D| of neighbouring messages.", &plot.responsive())
+}
+
+/// Published systems as lines beside ours; of TCP.
+fn published_pingpong(figure: &str) -> Vec<Line> {
+    let line = |(at, system): (usize, PingPong)| {
+        let points = system.rows.iter().filter_map(|(bytes, mean_ns, stddev_ns)| {
+            let nanos = if figure == "stddev" { *stddev_ns } else { *mean_ns };
+            let (x, y) = (*bytes, nanos / 1e3);
+            let title = format!("{}, {x} bytes: {y:.2} µs", system.name);
+            (x > 0.0 && y > 0.0).then_some(Point { x, y, title })
+        });
+        Line {
+            class: "published".to_owned(),
+            marker: Marker::ALL[at % Marker::ALL.len()],
+            points: points.collect(),
+            name: system.name.clone(),
+        }
+    };
+    published::pingpong().into_iter().enumerate().map(line).collect()
+}
+
 fn disk(all: &[OfHost]) -> String {
-    let cells = of(all, "disk");
+    let cells = of_tool(all, "disk");
     let rows: Vec<Vec<Cell>> = cells
         .iter()
         .map(|cell| {
@@ -267,7 +392,7 @@ fn disk(all: &[OfHost]) -> String {
 
 /// Gaps of spinning threads, and late timers.
 fn noise(all: &[OfHost]) -> String {
-    let cells = of(all, "jitter");
+    let cells = of_tool(all, "jitter");
     let rows: Vec<Vec<Cell>> = cells
         .iter()
         .map(|cell| {

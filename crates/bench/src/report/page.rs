@@ -10,7 +10,7 @@ use crate::published::SOURCES;
 const STYLE: &str = include_str!("report.css");
 
 /// Sections by their anchor, for the table of contents.
-const SECTIONS: [(&str, &str); 14] = [
+const SECTIONS: [(&str, &str); 17] = [
     ("aims", "Aims"),
     ("summary", "Summary"),
     ("latency", "Latency"),
@@ -18,8 +18,11 @@ const SECTIONS: [(&str, &str); 14] = [
     ("fanout", "Fan-out"),
     ("floor", "Floor"),
     ("memory", "Memory"),
+    ("comparison", "Comparison"),
     ("matrix", "Matrix"),
     ("pingpong", "Ping-pong"),
+    ("flow", "Application flows"),
+    ("multicast", "Multicast"),
     ("disk", "Disk"),
     ("noise", "Noise"),
     ("settings", "Settings"),

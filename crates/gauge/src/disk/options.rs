@@ -8,10 +8,13 @@ use tapeline_measure::schedule::Pacing;
 use super::place::Pattern;
 use crate::GaugeError;
 use crate::arguments::{Arguments, Known, flag, value};
-use crate::classic::{Letter, translated};
-use crate::setup::{self, COMMON};
+use crate::classic::Letter;
+use crate::setup::{self, Common};
 
 const MAX_BYTES: u64 = (1 << 20) - 1;
+
+/// How long, if nothing is said.
+const USUAL_TIME: Duration = Duration::from_secs(60);
 
 /// The largest file if nothing is said.
 const USUAL_FILE_BYTES: u64 = 1 << 30;
@@ -53,7 +56,7 @@ const OWN: [Known; 19] = [
 ];
 
 pub(super) fn known() -> Vec<Known> {
-    OWN.into_iter().chain(COMMON).collect()
+    setup::with_common(&OWN)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +87,12 @@ impl Mode {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct Options {
-    pub(super) given: Arguments,
+    pub(super) common: Common,
     pub(super) task: Task,
-    pub(super) is_classic: bool,
     pub(super) path: PathBuf,
     pub(super) rate_per_s: u64,
     pub(super) bytes: u64,
     pub(super) time: Duration,
-    pub(super) interval: Duration,
     pub(super) pacing: Pacing,
     pub(super) mode: Mode,
     pub(super) sync_every: u64,
@@ -103,17 +104,12 @@ pub(super) struct Options {
     pub(super) overwrites: bool,
     pub(super) keeps: bool,
     pub(super) leaves_cached: bool,
-    pub(super) cores: Option<Vec<usize>>,
-    pub(super) json: Option<PathBuf>,
-    pub(super) warnings: Vec<String>,
 }
 
 impl Options {
     pub(super) fn read(typed: &[String], by_name: bool) -> Result<Self, GaugeError> {
-        let (ours, warnings) = translated(&LETTERS, typed)?;
-        let has_letters = ours != typed;
-        let given = Arguments::read(&known(), &ours)?;
-        let is_classic = setup::is_classic(&given, by_name || has_letters)?;
+        let common = Common::read(&OWN, &LETTERS, typed, by_name)?;
+        let given = &common.given;
         let words: Vec<&str> = given.positional.iter().map(String::as_str).collect();
         let (word, path) = match words[..] {
             [word, path] => (word, Some(path)),
@@ -136,36 +132,26 @@ impl Options {
                 return Err(GaugeError::option(name, text, &what));
             }
         }
-        let mode = choice(&given, "mode", ["buffered", "direct", "dsync", "direct+dsync"])?;
-        let seconds = match given.has("seconds") {
-            true => given.number("seconds", 1.0, 0.01, 86_400.0)?,
-            false => given.number("minutes", 1.0, 0.001, 1440.0)? * 60.0,
-        };
+        let mode = choice(given, "mode", ["buffered", "direct", "dsync", "direct+dsync"])?;
+        let time = common.time()?.unwrap_or(USUAL_TIME);
         let rate_per_s = given.number("rate", 10_000, 0, 10_000_000)?;
         let bytes = given.number("size", 4096, 1, MAX_BYTES)?;
-        let whole = (rate_per_s as f64 * seconds).ceil() as u64 * bytes;
+        let whole = (rate_per_s as f64 * time.as_secs_f64()).ceil() as u64 * bytes;
         let usual = match rate_per_s {
             0 => USUAL_FILE_BYTES,
             _ => whole.clamp(bytes, USUAL_FILE_BYTES),
         };
         let file_bytes = given.number("file-size", usual, bytes, MAX_FILE_BYTES)?;
-        let text = given.text("pacing");
-        let usual = if is_classic { Pacing::Ticks(10_000) } else { Pacing::Even };
-        let pacing = text.map_or(Ok(usual), |text| {
-            text.parse().map_err(|what: String| GaugeError::option("pacing", text, &what))
-        })?;
         Ok(Self {
             task,
-            is_classic,
             path: PathBuf::from(path),
             rate_per_s,
             bytes,
-            time: Duration::from_secs_f64(seconds),
-            interval: setup::seconds(&given, "interval", 1.0, 0.1)?,
-            pacing,
+            time,
+            pacing: common.pacing(10_000)?,
             mode: Mode { is_direct: mode.starts_with("direct"), is_dsync: mode.ends_with("dsync") },
             sync_every: given.number("sync-every", 0, 0, u64::MAX)?,
-            syncs_all: choice(&given, "sync", ["fdatasync", "fsync"])? == "fsync",
+            syncs_all: choice(given, "sync", ["fdatasync", "fsync"])? == "fsync",
             file_bytes: file_bytes / bytes * bytes,
             pattern: pattern(given.text("pattern").unwrap_or("seq"))?,
             bound_ns: match given.has("exceed") {
@@ -176,10 +162,7 @@ impl Options {
             overwrites: given.is_set("overwrite")?,
             keeps: given.is_set("keep")?,
             leaves_cached: given.is_set("cached")?,
-            cores: setup::cores_of(&given, 0)?,
-            json: given.text("json").map(PathBuf::from),
-            warnings,
-            given,
+            common,
         })
     }
 
@@ -212,20 +195,20 @@ fn pattern(text: &str) -> Result<Pattern, GaugeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::words;
 
     fn read(line: &str) -> Result<Options, GaugeError> {
-        let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Options::read(&typed, false)
+        Options::read(&words(line), false)
     }
 
     #[test]
     fn the_classic_line_is_a_writer_in_ticks() {
         let of = read("-W -f /x01/test -t 1 -r 10000 -s 4096 -i 1 -P 3").unwrap();
         assert_eq!(
-            (of.task, of.is_classic, of.path.to_str()),
+            (of.task, of.common.is_classic, of.path.to_str()),
             (Task::Write, true, Some("/x01/test"))
         );
-        assert_eq!((of.pacing, of.warnings.len()), (Pacing::Ticks(10_000), 1));
+        assert_eq!((of.pacing, of.common.warnings.len()), (Pacing::Ticks(10_000), 1));
         assert_eq!((of.file_bytes, of.blocks()), (1 << 30, 262_144));
     }
 

@@ -43,7 +43,7 @@ const FILL_BYTES: usize = 1 << 20;
 /// Errors: the command line is wrong, or the file cannot be used so.
 pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool, GaugeError> {
     let options = Options::read(typed, by_name)?;
-    options.warnings.iter().for_each(|warning| out.say(warning));
+    options.common.warnings.iter().for_each(|warning| out.say(warning));
     if options.task == Task::Help {
         let usage = "disk write FILE    writes at a rate\n\
                      disk read FILE     reads at a rate\n\n";
@@ -69,18 +69,18 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         out.say("the file is in memory (tmpfs): there is no disk in these figures");
     }
     out.text(&head(&options, &medium));
-    if options.given.has("check") {
+    if options.common.given.has("check") {
         return Ok(true);
     }
-    let _held = setup::prepare(&options.given)?;
-    processor::pin(options.cores.as_deref());
+    let _held = setup::prepare(&options.common.given)?;
+    processor::pin(options.common.cores[0].as_deref());
     let noise = setup::noise(
         &TickClock::best(),
-        options.cores.as_deref(),
-        setup::seconds(&options.given, "noise", 1.0, 0.0)?,
+        options.common.cores[0].as_deref(),
+        setup::seconds(&options.common.given, "noise", 1.0, 0.0)?,
     );
     let environment = Environment::read();
-    let mut records = Records::create(options.json.as_deref())?;
+    let mut records = Records::create(options.common.json.as_deref())?;
     records.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     let target = Target::open(&options)?;
     let mut worker = Worker::new(&options, &target.file);
@@ -92,7 +92,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         false => Vec::new(),
     };
     let tool = worker.record(&medium, noise, torn.len() as u64);
-    if !options.is_classic {
+    if !options.common.is_classic {
         out.text(&sum(&tool, &options));
     }
     if let Some(block) = torn.first() {
@@ -131,7 +131,7 @@ impl Target {
         let existing = fs::metadata(path).ok();
         let is_device = existing.as_ref().is_some_and(|of| of.file_type().is_block_device());
         let writes = options.task == Task::Write;
-        if is_device && writes && options.given.text("this-destroys") != path.to_str() {
+        if is_device && writes && options.common.given.text("this-destroys") != path.to_str() {
             return Err(GaugeError::Usage(format!(
                 "{name} is a block device: all on it would be lost; --this-destroys {name} says so"
             )));
@@ -240,7 +240,8 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(options: &'a Options, file: &'a File) -> Self {
-        let per_interval = options.rate_per_s.max(100_000) as f64 * options.interval.as_secs_f64();
+        let per_interval =
+            options.rate_per_s.max(100_000) as f64 * options.common.interval.as_secs_f64();
         // Touched beforehand, so that no page of it is in an operation.
         let mut kept = vec![1; ((per_interval * 2.0) as usize).clamp(1024, MAX_KEPT)];
         kept.clear();
@@ -272,10 +273,10 @@ impl<'a> Worker<'a> {
         let start = now_ns();
         let end = start + options.time.as_nanos() as u64;
         let mut schedule = Schedule::new(start, options.rate_per_s.max(1), options.pacing);
-        let interval = options.interval.as_nanos() as u64;
+        let interval = options.common.interval.as_nanos() as u64;
         let (mut line_from, mut line_at) = (start, start + interval);
         self.seconds = Intervals::new(start, NS_PER_S, self.seconds.all().len());
-        let is_quiet = options.given.has("quiet");
+        let is_quiet = options.common.is_quiet();
         loop {
             let now = now_ns();
             if now >= line_at || self.kept.len() == self.kept.capacity() {
@@ -358,7 +359,7 @@ impl<'a> Worker<'a> {
         let of = told(&mut self.kept, options.bound_ns).unwrap_or_default();
         self.kept.clear();
         let mib = of.count as f64 * options.bytes as f64 / f64::from(1 << 20) / seconds;
-        match options.is_classic {
+        match options.common.is_classic {
             true => {
                 let file = options.path.display().to_string();
                 classic_line(&clock.time_of_day(), ends, &of, options.bound_ns, mib, &file)
@@ -400,7 +401,7 @@ impl<'a> Worker<'a> {
             ("mode", options.mode.name().to_owned()),
             ("pacing", options.pacing.to_string()),
             ("sync_every", options.sync_every.to_string()),
-            ("pattern", options.given.text("pattern").unwrap_or("seq").to_owned()),
+            ("pattern", options.common.given.text("pattern").unwrap_or("seq").to_owned()),
         ];
         Tool {
             tool: "disk".to_owned(),
@@ -432,7 +433,7 @@ impl<'a> Worker<'a> {
 }
 
 fn head(options: &Options, medium: &str) -> String {
-    if options.is_classic {
+    if options.common.is_classic {
         let rate = options.rate_per_s.max(1);
         return format!(
             "System Tick = 100 usecs\nz_FileName = {}\ni_Rate = {}\ni64_BlockSize = {}\n\

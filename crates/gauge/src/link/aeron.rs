@@ -16,6 +16,7 @@ use rusteron_media_driver::{
 use tapeline_measure::stop;
 
 use super::Link;
+use crate::local::{folder_prefix, shared_folder};
 
 /// Of a term: a message may have an eighth of it.
 const TERM_BYTES: usize = 4 << 20;
@@ -57,10 +58,8 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn start() -> io::Result<Self> {
         let serial = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let shared = std::path::Path::new("/dev/shm");
-        let place = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
-        let name = format!("tapeline-gauge-{}-{serial}", std::process::id());
-        let folder = place.join(name).to_string_lossy().into_owned();
+        let name = format!("{}{serial}", folder_prefix(std::process::id()));
+        let folder = shared_folder().join(name).to_string_lossy().into_owned();
         let is_over = Arc::new(AtomicBool::new(false));
         let (started, has_started) = mpsc::channel();
         let (over, of) = (Arc::clone(&is_over), folder.clone());
@@ -186,12 +185,14 @@ impl AeronLink {
         Ok(self)
     }
 
-    fn work(&mut self) -> io::Result<()> {
+    /// Returns whether the other end has gone, as far as was looked.
+    fn work(&mut self) -> io::Result<bool> {
         self.turn = self.turn.wrapping_add(1);
-        if self.turn.is_multiple_of(TURNS_PER_WORK) {
-            self.client.main_do_work().map_err(|error| failed(&error))?;
+        if !self.turn.is_multiple_of(TURNS_PER_WORK) {
+            return Ok(false);
         }
-        Ok(())
+        self.client.main_do_work().map_err(|error| failed(&error))?;
+        Ok(!self.publication.is_connected())
     }
 }
 
@@ -215,10 +216,12 @@ impl Link for AeronLink {
         fn pass_on(to: &mut To<'_>, message: &[u8], _: AeronHeader) {
             (to.0)(message);
         }
-        self.work()?;
-        self.assembler
-            .poll(&self.subscription, &mut To(each), pass_on, AT_ONCE)
-            .map(drop)
-            .map_err(|error| failed(&error))
+        let is_gone = self.work()?;
+        let polled = self.assembler.poll(&self.subscription, &mut To(each), pass_on, AT_ONCE);
+        match polled.map_err(|error| failed(&error))? {
+            // What it has sent before it went is taken first.
+            0 if is_gone => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
 use std::sync::Arc;
@@ -84,6 +84,8 @@ enum Listening {
 /// The side that listens, before the other came.
 pub(crate) struct Meeting {
     listening: Listening,
+    /// How long the other is waited for; `None`: until this side is to end.
+    patience: Option<Duration>,
     /// One, or one for each connection where they cannot share it.
     addresses: Vec<Address>,
 }
@@ -159,12 +161,27 @@ impl Meeting {
             }
             other => return Err(unsupported(other)),
         };
-        Ok(Self { listening, addresses })
+        Ok(Self { listening, patience: Some(PATIENCE), addresses })
+    }
+
+    /// Waits until the other side comes, however long it takes.
+    pub(crate) fn without_end(self) -> Self {
+        Self { patience: None, ..self }
     }
 
     /// Where the others connect to: one address, or as many as connections.
     pub(crate) fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// One TCP connection of somebody who speaks as he likes.
+    pub(crate) fn accept_raw(self, options: &LinkOptions) -> io::Result<Box<dyn Link>> {
+        let Listening::Tcp(listener) = self.listening else {
+            return Err(unsupported(Transport::Null));
+        };
+        let (stream, _) = within(&listener, self.patience, || listener.accept())?;
+        options.set(&SockRef::from(&stream), true)?;
+        Ok(Box::new(StreamLink::raw(stream.into())?))
     }
 
     /// So many connections, within 10 s.
@@ -173,21 +190,21 @@ impl Meeting {
         match self.listening {
             Listening::Tcp(listener) => {
                 for _ in 0..count {
-                    let (stream, _) = within(&listener, || listener.accept())?;
+                    let (stream, _) = within(&listener, self.patience, || listener.accept())?;
                     options.set(&SockRef::from(&stream), true)?;
                     all.push(Box::new(StreamLink::new(stream.into())?));
                 }
             }
             Listening::Unix(listener) => {
                 for _ in 0..count {
-                    let (stream, _) = within(&listener, || listener.accept())?;
+                    let (stream, _) = within(&listener, self.patience, || listener.accept())?;
                     options.set(&SockRef::from(&stream), false)?;
                     all.push(Box::new(StreamLink::new(stream.into())?));
                 }
             }
             Listening::Udp(sockets) => {
                 for socket in sockets {
-                    greeted(&socket)?;
+                    greeted(&socket, self.patience)?;
                     all.push(Box::new(DatagramLink::new(socket.into())?));
                 }
             }
@@ -200,6 +217,18 @@ impl Meeting {
         }
         Ok(all)
     }
+}
+
+/// A TCP connection to whoever listens there, which speaks as it likes.
+pub(crate) fn connect_raw(to: SocketAddr, options: &LinkOptions) -> io::Result<Box<dyn Link>> {
+    Ok(Box::new(StreamLink::raw(connected(to, options)?)?))
+}
+
+fn connected(to: SocketAddr, options: &LinkOptions) -> io::Result<OwnedFd> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+    options.set(&SockRef::from(&socket), true)?;
+    socket.connect_timeout(&to.into(), PATIENCE)?;
+    Ok(socket.into())
 }
 
 /// Aeron's ends after each has an other one. All are opened before the first is
@@ -227,14 +256,7 @@ pub(crate) fn connect(
     let mut all: Links = Vec::with_capacity(count);
     for number in 0..count {
         all.push(match (transport, addresses.first()) {
-            (Transport::Tcp, _) => {
-                let to = ip(number)?;
-                let socket =
-                    Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-                options.set(&SockRef::from(&socket), true)?;
-                socket.connect_timeout(&to.into(), PATIENCE)?;
-                Box::new(StreamLink::new(socket.into())?)
-            }
+            (Transport::Tcp, _) => Box::new(StreamLink::new(connected(ip(number)?, options)?)?),
             (Transport::Udp, _) => {
                 let to = ip(number)?;
                 let from = if to.ip().is_loopback() { to.ip() } else { bind };
@@ -260,9 +282,13 @@ pub(crate) fn connect(
     Ok(all)
 }
 
-/// Takes what does not wait, within 10 s.
-fn within<T, Fd: AsFd>(fd: Fd, mut take: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    let until = Instant::now() + PATIENCE;
+/// Takes what does not wait, within so long.
+fn within<T, Fd: AsFd>(
+    fd: Fd,
+    patience: Option<Duration>,
+    mut take: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    let until = patience.map(|patience| Instant::now() + patience);
     loop {
         match take() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -271,7 +297,7 @@ fn within<T, Fd: AsFd>(fd: Fd, mut take: impl FnMut() -> io::Result<T>) -> io::R
         if stop::is_asked() {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        if Instant::now() >= until {
+        if until.is_some_and(|until| Instant::now() >= until) {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody connected within 10 s"));
         }
         let mut one = [PollFd::new(&fd, PollFlags::IN)];
@@ -291,10 +317,10 @@ fn is_hello(message: &[u8]) -> bool {
 }
 
 /// Waits for the other end's hello, and answers it.
-fn greeted(socket: &UdpSocket) -> io::Result<()> {
+fn greeted(socket: &UdpSocket, patience: Option<Duration>) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let mut buffer = [0; 128];
-    let from = within(socket, || {
+    let from = within(socket, patience, || {
         loop {
             let (bytes, from) = socket.recv_from(&mut buffer)?;
             if is_hello(&buffer[..bytes]) {

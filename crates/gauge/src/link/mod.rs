@@ -7,6 +7,7 @@
 mod aeron;
 mod datagram;
 mod meet;
+mod ring;
 mod session;
 mod stream;
 
@@ -21,7 +22,8 @@ use tapeline_measure::clock::now_ns;
 use crate::mux::timespec;
 
 pub(crate) use aeron::MAX_BYTES as AERON_MAX_BYTES;
-pub(crate) use meet::{Address, LinkOptions, Meeting, connect};
+pub(crate) use meet::{Address, LinkOptions, Meeting, connect, connect_raw};
+pub(crate) use ring::RingLink;
 
 /// One end of something that carries messages.
 pub(crate) trait Link {
@@ -44,6 +46,12 @@ pub(crate) trait Link {
     /// What tells that something came.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    /// Tells the other end that this one sleeps from now on. False if something
+    /// has come meanwhile, so that it is not to sleep.
+    fn falls_asleep(&mut self) -> bool {
+        true
     }
 
     /// Waits for at most this long, where there is no descriptor to wait on.

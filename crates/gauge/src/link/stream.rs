@@ -10,10 +10,15 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::Link;
 use crate::message::Framing;
 
+/// Bytes that are read at once where they are no messages.
+const RAW_BYTES: usize = 64 << 10;
+
 /// One end of a TCP connection or a pair of Unix sockets.
 pub(super) struct StreamLink {
     fd: OwnedFd,
-    framing: Framing,
+    /// `None`: what comes is handed over as it came.
+    framing: Option<Framing>,
+    bytes: Vec<u8>,
     /// The rest of a message of which the kernel took the front.
     rest: Vec<u8>,
     /// How much of it has left.
@@ -22,8 +27,17 @@ pub(super) struct StreamLink {
 
 impl StreamLink {
     pub(super) fn new(fd: OwnedFd) -> io::Result<Self> {
+        Self::with(fd, Some(Framing::new()), Vec::new())
+    }
+
+    /// One whose bytes are of somebody who does not write our messages.
+    pub(super) fn raw(fd: OwnedFd) -> io::Result<Self> {
+        Self::with(fd, None, vec![0; RAW_BYTES])
+    }
+
+    fn with(fd: OwnedFd, framing: Option<Framing>, bytes: Vec<u8>) -> io::Result<Self> {
         fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
-        Ok(Self { fd, framing: Framing::new(), rest: Vec::with_capacity(4096), gone: 0 })
+        Ok(Self { fd, framing, bytes, rest: Vec::with_capacity(4096), gone: 0 })
     }
 
     /// How much of it the kernel took.
@@ -57,11 +71,21 @@ impl Link for StreamLink {
     }
 
     fn poll(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        match recv(&self.fd, self.framing.room(), RecvFlags::empty()) {
+        let room = match &mut self.framing {
+            Some(framing) => framing.room(),
+            None => &mut self.bytes[..],
+        };
+        match recv(&self.fd, room, RecvFlags::empty()) {
             Ok((_, 0)) | Err(Errno::CONNRESET | Errno::PIPE) => {
                 Err(io::ErrorKind::UnexpectedEof.into())
             }
-            Ok((_, bytes)) => self.framing.came(bytes, each),
+            Ok((_, bytes)) => match &mut self.framing {
+                Some(framing) => framing.came(bytes, each),
+                None => {
+                    each(&self.bytes[..bytes]);
+                    Ok(())
+                }
+            },
             Err(Errno::AGAIN | Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -1,15 +1,14 @@
 //! Options of both sides, and the letters of `MCastNwTool`.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tapeline_measure::schedule::Pacing;
 
-use crate::arguments::{Arguments, Known, flag, value};
-use crate::classic::{Letter, translated};
+use crate::arguments::{Known, flag, value};
+use crate::classic::Letter;
 use crate::message::HEAD_BYTES;
-use crate::setup::{self, COMMON};
+use crate::setup::{self, Common};
 use crate::sizes::MAX_DATAGRAM_BYTES;
 use crate::{GaugeError, nwtool};
 
@@ -49,7 +48,7 @@ const OWN: [Known; 14] = [
 ];
 
 pub(super) fn known() -> Vec<Known> {
-    OWN.into_iter().chain(COMMON).collect()
+    setup::with_common(&OWN)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +60,8 @@ pub(super) enum Task {
 
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    pub(super) given: Arguments,
+    pub(super) common: Common,
     pub(super) task: Task,
-    pub(super) is_classic: bool,
     pub(super) group: IpAddr,
     pub(super) port: u16,
     pub(super) threads: u16,
@@ -77,26 +75,20 @@ pub(super) struct Options {
     pub(super) receive_buffer_bytes: usize,
     /// `None`: until somebody ends it.
     pub(super) time: Option<Duration>,
-    pub(super) interval: Duration,
     pub(super) is_spinning: bool,
-    pub(super) cores: Option<Vec<usize>>,
-    pub(super) json: Option<PathBuf>,
-    pub(super) warnings: Vec<String>,
 }
 
 impl Options {
     pub(super) fn read(typed: &[String], by_name: bool) -> Result<Self, GaugeError> {
-        let (ours, mut warnings) = translated(&LETTERS, typed)?;
-        let has_letters = ours != typed;
-        let given = Arguments::read(&known(), &ours)?;
-        let is_classic = setup::is_classic(&given, by_name || has_letters)?;
+        let mut common = Common::read(&OWN, &LETTERS, typed, by_name)?;
+        let given = common.given.clone();
         let words: Vec<&str> = given.positional.iter().map(String::as_str).collect();
         let task = match words[..] {
             _ if given.has("help") => Task::Help,
             ["send"] => Task::Send,
             ["receive"] => Task::Receive,
             // The classic tool sends unless it is told to receive.
-            [] if has_letters || by_name => Task::Send,
+            [] if common.is_in_letters => Task::Send,
             _ => {
                 return Err(GaugeError::Usage(
                     "give send or receive; --help lists options".to_owned(),
@@ -105,18 +97,11 @@ impl Options {
         };
         let bytes = given.number("size", 1000, HEAD_BYTES, MAX_DATAGRAM_BYTES)?;
         if bytes > 1500 - HEADS_BYTES && task == Task::Send {
-            warnings.push(format!(
+            common.warnings.push(format!(
                 "{bytes} bytes are more than a frame of 1500 carries: each message goes in pieces, \
                  and is lost with any of them"
             ));
         }
-        let address = |name: &str| match given.text(name) {
-            None => Ok(None),
-            Some(text) => {
-                let wrong = |_| GaugeError::option(name, text, "give an address");
-                text.parse().map(Some).map_err(wrong)
-            }
-        };
         let source: Option<Ipv4Addr> = match given.text("source") {
             None => None,
             Some(text) => {
@@ -124,19 +109,13 @@ impl Options {
                 Some(text.parse().map_err(wrong)?)
             }
         };
-        let usual = if task == Task::Send { Some(60.0) } else { None };
-        let time = match (given.has("seconds"), given.has("minutes")) {
-            (true, _) => Some(given.number("seconds", 1.0, 0.01, 86_400.0)?),
-            (_, true) => Some(given.number("minutes", 1.0, 0.001, 1440.0)? * 60.0),
-            _ => usual,
-        };
-        let text = given.text("pacing").unwrap_or("even");
-        let pacing =
-            text.parse().map_err(|what: String| GaugeError::option("pacing", text, &what))?;
+        let usual = (task == Task::Send).then_some(Duration::from_secs(60));
+        let pacing = given.text("pacing").map_or(Ok(Pacing::Even), |text| {
+            text.parse().map_err(|what: String| GaugeError::option("pacing", text, &what))
+        })?;
         let options = Self {
             task,
-            is_classic,
-            group: address("group")?.unwrap_or(Ipv4Addr::new(239, 1, 1, 1).into()),
+            group: common.address("group")?.unwrap_or(Ipv4Addr::new(239, 1, 1, 1).into()),
             port: given.number("port", 42_222, 0, u16::MAX)?,
             threads: given.number("threads", 1, 1, MAX_THREADS)?,
             rate_per_s: given.number("rate", 10_000, 1, nwtool::MAX_RATE_PER_S)?,
@@ -147,13 +126,9 @@ impl Options {
             loops_back: given.text("loop") != Some("0"),
             source,
             receive_buffer_bytes: given.number("rcvbuf", 0, 0, 1 << 30)?,
-            time: time.map(Duration::from_secs_f64),
-            interval: setup::seconds(&given, "interval", 1.0, 0.1)?,
+            time: common.time()?.or(usual),
             is_spinning: given.is_set("spin")?,
-            cores: setup::cores_of(&given, 0)?,
-            json: given.text("json").map(PathBuf::from),
-            warnings,
-            given,
+            common,
         };
         if u32::from(options.port) + u32::from(options.threads) > 65_536 {
             return Err(GaugeError::option(
@@ -169,18 +144,21 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::words;
 
     fn read(line: &str) -> Result<Options, GaugeError> {
-        let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Options::read(&typed, false)
+        Options::read(&words(line), false)
     }
 
     #[test]
     fn the_classic_line_is_a_receiver_of_two_groups() {
         let of = read("-S -K 1 -i 1 -I 239.1.1.1 -P 42222 -r 100000 -s 1000 -A 2 -t 2").unwrap();
-        assert_eq!((of.task, of.is_classic, of.threads, of.port), (Task::Receive, true, 2, 42222));
+        assert_eq!(
+            (of.task, of.common.is_classic, of.threads, of.port),
+            (Task::Receive, true, 2, 42222)
+        );
         assert_eq!((of.rate_per_s, of.bytes, of.time), (100_000, 1000, None));
-        assert_eq!(of.warnings.len(), 2);
+        assert_eq!(of.common.warnings.len(), 2);
         assert_eq!(read("-I 239.1.1.1 -r 5").unwrap().task, Task::Send);
     }
 
@@ -191,7 +169,7 @@ mod tests {
         assert!(error("send --group=x").contains("give an address"));
         assert!(error("send --size=31").contains("32 to 65507"));
         assert!(error("send --port=65530 --threads=9").contains("ports end at 65535"));
-        assert_eq!(read("send --size=2000").unwrap().warnings.len(), 1);
+        assert_eq!(read("send --size=2000").unwrap().common.warnings.len(), 1);
         assert_eq!(read("send").unwrap().time, Some(Duration::from_secs(60)));
     }
 }

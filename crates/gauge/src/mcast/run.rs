@@ -41,14 +41,14 @@ const QUIET_INTERVALS: u32 = 3;
 /// Errors: the command line is wrong, or a socket cannot be had.
 pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool, GaugeError> {
     let options = Options::read(typed, by_name)?;
-    options.warnings.iter().for_each(|warning| out.say(warning));
+    options.common.warnings.iter().for_each(|warning| out.say(warning));
     if options.task == Task::Help {
         let usage = "mcast send       messages to a group at a rate\n\
                      mcast receive    what of them arrives\n\n";
         out.text(&format!("{usage}{}", arguments::help(&known())));
         return Ok(true);
     }
-    if options.given.has("check") {
+    if options.common.given.has("check") {
         let time = options
             .time
             .map_or("until it is ended".to_owned(), |time| format!("{:.0} s", time.as_secs_f64()));
@@ -60,9 +60,9 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         ));
         return Ok(true);
     }
-    let _held = setup::prepare(&options.given)?;
+    let _held = setup::prepare(&options.common.given)?;
     let environment = Environment::read();
-    let mut records = Records::create(options.json.as_deref())?;
+    let mut records = Records::create(options.common.json.as_deref())?;
     records.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     let (told, tell) = mpsc::channel();
     let sockets: Vec<(u16, Socket)> = (0..options.threads)
@@ -79,7 +79,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
             out.say(&format!("receiving at port {port}"));
         }
     }
-    if !options.is_classic {
+    if !options.common.is_classic {
         out.text(&human_head(options.task));
     }
     let options = &options;
@@ -89,7 +89,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
             .map(|(port, socket)| {
                 let told = told.clone();
                 scope.spawn(move || {
-                    processor::pin(options.cores.as_deref());
+                    processor::pin(options.common.cores[0].as_deref());
                     let _ = set_current_timer_slack(NonZeroU64::new(1));
                     match options.task {
                         Task::Send => send(options, port, &socket, &told),
@@ -109,7 +109,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         });
         joined.collect::<Result<Vec<Tool>, _>>()
     })?;
-    if !options.is_classic {
+    if !options.common.is_classic {
         out.text(&sum(&tools));
     }
     let is_well = tools
@@ -215,13 +215,13 @@ fn send(
     let mut schedule = Schedule::new(start, options.rate_per_s, options.pacing);
     let mut message = vec![0x5A; options.bytes];
     let (mut seq, mut refused, mut in_line) = (0_u64, 0_u64, 0_u64);
-    let (mut lateness, interval) = (latencies(), options.interval.as_nanos() as u64);
+    let (mut lateness, interval) = (latencies(), options.common.interval.as_nanos() as u64);
     let (mut line_from, mut line_at) = (start, start + interval);
     loop {
         let now = now_ns();
         if now >= line_at {
             let rate = in_line as f64 / seconds(line_from, now);
-            let text = match options.is_classic {
+            let text = match options.common.is_classic {
                 true => format!("MSender_{port} - Msg Rate {rate:.0}/s\n"),
                 false => {
                     format!("{port:>7}{rate:>12.1}{:>12.1}\n", rate * options.bytes as f64 / 1024.0)
@@ -302,7 +302,7 @@ fn receive(
     let end = end_of(options, start);
     let (mut of, mut buffer) = (GroupArrivals::new(), vec![0; MAX_DATAGRAM_BYTES]);
     let (mut strange, mut quiet, mut drops) = (0_u64, 0_u32, drops_before);
-    let interval = options.interval.as_nanos() as u64;
+    let interval = options.common.interval.as_nanos() as u64;
     let (mut line_from, mut line_at) = (start, start + interval);
     let mut series = Vec::new();
     let mut total = IntervalFigures::default();
@@ -315,7 +315,7 @@ fn receive(
             let line =
                 Line { figures, own_queue: now_dropped - drops, seconds: seconds(line_from, now) };
             drops = now_dropped;
-            let text = match options.is_classic {
+            let text = match options.common.is_classic {
                 true => classic_line(port, &figures, line.seconds),
                 false => line.human(port),
             };

@@ -8,10 +8,10 @@ use tapeline_measure::clock::now_ns;
 use tapeline_measure::schedule::Pacing;
 
 use super::pair::{Followed, Say, Watch, explained};
-use super::sender::{Measured, Sender};
+use super::sender::Sender;
 use super::timetable::Timetable;
 use crate::control::Control;
-use crate::intervals::Interval;
+use crate::intervals::{Interval, Measured};
 use crate::link::{Links, Readiness};
 use crate::message::{Head, Kind, MAX_BYTES};
 use crate::{GaugeError, Transport};

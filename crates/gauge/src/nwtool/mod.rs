@@ -35,10 +35,6 @@ mod sender;
 mod stream;
 mod timetable;
 
-use std::io;
-use std::os::fd::OwnedFd;
-use std::process::Child;
-
 pub use matrix::{Bounds, CellKey, Melting, Verdict};
 pub(crate) use options::MAX_RATE_PER_S;
 pub use run::{run, serve_parent};
@@ -46,19 +42,3 @@ pub use stream::run as stream;
 
 /// The port of the control connection.
 pub const PORT: u16 = 23_700;
-
-/// Starts a process that follows over the socket that it gets as its standard
-/// input.
-pub type StartFollower<'a> = dyn Fn(OwnedFd) -> io::Result<Child> + 'a;
-
-/// A follower that was started here, and goes with its sender.
-struct LocalFollower(Child);
-
-impl Drop for LocalFollower {
-    fn drop(&mut self) {
-        // It ends by itself once its connection is closed, unless it stands
-        // still.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}

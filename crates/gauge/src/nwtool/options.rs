@@ -1,7 +1,6 @@
 //! What is asked for: our options, and the letters of `NwTool`.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tapeline_measure::schedule::Pacing;
@@ -9,10 +8,10 @@ use tapeline_measure::schedule::Pacing;
 use super::PORT;
 use super::timetable::recorded;
 use crate::arguments::{Arguments, Known, flag, value};
-use crate::classic::{Letter, translated};
+use crate::classic::Letter;
 use crate::link::{AERON_MAX_BYTES, LinkOptions};
 use crate::message::{HEAD_BYTES, MAX_BYTES};
-use crate::setup::{self, COMMON};
+use crate::setup::{self, Common};
 use crate::{GaugeError, Transport};
 
 /// The most messages a second.
@@ -78,19 +77,14 @@ pub(super) enum Task {
 
 /// Everything that was asked for.
 pub(super) struct Options {
-    pub(super) given: Arguments,
+    pub(super) common: Common,
     pub(super) task: Task,
-    pub(super) is_classic: bool,
     pub(super) port: u16,
     pub(super) listen: Option<u16>,
     pub(super) bytes: usize,
     pub(super) rate_per_s: u64,
     pub(super) seconds: Duration,
-    pub(super) warm_up: Duration,
-    pub(super) interval: Duration,
-    pub(super) noise: Duration,
     pub(super) spins: [bool; 2],
-    pub(super) cores: [Option<Vec<usize>>; 2],
     pub(super) transport: Transport,
     pub(super) answer_bytes: u32,
     pub(super) pacing: Pacing,
@@ -99,12 +93,10 @@ pub(super) struct Options {
     pub(super) recorded: Option<Vec<(u64, u32)>>,
     pub(super) bind: Option<IpAddr>,
     pub(super) link: LinkOptions,
-    pub(super) json: Option<PathBuf>,
-    pub(super) warnings: Vec<String>,
 }
 
 pub(super) fn known() -> Vec<Known> {
-    OWN.into_iter().chain(COMMON).collect()
+    setup::with_common(&OWN)
 }
 
 /// A transport that carries flows.
@@ -141,23 +133,16 @@ impl Options {
     /// Reads a command line. `by_name`: the program was called by the classic
     /// name.
     pub(super) fn read(typed: &[String], by_name: bool) -> Result<Self, GaugeError> {
-        let (ours, warnings) = translated(&LETTERS, typed)?;
-        let has_letters = ours != typed;
-        let given = Arguments::read(&known(), &ours)?;
-        let is_classic = setup::is_classic(&given, by_name || has_letters)?;
+        let common = Common::read(&OWN, &LETTERS, typed, by_name)?;
+        let given = &common.given;
         let port = given.number("port", PORT, 0, u16::MAX)?;
-        let task = task(&given, port)?;
+        let task = task(given, port)?;
         let transport = transport(given.text("transport").unwrap_or("tcp"))?;
         let bytes = given.number("size", 1024, HEAD_BYTES, MAX_BYTES)?;
         if bytes > most_bytes(transport) {
             let what = format!("{transport} carries {} bytes at most", most_bytes(transport));
             return Err(GaugeError::option("size", &bytes.to_string(), &what));
         }
-        let usual = if is_classic { Pacing::Ticks(10_000) } else { Pacing::Even };
-        let pacing = given.text("pacing").map_or(Ok(usual), |text| {
-            text.parse().map_err(|what: String| GaugeError::option("pacing", text, &what))
-        })?;
-        let minutes = given.number("minutes", 1.0, 0.001, 1440.0)?;
         let recorded = match given.text("playback") {
             None => None,
             Some(file) => {
@@ -176,7 +161,6 @@ impl Options {
         };
         Ok(Self {
             task,
-            is_classic,
             port,
             listen: match given.has("listen") {
                 true => Some(given.number("listen", 0, 0, u16::MAX)?),
@@ -184,34 +168,22 @@ impl Options {
             },
             bytes,
             rate_per_s: given.number("rate", 10_000, 1, MAX_RATE_PER_S)?,
-            seconds: setup::seconds(&given, "seconds", minutes * 60.0, 0.01)?,
-            warm_up: setup::seconds(&given, "warm-up", 0.5, 0.0)?,
-            interval: setup::seconds(&given, "interval", 1.0, 0.1)?,
-            noise: setup::seconds(&given, "noise", 1.0, 0.0)?,
+            seconds: common.time()?.unwrap_or(Duration::from_secs(60)),
             spins,
-            cores: [setup::cores_of(&given, 0)?, setup::cores_of(&given, 1)?],
             transport,
             answer_bytes,
-            pacing,
+            pacing: common.pacing(10_000)?,
             connections: given.number("connections", 1, 1, MAX_CONNECTIONS)?,
             window: given.number("window", 65_536, 1, 1 << 24)?,
             recorded,
-            bind: match given.text("bind") {
-                None => None,
-                Some(text) => {
-                    let wrong = |_| GaugeError::option("bind", text, "give an address");
-                    Some(text.parse().map_err(wrong)?)
-                }
-            },
+            bind: common.address("bind")?,
             link: LinkOptions {
                 nodelay: given.text("nodelay") != Some("0"),
                 busy_poll_us: given.number("busy-poll", 0, 0, 1_000_000)?,
                 send_buffer_bytes: given.number("sndbuf", 0, 0, 1 << 30)?,
                 receive_buffer_bytes: given.number("rcvbuf", 0, 0, 1 << 30)?,
             },
-            json: given.text("json").map(PathBuf::from),
-            warnings,
-            given,
+            common,
         })
     }
 }
@@ -243,18 +215,21 @@ fn task(given: &Arguments, port: u16) -> Result<Task, GaugeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::words;
 
     fn read(line: &str) -> Result<Options, GaugeError> {
-        let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Options::read(&typed, false)
+        Options::read(&words(line), false)
     }
 
     #[test]
     fn the_classic_line_is_a_sender_in_ticks() {
         let options = read("-W -p 5000 -s 100 -r 50000 -i 2 -t 5 -L 1").unwrap();
-        assert_eq!((options.task, options.is_classic, options.port), (Task::Send, true, 5000));
+        assert_eq!(
+            (options.task, options.common.is_classic, options.port),
+            (Task::Send, true, 5000)
+        );
         assert_eq!((options.bytes, options.rate_per_s), (100, 50_000));
-        assert_eq!((options.seconds.as_secs(), options.interval.as_secs()), (300, 2));
+        assert_eq!((options.seconds.as_secs(), options.common.interval.as_secs()), (300, 2));
         assert_eq!((options.spins, options.pacing), ([true, true], Pacing::Ticks(10_000)));
     }
 
@@ -267,7 +242,7 @@ mod tests {
             (Pacing::Even, 65_536, 1)
         );
         assert_eq!((options.seconds.as_secs(), options.answer_bytes), (60, 0));
-        assert!(options.link.nodelay && !options.is_classic);
+        assert!(options.link.nodelay && !options.common.is_classic);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn forward(
     from: Option<&(String, u16)>,
     out: &mut dyn Output,
 ) -> Result<bool, GaugeError> {
-    let _held = crate::setup::prepare(&options.given)?;
+    let _held = crate::setup::prepare(&options.common.given)?;
     let Some((host, port)) = from else { return serve(options, out) };
     let side = format!("side 1 (send at {host}:{port})");
     // Side 3 first: side 1 begins as soon as it has somebody.
@@ -62,7 +62,7 @@ pub(super) fn forward(
 fn serve(options: &Options, out: &mut dyn Output) -> Result<bool, GaugeError> {
     let listener = listener(options.bind, options.port)?;
     let own = listener.local_addr().map_err(GaugeError::io("listening"))?;
-    let keeps_on = options.given.has("keep");
+    let keeps_on = options.common.given.has("keep");
     out.say(&format!("serving on {own}"));
     loop {
         let served = came(&listener).and_then(|mut control| serve_all(&mut control));
@@ -164,12 +164,12 @@ pub(super) fn receive(
     (host, port): (&str, u16),
     out: &mut dyn Output,
 ) -> Result<bool, GaugeError> {
-    let _held = crate::setup::prepare(&options.given)?;
+    let _held = crate::setup::prepare(&options.common.given)?;
     let side = format!("side 2 (forward at {host}:{port})");
     let mut control = looked_for(host, port).map_err(|error| error.of_side(&side))?;
     let is_one_host = control.peer.is_some() && control.peer == control.own;
-    let error_ns: Option<u64> = match options.given.has("clocks-agree-within") {
-        true => Some(options.given.number("clocks-agree-within", 0, 0, 1_000_000_000)?),
+    let error_ns: Option<u64> = match options.common.given.has("clocks-agree-within") {
+        true => Some(options.common.given.number("clocks-agree-within", 0, 0, 1_000_000_000)?),
         false => is_one_host.then_some(0),
     };
     if error_ns.is_none() {
@@ -180,8 +180,8 @@ pub(super) fn receive(
     }
     let mut receiver = Receiver {
         out,
-        interval: options.interval,
-        next: Instant::now() + options.interval,
+        interval: options.common.interval,
+        next: Instant::now() + options.common.interval,
         began: Instant::now(),
         error_ns,
         count: 0,

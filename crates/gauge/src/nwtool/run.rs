@@ -5,8 +5,9 @@ use std::os::unix::net::UnixStream;
 
 use super::options::{Options, Task, known};
 use super::pair::same_version;
-use super::{StartFollower, matrix, receive, send};
+use super::{matrix, receive, send};
 use crate::control::Control;
+use crate::local::StartProcess;
 use crate::output::Output;
 use crate::{GaugeError, arguments};
 
@@ -17,14 +18,14 @@ use crate::{GaugeError, arguments};
 pub fn run(
     command_line: &[String],
     is_classic: bool,
-    start: &StartFollower<'_>,
+    start: &StartProcess<'_>,
     out: &mut dyn Output,
 ) -> Result<bool, GaugeError> {
     if command_line.first().is_some_and(|word| word == "stream") {
         return super::stream(&command_line[1..], start, out);
     }
     let options = Options::read(command_line, is_classic)?;
-    for warning in &options.warnings {
+    for warning in &options.common.warnings {
         out.say(warning);
     }
     match &options.task {

@@ -18,15 +18,16 @@ use crate::{GaugeError, setup};
 /// Runs side 1. Returns whether the figures count.
 pub(super) fn run(options: &Options, out: &mut dyn Output) -> Result<bool, GaugeError> {
     let plan = plan(options);
-    if options.given.has("check") {
+    if options.common.given.has("check") {
         out.text(&format!("{}\n", told(options, &plan)));
         return Ok(true);
     }
-    let _held = setup::prepare(&options.given)?;
-    tapeline_measure::processor::pin(options.cores[0].as_deref());
-    let noise = setup::noise(&TickClock::best(), options.cores[0].as_deref(), options.noise);
+    let _held = setup::prepare(&options.common.given)?;
+    tapeline_measure::processor::pin(options.common.cores[0].as_deref());
+    let noise =
+        setup::noise(&TickClock::best(), options.common.cores[0].as_deref(), options.common.noise);
     let environment = Environment::read();
-    let mut records = Records::create(options.json.as_deref())?;
+    let mut records = Records::create(options.common.json.as_deref())?;
     records.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     let listener = listener(options.bind, options.port)?;
     let own = listener.local_addr().map_err(GaugeError::io("listening"))?;
@@ -40,24 +41,24 @@ pub(super) fn run(options: &Options, out: &mut dyn Output) -> Result<bool, Gauge
     let listens = SocketAddr::new(control.own.unwrap_or(own.ip()), 0);
     let mut links = opened(&mut control, &open(options), Some(listens))
         .map_err(|error| error.of_side(&side))?;
-    out.text(&match options.is_classic {
+    out.text(&match options.common.is_classic {
         true => classic_head(options),
         false => format!("{}\n{}", told(options, &plan), human_head()),
     });
-    let is_quiet = options.given.has("quiet");
+    let is_quiet = options.common.is_quiet();
     let clock = LocalClock::new();
     let done = cell::run(&plan, &mut links, &mut control, &mut |line| {
         if is_quiet {
             return;
         }
-        out.text(&match options.is_classic {
+        out.text(&match options.common.is_classic {
             true => classic_line(line, &peer, options.bytes, &clock.stamp()),
             false => human_line(line, options.bytes),
         });
     })
     .map_err(|error| error.of_side(&side))?;
     let tool = record(options, &plan, &done, noise);
-    if !options.is_classic {
+    if !options.common.is_classic {
         out.text(&sum(&tool));
     }
     let is_valid = tool.valid;
@@ -75,7 +76,7 @@ pub(super) fn open(options: &Options) -> Open {
         connections: options.connections,
         options: options.link.clone(),
         is_spinning: options.spins[1],
-        cores: options.cores[1].clone(),
+        cores: options.common.cores[1].clone(),
         answer_bytes: Some(options.answer_bytes),
         samples_only: false,
         addresses: Vec::new(),
@@ -89,11 +90,11 @@ pub(super) fn plan(options: &Options) -> CellPlan {
         rate_per_s: options.rate_per_s,
         pacing: options.pacing,
         recorded: options.recorded.clone(),
-        warm_up: options.warm_up,
+        warm_up: options.common.warm_up,
         seconds: options.seconds,
         window: options.window,
         is_spinning: options.spins[0],
-        interval: options.interval,
+        interval: options.common.interval,
     }
 }
 
@@ -137,7 +138,7 @@ pub(super) fn record(
         ("bad_connections", done.followed.bad_connections),
     ];
     let spin = options.spins.map(u8::from);
-    let text = |side: usize| setup::cores_text(options.cores[side].as_deref());
+    let text = |side: usize| setup::cores_text(options.common.cores[side].as_deref());
     let chosen = [
         ("spin", format!("{};{}", spin[0], spin[1])),
         ("affinity", format!("{};{}", text(0), text(1))),

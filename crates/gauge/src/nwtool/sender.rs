@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use tapeline_measure::histogram::latencies;
 
 use super::timetable::{Due, Timetable};
-use crate::intervals::{Interval, Intervals};
+use crate::intervals::{Interval, Intervals, Measured};
 use crate::message::Head;
 use crate::sequence::{Arrivals, Sequence};
 
@@ -13,24 +13,6 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// A full window of datagrams of which none is answered for so long is lost.
 const GIVE_UP_NS: u64 = NS_PER_S;
-
-/// The moments between which messages that are due are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Measured {
-    pub(crate) from_ns: u64,
-    pub(crate) to_ns: u64,
-}
-
-impl Measured {
-    #[inline]
-    const fn holds(self, due_ns: u64) -> bool {
-        due_ns >= self.from_ns && due_ns < self.to_ns
-    }
-
-    pub(crate) const fn seconds(self) -> f64 {
-        (self.to_ns - self.from_ns) as f64 / NS_PER_S as f64
-    }
-}
 
 /// Counts of those that were due while it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

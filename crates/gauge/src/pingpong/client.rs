@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use tapeline_measure::stop;
 use tapeline_measure::ticks::TickClock;
 
+use super::StartServer;
 use super::ends;
 use super::options::Options;
 use super::server::serve;
-use super::{LocalServer, StartServer};
 use crate::GaugeError;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
 use crate::link::{self, Address, LinkOptions};
+use crate::local::LocalProcess;
 use crate::wire::{Null, Polled, Ring, Session, Transport, Wire};
 
 /// How often, and how long apart, a server is looked for.
@@ -48,7 +49,8 @@ pub(super) struct Client<'a> {
     /// Of the present size.
     pub(super) lost: u64,
     pub(super) late: u64,
-    _server: LocalServer,
+    /// Elsewhere, or a thread that sees the end of its connection: `None`.
+    _server: Option<LocalProcess>,
 }
 
 fn hello_of(options: &Options, transport: Transport, side: usize) -> Hello {
@@ -104,7 +106,7 @@ impl<'a> Client<'a> {
             _server: server,
         };
         if transport == Transport::Null {
-            return Ok(made(Box::new(Null), None, LocalServer::None));
+            return Ok(made(Box::new(Null), None, None));
         }
         let (mut control, server, ring) = found(options, transport, start)?;
         control.send(&ToServer::Version(VERSION.to_owned()))?;
@@ -248,36 +250,40 @@ fn found(
     options: &Options,
     transport: Transport,
     start: &StartServer<'_>,
-) -> Result<(Control, LocalServer, Option<Ring>), GaugeError> {
+) -> Result<(Control, Option<LocalProcess>, Option<Ring>), GaugeError> {
     if let Some((host, port)) = &options.server {
         let control = looked_for(options, host, *port)?;
-        return Ok((control, LocalServer::None, None));
+        return Ok((control, None, None));
     }
     let (near, far) = UnixStream::pair().map_err(GaugeError::io("a pair of sockets"))?;
     let control = Control::over_unix(near);
     if transport == Transport::Ring {
         let spins = options.sides.each_ref().map(|side| side.is_spinning);
         let (ours, theirs) = Ring::pair(spins);
-        let server = in_thread(far, Some(theirs))?;
-        return Ok((control, server, Some(ours)));
+        in_thread(far, Some(theirs))?;
+        return Ok((control, None, Some(ours)));
     }
     let server = match start {
-        StartServer::Thread => in_thread(far, None)?,
+        StartServer::Thread => {
+            in_thread(far, None)?;
+            None
+        }
         StartServer::Process(start) => {
             let child = start(OwnedFd::from(far));
-            LocalServer::Process(child.map_err(GaugeError::io("starting a local server"))?)
+            let child = child.map_err(GaugeError::io("starting a local server"))?;
+            Some(LocalProcess::new(child))
         }
     };
     Ok((control, server, None))
 }
 
-fn in_thread(far: UnixStream, ring: Option<Ring>) -> Result<LocalServer, GaugeError> {
+fn in_thread(far: UnixStream, ring: Option<Ring>) -> Result<(), GaugeError> {
     let serving = move || {
         // What went wrong, the client sees by itself.
         let _ = serve(Control::over_unix(far), ring);
     };
     let thread = thread::Builder::new().name("server".to_owned()).spawn(serving);
-    thread.map(|_| LocalServer::None).map_err(GaugeError::io("starting a thread"))
+    thread.map(drop).map_err(GaugeError::io("starting a thread"))
 }
 
 fn looked_for(options: &Options, host: &str, port: u16) -> Result<Control, GaugeError> {

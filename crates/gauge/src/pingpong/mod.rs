@@ -19,16 +19,10 @@ mod options;
 mod run;
 mod server;
 
-use std::io;
-use std::os::fd::OwnedFd;
-use std::process::Child;
-
 pub use options::PORT;
 pub use run::{run, serve_parent};
 
-/// Starts a process that serves over the socket that it gets as its standard
-/// input.
-pub type StartProcess<'a> = dyn Fn(OwnedFd) -> io::Result<Child> + 'a;
+use crate::StartProcess;
 
 /// How a server on this host is started.
 pub enum StartServer<'a> {
@@ -36,22 +30,4 @@ pub enum StartServer<'a> {
     Thread,
     /// As a process.
     Process(&'a StartProcess<'a>),
-}
-
-/// A server that was started here, and goes with its client.
-enum LocalServer {
-    /// Elsewhere, or a thread that sees the end of its connection.
-    None,
-    Process(Child),
-}
-
-impl Drop for LocalServer {
-    fn drop(&mut self) {
-        if let Self::Process(child) = self {
-            // It ends by itself once its connection is closed, unless it stands
-            // still.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
 }

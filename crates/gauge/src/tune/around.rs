@@ -1,7 +1,7 @@
 //! Interrupts, the network card, limits, services and firmware.
 
 use super::settings::Place::{
-    Cores, CpuFlag, File, Interface, KernelParameter, Limit, Nowhere, Queues, Service,
+    Card, Cores, CpuFlag, File, Interface, KernelParameter, Limit, Nowhere, Queues, Service,
 };
 use super::settings::Reach::{Boot, Host, Namespace};
 use super::settings::Want::{AtLeast, Is, Nothing};
@@ -41,39 +41,17 @@ pub(super) const ROWS: [Setting; 31] = [
         "ours",
     ),
     same("tx_queue_len", Interface("tx_queue_len"), AtLeast(5000), Namespace, "S0, S1"),
-    apart(
-        "tso",
-        Nowhere,
-        (Want::Told, Want::Told),
-        Namespace,
-        "ethtool -k; S1 3.12: no difference",
-    )
-    .advice(),
-    apart(
-        "gso",
-        Nowhere,
-        (Want::Told, Want::Told),
-        Namespace,
-        "ethtool -k; S1 3.12: no difference",
-    )
-    .advice(),
-    apart("gro", Nowhere, (Want::Told, Want::Told), Namespace, "ethtool -k: off for latency")
-        .advice(),
-    apart("lro", Nowhere, (Want::Told, Want::Told), Namespace, "ethtool -k: off for latency")
-        .advice(),
-    apart(
-        "rx-usecs",
-        Nowhere,
-        (Want::Told, Nothing),
-        Namespace,
-        "ethtool -c: 0, interrupt coalescing",
-    ),
+    apart("tso", Card("tso"), (Want::Told, Is("on")), Namespace, "S1 3.12: no difference").advice(),
+    apart("gso", Card("gso"), (Want::Told, Is("on")), Namespace, "S1 3.12: no difference").advice(),
+    apart("gro", Card("gro"), (Is("off"), Is("on")), Namespace, "S1 3.12: no difference").advice(),
+    apart("lro", Card("lro"), (Is("off"), Is("on")), Namespace, "S1 3.12: no difference").advice(),
+    apart("rx-usecs", Card("rx-usecs"), (Is("0"), Nothing), Namespace, "interrupt coalescing"),
     apart(
         "adaptive-rx",
-        Nowhere,
-        (Want::Told, Nothing),
+        Card("adaptive-rx"),
+        (Is("off"), Nothing),
         Namespace,
-        "ethtool -c: off, interrupt coalescing",
+        "interrupt coalescing",
     ),
     same(
         "NIC numa_node",

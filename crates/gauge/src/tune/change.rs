@@ -101,8 +101,10 @@ pub(super) fn apply(machine: &mut dyn Machine, write: &Write) -> io::Result<Done
         Some(why) => {
             let is_as_before =
                 machine.read(&write.path).is_some_and(|text| is_same(&text, &write.old));
-            if is_as_before {
-                before.keep(machine)?;
+            match is_as_before {
+                true if before.changes.is_empty() => machine.forget()?,
+                true => before.keep(machine)?,
+                false => {}
             }
             Ok(Done::Refused(why))
         }

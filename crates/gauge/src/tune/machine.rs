@@ -4,6 +4,17 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::ethtool;
+
+/// Where settings of network cards stand, as if they were files: the interface,
+/// and the setting as `ethtool` names it.
+pub(super) const CARDS: &str = "ethtool/";
+
+/// The interface and the setting of such a path.
+pub(super) fn card_setting(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix(CARDS)?.split_once('/')
+}
+
 /// What reads and writes settings. Paths are from the root, without a slash in
 /// front.
 pub(super) trait Machine {
@@ -27,12 +38,24 @@ pub(super) struct Tree {
     pub(super) state: PathBuf,
 }
 
+impl Tree {
+    fn is_machine(&self) -> bool {
+        self.root == Path::new("/")
+    }
+}
+
 impl Machine for Tree {
     fn read(&self, path: &str) -> Option<String> {
+        if let Some((interface, setting)) = card_setting(path).filter(|_| self.is_machine()) {
+            return ethtool::read(interface, setting);
+        }
         fs::read_to_string(self.root.join(path)).ok().map(|text| text.trim().to_owned())
     }
 
     fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
+        if let Some((interface, setting)) = card_setting(path).filter(|_| self.is_machine()) {
+            return ethtool::write(interface, setting, text);
+        }
         // Not created: a table of the kernel is there or it is not.
         let mut file = File::options().write(true).truncate(true).open(self.root.join(path))?;
         file.write_all(format!("{text}\n").as_bytes())

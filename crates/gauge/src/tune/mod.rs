@@ -7,6 +7,7 @@
 
 mod around;
 mod change;
+mod judge;
 mod kernel;
 mod machine;
 mod rows;

@@ -1,8 +1,9 @@
 //! What is of each setting: present, wanted, and what would have to be written
 //! where.
 
-use super::machine::Machine;
+use super::machine::{CARDS, Machine, card_setting};
 use super::settings::{Place, Profile, Reach, Setting, Want, all};
+use crate::ethtool;
 
 /// A core sleeps no longer than this where latency matters.
 const MAX_EXIT_LATENCY_US: u64 = 3;
@@ -118,6 +119,14 @@ fn row(machine: &dyn Machine, question: &Question, setting: &'static Setting) ->
                 question.interface.as_ref().map(|name| format!("sys/class/net/{name}/{below}"));
             of_files(machine, path.as_slice(), 0, want, &mut row);
         }
+        Place::Card(setting) => {
+            let path = question.interface.as_ref().map(|name| format!("{CARDS}{name}/{setting}"));
+            of_files(machine, path.as_slice(), 0, want, &mut row);
+            if matches!(row.state, State::Cannot(_)) {
+                let why = "ethtool does not tell it: it is not here, or the card has none";
+                row.state = State::Cannot(why.to_owned());
+            }
+        }
         Place::Queues(front, below) => {
             let folder =
                 question.interface.as_ref().map(|name| format!("sys/class/net/{name}/queues"));
@@ -165,7 +174,10 @@ fn command(writes: &[Write]) -> String {
             format!("sysctl -w {}=\"{}\"{more}", key.replace('/', "."), first.new)
         }
         Some(key) => format!("sysctl -w {}={}{more}", key.replace('/', "."), first.new),
-        None => format!("echo {} > /{}{more}", first.new, first.path),
+        None => match card_setting(&first.path) {
+            Some((interface, setting)) => ethtool::command(interface, setting, &first.new),
+            None => format!("echo {} > /{}{more}", first.new, first.path),
+        },
     }
 }
 

@@ -7,6 +7,7 @@ use tapeline_measure::record::{Setting, ToolLine};
 use tapeline_measure::table::Table;
 
 use super::change::{Done, apply, undo};
+use super::judge;
 use super::machine::{Machine, Tree};
 use super::rows::{Question, Row, State, rows};
 use super::settings::{Profile, Reach, all};
@@ -40,7 +41,9 @@ pub fn run(typed: &[String], out: &mut dyn Output) -> Result<bool, GaugeError> {
     if given.has("help") {
         let usage = "tune check    each setting beside what is wanted of it\n\
                      tune apply    sets what can be set while the machine runs\n\
-                     tune undo     sets back what apply has set\n\n";
+                     tune undo     sets back what apply has set\n\
+                     tune judge ID whether one of them makes a difference here: without and with \
+                     it, in turns\n\n";
         out.text(&format!("{usage}{}", arguments::help(&KNOWN)));
         return Ok(true);
     }
@@ -60,9 +63,25 @@ pub fn run(typed: &[String], out: &mut dyn Output) -> Result<bool, GaugeError> {
             let question = question(&given, &machine)?;
             apply_all(&mut machine, &question, &given, out)
         }
+        ["judge", id] => {
+            let question = Question { only: vec![id.to_owned()], ..question(&given, &machine)? };
+            known_setting(id)?;
+            judge_one(machine, id, &question, &given, out)
+        }
         ["undo"] => undo_all(&mut machine, given.is_set("force")?, out),
-        _ => Err(GaugeError::Usage("give check, apply or undo; --help lists options".to_owned())),
+        _ => Err(GaugeError::Usage(
+            "give check, apply, undo or judge ID; --help lists options".to_owned(),
+        )),
     }
+}
+
+fn known_setting(id: &str) -> Result<(), GaugeError> {
+    if all().any(|setting| setting.id == id) {
+        return Ok(());
+    }
+    let near = all().min_by_key(|setting| strsim::damerau_levenshtein(setting.id, id));
+    let near = near.map_or(String::new(), |near| format!("; did you mean {}?", near.id));
+    Err(GaugeError::Usage(format!("there is no setting {id}{near}")))
 }
 
 fn question(given: &Arguments, machine: &dyn Machine) -> Result<Question, GaugeError> {
@@ -79,11 +98,7 @@ fn question(given: &Arguments, machine: &dyn Machine) -> Result<Question, GaugeE
         .text("only")
         .map(|ids| ids.split(',').map(str::to_owned).collect())
         .unwrap_or_default();
-    if let Some(id) = only.iter().find(|id| all().all(|setting| setting.id != **id)) {
-        let near = all().min_by_key(|setting| strsim::damerau_levenshtein(setting.id, id));
-        let near = near.map_or(String::new(), |near| format!("; did you mean {}?", near.id));
-        return Err(GaugeError::option("only", id, &format!("there is no such setting{near}")));
-    }
+    only.iter().try_for_each(|id| known_setting(id))?;
     let kept = match given.text("cores") {
         None => Vec::new(),
         Some(list) => cores(list)
@@ -240,6 +255,44 @@ fn apply_all(
     }
     out.text(&format!("{set} set, {refused} left as they are; `tune undo` sets them back\n"));
     Ok(refused == 0)
+}
+
+/// Measures without one setting and with it. Returns whether it makes no
+/// difference.
+fn judge_one(
+    machine: Tree,
+    id: &str,
+    question: &Question,
+    given: &Arguments,
+    out: &mut dyn Output,
+) -> Result<bool, GaugeError> {
+    let may_reach_host = given.is_set("host-wide")? || !is_container(&machine);
+    // What it sets is kept apart from what `apply` has set, and set back first if
+    // a judge before was cut short.
+    let state = machine.state.with_extension("judge.json");
+    let mut machine = Tree { state, ..machine };
+    undo(&mut machine, false).map_err(GaugeError::io("setting back an earlier judge's value"))?;
+    let row = rows(&machine, question).into_iter().find(|row| row.id == id);
+    let row = row.ok_or_else(|| GaugeError::Usage(format!("there is no setting {id} here")))?;
+    let why_not = match row.state {
+        _ if row.writes.is_empty() && row.state == State::Ok => {
+            Some("it is as wanted already: there is nothing to compare with".to_owned())
+        }
+        State::Cannot(why) => Some(why),
+        _ if row.reach == Reach::Host && !may_reach_host => {
+            Some("it reaches the whole host; --host-wide judges it".to_owned())
+        }
+        _ if row.writes.is_empty() => Some("it is not set while the machine runs".to_owned()),
+        _ => None,
+    };
+    if let Some(why) = why_not {
+        return Err(GaugeError::Unsupported(format!("{id}: {why}")));
+    }
+    out.say(&format!("{id}: ten rounds of half a second, without it and with {}", row.wanted));
+    let sides = judge::in_turns(&mut machine, &row.writes, &mut |_| judge::round())?;
+    let (differs, text) = judge::told(id, &sides);
+    out.text(&text);
+    Ok(!differs)
 }
 
 fn undo_all(machine: &mut Tree, forces: bool, out: &mut dyn Output) -> Result<bool, GaugeError> {

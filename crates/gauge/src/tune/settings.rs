@@ -63,6 +63,8 @@ pub(super) enum Place {
     Each(&'static str, &'static str),
     /// A file in the folder of the network interface.
     Interface(&'static str),
+    /// A setting of the interface's card, which only the program ethtool tells.
+    Card(&'static str),
     /// A file in each queue of the interface, whose name begins so.
     Queues(&'static str, &'static str),
     /// A mask or list of cores in a file: none of the kept cores may be in it.

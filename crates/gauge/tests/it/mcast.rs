@@ -5,28 +5,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use tapeline_gauge::{GaugeError, Output, mcast};
+use tapeline_gauge::{GaugeError, mcast};
 
-#[derive(Default)]
-struct Told {
-    text: String,
-    ready: Option<mpsc::Sender<String>>,
-}
-
-impl Output for Told {
-    fn text(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
-    fn say(&mut self, text: &str) {
-        if let Some(ready) = &self.ready {
-            let _ = ready.send(text.to_owned());
-        }
-    }
-}
+use crate::support::{Told, words};
 
 fn run(line: &str, ready: Option<mpsc::Sender<String>>) -> (Result<bool, GaugeError>, String) {
-    let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let typed = words(line);
     let mut out = Told { ready, ..Told::default() };
     let done = mcast::run(&typed, false, &mut out);
     (done, out.text)

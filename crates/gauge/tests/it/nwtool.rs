@@ -6,26 +6,10 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tapeline_gauge::{GaugeError, Output, nwtool};
+use tapeline_gauge::{GaugeError, nwtool};
 use tapeline_measure::record::{Tool, ToolLine};
 
-#[derive(Default)]
-struct Told {
-    text: String,
-    ready: Option<mpsc::Sender<String>>,
-}
-
-impl Output for Told {
-    fn text(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
-    fn say(&mut self, text: &str) {
-        if let Some(ready) = &self.ready {
-            let _ = ready.send(text.to_owned());
-        }
-    }
-}
+use crate::support::{Told, words};
 
 type Ended = (Result<bool, GaugeError>, String);
 
@@ -35,7 +19,7 @@ fn none(_: std::os::fd::OwnedFd) -> std::io::Result<std::process::Child> {
 
 /// A side in a thread, and what it says beside its result.
 fn side(line: &str) -> (mpsc::Receiver<String>, JoinHandle<Ended>) {
-    let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let typed = words(line);
     let (ready, said) = mpsc::channel();
     let running = thread::spawn(move || {
         let mut out = Told { ready: Some(ready), ..Told::default() };

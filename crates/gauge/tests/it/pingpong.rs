@@ -8,32 +8,14 @@ use std::time::Duration;
 
 use tapeline_gauge::pingpong::{self, StartServer};
 use tapeline_gauge::statistics::Classic;
-use tapeline_gauge::{GaugeError, Muxer, Output, Transport};
+use tapeline_gauge::{GaugeError, Muxer, Transport};
 use tapeline_measure::record::{Tool, ToolLine};
+
+use crate::support::{Told, words};
 
 /// So few messages that a busy machine does them in time.
 const BRIEF: &str = "--format=classic --threads --affinity any --noise=0 --minms=0 --maxms=0 \
                      --miniter=20 --maxiter=40 --warmupms=0 --warmupiter=10";
-
-#[derive(Default)]
-struct Told {
-    text: String,
-    said: Vec<String>,
-    ready: Option<mpsc::Sender<String>>,
-}
-
-impl Output for Told {
-    fn text(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
-    fn say(&mut self, text: &str) {
-        self.said.push(text.to_owned());
-        if let Some(ready) = &self.ready {
-            let _ = ready.send(text.to_owned());
-        }
-    }
-}
 
 fn run(line: &str) -> Result<Told, GaugeError> {
     let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();

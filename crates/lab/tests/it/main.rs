@@ -2,6 +2,7 @@
 
 mod bench;
 mod chain;
+mod flows;
 mod machine;
 mod peers;
 mod support;

@@ -73,3 +73,14 @@ pub(crate) fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
 pub(crate) fn arg(path: &Path) -> &str {
     path.to_str().expect("paths of tests are text")
 }
+
+/// The numbers of a process's children.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let is_child = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let behind_name = stat.rsplit(')').next().unwrap_or_default();
+        behind_name.split_whitespace().nth(1) == Some(&parent.to_string())
+    };
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_child).collect()
+}

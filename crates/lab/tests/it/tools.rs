@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{arg, folder, lab, run};
+use crate::support::{arg, children, folder, lab, run};
 
 /// So few messages that a machine with other work to do does them in time.
 const BRIEF: [&str; 9] = [
@@ -43,6 +43,42 @@ fn a_local_server_is_a_process_and_gone_afterwards() {
         let done = run(&args);
         assert_eq!(done.status, Some(0), "{transport}: {}", done.err);
         assert_rows(&done.out);
+    }
+}
+
+/// What a process's media driver has in memory.
+fn shared(process: u32) -> usize {
+    let prefix = format!("tapeline-gauge-{process}-");
+    let Ok(entries) = std::fs::read_dir("/dev/shm") else { return 0 };
+    let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
+    names.filter(|name| name.to_string_lossy().starts_with(&prefix)).count()
+}
+
+#[test]
+fn a_driver_in_memory_is_gone_with_its_measurement() {
+    let long = ["pingpong", "--miniter=10", "--minms=60000", "--maxms=60000", "aeron"];
+    let short = ["pingpong", "--miniter=10", "--minms=400", "--maxms=400", "--sizes=1", "aeron"];
+    let cell = ["nwtool", "matrix", "--transports=aeron", "--sizes=100", "--rates=100"];
+    let matrix = [&cell[..], &["--seconds=0.4", "--bounds=none"]].concat();
+    for (args, is_ended) in [(&long[..], true), (&short[..], false), (&matrix[..], false)] {
+        let mut tool = lab(args);
+        tool.args(["--noise=0", "--affinity=any"]).stdout(Stdio::null());
+        let mut tool = tool.spawn().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let follower = loop {
+            assert!(tool.try_wait().unwrap().is_none(), "{args:?}");
+            assert!(std::time::Instant::now() < until, "no driver for {args:?}");
+            if let Some(id) = children(tool.id()).into_iter().find(|id| shared(*id) > 0) {
+                break id;
+            }
+            std::thread::yield_now();
+        };
+        if is_ended {
+            kill_process(Pid::from_child(&tool), Signal::TERM).unwrap();
+        }
+        let status = tool.wait().unwrap().code();
+        assert_eq!(status == Some(2), is_ended, "{args:?}: {status:?}");
+        assert_eq!(shared(follower), 0, "{args:?}");
     }
 }
 

@@ -18,13 +18,13 @@ use crate::config::nearest;
 use crate::failure::{Failure, Verdict};
 
 /// What the program that measures is asked for through this one.
-const OF_LAB: [&str; 9] =
-    ["bench", "compare", "disk", "env", "jitter", "mcast", "nwtool", "pingpong", "tune"];
+const OF_LAB: [&str; 10] =
+    ["aio", "bench", "compare", "disk", "env", "jitter", "mcast", "nwtool", "pingpong", "tune"];
 
 /// Classic tools that the program that measures takes the place of, when it is
 /// called by their names.
-const CLASSIC: [&str; 6] =
-    ["DTool", "MCastNwTool", "NwTool", "sfnt-pingpong", "sfnt-stream", "sysjitter"];
+const CLASSIC: [&str; 7] =
+    ["AIO", "DTool", "MCastNwTool", "NwTool", "sfnt-pingpong", "sfnt-stream", "sysjitter"];
 
 /// Goes on as the classic tool whose name this program was called by, if it was
 /// by one: a link is all that scripts need.

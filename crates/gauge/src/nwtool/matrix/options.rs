@@ -25,7 +25,7 @@ pub(super) struct MatrixPlan {
 
 impl MatrixPlan {
     pub(super) fn of(options: &Options) -> Result<Self, GaugeError> {
-        let given = &options.given;
+        let given = &options.common.given;
         let list = |name: &str, usual: &[u64], least: u64, most: u64| {
             let Some(text) = given.text(name) else { return Ok(usual.to_vec()) };
             let number = |part: &str| {

@@ -11,12 +11,12 @@ use super::super::cell::{self, CellPlan};
 use super::super::options::Options;
 use super::super::pair::{Open, looked_for, opened, same_version};
 use super::super::send::{open, plan, record};
-use super::super::{LocalFollower, StartFollower};
 use super::judge::{CellKey, Cells};
 use super::options::MatrixPlan;
 use super::table::{head, row, summary, word};
 use super::words::words;
 use crate::control::Control;
+use crate::local::{LocalProcess, StartProcess};
 use crate::output::Output;
 use crate::records::Records;
 use crate::{GaugeError, Transport, setup};
@@ -29,7 +29,7 @@ type Named = (String, CellKey, String);
 pub(in super::super) fn run(
     options: &Options,
     at: Option<&(String, u16)>,
-    start: &StartFollower<'_>,
+    start: &StartProcess<'_>,
     out: &mut dyn Output,
 ) -> Result<bool, GaugeError> {
     let matrix = MatrixPlan::of(options)?;
@@ -47,15 +47,16 @@ pub(in super::super) fn run(
         .map(|transport| matrix.cells.iter().filter(|key| is_had(transport, key)).count())
         .sum();
     out.text(&told(options, &matrix, left_out));
-    if options.given.has("check") {
+    if options.common.given.has("check") {
         return Ok(true);
     }
-    let _held = setup::prepare(&options.given)?;
-    tapeline_measure::processor::pin(options.cores[0].as_deref());
-    let noise = setup::noise(&TickClock::best(), options.cores[0].as_deref(), options.noise);
+    let _held = setup::prepare(&options.common.given)?;
+    tapeline_measure::processor::pin(options.common.cores[0].as_deref());
+    let noise =
+        setup::noise(&TickClock::best(), options.common.cores[0].as_deref(), options.common.noise);
     let mut records = match &matrix.resume {
         Some(file) => Records::append(file.as_ref())?,
-        None => Records::create(options.json.as_deref())?,
+        None => Records::create(options.common.json.as_deref())?,
     };
     records.write(&ToolLine::Environment(Box::new(before.clone())))?;
     let mut side = Side::reach(at, start)?;
@@ -117,7 +118,7 @@ fn subject(at: Option<&(String, u16)>, matrix: &MatrixPlan) -> String {
 
 fn told(options: &Options, matrix: &MatrixPlan, left_out: usize) -> String {
     let names: Vec<&str> = matrix.transports.iter().map(|transport| transport.name()).collect();
-    let seconds = matrix.takes_s(left_out, options.warm_up.as_secs_f64());
+    let seconds = matrix.takes_s(left_out, options.common.warm_up.as_secs_f64());
     let resumed = match left_out {
         0 => String::new(),
         count => format!(", {count} of them measured already"),
@@ -133,7 +134,7 @@ fn told(options: &Options, matrix: &MatrixPlan, left_out: usize) -> String {
 
 /// What messages of another plan would differ by.
 fn plan_text(options: &Options, seconds: f64) -> String {
-    let cores = |side: usize| setup::cores_text(options.cores[side].as_deref());
+    let cores = |side: usize| setup::cores_text(options.common.cores[side].as_deref());
     let spins = options.spins.map(u8::from);
     format!(
         "{seconds}|{}|{}|{};{}|{};{}|{}",
@@ -199,11 +200,11 @@ fn cells_of(
 struct Side {
     control: Control,
     name: String,
-    _local: Option<LocalFollower>,
+    _local: Option<LocalProcess>,
 }
 
 impl Side {
-    fn reach(at: Option<&(String, u16)>, start: &StartFollower<'_>) -> Result<Self, GaugeError> {
+    fn reach(at: Option<&(String, u16)>, start: &StartProcess<'_>) -> Result<Self, GaugeError> {
         if let Some((host, port)) = at {
             let name = format!("side 2 (forward at {host}:{port})");
             let control = looked_for(host, *port).map_err(|error| error.of_side(&name))?;
@@ -211,10 +212,11 @@ impl Side {
         }
         let (near, far) = UnixStream::pair().map_err(GaugeError::io("a pair of sockets"))?;
         let child = start(far.into()).map_err(GaugeError::io("starting a local side 2"))?;
+        let local = Some(LocalProcess::new(child));
         let mut control = Control::over_unix(near);
         same_version(&mut control)?;
         let name = "side 2 (forward, on this host)".to_owned();
-        Ok(Self { control, name, _local: Some(LocalFollower(child)) })
+        Ok(Self { control, name, _local: local })
     }
 
     fn cell(

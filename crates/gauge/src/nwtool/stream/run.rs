@@ -20,12 +20,13 @@ use super::super::cell::failed;
 use super::super::pair::{
     Followed, Open, Say, came, explained, listener, looked_for, opened, same_version,
 };
-use super::super::{LocalFollower, StartFollower, receive};
+use super::super::receive;
 use super::options::{KNOWN, StreamOptions};
 use super::pacer::Pacer;
 use super::rate::{HEAD, RateDone, one_way_ns};
 use crate::control::Control;
 use crate::link::{Link, Links, Readiness};
+use crate::local::{LocalProcess, StartProcess};
 use crate::message::{Head, Kind};
 use crate::output::Output;
 use crate::pingpong::header::Header;
@@ -45,7 +46,7 @@ const DRAIN: Duration = Duration::from_millis(200);
 /// Errors: the command line is wrong, or nothing can be measured.
 pub fn run(
     typed: &[String],
-    start: &StartFollower<'_>,
+    start: &StartProcess<'_>,
     out: &mut dyn Output,
 ) -> Result<bool, GaugeError> {
     let options = StreamOptions::read(typed)?;
@@ -92,7 +93,7 @@ fn serve(options: &StreamOptions, out: &mut dyn Output) -> Result<bool, GaugeErr
 fn measure(
     options: &StreamOptions,
     transport: Transport,
-    start: &StartFollower<'_>,
+    start: &StartProcess<'_>,
     out: &mut dyn Output,
 ) -> Result<bool, GaugeError> {
     let _held = setup::prepare(&options.given)?;
@@ -106,9 +107,10 @@ fn measure(
         None => {
             let (near, far) = UnixStream::pair().map_err(GaugeError::io("a pair of sockets"))?;
             let child = start(far.into()).map_err(GaugeError::io("starting a local server"))?;
+            let local = LocalProcess::new(child);
             let mut control = Control::over_unix(near);
             same_version(&mut control)?;
-            (control, Some(LocalFollower(child)))
+            (control, Some(local))
         }
     };
     let open = Open {
