@@ -167,9 +167,9 @@ fn more(root: &Path) -> BTreeMap<String, String> {
         tell(&key("rps_cpus"), read(&format!("{at}/queues/rx-0/rps_cpus")));
         // Of the kernel's own interfaces there is no card.
         if root == Path::new("/") && root.join(&at).join("device").exists() {
-            ethtool::facts(&name)
-                .into_iter()
-                .for_each(|(what, text)| tell(&key(&what), Some(text)));
+            for (what, text) in ethtool::facts(&name) {
+                tell(&key(&what), Some(text));
+            }
         }
     }
     let running: Vec<&str> = {

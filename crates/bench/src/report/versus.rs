@@ -117,11 +117,14 @@ fn rows(pairs: &[Pair<'_>]) -> String {
     let (shown, rest) = all.split_at(all.len().min(SHOWN));
     let mut text = table("Cells of both", &columns, shown);
     if !rest.is_empty() {
-        text.push_str(&format!(
-            "<details><summary>{} more</summary>{}</details>\n",
-            rest.len(),
-            table("More cells of both", &columns, rest)
-        ));
+        let more = table("More cells of both", &columns, rest);
+        text.extend([
+            "<details><summary>",
+            &rest.len().to_string(),
+            " more</summary>",
+            &more,
+            "</details>\n",
+        ]);
     }
     text
 }

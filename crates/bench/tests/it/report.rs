@@ -11,6 +11,7 @@ use tapeline_bench::record::{
     Cpu, Distribution, Environment, Interface, Load, Measurement, Record, to_hdr,
 };
 use tapeline_bench::report;
+use tapeline_measure::record::{Hop, Noise, Setting, Tool, ToolLine};
 
 const RATES: [u64; 12] = [
     1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 400_000, 600_000, 800_000, 1_000_000,
@@ -368,4 +369,99 @@ fn result_files_become_a_page_and_bad_lines_are_named() {
     assert!(document.text.contains("line 30: unknown variant"), "{}", document.text);
     let error = report::from_files(&[&path]).unwrap_err().to_string();
     assert!(error.contains("cannot read the results in"), "{error}");
+}
+
+/// A record of each tool that judges a host, with text in it that is no markup.
+fn of_tools(shift: f64) -> String {
+    let nanos = latencies(30.0 * shift, 7);
+    let of = |tool: &str, transport: &str, role: &str| Tool {
+        tool: tool.to_owned(),
+        transport: transport.to_owned(),
+        role: role.to_owned(),
+        size_bytes: Some(100),
+        rate_per_s: Some(1000),
+        valid: true,
+        seconds: 1.0,
+        from_send: Distribution::of(&nanos),
+        hdr: to_hdr(&nanos),
+        ..Tool::default()
+    };
+    let mut all = Vec::new();
+    for (rate, verdict) in [(1000, "good"), (50_000, "max of max <b> 412 > 100")] {
+        let figures = [("mean_mean", 9e3 * shift), ("max_max", 4e5)];
+        all.push(Tool {
+            rate_per_s: Some(rate),
+            verdict: Some(verdict.to_owned()),
+            per_second: figures.map(|(name, ns)| (name.to_owned(), ns)).into(),
+            ..of("nwtool", "tcp", "send")
+        });
+    }
+    for size in [1, 64] {
+        let row = [("mean", 4_000), ("stddev", 400)];
+        all.push(Tool {
+            size_bytes: Some(size),
+            classic: row.map(|(name, ns)| (name.to_owned(), ns)).into(),
+            ..of("pingpong", "tcp", "client")
+        });
+    }
+    let hop = |name: &str, kind: &str| Hop {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        predicted_ns: 20_000.0,
+        p50_ns: 21_000,
+        p99_ns: 30_000,
+        p999_ns: 90_000,
+    };
+    let hops = vec![hop("client→<gateway>", "tcp"), hop("<gateway>", "work")];
+    all.push(Tool { hops, ..of("aio", "order-native", "executions") });
+    all.push(Tool {
+        counts: [("received", 1000), ("lost", 3), ("own_queue", 2)]
+            .map(|(n, v)| (n.to_owned(), v))
+            .into(),
+        series: vec![[0, 500, 0, 4_000, 90_000], [1, 500, 0, 5_000, 80_000]],
+        options: [("port".to_owned(), "<42222>".to_owned())].into(),
+        ..of("mcast", "udp", "receive")
+    });
+    all.push(Tool { medium: Some("ext4".to_owned()), ..of("disk", "buffered", "write") });
+    all.push(Tool {
+        noise: Some(Noise { core: 1, lost_percent: 0.1, max_ns: 9_000 }),
+        options: [("core".to_owned(), "1".to_owned())].into(),
+        ..of("jitter", "", "spin")
+    });
+    let setting =
+        Setting { id: "<a>".to_owned(), state: "differs".to_owned(), ..Setting::default() };
+    let lines = all.into_iter().map(|tool| ToolLine::Tool(Box::new(tool)));
+    let lines = lines.chain([ToolLine::Setting(Box::new(setting))]);
+    lines.map(|line| line.to_value().to_string() + "\n").collect()
+}
+
+#[test]
+fn every_section_of_hosts_is_well_formed_and_none_is_market_data() {
+    let name = format!("hosts-{}", std::process::id());
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let paths = ["a.jsonl", "b.jsonl"].map(|name| folder.join(name));
+    for (path, shift) in paths.iter().zip([1.0, 1.5]) {
+        fs::write(path, of_tools(shift)).unwrap();
+    }
+    let document = parse(&report::from_files(&paths).unwrap());
+    let sections =
+        ["comparison", "matrix", "pingpong", "flow", "multicast", "disk", "noise", "settings"];
+    for id in sections {
+        assert!(document.ids.iter().any(|of| of == id), "{id}: {:?}", document.ids);
+    }
+    for market_data in ["latency", "throughput", "fanout"] {
+        assert!(document.ids.iter().all(|id| id != market_data), "{market_data}");
+    }
+    assert!(
+        document.fetched.is_empty()
+            && document.links.iter().all(|to| document.ids.contains(to) || to == "main")
+    );
+    for told in ["<gateway>", "117 µs", "b.jsonl is slower than a.jsonl", "0.299 % was lost"] {
+        assert!(document.text.contains(told), "{told}: {}", document.text);
+    }
+    // One file alone is beside nothing.
+    let document = parse(&report::from_files(&paths[..1]).unwrap());
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(document.ids.iter().all(|id| id != "comparison"));
 }

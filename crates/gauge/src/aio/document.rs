@@ -72,8 +72,8 @@ impl<'t> Reader<'t> {
 
     /// The line of a place in the text, from 1.
     pub(super) fn line(&self, span: &std::ops::Range<usize>) -> usize {
-        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
-        1 + before.iter().filter(|byte| **byte == b'\n').count()
+        let before = self.text.get(..span.start.min(self.text.len())).unwrap_or_default();
+        1 + before.matches('\n').count()
     }
 
     pub(super) fn fault(&self, line: usize, what: impl Into<String>) {

@@ -13,7 +13,7 @@ use rustix::thread::set_current_timer_slack;
 use tapeline_measure::clock::now_ns;
 use tapeline_measure::{processor, stop};
 
-use super::flow::{Flow, LinkSpec, Via};
+use super::flow::{Flow, LinkSpec, Origin, Via};
 use crate::link::{Links, Meeting, Readiness, RingLink, connect};
 use crate::message::{Head, Kind};
 use crate::statistics::nearest_rank;
@@ -48,7 +48,7 @@ struct HopKind {
 /// none; a call takes nothing that is worth telling.
 pub(super) fn predicted(flow: &Flow) -> Result<BTreeMap<usize, f64>, GaugeError> {
     let rate: f64 =
-        flow.modules.iter().filter_map(|of| of.kind.origin()).map(|of| of.whole_rate_per_s()).sum();
+        flow.modules.iter().filter_map(|of| of.kind.origin()).map(Origin::whole_rate_per_s).sum();
     let (mut all, mut known): (_, Vec<(HopKind, f64)>) = (BTreeMap::new(), Vec::new());
     for (number, link) in flow.links.iter().enumerate() {
         let ends = [link.from, link.to].map(|module| flow.thread_of(module));

@@ -46,23 +46,24 @@ pub(super) struct Outcome {
 /// How many copies of each message of a source come to a module, as far as the
 /// flow alone says; `None` where modules choose.
 fn copies(flow: &Flow, from: usize, to: usize) -> Option<u64> {
-    if from == to {
-        return Some(1);
-    }
     let module = &flow.modules[from];
     let factor = match &module.kind {
         Kind::Match { share, .. } if *share < 1.0 => return None,
         Kind::Match { copies, .. } => u64::from(*copies),
-        Kind::Route(_) => return None,
+        Kind::Route(_) | Kind::Sequencer { in_turn: true } => return None,
         Kind::Delay(delay) if delay.duplicate + delay.loss > 0.0 => return None,
-        Kind::Sequencer { in_turn: true } => return None,
         _ => 1,
     };
     let mut sum = 0;
     for link in module.outputs.iter().map(|link| &flow.links[*link]) {
         let connections = if module.kind == Kind::Fanout { link.connections as u64 } else { 1 };
-        let Some(next) = link.to else { continue };
-        sum += factor * connections * copies(flow, next, to)?;
+        let arriving = match link.to {
+            Some(next) if next == to => 1,
+            // What comes to a client ends there, so that no way goes round.
+            Some(next) if flow.modules[next].kind.origin().is_none() => copies(flow, next, to)?,
+            _ => 0,
+        };
+        sum += factor * connections * arriving;
     }
     Some(sum)
 }

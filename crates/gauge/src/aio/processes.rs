@@ -85,7 +85,7 @@ struct Process {
     control: Control,
     is_ready: bool,
     is_done: bool,
-    _process: LocalProcess,
+    _child: LocalProcess,
 }
 
 /// Runs each part of a flow as a process.
@@ -104,7 +104,7 @@ pub(super) fn run(
         control.send(&Say::Version(VERSION.to_owned()))?;
         control.send(&Say::Plan { plan: Box::new(plan.clone()), part: number })?;
         let name = format!("part `{}`", part.name);
-        all.push(Process { name, control, is_ready: false, is_done: false, _process: process });
+        all.push(Process { name, control, is_ready: false, is_done: false, _child: process });
     }
     let mut done = PartDone::default();
     while all.iter().any(|process| !process.is_done) {

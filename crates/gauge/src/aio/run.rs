@@ -73,7 +73,7 @@ fn measure(
     if options.common.given.has("check") {
         let (warm_up, seconds) =
             (options.common.warm_up.as_secs_f64(), options.seconds.as_secs_f64());
-        out.text(&format!("{:.1} s, after {warm_up:.1} s of warm-up\n", seconds));
+        out.text(&format!("{seconds:.1} s, after {warm_up:.1} s of warm-up\n"));
         return Ok(true);
     }
     let _held = setup::prepare(&options.common.given)?;
