@@ -248,6 +248,8 @@ pub(super) fn link_without_port(flow: &Flow, part: usize) -> Option<&LinkSpec> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::super::document::Value;
     use super::super::{read, scenarios};
 
@@ -259,11 +261,10 @@ mod tests {
 
     /// A file of one thread each for modules, behind lines of links.
     fn of(links: &str, modules: &[&str]) -> String {
-        let threads: String = modules
-            .iter()
-            .enumerate()
-            .map(|(n, module)| format!("[[part.thread]]\nname = \"t{n}\"\nmodule = [{module}]\n"))
-            .collect();
+        let mut threads = String::new();
+        for (n, module) in modules.iter().enumerate() {
+            let _ = write!(threads, "[[part.thread]]\nname = \"t{n}\"\nmodule = [{module}]\n");
+        }
         format!("name = \"x\"\n{links}\n[[part]]\nname = \"p\"\n{threads}")
     }
 

@@ -11,7 +11,7 @@ use tapeline_gauge::statistics::Classic;
 use tapeline_gauge::{GaugeError, Muxer, Transport};
 use tapeline_measure::record::{Tool, ToolLine};
 
-use crate::support::{Told, words};
+use crate::support::Told;
 
 /// So few messages that a busy machine does them in time.
 const BRIEF: &str = "--format=classic --threads --affinity any --noise=0 --minms=0 --maxms=0 \
