@@ -157,6 +157,7 @@ fn parts(tool: &Tool, predicted_ns: f64) -> String {
 fn words(tool: &Tool, predicted_ns: f64) -> String {
     let Some(all) = tool.from_send.filter(|_| predicted_ns > 0.0) else { return String::new() };
     let share = (all.p50_ns as f64 / predicted_ns - 1.0) * 100.0;
+    let beside = if share < 0.0 { "below" } else { "above" };
     let over = |hop: &&Hop| hop.p50_ns as f64 - hop.predicted_ns;
     let worst = tool.hops.iter().max_by(|a, b| over(a).total_cmp(&over(b)));
     let worst = worst.map_or(String::new(), |hop| {
@@ -165,8 +166,9 @@ fn words(tool: &Tool, predicted_ns: f64) -> String {
     });
     let tail = all.p99_ns as f64 / all.p50_ns.max(1) as f64;
     format!(
-        "<p>The median is {share:+.0} % of what was predicted{}. The slowest hundredth takes {tail:.1} \
+        "<p>The median is {:.0} % {beside} what was predicted{}. The slowest hundredth takes {tail:.1} \
          times the median; {} of {} messages were lost.</p>\n",
+        share.abs(),
         escape(&worst),
         whole(tool.counts.get("lost").copied().unwrap_or(0) as f64),
         whole(tool.counts.get("sent").copied().unwrap_or(0) as f64),
@@ -217,7 +219,7 @@ mod tests {
                      class=\"value\">96.0 µs",
             "measured here, p50 <tspan class=\"value\">105.6 µs",
             "<title>matching: 60 µs</title>",
-            "+10 % of what was predicted",
+            "10 % above what was predicted",
             "most of the difference is matching, 6.0 µs more",
             "2.0 times the median",
         ] {

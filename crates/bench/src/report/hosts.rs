@@ -336,6 +336,12 @@ fn seconds(receivers: &[&&OfHost]) -> String {
     figure("Jitter of each second", "The mean of |D| of neighbouring messages.", &plot.responsive())
 }
 
+/// A published system's name, for a label beside its line.
+fn short(system: &str) -> String {
+    let short = system.replace(" bare metal,", ",").replace(" (KVM, passthrough)", ", guest");
+    short.replace("ultra-low-latency", "low-latency").replace(" on 10G cable", ", 10G cable")
+}
+
 /// Published systems as lines beside ours; of TCP.
 fn published_pingpong(figure: &str) -> Vec<Line> {
     let line = |(at, system): (usize, PingPong)| {
@@ -349,7 +355,7 @@ fn published_pingpong(figure: &str) -> Vec<Line> {
             class: "published".to_owned(),
             marker: Marker::ALL[at % Marker::ALL.len()],
             points: points.collect(),
-            name: system.name.clone(),
+            name: short(&system.name),
         }
     };
     published::pingpong().into_iter().enumerate().map(line).collect()

@@ -16,7 +16,7 @@ const BAR: f64 = 24.0;
 const FOOT: f64 = 44.0;
 
 /// About the width of a character within a part.
-const CHAR_WIDTH: f64 = 6.4;
+const CHAR_WIDTH: f64 = 7.2;
 
 /// A part of a bar.
 #[derive(Clone, Debug, PartialEq)]

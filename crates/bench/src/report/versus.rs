@@ -149,8 +149,19 @@ fn words(pairs: &[Pair<'_>], all: &[OfHost], (base, other): (&str, &str)) -> Str
         (true, false) => {
             format!("{other} is as fast as {base} in the median, and its tail is shorter")
         }
-        _ if median > 1.0 => format!("{other} is slower than {base}"),
-        _ => format!("{other} is faster than {base}"),
+        // In the median they differ; the tail may say the contrary.
+        _ => {
+            let (word, agrees) = match median > 1.0 {
+                true => ("slower", tail >= 0.95),
+                false => ("faster", tail < 1.05),
+            };
+            let contrary = match (agrees, tail > 1.0) {
+                (true, _) => "",
+                (false, true) => " in the median, with a longer tail",
+                (false, false) => " in the median, with a shorter tail",
+            };
+            format!("{other} is {word} than {base}{contrary}")
+        }
     };
     let melts = melting_words(all, base, other);
     format!(

@@ -3,8 +3,8 @@
 //! predicted beside measured.
 //!
 //! A flow is a file of links and of parts (processes) of threads of modules.
-//! [`read`] makes one of its text, [`engine`] runs a thread of it, [`modules`]
-//! are what messages go through, without links or threads; [`hops`] measures
+//! `read` makes one of its text, `engine` runs a thread of it, `modules`
+//! are what messages go through, without links or threads; `hops` measures
 //! what each kind of link takes by itself.
 
 mod check;
