@@ -211,8 +211,9 @@ impl<'f> Worker<'f> {
         Ok(())
     }
 
-    /// Works until what is measured ends, or until `is_over` of the part, and until all that is on its way has come. Returns
-    /// what the modules did, and whether it was let come to its end.
+    /// Works until what is measured ends and all that is on its way has come, or
+    /// until `is_over` of the part. Returns what the modules did, and whether it
+    /// was let come to its end.
     pub(super) fn run(
         mut self,
         conditions: Conditions,
