@@ -83,10 +83,19 @@ pub struct Image {
     progress: Progress,
     state: StateBuf,
     group_id: Box<[u8]>,
-    perm_data: Option<Box<[u8]>>,
+    locks: Option<Box<Locks>>,
     qos: Option<Qos>,
     seq_num: Option<u32>,
     post_user_info: Option<PostUserInfo>,
+}
+
+/// Who may see an image.
+#[derive(Clone, Debug, Default)]
+struct Locks {
+    /// The permission data of the item.
+    item: Box<[u8]>,
+    /// Those of the content, where updates brought more than the item demands.
+    content: Option<Box<[u8]>>,
 }
 
 /// How much of the image is there.
@@ -109,7 +118,7 @@ impl Image {
             progress: Progress::Nothing,
             state: StateBuf::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, ""),
             group_id: Box::default(),
-            perm_data: None,
+            locks: None,
             qos: None,
             seq_num: None,
             post_user_info: None,
@@ -175,6 +184,9 @@ impl Image {
         if found > expected {
             return Err(CacheError::MissedPart { expected, found });
         }
+        if self.progress == Progress::Nothing {
+            self.lift_restriction();
+        }
         if found == 0 && container_type != DataType::NO_DATA {
             self.content.begin_refresh(self.progress == Progress::Nothing, container_type);
         }
@@ -231,6 +243,25 @@ impl Image {
     pub fn clear(&mut self) {
         self.content = Content::Nothing;
         self.progress = Progress::Nothing;
+        self.lift_restriction();
+    }
+
+    /// Says that the content may be shown only to those who have what these
+    /// permission data demand: the item's, joined with those of an update that was
+    /// applied. It holds until the content begins from scratch.
+    pub fn restrict(&mut self, perm_data: &[u8]) {
+        self.locks.get_or_insert_default().content = Some(perm_data.into());
+    }
+
+    fn lift_restriction(&mut self) {
+        if let Some(locks) = &mut self.locks {
+            locks.content = None;
+        }
+    }
+
+    /// Whether the content demands more than the item.
+    pub fn is_restricted(&self) -> bool {
+        self.locks.as_ref().is_some_and(|locks| locks.content.is_some())
     }
 
     /// Sets the state, as when the source of the item is lost.
@@ -238,8 +269,11 @@ impl Image {
         self.state.apply(state);
     }
 
+    /// Permission data without a byte say nothing: the item keeps what it has.
     fn set_perm_data(&mut self, bytes: &[u8]) {
-        replace(self.perm_data.get_or_insert_default(), bytes);
+        if !bytes.is_empty() {
+            replace(&mut self.locks.get_or_insert_default().item, bytes);
+        }
     }
 
     /// Whether all parts of a refresh have been applied, and everything since.
@@ -264,10 +298,18 @@ impl Image {
         &self.group_id
     }
 
-    /// Permission data of the item. That of updates is for the update alone
-    /// and not kept.
+    /// Permission data of the item, if there were any. Those of updates are not
+    /// kept: who applies an update that has some says what becomes of the image,
+    /// by [`restrict`](Self::restrict) or [`clear`](Self::clear).
     pub fn perm_data(&self) -> Option<&[u8]> {
-        self.perm_data.as_deref()
+        self.locks.as_ref().map(|locks| &*locks.item).filter(|bytes| !bytes.is_empty())
+    }
+
+    /// Permission data of the content: those of the item, unless it is
+    /// [restricted](Self::restrict).
+    pub fn content_perm_data(&self) -> Option<&[u8]> {
+        let content = self.locks.as_ref().and_then(|locks| locks.content.as_deref());
+        content.or_else(|| self.perm_data())
     }
 
     /// Quality of service that the last refresh gave.

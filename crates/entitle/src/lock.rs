@@ -195,6 +195,16 @@ impl Lock {
     }
 }
 
+/// The bytes of a lock that demands what both demand; `None` if one of them
+/// cannot be read, or if the result would mean different things to different
+/// [`Sources`]: a lock of two sources.
+pub fn join(a: &[u8], b: &[u8]) -> Option<Vec<u8>> {
+    let read = |bytes| Lock::decode(bytes, Sources::Unambiguous).ok();
+    let joined = read(a)?.and(&read(b)?);
+    let bytes = joined.encode(Sources::Aligned);
+    (joined.demands.len() == 1 && bytes.len() <= MAX_LOCK_BYTES).then_some(bytes)
+}
+
 impl fmt::Display for Lock {
     /// The codes with `&` and `|`, of the sources one after the other.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -377,6 +387,25 @@ mod tests {
         let bytes = lock.encode(Sources::Repeated);
         assert_eq!(Lock::decode(&bytes, Sources::Unambiguous), Err(LockError::Ambiguous));
         assert_eq!(Lock::decode(&bytes, Sources::Repeated), Ok(lock));
+    }
+
+    #[test]
+    fn locks_of_one_source_are_joined_and_others_are_not() {
+        let lock = |service, codes: &[u32]| {
+            Lock::new([Demand::any(service, codes)]).encode(Sources::Aligned)
+        };
+        let joined = join(&lock(257, &[62, 63]), &lock(257, &[144])).expect("of one source");
+        let read = Lock::decode(&joined, Sources::Packed).expect("a lock");
+        assert_eq!(read.to_string(), "(62|63)&144");
+        assert_eq!(join(&joined, &lock(257, &[144])), Some(joined.clone()));
+        assert_eq!(join(&joined, &lock(258, &[144])), None, "of two sources");
+        assert_eq!(join(&joined, &[3, 1]), None, "malformed");
+        assert_eq!(join(&[], &joined), None, "no lock is not one that opens");
+        let many: Vec<u32> = (1_000_000_000..1_000_000_400).collect();
+        let long = Lock::new([Demand::all(257, &many)]).encode(Sources::Aligned);
+        let others: Vec<u32> = (2_000_000_000..2_000_000_400).collect();
+        let other = Lock::new([Demand::all(257, &others)]).encode(Sources::Aligned);
+        assert_eq!(join(&long, &other), None, "too long");
     }
 
     #[test]

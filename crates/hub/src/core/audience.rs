@@ -168,6 +168,10 @@ impl Core {
             part.state.code = StateCode::FAILOVER_COMPLETED;
         }
         item.set_state(&part.state);
+        let lock = item.lock_to_say(&part);
+        if let Some(lock) = &lock {
+            part.perm_data = Some(lock);
+        }
         self.counters.refreshes += 1;
         self.keep_image(id, &part);
         self.send_part(id, &part, out);

@@ -1,8 +1,9 @@
 //! Kept images: applying to them, and giving them out.
 
 use tapeline_backbone::FrameFlags;
-use tapeline_cache::{Image, Limits};
-use tapeline_rwf::{Encoded, RefreshFlags, RefreshMsg, StreamState};
+use tapeline_cache::{Applied, FieldRules, Image, Limits};
+use tapeline_entitle::join;
+use tapeline_rwf::{Encoded, RefreshFlags, RefreshMsg, StreamState, UpdateMsg};
 
 use super::Core;
 use super::item::{Interest, Item, Stage};
@@ -26,6 +27,45 @@ impl Item {
     pub(super) fn can_serve(&self) -> bool {
         let is_complete = self.image.as_ref().is_some_and(|image| image.is_complete());
         self.has_good_image() || (self.published && is_complete && !self.in_parts)
+    }
+
+    /// Applies an update to the kept image, if there is one. Whether it could be.
+    pub(super) fn keep_update(
+        &mut self,
+        update: &UpdateMsg<'_>,
+        rules: Option<&dyn FieldRules>,
+    ) -> bool {
+        let Some(image) = &mut self.image else { return true };
+        let applied = image.update(update, rules);
+        if let (Ok(Applied::Content), Some(lock)) = (&applied, update.perm_data)
+            && !lock.is_empty()
+        {
+            guard_content(image, lock, self.published);
+        }
+        applied.is_ok()
+    }
+
+    /// The item's lock, where an image says nothing of it that ends a restriction:
+    /// servers had the stricter one.
+    pub(super) fn lock_to_say(&self, part: &RefreshMsg<'_>) -> Option<Box<[u8]>> {
+        let is_anew = part.flags.contains(RefreshFlags::CLEAR_CACHE)
+            && part.perm_data.is_none_or(<[u8]>::is_empty);
+        let image = self.image.as_ref().filter(|image| is_anew && image.is_restricted())?;
+        image.perm_data().map(Into::into)
+    }
+}
+
+/// An image has the content of an update with a lock of its own. Whoever is
+/// given it needs what both demand. Where that cannot be said, or where the source
+/// can be asked for an image as this user may see it, the content is dropped.
+fn guard_content(image: &mut Image, lock: &[u8], is_all_there_is: bool) {
+    if image.content_perm_data() == Some(lock) {
+        return;
+    }
+    let held = image.content_perm_data().filter(|_| is_all_there_is);
+    match held.and_then(|held| join(held, lock)) {
+        Some(joined) => image.restrict(&joined),
+        None => image.clear(),
     }
 }
 
@@ -78,7 +118,7 @@ impl Core {
                 seq_num: image.seq_num(),
                 state,
                 group_id: image.group_id(),
-                perm_data: image.perm_data(),
+                perm_data: image.content_perm_data(),
                 qos: image.qos(),
                 post_user_info: image.post_user_info(),
                 part_num: (!is_only).then_some(part.number),

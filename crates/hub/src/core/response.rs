@@ -68,11 +68,9 @@ impl Core {
             self.counters.uncached += 1;
             return;
         }
-        if let Some(image) = &mut item.image {
-            let rules = self.rules.as_deref().map(|rules| rules as &dyn tapeline_cache::FieldRules);
-            if image.update(&update, rules).is_err() {
-                self.counters.uncached += 1;
-            }
+        let rules = self.rules.as_deref().map(|rules| rules as &dyn tapeline_cache::FieldRules);
+        if !item.keep_update(&update, rules) {
+            self.counters.uncached += 1;
         }
         if update.key.is_none() {
             item.publish_all(id, FrameFlags::empty(), bytes, out);

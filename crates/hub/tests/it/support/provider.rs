@@ -114,10 +114,10 @@ pub(crate) fn refresh(stream_id: i32, name: &str) -> Vec<u8> {
 }
 
 /// An image that a scenario changes.
-pub(crate) fn refresh_with(
+pub(crate) fn refresh_with<'m>(
     stream_id: i32,
-    name: &str,
-    change: impl FnOnce(&mut RefreshMsg<'_>),
+    name: &'m str,
+    change: impl FnOnce(&mut RefreshMsg<'m>),
 ) -> Vec<u8> {
     let mut msg = RefreshMsg {
         flags: RefreshFlags::SOLICITED | RefreshFlags::REFRESH_COMPLETE,
