@@ -364,7 +364,7 @@ pub enum ConfigError {
     #[error("TLS needs a certificate and its private key; give both, or no port for TLS")]
     NoCertificate,
     /// Sessions have no numbers for so many mounts.
-    #[error("max_mounts is {0}; give at most 1048576")]
+    #[error("max_mounts is {0}; give at most 262144")]
     Mounts(usize),
     /// A bound without which nothing can be done.
     #[error("{0} must be above 0")]

@@ -19,6 +19,7 @@ use super::Core;
 use super::item::HubIndex;
 use super::leave::Leaving;
 use super::review::Review;
+use super::rows::Cell;
 use super::services::ServiceChanges;
 use crate::Outputs;
 
@@ -63,6 +64,8 @@ pub(super) enum Job {
     Leave(Box<Leaving>),
     /// Who is logged in, and what is open, is looked at by another policy.
     Review(Review),
+    /// Those who watch an item with another guard are looked at, from a cell on.
+    Recheck { slot: u32, next: Cell },
 }
 
 /// What jobs are about. Each kind has its share of a slice: a thousand mounts
@@ -90,7 +93,7 @@ impl Job {
             | Self::Delete { .. }
             | Self::RetryUnplaced { .. } => Kind::Hubs,
             Self::TellNews => Kind::News,
-            Self::Review(_) => Kind::Rights,
+            Self::Review(_) | Self::Recheck { .. } => Kind::Rights,
             Self::Batch(_) | Self::Refresh(_) | Self::EndAll { .. } => Kind::Mounts,
             Self::Leave(_) => Kind::Leaving,
         }
@@ -118,6 +121,11 @@ impl Job {
                 *next = *first;
             }
             (Self::Review(review), Self::Review(later)) => return review.absorb(later),
+            (Self::Recheck { slot, next }, Self::Recheck { slot: of, next: first })
+                if *slot == *of =>
+            {
+                *next = *first;
+            }
             (Self::RetryUnplaced { next }, Self::RetryUnplaced { next: first }) => *next = *first,
             _ => return false,
         }
@@ -230,6 +238,7 @@ impl Core {
             Job::EndAll { next } => self.end_step(next, out),
             Job::Leave(leaving) => self.leave_step(leaving, out),
             Job::Review(review) => self.review_step(review, out),
+            Job::Recheck { slot, next } => self.recheck_step(*slot, next, out),
         }
     }
 

@@ -17,6 +17,7 @@ use super::item::{HubIndex, Item, Upstream};
 use super::leave::Leaving;
 use super::mount::{Mount, gate};
 use super::owed::Owed;
+use super::rows::Cell;
 use super::stream::Stream;
 use super::streams::Streams;
 use super::subscription::{Subscription, mode};
@@ -196,6 +197,8 @@ impl Core {
         for (slot, item) in self.items.iter() {
             assert!(!item.watchers.is_empty(), "nobody watches item {slot}");
             item.watchers.check();
+            let is_checked = item.watchers.unchecked_from(Cell::FIRST).is_none();
+            assert!(is_checked || item.recheck().is_some(), "who is not checked has a turn");
             let mut receivers = 0;
             for subscription in item.watchers.subscriptions() {
                 let owner = owners.get(&subscription.mount());

@@ -10,6 +10,7 @@ use super::item::{Item, Upstream};
 use super::mount::gate;
 use super::rows::Cell;
 use super::stream::{Entry, Stream};
+use super::subscription::mode;
 use crate::Outputs;
 
 impl Core {
@@ -74,7 +75,9 @@ impl Core {
         let mut next = Cell::FIRST;
         while let Some((cell, watcher)) = self.watcher_from(slot, next) {
             next = cell.next();
-            if own_lock.is_some_and(|lock| !self.opens(watcher.session, lock)) {
+            if watcher.has(mode::UNCHECKED)
+                || own_lock.is_some_and(|lock| !self.opens(watcher.session, lock))
+            {
                 continue;
             }
             self.flush_before((slot, cell), &watcher, out);

@@ -298,13 +298,16 @@ impl Core {
     }
 
     /// Serves those who came while an image was on its way.
-    fn serve_waiting<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+    pub(super) fn serve_waiting<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let Some(item) = self.items.known(slot) else { return };
         if !item.is_servable() {
             return self.ask_image(slot, out);
         }
         let waits = |it: &&Subscription| {
-            !planted!(UnservedJoin) && it.has(mode::WANTS) && !it.has(mode::LATE)
+            !planted!(UnservedJoin)
+                && it.has(mode::WANTS)
+                && !it.has(mode::LATE)
+                && !it.has(mode::UNCHECKED)
         };
         let waiting: Vec<_> = item.watchers.subscriptions().filter(waits).copied().collect();
         for subscription in waiting {
@@ -323,6 +326,10 @@ impl Core {
             debug_assert!(false, "a cell with a watcher");
             return;
         };
+        if watcher.has(mode::UNCHECKED) {
+            // It gets one when it has been looked at, as it waits for one.
+            return;
+        }
         if self.mounts.get(watcher.session).is_some_and(|mount| mount.is_slow) {
             self.comes_later(slot, cell);
             return;
@@ -408,8 +415,10 @@ fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with
         let is_for_all = is_for_all || item.is_private;
         for subscription in item.watchers.subscriptions_mut() {
             let gets_it = is_for_all || subscription.has(mode::WANTS);
-            subscription.set(mode::IN_IMAGE, gets_it);
+            let is_checked = !subscription.has(mode::UNCHECKED);
+            subscription.set(mode::IN_IMAGE, gets_it && is_checked);
         }
+        item.note_missed();
     }
 }
 

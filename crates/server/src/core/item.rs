@@ -81,6 +81,16 @@ struct Rare {
     state_text: Text,
     /// The locks of its entries.
     entry_locks: Option<Box<EntryLocks>>,
+    /// Whether some who watch it are still to be looked at.
+    recheck: Option<Recheck>,
+}
+
+/// Those who watch an item of which another guard became known are looked at, a
+/// slice at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recheck {
+    /// An update or an image went out meanwhile, and not to those.
+    pub(super) is_missed: bool,
 }
 
 /// An item, or one private stream of one. There are many: an item that others
@@ -199,8 +209,10 @@ impl Item {
     fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
         let mut rare = self.rare.take().unwrap_or_default();
         change(&mut rare);
-        let is_needed =
-            rare.request.is_some() || !rare.state_text.is_empty() || rare.entry_locks.is_some();
+        let is_needed = rare.request.is_some()
+            || !rare.state_text.is_empty()
+            || rare.entry_locks.is_some()
+            || rare.recheck.is_some();
         self.rare = is_needed.then_some(rare);
     }
 
@@ -217,6 +229,24 @@ impl Item {
     pub(super) fn set_entry_locks(&mut self, locks: Option<Box<EntryLocks>>) {
         if locks.is_some() || self.entry_locks().is_some() {
             self.change_rare(|rare| rare.entry_locks = locks);
+        }
+    }
+
+    /// Whether those who watch it are being looked at.
+    pub(super) fn recheck(&self) -> Option<Recheck> {
+        self.rare.as_ref()?.recheck
+    }
+
+    pub(super) fn set_recheck(&mut self, recheck: Option<Recheck>) {
+        if recheck.is_some() || self.recheck().is_some() {
+            self.change_rare(|rare| rare.recheck = recheck);
+        }
+    }
+
+    /// Something goes out that is not for those who are still to be looked at.
+    pub(super) fn note_missed(&mut self) {
+        if self.recheck().is_some() {
+            self.set_recheck(Some(Recheck { is_missed: true }));
         }
     }
 

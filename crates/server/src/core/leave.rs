@@ -13,7 +13,7 @@ use tapeline_entitle::Kind;
 
 use super::Core;
 use super::backlog::Job;
-use super::entitlements::{Guard, Identity};
+use super::entitlements::Identity;
 use super::item::Item;
 use super::mount::Mount;
 use super::owed::Owed;
@@ -125,7 +125,7 @@ impl Core {
         }
         if let Some(item) = self.items.get(stream.slot)
             && let Some(who) = who
-            && self.items.guard(stream.slot) != Guard::Unknown
+            && item.watchers.is_recorded(stream.subscription(number, stream_id))
             && stream.state.is_streaming()
         {
             let item = Some((&item.key.as_ref(), self.items.guard(stream.slot)));

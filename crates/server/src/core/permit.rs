@@ -11,8 +11,6 @@
 //! guard is not known has shown nothing yet.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use tapeline_channel::SessionId;
 use tapeline_entitle::{Denial, Kind, PostRight, ProfileId, Usage, Verdict};
@@ -26,9 +24,9 @@ use tapeline_rwf::{
 use super::Core;
 use super::entitlements::{Guard, Identity, Named};
 use super::item::Item;
-use super::rows::Cell;
 use super::services::Services;
-use super::stream::{Entry as OnStream, Stream};
+use super::stream::{Entry, Stream};
+use super::subscription::mode;
 use crate::Outputs;
 
 /// The field that holds an item's code where it has no lock.
@@ -130,7 +128,12 @@ impl Core {
 
     /// What the policy says of an item with such a guard, for a mount that has it
     /// open or wants to.
-    fn verdict(&mut self, session: SessionId, slot: u32, guard: Guard) -> Option<Verdict> {
+    pub(super) fn verdict(
+        &mut self,
+        session: SessionId,
+        slot: u32,
+        guard: Guard,
+    ) -> Option<Verdict> {
         let profile = self.profile_of(session);
         let Self { items, services, entitlements, .. } = self;
         let item = items.get(slot)?;
@@ -173,45 +176,8 @@ impl Core {
         self.items.get(slot).is_some()
     }
 
-    /// An item has another guard: all who watch it are looked at.
-    pub(super) fn change_guard<O: Outputs>(&mut self, slot: u32, guard: Guard, out: &mut O) {
-        let is_first = self.items.guard(slot) == Guard::Unknown;
-        // Most of a crowd have few profiles.
-        let mut known: HashMap<Option<ProfileId>, Verdict> = HashMap::new();
-        let mut next = Cell::FIRST;
-        let (mut allowed, mut denied) = (Vec::new(), Vec::new());
-        while let Some((cell, watcher)) = self.watcher_from(slot, next) {
-            next = cell.next();
-            let profile = self.profile_of(watcher.session);
-            if let Entry::Vacant(entry) = known.entry(profile) {
-                let Some(verdict) = self.verdict(watcher.session, slot, guard) else { return };
-                entry.insert(verdict);
-            }
-            match &known[&profile] {
-                Verdict::Allow if is_first => allowed.push((watcher.session, watcher.stream_id)),
-                Verdict::Allow => {}
-                Verdict::Deny(_) => denied.push((watcher.session, watcher.stream_id, profile)),
-            }
-        }
-        self.statistics.opens_denied += if is_first { denied.len() as u64 } else { 0 };
-        self.statistics.streams_revoked += if is_first { 0 } else { denied.len() as u64 };
-        // Until here the item has the guard that it had: a watch that did not
-        // begin does not end.
-        for (session, stream_id, profile) in denied {
-            if let Verdict::Deny(denial) = &known[&profile] {
-                self.take_off((session, stream_id), denial, guard, out);
-            }
-        }
-        if self.items.get(slot).is_some() {
-            self.items.set_guard(slot, guard);
-        }
-        for (session, stream_id) in allowed {
-            self.record_watch(session, stream_id, out);
-        }
-    }
-
     /// A stream ends, as its user may not see the item with such a guard.
-    fn take_off<O: Outputs>(
+    pub(super) fn take_off<O: Outputs>(
         &mut self,
         (session, stream_id): (SessionId, i32),
         denial: &Denial,
@@ -286,11 +252,11 @@ impl Core {
         }
         let stream = self.mounts.get(session).and_then(|it| it.streams.get(post.stream_id));
         let (is_on_stream, key) = match stream {
-            Some(OnStream::Item(stream)) => {
+            Some(Entry::Item(stream)) => {
                 let item = self.items.get(stream.slot);
                 (true, item.map(|item| item.key.clone()))
             }
-            Some(OnStream::Other(Stream::Login)) => {
+            Some(Entry::Other(Stream::Login)) => {
                 let item = Post::check(post, PostStream::Login)?.item;
                 (false, item.map(|item| item.to_owned()))
             }
@@ -317,7 +283,18 @@ impl Core {
     }
 
     /// Writes down that a watch began, or that a snapshot was given.
-    pub(super) fn record_watch<O: Outputs>(&self, session: SessionId, stream_id: i32, out: &mut O) {
+    pub(super) fn record_watch<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        out: &mut O,
+    ) {
+        if let Some((slot, cell)) = self.item_on(session, stream_id)
+            && let Some(item) = self.items.get_mut(slot)
+            && let Some(subscription) = item.watchers.subscription_mut(cell)
+        {
+            subscription.set(mode::RECORDED, true);
+        }
         let stream = self.mounts.get(session).and_then(|it| it.streams.item(stream_id));
         let Some(stream) = stream else { return };
         let kind = match stream.state.is_streaming() {

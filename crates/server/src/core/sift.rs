@@ -152,13 +152,18 @@ impl Core {
         out: &mut O,
     ) {
         let mut receivers: BTreeMap<Option<ProfileId>, Vec<(Cell, SessionId)>> = BTreeMap::new();
-        let mut next = Cell::FIRST;
+        let (mut next, mut is_missed) = (Cell::FIRST, false);
         while let Some((cell, watcher)) = self.watcher_from(slot, next) {
             next = cell.next();
-            if watcher.has(mode::LIVE) || watcher.has(mode::MERGED) {
+            if watcher.has(mode::UNCHECKED) {
+                is_missed = true;
+            } else if watcher.has(mode::LIVE) || watcher.has(mode::MERGED) {
                 let profile = self.profile_of(watcher.session);
                 receivers.entry(profile).or_default().push((cell, watcher.session));
             }
+        }
+        if let Some(item) = self.items.get_mut(slot).filter(|_| is_missed) {
+            item.note_missed();
         }
         for (profile, cells) in receivers {
             let is_open = own_lock.is_none_or(|lock| self.entitlements.opens(profile, lock));

@@ -184,6 +184,10 @@ impl Core {
             if !watcher.has(mode::MERGED) {
                 continue;
             }
+            if watcher.has(mode::UNCHECKED) {
+                self.put_image_off(slot, cell);
+                continue;
+            }
             self.flush_updates(slot, cell, out);
             if self.mounts.gate(watcher.session) & gate::PAUSED == 0 {
                 self.send_formed(slot, cell, update, out);
@@ -293,6 +297,10 @@ impl Core {
             debug_assert!(false, "a cell with a watcher");
             return;
         };
+        if subscription.has(mode::UNCHECKED) {
+            // Some of it may not be for this one.
+            return self.put_image_off(slot, cell);
+        }
         subscription.set(mode::MERGED, false);
         let Some(mount) = mounts.mount_of_mut(*subscription) else {
             debug_assert!(false, "its mount is there");

@@ -25,7 +25,8 @@ impl Core {
             return;
         }
         let bare = StatusMsg { payload: Encoded::new(DataType::NO_DATA, &[]), ..*status };
-        let status = if self.is_hidden(slot) { &bare } else { status };
+        let is_bare = self.is_hidden(slot) || self.is_rechecked(slot);
+        let status = if is_bare { &bare } else { status };
         let end = status.state.map(|state| state.stream).filter(|stream| is_final(*stream));
         if is_last || end.is_some() {
             match is_last {

@@ -14,20 +14,25 @@ pub(super) mod mode {
     pub(in crate::core) const LATE: u32 = 0x10;
     /// Its updates are merged at the item until the mount's output has drained.
     pub(in crate::core) const MERGED: u32 = 0x20;
+    /// The item has another guard, and whether this one may see it is not known
+    /// yet: it gets nothing but states.
+    pub(in crate::core) const UNCHECKED: u32 = 0x40;
+    /// That it watches was written down.
+    pub(in crate::core) const RECORDED: u32 = 0x80;
 }
 
-const FORM_SHIFT: u32 = 6;
+const FORM_SHIFT: u32 = 8;
 const FORM_BITS: u32 = 5;
 const SNAPSHOT_SHIFT: u32 = FORM_SHIFT + FORM_BITS;
 const MOUNT_SHIFT: u32 = SNAPSHOT_SHIFT + 1;
 const FORM_MASK: u32 = ((1 << FORM_BITS) - 1) << FORM_SHIFT;
 /// What must be as in a subscription that takes every update as it is.
-const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !mode::CONFLATION_INFO;
+const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !(mode::CONFLATION_INFO | mode::RECORDED);
 
 /// One stream of one mount on an item.
 ///
 /// ```text
-///   | mount: 20 | snapshot: 1 | form: 5 | mode: 6 |   stream id: 32   |   8 bytes
+///   | mount: 18 | snapshot: 1 | form: 5 | mode: 8 |   stream id: 32   |   8 bytes
 /// ```
 ///
 /// The mount is the number that the server gave it, not the index of its
@@ -131,6 +136,10 @@ mod tests {
             subscription.set(mode::MERGED, false);
             subscription.set(mode::CONFLATION_INFO, true);
             assert!(subscription.is_plain(), "an update as it is was not merged");
+            subscription.set(mode::RECORDED, true);
+            assert!(subscription.is_plain(), "what is written down changes nothing");
+            subscription.set(mode::UNCHECKED, true);
+            assert!(!subscription.is_plain(), "it may not be for this one");
             assert_eq!(
                 (subscription.mount(), subscription.stream_id()),
                 (Subscription::MOUNTS - 1, -5)

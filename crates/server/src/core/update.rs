@@ -87,7 +87,7 @@ impl Core {
         let gates = &mounts.gates;
         let mut sent_count = 0;
         let mut shared = Shared::default();
-        let mut is_merged = false;
+        let (mut is_merged, mut is_missed) = (false, false);
         for (row, subscriptions) in item.watchers.rows().enumerate() {
             for (column, subscription) in subscriptions.iter().enumerate() {
                 let gate = gates.get(subscription.mount() as usize);
@@ -98,6 +98,8 @@ impl Core {
                         if planted!(UnpatchedStreamId) { 0 } else { subscription.stream_id() };
                     let sent = out.send_shared(session, stream_id, bytes, &mut shared);
                     sent_count += u64::from(trouble.note(session, sent));
+                } else if subscription.has(mode::UNCHECKED) {
+                    is_missed = true;
                 } else if subscription.has(mode::MERGED) {
                     is_merged = true;
                 } else if subscription.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
@@ -106,6 +108,9 @@ impl Core {
             }
         }
         statistics.updates_out += sent_count;
+        if is_missed {
+            item.note_missed();
+        }
         if !cold.is_empty() {
             is_merged |= self.spread_cold(slot, bytes, out);
         }

@@ -7,7 +7,7 @@ use tapeline_channel::SessionId;
 use super::Core;
 use super::forms::{Form, Forms, MAX_STREAMS_WITH_NEW_VIEWS};
 use super::rows::Cell;
-use super::subscription::Subscription;
+use super::subscription::{Subscription, mode};
 use super::subscriptions::Subscriptions;
 
 /// A subscription, taken apart.
@@ -55,6 +55,19 @@ impl Watchers {
 
     pub(super) fn subscriptions_mut(&mut self) -> impl Iterator<Item = &mut Subscription> {
         self.subscriptions.iter_mut()
+    }
+
+    /// The first cell from this one on whose watcher is still to be looked at.
+    pub(super) fn unchecked_from(&self, cell: Cell) -> Option<Cell> {
+        let mut column = cell.column();
+        for (row, subscriptions) in self.rows().enumerate().skip(cell.row()) {
+            let rest = subscriptions.get(column..).unwrap_or_default();
+            if let Some(at) = rest.iter().position(|it| it.has(mode::UNCHECKED)) {
+                return Some(Cell::new(row, column + at));
+            }
+            column = 0;
+        }
+        None
     }
 
     pub(super) fn subscription_mut(&mut self, cell: Cell) -> Option<&mut Subscription> {
@@ -108,6 +121,12 @@ impl Watchers {
     /// The cell of the watcher that has such a subscription.
     pub(super) fn cell(&self, subscription: Subscription) -> Option<Cell> {
         self.subscriptions.find(subscription.order())
+    }
+
+    /// Whether it was written down that somebody watches.
+    pub(super) fn is_recorded(&self, subscription: Subscription) -> bool {
+        let found = self.subscriptions.find(subscription.order());
+        found.and_then(|cell| self.subscriptions.get(cell)).is_some_and(|it| it.has(mode::RECORDED))
     }
 
     /// Whether a mount watches with updates.
@@ -233,7 +252,6 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::subscription::mode;
     use proptest::prelude::*;
     use tapeline_omm::view::View;
 
@@ -267,6 +285,26 @@ mod tests {
         watchers.set_form(cell, Form::PLAIN);
         assert_eq!(watchers.form_at(cell), None);
         assert!(watchers.forms.is_none(), "nobody has a form");
+    }
+
+    #[test]
+    fn those_who_are_to_be_looked_at_are_found_in_any_row() {
+        let mut watchers = Watchers::default();
+        assert_eq!(watchers.unchecked_from(Cell::FIRST), None);
+        for mount in 0..600 {
+            watchers.insert(subscription(mount));
+        }
+        let wanted = [0, 1, 255, 256, 511, 599];
+        for mount in wanted {
+            let cell = watchers.cell(subscription(mount)).unwrap();
+            watchers.subscription_mut(cell).unwrap().set(mode::UNCHECKED, true);
+        }
+        let (mut next, mut found) = (Cell::FIRST, Vec::new());
+        while let Some(cell) = watchers.unchecked_from(next) {
+            found.push(watchers.subscriptions.get(cell).unwrap().mount());
+            next = cell.next();
+        }
+        assert_eq!(found, wanted);
     }
 
     #[test]

@@ -51,6 +51,8 @@ enum Op {
     Slow(usize),
     Drain(usize),
     LoseHub,
+    /// A slice of what is left to do.
+    Slice,
 }
 
 fn codes() -> impl Strategy<Value = BTreeSet<u32>> {
@@ -75,6 +77,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => user.clone().prop_map(Op::Slow),
         2 => user.prop_map(Op::Drain),
         1 => Just(Op::LoseHub),
+        3 => Just(Op::Slice),
     ]
 }
 
@@ -97,7 +100,8 @@ fn text(rights: &[Option<BTreeSet<u32>>]) -> String {
 struct Plain {
     world: World,
     rights: Vec<Option<BTreeSet<u32>>>,
-    sessions: Vec<SessionId>,
+    /// Of each user.
+    sessions: Vec<Vec<SessionId>>,
     /// The lock of each item; `None` for one that never had one.
     locks: Vec<Option<Wanted>>,
     /// The item of each number, and the lock that the message had of its own.
@@ -111,7 +115,8 @@ struct Plain {
 }
 
 impl Plain {
-    fn new() -> Self {
+    /// So many mounts of each user.
+    fn new(crowd: usize) -> Self {
         let rights = vec![Some(BTreeSet::from([1])), Some(BTreeSet::from([1, 2])), None];
         let mut world = World::new();
         world.enforce(&text(&rights));
@@ -120,7 +125,8 @@ impl Plain {
             world.hub_up(hub);
             world.hub_directory(hub, vec![service(1, "FEED", true)]);
         }
-        let sessions = USERS.iter().map(|user| world.log_in(user)).collect();
+        let mut mounts = |user| (0..crowd).map(|_| world.log_in(user)).collect();
+        let sessions = USERS.iter().map(|user| mounts(user)).collect();
         let (locks, at, sent) = (vec![None; ITEMS.len()], BTreeMap::new(), BTreeMap::new());
         let references = BTreeMap::new();
         Self { world, rights, sessions, locks, sent, hubs, at, references, next: 0 }
@@ -142,10 +148,9 @@ impl Plain {
     fn apply(&mut self, op: &Op) {
         match op {
             Op::Open(user, item) => {
-                let bytes = request(5 + *item as i32, ITEMS[*item]);
-                self.world.say(self.sessions[*user], &bytes);
+                self.say(*user, &request(5 + *item as i32, ITEMS[*item]));
             }
-            Op::Close(user, item) => self.world.say(self.sessions[*user], &close(5 + *item as i32)),
+            Op::Close(user, item) => self.say(*user, &close(5 + *item as i32)),
             Op::Image(item, lock) if self.at.contains_key(item) => {
                 let number = i64::from(self.number());
                 if let Some(lock) = lock {
@@ -180,13 +185,24 @@ impl Plain {
             Op::Policy(rights) => {
                 self.rights.clone_from(rights);
                 self.world.enforce(&text(rights));
-                for (user, session) in USERS.iter().zip(self.sessions.clone()) {
+                // What is open goes on until its turn has come.
+                self.world.work_off();
+                for (user, name) in USERS.iter().enumerate() {
                     // Who was logged out tries again.
-                    self.world.say(session, &login(1, user));
+                    self.say(user, &login(1, name));
                 }
             }
-            Op::Slow(user) => self.world.answer(self.sessions[*user], Sent::Slow),
-            Op::Drain(user) => self.world.drain(self.sessions[*user]),
+            Op::Slow(user) => {
+                for session in &self.sessions[*user] {
+                    self.world.answer(*session, Sent::Slow);
+                }
+            }
+            Op::Drain(user) => {
+                for session in &self.sessions[*user] {
+                    self.world.drain(*session);
+                }
+            }
+            Op::Slice => self.world.handle_timeout(),
             Op::LoseHub => {
                 self.at.retain(|_, (hub, ..)| *hub != self.hubs[0]);
                 self.world.hub_down(self.hubs[0]);
@@ -198,6 +214,13 @@ impl Plain {
             }
         }
         self.accept();
+    }
+
+    /// All mounts of a user say the same.
+    fn say(&mut self, user: usize, bytes: &[u8]) {
+        for session in &self.sessions[user] {
+            self.world.say(*session, bytes);
+        }
     }
 
     /// Hubs accept what is asked for, and let go of what is closed.
@@ -227,7 +250,9 @@ impl Plain {
 
     /// What was sent is what the rules allow.
     fn check(&mut self) -> Result<(), TestCaseError> {
-        for (user, session) in self.sessions.clone().into_iter().enumerate() {
+        let sessions = self.sessions.clone().into_iter().enumerate();
+        let sessions = sessions.flat_map(|(user, all)| all.into_iter().map(move |it| (user, it)));
+        for (user, session) in sessions {
             for bytes in self.world.heard_bytes(session) {
                 let msg = Msg::decode(&bytes).expect("a message");
                 let Ok(fields) = msg.payload().field_list() else { continue };
@@ -259,10 +284,27 @@ proptest! {
 
     #[test]
     fn nobody_is_sent_what_the_rules_deny(ops in prop::collection::vec(op(), 1..60)) {
-        let mut plain = Plain::new();
+        let mut plain = Plain::new(1);
         for op in &ops {
             plain.apply(op);
             plain.check()?;
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Crowds are looked at in slices, and much comes between two of them.
+    #[test]
+    fn nobody_of_a_crowd_is_sent_what_the_rules_deny(ops in prop::collection::vec(op(), 1..60)) {
+        let mut plain = Plain::new(8);
+        plain.world.is_late = true;
+        for op in &ops {
+            plain.apply(op);
+            plain.check()?;
+        }
+        plain.world.work_off();
+        plain.check()?;
     }
 }

@@ -321,6 +321,25 @@ section! {
         "compression" => compression: CompressionKind = CompressionKind::Off;
         /// The ping time-out to ask for.
         "ping-timeout-s" => ping_timeout_s: u8 = 60, in 1..=255;
+        /// The file with the password of `user`, on its first line. Read at the start.
+        "password-file" => password_file: Option<PathBuf> = None;
+        /// The file with an authentication token to log in with in place of `user`, on its
+        /// first line. Read at the start.
+        "token-file" => token_file: Option<PathBuf> = None;
+        /// Whether the connection goes through TLS. Where it does not come about, nothing
+        /// is sent in clear.
+        "tls" => tls: bool = false;
+        /// The PEM file with the authorities that the source is believed by over TLS. Read
+        /// at the start.
+        "tls-ca" => tls_ca: PathBuf = "/etc/ssl/certs/ca-certificates.crt".into();
+        /// The name in the certificate of the source, if it is another than that of the
+        /// host; it is sent to the source as well (SNI).
+        "tls-name" => tls_name: Option<String> = None;
+        /// The PEM file with the certificate that is shown to the source, and those that
+        /// vouch for it.
+        "tls-certificate" => tls_certificate: Option<PathBuf> = None;
+        /// The PEM file with the private key of `tls-certificate`.
+        "tls-key" => tls_key: Option<PathBuf> = None;
     }
 }
 
@@ -404,7 +423,7 @@ section! {
         /// clients that are no browsers need not be here.
         "allowed-origins" => allowed_origins: Vec<String> = Vec::new();
         /// Most mounts at a time that have logged in.
-        "max-mounts" => max_mounts: usize = 100, in 1..=1_000_000;
+        "max-mounts" => max_mounts: usize = 100, in 1..=262_144;
         /// Most connections at a time, at each port, that have not logged in; one
         /// more closes the oldest of the address that has most of them.
         "max-without-login" => max_without_login: usize = 2_048, in 1..=1_000_000;
