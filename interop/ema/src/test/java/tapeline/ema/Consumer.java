@@ -18,6 +18,13 @@ final class Consumer implements AutoCloseable {
 
     private static final int REQUEST_TIMEOUT_MS = 15_000;
 
+    /** Who logs in, with what and from where. */
+    record User(String name, String application, String position) {
+        User(String name) {
+            this(name, "256", POSITION);
+        }
+    }
+
     /** How it connects, and for WebSocket what it speaks. */
     private enum Way {
         SOCKET("RSSL_SOCKET", null),
@@ -61,6 +68,13 @@ final class Consumer implements AutoCloseable {
                 Way.JSON, Settings.Compression.NONE, REQUEST_TIMEOUT_MS, Dictionary.settings(), port);
     }
 
+    /** Somebody else. */
+    Consumer(User user, int port) {
+        this(
+                user, Way.SOCKET, Settings.Compression.NONE, REQUEST_TIMEOUT_MS,
+                Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"), port);
+    }
+
     private Consumer(Way way, Settings.Compression compression, int requestTimeoutMs, int... ports) {
         this(
                 way, compression, requestTimeoutMs,
@@ -69,15 +83,21 @@ final class Consumer implements AutoCloseable {
 
     private Consumer(
             Way way, Settings.Compression compression, int requestTimeoutMs, ElementList dictionary, int... ports) {
+        this(new User(USER), way, compression, requestTimeoutMs, dictionary, ports);
+    }
+
+    private Consumer(
+            User user, Way way, Settings.Compression compression, int requestTimeoutMs, ElementList dictionary,
+            int... ports) {
         Map<String, ElementList> channels = new LinkedHashMap<>();
         for (int port : ports) {
             channels.put("Channel" + port, channel(way, compression, port));
         }
         ema = EmaFactory.createOmmConsumer(EmaFactory.createOmmConsumerConfig()
-                .username(USER)
-                .applicationId("256")
+                .username(user.name())
+                .applicationId(user.application())
                 .applicationName("interop")
-                .position(POSITION)
+                .position(user.position())
                 .consumerName("Consumer")
                 .config(settings(channels, requestTimeoutMs, dictionary)));
     }

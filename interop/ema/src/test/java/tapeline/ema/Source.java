@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /**
  * An EMA interactive provider with one service.
@@ -72,6 +73,8 @@ final class Source implements OmmProviderClient, AutoCloseable {
     final Inbox<Generic> generics = new Inbox<>("source, generic messages");
 
     private final Map<String, List<Open>> open = new ConcurrentHashMap<>();
+    private final Map<String, ByteBuffer> locks = new ConcurrentHashMap<>();
+    private final Map<String, Supplier<ComplexType>> contents = new ConcurrentHashMap<>();
     private final OmmProvider ema;
 
     Source(int port) {
@@ -121,6 +124,37 @@ final class Source implements OmmProviderClient, AutoCloseable {
     }
 
     // ---- what a test lets it say
+
+    /** An item with this lock, as hexadecimal digits, and this content. */
+    void lock(String name, String lock, Supplier<ComplexType> content) {
+        locks.put(name, Value.bytes(lock));
+        contents.put(name, content);
+    }
+
+    /** An item without a lock, and with this content. */
+    void put(String name, Supplier<ComplexType> content) {
+        contents.put(name, content);
+    }
+
+    /** A status with permission data. EMA's provider submits none without a state. */
+    void relock(String name, String lock) {
+        for (Open each : streams(name)) {
+            Submit.patiently(() -> ema.submit(
+                    EmaFactory.createStatusMsg().domainType(each.domain).permissionData(Value.bytes(lock))
+                            .state(StreamState.OPEN, DataState.OK, StatusCode.NONE, "another lock"),
+                    each.handle));
+        }
+    }
+
+    /** An update with permission data of its own. */
+    void lockedUpdate(String name, String lock, Value payload) {
+        for (Open each : streams(name)) {
+            Submit.patiently(() -> ema.submit(
+                    EmaFactory.createUpdateMsg().domainType(each.domain).permissionData(Value.bytes(lock))
+                            .payload(Encode.payload(payload)),
+                    each.handle));
+        }
+    }
 
     void update(String name, long seq, Value payload) {
         for (Open stream : streams(name)) {
@@ -251,11 +285,19 @@ final class Source implements OmmProviderClient, AutoCloseable {
     }
 
     private void sendImage(String name, Open stream, boolean streaming, boolean isPrivate) {
-        Value content = visible(stream, content(name, stream.domain));
-        RefreshMsg image = image(name, stream.domain, content).solicited(true).privateStream(isPrivate)
+        RefreshMsg image = image(name, stream).solicited(true).privateStream(isPrivate)
                 .state(streaming ? StreamState.OPEN : StreamState.NON_STREAMING, DataState.OK, StatusCode.NONE,
                         "All is well");
         Submit.patiently(() -> ema.submit(image, stream.handle));
+    }
+
+    private RefreshMsg image(String name, Open stream) {
+        Supplier<ComplexType> given = contents.get(name);
+        RefreshMsg image = given == null
+                ? image(name, stream.domain, visible(stream, content(name, stream.domain)))
+                : image(name, stream.domain, given.get());
+        ByteBuffer lock = locks.get(name);
+        return lock == null ? image : image.permissionData(lock);
     }
 
     /** What the items of this source are worth when they are asked for. */
@@ -277,7 +319,10 @@ final class Source implements OmmProviderClient, AutoCloseable {
     }
 
     private static RefreshMsg image(String name, int domain, Value payload) {
-        ComplexType content = Encode.payload(payload);
+        return image(name, domain, Encode.payload(payload));
+    }
+
+    private static RefreshMsg image(String name, int domain, ComplexType content) {
         return EmaFactory.createRefreshMsg().domainType(domain).name(name).serviceId(SERVICE_ID).itemGroup(GROUP)
                 .payload(content).complete(true);
     }

@@ -9,7 +9,9 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /** A relay for one connection that keeps what the server sent: what the SDK reports of a wire is what it was asked for. */
@@ -115,6 +117,21 @@ final class Tap implements AutoCloseable {
             at += length;
         }
         return frames;
+    }
+
+    /** Whether the server has sent these bytes on the last connection. */
+    boolean carried(String text) {
+        byte[] wanted = text.getBytes(StandardCharsets.US_ASCII);
+        byte[] all;
+        synchronized (this) {
+            all = fromServer.toByteArray();
+        }
+        for (int at = 0; at + wanted.length <= all.length; at++) {
+            if (Arrays.equals(wanted, 0, wanted.length, all, at, at + wanted.length)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override

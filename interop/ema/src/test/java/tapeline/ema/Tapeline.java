@@ -88,6 +88,17 @@ final class Tapeline implements AutoCloseable {
         return serving(arguments.toArray(String[]::new));
     }
 
+    /** The same with a policy in force, whose file the test may edit. */
+    static Tapeline entitled(Path policy, int... sources) {
+        List<String> arguments = new ArrayList<>(List.of("run", "--policy", policy.toString()));
+        for (int source : sources) {
+            arguments.add("--source");
+            arguments.add("127.0.0.1:" + source);
+        }
+        arguments.addAll(List.of("--ni-port", "0", "--rssl-port", "0", "--ws-port", "0", "--backbone", "aeron:ipc"));
+        return serving(arguments.toArray(String[]::new));
+    }
+
     /** The same with a configuration file of this text. */
     static Tapeline run(String configuration) {
         try {
