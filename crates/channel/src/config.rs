@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tapeline_rssl::{ClientConfig, Limits, ServerConfig};
 
-use crate::{ChannelError, Pages, TextClient, TextConfig, Tls};
+use crate::{ChannelError, Pages, TextClient, TextConfig, Tls, TlsClient};
 
 /// Bytes in one output buffer of the vendor's servers.
 const BUFFER_BYTES: usize = 6144;
@@ -364,6 +364,9 @@ pub struct ConnectConfig {
     /// It is a text session in place of an RSSL connection, and is told of by
     /// [`SessionEvent::Text`](crate::SessionEvent). Default `None`.
     pub text: Option<TextClient>,
+    /// All of it goes through TLS, or nothing goes: a server without TLS, or whose
+    /// certificate is not believed, is not spoken to. Default `None`: nothing does.
+    pub tls: Option<TlsClient>,
     /// Its session.
     pub session: SessionOptions,
     /// Milliseconds for the name to be resolved, and again for each of its
@@ -379,6 +382,7 @@ impl Default for ConnectConfig {
         Self {
             rssl: ClientConfig::default(),
             text: None,
+            tls: None,
             session: SessionOptions::default(),
             connect_ms: 10_000,
             fallback: true,

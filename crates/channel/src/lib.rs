@@ -87,8 +87,8 @@
 //! that what many sessions share is copied once to each, and are packed into
 //! frames that are arrays. With [`ConnectConfig::text`] a program is the client
 //! of such a session. A plain `GET` may be answered with a page
-//! ([`ListenConfig::pages`]). All of a listener may go through TLS
-//! ([`ListenConfig::tls`]).
+//! ([`ListenConfig::pages`]). All of a listener, and of a connection to others, may go
+//! through TLS ([`ListenConfig::tls`], [`ConnectConfig::tls`]).
 //!
 //! ```text
 //!  bytes ─ [ TLS ] ─┬─ RSSL ────────────────────────────▶ Message
@@ -100,7 +100,7 @@
 //!
 //! # Not here
 //!
-//! TLS towards others. Name resolution is the system's, which blocks; each lookup has a thread for itself
+//! Name resolution is the system's, which blocks; each lookup has a thread for itself
 //! ([`ReactorConfig::max_lookups`]).
 
 mod active;
@@ -158,5 +158,5 @@ pub use tapeline_websocket::{TextClient, TextConfig};
 pub use throttle::{LeftOut, Throttle};
 pub use throttles::Throttles;
 pub use time_slice::TimeSlice;
-pub use tls::Tls;
+pub use tls::{Tls, TlsClient, TlsClientFiles, TlsFiles};
 pub use wait::Wait;

@@ -271,7 +271,7 @@ impl<S: System> Listener<S> {
         let config = if is_refused { &self.refusal } else { &self.strangers.0 };
         let connection = Connection::server(config, seed, table.now).map_err(io::Error::other)?;
         let mut stream = match &self.config.tls {
-            Some(tls) => Stream::Tls(TlsStream::new(socket, tls)?),
+            Some(tls) => Stream::Tls(TlsStream::server(socket, tls)?),
             None => Stream::Tcp(socket),
         };
         let id = table.insert(|_| Occupant::Out);

@@ -401,8 +401,13 @@ impl<S: System> Reactor<S> {
         let Step::Connecting { stream, .. } = std::mem::replace(&mut dial.step, Step::New) else {
             return;
         };
-        match dial.protocol(seed, now) {
-            Ok(connection) => {
+        let secured = match &dial.config.tls {
+            None => Ok(stream),
+            Some(tls) => stream.secured(tls, &dial.host),
+        };
+        let secured = secured.map_err(|error| CloseReason::Config(error.to_string()));
+        match secured.and_then(|stream| Ok((stream, dial.protocol(seed, now)?))) {
+            Ok((stream, connection)) => {
                 let sizes = (dial.config.session, dial.send_bytes());
                 let armed = dial.armed;
                 let origin = Origin::Connect(dial);

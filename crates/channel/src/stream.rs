@@ -2,8 +2,9 @@
 
 use std::io::{self, IoSlice};
 
+use crate::ChannelError;
 use crate::system::Socket;
-use crate::tls::TlsStream;
+use crate::tls::{TlsClient, TlsStream};
 
 /// A connected, non-blocking byte stream. Nothing else in this crate knows what
 /// it reads from.
@@ -14,6 +15,14 @@ pub(crate) enum Stream<S> {
 }
 
 impl<S: Socket> Stream<S> {
+    /// The same with TLS on it towards a host.
+    pub(crate) fn secured(self, tls: &TlsClient, host: &str) -> Result<Self, ChannelError> {
+        match self {
+            Self::Tcp(socket) => TlsStream::client(socket, tls, host).map(Self::Tls),
+            Self::Tls(_) => Ok(self),
+        }
+    }
+
     /// What it goes over.
     pub(crate) fn socket(&mut self) -> &mut S {
         match self {

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use tapeline_channel::{ReactorConfig, SessionOptions};
+use tapeline_channel::{ReactorConfig, SessionOptions, TlsClient};
+use tapeline_omm::{Credential, Secret};
 use tapeline_rssl::{Compression, ServerConfig};
 
 /// Everything that a hub is told at its start.
@@ -127,6 +128,8 @@ pub struct Route {
     pub compression: Compression,
     /// Ping timeout to ask for, in seconds, 1..=255. Default 60.
     pub ping_timeout_s: u8,
+    /// The connection goes through TLS, or is not made. Default `None`: it does not.
+    pub tls: Option<TlsClient>,
 }
 
 impl Route {
@@ -140,6 +143,7 @@ impl Route {
             login: RouteLogin::default(),
             compression: Compression::None,
             ping_timeout_s: 60,
+            tls: None,
         }
     }
 }
@@ -158,6 +162,10 @@ pub struct Endpoint {
 pub struct RouteLogin {
     /// User name. Default `tapeline`.
     pub user: String,
+    /// Its password. Default none.
+    pub password: Option<Secret>,
+    /// A token in place of the user name. Default none.
+    pub token: Option<Credential>,
     /// Application id, a decimal number. Default `256`, the generic one.
     pub application_id: String,
     /// Application name. Default `tapeline-hub`.
@@ -172,6 +180,8 @@ impl Default for RouteLogin {
     fn default() -> Self {
         Self {
             user: "tapeline".to_owned(),
+            password: None,
+            token: None,
             application_id: "256".to_owned(),
             application_name: "tapeline-hub".to_owned(),
             position: "127.0.0.1/net".to_owned(),

@@ -11,7 +11,7 @@ use tapeline_channel::{
     Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, System,
     TimeSlice, Via, Wait,
 };
-use tapeline_entitle::EdgePort;
+use tapeline_entitle::{EdgePort, LoginQuestion};
 use tapeline_rssl::{ClientConfig, Limits};
 use tapeline_time::Time;
 use thiserror::Error;
@@ -146,6 +146,7 @@ struct Shell<'a, 'o, P, S: System> {
     outbox: &'a mut Outbox<'o, S>,
     port: &'a mut P,
     wanted: &'a mut Vec<usize>,
+    edge: Option<&'a EdgePort>,
 }
 
 impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
@@ -159,6 +160,10 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
 
     fn admit(&mut self, session: SessionId) {
         self.outbox.admit(session);
+    }
+
+    fn ask_login(&mut self, question: LoginQuestion) -> bool {
+        self.edge.is_some_and(|edge| edge.ask(question))
     }
 
     fn close(&mut self, session: SessionId, reason: &str) {
@@ -246,21 +251,32 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// Has a policy say which non-interactive providers may log in and publish
     /// what. To be called before the first turn.
     pub fn meet_edge(&mut self, edge: EdgePort) {
+        if edge.identifies() {
+            self.core.identify_logins();
+        }
         self.edge = Some(edge);
         self.take_policies(Time::ZERO);
     }
 
-    /// Takes over the policies that came.
+    /// Takes over the policies that came, and who it is that logs in.
     fn take_policies(&mut self, now: Time) -> usize {
         let mut count = 0;
         while let Some(change) = self.edge.as_ref().and_then(EdgePort::policy) {
-            let Self { core, bus, reactor, wanted, .. } = self;
-            let mut outbox = reactor.outbox();
-            let mut out = Shell { outbox: &mut outbox, port: bus.outbound(), wanted };
-            core.handle(now, Event::Policy(&change), &mut out);
+            self.tell(now, Event::Policy(&change));
+            count += 1;
+        }
+        while let Some(answer) = self.edge.as_ref().and_then(EdgePort::answer) {
+            self.tell(now, Event::Identified(&answer));
             count += 1;
         }
         count
+    }
+
+    /// Tells the core something that came from the edge.
+    fn tell(&mut self, now: Time, event: Event<'_>) {
+        let Self { core, bus, reactor, wanted, edge, .. } = self;
+        let (outbox, edge) = (&mut reactor.outbox(), edge.as_ref());
+        core.handle(now, event, &mut Shell { outbox, port: bus.outbound(), wanted, edge });
     }
 
     /// Where non-interactive providers connect, with the port that the system
@@ -360,7 +376,9 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// taken its time.
     fn serve(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { core, bus, reactor, clock, wanted, servers, routes, guests, log, .. } = self;
+        let Self { core, bus, reactor, clock, wanted, servers, routes, guests, log, edge, .. } =
+            self;
+        let edge = edge.as_ref();
         let mut time = TimeSlice::new(&*clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         let mut work = 0;
@@ -369,14 +387,14 @@ impl<B: Bus, S: System> Hub<B, S> {
             && (!time.is_over() || work == 0)
         {
             let outbox = &mut outbox;
-            core.handle_timeout(now, &mut Shell { outbox, port: bus.outbound(), wanted });
+            core.handle_timeout(now, &mut Shell { outbox, port: bus.outbound(), wanted, edge });
             work += 1;
         }
         for _ in 0..FRAMES_PER_TURN / FRAMES_PER_LOOK {
             let came = bus.poll(now, FRAMES_PER_LOOK, |event, port| {
                 log_server(&event, core, servers);
                 let outbox = &mut outbox;
-                core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted });
+                core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted, edge });
             });
             work += came;
             if came < FRAMES_PER_LOOK || time.is_over() {
@@ -396,7 +414,7 @@ impl<B: Bus, S: System> Hub<B, S> {
             let Some(event) = translated(now, &event, (&mut *routes, &mut *guests), log) else {
                 return;
             };
-            core.handle(now, event, &mut Shell { outbox, port, wanted });
+            core.handle(now, event, &mut Shell { outbox, port, wanted, edge });
         })
     }
 
@@ -536,6 +554,7 @@ impl Dialled {
                 },
                 ..ClientConfig::default()
             },
+            tls: route.tls.clone(),
             session: config.sessions,
             connect_ms: u32::try_from(config.source_timeout_ms).unwrap_or(u32::MAX),
             ..ConnectConfig::default()

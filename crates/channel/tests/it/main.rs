@@ -10,3 +10,4 @@ mod strangers;
 mod support;
 mod texts;
 mod tls;
+mod tls_client;

@@ -9,7 +9,7 @@ use crate::support::{Told, World, tight};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use socket2::{Domain, Socket, Type};
-use tapeline_channel::{ListenConfig, Sent, SessionId, TextConfig, Tls};
+use tapeline_channel::{ListenConfig, Sent, SessionId, TextConfig, Tls, TlsFiles};
 use tapeline_rssl::websocket::{FrameHeader, TEXT};
 use tapeline_rssl::{Connection, Event, Priority};
 
@@ -292,7 +292,8 @@ fn a_key_that_is_none_says_what_to_give() {
     assert!(error("nothing").starts_with("TLS: private key: "), "{}", error("nothing"));
     let mixed = error(&other.signing_key.serialize_pem());
     assert!(mixed.starts_with("TLS: certificate and private key: "), "{mixed}");
-    let missing = Tls::from_files("no.pem".as_ref(), "no.key".as_ref()).unwrap_err().to_string();
+    let files = TlsFiles { certificates: "no.pem".into(), key: "no.key".into(), client_ca: None };
+    let missing = Tls::from_files(files).unwrap_err().to_string();
     assert!(missing.starts_with("TLS: no.pem: "), "{missing}");
     assert!(missing.ends_with("; give PEM files of a certificate chain and its private key"));
 }

@@ -3,7 +3,9 @@
 
 use tapeline_channel::SessionId;
 use tapeline_omm::directory::{DirectoryFilter, DirectoryMsg, DirectoryRequest, DirectoryUpdate};
-use tapeline_omm::login::{LoginAttributes, LoginMsg, LoginRefresh, LoginRequest};
+use tapeline_omm::login::{
+    AUTHN_TOKEN_NAME, LoginAttributes, LoginMsg, LoginRefresh, LoginRequest, user_name_type,
+};
 use tapeline_omm::state::is_final;
 use tapeline_rwf::{DataState, Domain, Msg, MsgHeader, StreamState};
 use tapeline_time::Time;
@@ -175,7 +177,13 @@ fn is_over(stream: StreamState) -> bool {
 
 fn login_request(login: &RouteLogin) -> LoginRequest {
     let mut request = LoginRequest::new(LOGIN_STREAM, login.user.as_str());
+    if login.token.is_some() {
+        request.user_name = AUTHN_TOKEN_NAME.into();
+        request.name_type = Some(user_name_type::AUTHN_TOKEN);
+    }
     request.attributes = LoginAttributes {
+        password: login.password.clone(),
+        authentication_token: login.token.clone(),
         application_id: Some(login.application_id.as_str().into()),
         application_name: Some(login.application_name.as_str().into()),
         position: Some(login.position.as_str().into()),

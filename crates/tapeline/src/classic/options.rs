@@ -254,8 +254,8 @@ pub(crate) static CLIENT: [ClassicOption; 29] = [
     option(
         "-tunnel",
         Named("TYPE"),
-        Ignored("no encrypted connections are made here: what is sent can be read on its way"),
-        "no effect",
-        "encryption of the connection",
+        Is("--tunnel"),
+        "none",
+        "encryption: `ssl`; others are refused",
     ),
 ];

@@ -1,5 +1,6 @@
 //! What the configuration is to the rooms.
 
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -7,8 +8,11 @@ use std::time::Duration;
 
 use tapeline_admin::AdminConfig;
 use tapeline_backbone::{Driver, EngineSettings, Key, MAX_PEERS, PortSettings, Role};
-use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
+use tapeline_channel::{
+    ReactorConfig, SessionOptions, Tls, TlsClient, TlsClientFiles, TlsFiles, random_seed,
+};
 use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
+use tapeline_omm::Credential;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rssl::{Compression, Origins, ServerConfig as RsslServerConfig};
 use tapeline_server::{JsonConfig, Limits, OutputThresholds, ServerConfig};
@@ -139,11 +143,50 @@ fn route(source: &config::Source) -> Result<Route, Failure> {
             application_id: source.application_id.clone(),
             position: source.position.clone(),
             single_open: source.single_open,
+            password: secret(source.password_file.as_deref())?.map(|text| text.as_str().into()),
+            token: secret(source.token_file.as_deref())?
+                .map(|text| Credential::Ascii(text.as_str().into())),
             ..RouteLogin::default()
         },
         compression: compression(source.compression),
         ping_timeout_s: source.ping_timeout_s,
+        tls: tls_to(source)?,
     })
+}
+
+/// The first line of a file that holds a secret.
+fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let text = fs::read_to_string(path).map_err(Failure::read(path))?;
+    match text.lines().next().map(str::trim_end) {
+        Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
+        _ => Err(Failure::Setting(format!("{}: its first line is empty", path.display()))),
+    }
+}
+
+/// How the connection to a source is encrypted, if it is.
+fn tls_to(source: &config::Source) -> Result<Option<TlsClient>, Failure> {
+    let failed = |text: String| Failure::Setting(format!("[[hub.source]] {text}"));
+    if !source.tls {
+        let is_asked_for = source.tls_name.is_some() || source.tls_certificate.is_some();
+        return match is_asked_for {
+            true => {
+                Err(failed("tls-name or tls-certificate is there, and tls is not true".to_owned()))
+            }
+            false => Ok(None),
+        };
+    }
+    let identity = match (&source.tls_certificate, &source.tls_key) {
+        (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+        (None, None) => None,
+        _ => return Err(failed("tls-certificate and tls-key go together; give both".to_owned())),
+    };
+    let files = TlsClientFiles { ca: source.tls_ca.clone(), identity };
+    let tls = TlsClient::from_files(files).map_err(|error| failed(error.to_string()))?;
+    match &source.tls_name {
+        Some(name) => tls.named(name).map(Some).map_err(|error| failed(error.to_string())),
+        None => Ok(Some(tls)),
+    }
 }
 
 /// `host` or `host:port`; an IPv6 address with a port is in brackets.
@@ -266,7 +309,9 @@ fn tls(server: &config::Server) -> Result<Option<Tls>, Failure> {
     let failed = |text: String| Failure::Setting(format!("[server] {text}"));
     match (&server.tls_certificate, &server.tls_key) {
         (Some(certificate), Some(key)) => {
-            Tls::from_files(certificate, key).map(Some).map_err(|error| failed(error.to_string()))
+            let (certificates, key) = (certificate.clone(), key.clone());
+            let files = TlsFiles { certificates, key, client_ca: None };
+            Tls::from_files(files).map(Some).map_err(|error| failed(error.to_string()))
         }
         (None, None) => Ok(None),
         _ => Err(failed("tls-certificate and tls-key go together; give both".to_owned())),

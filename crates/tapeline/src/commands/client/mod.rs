@@ -6,6 +6,7 @@ mod latency_file;
 mod measuring;
 mod opening;
 mod output;
+mod secure;
 mod statistics;
 mod watch;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, ValueEnum};
 use tapeline_api::{Consumer, ConsumerConfig, DictionarySource, Login, Protocol, Server};
+use tapeline_channel::{ConnectConfig, ReactorConfig, random_seed};
 use tapeline_omm::Secret;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
@@ -32,6 +34,7 @@ use latency_file::LatencyFile;
 use measuring::Measuring;
 pub(super) use output::value_text;
 use output::{Form, Output};
+use secure::Secure;
 use tapeline_ending::Stop;
 use watch::Watch;
 
@@ -73,6 +76,9 @@ pub(crate) struct Args {
     /// What is spoken over the WebSocket
     #[arg(long, value_name = "NAME", requires = "ws", default_value = "tr_json2")]
     subprotocol: Subprotocol,
+
+    #[command(flatten)]
+    secure: Secure,
 
     /// The service; without it, the first one of the directory
     #[arg(short = 'S', long, value_name = "NAME")]
@@ -268,7 +274,9 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let output = Output::new(&mut out, form);
     let measuring = args.is_measuring().then(|| Measuring::new(args, stamp_field, latency_file));
     let mut watch = Watch::new(args, names, measuring, output);
-    let mut consumer = Consumer::new(config)?;
+    let reactor = ReactorConfig { seed: random_seed(), ..ReactorConfig::default() };
+    let connect = ConnectConfig { tls: args.secure.tls()?, ..ConnectConfig::default() };
+    let mut consumer = Consumer::with_channel(config, reactor, connect)?;
     while !stop.is_asked() && !watch.is_done() {
         let wait = watch.next_tick().min(TURN);
         consumer.poll(Some(wait), &mut watch);

@@ -40,7 +40,7 @@ fn a_classic_option_without_its_value_is_told() {
 fn what_an_option_cannot_mean_is_a_warning_and_the_rest_works() {
     let source = source(&["-U", "100", "-c", "-K", "-tcpnodelay", "0"]);
     let node = node(&source);
-    let args = ["-ct", "plugin", "-tunnel", "ssl", "-tss", "A.X", "-X", "--exit-after-image"];
+    let args = ["-ct", "plugin", "-tss", "A.X", "-X", "--exit-after-image"];
     let done = client(&node, &args);
     assert_eq!(done.status, Some(0), "{}", done.err);
     assert!(done.out.starts_with("A.X RDFD refresh"), "{}", done.out);
@@ -50,8 +50,24 @@ fn what_an_option_cannot_mean_is_a_warning_and_the_rest_works() {
         .filter_map(|line| line.split_once(" has no effect: "))
         .map(|(o, _)| o)
         .collect();
-    let expected = ["tapeline: `-ct plugin`", "tapeline: `-tunnel ssl`", "tapeline: `-tss`"];
+    let expected = ["tapeline: `-ct plugin`", "tapeline: `-tss`"];
     assert_eq!(warnings, expected);
+}
+
+#[test]
+fn what_asks_for_encryption_never_goes_on_in_clear() {
+    let source = source(&["-U", "100"]);
+    let node = node(&source);
+    // The port speaks no TLS: nothing is sent to it that it could understand.
+    let args = ["-tunnel", "ssl", "A.X", "-X", "--exit-after-image", "--seconds", "2"];
+    let done = client(&node, &args);
+    assert_ne!(done.status, Some(0), "{}{}", done.out, done.err);
+    assert!(!done.out.contains("refresh"), "{}", done.out);
+    for odd in ["http", "proxy"] {
+        let done = client(&node, &["-tunnel", odd, "A.X", "--exit-after-image"]);
+        assert_eq!(done.status, Some(2), "{}", done.err);
+        assert!(done.err.contains("invalid value") && done.out.is_empty(), "{}", done.err);
+    }
 }
 
 #[test]
