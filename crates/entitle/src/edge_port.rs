@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
+use crate::identity::{LoginAnswer, LoginQuestion};
 use crate::journal::Usage;
 use crate::policy::Policy;
 
@@ -37,13 +38,46 @@ pub struct EdgePort {
     pending: Vec<u8>,
     /// Records that were lost, as the queue was full for too long.
     lost: u64,
+    /// Where it is asked who logs in.
+    logins: Option<LoginPort>,
+}
+
+/// Queues of questions and answers about logins.
+#[derive(Debug)]
+pub struct LoginPort {
+    /// Where questions go to.
+    pub questions: SyncSender<LoginQuestion>,
+    /// Where answers come from.
+    pub answers: Receiver<LoginAnswer>,
 }
 
 impl EdgePort {
     /// The first of `policies` is to be there already. What is recorded goes to
     /// `usage`, some records in a piece.
     pub fn new(policies: Receiver<Arc<PolicyChange>>, usage: Option<SyncSender<Vec<u8>>>) -> Self {
-        Self { policies, usage, pending: Vec::new(), lost: 0 }
+        Self { policies, usage, pending: Vec::new(), lost: 0, logins: None }
+    }
+
+    /// Has it be asked who logs in.
+    #[must_use]
+    pub fn with_logins(mut self, logins: LoginPort) -> Self {
+        self.logins = Some(logins);
+        self
+    }
+
+    /// Whether it is to be asked who logs in.
+    pub const fn identifies(&self) -> bool {
+        self.logins.is_some()
+    }
+
+    /// Asks who logs in. False: too much is asked already, or nobody is there.
+    pub fn ask(&self, question: LoginQuestion) -> bool {
+        self.logins.as_ref().is_some_and(|logins| logins.questions.try_send(question).is_ok())
+    }
+
+    /// The next answer, if one came.
+    pub fn answer(&self) -> Option<LoginAnswer> {
+        self.logins.as_ref()?.answers.try_recv().ok()
     }
 
     /// The next policy, if one came.
@@ -85,7 +119,7 @@ mod tests {
     use std::sync::mpsc::{channel, sync_channel};
 
     use super::*;
-    use crate::{Journal, Kind};
+    use crate::{Credential, Journal, Kind, Person};
 
     const USAGE: Usage<'static> = Usage {
         kind: Kind::Login,
@@ -97,6 +131,31 @@ mod tests {
         item: "",
         lock: &[],
     };
+
+    #[test]
+    fn questions_beyond_the_queue_are_not_taken() {
+        let (_policies, policies) = channel();
+        let (questions, asked) = sync_channel(1);
+        let (answer, answers) = sync_channel(1);
+        let port = EdgePort::new(policies, None).with_logins(LoginPort { questions, answers });
+        let question = LoginQuestion {
+            number: 7,
+            credential: Credential::Name { name: "ann".to_owned(), password: None },
+            application: String::new(),
+            position: String::new(),
+            peer: [127, 0, 0, 1].into(),
+            is_provider: false,
+            is_reissue: false,
+        };
+        assert!(port.ask(question.clone()) && !port.ask(question.clone()));
+        assert_eq!(asked.recv(), Ok(question.clone()));
+        assert_eq!(port.answer(), None);
+        let person = Person { user: "ann".to_owned(), roles: None, ends: None };
+        answer.send(LoginAnswer { number: 7, who: Ok(person) }).expect("room");
+        assert_eq!(port.answer().map(|answer| answer.number), Some(7));
+        drop(asked);
+        assert!(!port.ask(question), "nobody is there");
+    }
 
     #[test]
     fn records_wait_for_room_and_are_counted_when_there_is_none() {

@@ -72,6 +72,9 @@ pub struct Login<'a> {
     pub today: Date,
     /// The other positions at which the user is logged in, each once.
     pub other_positions: &'a [&'a str],
+    /// The user's roles, if somebody who vouches for the user says them: then the
+    /// policy need not know the user.
+    pub roles: Option<&'a [String]>,
 }
 
 /// The day of a moment, in milliseconds since 1970, in UTC.
@@ -154,12 +157,23 @@ impl Engine {
     /// Whether a user may log in, and as what.
     pub fn decide_login(&self, login: &Login<'_>) -> Result<ProfileId, Denial> {
         let policy = &self.policy;
-        let (Some(user), Some(profile)) = (policy.user(login.user), policy.profile_of(login.user))
-        else {
-            return Err(unknown_user(login.user));
-        };
         let name = login.user;
         let deny = |code, text| Err(Denial { code, text });
+        let (user, profile) = match (policy.user(name), login.roles) {
+            (user, Some(roles)) => match policy.profile_of_roles(roles) {
+                Some(profile) => (user, profile),
+                None => {
+                    let text = format!("User {name} has roles beyond those that are kept.");
+                    return deny(StateCode::NOT_ENTITLED, text);
+                }
+            },
+            (user, None) => match policy.profile_of(name) {
+                Some(profile) => (user, profile),
+                None => return Err(unknown_user(name)),
+            },
+        };
+        // What the policy says of a user holds for one who is vouched for as well.
+        let Some(user) = user else { return Ok(profile) };
         if user.until.is_some_and(|until| login.today > until) {
             let text = format!("User {name} may not log in any more.");
             return deny(StateCode::NOT_ENTITLED, text);
@@ -281,6 +295,9 @@ impl Engine {
     /// Whether a lock opens for a profile: worked out once for both.
     pub fn opens_id(&mut self, profile: ProfileId, lock: LockId) -> bool {
         let (at, shift) = (lock.0 as usize / LOCKS_IN_WORD, lock.0 as usize % LOCKS_IN_WORD * 2);
+        if self.memo.len() <= profile.0 as usize {
+            self.memo.resize_with(profile.0 as usize + 1, Vec::new);
+        }
         let row = &self.memo[profile.0 as usize];
         let bits = row.get(at).map_or(0, |word| word >> shift & 3);
         if bits & 2 != 0 {

@@ -46,6 +46,7 @@ mod edge_port;
 mod engine;
 mod explain;
 mod fault;
+mod identity;
 mod journal;
 mod lock;
 mod names;
@@ -61,12 +62,16 @@ mod tests;
 pub use change::{Change, ChangedUser, Watch, changed_users, changes};
 pub use codes::Codes;
 pub use document::{Count, FieldView, NoLock, PostRight, Product, hex_of};
-pub use edge_port::{EdgePort, PolicyChange};
+pub use edge_port::{EdgePort, LoginPort, PolicyChange};
 pub use engine::{Asked, Engine, LockId, Login, MAX_BYTES_OF_LOCKS, MAX_LOCKS, Protection, day_of};
 pub use fault::Fault;
+pub use identity::{
+    AuthenticationError, Credential, Hidden, LoginAnswer, LoginEnd, LoginQuestion, Person,
+    Unidentified,
+};
 pub use journal::{Journal, Kind, Usage};
-pub use lock::{Demand, Lock, LockError, MAX_LOCK_BYTES, Sources};
-pub use policy::{Policy, ProfileId};
+pub use lock::{Demand, Lock, LockError, MAX_LOCK_BYTES, Sources, join};
+pub use policy::{MAX_VOUCHED_PROFILES, Policy, ProfileId};
 pub use report::{Report, ReportMonth};
 pub use verdict::{Denial, Explanation, Verdict};
 pub use watchlist::{Entry, MARKET_PRICE, read_watchlist};

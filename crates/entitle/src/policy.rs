@@ -1,6 +1,7 @@
 //! A policy, compiled: users to profiles, profiles to what they may do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::codes::Codes;
 use crate::document::{Document, FieldView, Grant, NoLock, Product, Role, User};
@@ -28,6 +29,24 @@ pub(crate) struct Profile {
     pub(crate) services: BTreeMap<String, Access>,
 }
 
+/// Sets of roles, beside those of the policy's own users, that others say of users.
+pub const MAX_VOUCHED_PROFILES: usize = 1_024;
+
+/// Profiles of users whose roles are not said by the policy. They come at logins and
+/// stay; they are looked at without a lock.
+#[derive(Debug)]
+struct Vouched {
+    profiles: Box<[OnceLock<Profile>]>,
+    known: Mutex<HashMap<Vec<usize>, ProfileId>>,
+}
+
+impl Vouched {
+    fn new(known: HashMap<Vec<usize>, ProfileId>) -> Self {
+        let profiles = (0..MAX_VOUCHED_PROFILES).map(|_| OnceLock::new()).collect();
+        Self { profiles, known: Mutex::new(known) }
+    }
+}
+
 /// A policy file that was read and found good.
 #[derive(Debug)]
 pub struct Policy {
@@ -40,6 +59,9 @@ pub struct Policy {
     no_locks: HashMap<String, NoLock>,
     /// The services of products and grants.
     spoken_of: BTreeSet<String>,
+    /// Roles by their names.
+    role_index: HashMap<String, usize>,
+    vouched: Vouched,
 }
 
 impl Policy {
@@ -47,8 +69,9 @@ impl Policy {
     /// All that is wrong is told at once.
     pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Fault>> {
         let document = Document::parse(file, text)?;
-        let role_index: HashMap<&str, usize> =
-            document.roles.iter().enumerate().map(|(at, role)| (role.name.as_str(), at)).collect();
+        let roles = document.roles.iter().enumerate();
+        let role_index: HashMap<String, usize> =
+            roles.map(|(at, role)| (role.name.clone(), at)).collect();
         let mut users = HashMap::with_capacity(document.users.len());
         let mut profiles: Vec<Profile> = Vec::new();
         let mut known: HashMap<Vec<usize>, ProfileId> = HashMap::new();
@@ -73,6 +96,8 @@ impl Policy {
             file: file.to_owned(),
             no_locks: no_locks.filter_map(|one| Some((one.name.clone(), one.no_lock?))).collect(),
             spoken_of,
+            role_index,
+            vouched: Vouched::new(known),
             lock_services: document.lock_services.iter().cloned().collect(),
             document,
             profiles,
@@ -83,6 +108,27 @@ impl Policy {
     /// The profile of a user; `None` if the policy does not know the name.
     pub fn profile_of(&self, user: &str) -> Option<ProfileId> {
         self.users.get(user).map(|(_, profile)| *profile)
+    }
+
+    /// The profile of a user whose roles somebody else says. Roles that the policy
+    /// does not have give nothing. `None` if there are more different sets of roles
+    /// than [`MAX_VOUCHED_PROFILES`].
+    pub fn profile_of_roles(&self, names: &[String]) -> Option<ProfileId> {
+        let mut roles: Vec<usize> =
+            names.iter().filter_map(|name| self.role_index.get(name).copied()).collect();
+        roles.sort_unstable();
+        roles.dedup();
+        let Vouched { profiles, known } = &self.vouched;
+        // Nothing in here panics half-way: what is behind a poisoned lock is whole.
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(profile) = known.get(&roles) {
+            return Some(*profile);
+        }
+        let free = profiles.iter().position(|profile| profile.get().is_none())?;
+        profiles[free].get_or_init(|| Profile::of(roles.clone(), &self.document));
+        let profile = ProfileId((self.profiles.len() + free) as u32);
+        known.insert(roles, profile);
+        Some(profile)
     }
 
     /// The users that it knows, in the order of the file.
@@ -141,7 +187,11 @@ impl Policy {
     }
 
     pub(crate) fn profile(&self, profile: ProfileId) -> &Profile {
-        &self.profiles[profile.0 as usize]
+        let at = profile.0 as usize;
+        match at.checked_sub(self.profiles.len()) {
+            None => &self.profiles[at],
+            Some(at) => self.vouched.profiles[at].get().expect("a profile that was given"),
+        }
     }
 
     pub(crate) fn roles(&self, profile: ProfileId) -> impl Iterator<Item = &Role> {

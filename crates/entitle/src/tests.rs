@@ -186,6 +186,7 @@ fn logins_are_refused_with_the_codes_that_clients_know() {
         peer: [10, 0, 0, 8].into(),
         today: day(2027),
         other_positions: &[],
+        roles: None,
     };
     let code = |login: Login<'_>| engine.decide_login(&login).map_err(|no| (no.code, no.text));
     assert_eq!(code(good).ok(), engine.policy().profile_of("jdoe"));

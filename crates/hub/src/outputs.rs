@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tapeline_backbone::{BusEvent, FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
-use tapeline_entitle::PolicyChange;
+use tapeline_entitle::{LoginAnswer, LoginQuestion, PolicyChange};
 
 /// Something that happened outside of the core.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,8 @@ pub enum Event<'a> {
     },
     /// An entitlement policy is in force from now on.
     Policy(&'a PolicyChange),
+    /// It was found out who a provider is that logs in, or that it is nobody.
+    Identified(&'a LoginAnswer),
     /// A provider sent a message.
     Message {
         /// Its session.
@@ -74,6 +76,13 @@ pub trait Outputs {
     /// know.
     fn admit(&mut self, session: SessionId) {
         let _ = session;
+    }
+    /// Asks who a provider is that logs in; the answer is an [`Event::Identified`].
+    /// False: nobody can be asked now. Only asked where the core was told that
+    /// somebody is there.
+    fn ask_login(&mut self, question: LoginQuestion) -> bool {
+        let _ = question;
+        false
     }
     /// Closes the session of a provider. [`Event::Closed`] may follow; the
     /// core does not need it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
-use tapeline_entitle::Usage;
+use tapeline_entitle::{LoginQuestion, Usage};
 use tapeline_omm::Text;
 use tapeline_rwf::State;
 
@@ -143,6 +143,14 @@ pub trait Outputs {
     /// journal need not know.
     fn record(&mut self, usage: &Usage<'_>) {
         let _ = usage;
+    }
+
+    /// Asks who logs in; the answer is an [`Event::Identified`](crate::Event). False:
+    /// nobody can be asked now. Only asked where the core was told that somebody is
+    /// there.
+    fn ask_login(&mut self, question: LoginQuestion) -> bool {
+        let _ = question;
+        false
     }
 
     /// Something for an operator. Outputs without one need not know.

@@ -8,7 +8,7 @@ use tapeline_channel::{
     ChannelError, ConnectionLog, Kernel, ListenConfig, ListenerId, Outbox, Reactor, ReactorConfig,
     Sent, SessionEvent, SessionId, System, TextEvent, TimeSlice, Wait, join_freed,
 };
-use tapeline_entitle::{EdgePort, Usage};
+use tapeline_entitle::{EdgePort, LoginQuestion, Usage};
 use tapeline_rwf::patch_stream_id;
 use tapeline_time::Time;
 use thiserror::Error;
@@ -162,6 +162,10 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
         }
     }
 
+    fn ask_login(&mut self, question: LoginQuestion) -> bool {
+        self.edge.as_ref().is_some_and(|edge| edge.ask(question))
+    }
+
     fn allow(&mut self, session: SessionId, bytes: usize) {
         self.outbox.allow(session, bytes);
     }
@@ -291,11 +295,14 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Has a policy say who may log in and see what, and records of usage be
     /// kept. To be called before the first turn.
     pub fn meet_edge(&mut self, edge: EdgePort) {
+        if edge.identifies() {
+            self.interpreter.identify_logins();
+        }
         self.edge = Some(edge);
         self.take_policies(Time::ZERO);
     }
 
-    /// Takes over the policies that came.
+    /// Takes over the policies that came, and who it is that logs in.
     fn take_policies(&mut self, now: Time) -> usize {
         let mut count = 0;
         while let Some(change) = self.edge.as_ref().and_then(EdgePort::policy) {
@@ -304,6 +311,14 @@ impl<B: Bus, S: System> Server<B, S> {
             let port = bus.outbound();
             let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
             interpreter.handle(now, Event::Policy(&change), &mut out);
+            count += 1;
+        }
+        while let Some(answer) = self.edge.as_ref().and_then(EdgePort::answer) {
+            let Self { interpreter, bus, reactor, edge, notes, .. } = self;
+            let mut outbox = reactor.outbox();
+            let port = bus.outbound();
+            let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
+            interpreter.handle(now, Event::Identified(&answer), &mut out);
             count += 1;
         }
         count

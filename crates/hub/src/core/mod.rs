@@ -41,6 +41,7 @@ mod expiries;
 mod fate;
 mod follow_ups;
 mod frames;
+mod identify;
 mod image;
 mod item;
 mod items;
@@ -82,6 +83,7 @@ use backlog::Backlog;
 use claims::Claims;
 use expiries::Expiries;
 use follow_ups::FollowUps;
+use identify::Identification;
 use items::Items;
 use pace::Behind;
 use posts::Posts;
@@ -89,7 +91,7 @@ use publishers::Publishers;
 use repair::Owed;
 use servers::Servers;
 use services::Services;
-use source::{Phase, SourceKind, Sources};
+use source::{Phase, Source, SourceKind, Sources};
 use timers::{DUE_PER_TURN, Timers};
 use timers::{at_ms, ms};
 
@@ -117,6 +119,7 @@ pub struct Core {
     counters: Counters,
     expiries: Expiries,
     publishers: Publishers,
+    identification: Identification,
     follow_ups: FollowUps,
     /// Sources that take more than was sent in one turn.
     behind: Behind,
@@ -142,6 +145,7 @@ impl Core {
             counters: Counters::default(),
             expiries: Expiries::default(),
             publishers: Publishers::default(),
+            identification: Identification::default(),
             follow_ups: FollowUps::default(),
             behind: Behind::default(),
             config,
@@ -188,6 +192,7 @@ impl Core {
                 self.provider_opened(now, session, peer, out);
             }
             Event::Policy(change) => self.enforce(now, change, out),
+            Event::Identified(answer) => self.identified(now, answer, out),
             Event::Drained { session } => {
                 if let Some(source) = self.sources.of_session(session) {
                     self.drained(now, source, out);
@@ -208,7 +213,8 @@ impl Core {
         if is_left || !self.backlog.is_empty() {
             return Some(Time::ZERO);
         }
-        let sources = self.sources.iter().filter_map(|(_, source)| source.deadline_ms);
+        let deadlines = |(_, source): (u32, &Source)| [source.deadline_ms, source.login_ends_ms];
+        let sources = self.sources.iter().flat_map(deadlines).flatten();
         let others = [self.timers.next_ms(), self.posts.next_ms()];
         let timers = sources.chain(others.into_iter().flatten()).min().map(at_ms);
         timers.into_iter().chain(self.next_repair()).min()
@@ -226,6 +232,7 @@ impl Core {
         for source in due {
             self.source_timeout(source, out);
         }
+        self.check_login_ends(now, out);
         for _ in 0..DUE_PER_TURN {
             let Some((at, item)) = self.timers.due(ms(now)) else { break };
             self.item_timeout(now, at, item, out);

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use tapeline_channel::SessionId;
+use tapeline_entitle::Person;
 use tapeline_omm::directory::{DirectoryChange, DirectoryMsg, DirectoryUpdate, ServiceEntry};
 use tapeline_omm::login::{LoginMsg, LoginRefresh, LoginRequest, LoginStatus};
 use tapeline_omm::state::is_final;
@@ -120,7 +121,24 @@ impl Core {
             return;
         }
         source.login_stream = request.stream_id;
-        let (who, was_login) = (Publisher::of(request), source.phase == Phase::Login);
+        if !self.asks_who(index, request, out) {
+            self.admit_provider(now, index, request, None, out);
+        }
+    }
+
+    /// Logs a provider in, or takes over a change of its login: a person is who it
+    /// turned out to be.
+    pub(super) fn admit_provider(
+        &mut self,
+        now: Time,
+        index: u32,
+        request: &LoginRequest,
+        person: Option<&Person>,
+        out: &mut impl Outputs,
+    ) {
+        let Some(source) = self.sources.known_mut(index) else { return };
+        let was_login = source.phase == Phase::Login;
+        let who = Publisher::of(request, person, &source.publisher);
         let is_same = source.publisher == who;
         if was_login {
             source.publisher = who;
@@ -155,7 +173,9 @@ impl Core {
             return;
         }
         let text = format!("Login accepted by host {}.", self.config.name);
-        let refresh = LoginRefresh::accept(request, &text);
+        let mut refresh = LoginRefresh::accept(request, &text);
+        let ends = person.and_then(|person| person.ends);
+        refresh.features.authentication_tt_reissue = ends.map(|ends| ends.renew_at_s);
         self.send_written(index, |encoder| refresh.encode(encoder), out);
     }
 

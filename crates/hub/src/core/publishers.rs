@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tapeline_entitle::{Denial, Engine, Login, PolicyChange, Verdict, day_of};
+use tapeline_entitle::{Denial, Engine, Login, Person, PolicyChange, Verdict, day_of};
 use tapeline_omm::Text;
 use tapeline_omm::directory::Service;
 use tapeline_omm::login::{LoginRequest, LoginStatus};
@@ -24,16 +24,28 @@ pub(crate) struct Publisher {
     user: String,
     application: String,
     position: String,
+    /// Somebody was asked who it is.
+    is_proved: bool,
+    /// Its roles, if whoever was asked says them.
+    roles: Option<Arc<[String]>>,
 }
 
 impl Publisher {
-    pub(super) fn of(request: &LoginRequest) -> Self {
+    /// Who a login is of: who it turned out to be, who it was, or who it says.
+    pub(super) fn of(request: &LoginRequest, person: Option<&Person>, known: &Self) -> Self {
         let text = |text: Option<&Text>| {
             text.map(|text| String::from_utf8_lossy(text).into_owned()).unwrap_or_default()
         };
         let said = &request.attributes;
+        let (user, roles) = match person {
+            Some(person) => (person.user.clone(), person.roles.clone()),
+            None if known.is_proved => (known.user.clone(), known.roles.clone()),
+            None => (text(Some(&request.user_name)), None),
+        };
         Self {
-            user: text(Some(&request.user_name)),
+            user,
+            roles,
+            is_proved: person.is_some() || known.is_proved,
             application: text(said.application_id.as_ref()),
             position: text(said.position.as_ref()),
         }
@@ -69,6 +81,7 @@ impl Publishers {
             peer: peer.to_canonical(),
             today: day_of(unix_ms),
             other_positions: &[],
+            roles: who.roles.as_deref(),
         };
         engine.decide_login(&login).map(|_| ())
     }
@@ -76,7 +89,11 @@ impl Publishers {
     /// Whether a provider may publish into a service.
     pub(super) fn may_publish(&self, who: &Publisher, service: &Text) -> bool {
         let Some(engine) = &self.engine else { return true };
-        let profile = engine.policy().profile_of(&who.user);
+        let policy = engine.policy();
+        let profile = match &who.roles {
+            Some(roles) => policy.profile_of_roles(roles),
+            None => policy.profile_of(&who.user),
+        };
         let service = String::from_utf8_lossy(service);
         profile.is_some_and(|profile| engine.decide_publish(profile, &service) == Verdict::Allow)
     }
@@ -98,7 +115,7 @@ impl Core {
             .collect();
         for index in providers {
             if let Some(denial) = self.reviewed(now, index) {
-                self.log_provider_out(index, &denial, out);
+                self.log_provider_out(index, &denial, "the policy is another one", out);
             }
         }
     }
@@ -122,9 +139,15 @@ impl Core {
         (has_lost || has_gained).then(forced)
     }
 
-    fn log_provider_out(&mut self, index: u32, denial: &Denial, out: &mut impl Outputs) {
+    pub(super) fn log_provider_out(
+        &mut self,
+        index: u32,
+        denial: &Denial,
+        reason: &str,
+        out: &mut impl Outputs,
+    ) {
         self.refuse_provider(index, denial, out);
-        self.give_up(index, "the policy is another one", out);
+        self.give_up(index, reason, out);
     }
 
     /// Tells a provider that it may not be logged in.

@@ -8,6 +8,7 @@ use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service};
 use tapeline_rwf::Domain;
 
+use super::identify::ProviderLogin;
 use super::members::Members;
 use super::pages::Line;
 use super::publishers::Publisher;
@@ -46,6 +47,10 @@ pub(crate) struct Source {
     pub(crate) peer: IpAddr,
     /// Stream of a provider's own login.
     pub(crate) login_stream: i32,
+    /// Its login, where it was asked who it is.
+    pub(crate) login: Option<Box<ProviderLogin>>,
+    /// When that is over unless it is renewed, in milliseconds.
+    pub(crate) login_ends_ms: Option<u64>,
     /// Whether it takes posts.
     pub(crate) takes_posts: bool,
     /// Whether it obeys a pause.
@@ -180,6 +185,8 @@ impl Source {
             publisher: Publisher::default(),
             peer: Ipv4Addr::UNSPECIFIED.into(),
             login_stream: 0,
+            login: None,
+            login_ends_ms: None,
             takes_posts: false,
             obeys_pause: false,
             is_slow: false,

@@ -4,6 +4,7 @@ mod choice;
 mod groups;
 mod hostile;
 mod joiners;
+mod locks;
 mod loss;
 mod no_allocation;
 mod one_item;

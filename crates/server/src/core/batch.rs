@@ -17,6 +17,7 @@ use tapeline_rwf::{
 use super::Core;
 use super::backlog::Job;
 use super::forms::MAX_VIEW_BYTES;
+use super::mount::Mount;
 use super::unplaced::AskedService;
 use crate::Outputs;
 
@@ -45,7 +46,7 @@ pub(super) struct Batched {
 
 /// A message, and what was said for its service if nobody knows that.
 #[derive(Debug)]
-struct Later {
+pub(super) struct Later {
     message: Box<[u8]>,
     service: Option<AskedService>,
 }
@@ -83,6 +84,15 @@ impl Names {
         let end = *self.ends.get(index)? as usize;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         self.bytes.get(start..end)
+    }
+}
+
+impl Mount {
+    /// What it said is to be heard in its turn, by a job of its batch.
+    pub(super) fn keep_for_later(&mut self, later: VecDeque<Later>) {
+        let (message, view) = (Box::default(), Vec::new());
+        self.batch = Some(Box::new(Batched { message, view, what: What::Done, next: 0, later }));
+        self.is_in_batch = true;
     }
 }
 
@@ -238,9 +248,14 @@ impl Core {
         bytes: &[u8],
         service: Option<&AskedService>,
     ) -> bool {
-        let batch = self.mounts.get_mut(session).and_then(|mount| mount.batch.as_mut());
-        let Some(batch) = batch else { return false };
-        batch.later.push_back(Later { message: bytes.into(), service: service.cloned() });
+        let Some(mount) = self.mounts.get_mut(session) else { return false };
+        let later = match (&mut mount.asking, &mut mount.batch) {
+            // A login that is being decided.
+            (Some(asking), _) => &mut asking.later,
+            (None, Some(batch)) => &mut batch.later,
+            (None, None) => return false,
+        };
+        later.push_back(Later { message: bytes.into(), service: service.cloned() });
         true
     }
 
@@ -272,6 +287,13 @@ impl Core {
             _ => self.handle_message(session, &message, out),
         }
         let mount = self.mounts.get_mut(session)?;
+        if let Some(asking) = &mut mount.asking {
+            // It was a login: what follows waits for the answer.
+            debug_assert!(mount.batch.is_none(), "a login is no batch");
+            asking.later = batch.later;
+            mount.is_in_batch = false;
+            return None;
+        }
         // The message may have been another batch.
         match &mut mount.batch {
             Some(next) => next.later = batch.later,

@@ -78,6 +78,10 @@ pub(super) struct Identity {
     pub(super) user: String,
     pub(super) position: String,
     pub(super) application: String,
+    /// Somebody was asked who it is; else the login is taken at its word.
+    pub(super) is_proved: bool,
+    /// The user's roles, if whoever was asked says them.
+    pub(super) roles: Option<Arc<[String]>>,
 }
 
 /// An item as a policy knows it.
@@ -143,8 +147,14 @@ impl Entitlements {
     }
 
     /// Whether a user may have other rights than before.
-    pub(super) fn may_differ(&self, user: &str) -> bool {
-        self.changed.as_ref().is_none_or(|all| all.iter().any(|users| users.contains(user)))
+    pub(super) fn may_differ(&self, who: &Identity) -> bool {
+        // What the rights of a set of roles were is not looked at.
+        let is_vouched_for = who.roles.is_some();
+        is_vouched_for
+            || self
+                .changed
+                .as_ref()
+                .is_none_or(|all| all.iter().any(|users| users.contains(&who.user)))
     }
 
     /// A number of the directory stands for a service.
@@ -164,7 +174,11 @@ impl Entitlements {
     pub(super) fn profile(&self, login: &mut Login) -> Option<ProfileId> {
         if login.profile.epoch != self.epoch {
             let engine = self.engine.as_ref()?;
-            let id = engine.policy().profile_of(&login.identity.user);
+            let policy = engine.policy();
+            let id = match &login.identity.roles {
+                Some(roles) => policy.profile_of_roles(roles),
+                None => policy.profile_of(&login.identity.user),
+            };
             login.profile = Profile { epoch: self.epoch, id };
         }
         login.profile.id
@@ -190,6 +204,7 @@ impl Entitlements {
             peer,
             today: day_of(self.unix_ms(now)),
             other_positions: &others,
+            roles: who.roles.as_deref(),
         };
         engine.decide_login(&asking)?;
         if own.is_some() {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tapeline_channel::SessionId;
-use tapeline_entitle::Kind;
+use tapeline_entitle::{AuthenticationError, Kind, Person};
 use tapeline_omm::StateBuf;
 use tapeline_omm::login::{
-    BatchSupport, LoginRefresh, LoginRequest, LoginStatus, StandbyModes, user_name_type,
+    BatchSupport, LoginErrorAttributes, LoginRefresh, LoginRequest, LoginStatus, StandbyModes,
+    user_name_type,
 };
 use tapeline_omm::stream::Reject;
 use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
@@ -70,9 +71,22 @@ impl Core {
     }
 
     fn log_in<O: Outputs>(&mut self, session: SessionId, request: LoginRequest, out: &mut O) {
-        let admitted = match self.decide(session, &request, false) {
+        if !self.asks_who(session, &request, false, out) {
+            self.log_in_as(session, request, None, out);
+        }
+    }
+
+    /// Logs in whoever it turned out to be; without a person, who the request says.
+    pub(super) fn log_in_as<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: LoginRequest,
+        person: Option<&Person>,
+        out: &mut O,
+    ) {
+        let admitted = match self.decide(session, &request, person, false) {
             Ok(admitted) => admitted,
-            Err(state) => return self.refuse_login(session, &request, state, out),
+            Err(state) => return self.refuse_login(session, &request, (state, None), out),
         };
         let limits = &self.config.limits;
         if self.mounts.get(session).is_some_and(|mount| !mount.is_admitted) {
@@ -86,17 +100,17 @@ impl Core {
             }
             out.admit(session);
         }
-        if !self.mounts.users.join(user_of(&request), 0, limits.max_mounts_per_user) {
+        let user = admitted.who.user.as_bytes();
+        if !self.mounts.users.join(user, 0, limits.max_mounts_per_user) {
             // Another server of this process took the last one meanwhile.
             self.give_back(&admitted);
-            return self.refuse_login(session, &request, too_many_mounts(), out);
+            return self.refuse_login(session, &request, (too_many_mounts(), None), out);
         }
         self.record_of(Kind::Login, &admitted.who, None, out);
-        let shown = shown_user(&request);
-        self.mounts.users.show_as(user_of(&request), shown.clone());
         let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
         let login = mount.login.insert(Login::new(request, admitted.who, admitted.seat));
+        let (user, shown) = (login.user().to_vec(), login.shown_user());
         let attributes = &login.request.attributes;
         out.note(Note::LoggedIn {
             session,
@@ -105,8 +119,10 @@ impl Core {
             application: attributes.application_id.as_ref(),
             position: attributes.position.as_ref(),
         });
+        self.mounts.users.show_as(&user, shown);
+        self.note_login_end(session, person.and_then(|person| person.ends));
         self.set_login_gates(session);
-        self.accept_login(session, out);
+        self.accept_login(session, person, out);
     }
 
     /// A user who was admitted does not come after all.
@@ -143,9 +159,10 @@ impl Core {
         &mut self,
         session: SessionId,
         request: &LoginRequest,
+        person: Option<&Person>,
         is_reissue: bool,
     ) -> Result<Admitted, StateBuf> {
-        let who = Arc::new(identity(request, self.mounts.get(session)));
+        let who = Arc::new(identity(request, person, self.mounts.get(session)));
         let Some(mount) = self.mounts.known(session) else {
             return Ok(Admitted { who, seat: None });
         };
@@ -153,8 +170,13 @@ impl Core {
             let text = "Providers log in at a hub, not at a server";
             return Err(refused(StateCode::NOT_ENTITLED, text).into());
         }
+        let known = mount.login.as_ref().filter(|login| is_reissue && login.identity.is_proved);
+        if known.is_some_and(|login| login.identity.user != who.user) {
+            let text = "The new token is another user's";
+            return Err(refused(StateCode::NOT_ENTITLED, text).into());
+        }
         let own = usize::from(is_reissue);
-        let mounts_of_user = self.mounts.users.mounts_of(user_of(request)).saturating_sub(own);
+        let mounts_of_user = self.mounts.users.mounts_of(who.user.as_bytes()).saturating_sub(own);
         if self.config.limits.max_mounts_per_user.is_some_and(|max| mounts_of_user >= max) {
             return Err(too_many_mounts());
         }
@@ -171,11 +193,11 @@ impl Core {
         }
     }
 
-    fn refuse_login<O: Outputs>(
+    pub(super) fn refuse_login<O: Outputs>(
         &mut self,
         session: SessionId,
         request: &LoginRequest,
-        state: StateBuf,
+        (state, error): Refusal,
         out: &mut O,
     ) {
         self.statistics.logins_refused += 1;
@@ -183,9 +205,9 @@ impl Core {
             let (peer, user) = (mount.peer, shown_user(request));
             out.note(Note::LoginRefused { session, peer, user: &user, why: state.as_state() });
         }
-        let who = identity(request, self.mounts.get(session));
+        let who = identity(request, None, self.mounts.get(session));
         self.record_of(Kind::LoginDenied, &who, None, out);
-        self.tell_login(session, request, state, out);
+        self.tell_login(session, request, (state, error), out);
     }
 
     /// Tells a client a state of its login.
@@ -193,10 +215,15 @@ impl Core {
         &mut self,
         session: SessionId,
         request: &LoginRequest,
-        state: StateBuf,
+        (state, error): Refusal,
         out: &mut O,
     ) {
+        let error = LoginErrorAttributes {
+            authentication_error_code: error.as_ref().map(|error| error.code),
+            authentication_error_text: error.map(|error| error.text.as_str().into()),
+        };
         let status = LoginStatus {
+            error,
             user_name: Some(request.user_name.clone()),
             name_type: request.name_type,
             state: Some(state),
@@ -208,7 +235,12 @@ impl Core {
     }
 
     /// Sends the refresh that says what the server can do.
-    fn accept_login<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+    fn accept_login<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        person: Option<&Person>,
+        out: &mut O,
+    ) {
         let Some(login) = self.mounts.get(session).and_then(|mount| mount.login.as_ref()) else {
             return;
         };
@@ -224,6 +256,8 @@ impl Core {
         features.support_standby = Some(true);
         features.support_standby_mode = Some(StandbyModes::LOGIN_BASED.bits());
         features.support_enhanced_symbol_list = Some(false);
+        let ends = person.and_then(|person| person.ends);
+        features.authentication_tt_reissue = ends.map(|ends| ends.renew_at_s);
         if login.request.effective_name_type() == user_name_type::AUTHN_TOKEN {
             features.authentication_error_code = Some(0);
             features.authentication_error_text = Some("Success".into());
@@ -251,16 +285,30 @@ impl Core {
                 false => (StreamState::OPEN, DataState::NO_CHANGE),
             };
             let state = State::new(stream, data, StateCode::USAGE_ERROR, &text);
-            self.tell_login(session, &request, state.into(), out);
+            self.tell_login(session, &request, (state.into(), None), out);
             if is_closed {
                 self.end_login(session, out);
             }
             return;
         }
-        let admitted = match self.decide(session, &request, true) {
+        if !self.asks_who(session, &request, true, out) {
+            self.renew_login(session, request, None, out);
+        }
+    }
+
+    /// Changes a login. A person is who a new token is of; without one it is of who
+    /// it was of before.
+    pub(super) fn renew_login<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        request: LoginRequest,
+        person: Option<&Person>,
+        out: &mut O,
+    ) {
+        let admitted = match self.decide(session, &request, person, true) {
             Ok(admitted) => admitted,
             Err(state) => {
-                self.refuse_login(session, &request, state, out);
+                self.refuse_login(session, &request, (state, None), out);
                 return self.end_login(session, out);
             }
         };
@@ -269,9 +317,9 @@ impl Core {
             return;
         };
         let was_paused = core::mem::replace(&mut login.is_paused, request.pause);
-        let (old_user, no_refresh) = (user_of(&login.request).to_vec(), request.no_refresh);
+        let (old_user, no_refresh) = (login.user().to_vec(), request.no_refresh);
         merge(&mut login.request, request);
-        let new_user = login.user().to_vec();
+        let new_user = admitted.who.user.as_bytes().to_vec();
         let is_other = login.identity != admitted.who;
         let before = login.seat.filter(|_| is_other);
         let was = core::mem::replace(&mut login.identity, admitted.who);
@@ -288,9 +336,12 @@ impl Core {
         if old_user != new_user {
             self.rename_user(&old_user, &new_user, session);
         }
+        if person.is_some() {
+            self.note_login_end(session, person.and_then(|person| person.ends));
+        }
         self.set_login_gates(session);
         if !no_refresh {
-            self.accept_login(session, out);
+            self.accept_login(session, person, out);
         }
         let is_paused = self.mounts.gate(session) & gate::PAUSED != 0;
         if was_paused && !is_paused {
@@ -330,6 +381,10 @@ impl Core {
         let Some(mount) = self.mounts.known_mut(session) else { return };
         // It has as long as a new mount for its next login.
         mount.opened_at = now;
+        if mount.asking.take().is_some() {
+            // What was to be renewed is over.
+            out.hold(session, mount.is_in_batch);
+        }
         if let Some(login) = mount.login.take() {
             self.mounts.users.log_out(&login, 0);
         }
@@ -337,6 +392,9 @@ impl Core {
         self.mounts.without_login.push_back((now, session));
     }
 }
+
+/// Why there is no login: a state, and what was wrong with a token.
+pub(super) type Refusal = (StateBuf, Option<AuthenticationError>);
 
 /// A user who may log in.
 struct Admitted {
@@ -346,7 +404,7 @@ struct Admitted {
 
 /// Who asks to log in, and from where: a position is what the client calls it
 /// and where it connects from.
-fn identity(request: &LoginRequest, mount: Option<&Mount>) -> Identity {
+fn identity(request: &LoginRequest, person: Option<&Person>, mount: Option<&Mount>) -> Identity {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let said = &request.attributes;
     let peer = mount.map(|mount| mount.peer.ip().to_canonical().to_string()).unwrap_or_default();
@@ -355,8 +413,18 @@ fn identity(request: &LoginRequest, mount: Option<&Mount>) -> Identity {
         Some(said) if said.split('/').next() == Some(&*peer) => said,
         Some(said) => format!("{said} from {peer}"),
     };
+    let login = mount.and_then(|mount| mount.login.as_ref());
+    let known = login.map(|login| &*login.identity).filter(|known| known.is_proved);
+    let (user, roles) = match (person, known) {
+        (Some(person), _) => (person.user.clone(), person.roles.clone()),
+        // Its login was proved, and this changes nothing of that.
+        (None, Some(known)) => (known.user.clone(), known.roles.clone()),
+        (None, None) => (text(user_of(request)), None),
+    };
     Identity {
-        user: text(user_of(request)),
+        user,
+        roles,
+        is_proved: person.is_some() || known.is_some(),
         position,
         application: said.application_id.as_ref().map(|it| text(it)).unwrap_or_default(),
     }

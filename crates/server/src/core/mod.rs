@@ -29,6 +29,7 @@ mod forms;
 mod frame;
 mod generic;
 mod hubs;
+mod identify;
 mod image;
 mod item;
 mod known;
@@ -43,6 +44,7 @@ mod peer;
 mod pending;
 mod permit;
 mod post;
+mod recheck;
 mod refresh;
 mod reissue;
 mod repair;
@@ -72,7 +74,7 @@ use std::time::Duration;
 
 use tapeline_backbone::BusEvent;
 use tapeline_channel::{Sent, SessionId};
-use tapeline_entitle::PolicyChange;
+use tapeline_entitle::{LoginAnswer, PolicyChange};
 use tapeline_omm::stream::Reject;
 use tapeline_omm::{Scratch, Text};
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMsg, StreamState};
@@ -82,6 +84,7 @@ use self::backlog::{Backlog, Job};
 use self::dictionary::Dictionaries;
 use self::entitlements::Entitlements;
 use self::hubs::Hubs;
+use self::identify::Identification;
 use self::item::Items;
 use self::mount::{Login, Mounts};
 use self::news::News;
@@ -166,6 +169,8 @@ pub enum Event<'a> {
     Bus(BusEvent<'a>),
     /// A policy is in force from now on.
     Policy(&'a PolicyChange),
+    /// It was found out who somebody is that logs in, or that it is nobody.
+    Identified(&'a LoginAnswer),
 }
 
 /// The server without sockets and clocks: events and the time in,
@@ -183,6 +188,7 @@ pub struct Core {
     waiting: Waiting,
     requests: Requests,
     entitlements: Entitlements,
+    identification: Identification,
     /// So many seats were taken away that were seen to.
     vacated: usize,
     /// What is done in slices.
@@ -225,6 +231,7 @@ impl Core {
             waiting: Waiting::default(),
             requests: Requests::default(),
             entitlements: Entitlements::default(),
+            identification: Identification::default(),
             vacated: 0,
             backlog: Backlog::default(),
             refreshed_at: None,
@@ -301,6 +308,7 @@ impl Core {
             }
             Event::Closed { session } => self.drop_mount(session),
             Event::Policy(change) => self.enforce(change),
+            Event::Identified(answer) => self.on_identified(answer, out),
         }
         self.settle(out);
     }
@@ -318,7 +326,8 @@ impl Core {
         let has_rest = !self.backlog.is_empty() || self.has_vacated_seats();
         let rest = has_rest.then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
-        let deadlines = [login, due, unplaced, posts, repair, drain, rest];
+        let login_end = self.identification.deadline();
+        let deadlines = [login, login_end, due, unplaced, posts, repair, drain, rest];
         deadlines.into_iter().flatten().min()
     }
 
@@ -326,6 +335,7 @@ impl Core {
     pub fn handle_timeout<O: Outputs>(&mut self, now: Time, out: &mut O) {
         self.now = now;
         self.check_logins(out);
+        self.check_login_ends(out);
         self.check_due(out);
         self.check_unplaced(out);
         self.check_posts(out);

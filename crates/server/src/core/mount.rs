@@ -14,6 +14,7 @@ use tapeline_time::Time;
 use super::batch::Batched;
 use super::entitlements::{Identity, Profile};
 use super::forms::{Form, MAX_VIEW_BYTES};
+use super::identify::Asking;
 use super::item::Item;
 use super::map::Map;
 use super::owed::Owed;
@@ -78,6 +79,8 @@ pub(super) struct Mount {
     pub(super) outdated_from: Option<i32>,
     /// It was told what changed of the services up to here.
     pub(super) news_told: u64,
+    /// Its login is being decided elsewhere.
+    pub(super) asking: Option<Box<Asking>>,
 }
 
 impl Mount {
@@ -151,6 +154,8 @@ pub(super) struct Login {
     pub(super) profile: Profile,
     /// Where the user sits, if seats are counted.
     pub(super) seat: Option<SeatId>,
+    /// When the login is over unless it is renewed.
+    pub(super) ends: Option<Time>,
 }
 
 impl Login {
@@ -172,19 +177,23 @@ impl Login {
             identity,
             profile: Profile::default(),
             seat,
+            ends: None,
             request,
         }
     }
 
     /// What the user is counted by: the name, or the token where that stands
-    /// for it.
+    /// for it and nobody was asked whose it is.
     pub(super) fn user(&self) -> &[u8] {
-        user_of(&self.request)
+        self.identity.user.as_bytes()
     }
 
     /// The user as an operator sees it.
     pub(super) fn shown_user(&self) -> Text {
-        shown_user(&self.request)
+        match self.identity.is_proved {
+            true => self.identity.user.as_str().into(),
+            false => shown_user(&self.request),
+        }
     }
 }
 
@@ -329,6 +338,7 @@ impl Mounts {
             owed: Owed::default(),
             batch: None,
             is_in_batch: false,
+            asking: None,
             outdated_from: None,
             news_told: 0,
         };

@@ -6,11 +6,11 @@
 
 use tapeline_channel::SessionId;
 use tapeline_entitle::{Denial, PolicyChange};
-use tapeline_omm::StateBuf;
 use tapeline_rwf::StateCode;
 
 use super::Core;
 use super::backlog::Job;
+use super::login::Refusal;
 use super::mount::Mount;
 use super::permit::denied;
 use crate::Outputs;
@@ -101,7 +101,7 @@ impl Core {
         let Some(from) = review.stream_id else {
             let login = mount.login.as_ref();
             let is_changed =
-                login.is_some_and(|login| self.entitlements.may_differ(&login.identity.user));
+                login.is_some_and(|login| self.entitlements.may_differ(&login.identity));
             if !is_changed || self.review_login(session, out) {
                 return review.next_mount();
             }
@@ -130,17 +130,22 @@ impl Core {
             true => Denial { code: StateCode::NOT_ENTITLED, text: FORCED.to_owned() },
             false => denial,
         };
-        self.force_logout(session, denied(&denial).into(), out);
+        self.force_logout(session, (denied(&denial).into(), None), out);
         true
     }
 
     /// Ends a login, telling why: all streams of the mount are over.
-    fn force_logout<O: Outputs>(&mut self, session: SessionId, state: StateBuf, out: &mut O) {
+    pub(super) fn force_logout<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        (state, error): Refusal,
+        out: &mut O,
+    ) {
         let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
         let Some(login) = login else { return };
         let request = login.request.clone();
         self.statistics.users_logged_out += 1;
-        self.tell_login(session, &request, state, out);
+        self.tell_login(session, &request, (state, error), out);
         self.end_login(session, out);
     }
 
@@ -169,7 +174,7 @@ impl Core {
                 code: StateCode::DACS_MAX_LOGINS_REACHED,
                 text: format!("User {user} logged in at another position."),
             };
-            self.force_logout(session, denied(&denial).into(), out);
+            self.force_logout(session, (denied(&denial).into(), None), out);
         }
     }
 }

@@ -133,6 +133,12 @@ impl Interpreter {
         self.core.join_siblings(siblings);
     }
 
+    /// Has it be asked who logs in, before anybody is let in. To be called before the
+    /// first event; questions are [asked](Outputs::ask_login), and answers are events.
+    pub const fn identify_logins(&mut self) {
+        self.core.identify_logins();
+    }
+
     /// The core.
     pub const fn core(&self) -> &Core {
         &self.core

@@ -2,7 +2,7 @@
 
 use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
-use tapeline_entitle::Usage;
+use tapeline_entitle::{LoginQuestion, Usage};
 use tapeline_json::{ToJson, WriteError, push_prefix};
 use tapeline_rwf::{
     AckMsg, DataState, DataType, Domain, Msg, MsgClass, MsgHeader, NakCode, RefreshMsg, State,
@@ -368,6 +368,10 @@ impl<O: Outputs> Outputs for JsonOutputs<'_, O> {
 
     fn note(&mut self, note: Note<'_>) {
         self.out.note(note);
+    }
+
+    fn ask_login(&mut self, question: LoginQuestion) -> bool {
+        self.out.ask_login(question)
     }
 
     fn hold(&mut self, session: SessionId, is_held: bool) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
+use tapeline_entitle::LoginQuestion;
 use tapeline_hub::{Core, Event, HubConfig, Outputs, Route};
 use tapeline_rwf::{Domain, Encoder, Msg, MsgKey, RequestFlags, RequestMsg};
 use tapeline_time::Time;
@@ -21,6 +22,8 @@ pub(crate) struct Recorder {
     pub(crate) closed: Vec<(SessionId, String)>,
     pub(crate) admitted: Vec<SessionId>,
     pub(crate) warned: Vec<(SessionId, String)>,
+    /// Who logs in, where that is asked.
+    pub(crate) asked: Vec<LoginQuestion>,
     /// What sending answers.
     pub(crate) answer: Option<Sent>,
     /// Whether the backbone has more waiting than it should.
@@ -39,6 +42,11 @@ impl Outputs for Recorder {
 
     fn admit(&mut self, session: SessionId) {
         self.admitted.push(session);
+    }
+
+    fn ask_login(&mut self, question: LoginQuestion) -> bool {
+        self.asked.push(question);
+        true
     }
 
     fn close(&mut self, session: SessionId, reason: &str) {

@@ -4,7 +4,7 @@
 mod say;
 mod show;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,9 @@ use std::time::Duration;
 use tapeline_backbone::repair::{Held, HeldFlags, Page, Wanted};
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
-use tapeline_entitle::{Policy, PolicyChange, Usage};
+use tapeline_entitle::{
+    LoginAnswer, LoginQuestion, Person, Policy, PolicyChange, Unidentified, Usage,
+};
 use tapeline_rwf::patch_stream_id;
 use tapeline_server::{
     AcceptAll, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig,
@@ -58,6 +60,12 @@ pub struct Recorder {
     pub is_congested: bool,
     /// What was written down of usage: kind, user, item and lock.
     pub records: Vec<String>,
+    /// Who logs in, where that is asked.
+    pub asked: Vec<LoginQuestion>,
+    /// Nobody can be asked who logs in.
+    pub is_nobody_there: bool,
+    /// Sessions that are not to be read for now.
+    pub held: BTreeSet<SessionId>,
     /// Sessions whose output has bounds.
     pub bounds: BTreeMap<SessionId, Bounds>,
 }
@@ -126,6 +134,20 @@ impl Outputs for Recorder {
         self.records.push(format!("{kind:?} {user} {service}/{item} {lock}").trim_end().to_owned());
     }
 
+    fn ask_login(&mut self, question: LoginQuestion) -> bool {
+        if !self.is_nobody_there {
+            self.asked.push(question);
+        }
+        !self.is_nobody_there
+    }
+
+    fn hold(&mut self, session: SessionId, is_held: bool) {
+        match is_held {
+            true => _ = self.held.insert(session),
+            false => _ = self.held.remove(&session),
+        }
+    }
+
     fn close(&mut self, session: SessionId, reason: &str) {
         self.closed.push((session, reason.to_owned()));
     }
@@ -187,6 +209,21 @@ impl World {
         let unix_ms = 1_795_564_800_000;
         let change = PolicyChange { policy: Arc::new(policy), changed: None, unix_ms };
         self.handle(Event::Policy(&change));
+    }
+
+    /// It is asked who logs in from now on.
+    pub fn identify(&mut self) {
+        self.core.identify_logins();
+    }
+
+    /// The questions about logins since the last time.
+    pub fn asked(&mut self) -> Vec<LoginQuestion> {
+        std::mem::take(&mut self.out.asked)
+    }
+
+    /// A question about a login is answered.
+    pub fn answer_login(&mut self, number: u64, who: Result<Person, Unidentified>) {
+        self.handle(Event::Identified(&LoginAnswer { number, who }));
     }
 
     /// What was written down of usage since the last time.
@@ -251,9 +288,14 @@ impl World {
 
     /// A consumer connects.
     pub fn connect(&mut self) -> SessionId {
+        self.connect_from([10, 0, 0, 1])
+    }
+
+    /// A consumer connects from an address.
+    pub fn connect_from(&mut self, address: [u8; 4]) -> SessionId {
         let session = SessionId { index: self.next_session, generation: 1 };
         self.next_session += 1;
-        let peer = SocketAddr::from(([10, 0, 0, 1], 1000));
+        let peer = SocketAddr::from((address, 1000));
         self.handle(Event::Opened { session, peer });
         session
     }
