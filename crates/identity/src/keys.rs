@@ -25,7 +25,7 @@ pub enum KeysError {
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) id: String,
-    pub(crate) key: DecodingKey,
+    pub(crate) public: DecodingKey,
     /// The algorithm that it says it is for.
     algorithm: Option<String>,
 }
@@ -51,13 +51,13 @@ impl Key {
         }
         let algorithm = jwk.common.key_algorithm.map(|algorithm| algorithm.to_string());
         let id = jwk.common.key_id.clone()?;
-        Some(Self { id, key: DecodingKey::from_jwk(jwk).ok()?, algorithm })
+        Some(Self { id, public: DecodingKey::from_jwk(jwk).ok()?, algorithm })
     }
 
     /// Whether a token that is signed by this algorithm may be by this key.
     pub(crate) fn is_for(&self, algorithm: Algorithm) -> bool {
-        debug_assert_ne!(self.key.family(), AlgorithmFamily::Hmac, "such keys are not taken");
-        self.key.family() == algorithm.family()
+        debug_assert_ne!(self.public.family(), AlgorithmFamily::Hmac, "such keys are not taken");
+        self.public.family() == algorithm.family()
             && self.algorithm.as_ref().is_none_or(|its| *its == format!("{algorithm:?}"))
     }
 }

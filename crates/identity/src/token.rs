@@ -91,7 +91,7 @@ impl TokenRules {
             false => TokenError::UnknownKey(id.clone()),
         };
         for key in keys.find(&id, header.alg) {
-            match decode::<Map<String, Value>>(token, &key.key, &rules) {
+            match decode::<Map<String, Value>>(token, &key.public, &rules) {
                 Ok(data) => return self.claims(&data.claims, now_s),
                 Err(why) => error = refusal(&why),
             }
@@ -196,7 +196,9 @@ pub enum TokenError {
 
 fn refusal(error: &Error) -> TokenError {
     match error.kind() {
-        ErrorKind::InvalidSignature => TokenError::Signature,
+        ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm | ErrorKind::InvalidKeyFormat => {
+            TokenError::Signature
+        }
         ErrorKind::InvalidAudience => TokenError::Audience,
         ErrorKind::InvalidIssuer => TokenError::Issuer,
         ErrorKind::MissingRequiredClaim(name) => match name.as_str() {
@@ -204,7 +206,6 @@ fn refusal(error: &Error) -> TokenError {
             "iss" => TokenError::Issuer,
             _ => TokenError::Claim("exp"),
         },
-        ErrorKind::InvalidAlgorithm | ErrorKind::InvalidKeyFormat => TokenError::Signature,
         _ => TokenError::Form,
     }
 }

@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(config.check(), Err(ConfigError::NoCertificate));
         let mut config = ServerConfig::default();
         config.limits.max_mounts = MAX_MOUNTS + 1;
-        assert_eq!(config.check(), Err(ConfigError::Mounts(1_048_577)));
+        assert_eq!(config.check(), Err(ConfigError::Mounts(262_145)));
         let config = ServerConfig { min_ping_timeout_s: 61, ..ServerConfig::default() };
         assert_eq!(
             config.check().map_err(|error| error.to_string()),

@@ -2,7 +2,7 @@
 
 use tapeline_channel::SessionId;
 use tapeline_rwf::{Domain, Msg, RefreshFlags, RefreshMsg, State, StatusMsg};
-use tapeline_server::ServerConfig;
+use tapeline_server::{Limits, ServerConfig};
 
 use crate::slices::{SLICE, slices};
 use crate::support::*;
@@ -48,7 +48,8 @@ struct Crowd {
 
 /// All have asked for the item, which the hub has as its item 1.
 fn crowd() -> Crowd {
-    let mut world = World::with(ServerConfig::default());
+    let limits = Limits { max_mounts: 3 * CROWD, ..Limits::default() };
+    let mut world = World::with(ServerConfig { limits, ..ServerConfig::default() });
     world.enforce(POLICY);
     world.hub_up(HUB);
     world.hub_directory(HUB, vec![service(1, "FEED", true)]);

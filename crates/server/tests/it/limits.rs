@@ -113,9 +113,9 @@ fn a_session_in_the_place_of_another_has_nothing_of_it() {
 #[test]
 fn a_session_beyond_all_places_is_closed() {
     let mut world = World::with_feed();
-    let session = world.mount_as(1 << 20, 1);
+    let session = world.mount_as(1 << 18, 1);
     assert_eq!(world.out.closed[0].0, session);
-    world.mount_as((1 << 20) - 1, 1);
+    world.mount_as((1 << 18) - 1, 1);
     assert_eq!(world.out.closed.len(), 1);
 }
 
