@@ -1,6 +1,9 @@
-//! The words of the log for connections of non-interactive providers.
+//! The words of the log for connections of non-interactive providers, and for servers.
 
+use tapeline_backbone::{BusEvent, Incarnation};
 use tapeline_channel::{ConnectionLine, LeftOut};
+
+use crate::Core;
 
 /// Writes a line.
 pub(crate) fn write(line: ConnectionLine<'_>) {
@@ -33,5 +36,27 @@ pub(crate) fn write(line: ConnectionLine<'_>) {
         Line::MoreNotAccepted(LeftOut { count, seconds }) => {
             tracing::error!(count, seconds, "more providers could not be accepted");
         }
+    }
+}
+
+/// Logs servers that come and go, before the core hears of it.
+pub(crate) fn server(event: &BusEvent<'_>, core: &Core, servers: &mut Vec<(Incarnation, String)>) {
+    match *event {
+        BusEvent::PeerUp { peer, name } => {
+            servers.push((peer, name.to_owned()));
+            tracing::info!(server = name, incarnation = %peer, servers = servers.len(), "a server is there");
+        }
+        BusEvent::PeerDown { peer } => {
+            let place = servers.iter().position(|(server, _)| *server == peer);
+            let name = place.map(|place| servers.swap_remove(place).1).unwrap_or_default();
+            let requests = core.requests_of(peer);
+            tracing::warn!(server = name, incarnation = %peer, requests, servers = servers.len(), "a server is gone");
+        }
+        BusEvent::Gap { peer } => {
+            let server = servers.iter().find(|(server, _)| *server == peer);
+            let name = server.map(|(_, name)| name.as_str()).unwrap_or_default();
+            tracing::warn!(server = name, incarnation = %peer, "frames of a server were lost; asking what it wants");
+        }
+        BusEvent::Frame { .. } => {}
     }
 }

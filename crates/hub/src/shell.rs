@@ -392,7 +392,7 @@ impl<B: Bus, S: System> Hub<B, S> {
         }
         for _ in 0..FRAMES_PER_TURN / FRAMES_PER_LOOK {
             let came = bus.poll(now, FRAMES_PER_LOOK, |event, port| {
-                log_server(&event, core, servers);
+                log::server(&event, core, servers);
                 let outbox = &mut outbox;
                 core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted, edge });
             });
@@ -432,28 +432,6 @@ impl<B: Bus, S: System> Hub<B, S> {
             route.next = (route.next + 1) % route.endpoints.len();
         }
         count
-    }
-}
-
-/// Logs servers that come and go, before the core hears of it.
-fn log_server(event: &BusEvent<'_>, core: &Core, servers: &mut Vec<(Incarnation, String)>) {
-    match *event {
-        BusEvent::PeerUp { peer, name } => {
-            servers.push((peer, name.to_owned()));
-            tracing::info!(server = name, incarnation = %peer, servers = servers.len(), "a server is there");
-        }
-        BusEvent::PeerDown { peer } => {
-            let place = servers.iter().position(|(server, _)| *server == peer);
-            let name = place.map(|place| servers.swap_remove(place).1).unwrap_or_default();
-            let requests = core.requests_of(peer);
-            tracing::warn!(server = name, incarnation = %peer, requests, servers = servers.len(), "a server is gone");
-        }
-        BusEvent::Gap { peer } => {
-            let server = servers.iter().find(|(server, _)| *server == peer);
-            let name = server.map(|(_, name)| name.as_str()).unwrap_or_default();
-            tracing::warn!(server = name, incarnation = %peer, "frames of a server were lost; asking what it wants");
-        }
-        BusEvent::Frame { .. } => {}
     }
 }
 

@@ -15,6 +15,7 @@
 //!          items
 //! ```
 
+mod asked;
 mod at_hubs;
 mod backlog;
 mod batch;
