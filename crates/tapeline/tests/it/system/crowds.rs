@@ -37,7 +37,10 @@ fn crowd_items() -> usize {
 fn crowd_server(backbone: &str) -> Program {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("crowd.toml");
-    std::fs::write(&config, "[server]\nmax-mounts = 1000\n").expect("room on the disk");
+    // All of a crowd is one user.
+    let wanted = (crowd_mounts() * crowd_items()).max(500_000);
+    let text = format!("[server]\nmax-mounts = 1000\nitem-limit = {wanted}\n");
+    std::fs::write(&config, text).expect("room on the disk");
     let mut arguments = server_arguments(backbone, 0);
     arguments.extend(["--config".to_owned(), config.to_str().expect("a plain path").to_owned()]);
     tapeline(&arguments)
