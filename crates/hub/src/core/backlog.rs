@@ -25,10 +25,10 @@ use super::claims::Claim;
 use super::fate::Loss;
 use super::item::Binding;
 use super::members::Ranks;
-use super::pages::List;
 use super::services::HubService;
 use super::source::Queue;
 use crate::Outputs;
+use tapeline_omm::pages::List;
 
 /// How many items that wait are tried while there seems to be room for none.
 const MAX_TRIES: usize = 64;

@@ -1,10 +1,10 @@
 //! The table of items, and what the tick path needs of it.
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
+use tapeline_omm::pages::{Line, List, Slots};
 use tapeline_omm::{ItemKeyRef, KeyIndex};
 
 use super::item::Item;
-use super::pages::{Line, List};
 
 /// How many ids of items that are over rest before the first is used again.
 const RESTING_IDS: usize = 4096;
@@ -12,7 +12,7 @@ const RESTING_IDS: usize = 4096;
 /// All items: by id, and the shared ones by key.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    slots: List<Option<Box<Item>>>,
+    slots: Slots<Item>,
     /// By id too: what an update needs to know, close together.
     ticks: List<Tick>,
     /// Items whose tick is to be worked out anew.
@@ -40,8 +40,8 @@ struct Tick {
 }
 
 /// The key of the item with an id.
-fn key_of(slots: &List<Option<Box<Item>>>, id: u32) -> Option<ItemKeyRef<'_>> {
-    Some(slots.get(id as usize)?.as_ref()?.key.as_ref())
+fn key_of(slots: &Slots<Item>, id: u32) -> Option<ItemKeyRef<'_>> {
+    Some(slots.get(id as usize)?.key.as_ref())
 }
 
 impl Items {
@@ -90,12 +90,12 @@ impl Items {
 
     /// An item to look at. Its count of frames may lag behind.
     pub(crate) fn get(&self, id: u32) -> Option<&Item> {
-        self.slots.get(id as usize)?.as_deref()
+        self.slots.get(id as usize)
     }
 
     /// An item to change. [`settle`](Self::settle) is due after it.
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Item> {
-        let item = self.slots.get_mut(id as usize)?.as_deref_mut()?;
+        let item = self.slots.get_mut(id as usize)?;
         let tick = self.ticks.get_mut(id as usize)?;
         if tick.is_plain {
             item.seq = tick.seq;
@@ -134,7 +134,7 @@ impl Items {
         while let Some(id) = self.touched.pop() {
             let Some(tick) = self.ticks.get_mut(id as usize) else { continue };
             tick.is_touched = false;
-            if let Some(Some(item)) = self.slots.get(id as usize) {
+            if let Some(item) = self.slots.get(id as usize) {
                 tick.seq = item.seq;
                 tick.flags = item.frame_flags();
                 tick.is_plain = item.live && item.image.is_none() && !item.interests.is_empty();
@@ -151,17 +151,16 @@ impl Items {
         let is_private = item.private;
         let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
         let id = match rested {
-            Some(id) => id,
+            Some(id) => {
+                self.slots.put(id as usize, item);
+                id
+            }
             None => {
-                self.slots.push(None);
                 let flags = FrameFlags::empty();
                 self.ticks.push(Tick { seq: 0, flags, is_plain: false, is_touched: false });
-                self.slots.len() as u32 - 1
+                self.slots.push(item) as u32
             }
         };
-        if let Some(slot) = self.slots.get_mut(id as usize) {
-            *slot = Some(Box::new(item));
-        }
         if let Some(key) = key_of(&self.slots, id).filter(|_| !is_private) {
             self.by_key.insert(&key, id);
         }
@@ -169,7 +168,7 @@ impl Items {
     }
 
     pub(crate) fn remove(&mut self, id: u32) -> Option<Item> {
-        let item = self.slots.get_mut(id as usize)?.take()?;
+        let item = self.slots.take(id as usize)?;
         if let Some(tick) = self.ticks.get_mut(id as usize) {
             tick.is_plain = false;
         }
@@ -177,7 +176,7 @@ impl Items {
         if !item.private {
             self.by_key.remove(&item.key.as_ref(), id);
         }
-        Some(*item)
+        Some(item)
     }
 }
 

@@ -6,11 +6,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tapeline_omm::GroupId;
+use tapeline_omm::pages::List;
 use tapeline_rwf::Priority;
 
 use super::Core;
 use super::item::{Binding, Item};
-use super::pages::List;
 use super::source::{Offer, Sources};
 
 /// The items that are bound at an offer.

@@ -49,7 +49,6 @@ mod look;
 mod members;
 mod open;
 mod pace;
-mod pages;
 mod posts;
 mod provider;
 mod published;

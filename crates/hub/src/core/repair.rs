@@ -15,8 +15,8 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::item::Stage;
-use super::pages::Line;
 use crate::Outputs;
+use tapeline_omm::pages::Line;
 
 /// Pages of one list that are written at a time.
 const PAGES_PER_SLICE: usize = 16;

@@ -3,7 +3,7 @@
 use tapeline_backbone::Incarnation;
 use tapeline_backbone::repair::{Inquiry, Walk};
 
-use super::pages::Table;
+use tapeline_omm::pages::Table;
 
 const NONE: u32 = u32::MAX;
 

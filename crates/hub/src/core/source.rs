@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
 use tapeline_omm::directory::{Directory, Service};
+use tapeline_omm::pages::Line;
 use tapeline_rwf::Domain;
 
 use super::identify::ProviderLogin;
 use super::members::Members;
-use super::pages::Line;
 use super::publishers::Publisher;
 use super::streams::{StreamIds, StreamTable};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tapeline_omm::SeededHash;
 
-use super::pages::{Line, Table};
+use tapeline_omm::pages::{Line, Table};
 
 const NONE: u32 = u32::MAX;
 

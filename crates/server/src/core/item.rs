@@ -1,7 +1,7 @@
 //! Items: what the server has open at hubs, and who watches.
 
 use tapeline_cache::{Image, SharedConflation};
-use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text};
+use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text, pages};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 pub(super) use super::asked::Upstream;
@@ -250,7 +250,7 @@ pub(super) struct Items {
     guards: Vec<u32>,
 }
 
-type Slots = Vec<Option<Box<Item>>>;
+type Slots = pages::Slots<Item>;
 
 /// Room that is kept for slots to come, beside so many.
 const fn spare(count: usize) -> usize {
@@ -259,7 +259,7 @@ const fn spare(count: usize) -> usize {
 
 /// The key of the item in a slot.
 fn key_of(slots: &Slots, slot: u32) -> Option<ItemKeyRef<'_>> {
-    Some(slots.get(slot as usize)?.as_ref()?.key.as_ref())
+    Some(slots.get(slot as usize)?.key.as_ref())
 }
 
 /// The slot of a key, by an index.
@@ -281,12 +281,12 @@ fn set_indexed(index: &mut KeyIndex, slots: &Slots, slot: u32, is_in: bool) {
 impl Items {
     #[inline]
     pub(super) fn get(&self, slot: u32) -> Option<&Item> {
-        self.slots.get(slot as usize)?.as_deref()
+        self.slots.get(slot as usize)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Item> {
-        self.slots.get_mut(slot as usize)?.as_deref_mut()
+        self.slots.get_mut(slot as usize)
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -333,19 +333,12 @@ impl Items {
         let (is_private, is_streaming) = (item.is_private, item.is_streaming);
         let service_id = item.service_id();
         self.census.add(service_id, item.standing());
-        let item = Some(Box::new(item));
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = item;
+                self.slots.put(slot as usize, item);
                 slot
             }
-            None => {
-                if self.slots.len() == self.slots.capacity() {
-                    self.slots.reserve_exact(spare(self.slots.len()));
-                }
-                self.slots.push(item);
-                self.slots.len() as u32 - 1
-            }
+            None => self.slots.push(item) as u32,
         };
         if !is_private {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
@@ -382,7 +375,7 @@ impl Items {
 
     /// Takes over a later state of an item.
     pub(super) fn apply_state(&mut self, slot: u32, later: &State<'_>) {
-        let Some(item) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let Some(item) = self.slots.get_mut(slot as usize) else { return };
         self.census.sub(item.service_id(), item.standing());
         item.apply_state(later);
         self.census.add(item.service_id(), item.standing());
@@ -461,11 +454,7 @@ impl Items {
 
     /// Takes an item out. `unanswered_at`: the hub that has yet to answer its
     /// request.
-    pub(super) fn remove(
-        &mut self,
-        slot: u32,
-        unanswered_at: Option<HubIndex>,
-    ) -> Option<Box<Item>> {
+    pub(super) fn remove(&mut self, slot: u32, unanswered_at: Option<HubIndex>) -> Option<Item> {
         let item = self.get(slot)?;
         let Item { attempt, is_private, is_streaming, upstream, .. } = *item;
         let hub = upstream.hub().unwrap_or(NOWHERE);
@@ -474,7 +463,7 @@ impl Items {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
             set_indexed(index, &self.slots, slot, false);
         }
-        let item = self.slots.get_mut(slot as usize)?.take()?;
+        let item = self.slots.take(slot as usize)?;
         self.census.sub(item.service_id(), item.standing());
         match unanswered_at {
             Some(hub) => {

@@ -12,7 +12,7 @@ const PAGE: usize = 1024;
 
 /// Entries in a row, without a hole.
 #[derive(Debug)]
-pub(crate) struct List<T> {
+pub struct List<T> {
     /// All full but the last, and none empty.
     pages: Vec<Vec<T>>,
 }
@@ -24,26 +24,31 @@ impl<T> Default for List<T> {
 }
 
 impl<T> List<T> {
-    pub(crate) fn len(&self) -> usize {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
         let full = self.pages.len().saturating_sub(1) * PAGE;
         full + self.pages.last().map_or(0, Vec::len)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
+    /// The entry at a place.
     #[inline]
-    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+    pub fn get(&self, place: usize) -> Option<&T> {
         self.pages.get(place / PAGE)?.get(place % PAGE)
     }
 
+    /// The entry at a place, to change.
     #[inline]
-    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         self.pages.get_mut(place / PAGE)?.get_mut(place % PAGE)
     }
 
-    pub(crate) fn push(&mut self, entry: T) {
+    /// Adds an entry at the end.
+    pub fn push(&mut self, entry: T) {
         match self.pages.last_mut().filter(|page| page.len() < PAGE) {
             Some(page) => page.push(entry),
             None => {
@@ -57,7 +62,8 @@ impl<T> List<T> {
         }
     }
 
-    pub(crate) fn pop(&mut self) -> Option<T> {
+    /// Takes the last entry out.
+    pub fn pop(&mut self) -> Option<T> {
         let page = self.pages.last_mut()?;
         let entry = page.pop();
         if page.is_empty() {
@@ -67,7 +73,7 @@ impl<T> List<T> {
     }
 
     /// Takes an entry out; the last one takes its place.
-    pub(crate) fn swap_remove(&mut self, place: usize) -> Option<T> {
+    pub fn swap_remove(&mut self, place: usize) -> Option<T> {
         let is_last = place + 1 == self.len();
         if is_last {
             return self.pop();
@@ -81,7 +87,7 @@ impl<T> List<T> {
 
 /// Entries by number, of which many may not be there.
 #[derive(Debug)]
-pub(crate) struct Table<T> {
+pub struct Table<T> {
     /// Of any length up to a page; what is behind the end is not there.
     pages: Vec<Vec<T>>,
 }
@@ -93,18 +99,20 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Copy> Table<T> {
+    /// The entry with a number, if its page was made so far.
     #[inline]
-    pub(crate) fn get(&self, place: usize) -> Option<T> {
+    pub fn get(&self, place: usize) -> Option<T> {
         self.pages.get(place / PAGE)?.get(place % PAGE).copied()
     }
 
-    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+    /// The same to change.
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         self.pages.get_mut(place / PAGE)?.get_mut(place % PAGE)
     }
 
     /// An entry, which is made if it is not there, as are those before it on its
     /// page.
-    pub(crate) fn entry(&mut self, place: usize, none: T) -> &mut T {
+    pub fn entry(&mut self, place: usize, none: T) -> &mut T {
         let (number, offset) = (place / PAGE, place % PAGE);
         if number >= self.pages.len() {
             self.pages.resize_with(number + 1, Vec::new);
@@ -120,14 +128,105 @@ impl<T: Copy> Table<T> {
     }
 
     /// Removes all.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.pages.clear();
+    }
+}
+
+/// Entries of a page that comes and goes: large enough that the pieces of memory
+/// are few, small enough that few entries keep little.
+const COMING_AND_GOING: usize = 128;
+
+/// Entries by number that come and go. A page is there as long as one of its
+/// entries is, so memory is given back when many have gone.
+///
+/// Pieces of memory of their own would do the same. Where a thread's heap grows
+/// by such small steps, each page of memory costs a call into the kernel.
+#[derive(Debug)]
+pub struct Slots<T> {
+    pages: Vec<Page<T>>,
+    /// One more than the highest number there was.
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Page<T> {
+    /// All places of the page, or none.
+    entries: Box<[Option<T>]>,
+    /// How many are taken.
+    count: usize,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { pages: Vec::new(), len: 0 }
+    }
+}
+
+impl<T> Slots<T> {
+    /// How many places there are, taken or not.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there never was an entry.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The entry at a place.
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<&T> {
+        let page = self.pages.get(place / COMING_AND_GOING)?;
+        page.entries.get(place % COMING_AND_GOING)?.as_ref()
+    }
+
+    /// The entry at a place, to change.
+    #[inline]
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        let page = self.pages.get_mut(place / COMING_AND_GOING)?;
+        page.entries.get_mut(place % COMING_AND_GOING)?.as_mut()
+    }
+
+    /// Puts an entry at a new place behind all others, which is returned.
+    pub fn push(&mut self, entry: T) -> usize {
+        let place = self.len;
+        self.len += 1;
+        if place.is_multiple_of(COMING_AND_GOING) {
+            self.pages.push(Page { entries: Box::default(), count: 0 });
+        }
+        self.put(place, entry);
+        place
+    }
+
+    /// Puts an entry at a place that there was before, and that is free.
+    pub fn put(&mut self, place: usize, entry: T) {
+        debug_assert!(self.get(place).is_none(), "place {place} is free");
+        let page = self.pages.get_mut(place / COMING_AND_GOING);
+        debug_assert!(page.is_some(), "there was a place {place}");
+        let Some(page) = page else { return };
+        if page.entries.is_empty() {
+            page.entries = (0..COMING_AND_GOING).map(|_| None).collect();
+        }
+        page.count += 1;
+        page.entries[place % COMING_AND_GOING] = Some(entry);
+    }
+
+    /// Takes an entry out; its place stays for another one.
+    pub fn take(&mut self, place: usize) -> Option<T> {
+        let page = self.pages.get_mut(place / COMING_AND_GOING)?;
+        let entry = page.entries.get_mut(place % COMING_AND_GOING)?.take()?;
+        page.count -= 1;
+        if page.count == 0 {
+            page.entries = Box::default();
+        }
+        Some(entry)
     }
 }
 
 /// A line: first in, first out.
 #[derive(Debug)]
-pub(crate) struct Line<T> {
+pub struct Line<T> {
     /// None empty, none longer than a page.
     pages: VecDeque<VecDeque<T>>,
     len: usize,
@@ -140,15 +239,18 @@ impl<T> Default for Line<T> {
 }
 
 impl<T> Line<T> {
-    pub(crate) fn len(&self) -> usize {
+    /// How many entries there are.
+    pub const fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    pub(crate) fn push_back(&mut self, entry: T) {
+    /// Adds an entry behind all others.
+    pub fn push_back(&mut self, entry: T) {
         self.len += 1;
         match self.pages.back_mut().filter(|page| page.len() < PAGE) {
             Some(page) => page.push_back(entry),
@@ -157,7 +259,7 @@ impl<T> Line<T> {
     }
 
     /// Puts an entry before all others.
-    pub(crate) fn push_front(&mut self, entry: T) {
+    pub fn push_front(&mut self, entry: T) {
         self.len += 1;
         match self.pages.front_mut().filter(|page| page.len() < PAGE) {
             Some(page) => page.push_front(entry),
@@ -165,7 +267,8 @@ impl<T> Line<T> {
         }
     }
 
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
+    /// Takes the first entry out.
+    pub fn pop_front(&mut self) -> Option<T> {
         let page = self.pages.front_mut()?;
         let entry = page.pop_front()?;
         self.len -= 1;
@@ -175,7 +278,8 @@ impl<T> Line<T> {
         Some(entry)
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Removes all.
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
@@ -249,6 +353,31 @@ mod tests {
         assert_eq!((table.get(0), table.get(1), table.get(2)), (Some(0), Some(5), None));
         table.clear();
         assert_eq!(table.get(1), None);
+    }
+
+    #[test]
+    fn a_page_of_slots_is_there_as_long_as_one_of_its_entries() {
+        let mut slots = Slots::default();
+        assert!(slots.is_empty());
+        for number in 0..3 * COMING_AND_GOING {
+            assert_eq!(slots.push(number), number);
+        }
+        let is_there = |slots: &Slots<usize>, page: usize| !slots.pages[page].entries.is_empty();
+        for number in (COMING_AND_GOING..2 * COMING_AND_GOING).rev() {
+            assert!(is_there(&slots, 1), "{number}");
+            assert_eq!(slots.take(number), Some(number));
+            assert_eq!((slots.take(number), slots.get(number)), (None, None));
+        }
+        assert_eq!([0, 1, 2].map(|page| is_there(&slots, page)), [true, false, true]);
+        assert_eq!(slots.len(), 3 * COMING_AND_GOING, "places stay");
+
+        slots.put(COMING_AND_GOING + 5, 7);
+        assert_eq!(slots.get(COMING_AND_GOING + 5), Some(&7));
+        assert_eq!(slots.get(COMING_AND_GOING + 4), None);
+        *slots.get_mut(0).expect("still there") = 9;
+        assert_eq!((slots.get(0), slots.get(1)), (Some(&9), Some(&1)));
+        assert_eq!(slots.get(9_999), None);
+        assert_eq!(slots.take(9_999), None);
     }
 
     #[test]
