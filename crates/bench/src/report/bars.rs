@@ -25,32 +25,8 @@ pub(super) struct Bar {
 /// Horizontal bars on a common axis from zero, for wide and for narrow pages.
 pub(super) fn bars(name: &str, label: &str, bars: &[Bar]) -> String {
     let most = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
-    let axis = Axis::from_zero(label, most);
-    [("wide", 820.0), ("narrow", 360.0)]
-        .map(|(class, width)| svg(name, &axis, bars, class, width))
-        .concat()
-}
-
-fn svg(name: &str, axis: &Axis, bars: &[Bar], class: &str, width: f64) -> String {
-    let bottom = bars.len() as f64 * ROW + 6.0;
-    let height = bottom + FOOT;
-    let left = |value: f64| 2.0 + axis.place(value) * (width - 24.0);
-    let mut svg = format!(
-        "<svg class=\"plot {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"{}\">",
-        escape(name)
-    );
-    for (at, (value, text)) in axis.ticks.iter().enumerate() {
-        let (x, below) = (left(*value), bottom + 16.0);
-        let anchor = if at == 0 { "" } else { " middle" };
-        let _ = write!(
-            svg,
-            "<path class=\"grid minor\" d=\"M{x:.1} 0V{bottom}\"/>\
-             <text class=\"tick{anchor}\" x=\"{x:.1}\" y=\"{below}\">{text}</text>"
-        );
-    }
-    for (at, bar) in bars.iter().enumerate() {
-        let top = at as f64 * ROW;
+    let rows = Rows { name, kind: "", axis: Axis::from_zero(label, most), height: ROW };
+    rows.responsive(bars, |bar, top, left, svg| {
         let (text, value) = (escape(&bar.name), escape(&bar.text));
         let _ = write!(
             svg,
@@ -62,15 +38,68 @@ fn svg(name: &str, axis: &Axis, bars: &[Bar], class: &str, width: f64) -> String
             top + 21.0,
             (left(bar.value) - 2.0).max(1.0)
         );
+    })
+}
+
+/// Rows under each other on a common axis.
+pub(super) struct Rows<'a> {
+    pub(super) name: &'a str,
+    /// A class of the style sheet with a blank behind it, or nothing.
+    pub(super) kind: &'a str,
+    pub(super) axis: Axis,
+    /// Of a row.
+    pub(super) height: f64,
+}
+
+impl Rows<'_> {
+    /// For wide and for narrow pages. `draw` has a row, its top, and where a
+    /// value stands.
+    pub(super) fn responsive<T>(
+        &self,
+        rows: &[T],
+        draw: impl Fn(&T, f64, &dyn Fn(f64) -> f64, &mut String),
+    ) -> String {
+        let pages = [("wide", 820.0), ("narrow", 360.0)];
+        pages.map(|(class, width)| self.svg(rows, class, width, &draw)).concat()
     }
-    let _ = write!(
-        svg,
-        "<text class=\"axis middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text></svg>",
-        width / 2.0,
-        bottom + 36.0,
-        escape(&axis.label)
-    );
-    svg
+
+    fn svg<T>(
+        &self,
+        rows: &[T],
+        class: &str,
+        width: f64,
+        draw: &impl Fn(&T, f64, &dyn Fn(f64) -> f64, &mut String),
+    ) -> String {
+        let bottom = rows.len() as f64 * self.height + 6.0;
+        let left = |value: f64| 2.0 + self.axis.place(value) * (width - 24.0);
+        let mut svg = format!(
+            "<svg class=\"plot {}{class}\" viewBox=\"0 0 {width} {}\" role=\"img\" \
+             aria-label=\"{}\">",
+            self.kind,
+            bottom + FOOT,
+            escape(self.name)
+        );
+        for (at, (value, text)) in self.axis.ticks.iter().enumerate() {
+            let (x, below) = (left(*value), bottom + 16.0);
+            let anchor = if at == 0 { "" } else { " middle" };
+            let _ = write!(
+                svg,
+                "<path class=\"grid minor\" d=\"M{x:.1} 0V{bottom}\"/>\
+                 <text class=\"tick{anchor}\" x=\"{x:.1}\" y=\"{below}\">{text}</text>"
+            );
+        }
+        for (at, row) in rows.iter().enumerate() {
+            draw(row, at as f64 * self.height, &left, &mut svg);
+        }
+        let _ = write!(
+            svg,
+            "<text class=\"axis middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text></svg>",
+            width / 2.0,
+            bottom + 36.0,
+            escape(&self.axis.label)
+        );
+        svg
+    }
 }
 
 #[cfg(test)]

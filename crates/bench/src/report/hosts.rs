@@ -94,6 +94,7 @@ fn matrix(all: &[OfHost]) -> String {
                 text.push_str(&figure(&format!("{name}, {of}"), told, &inner));
             }
         }
+        text.push_str(&melting_words(&name, &cells));
         text.push_str(&against_rate(&name, &cells));
     }
     text.push_str(&percentiles(&cells));
@@ -107,6 +108,39 @@ fn heat(tool: &Tool, figure: &str) -> Option<Heat> {
     let is_good = tool.valid && tool.verdict.as_deref().is_none_or(|verdict| verdict == "good");
     let told = value.map_or("-".to_owned(), |value| format!("{value:.1} µs"));
     Some(Heat { x, y, value, is_good, title: format!("{x}/s of {y} bytes: {told} {verdict}") })
+}
+
+/// The verdict: where a transport melts, why, and what it does before that.
+fn melting_words(name: &str, cells: &[&OfHost]) -> String {
+    let mut all: Vec<(u64, u64, &Tool)> = cells
+        .iter()
+        .filter_map(|cell| Some((cell.tool.rate_per_s?, cell.tool.size_bytes?, &cell.tool)))
+        .collect();
+    all.sort_by_key(|(rate, size, _)| (*rate, *size));
+    let is_good =
+        |tool: &Tool| tool.valid && tool.verdict.as_deref().is_none_or(|verdict| verdict == "good");
+    let melts = all.iter().position(|(_, _, tool)| !is_good(tool));
+    let before = &all[..melts.unwrap_or(all.len())];
+    let means: Vec<f64> =
+        before.iter().filter_map(|(_, _, tool)| per_second(tool, "mean_mean")).collect();
+    let least = means.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = means.iter().copied().fold(0.0, f64::max);
+    let takes = match means.is_empty() {
+        true => String::new(),
+        false => format!(" Before that a round trip takes {least:.1} to {most:.1} µs in the mean."),
+    };
+    let told = match melts.map(|at| all[at]) {
+        None if all.is_empty() => return String::new(),
+        None => format!(
+            "{name} melts at none of these rates: a round trip takes {least:.1} to {most:.1} µs in \
+             the mean."
+        ),
+        Some((rate, size, tool)) => {
+            let why = tool.why_invalid.as_deref().or(tool.verdict.as_deref()).unwrap_or_default();
+            format!("{name} melts at {}/s of {size} bytes: {why}.{takes}", whole(rate as f64))
+        }
+    };
+    format!("<p>{}</p>\n", escape(&told))
 }
 
 /// Mean against rate, a line a size.
@@ -128,19 +162,26 @@ fn against_rate(name: &str, cells: &[&OfHost]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let values = |of: fn(&Point) -> f64| -> Vec<f64> {
-        lines.iter().flat_map(|line| &line.points).map(of).collect()
-    };
-    let plot = Plot {
-        name: format!("avg of {name} against rate"),
-        x: Axis::log("messages/s (logarithmic)", values(|point| point.x)),
-        y: Axis::log("µs (logarithmic)", values(|point| point.y)),
+    let x = Axis::log("messages/s (logarithmic)", values(&lines, |point| point.x));
+    let plot = of_lines(format!("avg of {name} against rate"), x, lines);
+    figure(&format!("{name}, avg against rate"), "", &plot.responsive())
+}
+
+fn values(lines: &[Line], of: fn(&Point) -> f64) -> Vec<f64> {
+    lines.iter().flat_map(|line| &line.points).map(of).collect()
+}
+
+/// Lines of times in microseconds, which are far apart.
+fn of_lines(name: String, x: Axis, lines: Vec<Line>) -> Plot {
+    Plot {
+        name,
+        x,
+        y: Axis::log("µs (logarithmic)", values(&lines, |point| point.y)),
         bands: Vec::new(),
         class: String::new(),
         columns: Vec::new(),
         lines,
-    };
-    figure(&format!("{name}, avg against rate"), "", &plot.responsive())
+    }
 }
 
 fn line(name: String, at: usize, points: Vec<Point>) -> Line {
@@ -185,18 +226,8 @@ pub(super) fn percentiles(cells: &[&OfHost]) -> String {
         0 => format!("{size} bytes"),
         rate => format!("{}/s of {size} bytes", whole(*rate as f64)),
     };
-    let plot = Plot {
-        name: format!("Percentiles at {what}"),
-        y: Axis::log(
-            "µs (logarithmic)",
-            lines.iter().flat_map(|line| &line.points).map(|point| point.y).collect::<Vec<_>>(),
-        ),
-        x: Axis::nines("share of messages that were not slower", most),
-        bands: Vec::new(),
-        class: String::new(),
-        columns: Vec::new(),
-        lines,
-    };
+    let x = Axis::nines("share of messages that were not slower", most);
+    let plot = of_lines(format!("Percentiles at {what}"), x, lines);
     let told = "How slow the slowest 10 %, 1 %, 0.1 % are, from send.";
     figure(&format!("Percentiles at {what}"), told, &plot.responsive())
 }
@@ -225,18 +256,8 @@ fn pingpong(all: &[OfHost]) -> String {
         if cells.iter().any(|cell| cell.tool.transport == "tcp") {
             lines.extend(published_pingpong(figure_name));
         }
-        let values = |of: fn(&Point) -> f64| -> Vec<f64> {
-            lines.iter().flat_map(|line| &line.points).map(of).collect()
-        };
-        let plot = Plot {
-            name: format!("{words} against size"),
-            x: Axis::log("bytes (logarithmic)", values(|point| point.x)),
-            y: Axis::log("µs (logarithmic)", values(|point| point.y)),
-            bands: Vec::new(),
-            class: String::new(),
-            columns: Vec::new(),
-            lines,
-        };
+        let x = Axis::log("bytes (logarithmic)", values(&lines, |point| point.x));
+        let plot = of_lines(format!("{words} against size"), x, lines);
         let told = "Half round trips. Thin lines were published in 2019: TCP between two hosts \
                     with a bypass stack, on bare machines and in guests.";
         text.push_str(&figure(&format!("{words} against size"), told, &plot.responsive()));
@@ -321,18 +342,8 @@ fn seconds(receivers: &[&&OfHost]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let values = |of: fn(&Point) -> f64| -> Vec<f64> {
-        lines.iter().flat_map(|line| &line.points).map(of).collect()
-    };
-    let plot = Plot {
-        name: "Jitter of each second".to_owned(),
-        x: Axis::from_zero("s", values(|point| point.x).into_iter().fold(0.0, f64::max)),
-        y: Axis::log("µs (logarithmic)", values(|point| point.y)),
-        bands: Vec::new(),
-        class: String::new(),
-        columns: Vec::new(),
-        lines,
-    };
+    let seconds = values(&lines, |point| point.x).into_iter().fold(0.0, f64::max);
+    let plot = of_lines("Jitter of each second".to_owned(), Axis::from_zero("s", seconds), lines);
     figure("Jitter of each second", "The mean of |D| of neighbouring messages.", &plot.responsive())
 }
 
@@ -506,6 +517,10 @@ mod tests {
         assert_eq!(html.matches("class=\"melt\"").count(), 4);
         assert!(html.contains("Percentiles at 1,000/s of 100 bytes"), "{html}");
         assert!(html.contains("max of avg 9 &gt; 7"), "{html}");
+        let melts = "<p>tcp melts at 1,000/s of 100 bytes: max of avg 9 &gt; 7. Before that a round \
+                     trip takes 2.0 to 2.0 µs in the mean.</p>";
+        assert!(html.contains(melts), "{html}");
+        assert!(html.contains("<p>aeron melts at none of these rates"), "{html}");
     }
 
     #[test]

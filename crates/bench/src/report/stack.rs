@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Axis;
+use super::bars::Rows;
 use super::format::escape;
 
 /// Height of a bar with its text above it.
@@ -11,9 +12,6 @@ const ROW: f64 = 52.0;
 
 /// Height of a bar.
 const BAR: f64 = 24.0;
-
-/// Height of what is below the bars.
-const FOOT: f64 = 44.0;
 
 /// About the width of a character within a part.
 const CHAR_WIDTH: f64 = 7.2;
@@ -47,32 +45,8 @@ impl Stack {
 /// Bars on a common axis from zero, for wide and for narrow pages.
 pub(super) fn stacks(name: &str, label: &str, all: &[Stack]) -> String {
     let most = all.iter().map(Stack::sum).fold(0.0, f64::max);
-    let axis = Axis::from_zero(label, most);
-    [("wide", 820.0), ("narrow", 360.0)]
-        .map(|(class, width)| svg(name, &axis, all, class, width))
-        .concat()
-}
-
-fn svg(name: &str, axis: &Axis, all: &[Stack], class: &str, width: f64) -> String {
-    let bottom = all.len() as f64 * ROW + 6.0;
-    let left = |value: f64| 2.0 + axis.place(value) * (width - 24.0);
-    let mut svg = format!(
-        "<svg class=\"plot stack {class}\" viewBox=\"0 0 {width} {}\" role=\"img\" \
-         aria-label=\"{}\">",
-        bottom + FOOT,
-        escape(name)
-    );
-    for (at, (value, text)) in axis.ticks.iter().enumerate() {
-        let (x, below) = (left(*value), bottom + 16.0);
-        let anchor = if at == 0 { "" } else { " middle" };
-        let _ = write!(
-            svg,
-            "<path class=\"grid minor\" d=\"M{x:.1} 0V{bottom}\"/>\
-             <text class=\"tick{anchor}\" x=\"{x:.1}\" y=\"{below}\">{text}</text>"
-        );
-    }
-    for (at, stack) in all.iter().enumerate() {
-        let top = at as f64 * ROW;
+    let rows = Rows { name, kind: "stack ", axis: Axis::from_zero(label, most), height: ROW };
+    rows.responsive(all, |stack, top, left, svg| {
         let (name, text) = (escape(&stack.name), escape(&stack.text));
         let _ = write!(
             svg,
@@ -84,17 +58,9 @@ fn svg(name: &str, axis: &Axis, all: &[Stack], class: &str, width: f64) -> Strin
         for part in &stack.parts {
             let (x, to) = (left(from), left(from + part.value));
             from += part.value;
-            piece(part, (x, top + 22.0), to - x, &mut svg);
+            piece(part, (x, top + 22.0), to - x, svg);
         }
-    }
-    let _ = write!(
-        svg,
-        "<text class=\"axis middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text></svg>",
-        width / 2.0,
-        bottom + 36.0,
-        escape(&axis.label)
-    );
-    svg
+    })
 }
 
 /// A part, with its name where there is room for it.
