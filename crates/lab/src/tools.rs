@@ -138,7 +138,7 @@ pub(crate) fn env(arguments: &[String]) -> Done {
 }
 
 pub(crate) fn tune(arguments: &[String]) -> Done {
-    told(|out| tune::run(arguments, out))
+    interruptible(|out| tune::run(arguments, out))
 }
 
 fn stream(arguments: &[String]) -> Done {
