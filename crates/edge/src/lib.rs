@@ -9,10 +9,21 @@
 //!  usage-….journal ◀──────┘ ◀── records ─────── servers          one queue
 //! ```
 //!
+//! Who logs in is asked of web servers by another thread, [`Logins`], which may wait for
+//! them:
+//!
+//! ```text
+//!  hubs, servers ── LoginQuestion ──▶ ┌────────┐ ◀──▶ keys of tokens, an authoriser
+//!                ◀─ LoginAnswer ───── │ Logins │
+//!                                     └────────┘
+//! ```
+//!
 //! A policy that is faulty, or fails one of its own tests, changes nothing: the
 //! one before stays in force, and the log says what is wrong.
 
+mod http;
 mod journal;
+mod logins;
 mod policy_file;
 mod thread;
 
@@ -22,6 +33,7 @@ use std::path::PathBuf;
 use tapeline_entitle::Fault;
 use thiserror::Error;
 
+pub use logins::{KeySource, LoginConfig, Logins};
 pub use thread::{Edge, EdgeConfig};
 
 /// Why there is no edge.
@@ -35,6 +47,20 @@ pub enum EdgeError {
         path: PathBuf,
         /// What the system says.
         error: io::Error,
+    },
+    /// An address is not one that secrets may go to.
+    #[error(
+        "{url}: names and passwords would go there in clear; give https, or a port of this host"
+    )]
+    InClear {
+        /// The address.
+        url: String,
+    },
+    /// A file of authorities has none.
+    #[error("{}: no certificate is in it; give a PEM file of the authorities to believe", path.display())]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
     },
     /// The policy is faulty, or fails its own tests.
     #[error("the policy is not good:\n{}", lines(.0))]

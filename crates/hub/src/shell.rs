@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapeline_backbone::{Bus, BusEvent, FrameHeader, Incarnation, Publish, Published};
+use tapeline_backbone::{Bus, FrameHeader, Incarnation, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
     Admission, ChannelError, ConnectConfig, ConnectionLog, Kernel, ListenConfig, ListenerId,

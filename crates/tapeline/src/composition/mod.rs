@@ -12,7 +12,7 @@ use tapeline_admin::{Admin, EventFeed};
 use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
 use tapeline_channel::Idle;
 use tapeline_counters::Registry;
-use tapeline_edge::{Edge, EdgeConfig};
+use tapeline_edge::{Edge, EdgeConfig, Logins};
 use tapeline_node::{HubPart, NewEdgePort, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
 use tapeline_server::{Server, Siblings, Transport};
 
@@ -43,15 +43,29 @@ pub(crate) fn edge(settings: &Settings) -> Result<Option<Arc<Edge>>, Failure> {
     Ok(Some(Arc::new(Edge::start(config)?)))
 }
 
+/// Who is asked about logins, if anybody is.
+fn logins(settings: &Settings, has_policy: bool) -> Result<Option<Logins>, Failure> {
+    let Some(config) = settings::login_config(settings)? else { return Ok(None) };
+    if !has_policy {
+        let text = "[token] jwks or [authoriser] url is there, and no policy; give both".to_owned();
+        return Err(Failure::Setting(text));
+    }
+    Ok(Some(Logins::start(config)?))
+}
+
 /// What the settings say that runs. `edge` has the policy, if there is one.
 pub(crate) fn node_config(
     settings: &Settings,
     roles: Roles,
     edge: Option<&Arc<Edge>>,
 ) -> Result<NodeConfig, Failure> {
+    let logins = logins(settings, edge.is_some())?.map(Arc::new);
     let edge = edge.map(|edge| {
         let edge = Arc::clone(edge);
-        NewEdgePort::new(move || edge.port())
+        NewEdgePort::new(move || match &logins {
+            Some(logins) => edge.port().with_logins(logins.port()),
+            None => edge.port(),
+        })
     });
     let carrier = meeting::carrier(settings, roles)?;
     meeting::check(settings, &carrier, roles)?;

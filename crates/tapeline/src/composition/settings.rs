@@ -11,7 +11,9 @@ use tapeline_backbone::{Driver, EngineSettings, Key, MAX_PEERS, PortSettings, Ro
 use tapeline_channel::{
     ReactorConfig, SessionOptions, Tls, TlsClient, TlsClientFiles, TlsFiles, random_seed,
 };
+use tapeline_edge::{KeySource, LoginConfig};
 use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
+use tapeline_identity::{Authoriser, Renewal, TokenRules, Tokens};
 use tapeline_omm::Credential;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rssl::{Compression, Origins, ServerConfig as RsslServerConfig};
@@ -69,7 +71,7 @@ pub(crate) fn port_settings(settings: &Settings, role: Role) -> Result<PortSetti
 
 /// The key in a file, without the end of its line.
 fn key(path: &Path) -> Result<Key, Failure> {
-    let bytes = std::fs::read(path).map_err(Failure::read(path))?;
+    let bytes = fs::read(path).map_err(Failure::read(path))?;
     Key::new(bytes.trim_ascii_end()).map_err(|error| {
         Failure::Setting(format!("[backbone] key-file {}: {error}", path.display()))
     })
@@ -302,6 +304,53 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
     };
     config.check().map_err(|error| Failure::Setting(format!("[server] {error}")))?;
     Ok(config)
+}
+
+/// How it is found out who logs in, if somebody is asked.
+pub(crate) fn login_config(settings: &Settings) -> Result<Option<LoginConfig>, Failure> {
+    let (token, authoriser) = (&settings.token, &settings.authoriser);
+    let seconds = |count: u32| Duration::from_secs(count.into());
+    let tokens = match &token.jwks {
+        None => None,
+        Some(source) => {
+            let rules = TokenRules::new(&*token.issuer, &*token.audience, &token.algorithms);
+            let mut rules =
+                rules.map_err(|error| Failure::Setting(format!("[token] algorithms: {error}")))?;
+            if token.issuer.is_empty() || token.audience.is_empty() {
+                let text = "[token] needs `issuer` and `audience`: whose tokens, and for whom";
+                return Err(Failure::Setting(text.to_owned()));
+            }
+            rules.user_claim.clone_from(&token.user_claim);
+            rules.roles_claim.clone_from(&token.roles_claim);
+            rules.scope.clone_from(&token.scope);
+            rules.leeway_s = token.leeway_s.into();
+            let tokens = Tokens {
+                rules,
+                refresh: seconds(token.jwks_refresh_s),
+                renewal: match token.renewal {
+                    config::TokenRenewal::BeforeExpiry => Renewal::BeforeExpiry,
+                    config::TokenRenewal::AtLogin => Renewal::AtLogin,
+                },
+                renewal_margin: seconds(token.renewal_margin_s),
+                are_needed: token.needed,
+            };
+            Some((tokens, KeySource::of(source)))
+        }
+    };
+    let asked = authoriser.url.clone().map(|url| {
+        let (cache, grace) = (seconds(authoriser.cache_s), seconds(authoriser.grace_s));
+        (Authoriser { cache, grace }, url)
+    });
+    if tokens.is_none() && asked.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(LoginConfig {
+        tokens,
+        keys_copy: token.jwks_copy.clone(),
+        authoriser: asked,
+        timeout: Duration::from_millis(authoriser.timeout_ms.into()),
+        ca_file: settings.entitle.ca_file.clone(),
+    }))
 }
 
 /// What is shown over TLS, if anything is.

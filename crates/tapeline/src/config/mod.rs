@@ -23,8 +23,8 @@ pub(crate) use fault::{Fault, nearest};
 pub(crate) use reference::reference;
 use section::Section;
 pub(crate) use sections::{
-    Admin, Backbone, CompressionKind, Driver, Entitle, Hub, IdleWhen, Level, Log, LogFormat,
-    Profile, ProfileName, Server, Source, Unpublished,
+    Admin, Authoriser, Backbone, CompressionKind, Driver, Entitle, Hub, IdleWhen, Level, Log,
+    LogFormat, Profile, ProfileName, Server, Source, Token, TokenRenewal, Unpublished,
 };
 pub(crate) use show::show;
 pub(crate) use value::Port;
@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) sources: Vec<Source>,
     pub(crate) server: Server,
     pub(crate) entitle: Entitle,
+    pub(crate) token: Token,
+    pub(crate) authoriser: Authoriser,
     /// Lines of an `rmds.cnf` that change nothing, with why.
     pub(crate) remarks: Vec<Fault>,
 }
@@ -72,7 +74,7 @@ impl Settings {
     }
 
     /// The sections that are there once.
-    fn sections(&self) -> [&dyn Section; 7] {
+    fn sections(&self) -> [&dyn Section; 9] {
         [
             &self.profile,
             &self.log,
@@ -81,12 +83,14 @@ impl Settings {
             &self.hub,
             &self.server,
             &self.entitle,
+            &self.token,
+            &self.authoriser,
         ]
     }
 
     /// The section of a name.
     fn section(&mut self, name: &str) -> Option<&mut dyn Section> {
-        let sections: [&mut dyn Section; 7] = [
+        let sections: [&mut dyn Section; 9] = [
             &mut self.profile,
             &mut self.log,
             &mut self.admin,
@@ -94,11 +98,13 @@ impl Settings {
             &mut self.hub,
             &mut self.server,
             &mut self.entitle,
+            &mut self.token,
+            &mut self.authoriser,
         ];
         sections.into_iter().find(|section| section.name() == name)
     }
 
-    fn section_names() -> [&'static str; 7] {
+    fn section_names() -> [&'static str; 9] {
         Self::default().sections().map(Section::name)
     }
 

@@ -1,6 +1,8 @@
 //! A policy in force: who is shown what, from files to clients and back to files.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
@@ -150,4 +152,47 @@ fn a_policy_that_is_faulty_keeps_the_program_from_starting() {
     let done = run(&["run", "--rssl-port", "0", "--policy", arg(&policy)]);
     assert_eq!(done.status, Some(2));
     assert!(done.err.contains("policy.toml:2: unknown table or key `usr`"), "{}", done.err);
+}
+
+/// A web server that answers each request by what is in it.
+fn authoriser(allowed: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/v1/data/tapeline/login", listener.local_addr().expect("bound"));
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let Ok(mut socket) = socket else { return };
+            let (mut bytes, mut room) = (Vec::new(), [0; 4096]);
+            while !bytes.ends_with(b"}}") {
+                match socket.read(&mut room) {
+                    Ok(count) if count > 0 => bytes.extend_from_slice(&room[..count]),
+                    _ => break,
+                }
+            }
+            let is_allowed = String::from_utf8_lossy(&bytes).contains(allowed);
+            let body = format!(r#"{{"result":{{"allow":{is_allowed},"roles":["names"]}}}}"#);
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ";
+            let _ = socket.write_all(format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn an_authoriser_outside_says_who_logs_in_and_with_which_roles() {
+    let folder = folder();
+    let policy = file(&folder, "policy.toml", POLICY);
+    let url = authoriser("\"user\":\"dora\"");
+    let config = format!("[authoriser]\nurl = \"{url}\"\n");
+    let config = file(&folder, "tapeline.toml", &config);
+    let source = source();
+    let address = source.address("rssl").to_string();
+    let args = ["run", "--ni-port", "off", "--rssl-port", "0", "--source", &address];
+    let more = ["--policy", arg(&policy), "--config", arg(&config)];
+    let node = Running::start(&[&args[..], &more].concat());
+    let server = node.address("rssl").to_string();
+    // The policy does not know her, and has the role.
+    let done = client(&server, "dora");
+    assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+    let done = client(&server, "ann");
+    assert!(done.err.contains("Login denied: the authoriser refuses it"), "{}", done.err);
 }
