@@ -264,7 +264,7 @@ impl Work {
                 .down_until
                 .is_some_and(|until| until > Instant::now() || self.asked > 0);
             if is_down {
-                self.judge(number, Err("it did not answer a moment ago".to_owned()));
+                self.judge(number, &Err("it did not answer a moment ago".to_owned()));
                 continue;
             }
             if self.asked >= MAX_CALLS {
@@ -286,13 +286,13 @@ impl Work {
             Came::Opinion { number, answer } => {
                 self.asked -= 1;
                 let answer = answer.map_err(|error| error.to_string());
-                self.judge(number, answer);
+                self.judge(number, &answer);
                 self.ask_next();
             }
         }
     }
 
-    fn judge(&mut self, number: u64, answer: Result<Vec<u8>, String>) {
+    fn judge(&mut self, number: u64, answer: &Result<Vec<u8>, String>) {
         let answer = answer.as_ref().map(Vec::as_slice).map_err(Clone::clone);
         let Some(judged) = self.identifier.opinion(now_s(), number, answer) else { return };
         match &judged.trouble {
