@@ -8,6 +8,7 @@ mod fault;
 mod precedence;
 mod read;
 mod reference;
+mod rights;
 mod section;
 mod sections;
 mod show;
@@ -21,10 +22,11 @@ use std::path::Path;
 
 pub(crate) use fault::{Fault, nearest};
 pub(crate) use reference::reference;
+pub(crate) use rights::{Authoriser, Entitle, Token, TokenRenewal};
 use section::Section;
 pub(crate) use sections::{
-    Admin, Authoriser, Backbone, CompressionKind, Driver, Entitle, Hub, IdleWhen, Level, Log,
-    LogFormat, Profile, ProfileName, Server, Source, Token, TokenRenewal, Unpublished,
+    Admin, Backbone, CompressionKind, Driver, Hub, IdleWhen, Level, Log, LogFormat, Profile,
+    ProfileName, Server, Source, Unpublished,
 };
 pub(crate) use show::show;
 pub(crate) use value::Port;
