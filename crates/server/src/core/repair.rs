@@ -68,7 +68,9 @@ impl Core {
             }
             let Some(hub) = self.hubs.known_mut(index) else { return };
             let Some((slot, serial)) = hub.closes.pop_front() else { break };
-            self.publish_close(slot, serial, index, out);
+            if !self.publish_close(slot, serial, index, out) {
+                return;
+            }
         }
         for _ in 0..PAGES_PER_SLICE {
             if self.waits_for_backbone(index, out) {
@@ -118,16 +120,27 @@ impl Core {
         }
     }
 
-    fn publish_close<O: Outputs>(&mut self, slot: u32, serial: u32, index: HubIndex, out: &mut O) {
+    /// Whether the backbone took it. If not, it waits with the others: a network
+    /// that is away takes nothing, and has no queue that would say so.
+    fn publish_close<O: Outputs>(
+        &mut self,
+        slot: u32,
+        serial: u32,
+        index: HubIndex,
+        out: &mut O,
+    ) -> bool {
         // One that is gone has nothing to close.
-        let Some(hub) = self.hubs.get_mut(index) else { return };
+        let Some(hub) = self.hubs.get_mut(index) else { return true };
         let header = FrameHeader {
             item_seq: serial,
             ..FrameHeader::new(Kind::Close, hub.incarnation, slot)
         };
-        if out.publish(header, &[]) == Published::Dropped {
-            hub.closes.push_back((slot, serial));
+        let is_taken = out.publish(header, &[]) != Published::Dropped;
+        if !is_taken {
+            hub.closes.push_front((slot, serial));
+            hub.backlog_at = self.now.after(CONGESTED_WAIT);
         }
+        is_taken
     }
 
     /// A hub lost frames of this server and asks what it wants.

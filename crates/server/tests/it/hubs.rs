@@ -173,6 +173,26 @@ fn a_hub_that_lost_frames_is_told_what_is_wanted() {
 }
 
 #[test]
+fn closes_that_a_network_does_not_take_are_not_tried_again_at_once() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.open_item(consumer, 6, "IBM.N", 18);
+    world.out.is_away = true;
+    world.say(consumer, &close(5));
+    world.say(consumer, &close(6));
+    assert_eq!(world.core.statistics().closes_waiting, 2);
+    for _ in 0..3 {
+        let due = world.core.next_deadline().expect("closes wait");
+        assert!(due > world.now, "nothing is due at once");
+        world.pass(due.since(world.now));
+    }
+    world.out.is_away = false;
+    world.pass(Duration::from_millis(1));
+    assert_eq!(world.published(), ["Close 100 0", "Close 100 1"]);
+}
+
+#[test]
 fn an_image_that_repairs_replaces_what_was_kept() {
     let mut world = World::with_feed();
     let consumer = world.mount();

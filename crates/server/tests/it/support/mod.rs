@@ -58,6 +58,8 @@ pub struct Recorder {
     pub answers: BTreeMap<SessionId, Sent>,
     /// Whether the backbone has more waiting than it should.
     pub is_congested: bool,
+    /// Whether the backbone takes nothing, and has no queue.
+    pub is_away: bool,
     /// What was written down of usage: kind, user, item and lock.
     pub records: Vec<String>,
     /// Who logs in, where that is asked.
@@ -153,6 +155,9 @@ impl Outputs for Recorder {
     }
 
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
+        if self.is_away {
+            return Published::Dropped;
+        }
         self.published.push((header, parts.concat()));
         Published::Sent
     }
