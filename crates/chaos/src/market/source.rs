@@ -13,7 +13,7 @@ use tapeline_api::{
 };
 use tapeline_time::host_now;
 
-use super::{SERVICE, content};
+use super::{SERVICE, Watcher, content};
 use crate::lan::Host;
 use crate::program::wait_until;
 
@@ -26,6 +26,8 @@ pub struct Tape {
     /// Updates a second, over all items.
     rate: AtomicU64,
     published: AtomicU64,
+    /// Updates that may be published in all.
+    most: AtomicU64,
     streams: AtomicUsize,
     /// Whether an item has a stream at the source.
     is_open: Vec<AtomicBool>,
@@ -53,6 +55,7 @@ impl Tape {
             last: (0..items).map(|_| AtomicU32::new(1)).collect(),
             rate: AtomicU64::new(0),
             published: AtomicU64::new(0),
+            most: AtomicU64::new(u64::MAX),
             streams: AtomicUsize::new(0),
             is_open: (0..items).map(|_| AtomicBool::new(false)).collect(),
             is_by_clock,
@@ -111,7 +114,32 @@ impl Tape {
         wait_until("updates to be published", || self.published() >= goal);
         self.set_rate(0);
     }
+
+    /// The same as fast as these consumers keep up: none of them is ever more
+    /// than 2,000 updates behind. So nothing on the way needs to hold
+    /// more than that, however busy the machine is.
+    pub fn publish_to(&self, consumers: &[Watcher], updates: u64, updates_per_second: u64) {
+        let goal = self.published() + updates;
+        let behind = || consumers.iter().map(|it| it.updates_behind(self)).max().unwrap_or(0);
+        self.most.store(self.published(), Ordering::Relaxed);
+        self.set_rate(updates_per_second);
+        while self.published() < goal {
+            let room = MOST_AHEAD.saturating_sub(behind());
+            let most = goal.min(self.published() + room);
+            self.most.store(most, Ordering::Relaxed);
+            // Each time something has to come: it may take long, but not stand still.
+            wait_until("consumers to have what is published", || {
+                self.published() >= goal || self.published() == most && behind() < MOST_AHEAD / 2
+            });
+        }
+        self.set_rate(0);
+        self.most.store(u64::MAX, Ordering::Relaxed);
+    }
 }
+
+/// How far a source that is paced by consumers may be ahead of the slowest, in
+/// updates: some 400 kB of them.
+const MOST_AHEAD: u64 = 2_000;
 
 /// An interactive provider on a thread. Gone, with its connections, when
 /// dropped.
@@ -220,7 +248,8 @@ fn run_source(provider: &mut Provider, tape: &Tape, stop: &AtomicBool) {
         );
         tape.streams.store(open.streams.len(), Ordering::Relaxed);
         let rate = tape.rate.load(Ordering::Relaxed);
-        if rate == 0 || open.items.is_empty() {
+        let most = tape.most.load(Ordering::Relaxed);
+        if rate == 0 || open.items.is_empty() || tape.published() >= most {
             due = Instant::now();
             continue;
         }
@@ -228,7 +257,7 @@ fn run_source(provider: &mut Provider, tape: &Tape, stop: &AtomicBool) {
         provider.with(|responses| {
             // A bounded burst, so that requests are answered in between.
             for _ in 0..1000 {
-                if due > Instant::now() {
+                if due > Instant::now() || tape.published() >= most {
                     break;
                 }
                 due += interval;

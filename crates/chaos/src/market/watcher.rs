@@ -167,6 +167,12 @@ impl Watcher {
         seen.eq(tape.numbers())
     }
 
+    /// How many updates of a tape it has yet to see.
+    pub fn updates_behind(&self, tape: &Tape) -> u64 {
+        let seen = self.seen.last.iter().map(|seen| seen.load(Ordering::Relaxed));
+        tape.numbers().zip(seen).map(|(last, seen)| u64::from(last.saturating_sub(seen))).sum()
+    }
+
     /// Waits until every item is fresh; says how long it took.
     pub fn wait_fresh(&self) -> Duration {
         wait_until("every item to be fresh", || self.is_fresh())

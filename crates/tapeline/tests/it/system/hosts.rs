@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tapeline_chaos::lan::{Host, Lan};
 use tapeline_chaos::market::{Source, Tape, Watcher};
-use tapeline_chaos::program::{Program, report};
+use tapeline_chaos::program::{Program, report, wait_until};
 
 use super::program::tapeline_on;
 
@@ -72,7 +72,7 @@ fn nothing_is_lost(percent: u8, updates: u64, updates_per_second: u64) {
             host.lose(percent, DATA_PORT..=DATA_PORT + 1);
         }
     }
-    site.tape.publish(updates, updates_per_second);
+    site.tape.publish_to(&watchers, updates, updates_per_second);
     for watcher in &watchers {
         let lag = watcher.wait_all_of(&site.tape);
         report(format_args!(
@@ -118,8 +118,10 @@ fn a_cut_of_ten_seconds_makes_items_stale_and_heals() {
         thread::park_timeout(Duration::from_millis(10));
     }
     assert!(cut_off.is_stale(), "nothing reaches the server that is cut off");
-    other.wait_fresh();
-    assert!(other.updates() > heard_before + 5_000, "the other server goes on");
+    wait_until("the other server to go on", || {
+        other.is_fresh() && other.updates() > heard_before + 5_000
+    });
+    assert!(cut_off.is_stale(), "nothing reaches it still");
     site.lan.plug(2);
     let healed = cut_off.wait_fresh();
     site.tape.set_rate(0);
