@@ -167,10 +167,15 @@ impl OutputLimits {
             || length > self.max_bytes && backlog < self.breach_bytes
     }
 
-    /// What a backlog is beyond its bound by, to which a message of `length` bytes
-    /// is added; `before` is what it was at the last one.
+    /// What of a backlog does not count for messages to come, when one of `length`
+    /// bytes is added; `before` is what it was at the last one. A message that is
+    /// longer than the bound leaves the usual room behind it, also before any of
+    /// it is sent.
     pub(crate) fn excess(&self, before: usize, backlog: usize, length: usize) -> usize {
-        before.min(backlog).max((backlog + length).saturating_sub(self.max_bytes))
+        match length > self.max_bytes {
+            true => backlog + length,
+            false => before.min(backlog).max((backlog + length).saturating_sub(self.max_bytes)),
+        }
     }
 
     pub(crate) const fn check(&self) -> Result<(), ChannelError> {
@@ -400,6 +405,18 @@ mod tests {
         let values = (limits.breach_bytes, limits.ok_bytes, limits.max_bytes);
         assert_eq!(values, (2_949_120, 983_040, 9_830_400));
         assert!(limits.check().is_ok());
+    }
+
+    #[test]
+    fn behind_a_message_longer_than_the_bound_is_the_usual_room_before_any_of_it_is_sent() {
+        let limits = OutputLimits { breach_bytes: 30, ok_bytes: 10, max_bytes: 100 };
+        let excess = limits.excess(0, 0, 1000);
+        assert!(limits.admits(1000, 100, excess) && !limits.admits(1000, 101, excess));
+        let excess = limits.excess(excess, 400, 0);
+        assert!(limits.admits(400, 100, excess) && !limits.admits(400, 101, excess));
+        // What was let in piece by piece beyond the bound leaves none.
+        let excess = limits.excess(0, 350, 50);
+        assert!(!limits.admits(400, 1, excess));
     }
 
     #[test]

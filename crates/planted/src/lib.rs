@@ -57,8 +57,8 @@ faults! {
     LostAbsorption = "lost-absorption",
     /// streams: a resume does not wait for its image
     ResumedEarly = "resumed-early",
-    /// streams: a part of an image does not settle the stream as suspect
-    SettledImage = "settled-image",
+    /// streams: an image that is not completed is waited for all the same
+    KeptParts = "kept-parts",
     /// server: a jump in the sequence of an item is not seen
     MissedHole = "missed-hole",
     /// server: the image that fills a hole goes to those alone who asked
@@ -85,6 +85,16 @@ faults! {
     LeakedPlace = "leaked-place",
     /// server: who joins while an image comes gets none
     UnservedJoin = "unserved-join",
+    /// server: a request that is put off holds its place in the window
+    LateHoldsPlace = "late-holds-place",
+    /// server: a state opens a stream for updates whose image is put off
+    OpenedByState = "opened-by-state",
+    /// server: what is merged for a mount has no bound
+    UnboundedMerge = "unbounded-merge",
+    /// server: a mount that does not keep up is served like any other
+    UnseenSlowness = "unseen-slowness",
+    /// server: what is left of a job when its slice is over is forgotten
+    ForgottenRest = "forgotten-rest",
     /// hub: an item that nobody wants stays open at its source
     LostUpstreamClose = "lost-upstream-close",
     /// hub: a close meant for an earlier request closes the present one
@@ -103,6 +113,14 @@ faults! {
     UngivenImage = "ungiven-image",
     /// hub: the items of a service that is back are not asked for
     LostSeek = "lost-seek",
+    /// hub: an image that does not end has no deadline
+    EndlessImage = "endless-image",
+    /// hub: a service that is withdrawn leaves its streams open at the source
+    UnlostService = "unlost-service",
+    /// hub: an item expires although another source stands by for it
+    IdleStandby = "idle-standby",
+    /// hub: a source publishes into a service that is another's
+    ForgedService = "forged-service",
 }
 
 #[cfg(feature = "planted")]
@@ -120,25 +138,36 @@ mod chosen {
     /// time.
     const fn is_rare(fault: Fault) -> bool {
         use Fault::{
-            CloseOfBefore, ForgottenStale, LostAbsorption, LostLateImage, LostSeek, NoSecondTry,
-            OvertakenMerge, RepairForOne, ResumedEarly, SettledImage, SilentGap, StaysOpen,
-            UnrepairedItem, UnservedJoin, UntoldLoss,
+            CloseOfBefore, EndlessImage, ForgedService, ForgottenRest, ForgottenStale, IdleStandby,
+            KeptParts, LateHoldsPlace, LostAbsorption, LostLateImage, LostSeek, NoSecondTry,
+            OpenedByState, OvertakenMerge, RepairForOne, ResumedEarly, SilentGap, StaysOpen,
+            UnboundedMerge, UnlostService, UnrepairedItem, UnseenSlowness, UnservedJoin,
+            UntoldLoss,
         };
         matches!(
             fault,
             CloseOfBefore
+                | EndlessImage
+                | ForgedService
+                | ForgottenRest
                 | ForgottenStale
+                | IdleStandby
+                | KeptParts
+                | LateHoldsPlace
                 | LostAbsorption
                 | LostLateImage
                 | LostSeek
                 | NoSecondTry
+                | OpenedByState
                 | OvertakenMerge
                 | RepairForOne
                 | ResumedEarly
-                | SettledImage
                 | SilentGap
                 | StaysOpen
+                | UnboundedMerge
+                | UnlostService
                 | UnrepairedItem
+                | UnseenSlowness
                 | UnservedJoin
                 | UntoldLoss
         )

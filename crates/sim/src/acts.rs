@@ -100,6 +100,7 @@ impl World {
         for publisher in &mut self.publishers {
             publisher.change(item, seq);
         }
+        self.strangers.change(item);
     }
 
     pub(crate) fn act(&mut self, action: Action) {

@@ -46,6 +46,7 @@ impl World {
         self.check_answered();
         if self.turns.is_multiple_of(CHECKED_TURNS) {
             self.check_current();
+            self.check_held();
             self.check_tables();
             self.check_bounds();
         }
@@ -126,6 +127,29 @@ impl World {
         }
     }
 
+    /// Whether somebody has what is OK.
+    fn check_held(&mut self) {
+        let now = self.now();
+        let Some(since) = self.ago(TOLD_WITHIN) else { return };
+        // What is troubled may have had its effect at the last moment.
+        let since = if self.troubled_until > since { Time::ZERO } else { since };
+        let Self { watchers, sources, publishers, violations, .. } = self;
+        for watcher in watchers {
+            let index = watcher.index;
+            for seen in watcher.seen.iter_mut() {
+                let item = seen.item;
+                let is_held = sources.iter().any(|source| source.has(item))
+                    || publishers.iter().any(|publisher| publisher.has(item));
+                if seen.is_orphan(is_held, now, since) {
+                    let s = TOLD_WITHIN.as_secs();
+                    violations.push(format!(
+                        "consumer {index}: {item} is OK, and for {s} s nobody has it"
+                    ));
+                }
+            }
+        }
+    }
+
     /// Whether no more is kept than may be.
     fn check_bounds(&mut self) {
         let queue_bytes = self.shape.queue_bytes + FRAME_BYTES;
@@ -184,10 +208,12 @@ impl World {
         None
     }
 
-    /// Whether it may be that the image of an item never ends.
+    /// Whether it may be that the image of an item never ends, or that who stood
+    /// by for it has not sent one yet.
     fn may_wait(&self, seen: &Seen) -> bool {
         let is_published = seen.item.service >= self.shape.services;
-        is_published && !self.is_calm && self.shape.images.endless_percent > 0
+        let is_endless = self.shape.images.endless_percent > 0;
+        is_published && !self.is_calm && (is_endless || self.shape.publishers > 1)
     }
 
     /// What is open at sources and nobody wants, or more often than anybody

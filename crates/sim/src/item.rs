@@ -243,6 +243,11 @@ impl Truth {
         *seq
     }
 
+    /// An item has had so many changes.
+    pub(crate) fn begin_at(&mut self, item: Item, seq: u64) {
+        self.changes.insert(item, seq);
+    }
+
     pub(crate) fn end(&mut self, item: Item) {
         self.ended.insert(item);
     }

@@ -127,7 +127,13 @@ impl HubMember {
         let is_mine = |index: usize| !shape.own_sources || index == self.index;
         let mine = sources.iter().enumerate().filter(|(index, _)| is_mine(*index));
         config.routes = mine.map(|(_, at)| Route::to(at.ip().to_string(), at.port())).collect();
-        config.ni_listen = (shape.publishers > 0).then_some(publishers);
+        let is_published = shape.publishers > 0 || shape.forger;
+        config.ni_listen = is_published.then_some(publishers);
+        // Where it is not said, a service that is published before its source is
+        // there goes to the first who has it.
+        let published = shape.services..shape.all_services();
+        config.ni_services =
+            shape.forger.then(|| published.map(|service| format!("S{service}")).collect());
         config.ni_stale_ms = 10_000;
         config.cache_interactive = shape.hub_cache;
         config.pause_upstream = shape.pause_upstream;
@@ -168,6 +174,9 @@ impl ServerMember {
             seed,
             ..server_config()
         };
+        if shape.server_window > 0 {
+            config.limits.open_window = shape.server_window;
+        }
         if shape.merged_bytes > 0 {
             config.limits.max_merged_bytes = 4 * shape.merged_bytes;
             config.limits.max_merged_bytes_per_mount = shape.merged_bytes;

@@ -59,6 +59,8 @@ pub(crate) struct Seen {
     was_at: Option<u64>,
     /// Since when it is OK and behind its source, and where that was by then.
     behind: Option<(Time, u64)>,
+    /// Since when it is OK and nobody has it.
+    unheld_since: Option<Time>,
     generics: BTreeSet<u64>,
 }
 
@@ -80,6 +82,7 @@ impl Seen {
             is_whole: false,
             was_at: None,
             behind: None,
+            unheld_since: None,
             generics: BTreeSet::new(),
         }
     }
@@ -96,7 +99,10 @@ impl Seen {
             let found = self.fields.get(field_id).copied();
             let is_wanted = !self.has_view || SOME.contains(field_id);
             let is_missing = found.is_none() && is_wanted && !self.is_changing;
-            if found != wanted && (found.is_some() || is_missing) {
+            // An image that was under way when the view changed has fields of
+            // before, which no update keeps up any more.
+            let is_left = found.is_some() && !is_wanted && self.is_changing;
+            if found != wanted && (found.is_some() || is_missing) && !is_left {
                 let of = |value: Option<u64>| value.map_or("none".to_owned(), |it| it.to_string());
                 return Err(format!(
                     "an update is missing: at {seq}, field {field_id} is {} and not {}",
@@ -299,6 +305,13 @@ impl Seen {
         }
         let (_, then) = self.behind.filter(|(at, _)| *at < since)?;
         Some(format!("{} is OK at {seq}, and its source was at {then} long ago", self.item))
+    }
+
+    /// Whether it is OK since before a moment although nobody had it since then.
+    pub(crate) fn is_orphan(&mut self, is_held: bool, now: Time, since: Time) -> bool {
+        let is_judged = self.phase == Phase::Ok && !self.is_snapshot && !is_held;
+        self.unheld_since = self.unheld_since.or(Some(now)).filter(|_| is_judged);
+        self.unheld_since.is_some_and(|at| at < since)
     }
 
     /// What keeps it from being what its source has.

@@ -1,6 +1,7 @@
 //! A non-interactive provider of the world.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use tapeline_api::{
@@ -41,10 +42,10 @@ impl Publisher {
     pub(crate) fn new(
         index: usize,
         hubs: Vec<Address>,
+        services: Range<usize>,
         shape: &Shape,
         chance: (Planted, Random),
     ) -> Self {
-        let services = shape.services..shape.all_services();
         let spec = |service: usize| {
             let spec = ServiceSpec::new(service as u16 + 1, format!("S{service}"));
             spec.domain(Domain::MARKET_BY_PRICE).entry()
@@ -55,11 +56,10 @@ impl Publisher {
             services.clone().map(spec).collect::<Vec<_>>(),
         );
         // The rest of an image without numbers of one that stood by until then
-        // looks like an image.
-        let numbered_percent = match shape.publishers {
-            2.. => 100,
-            _ => shape.images.numbered_percent,
-        };
+        // looks like an image; so does the next one, if there was no room for a
+        // part of this one.
+        let is_numbered = shape.publishers > 1 || shape.provider_output_bytes > 0;
+        let numbered_percent = if is_numbered { 100 } else { shape.images.numbered_percent };
         let style = crate::plan::Images { numbered_percent, ..shape.images };
         let mut connect = ConnectConfig::default();
         if let Some(output) = output_limits(shape.provider_output_bytes) {
@@ -109,8 +109,21 @@ impl Publisher {
         self.party.is_some()
     }
 
+    /// Whether it publishes an item.
+    pub(crate) fn has(&self, item: Item) -> bool {
+        self.handles.contains_key(&item)
+    }
+
     pub(crate) fn calm(&mut self, now: Time) {
         self.images.calm(now);
+    }
+
+    /// Sends an image of all that it has: nobody can ask it for one, so an item
+    /// that it stood by for waits for that.
+    pub(crate) fn send_all(&mut self, now: Time, truth: &Truth) {
+        for item in self.items.clone() {
+            self.send_unasked(now, item, truth);
+        }
     }
 
     pub(crate) fn deadline(&self) -> Option<Time> {

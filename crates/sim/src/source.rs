@@ -292,6 +292,11 @@ impl Source {
         self.loads.get(service).is_some_and(|(_, limit)| *limit > 0)
     }
 
+    /// Whether it has an item open.
+    pub(crate) fn has(&self, item: Item) -> bool {
+        self.by_item.contains_key(&item)
+    }
+
     /// What it has open: the items, and whether each is one client's alone.
     pub(crate) fn open(&self) -> impl Iterator<Item = (Item, bool)> {
         self.streams.values().map(|open| (open.item, open.is_private))
@@ -366,7 +371,12 @@ impl Source {
                     // Whoever waits for an image, or is gone, needs no update;
                     // who takes none is cut off.
                     Ok(_) => images.note_update(*stream, seq),
-                    Err(ApiError::Held(_) | ApiError::Void | ApiError::Full) => {}
+                    Err(
+                        ApiError::Held(_)
+                        | ApiError::Void
+                        | ApiError::Full
+                        | ApiError::NotConnected,
+                    ) => {}
                     Err(error) => panic!("a source cannot send: {error}"),
                 }
             }

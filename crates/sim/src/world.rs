@@ -29,6 +29,9 @@ const LONGEST_TURN: Duration = Duration::from_millis(20);
 /// How long a world without faults may take until all is as it should be.
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// The number of the publisher that is none of the system.
+const FORGER: usize = 9;
+
 pub(crate) struct World {
     pub(crate) shape: Shape,
     pub(crate) random: Random,
@@ -107,9 +110,16 @@ impl World {
         let sources = (0..shape.sources).map(source).collect();
         let publisher = |index| {
             let hubs = from(index, shape.hubs).map(|hub| address(for_publishers(hub)));
-            Publisher::new(index, hubs.collect(), &shape, chance())
+            let published = shape.services..shape.all_services();
+            Publisher::new(index, hubs.collect(), published, &shape, chance())
         };
         let publishers = (0..shape.publishers).map(publisher).collect();
+        let forger = || {
+            let hubs = (0..shape.hubs).map(|hub| address(for_publishers(hub)));
+            let chance = (Planted::Nothing, Random::new(plan.chance));
+            Publisher::new(FORGER, hubs.collect(), 0..shape.services, &shape, chance)
+        };
+        let forger = shape.forger.then(forger);
         let watcher = |(index, is_json): (usize, &bool)| {
             // Half of them try the servers in the other order.
             let servers = from(index, shape.servers);
@@ -124,7 +134,7 @@ impl World {
             sources,
             publishers,
             watchers,
-            strangers: Strangers::new(&shape, &backbone),
+            strangers: Strangers::new(&shape, (&network, &backbone), forger),
             shape,
             random,
             network,
@@ -223,7 +233,7 @@ impl World {
         for watcher in &mut self.watchers {
             work += watcher.turn(now, truth, log, violations);
         }
-        self.strangers.turn(now);
+        self.strangers.turn(now, log);
         self.turns += 1;
         self.check();
         if let Some(violation) = self.violations.first() {
@@ -277,6 +287,9 @@ impl World {
         let settled = now.after(Duration::from_secs(5));
         while self.now() < settled {
             self.turn(None)?;
+        }
+        for publisher in &mut self.publishers {
+            publisher.send_all(self.network.now(), &self.truth);
         }
         self.want_all();
         Ok(())

@@ -414,11 +414,18 @@ impl Run<'_> {
     }
 
     /// Submits the image of an item again, suspect if there was more after it;
-    /// of one that is not complete the parts that are there.
+    /// of one that is not complete the parts that are there, if they still count.
     fn submit(&mut self, handle: ItemHandle) -> Sent {
         let stream_id = self.core.stream_of(handle);
         let Some(item) = self.core.items.get_mut(handle.0) else { return Sent::Queued };
         if item.parts == 0 || item.is_submitted {
+            return Sent::Queued;
+        }
+        if item.is_old && !item.is_complete {
+            // The rest of it does not fit to the parts that are there any more. What
+            // comes next begins another one, also without numbers.
+            item.parts = 0;
+            self.tell(PublisherEvent::RefreshWanted { item: handle });
             return Sent::Queued;
         }
         let mut last = Sent::Queued;

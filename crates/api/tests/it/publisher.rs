@@ -191,6 +191,31 @@ fn it_logs_in_as_a_provider_and_submits_directory_and_images_in_this_order() {
 }
 
 #[test]
+fn half_an_image_that_updates_followed_is_given_up_with_the_connection() {
+    let mut hub = Hub::new();
+    hub.log_in();
+    let part =
+        |is_last| RefreshHead { part: Part { number: None, is_last }, ..RefreshHead::default() };
+    let item = hub.with(|submissions| {
+        let item = submissions.open(&PublishSpec::new("NI", "A")).expect("room");
+        submissions.refresh(item, &part(false), &bid(1)).expect("sent");
+        submissions.update(item, &UpdateHead::QUOTE, &bid(2)).expect("sent");
+        item
+    });
+    hub.seen();
+    hub.lose();
+    hub.now = hub.now.after(Duration::from_secs(10));
+    hub.log_in();
+    assert_eq!(hub.seen(), ["REFRESH 0 OPEN/OK"], "of the image nothing: its rest does not fit");
+    assert_eq!(hub.wanted, [item]);
+    // What comes next begins another one.
+    hub.with(|submissions| submissions.refresh(item, &part(false), &bid(3))).expect("sent");
+    let bytes = hub.wire.sent.last().expect("a part").clone();
+    let Ok(Msg::Refresh(refresh)) = Msg::decode(&bytes) else { panic!("an image") };
+    assert!(refresh.flags.contains(RefreshFlags::CLEAR_CACHE), "{:?}", refresh.flags);
+}
+
+#[test]
 fn images_carry_key_and_service_and_no_solicited_flag() {
     let mut hub = Hub::new();
     hub.log_in();

@@ -108,7 +108,7 @@ impl Item {
             self.image_end_ms = now_ms.saturating_add(config.image_timeout_ms);
         }
         let due = now_ms.saturating_add(config.request_timeout_ms);
-        self.part_due_ms = Some(due.min(self.image_end_ms));
+        self.part_due_ms = Some(due.min(self.image_end_ms)).filter(|_| !planted!(EndlessImage));
     }
 
     /// Whether a part of the present image goes to this one alone.

@@ -140,6 +140,7 @@ impl Core {
         let why = loss.state();
         let Some(item) = self.items.known_mut(id) else { return };
         let reaction = match loss {
+            _ if planted!(UnlostService) => item.stream.channel_down(),
             Loss::Channel => item.stream.channel_down(),
             Loss::Service | Loss::Claimed => item.stream.service_lost(),
         };
@@ -167,9 +168,9 @@ impl Core {
                 item.failing_over = true;
                 item.avoid = Some(binding.source);
             }
-            self.tell_all(id, &FAILOVER_STARTED, out);
-        } else if !planted!(UntoldLoss) {
-            self.tell_all(id, why, out);
+        }
+        if !planted!(UntoldLoss) {
+            self.tell_all(id, if moves { &FAILOVER_STARTED } else { why }, out);
         }
         self.seek(now, id, out);
     }
@@ -222,6 +223,7 @@ impl Core {
             self.state_changed(now, id, &status(msg.domain, told), out);
             return;
         }
+        self.close_reopened(id, out);
         // The whole service or group closed: asking again is of use as soon as
         // it is usable, and that the directory says.
         self.tell_all(id, &told, out);
@@ -231,9 +233,6 @@ impl Core {
         }
         self.all_wait(id, out);
         self.renew_stream(id);
-        if planted!(LostSeek) {
-            return;
-        }
         self.seek(now, id, out);
     }
 

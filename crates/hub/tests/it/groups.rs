@@ -116,6 +116,17 @@ fn a_service_that_closes_its_items_and_goes_down_is_asked_again_when_it_is_up() 
 }
 
 #[test]
+fn a_stream_that_ended_with_its_service_is_closed_there_if_a_change_was_on_its_way() {
+    let (mut world, source) = grouped();
+    // The next image is asked for, and the source has ended the stream with all
+    // others: to it that is a new request, and one on another stream is refused.
+    world.reissue(A, 0, &support::item_request(1, "TRI.N"));
+    world.heard_by(source);
+    world.says(source, &group_says(&[0, 1], None, Some(closed("moved"))));
+    assert_eq!(world.heard_by(source), ["Close 3", "Request 6 1:TRI.N streaming"]);
+}
+
+#[test]
 fn a_service_that_closes_its_items_and_stays_up_is_asked_again_at_once() {
     let (mut world, source) = grouped();
     world.says(source, &group_says(&[0, 1], None, Some(closed("moved"))));

@@ -305,7 +305,7 @@ impl ProviderStream {
     fn settle(&mut self, state: &State<'_>, allowed: &Allowed) {
         if is_final(allowed.stream) {
             self.close();
-        } else if is_final(state.stream) && !planted!(SettledImage) {
+        } else if is_final(state.stream) {
             // Updates of whatever comes next make no sense before its image.
             self.set(bit::HAS_IMAGE, false);
             self.abandon_image();
@@ -315,6 +315,9 @@ impl ProviderStream {
     /// The image that is being sent in parts will not be completed, as when its
     /// source is lost. A request that it answers waits for the next one.
     pub fn abandon_image(&mut self) {
+        if planted!(KeptParts) {
+            return;
+        }
         if self.has(bit::SOLICITED) {
             self.set(bit::OWES_IMAGE, true);
         }

@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use tapeline_channel::{SessionId, join_freed};
+use tapeline_planted::planted;
 use tapeline_rwf::MapAction;
 use tapeline_time::Time;
 
@@ -215,7 +216,9 @@ impl Core {
                     break;
                 }
                 if done >= turn {
-                    self.backlog.queues[kind as usize].push_back(job);
+                    if !planted!(ForgottenRest) {
+                        self.backlog.queues[kind as usize].push_back(job);
+                    }
                     break;
                 }
             }

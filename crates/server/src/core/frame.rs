@@ -157,6 +157,7 @@ impl Core {
             Some(item) => item.upstream().asked_at(index) == Some(true),
             None => self.items.deferred(slot, index),
         };
+        let holds_place = holds_place && !planted!(LateHoldsPlace);
         if holds_place && self.items.get(slot).is_some() {
             self.items.set_upstream(slot, Upstream::Asked { hub: index, holds_place: false });
         }

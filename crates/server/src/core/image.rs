@@ -234,6 +234,10 @@ impl Core {
             mount.owed.state_is_told(watcher.stream_id);
             mount.streams.change(watcher.stream_id, |state| {
                 let allowed = state.image(part, &refresh.state);
+                if allowed.is_err() {
+                    // A part was lost that was for this server alone.
+                    state.abandon_image();
+                }
                 (allowed, state.clone())
             })
         });

@@ -80,6 +80,9 @@ impl Core {
     /// Takes note of mounts that turned slow, so that the rest of the event
     /// knows.
     pub(super) fn mark_slow<O: Outputs>(&mut self, out: &mut O) {
+        if planted!(UnseenSlowness) {
+            return;
+        }
         while let Some(session) = self.trouble.slow.pop() {
             let conflates = self.config.conflation;
             let Some(mount) = self.mounts.get_mut(session).filter(|mount| !mount.is_slow) else {
@@ -137,7 +140,8 @@ impl Core {
         let before = merges.bytes();
         let merged = merges.merge(now_ms, &update);
         slow.change(before, merges.bytes());
-        let is_too_much = slow.merged_bytes.total() > self.config.limits.max_merged_bytes;
+        let is_too_much = slow.merged_bytes.total() > self.config.limits.max_merged_bytes
+            && !planted!(UnboundedMerge);
         match merged {
             Merged::Yes if !is_too_much => {
                 statistics.updates_merged += merges.receivers() as u64;
@@ -163,6 +167,7 @@ impl Core {
                     && let Some(mount) = mounts.mount_of_mut(*subscription)
                     && mount.owed.grow(subscription.stream_id(), bytes)
                         > config.limits.max_merged_bytes_per_mount
+                    && !planted!(UnboundedMerge)
                 {
                     cold.push(Cell::new(row, column));
                 }

@@ -3,7 +3,10 @@
 use tapeline_omm::StateBuf;
 use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::Allowed;
-use tapeline_rwf::{DataType, Encoded, MsgKey, State, StatusFlags, StatusMsg, StreamState};
+use tapeline_planted::planted;
+use tapeline_rwf::{
+    DataState, DataType, Encoded, MsgKey, State, StatusFlags, StatusMsg, StreamState,
+};
 
 use super::Core;
 use super::item::Item;
@@ -27,6 +30,7 @@ impl Core {
         let bare = StatusMsg { payload: Encoded::new(DataType::NO_DATA, &[]), ..*status };
         let is_bare = self.is_hidden(slot) || self.is_rechecked(slot);
         let status = if is_bare { &bare } else { status };
+        let status = &self.as_repaired(slot, status);
         let end = status.state.map(|state| state.stream).filter(|stream| is_final(*stream));
         if is_last || end.is_some() {
             match is_last {
@@ -38,6 +42,17 @@ impl Core {
         if is_last || end.is_some_and(is_recoverable) {
             self.wait_for_another_try(slot);
         }
+    }
+
+    /// A status as it is true here: an item that misses something is suspect until
+    /// an image fills the hole, whatever its provider says of it.
+    fn as_repaired<'m>(&self, slot: u32, status: &StatusMsg<'m>) -> StatusMsg<'m> {
+        let is_behind = self.items.get(slot).is_some_and(|item| item.needs_repair);
+        let as_here = |state: State<'m>| match (is_behind, state.data) {
+            (true, DataState::OK) => State { data: DataState::SUSPECT, ..state },
+            _ => state,
+        };
+        StatusMsg { state: status.state.map(as_here), ..*status }
     }
 
     /// Tells everybody who watches an item a state of the server's own.
@@ -91,6 +106,9 @@ impl Core {
         };
         let state = StateBuf::from(item.state());
         let status = StatusMsg { state: Some(state.as_state()), ..StatusMsg::new(domain, 0) };
+        if self.state_comes_later(&watcher, &status) {
+            return;
+        }
         self.variants.begin();
         if self.send_status(slot, cell, &status, out) {
             self.remove_stream(watcher.session, watcher.stream_id, out);
@@ -124,7 +142,7 @@ impl Core {
         };
         let Ok(allowed) = allowed else { return true };
         if let Some(subscription) = item.watchers.subscription_mut(cell) {
-            subscription.set(mode::LIVE, state.takes_updates());
+            subscription.set(mode::LIVE, state.takes_updates() || planted!(OpenedByState));
             subscription.set(mode::WANTS, subscription.has(mode::WANTS) || state.owes_image());
         }
         let variant = Variant {

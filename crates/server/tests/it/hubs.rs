@@ -261,6 +261,46 @@ fn half_an_image_is_given_up_when_its_item_gets_another_number() {
 }
 
 #[test]
+fn an_image_whose_part_for_this_server_alone_was_lost_does_not_keep_the_next_one_out() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.accept(HUB, 17, 0);
+    world.item_to_us(HUB, 17, 0, &image_part(0, false, &[(22, 1)]));
+    // Part 1 is lost, of which the sequence of the item says nothing.
+    world.item_to_us(HUB, 17, 0, &image_part(2, true, &[(25, 1)]));
+    world.heard(consumer);
+    world.item_to_us(HUB, 17, 0, &image(&[(22, 2)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' {22=2}"]
+    );
+    world.item(HUB, 17, 1, &update(&[(22, 3)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=3}"]);
+}
+
+#[test]
+fn an_item_that_misses_something_is_not_ok_because_its_provider_says_so() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.item(HUB, 17, 3, &update(&[(22, 3)]));
+    world.heard(consumer);
+    world.item(HUB, 17, 4, &status(StreamState::OPEN, DataState::OK, "good again"));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE Open / Suspect / None / 'good again'"]
+    );
+    world.item_to_us(HUB, 17, 4, &image(&[(22, 4)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=4}"]
+    );
+    world.item(HUB, 17, 5, &status(StreamState::OPEN, DataState::OK, "good again"));
+    assert_eq!(world.heard(consumer), ["STATUS 5 MARKET_PRICE Open / Ok / None / 'good again'"]);
+}
+
+#[test]
 fn a_hub_that_loses_frames_all_the_time_is_asked_every_now_and_then() {
     let mut world = World::with_feed();
     let consumer = world.mount();

@@ -126,6 +126,26 @@ fn a_batch_of_items_in_the_cache_brings_all_images() {
 }
 
 #[test]
+fn a_slow_mount_that_joins_an_item_without_an_image_is_told_of_it_later() {
+    let mut world = World::with_feed();
+    let other = world.mount();
+    world.open_item(other, 5, "TRI.N", 17);
+    world.say(other, &request(6, "IBM.N"));
+    world.accept(HUB, 18, 1);
+    world.item(HUB, 18, 1, &status(StreamState::OPEN, DataState::SUSPECT, "line down"));
+    let consumer = world.mount();
+    world.bound(consumer, 1, 1);
+    world.say(consumer, &request(7, "TRI.N"));
+    world.say(consumer, &request(8, "IBM.N"));
+    assert_eq!(world.out.closed, []);
+    assert_eq!(world.heard(consumer).len(), 1, "the image fills its output");
+    assert_eq!(
+        world.read(consumer),
+        ["STATUS 8 MARKET_PRICE IBM.N@1 Open / Suspect / None / 'line down'"]
+    );
+}
+
+#[test]
 fn a_batch_of_reissues_brings_all_images() {
     let mut world = World::with_feed();
     let consumer = watching(&mut world);

@@ -58,7 +58,47 @@ impl Plan {
                 false => random.millis(0, 1500),
             };
         }
-        Self { shape, actions, chance: random.next() }
+        let mut plan = Self { shape, actions, chance: random.next() };
+        plan.add_more(seed, size);
+        plan
+    }
+}
+
+impl Plan {
+    /// What was thought of later, so that the rest of each seed stays what it was.
+    fn add_more(&mut self, seed: u64, size: Size) {
+        let mut random = Random::new(!seed);
+        if random.percent(10) {
+            self.shape.server_window = one(&mut random, [1, 2, 5]);
+        }
+        self.shape.forger = random.percent(5);
+        if random.percent(8) && size != Size::Crowded {
+            self.shape.queue_bytes = self.shape.queue_bytes.min(1 << 10);
+            self.add_rush(&mut random);
+        }
+    }
+
+    /// Much is closed and opened again while a server can say nothing of it.
+    fn add_rush(&mut self, random: &mut Random) {
+        let last = self.actions.last().map_or(Duration::ZERO, |(at, _)| *at);
+        let mut at = last.mul_f64(random.below(100) as f64 / 100.0);
+        let (consumer, server) = (random.below(64), random.below(2));
+        let mut add = |at: Duration, action| self.actions.push((at, action));
+        for service in 0..4 {
+            add(at, Action::Batch { consumer, service });
+        }
+        for _ in 0..1 + random.below(4) {
+            at += random.millis(0, 8000);
+            let ms = one(random, [5, 100, 1500]);
+            add(at, Action::StickServer { server, ms });
+            add(at + random.millis(0, 4), Action::CloseAll { consumer });
+            for service in 0..4 {
+                at += random.millis(0, ms / 2);
+                add(at, Action::Batch { consumer, service });
+            }
+        }
+        add(at + Duration::from_secs(2), Action::UpdateAll);
+        self.actions.sort_by_key(|(at, _)| *at);
     }
 }
 
@@ -112,7 +152,9 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         provider_output_bytes: one(random, [0, 0, 64 << 10]) * if is_long { 1000 } else { 1 },
         merged_bytes: one(random, [0, 0, 0, 400]),
         queue_bytes: one(random, [4 << 20, 64 << 10, 4 << 10]),
+        server_window: 0,
         strangers: random.percent(10),
+        forger: false,
         look_at_clock: Duration::from_micros(one(random, [0, 0, 5, 250])),
     }
 }

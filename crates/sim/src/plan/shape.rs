@@ -54,8 +54,12 @@ pub(crate) struct Shape {
     pub(crate) merged_bytes: usize,
     /// Bytes that wait in a port of the backbone.
     pub(crate) queue_bytes: usize,
+    /// Requests that a server has without answers at a hub; 0: as is usual.
+    pub(crate) server_window: usize,
     /// Members of another system are on the backbone.
     pub(crate) strangers: bool,
+    /// Somebody publishes what is others'.
+    pub(crate) forger: bool,
     /// What passes between two looks at a clock.
     pub(crate) look_at_clock: Duration,
 }
@@ -117,7 +121,9 @@ impl Shape {
         provider_output_bytes: 0,
         merged_bytes: 0,
         queue_bytes: 4 << 20,
+        server_window: 0,
         strangers: false,
+        forger: false,
         look_at_clock: Duration::ZERO,
     };
 
