@@ -161,6 +161,10 @@ impl World {
             if has.merged_bytes > merged {
                 violations.push(format!("server {index}: {} bytes are merged", has.merged_bytes));
             }
+            // What has to be told at once may find no room behind a long image.
+            if has.mounts_cut > 0 && shape.images.padding_bytes == 0 {
+                violations.push(format!("server {index}: a mount is cut"));
+            }
             // Images go whole, however long.
             let of_images = IMAGES_BYTES + shape.all_items() * IMAGE_BYTES;
             let most = shape.consumers.len() * (shape.output_bytes + of_images);
