@@ -349,7 +349,7 @@ fn seconds(receivers: &[&&OfHost]) -> String {
 
 /// A published system's name, for a label beside its line.
 fn short(system: &str) -> String {
-    let short = system.replace(" bare metal,", ",").replace(" (KVM, passthrough)", ", guest");
+    let short = system.replace(" bare metal,", ",").replace(" VM (KVM, passthrough)", ", guest");
     short.replace("ultra-low-latency", "low-latency").replace(" on 10G cable", ", 10G cable")
 }
 
