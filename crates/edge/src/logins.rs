@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel,
+};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tapeline_entitle::{LoginAnswer, LoginPort, LoginQuestion};
@@ -69,7 +71,6 @@ pub struct LoginConfig {
 pub struct Logins {
     ports: Arc<Mutex<Vec<End>>>,
     is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// The edge's end of a port.
@@ -116,8 +117,8 @@ impl Logins {
         };
         let over = Arc::clone(&is_over);
         let thread = thread::Builder::new().name("logins".to_owned());
-        let thread = thread.spawn(move || work.run(&comes, &over)).map_err(EdgeError::Thread)?;
-        Ok(Self { ports, is_over, thread: Some(thread) })
+        thread.spawn(move || work.run(&comes, &over)).map_err(EdgeError::Thread)?;
+        Ok(Self { ports, is_over })
     }
 
     /// A port for a hub or server.
@@ -131,12 +132,9 @@ impl Logins {
 }
 
 impl Drop for Logins {
-    /// Requests that are under way are not waited for.
+    /// The thread goes on for as long as one of its ports is there.
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -181,13 +179,16 @@ fn now_s() -> u64 {
 
 impl Work {
     fn run(mut self, comes: &Receiver<Came>, is_over: &AtomicBool) {
-        while !is_over.load(Ordering::Relaxed) {
+        loop {
             match comes.recv_timeout(LOOK) {
                 Ok(came) => self.take(came),
                 // Somebody is always there to send: this is one of them.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
-            self.hear();
+            let has_ports = self.hear();
+            if !has_ports && is_over.load(Ordering::Relaxed) {
+                return;
+            }
             if let Some(step) = self.identifier.due(now_s()) {
                 self.carry_out(vec![step]);
             }
@@ -207,20 +208,29 @@ impl Work {
         }
     }
 
-    /// Takes the questions that came.
-    fn hear(&mut self) {
-        let ports = Arc::clone(&self.ports);
-        let ports = ports.lock().unwrap_or_else(PoisonError::into_inner);
-        for end in ports.iter() {
-            while let Ok(question) = end.questions.try_recv() {
-                let number = self.next_number;
-                self.next_number += 1;
-                self.askers.insert(number, (end.answers.clone(), question.number));
-                let question = LoginQuestion { number, ..question };
-                let steps = self.identifier.question(now_s(), question);
-                self.carry_out(steps);
+    /// Takes the questions that came. Whether there is anybody to ask any.
+    fn hear(&mut self) -> bool {
+        let mut asked = Vec::new();
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        ports.retain(|end| {
+            loop {
+                match end.questions.try_recv() {
+                    Ok(question) => asked.push((end.answers.clone(), question)),
+                    Err(TryRecvError::Empty) => break true,
+                    Err(TryRecvError::Disconnected) => break false,
+                }
             }
+        });
+        let has_ports = !ports.is_empty();
+        drop(ports);
+        for (asker, question) in asked {
+            let number = self.next_number;
+            self.next_number += 1;
+            self.askers.insert(number, (asker, question.number));
+            let steps = self.identifier.question(now_s(), LoginQuestion { number, ..question });
+            self.carry_out(steps);
         }
+        has_ports
     }
 
     fn carry_out(&mut self, steps: Vec<Step>) {
@@ -433,6 +443,8 @@ mod tests {
         let (url, bodies) = answering(vec![Some((200, r#"{"result":true}"#)), Some((200, "{}"))]);
         let logins = logins(&url);
         let ports = [logins.port(), logins.port()];
+        // They are all that is left of it in a process that runs.
+        drop(logins);
         let who = answer(&ports[0], question(7, "ann")).who;
         assert_eq!(who, Ok(Person { user: "ann".to_owned(), roles: None, ends: None }));
         let answer = answer(&ports[1], question(7, "eve"));
