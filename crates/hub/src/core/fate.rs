@@ -1,6 +1,7 @@
 //! What happens to many items at once: their source is lost, their service or
 //! their group has a state; and to one whose time is up.
 
+use tapeline_omm::state::is_final;
 use tapeline_omm::stream::{Deliver, Reaction};
 use tapeline_omm::{GroupId, StateBuf};
 use tapeline_planted::planted;
@@ -219,11 +220,13 @@ impl Core {
         };
         let is_parked = !item.stream.is_on_wire() && !item.stream.is_over();
         self.act(id, reaction.send, out);
+        if is_final(state.stream) {
+            self.close_reopened(id, out);
+        }
         if !is_parked {
             self.state_changed(now, id, &status(msg.domain, told), out);
             return;
         }
-        self.close_reopened(id, out);
         // The whole service or group closed: asking again is of use as soon as
         // it is usable, and that the directory says.
         self.tell_all(id, &told, out);
