@@ -133,7 +133,7 @@ fn main() {
     let is_locked = arguments.next().as_deref() == Some("locked");
     let updates: u32 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1_000);
     let mut out = Sink::default();
-    let mut config = ServerConfig { cache: false, ..ServerConfig::default() };
+    let mut config = ServerConfig::default();
     config.limits.max_mounts = MOUNTS as usize;
     let mut core = Interpreter::new(config, Box::new(AcceptAll));
     if is_locked {
@@ -160,6 +160,10 @@ fn main() {
     let item = out.opened.pop().expect("it is asked for");
     frame(&mut core, &mut out, Kind::Accept, item, 0, &item.to_le_bytes());
     frame(&mut core, &mut out, Kind::Item, item, 1, &quote(&head.into()));
+    // A crowd is looked at in slices when its item's lock becomes known.
+    while core.statistics().backlog > 0 {
+        core.handle_timeout(Time::ZERO, &mut out);
+    }
     let update = quote(&UpdateMsg::new(Domain::MARKET_PRICE, 0).into());
     let before = core.statistics().updates_out;
     for seq in 0..updates {
