@@ -87,7 +87,7 @@ impl Plan {
         for service in 0..4 {
             add(at, Action::Batch { consumer, service });
         }
-        for _ in 0..1 + random.below(4) {
+        for _ in 0..=random.below(4) {
             at += random.millis(0, 8000);
             let ms = one(random, [5, 100, 1500]);
             add(at, Action::StickServer { server, ms });
