@@ -7,16 +7,56 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use tapeline_rssl::Origins;
 
-use crate::serve::Edge;
+use crate::serve::Asked;
 
-/// Lets a request through, or answers it 403.
-pub(crate) async fn check(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
-    match refusal(&edge.config.origins, request.headers()) {
-        None => next.run(request).await,
-        Some(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
+/// What browsers ask a person by.
+const CHALLENGE: &str = "Basic realm=\"tapeline admin: any user, the token as password\"";
+
+/// Lets a request through, or answers it 403 or 401.
+pub(crate) async fn check(
+    State(asked): State<Arc<Asked>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Some(why) = refusal(&asked.config.origins, request.headers()) {
+        return (StatusCode::FORBIDDEN, format!("{why}\n")).into_response();
     }
+    if let Some(token) = &asked.config.token
+        && !shows(request.headers(), token)
+    {
+        let challenge = [(header::WWW_AUTHENTICATE, CHALLENGE)];
+        let why = "give the token of [admin] token-file as a bearer token\n";
+        return (StatusCode::UNAUTHORIZED, challenge, why).into_response();
+    }
+    next.run(request).await
+}
+
+/// Whether a request shows the token: as bearer, or as the password of a user.
+fn shows(headers: &HeaderMap, token: &str) -> bool {
+    let Some(said) = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok()) else {
+        return false;
+    };
+    match said.split_once(' ') {
+        Some((scheme, shown)) if scheme.eq_ignore_ascii_case("bearer") => {
+            is_same(shown.trim().as_bytes(), token.as_bytes())
+        }
+        Some((scheme, shown)) if scheme.eq_ignore_ascii_case("basic") => {
+            let decoded = BASE64_STANDARD.decode(shown.trim()).unwrap_or_default();
+            let colon = decoded.iter().position(|byte| *byte == b':');
+            colon.is_some_and(|colon| is_same(&decoded[colon + 1..], token.as_bytes()))
+        }
+        _ => false,
+    }
+}
+
+/// In a time that says nothing of where they differ.
+fn is_same(shown: &[u8], token: &[u8]) -> bool {
+    let differing = shown.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
+    shown.len() == token.len() && differing == 0
 }
 
 /// Why a request is refused, if it is.
@@ -54,6 +94,22 @@ mod tests {
         }
         let origins = Origins::new(["https://ops.example.com"]).expect("an origin");
         refusal(&origins, &headers).is_some()
+    }
+
+    #[test]
+    fn a_token_is_shown_as_bearer_or_as_a_password() {
+        let shows = |said: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_str(said).expect("good"));
+            super::shows(&headers, "s3cret")
+        };
+        assert!(shows("Bearer s3cret") && shows("bearer s3cret"));
+        // `ops:s3cret` and `ops:other`.
+        assert!(shows("Basic b3BzOnMzY3JldA==") && !shows("Basic b3BzOm90aGVy"));
+        for wrong in ["Bearer s3cre", "Bearer s3cret2", "Bearer", "s3cret", "Basic !", "Basic "] {
+            assert!(!shows(wrong), "{wrong}");
+        }
+        assert!(!super::shows(&HeaderMap::new(), "s3cret"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! How the edge thread is set up.
+//! How an admin port is set up.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_rssl::Origins;
@@ -13,6 +14,9 @@ pub struct AdminConfig {
     pub listen: SocketAddr,
     /// Pages of other hosts that may ask.
     pub origins: Origins,
+    /// What whoever asks has to show, as a bearer token or as the password of any user;
+    /// without one, nothing: whoever is on this host may ask and act.
+    pub token: Option<Arc<str>>,
     /// Mounts and users of which `/metrics` has series of their own: those for whom
     /// most waits, and who have most open.
     pub top: usize,
@@ -34,6 +38,7 @@ impl AdminConfig {
         Ok(Self {
             listen,
             origins: Origins::default(),
+            token: None,
             top: 20,
             patience: Duration::from_secs(2),
             version: "",
@@ -59,9 +64,6 @@ pub enum AdminError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// The thread cannot be started.
-    #[error("the admin thread cannot be started: {0}")]
-    Thread(std::io::Error),
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ pub(crate) fn is_alive(registry: &Registry, now: Time, patience: Duration) -> Ve
     verdict(text)
 }
 
-/// Whether all threads turn and are on the backbone.
+/// Whether all threads turn and are on the backbone, and no server is drained of its
+/// mounts.
 pub(crate) fn is_ready(registry: &Registry, now: Time, patience: Duration) -> Verdict {
     let (_, mut text) = is_alive(registry, now, patience);
     if text == GOOD {
@@ -36,6 +37,11 @@ pub(crate) fn is_ready(registry: &Registry, now: Time, patience: Duration) -> Ve
     for thread in threads(registry) {
         if thread.value_of("on_backbone") == Some(0) {
             let _ = writeln!(text, "thread {} is not on the backbone", thread.name());
+        }
+    }
+    for server in registry.blocks().filter(|block| block.table().group == "server") {
+        if server.value_of("drain_per_s").is_some_and(|per_s| per_s > 0) {
+            let _ = writeln!(text, "{} is drained of its mounts", server.name());
         }
     }
     verdict(text)

@@ -1,5 +1,5 @@
-//! The edge thread of a process: what its hubs and servers count and hold, over
-//! HTTP.
+//! The admin port of a process: what its hubs and servers count and hold, over HTTP.
+//! It is a task of the [edge thread](tapeline_edge).
 //!
 //! ```text
 //!  tick threads                          the edge thread
@@ -21,6 +21,7 @@
 
 mod access;
 mod config;
+mod configure;
 mod events;
 mod health;
 mod metrics;
@@ -28,7 +29,10 @@ mod page;
 mod process;
 mod serve;
 mod views;
+mod vitals;
 
 pub use config::{AdminConfig, AdminError};
+pub use configure::{ConfigAct, ConfigAnswer, ConfigRequest, ConfigSender, NewConfig};
 pub use events::EventFeed;
 pub use serve::Admin;
+pub use vitals::{Normal, Vitals};

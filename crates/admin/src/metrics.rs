@@ -19,7 +19,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 
 /// Columns of which there are series, each of a row with the names in its labels:
 /// view, name of the series, help, column, labels.
-const SERIES: [Series; 7] = [
+const SERIES: [Series; 10] = [
     Series {
         view: "services",
         stem: "tapeline_service_up",
@@ -76,6 +76,30 @@ const SERIES: [Series; 7] = [
         unit: Unit::None,
         labels: &[("user", "loginName")],
     },
+    Series {
+        view: "hops",
+        stem: "tapeline_hop_p50",
+        help: "The median of how long messages of a service take for a hop.",
+        column: "p50Ns",
+        unit: Unit::Nanoseconds,
+        labels: &[("service", "service"), ("hop", "hop")],
+    },
+    Series {
+        view: "hops",
+        stem: "tapeline_hop_p99",
+        help: "What one message in a hundred of a service takes longer than for a hop.",
+        column: "p99Ns",
+        unit: Unit::Nanoseconds,
+        labels: &[("service", "service"), ("hop", "hop")],
+    },
+    Series {
+        view: "hops",
+        stem: "tapeline_hop_worst",
+        help: "The longest that a message of a service took for a hop, and its item.",
+        column: "worstNs",
+        unit: Unit::Nanoseconds,
+        labels: &[("service", "service"), ("hop", "hop"), ("item", "worstItem")],
+    },
 ];
 
 /// A series for each row of a view.
@@ -92,11 +116,12 @@ struct Series {
 
 /// Views that are asked for at a scrape, with the column that their rows are put in
 /// order by.
-pub(crate) const VIEWS: [(&str, Option<&str>); 4] = [
+pub(crate) const VIEWS: [(&str, Option<&str>); 5] = [
     ("services", None),
     ("sources", None),
     ("mounts", Some("backlogBytes")),
     ("users", Some("total")),
+    ("hops", None),
 ];
 
 /// All that there is to tell.

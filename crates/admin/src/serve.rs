@@ -1,20 +1,21 @@
-//! The thread and what it answers.
+//! What is answered.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use axum::extract::{Path, Query as UrlQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
+use serde::Deserialize;
 use serde_json::json;
 use tapeline_counters::{Act, Ask, Registry, Rows};
+use tapeline_edge::Edge;
 use tapeline_time::host_now;
-use tokio::sync::oneshot;
 
 use crate::config::{AdminConfig, AdminError};
+use crate::configure::{self, ConfigSender};
 use crate::events::EventFeed;
 use crate::views::Wanted;
 use crate::{access, health, metrics, page, views};
@@ -23,60 +24,53 @@ use crate::{access, health, metrics, page, views};
 const CLOSED_BY_OPERATOR: &str = "closed by an operator";
 
 /// What all requests share.
-pub(crate) struct Edge {
+pub(crate) struct Asked {
     pub(crate) config: AdminConfig,
     registry: Registry,
     events: EventFeed,
+    pub(crate) configure: Option<ConfigSender>,
 }
 
-/// A running edge thread. Dropped, it ends.
+/// A port that is open for as long as the edge is there.
 #[derive(Debug)]
 pub struct Admin {
     address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Admin {
-    /// Starts to listen, on a thread of its own.
+    /// Starts to listen, as a task of the edge. `configure` leads to whoever can
+    /// change the configuration of the process, if somebody can.
     ///
-    /// Errors: the address cannot be listened on; there is no thread to be had.
+    /// Errors: the address cannot be listened on.
     pub fn start(
+        edge: &Edge,
         config: AdminConfig,
         registry: Registry,
         events: EventFeed,
+        configure: Option<ConfigSender>,
     ) -> Result<Self, AdminError> {
         let at = config.listen;
         let listen = |error| AdminError::Listen { at, error };
         let listener = TcpListener::bind(at).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let (stop, stopped) = oneshot::channel();
-        let edge = Arc::new(Edge { config, registry, events });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(AdminError::Thread)?;
-        let run = move || {
-            runtime.block_on(async move {
-                let served = async {
-                    let listener = tokio::net::TcpListener::from_std(listener)?;
-                    axum::serve(listener, router(edge)).await
-                };
-                tokio::select! {
-                    // Who still reads events is not waited for.
-                    _ = stopped => {}
-                    ended = served => {
-                        if let Err(error) = ended {
-                            tracing::error!(%error, "the admin port is closed");
-                        }
+        let listener = {
+            let _inside = edge.handle().enter();
+            tokio::net::TcpListener::from_std(listener).map_err(listen)?
+        };
+        let router = router(Arc::new(Asked { config, registry, events, configure }));
+        edge.spawn(|mut ending| async move {
+            tokio::select! {
+                // Who still reads events is not waited for.
+                () = ending.wait() => {}
+                ended = axum::serve(listener, router) => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "the admin port is closed");
                     }
                 }
-            });
-        };
-        let thread = thread::Builder::new().name("admin".to_owned()).spawn(run);
-        let thread = thread.map_err(AdminError::Thread)?;
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+            }
+        });
+        Ok(Self { address })
     }
 
     /// Where it listens, with the port that the system chose if it was left to it.
@@ -85,15 +79,7 @@ impl Admin {
     }
 }
 
-impl Drop for Admin {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.stop.take().map(|stop| stop.send(()));
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
-
-fn router(edge: Arc<Edge>) -> Router {
+fn router(asked: Arc<Asked>) -> Router {
     Router::new()
         .route("/", get(page::html))
         .route("/admin.js", get(page::script))
@@ -104,16 +90,20 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/v1/counters", get(counters))
         .route("/v1/process", get(process))
         .route("/v1/events", get(events))
+        .route("/v1/config", get(configure::status))
+        .route("/v1/config/history", get(configure::history))
+        .route("/v1/config/{act}", post(configure::act))
         .route("/v1/{view}", get(rows))
         .route("/v1/mounts/{server}/{channel}/close", post(close_mount))
         .route("/v1/users/{user}/logout", post(log_out))
+        .route("/v1/drain", post(drain))
         .fallback(|| async { (StatusCode::NOT_FOUND, "nothing is here; see /\n") })
-        .layer(middleware::from_fn_with_state(Arc::clone(&edge), access::check))
-        .with_state(edge)
+        .layer(middleware::from_fn_with_state(Arc::clone(&asked), access::check))
+        .with_state(asked)
 }
 
-async fn scrape(State(edge): State<Arc<Edge>>) -> Response {
-    let Edge { config, registry, .. } = &*edge;
+async fn scrape(State(asked): State<Arc<Asked>>) -> Response {
+    let Asked { config, registry, .. } = &*asked;
     let mut collected = Vec::new();
     for (view, by) in metrics::VIEWS {
         let by = by.map(ToOwned::to_owned);
@@ -127,23 +117,23 @@ async fn scrape(State(edge): State<Arc<Edge>>) -> Response {
     }
 }
 
-async fn alive(State(edge): State<Arc<Edge>>) -> Response {
-    health::is_alive(&edge.registry, host_now(), edge.config.patience).into_response()
+async fn alive(State(asked): State<Arc<Asked>>) -> Response {
+    health::is_alive(&asked.registry, host_now(), asked.config.patience).into_response()
 }
 
-async fn ready(State(edge): State<Arc<Edge>>) -> Response {
-    health::is_ready(&edge.registry, host_now(), edge.config.patience).into_response()
+async fn ready(State(asked): State<Arc<Asked>>) -> Response {
+    health::is_ready(&asked.registry, host_now(), asked.config.patience).into_response()
 }
 
-async fn counters(State(edge): State<Arc<Edge>>) -> Response {
-    Json(views::counters(&edge.registry)).into_response()
+async fn counters(State(asked): State<Arc<Asked>>) -> Response {
+    Json(views::counters(&asked.registry)).into_response()
 }
 
-async fn process(State(edge): State<Arc<Edge>>) -> Response {
+async fn process(State(asked): State<Arc<Asked>>) -> Response {
     let process = crate::process::Process::look();
-    let counters = views::counters(&edge.registry);
+    let counters = views::counters(&asked.registry);
     Json(json!({
-        "releaseVersion": edge.config.version,
+        "releaseVersion": asked.config.version,
         "residentBytes": process.resident_bytes,
         "cpuSeconds": process.cpu_s,
         "descriptors": process.descriptors,
@@ -155,34 +145,51 @@ async fn process(State(edge): State<Arc<Edge>>) -> Response {
     .into_response()
 }
 
-async fn events(State(edge): State<Arc<Edge>>) -> Response {
-    edge.events.stream().into_response()
+async fn events(State(asked): State<Arc<Asked>>) -> Response {
+    asked.events.stream().into_response()
 }
 
 async fn rows(
-    State(edge): State<Arc<Edge>>,
+    State(asked): State<Arc<Asked>>,
     Path(view): Path<String>,
     UrlQuery(wanted): UrlQuery<Wanted>,
 ) -> Response {
-    let (status, json) = views::rows(&edge.registry, &view, &wanted, edge.config.patience).await;
+    let (status, json) = views::rows(&asked.registry, &view, &wanted, asked.config.patience).await;
     (status, Json(json)).into_response()
 }
 
 async fn close_mount(
-    State(edge): State<Arc<Edge>>,
+    State(asked): State<Arc<Asked>>,
     Path((server, channel)): Path<(String, String)>,
 ) -> Response {
     tracing::info!(server, session = channel, "an operator closes a mount");
     let act = Act::CloseMount { server, channel, reason: CLOSED_BY_OPERATOR.to_owned() };
-    done(&edge, act).await
+    done(&asked, act).await
 }
 
-async fn log_out(State(edge): State<Arc<Edge>>, Path(user): Path<String>) -> Response {
+async fn log_out(State(asked): State<Arc<Asked>>, Path(user): Path<String>) -> Response {
     tracing::info!(user, "an operator closes all mounts of a user");
-    done(&edge, Act::Logout { user, reason: CLOSED_BY_OPERATOR.to_owned() }).await
+    done(&asked, Act::Logout { user, reason: CLOSED_BY_OPERATOR.to_owned() }).await
 }
 
-async fn done(edge: &Edge, act: Act) -> Response {
-    let (status, json) = views::act(&edge.registry, act, edge.config.patience).await;
+/// Which server is to be drained, and how fast.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Drain {
+    server: String,
+    per_s: u32,
+}
+
+async fn drain(State(asked): State<Arc<Asked>>, UrlQuery(wanted): UrlQuery<Drain>) -> Response {
+    let Drain { server, per_s } = wanted;
+    match per_s {
+        0 => tracing::info!(server, "an operator has ports be opened again"),
+        _ => tracing::info!(server, per_s, "an operator drains servers of their mounts"),
+    }
+    done(&asked, Act::Drain { server, per_s }).await
+}
+
+async fn done(asked: &Asked, act: Act) -> Response {
+    let (status, json) = views::act(&asked.registry, act, asked.config.patience).await;
     (status, Json(json)).into_response()
 }

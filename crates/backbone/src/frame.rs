@@ -101,6 +101,8 @@ pub enum Kind {
     Held = 8,
     /// Hub to server: a request waits for the end of an image that is coming.
     Defer = 9,
+    /// Hub to server: a message of an item behind its [`Stamps`](crate::Stamps).
+    Stamped = 10,
     /// Server to hub: interest in an item.
     Open = 16,
     /// Server to hub: no more interest.
@@ -132,6 +134,7 @@ impl Kind {
             7 => Self::WantedRequest,
             8 => Self::Held,
             9 => Self::Defer,
+            10 => Self::Stamped,
             16 => Self::Open,
             17 => Self::Close,
             18 => Self::Reissue,

@@ -95,6 +95,7 @@ pub mod repair;
 mod rows;
 mod settings;
 pub mod sim;
+mod stamps;
 
 pub use backbone::{Backbone, BackbonePort, BackboneSink, BackboneSource, Carrier};
 pub use bus::{Bus, Counters, Publish, Published};
@@ -108,3 +109,4 @@ pub use port::{FrameSource, Port, PortSettings};
 pub use presence::{Key, MAX_NAME_BYTES, MAX_PEERS};
 pub use rows::PeerRow;
 pub use settings::{Driver, EngineSettings};
+pub use stamps::Stamps;

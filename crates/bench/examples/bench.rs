@@ -8,10 +8,10 @@
 //! ```
 //!
 //! The difference of two runs, divided by that of their updates, is the cost of
-//! one.
+//! one; the same with `--eyes-open`, beside it, what it costs to be looked at.
 
 use clap::{Parser, ValueEnum};
-use tapeline_bench::{Options, Workload};
+use tapeline_bench::{Eyes, Options, Workload};
 
 #[derive(Parser)]
 struct Arguments {
@@ -31,6 +31,9 @@ struct Arguments {
     /// Hub and server keep images.
     #[arg(long)]
     cache: bool,
+    /// With all that a running process counts, publishes and stamps.
+    #[arg(long)]
+    eyes_open: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -61,7 +64,8 @@ fn main() -> Result<(), tapeline_bench::BenchError> {
         What::Batch => Workload::Batch,
         What::Fanout => Workload::Fanout,
     };
-    let received = tapeline_bench::count(workload, arguments.updates, &options)?;
+    let eyes = if arguments.eyes_open { Eyes::Open } else { Eyes::Closed };
+    let received = tapeline_bench::count(workload, arguments.updates, eyes, &options)?;
     println!("{} in, {received} out", arguments.updates);
     Ok(())
 }

@@ -1,13 +1,16 @@
 //! A set number of updates with everything in one thread: for instruction
 //! counts, which do not depend on what else the machine does.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tapeline_measure::clock::now_ns;
+use tapeline_node::Node;
+use tapeline_time::Time;
 
 use crate::clients::Clients;
 use crate::plan::Plan;
 use crate::publisher::Publisher;
+use crate::setup::Setup;
 use crate::subject::node;
 use crate::{BenchError, Options};
 
@@ -42,6 +45,35 @@ impl Workload {
     }
 }
 
+/// What is on beside the path itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eyes {
+    /// Nothing: hub, server and what is between them.
+    Closed,
+    /// All that a running process has: counts are published, questions looked for,
+    /// the log told, some updates carry stamps. Turns are 20 µs apart.
+    Open,
+}
+
+/// Between two turns, where time is ours: that of a thread that is half busy.
+const TURN: Duration = Duration::from_micros(20);
+
+/// Turns a node at a time of its own.
+struct Turner {
+    eyes: Eyes,
+    now: Time,
+}
+
+impl Turner {
+    fn turn(&mut self, node: &mut Node) {
+        self.now = self.now.after(TURN);
+        match self.eyes {
+            Eyes::Closed => node.turn(self.now),
+            Eyes::Open => node.step_at(self.now),
+        };
+    }
+}
+
 /// Sends `updates` through hub and server, all on the calling thread. Returns
 /// how many came out at clients.
 ///
@@ -49,17 +81,24 @@ impl Workload {
 /// as many, and divide the difference.
 ///
 /// Errors: the system cannot be started, or the updates do not come.
-pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64, BenchError> {
+pub fn count(
+    workload: Workload,
+    updates: u64,
+    eyes: Eyes,
+    options: &Options,
+) -> Result<u64, BenchError> {
     let plan = workload.plan(options);
     let (mut publisher, address) = Publisher::listen(&plan)?;
-    let mut node = node::start(address, &options.setup)?;
+    let setup = Setup { stamps: eyes == Eyes::Open, ..options.setup.clone() };
+    let mut node = node::start(address, &setup)?;
     let server =
         node::address(&node).ok_or_else(|| BenchError::Ended("it does not listen".to_owned()))?;
     let mut clients = Clients::connect(&[server], &plan.watchlists, plan.reading)?;
     let began = Instant::now();
+    let mut turner = Turner { eyes, now: node.now() };
     while !clients.is_ready() {
         publisher.source.poll();
-        node.turn(node.now());
+        turner.turn(&mut node);
         clients.poll();
         if began.elapsed() > options.patience {
             let (images, items) = (clients.tally().images, clients.wanted());
@@ -80,7 +119,7 @@ pub fn count(workload: Workload, updates: u64, options: &Options) -> Result<u64,
         left -= now;
         let began = Instant::now();
         while clients.tally().updates < expected {
-            node.turn(node.now());
+            turner.turn(&mut node);
             clients.poll();
             if began.elapsed() > options.patience {
                 return Err(BenchError::Ended("updates did not come out".to_owned()));

@@ -18,6 +18,7 @@
 //! | [`Procedure::Throughput`] | the highest rate from one source to one client |
 //! | [`Procedure::Fanout`] | the highest rate to 100 mounts, half of the updates to all of them |
 //! | [`Procedure::Memory`] | bytes for each mount, item and watcher |
+//! | [`knee()`] | the rates behind which updates come late on this machine |
 //! | [`quick()`] | every aim of the project in one table |
 //!
 //! Source and clients are in one thread, so that they share a clock
@@ -70,7 +71,7 @@ mod system;
 mod update;
 mod warm_up;
 
-pub use count::{Workload, count};
+pub use count::{Eyes, Workload, count};
 pub use error::BenchError;
 pub use options::{Options, Procedure, sweep_rates};
 pub use quick::{Row, quick, quick_options};
@@ -101,6 +102,35 @@ pub trait Output {
     fn record(&mut self, measurement: Measurement) {
         self.result(&Record::from(measurement).to_value());
     }
+}
+
+/// The rates behind which updates come late: what a server compares itself with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Knee {
+    /// Updates a second that come in, with one client.
+    pub updates_in_per_s: u64,
+    /// Updates a second that go out, with many.
+    pub updates_out_per_s: u64,
+}
+
+impl Knee {
+    /// As the configuration has it: `[profile] knee`.
+    pub fn to_json(&self) -> String {
+        let Self { updates_in_per_s, updates_out_per_s } = self;
+        format!(
+            "{{ \"updatesInPerS\": {updates_in_per_s}, \"updatesOutPerS\": {updates_out_per_s} }}\n"
+        )
+    }
+}
+
+/// Finds the knee of this machine.
+///
+/// Errors: the system cannot be started; no rate comes in time.
+pub fn knee(options: &Options, out: &mut dyn Output) -> Result<Knee, BenchError> {
+    if let Some(affinity) = &options.setup.affinity {
+        affinity.check()?;
+    }
+    procedures::knee(options, out)
 }
 
 /// Runs procedures, one after the other.

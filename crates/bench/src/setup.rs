@@ -189,6 +189,9 @@ pub struct Setup {
     /// Whether hub and server keep images. Default false, as in the published
     /// tests.
     pub cache: bool,
+    /// Whether some messages carry stamps, as in a running process; on one thread.
+    /// Default true.
+    pub stamps: bool,
     /// What hub and server do in a turn with nothing to do. `None`: spin if
     /// each of their threads has a core of its own, or else yield.
     pub idle: Option<Idle>,
@@ -210,6 +213,7 @@ impl Default for Setup {
             servers: 1,
             tuning: Tuning::default(),
             cache: false,
+            stamps: true,
             idle: None,
             affinity: Affinity::of_machine(),
             loss_percent: 0.0,

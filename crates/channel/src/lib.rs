@@ -153,7 +153,7 @@ pub use outbox::Outbox;
 pub use pages::{Page, Pages};
 pub use reactor::Reactor;
 pub use session::{Sent, SessionId};
-pub use system::System;
+pub use system::{Clock, System};
 pub use tapeline_websocket::{TextClient, TextConfig};
 pub use throttle::{LeftOut, Throttle};
 pub use throttles::Throttles;

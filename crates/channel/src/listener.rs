@@ -41,13 +41,15 @@ pub(crate) struct Listener<S: System> {
     awaits_room: bool,
 }
 
-impl<S: System> Listener<S> {
-    pub(crate) fn new(
-        system: &mut S,
-        (id, token): (ListenerId, usize),
-        address: SocketAddr,
-        config: &ListenConfig,
-    ) -> Result<Self, ChannelError> {
+/// What a listener has for those who connect.
+struct Grants {
+    config: ListenConfig,
+    refusal: ServerConfig,
+    strangers: (ServerConfig, SessionOptions),
+}
+
+impl Grants {
+    fn of(config: &ListenConfig) -> Result<Self, ChannelError> {
         config.session.output.check()?;
         let mut config = config.clone();
         let limits = &mut config.rssl.limits;
@@ -57,8 +59,6 @@ impl<S: System> Listener<S> {
         let plain = config.pages.as_ref().map(|_| PLAIN_HTTP.to_owned());
         config.rssl.other_subprotocols.extend(plain);
         Connection::server(&config.rssl, 0, Time::ZERO)?;
-        let failed = |error| ChannelError::Listen { address, error };
-        let (socket, address) = system.listen(address, &config, token).map_err(failed)?;
         let mut refusal = config.rssl.clone();
         refusal.refusal.get_or_insert_with(|| REFUSAL.to_owned());
         let mut strangers = (config.rssl.clone(), config.session);
@@ -66,6 +66,20 @@ impl<S: System> Listener<S> {
             strangers.0.limits = config.strangers.rssl(&config.rssl.limits);
             strangers.1 = config.strangers.session(&config.session);
         }
+        Ok(Self { config, refusal, strangers })
+    }
+}
+
+impl<S: System> Listener<S> {
+    pub(crate) fn new(
+        system: &mut S,
+        (id, token): (ListenerId, usize),
+        address: SocketAddr,
+        config: &ListenConfig,
+    ) -> Result<Self, ChannelError> {
+        let Grants { config, refusal, strangers } = Grants::of(config)?;
+        let failed = |error| ChannelError::Listen { address, error };
+        let (socket, address) = system.listen(address, &config, token).map_err(failed)?;
         Ok(Self {
             id,
             socket,
@@ -77,6 +91,17 @@ impl<S: System> Listener<S> {
             retry_at: None,
             awaits_room: false,
         })
+    }
+
+    /// Has other settings for those who connect from now on.
+    ///
+    /// Errors: they cannot be; the settings before stay.
+    pub(crate) fn grant(&mut self, config: &ListenConfig) -> Result<(), ChannelError> {
+        let Grants { config, refusal, strangers } = Grants::of(config)?;
+        (self.config, self.refusal, self.strangers) = (config, refusal, strangers);
+        // There may be room now.
+        self.is_ready = true;
+        Ok(())
     }
 
     /// What it has for its clients.

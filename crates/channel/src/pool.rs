@@ -29,6 +29,11 @@ impl OutputPool {
         Self { limit, bytes: 0, most: 0, holders: 0, elsewhere: 0, pools: 1 }
     }
 
+    /// Has another bound from now on.
+    pub(crate) const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// For a session so much waits now, and so much was counted before.
     pub(crate) fn change(&mut self, counted: &mut usize, now: usize) {
         let is_holder = |bytes: usize| usize::from(bytes > LEAST_SHARE_BYTES);

@@ -105,6 +105,44 @@ impl<S: System> Reactor<S> {
         Ok(id)
     }
 
+    /// Has other settings for those who connect to a listener from now on. Sessions
+    /// that are there keep theirs, and the address, `reuse_port` and `backlog` are
+    /// those of the listener's beginning.
+    ///
+    /// Errors: the settings cannot be; those before stay.
+    pub fn grant(
+        &mut self,
+        listener: ListenerId,
+        config: &ListenConfig,
+    ) -> Result<(), ChannelError> {
+        if let Some(Some(known)) = self.listeners.get_mut(listener.index()) {
+            known.grant(config)?;
+            self.table.rules[listener.index()] = known.rules();
+        }
+        Ok(())
+    }
+
+    /// Has other bounds from now on: the flush interval, the pool of output,
+    /// messages in a poll, descriptors of accepted connections. The rest of the
+    /// configuration is of the beginning.
+    pub fn adopt(&mut self, config: &ReactorConfig) {
+        let ReactorConfig {
+            flush_interval_ms,
+            output_pool_bytes,
+            messages_per_poll,
+            max_accepted_descriptor,
+            ..
+        } = *config;
+        self.config = ReactorConfig {
+            flush_interval_ms,
+            output_pool_bytes,
+            messages_per_poll,
+            max_accepted_descriptor,
+            ..self.config.clone()
+        };
+        self.table.pool.set_limit(output_pool_bytes);
+    }
+
     /// The address that is listened on; `None` when it is no longer.
     pub fn local_addr(&self, listener: ListenerId) -> Option<SocketAddr> {
         self.listeners.get(listener.index())?.as_ref().map(Listener::address)

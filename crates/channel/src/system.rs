@@ -124,10 +124,20 @@ pub struct Answer {
 pub trait Clock: fmt::Debug {
     /// The time now.
     fn now(&self) -> Time;
+
+    /// The time that all processes of the host share: for what one of them stamps and
+    /// another reads. In a simulated network there is one time.
+    fn host_now(&self) -> Time {
+        self.now()
+    }
 }
 
 impl Clock for MonotonicClock {
     fn now(&self) -> Time {
         Self::now(self)
+    }
+
+    fn host_now(&self) -> Time {
+        tapeline_time::host_now()
     }
 }

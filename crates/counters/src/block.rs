@@ -24,26 +24,31 @@ pub struct Block {
     values: Box<[AtomicU64]>,
     peaks: Box<[AtomicU64]>,
     /// `u64::MAX` for none.
-    limits: Box<[u64]>,
+    limits: Box<[AtomicU64]>,
 }
 
 impl Block {
     fn new(table: &'static Table, name: &str, limits: &[(&str, u64)]) -> Self {
-        let limit_of = |count: &Count| {
-            let known = limits.iter().find(|(name, _)| *name == count.name);
-            known.map_or(u64::MAX, |(_, limit)| *limit)
-        };
-        debug_assert!(
-            limits.iter().all(|(name, _)| table.counts.iter().any(|count| count.name == *name)),
-            "limits are of counts of the table"
-        );
-        let zeros = || table.counts.iter().map(|_| AtomicU64::new(0)).collect();
-        Self {
+        let all = |value| table.counts.iter().map(|_| AtomicU64::new(value)).collect();
+        let block = Self {
             table,
             name: name.to_owned(),
-            values: zeros(),
-            peaks: zeros(),
-            limits: table.counts.iter().map(limit_of).collect(),
+            values: all(0),
+            peaks: all(0),
+            limits: all(u64::MAX),
+        };
+        block.limit_by(limits);
+        block
+    }
+
+    /// Shows these limits from now on.
+    fn limit_by(&self, limits: &[(&str, u64)]) {
+        for (name, limit) in limits {
+            let index = self.table.counts.iter().position(|count| count.name == *name);
+            debug_assert!(index.is_some(), "limits are of counts of the table: {name}");
+            if let Some(index) = index {
+                self.limits[index].store(*limit, Ordering::Relaxed);
+            }
         }
     }
 
@@ -81,7 +86,8 @@ impl Block {
 
     /// The bound of a count, where it has one.
     pub fn limit(&self, index: usize) -> Option<u64> {
-        self.limits.get(index).copied().filter(|limit| *limit != u64::MAX)
+        let limit = self.limits.get(index)?.load(Ordering::Relaxed);
+        (limit != u64::MAX).then_some(limit)
     }
 
     fn publish<C: Counted>(&self, counts: &C) {
@@ -108,6 +114,11 @@ impl<C: Counted> Writer<C> {
     /// Has the block show these counts.
     pub fn publish(&mut self, counts: &C) {
         self.block.publish(counts);
+    }
+
+    /// Has the block show these limits, which have changed.
+    pub fn set_limits(&mut self, limits: &[(&str, u64)]) {
+        self.block.limit_by(limits);
     }
 }
 
@@ -228,6 +239,8 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|index| block.value(index)), [2, 2, 1, 0]);
         assert_eq!([0, 1, 2].map(|index| block.peak(index)), [Some(7), None, None]);
         assert_eq!([0, 1].map(|index| block.limit(index)), [Some(9), None]);
+        writer.set_limits(&[("here", 4)]);
+        assert_eq!(block.limit(0), Some(4));
         assert_eq!((block.value_of("came"), block.value_of("gone")), (Some(1), None));
     }
 

@@ -50,6 +50,13 @@ pub enum Act {
         /// What the clients are told.
         reason: String,
     },
+    /// Have servers close their ports and give their mounts away.
+    Drain {
+        /// The server, as `server.1`; all if it is empty.
+        server: String,
+        /// Mounts a second; 0 to open the ports again.
+        per_s: u32,
+    },
 }
 
 /// What a thread is asked.
@@ -72,7 +79,7 @@ pub struct Answer {
     pub rows: Vec<Row>,
     /// From where to go on, if there is more.
     pub next: Option<u32>,
-    /// Mounts that an act has closed.
+    /// Mounts that an act has closed, or is about to.
     pub done: usize,
 }
 

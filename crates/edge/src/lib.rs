@@ -1,13 +1,28 @@
 //! The edge of a process: what it does beside its duty cycles.
 //!
-//! Hubs and servers wait for nothing. What has to wait, for a file system that is
-//! slow above all, is done by one thread of the process, the [`Edge`]:
+//! Hubs and servers wait for nothing. Whatever has to wait, for a file system that is
+//! slow, a socket of somebody who looks, a timer, is a task of one thread of the
+//! process, the [`Edge`]:
 //!
 //! ```text
-//!  policy.toml ──▶ ┌──────┐ ── PolicyChange ──▶ hubs, servers    a queue for each
-//!  SIGHUP      ──▶ │ Edge │
-//!  usage-….journal ◀──────┘ ◀── records ─────── servers          one queue
+//!  tick threads                            the edge thread
+//!  ┌────────────────┐ ◀─ policies ──────── ┌──────────────┐ ◀── policy.toml, SIGHUP
+//!  │ hub, server …  │ ── records ────────▶ │ Policies     │ ──▶ usage-….journal
+//!  │                │ ◀─ questions ─────── ├──────────────┤
+//!  │                │ ── answers, counts ▶ │ admin        │ ◀─▶ HTTP
+//!  │                │ ◀─ changes ───────── ├──────────────┤
+//!  └────────────────┘ ── whether taken ──▶ │ configuration│ ◀── files, SIGHUP
+//!                      bounded queues      └──────────────┘
 //! ```
+//!
+//! A task is registered by the room that it belongs to, with [`Edge::spawn`], and
+//! ends when its [`Ending`] says so. The thread has an event loop; its tasks take
+//! turns. What is read and written there (a policy, a piece of the journal) holds up
+//! the other tasks for as long as the file system takes, and no tick thread.
+//!
+//! A tick thread never waits for this one: it puts into bounded queues and counts what
+//! did not fit. It does not wake it either, which would be a system call: who reads
+//! such a queue looks every 20 ms. The answer to a question of an operator wakes it.
 //!
 //! Who logs in is asked of web servers by another thread, [`Logins`], which may wait for
 //! them:
@@ -24,6 +39,7 @@
 mod http;
 mod journal;
 mod logins;
+mod policies;
 mod policy_file;
 mod thread;
 
@@ -34,9 +50,10 @@ use tapeline_entitle::Fault;
 use thiserror::Error;
 
 pub use logins::{KeySource, LoginConfig, Logins};
-pub use thread::{Edge, EdgeConfig};
+pub use policies::{Policies, PolicyConfig};
+pub use thread::{Edge, Ending};
 
-/// Why there is no edge.
+/// Why there is no edge, or nothing for it to do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EdgeError {
@@ -65,8 +82,8 @@ pub enum EdgeError {
     /// The policy is faulty, or fails its own tests.
     #[error("the policy is not good:\n{}", lines(.0))]
     Policy(Vec<Fault>),
-    /// A thread cannot be started, or signals not be caught.
-    #[error("the thread for files cannot be started: {0}")]
+    /// The thread cannot be started, or signals not be caught.
+    #[error("the edge thread cannot be started: {0}")]
     Thread(io::Error),
 }
 

@@ -73,6 +73,9 @@ pub struct HubConfig {
     pub sessions: SessionOptions,
     /// What RSSL connections of non-interactive providers agree to.
     pub ni_rssl: ServerConfig,
+    /// One message of an item in so many carries stamps, by which servers tell how
+    /// long the ways are; 0: none does. Default 1024.
+    pub stamp_every: u32,
 }
 
 impl HubConfig {
@@ -98,7 +101,57 @@ impl HubConfig {
             reactor: ReactorConfig::default(),
             sessions: SessionOptions::default(),
             ni_rssl: ServerConfig::default(),
+            stamp_every: 1_024,
         }
+    }
+}
+
+impl HubConfig {
+    /// Takes from another configuration what can change while a hub runs. What
+    /// remains is of its beginning: its name, its routes, where it listens, the
+    /// services of non-interactive providers, whether items are kept and pauses
+    /// passed on, what tables are made for, the sockets.
+    pub fn adopt(&mut self, new: &Self) {
+        let (own, new) = (self.clone(), new.clone());
+        // Every setting is named, so that a new one cannot be forgotten.
+        let Self {
+            name: _,
+            routes: _,
+            ni_listen: _,
+            ni_services: _,
+            unpublished,
+            ni_stale_ms,
+            cache_interactive: _,
+            pause_upstream: _,
+            source_timeout_ms,
+            request_timeout_ms,
+            image_timeout_ms,
+            retry_delay_ms,
+            post_timeout_ms,
+            reconnect_min_ms,
+            reconnect_max_ms,
+            limits,
+            reactor: _,
+            sessions: _,
+            ni_rssl,
+            stamp_every,
+        } = new;
+        let HubLimits { max_services, max_servers, max_message_bytes, .. } = own.limits;
+        *self = Self {
+            unpublished,
+            ni_stale_ms,
+            source_timeout_ms,
+            request_timeout_ms,
+            image_timeout_ms,
+            retry_delay_ms,
+            post_timeout_ms,
+            reconnect_min_ms,
+            reconnect_max_ms,
+            limits: HubLimits { max_services, max_servers, max_message_bytes, ..limits },
+            ni_rssl,
+            stamp_every,
+            ..own
+        };
     }
 }
 

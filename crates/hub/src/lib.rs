@@ -67,12 +67,15 @@
 //! the port, and allocates nothing (`tests/it/no_allocation.rs`). Measure with
 //! `cargo bench -p tapeline-hub`.
 
+mod change;
 mod config;
 mod core;
 mod counters;
+mod hold;
 mod log;
 mod outputs;
 mod rows;
+mod sampler;
 mod shell;
 mod view;
 

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapeline_backbone::{Bus, FrameHeader, Incarnation, Publish, Published};
+use tapeline_backbone::{Bus, FrameHeader, Incarnation, Kind, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
-    Admission, ChannelError, ConnectConfig, ConnectionLog, Kernel, ListenConfig, ListenerId,
+    Admission, ChannelError, Clock, ConnectConfig, ConnectionLog, Kernel, ListenConfig, ListenerId,
     Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, System,
     TimeSlice, Via, Wait,
 };
@@ -16,7 +16,10 @@ use tapeline_rssl::{ClientConfig, Limits};
 use tapeline_time::Time;
 use thiserror::Error;
 
+use crate::change::Prepared;
+use crate::hold::Hold;
 use crate::log;
+use crate::sampler::Sampler;
 use crate::view::{Guest, Past};
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
 
@@ -39,21 +42,15 @@ const MESSAGES_PER_LOOK: usize = 16;
 /// the clock, and one slice of what is due.
 const TURN_TIME: Duration = Duration::from_micros(700);
 
+/// Parts of a body that may have stamps in front of them.
+const MAX_PARTS: usize = 4;
+
 /// Slices of long work that are done in one turn.
 const SLICES_PER_TURN: usize = 4;
 
 /// Most bytes of one read from an interactive provider. They are few, and
 /// each has much to say.
 const READ_BYTES: usize = 64 * 1024;
-
-/// How long sources are left unread while the backbone takes nothing at all.
-/// After that they are read, and what does not fit is lost: servers see the hole
-/// and recover from images.
-const MAX_HOLD: Duration = Duration::from_millis(20);
-
-/// The same while it takes some: a server that reads, if slowly, is waited for,
-/// as a loss would cost it, and all others, more than the wait.
-const MAX_SLOW_HOLD: Duration = Duration::from_millis(500);
 
 /// A turn counts as no more of that time: while this thread stood still, a
 /// server on the same thread could not read either.
@@ -90,12 +87,14 @@ pub enum HubError {
 pub struct Hub<B, S: System = Kernel> {
     pub(crate) core: Core,
     bus: B,
-    reactor: Reactor<S>,
+    pub(crate) reactor: Reactor<S>,
     clock: S::Clock,
     pub(crate) routes: Vec<Dialled>,
     /// Providers that have connected.
     pub(crate) guests: Vec<Guest>,
-    listener: Option<ListenerId>,
+    pub(crate) listener: Option<ListenerId>,
+    /// Another configuration that may hold soon.
+    pub(crate) prepared: Option<Prepared>,
     /// Routes that the core wants connected.
     wanted: Vec<usize>,
     hold: Hold,
@@ -106,28 +105,7 @@ pub struct Hub<B, S: System = Kernel> {
     log: ConnectionLog,
     /// Where policies come from.
     edge: Option<EdgePort>,
-}
-
-/// For how long the backbone has taken no more.
-#[derive(Debug, Default)]
-struct Hold {
-    /// In all,
-    slow: Duration,
-    /// and since a frame last went out.
-    still: Duration,
-    /// Frames that had gone out when that was last looked at.
-    sent: u64,
-}
-
-impl Hold {
-    /// Whether sources are left unread for another turn, `step` after the last
-    /// one. A long image is waited for as long as pieces of it go out.
-    fn goes_on(&mut self, step: Duration, sent: u64, is_long_image: bool) -> bool {
-        let has_moved = sent != std::mem::replace(&mut self.sent, sent);
-        self.still = if has_moved { Duration::ZERO } else { self.still + step };
-        self.slow = if is_long_image { Duration::ZERO } else { self.slow + step };
-        self.still < MAX_HOLD && self.slow < MAX_SLOW_HOLD
-    }
+    pub(crate) sampler: Sampler,
 }
 
 /// A route and how far its connection is.
@@ -147,6 +125,25 @@ struct Shell<'a, 'o, P, S: System> {
     port: &'a mut P,
     wanted: &'a mut Vec<usize>,
     edge: Option<&'a EdgePort>,
+    sampler: &'a mut Sampler,
+    clock: &'a S::Clock,
+}
+
+impl<P: Publish, S: System> Shell<'_, '_, P, S> {
+    /// Publishes a message of an item with stamps in front of it.
+    #[cold]
+    fn publish_stamped(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
+        let mut all: [&[u8]; MAX_PARTS + 1] = [&[]; MAX_PARTS + 1];
+        let stamps = self.sampler.take(|| self.clock.host_now());
+        let Some(stamps) = stamps.filter(|_| parts.len() <= MAX_PARTS) else {
+            return self.port.publish(header, parts);
+        };
+        let stamps = stamps.encode();
+        all[0] = &stamps;
+        all[1..=parts.len()].copy_from_slice(parts);
+        let header = FrameHeader { kind: Kind::Stamped, ..header };
+        self.port.publish(header, &all[..=parts.len()])
+    }
 }
 
 impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
@@ -177,7 +174,10 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
 
     #[inline]
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
-        let published = self.port.publish(header, parts);
+        let published = match header.kind == Kind::Item && self.sampler.is_due() {
+            false => self.port.publish(header, parts),
+            true => self.publish_stamped(header, parts),
+        };
         if published == Published::TooLarge {
             tracing::error!(item = header.item, "a message is too long for the backbone");
         }
@@ -225,6 +225,7 @@ impl<B: Bus, S: System> Hub<B, S> {
             .map(|route| Dialled::new(route, &config))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
+            sampler: Sampler::new(config.stamp_every),
             core: Core::new(config),
             bus,
             reactor,
@@ -232,6 +233,7 @@ impl<B: Bus, S: System> Hub<B, S> {
             routes,
             guests: Vec::new(),
             listener,
+            prepared: None,
             wanted: Vec::new(),
             hold: Hold::default(),
             servers: Vec::new(),
@@ -274,9 +276,9 @@ impl<B: Bus, S: System> Hub<B, S> {
 
     /// Tells the core something that came from the edge.
     fn tell(&mut self, now: Time, event: Event<'_>) {
-        let Self { core, bus, reactor, wanted, edge, .. } = self;
-        let (outbox, edge) = (&mut reactor.outbox(), edge.as_ref());
-        core.handle(now, event, &mut Shell { outbox, port: bus.outbound(), wanted, edge });
+        let Self { core, bus, reactor, wanted, edge, sampler, clock, .. } = self;
+        let (outbox, edge, port) = (&mut reactor.outbox(), edge.as_ref(), bus.outbound());
+        core.handle(now, event, &mut Shell { outbox, port, wanted, edge, sampler, clock });
     }
 
     /// Where non-interactive providers connect, with the port that the system
@@ -379,7 +381,9 @@ impl<B: Bus, S: System> Hub<B, S> {
         let Self { core, bus, reactor, clock, wanted, servers, routes, guests, log, edge, .. } =
             self;
         let edge = edge.as_ref();
-        let mut time = TimeSlice::new(&*clock, TURN_TIME);
+        let (clock, sampler) = (&*clock, &mut self.sampler);
+        sampler.begin_turn(|| clock.host_now());
+        let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         let mut work = 0;
         while work < SLICES_PER_TURN
@@ -387,14 +391,16 @@ impl<B: Bus, S: System> Hub<B, S> {
             && (!time.is_over() || work == 0)
         {
             let outbox = &mut outbox;
-            core.handle_timeout(now, &mut Shell { outbox, port: bus.outbound(), wanted, edge });
+            let port = bus.outbound();
+            core.handle_timeout(now, &mut Shell { outbox, port, wanted, edge, sampler, clock });
             work += 1;
         }
         for _ in 0..FRAMES_PER_TURN / FRAMES_PER_LOOK {
             let came = bus.poll(now, FRAMES_PER_LOOK, |event, port| {
                 log::server(&event, core, servers);
                 let outbox = &mut outbox;
-                core.handle(now, Event::Bus(event), &mut Shell { outbox, port, wanted, edge });
+                let mut out = Shell { outbox, port, wanted, edge, sampler, clock };
+                core.handle(now, Event::Bus(event), &mut out);
             });
             work += came;
             if came < FRAMES_PER_LOOK || time.is_over() {
@@ -414,7 +420,7 @@ impl<B: Bus, S: System> Hub<B, S> {
             let Some(event) = translated(now, &event, (&mut *routes, &mut *guests), log) else {
                 return;
             };
-            core.handle(now, event, &mut Shell { outbox, port, wanted, edge });
+            core.handle(now, event, &mut Shell { outbox, port, wanted, edge, sampler, clock });
         })
     }
 
@@ -488,7 +494,7 @@ fn translated<'a>(
 }
 
 /// How non-interactive providers are taken.
-fn listen_config(config: &HubConfig) -> ListenConfig {
+pub(crate) fn listen_config(config: &HubConfig) -> ListenConfig {
     let limits = &config.limits;
     let mut rssl = config.ni_rssl.clone();
     rssl.limits.handshake_ms = limits.handshake_timeout_ms;
@@ -552,33 +558,5 @@ impl Dialled {
 impl<B, S: System> std::fmt::Debug for Hub<B, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hub").field("core", &self.core).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const STEP: Duration = Duration::from_millis(1);
-
-    /// For how many turns sources are left unread.
-    fn turns(mut sent: impl FnMut(u64) -> u64, is_long_image: bool) -> u64 {
-        let mut hold = Hold::default();
-        let goes_on = |turn: &u64| hold.goes_on(STEP, sent(*turn), is_long_image);
-        (0..10_000).take_while(goes_on).count() as u64
-    }
-
-    #[test]
-    fn a_backbone_that_stands_still_is_waited_for_shortly_and_a_slow_one_longer() {
-        assert_eq!(turns(|_| 0, false), 19);
-        assert_eq!(turns(|turn| turn / 10, false), 499);
-        assert_eq!(turns(|turn| turn.min(100), false), 100 + 20);
-    }
-
-    #[test]
-    fn a_long_image_is_waited_for_as_long_as_pieces_of_it_go_out() {
-        assert_eq!(turns(|turn| turn / 10, true), 10_000);
-        assert_eq!(turns(|turn| turn.min(2_000), true), 2_000 + 20);
-        assert_eq!(turns(|_| 0, true), 19);
     }
 }

@@ -49,6 +49,8 @@ enum What {
     Fanout(Measuring),
     /// Bytes of memory for each mount, item and watcher
     Memory(Measuring),
+    /// The rates behind which updates come late here: for `[profile] knee`
+    Knee(KneeArgs),
     /// Every aim of the project in one table, in some minutes
     Quick(QuickArgs),
     /// One page of tables and figures from files of results
@@ -95,6 +97,15 @@ struct PeersArgs {
     /// Write the result of every run as JSON, one a line
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct KneeArgs {
+    /// The file that a hub or a server is given as `[profile] knee`
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    measuring: Measuring,
 }
 
 #[derive(clap::Args)]
@@ -286,6 +297,7 @@ impl Measuring {
                 tcp_send_buffer_bytes: self.tcp_send_buffer_bytes,
                 fragment_bytes: self.fragment_bytes,
             },
+            stamps: true,
             cache: self.cache,
             idle: self.idle,
             affinity: match &self.affinity {
@@ -371,6 +383,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         What::Fanout(measuring) => measure(&[Procedure::Fanout], measuring),
         What::Memory(measuring) => measure(&[Procedure::Memory], measuring),
         What::All(measuring) => measure(&Procedure::ALL, measuring),
+        What::Knee(args) => knee(args),
         What::Quick(args) => quick(args),
         What::Report(args) => report(args),
         What::Peers(args) => compare(args),
@@ -390,6 +403,17 @@ fn measure_with(
     tapeline_bench::run(procedures, options, &mut out)?;
     out.clear();
     Ok(Verdict::of(is_bad(options.is_sweep, out.good, out.bad)))
+}
+
+fn knee(args: &KneeArgs) -> Result<Verdict, Failure> {
+    let mut out = Terminal::new(args.measuring.json.as_deref())?;
+    let knee = tapeline_bench::knee(&args.measuring.options()?, &mut out)?;
+    out.clear();
+    match &args.write {
+        Some(path) => write_file(path, &knee.to_json())?,
+        None => print!("{}", knee.to_json()),
+    }
+    Ok(Verdict::Good)
 }
 
 /// A sweep goes on until a rate does not hold: it is bad if none did.

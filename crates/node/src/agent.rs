@@ -42,6 +42,14 @@ pub trait Agent: Viewed {
         0
     }
 
+    /// Closes its ports and gives its mounts away, so many a second, because an
+    /// operator wants it; with 0, opens the ports again. Returns the mounts that are
+    /// there, and 1 where there are none now: something was done.
+    fn drain(&mut self, now: Time, per_s: u32) -> usize {
+        let _ = (now, per_s);
+        0
+    }
+
     /// Says goodbye to everybody. Some more turns send what is queued.
     fn shutdown(&mut self, now: Time);
 
@@ -110,6 +118,19 @@ impl<K: FrameSink, R: FrameSource, S: System> Agent for Server<Port<K, R>, S> {
 
     fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
         Self::close_mounts(self, now, of, reason)
+    }
+
+    fn drain(&mut self, now: Time, per_s: u32) -> usize {
+        match Self::drain(self, now, per_s) {
+            Ok(mounts) => {
+                tracing::info!(server = self.name(), per_s, mounts, "drained of its mounts");
+                mounts.max(1)
+            }
+            Err(error) => {
+                tracing::error!(server = self.name(), %error, "a port cannot be opened again");
+                0
+            }
+        }
     }
 
     fn shutdown(&mut self, now: Time) {

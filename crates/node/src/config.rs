@@ -12,6 +12,8 @@ use tapeline_entitle::EdgePort;
 use tapeline_hub::{Hub, HubConfig, HubError};
 use tapeline_server::{AcceptAll, LoginPolicy, Server, ServerConfig, ServerError, Siblings};
 
+use crate::{Changes, Knee, Placement};
+
 /// Makes the login policy of a server: each server of a process has its own.
 #[derive(Clone)]
 pub struct NewPolicy(Arc<dyn Fn() -> Box<dyn LoginPolicy> + Send + Sync>);
@@ -151,6 +153,13 @@ pub struct NodeConfig {
     pub shards: usize,
     /// Where all counts are published.
     pub registry: Registry,
+    /// Where the threads run.
+    pub placement: Placement,
+    /// What a thread can do on this machine, if it was measured: who comes near it is
+    /// told in the log.
+    pub knee: Option<Knee>,
+    /// By which hubs and servers are given another configuration while they run.
+    pub changes: Changes,
 }
 
 impl NodeConfig {
@@ -165,6 +174,9 @@ impl NodeConfig {
             counters_interval: Some(Duration::from_secs(60)),
             shards: 1,
             registry: Registry::default(),
+            placement: Placement::default(),
+            knee: None,
+            changes: Changes::default(),
         }
     }
 

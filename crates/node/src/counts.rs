@@ -18,6 +18,11 @@ impl Counts {
         Self { interval, last: Time::ZERO }
     }
 
+    /// Has another interval from now on.
+    pub(super) const fn set_interval(&mut self, interval: Option<Duration>) {
+        self.interval = interval;
+    }
+
     /// Whether it is time.
     pub(super) fn are_due(&mut self, now: Time) -> bool {
         let is_due = self.interval.is_some_and(|interval| now.since(self.last) >= interval);

@@ -116,8 +116,11 @@ fn done(now: Time, agent: &mut dyn Agent, act: &Act) -> Answer {
         Act::CloseMount { server, channel, reason } if server == agent.name() => {
             agent.close_mounts(now, MountsOf::Session(channel), reason)
         }
-        Act::CloseMount { .. } => 0,
         Act::Logout { user, reason } => agent.close_mounts(now, MountsOf::User(user), reason),
+        Act::Drain { server, per_s } if server.is_empty() || server == agent.name() => {
+            agent.drain(now, *per_s)
+        }
+        Act::CloseMount { .. } | Act::Drain { .. } => 0,
     };
     let of = agent.name().to_owned();
     Answer { of, view: None, rows: Vec::new(), next: None, done }

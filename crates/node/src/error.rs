@@ -27,6 +27,26 @@ pub enum NodeError {
     /// The backbone cannot be reached at the start.
     #[error("no way onto the backbone: {0}")]
     Away(String),
+    /// A thread cannot run on a core.
+    #[error(
+        "a thread cannot run on core {core}: {error}; give one of this host that the process may use"
+    )]
+    Core {
+        /// The core.
+        core: usize,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A thread cannot have a priority.
+    #[error(
+        "a thread cannot have the real-time priority {priority}: {error}; the process needs CAP_SYS_NICE, or a limit as of `ulimit -r`"
+    )]
+    Priority {
+        /// The priority.
+        priority: u8,
+        /// What the system says.
+        error: String,
+    },
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),

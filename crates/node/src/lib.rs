@@ -20,24 +20,32 @@
 //! What all of them count is published in [`NodeConfig::registry`] each 10 ms while
 //! there are turns; [`counters_reference`] is the page that says what each count is.
 //!
+//! [`Changes`] gives all of them another configuration while they turn, or none.
+//!
 //! Everything comes as values: the program reads files and flags, and so do the
 //! benchmarks, which measure this composition and no other.
 
 mod agent;
+mod changes;
 mod config;
 mod counts;
 mod desk;
 mod error;
+mod headroom;
 mod health;
 mod meter;
 mod node;
+mod placement;
 mod rest;
 mod shards;
 
 pub use agent::Agent;
+pub use changes::{Change, Changes, Parts};
 pub use config::{HubPart, NewEdgePort, NewPolicy, NodeConfig, ServerPart};
 pub use error::NodeError;
+pub use headroom::Knee;
 pub use meter::{TABLES, ThreadCounters, VIEWS, counters_reference};
 pub use node::Node;
+pub use placement::Placement;
 pub use rest::PARK_MICROS;
 pub use shards::Shards;

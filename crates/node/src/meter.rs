@@ -8,10 +8,11 @@ use tapeline_backbone::{
 use tapeline_channel::{ChannelCounters, System};
 use tapeline_counters::{Counted, Full, Registry, Rowed, Table, View, Writer};
 use tapeline_hub::{Counters as HubCounters, Hub, ServerRow, SourceRow};
-use tapeline_server::{ItemRow, MountRow, Server, ServiceRow, Statistics, UserRow};
+use tapeline_server::{HopRow, ItemRow, MountRow, Server, ServiceRow, Statistics, UserRow};
 use tapeline_time::Time;
 
 use crate::Agent;
+use crate::headroom::Traffic;
 
 /// Counts are published this often while there are turns. High-water marks are of
 /// what was published.
@@ -40,10 +41,15 @@ tapeline_counters::counts! {
         /// The same of the busiest 10 ms of that second: how near the thread came to
         /// all it can do.
         busiest_permille: u64 = now;
+        /// How much of what it can do by the knee that was measured the busiest 10 ms of
+        /// that second took, in percent; 0 without a knee.
+        knee_percent: u64 = now;
         /// Whether it is on the backbone in both directions: 1, or 0.
         on_backbone: u64 = now;
         /// Slices of answers to the admin port.
         answer_slices: u64 = total;
+        /// Which configuration it has, counted from the start on, which has 0.
+        config_epoch: u64 = now;
         /// When this was published, on the host's monotonic clock: one that stands
         /// still is of a thread that hangs.
         published_ns: u64 = now(ns);
@@ -77,6 +83,16 @@ impl Load {
         self.counters.answer_slices += 1;
     }
 
+    /// So much of the knee was taken.
+    pub(super) fn note_knee(&mut self, percent: u64) {
+        self.counters.knee_percent = percent;
+    }
+
+    /// Another configuration holds.
+    pub(super) fn note_epoch(&mut self, epoch: u64) {
+        self.counters.config_epoch = epoch;
+    }
+
     /// What is to be published at `now`.
     pub(super) fn counters(&mut self, now: Time, is_on_backbone: bool) -> ThreadCounters {
         self.counters.on_backbone = is_on_backbone.into();
@@ -105,6 +121,9 @@ pub(super) trait Metered: Agent {
     /// What it has and did.
     fn own(&self) -> Self::Own;
 
+    /// The updates among it.
+    fn traffic(own: &Self::Own) -> Traffic;
+
     /// The limits of these.
     fn limits(&self) -> Vec<(&'static str, u64)>;
 
@@ -120,6 +139,10 @@ impl<K: FrameSink, R: FrameSource, S: System> Metered for Hub<Port<K, R>, S> {
 
     fn own(&self) -> HubCounters {
         self.counters()
+    }
+
+    fn traffic(own: &HubCounters) -> Traffic {
+        Traffic { updates_in: own.updates, updates_out: 0 }
     }
 
     fn limits(&self) -> Vec<(&'static str, u64)> {
@@ -140,6 +163,10 @@ impl<K: FrameSink, R: FrameSource, S: System> Metered for Server<Port<K, R>, S> 
 
     fn own(&self) -> Statistics {
         self.statistics()
+    }
+
+    fn traffic(own: &Statistics) -> Traffic {
+        Traffic { updates_in: own.updates_in, updates_out: own.updates_out }
     }
 
     fn limits(&self) -> Vec<(&'static str, u64)> {
@@ -181,11 +208,18 @@ impl<C: Counted> Meter<C> {
         })
     }
 
-    /// Shows what the agent has counted.
-    pub(super) fn publish<A: Metered<Own = C>>(&mut self, agent: &A) {
-        self.own.publish(&agent.own());
+    /// Shows the limits of the agent, which have changed.
+    pub(super) fn set_limits<A: Metered<Own = C>>(&mut self, agent: &A) {
+        self.own.set_limits(&agent.limits());
+    }
+
+    /// Shows what the agent has counted. Returns its updates.
+    pub(super) fn publish<A: Metered<Own = C>>(&mut self, agent: &A) -> Traffic {
+        let own = agent.own();
+        self.own.publish(&own);
         self.channel.publish(&agent.channel());
         self.backbone.publish(&agent.backbone());
+        A::traffic(&own)
     }
 }
 
@@ -199,12 +233,13 @@ pub const TABLES: [&Table; 5] = [
 ];
 
 /// All views that can be asked for.
-pub const VIEWS: [&View; 7] = [
+pub const VIEWS: [&View; 8] = [
     ServiceRow::VIEW,
     SourceRow::VIEW,
     MountRow::VIEW,
     UserRow::VIEW,
     ItemRow::VIEW,
+    HopRow::VIEW,
     ServerRow::VIEW,
     PeerRow::VIEW,
 ];

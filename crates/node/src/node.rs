@@ -1,5 +1,6 @@
 //! Hubs and servers of one thread.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_backbone::local::Network;
@@ -12,8 +13,10 @@ use tapeline_hub::{Hub, HubError};
 use tapeline_server::{Server, ServerError};
 use tapeline_time::{MonotonicClock, Time};
 
+use crate::changes::{Change, Helm, Step};
 use crate::counts::{Counts, Growth, Growths, Tally};
 use crate::desk::Desk;
+use crate::headroom::{Headroom, Level, Traffic, Word};
 use crate::health::{Gate, Health, Note, TurnedAway};
 use crate::meter::{Load, Meter, Metered, PUBLISH_INTERVAL, ThreadCounters};
 use crate::rest::Rest;
@@ -43,6 +46,8 @@ pub struct Node {
     load: Load,
     meter: Writer<ThreadCounters>,
     desk: Desk,
+    helm: Helm,
+    headroom: Headroom,
     /// When counts were published.
     published: Time,
 }
@@ -82,9 +87,9 @@ impl<A: Metered> Member<A> {
         }
     }
 
-    /// Publishes what it counted.
-    fn publish(&mut self) {
-        self.meter.publish(&self.agent);
+    /// Publishes what it counted. Returns its updates.
+    fn publish(&mut self) -> Traffic {
+        self.meter.publish(&self.agent)
     }
 
     /// Says in the log what it counted, as far as it is new.
@@ -114,12 +119,18 @@ impl Node {
     /// Errors: the backbone cannot be used, a setting cannot be, or an address
     /// cannot be listened on.
     pub fn start(config: NodeConfig) -> Result<Self, NodeError> {
+        config.placement.apply(0)?;
         let backbone = Backbone::start(&config.carrier, config.engine.clone())?;
         Self::start_on(backbone, config)
     }
 
-    /// Starts it on the backbone of another thread.
-    pub(crate) fn start_at(point: &MeetingPoint, config: NodeConfig) -> Result<Self, NodeError> {
+    /// Starts it on the backbone of another thread, as the one with this number.
+    pub(crate) fn start_at(
+        point: &MeetingPoint,
+        number: usize,
+        config: NodeConfig,
+    ) -> Result<Self, NodeError> {
+        config.placement.apply(number)?;
         let backbone = match point {
             MeetingPoint::Rings(network) => network.clone().into(),
             MeetingPoint::Driver(carrier, engine) => {
@@ -131,8 +142,9 @@ impl Node {
 
     fn start_on(mut backbone: Backbone, config: NodeConfig) -> Result<Self, NodeError> {
         let is_woken = config.is_woken();
-        let NodeConfig { carrier, engine, hubs, servers, idle, counters_interval, .. } = config;
-        let registry = config.registry;
+        let NodeConfig { carrier, engine, hubs, servers, idle, counters_interval, knee, .. } =
+            config;
+        let (registry, changes) = (config.registry, config.changes);
         if let Some(shortfall) = backbone.shortfall().filter(|_| carrier.is_network()) {
             tracing::warn!("{shortfall}");
         }
@@ -178,6 +190,8 @@ impl Node {
             load: Load::default(),
             meter,
             desk,
+            helm: changes.enter(name),
+            headroom: Headroom::beside(knee),
             published: Time::ZERO,
         })
     }
@@ -248,10 +262,23 @@ impl Node {
     /// One turn, and the rest after it.
     fn step(&mut self) {
         let now = self.clock.now();
+        let work = self.step_at(now);
+        self.rest(now, work);
+    }
+
+    /// One turn at `now` with all that goes with it, but for the rest: answers to who
+    /// looks, counts, the log. Returns how much was done.
+    pub fn step_at(&mut self, now: Time) -> usize {
         let mut work = self.turn(now);
-        if self.desk.is_due(now, work) && self.desk.has_question(now) {
-            self.answer(now);
-            work += 1;
+        if self.desk.is_due(now, work) {
+            if let Some(step) = self.helm.look() {
+                self.steer(step);
+                work += 1;
+            }
+            if self.desk.has_question(now) {
+                self.answer(now);
+                work += 1;
+            }
         }
         if work > 0 {
             self.load.note(self.clock.now().since(now));
@@ -260,7 +287,7 @@ impl Node {
         if now.since(self.published) >= PUBLISH_INTERVAL {
             self.publish(now);
         }
-        self.rest(now, work);
+        work
     }
 
     /// Does a slice of what other threads ask.
@@ -271,13 +298,75 @@ impl Node {
         load.note_slice();
     }
 
+    /// Takes a step of a change of the configuration.
+    fn steer(&mut self, step: Step) {
+        match step {
+            Step::Prepare(request) => {
+                let prepared = self.prepare(&request.change);
+                match &prepared {
+                    Ok(()) => self.helm.is_prepared(Arc::clone(&request.change)),
+                    Err(_) => self.abandon(),
+                }
+                request.answer(prepared.map_err(|error| error.to_string()));
+            }
+            Step::Adopt(change) => self.adopt(&change),
+            Step::Abandon => self.abandon(),
+        }
+    }
+
+    fn prepare(&mut self, change: &Change) -> Result<(), NodeError> {
+        let Change { before, after, .. } = change;
+        for (member, (before, after)) in
+            self.hubs.iter_mut().zip(before.hubs.iter().zip(&after.hubs))
+        {
+            member.agent.prepare(before, after)?;
+        }
+        let servers = before.servers.iter().zip(&after.servers);
+        for (member, (before, after)) in self.servers.iter_mut().zip(servers) {
+            member.agent.prepare(before, after)?;
+        }
+        Ok(())
+    }
+
+    fn adopt(&mut self, change: &Change) {
+        for (member, config) in self.hubs.iter_mut().zip(&change.after.hubs) {
+            member.agent.adopt(config);
+            member.meter.set_limits(&member.agent);
+        }
+        for (member, config) in self.servers.iter_mut().zip(&change.after.servers) {
+            member.agent.adopt(config);
+            member.meter.set_limits(&member.agent);
+        }
+        self.counts.set_interval(change.after.counters_interval);
+        self.load.note_epoch(change.epoch);
+        tracing::info!(epoch = change.epoch, "another configuration holds");
+    }
+
+    fn abandon(&mut self) {
+        self.hubs.iter_mut().for_each(|member| member.agent.abandon());
+        self.servers.iter_mut().for_each(|member| member.agent.abandon());
+    }
+
     /// Shows what all have counted to whoever reads the registry.
     fn publish(&mut self, now: Time) {
         self.published = now;
         self.hubs.iter_mut().for_each(|member| member.tell_growths(now));
         self.servers.iter_mut().for_each(|member| member.tell_growths(now));
-        self.hubs.iter_mut().for_each(Member::publish);
-        self.servers.iter_mut().for_each(Member::publish);
+        let (mut at_hubs, mut traffic) = (0, Traffic::default());
+        for hub in &mut self.hubs {
+            at_hubs += hub.publish().updates_in;
+        }
+        for server in &mut self.servers {
+            let of_server = server.publish();
+            traffic.updates_in += of_server.updates_in;
+            traffic.updates_out += of_server.updates_out;
+        }
+        // An update that goes through both is one.
+        traffic.updates_in = traffic.updates_in.max(at_hubs);
+        if let Some(Word { level, percent }) = self.headroom.note(now, traffic) {
+            tell_headroom(level, percent);
+        }
+        self.load.note_knee(self.headroom.percent());
         let is_on_backbone = self.is_on_backbone();
         self.meter.publish(&self.load.counters(now, is_on_backbone));
     }
@@ -397,6 +486,25 @@ fn hub(part: HubPart, backbone: &mut Backbone) -> Result<Hub<BackbonePort>, Node
 fn server(part: ServerPart, backbone: &mut Backbone) -> Result<Server<BackbonePort>, NodeError> {
     let port = backbone.port(part.port.clone())?;
     Ok(part.start(port, Kernel::new().map_err(ServerError::from)?)?)
+}
+
+/// Says in the log how near the thread is to what it can do.
+fn tell_headroom(level: Level, percent: u64) {
+    let thread = std::thread::current();
+    let thread = thread.name().unwrap_or("main");
+    match level {
+        Level::Full => tracing::error!(
+            thread,
+            percent,
+            "updates come late soon: the busiest 10 ms of a second took nearly all that this thread can do"
+        ),
+        Level::Near => tracing::warn!(
+            thread,
+            percent,
+            "the busiest 10 ms of a second took much of what this thread can do"
+        ),
+        Level::Calm => tracing::info!(thread, percent, "there is room again"),
+    }
 }
 
 /// Says in the log who is on the channel and not heard.

@@ -43,7 +43,7 @@ impl Shards {
                 };
                 let (point, go_on, sender) = (point.clone(), go_on.clone(), sender.clone());
                 let run = move || {
-                    let mut node = Node::start_at(&point, own)?;
+                    let mut node = Node::start_at(&point, number, own)?;
                     node.await_backbone(&go_on)?;
                     let _ = sender.send(());
                     node.run(go_on)

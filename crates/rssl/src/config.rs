@@ -54,6 +54,24 @@ pub struct CompressionThresholds {
     pub lz4_bytes: u16,
 }
 
+/// How each side of a connection shows that it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pings {
+    /// Seconds without a byte sent after which a ping is. Longer than half of the
+    /// agreed timeout counts as that half. Default `None`: a third of it, so that two
+    /// pings may be lost in delay.
+    pub interval_s: Option<u8>,
+    /// Whether a peer is given up that is silent for the agreed timeout. Otherwise
+    /// only the end of its connection is noticed. Default true.
+    pub are_expected: bool,
+}
+
+impl Default for Pings {
+    fn default() -> Self {
+        Self { interval_s: None, are_expected: true }
+    }
+}
+
 impl Default for CompressionThresholds {
     fn default() -> Self {
         Self { zlib_bytes: 30, lz4_bytes: 300 }
@@ -167,6 +185,8 @@ pub struct ServerConfig {
     pub min_ping_timeout_s: u8,
     /// Largest ping timeout granted, in seconds. Default 60.
     pub max_ping_timeout_s: u8,
+    /// How each side shows that it is there.
+    pub pings: Pings,
     /// Protocol of the messages; 0 is RWF. A request for another is refused.
     pub protocol_type: u8,
     /// Newest major version of that protocol. Default 14.
@@ -203,6 +223,7 @@ impl Default for ServerConfig {
             compression_thresholds: CompressionThresholds::default(),
             min_ping_timeout_s: 20,
             max_ping_timeout_s: 60,
+            pings: Pings::default(),
             protocol_type: 0,
             major: 14,
             minor: 1,

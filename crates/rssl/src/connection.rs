@@ -13,7 +13,9 @@ use crate::random::Random;
 use crate::receiver::{Place, Received, Receiver, TooLong};
 use crate::sender::{PING, PackedRoom, Sender};
 use crate::websocket::CLOSE;
-use crate::{ClientConfig, CompressionThresholds, Counters, Event, Limits, Priority, ServerConfig};
+use crate::{
+    ClientConfig, CompressionThresholds, Counters, Event, Limits, Pings, Priority, ServerConfig,
+};
 use tapeline_time::Time;
 
 /// One RSSL connection, client or server side, as a state machine.
@@ -39,6 +41,7 @@ pub struct Connection {
     random: Random,
     limits: Limits,
     thresholds: CompressionThresholds,
+    pings: Pings,
     negotiated: Option<Box<Negotiated>>,
     /// A reason found outside of `poll_event`, to be reported there.
     closing: Option<CloseReason>,
@@ -92,7 +95,8 @@ impl Connection {
         let mut random = Random::new(seed);
         let opening = ClientOpening::start(config.clone(), &mut sender, &mut random)?;
         let thresholds = config.compression_thresholds;
-        Ok(Self::new(Opening::Client(opening), sender, thresholds, random, now))
+        let own = (thresholds, Pings::default());
+        Ok(Self::new(Opening::Client(opening), sender, own, random, now))
     }
 
     /// The server's side of a connection accepted at `now`. It finds out by
@@ -102,14 +106,14 @@ impl Connection {
     pub fn server(config: &ServerConfig, seed: u64, now: Time) -> Result<Self, ConfigError> {
         let opening = Opening::Server(ServerOpening::new(config.clone())?);
         let sender = Sender::new(config.flush_order, &config.limits);
-        let thresholds = config.compression_thresholds;
-        Ok(Self::new(opening, sender, thresholds, Random::new(seed), now))
+        let own = (config.compression_thresholds, config.pings);
+        Ok(Self::new(opening, sender, own, Random::new(seed), now))
     }
 
     fn new(
         opening: Opening,
         sender: Sender,
-        thresholds: CompressionThresholds,
+        (thresholds, pings): (CompressionThresholds, Pings),
         random: Random,
         now: Time,
     ) -> Self {
@@ -121,6 +125,7 @@ impl Connection {
             random,
             limits,
             thresholds,
+            pings,
             negotiated: None,
             closing: None,
             goodbye: None,
@@ -479,17 +484,22 @@ impl Connection {
         Duration::from_secs(u64::from(seconds))
     }
 
-    /// A third of the timeout: two pings may be lost in delay.
+    /// How long nothing is sent before a ping is.
     fn ping_interval(&self) -> Duration {
-        self.ping_timeout() / 3
+        let timeout = self.ping_timeout();
+        match self.pings.interval_s {
+            Some(seconds) => Duration::from_secs(u64::from(seconds)).min(timeout / 2),
+            None => timeout / 3,
+        }
     }
 
     fn handshake_deadline(&self) -> Time {
         self.clock.started.after(Duration::from_millis(u64::from(self.limits.handshake_ms)))
     }
 
-    fn silence_deadline(&self) -> Time {
-        self.clock.received.after(self.ping_timeout())
+    /// When the peer was silent for too long, if that is looked at.
+    fn silence_deadline(&self) -> Option<Time> {
+        self.pings.are_expected.then(|| self.clock.received.after(self.ping_timeout()))
     }
 
     /// When the buffers that a burst made large are given back.
@@ -505,8 +515,8 @@ impl Connection {
         match &self.state {
             State::Opening(_) => Some(self.handshake_deadline()),
             State::Active(_) => {
-                let due = self.silence_deadline().min(self.clock.ping_due);
-                Some(self.rest_deadline().map_or(due, |rest| rest.min(due)))
+                let due = [self.silence_deadline(), self.rest_deadline()];
+                due.into_iter().flatten().chain([self.clock.ping_due]).min()
             }
             State::HandedOver(_) | State::Closed(_) => None,
         }
@@ -526,7 +536,7 @@ impl Connection {
                 let limit_ms = self.limits.handshake_ms;
                 self.closing.get_or_insert(CloseReason::HandshakeTimeout { limit_ms });
             }
-            State::Active(_) if now >= self.silence_deadline() => {
+            State::Active(_) if self.silence_deadline().is_some_and(|due| now >= due) => {
                 let timeout_s = self.negotiated.as_ref().map_or(0, |agreed| agreed.ping_timeout_s);
                 self.closing.get_or_insert(CloseReason::PingTimeout { timeout_s });
             }

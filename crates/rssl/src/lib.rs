@@ -166,7 +166,7 @@ pub mod websocket;
 mod wrap;
 
 pub use compression::Compression;
-pub use config::{ClientConfig, CompressionThresholds, KeyExchange, Opening, ServerConfig};
+pub use config::{ClientConfig, CompressionThresholds, KeyExchange, Opening, Pings, ServerConfig};
 pub use connection::Connection;
 pub use error::{CloseReason, ConfigError, ProtocolError, SendError};
 pub use event::{Counters, Event};

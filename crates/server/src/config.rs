@@ -1,11 +1,12 @@
 //! What a server is told at its start.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tapeline_channel::{Pages, Tls};
 use tapeline_omm::dictionary::FieldDictionary;
-use tapeline_rssl::{Compression, Origins};
+use tapeline_rssl::{Compression, CompressionThresholds, Origins, Pings};
 use thiserror::Error;
 
 use crate::core::MAX_MOUNTS;
@@ -31,6 +32,8 @@ pub struct ServerConfig {
     /// Where WebSocket clients mount over TLS (`wss`); needs `tls`. Default:
     /// nowhere.
     pub listen_websocket_tls: Vec<SocketAddr>,
+    /// Ports whose clients get something else. Default: none.
+    pub ports: Vec<PortConfig>,
     /// The certificate that is shown over TLS. Default: none.
     pub tls: Option<Tls>,
     /// Pages that a WebSocket port shows to browsers, as [`pages`](crate::pages).
@@ -74,6 +77,13 @@ pub struct ServerConfig {
     pub min_ping_timeout_s: u8,
     /// Largest ping time-out granted to a client, in seconds. Default 60.
     pub max_ping_timeout_s: u8,
+    /// How server and clients show that they are there (`pingInterval`,
+    /// `clientToServerPings`).
+    pub pings: Pings,
+    /// zlib level, 0 to 9. Default 6.
+    pub compression_level: u8,
+    /// From which size messages are compressed.
+    pub compression_thresholds: CompressionThresholds,
     /// Compression that clients may choose (`allowCompMode`,
     /// `compressionType`). Default none.
     pub compression: Compression,
@@ -94,6 +104,9 @@ pub struct ServerConfig {
     /// Mounts have file descriptors below this number, so that those above are
     /// left for hubs and sources of the process. Default: no such number.
     pub max_accepted_descriptor: Option<u32>,
+    /// Whether hubs are on this host, or in this process, so that their stamps are of
+    /// its clock. Default true.
+    pub has_clock_of_hubs: bool,
     /// Seed for what has to be unforeseeable in handshakes. Default 0, which
     /// makes runs repeatable; a program gives `tapeline_channel::random_seed()`.
     pub seed: u64,
@@ -108,6 +121,7 @@ impl Default for ServerConfig {
             listen_websocket: Vec::new(),
             listen_tls: Vec::new(),
             listen_websocket_tls: Vec::new(),
+            ports: Vec::new(),
             tls: None,
             pages: None,
             origins: Origins::default(),
@@ -123,6 +137,9 @@ impl Default for ServerConfig {
             output: OutputThresholds::default(),
             min_ping_timeout_s: 20,
             max_ping_timeout_s: 60,
+            pings: Pings::default(),
+            compression_level: 6,
+            compression_thresholds: CompressionThresholds::default(),
             compression: Compression::None,
             fragment_bytes: 6_144,
             flush_interval_ms: 0,
@@ -130,6 +147,7 @@ impl Default for ServerConfig {
             reuse_port: false,
             tcp_send_buffer_bytes: None,
             max_accepted_descriptor: None,
+            has_clock_of_hubs: true,
             seed: 0,
         }
     }
@@ -180,9 +198,46 @@ impl Default for JsonConfig {
     }
 }
 
+/// What those get who connect to one port, where it differs from what the others
+/// have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortConfig {
+    /// The port.
+    pub port: u16,
+    /// [`ServerConfig::min_ping_timeout_s`].
+    pub min_ping_timeout_s: Option<u8>,
+    /// [`ServerConfig::max_ping_timeout_s`].
+    pub max_ping_timeout_s: Option<u8>,
+    /// [`ServerConfig::pings`].
+    pub pings: Option<Pings>,
+    /// [`ServerConfig::compression`].
+    pub compression: Option<Compression>,
+    /// [`ServerConfig::compression_level`].
+    pub compression_level: Option<u8>,
+    /// [`ServerConfig::tcp_no_delay`].
+    pub tcp_no_delay: Option<bool>,
+    /// [`ServerConfig::tcp_send_buffer_bytes`].
+    pub tcp_send_buffer_bytes: Option<u32>,
+    /// [`OutputThresholds::max_bytes`].
+    pub output_max_bytes: Option<usize>,
+}
+
+/// The bounds of one user, where they differ from those of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserLimits {
+    /// [`Limits::item_limit`].
+    pub item_limit: Option<usize>,
+    /// [`Limits::item_limit_per_mount`].
+    pub item_limit_per_mount: Option<usize>,
+    /// [`Limits::max_mounts_per_user`].
+    pub max_mounts: Option<usize>,
+}
+
 /// Bounds on what mounts and hubs may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Users with bounds of their own, by the name that they log in with.
+    pub users: Arc<BTreeMap<String, UserLimits>>,
     /// Mounts at a time that have logged in (`maxMounts`). Default 100.
     pub max_mounts: usize,
     /// Connections at a time, at each port, that have not logged in yet. Where
@@ -269,6 +324,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            users: Arc::default(),
             max_mounts: 100,
             max_without_login: 2_048,
             max_without_login_per_address: 512,
@@ -301,6 +357,17 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Those of a user, with what is the user's own.
+    pub(crate) fn of_user(&self, user: &[u8]) -> UserLimits {
+        let known = str::from_utf8(user).ok().and_then(|user| self.users.get(user));
+        let own = known.copied().unwrap_or_default();
+        UserLimits {
+            item_limit: own.item_limit.or(Some(self.item_limit)),
+            item_limit_per_mount: own.item_limit_per_mount.or(Some(self.item_limit_per_mount)),
+            max_mounts: own.max_mounts.or(self.max_mounts_per_user),
+        }
+    }
+
     /// The longest message that is built: an image with what is added to its
     /// header, or a post.
     pub(crate) fn longest_message_bytes(&self) -> usize {

@@ -62,10 +62,13 @@
 //! assert_eq!(core.statistics().mounts, 0);
 //! ```
 
+mod change;
 mod config;
 mod core;
+mod hops;
 mod json;
 mod log;
+mod mount_drain;
 mod outputs;
 mod pace;
 mod page;
@@ -78,13 +81,15 @@ mod sockets;
 mod statistics;
 mod view;
 
-pub use crate::config::{ConfigError, JsonConfig, Limits, OutputThresholds, ServerConfig};
+pub use crate::config::{
+    ConfigError, JsonConfig, Limits, OutputThresholds, PortConfig, ServerConfig, UserLimits,
+};
 pub use crate::core::{Core, Event};
 pub use crate::json::{Interpreter, JsonEvent};
 pub use crate::outputs::{Note, Outputs, Shared};
 pub use crate::page::pages;
 pub use crate::policy::{AcceptAll, LoginContext, LoginPolicy, LoginVerdict};
-pub use crate::rows::{ItemRow, MountRow, ServiceRow, UserRow};
+pub use crate::rows::{HopRow, ItemRow, MountRow, ServiceRow, UserRow};
 pub use crate::shell::{MountsOf, Server, ServerError, Transport};
 pub use crate::siblings::Siblings;
 pub use crate::statistics::Statistics;

@@ -93,6 +93,29 @@ tapeline_counters::rows! {
 }
 
 tapeline_counters::rows! {
+    /// How long messages take from hop to hop, by the one in so many that carries
+    /// stamps, in the last whole 10 s.
+    pub struct HopRow = "hops" {
+        /// The service.
+        "service" => service: String;
+        /// `hub`: from the turn of the hub that read it until it was given to the
+        /// backbone. `backbone`: until the server read it, where both are on one host. `server`: until the end of the turn in which it was given
+        /// to the sockets.
+        "hop" => hop: &'static str;
+        /// Messages that carried stamps.
+        "samples" => samples: u64;
+        /// The median.
+        "p50Ns" => p50_ns: u64, in ns;
+        /// What one in a hundred takes longer than.
+        "p99Ns" => p99_ns: u64, in ns;
+        /// The longest.
+        "worstNs" => worst_ns: u64, in ns;
+        /// The item that took longest.
+        "worstItem" => worst_item: String;
+    }
+}
+
+tapeline_counters::rows! {
     /// Items that are open at hubs, or wait for one.
     pub struct ItemRow = "items" {
         /// The name.

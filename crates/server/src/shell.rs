@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
 use tapeline_channel::{
-    ChannelError, ConnectionLog, Kernel, ListenConfig, ListenerId, Outbox, Reactor, ReactorConfig,
-    Sent, SessionEvent, SessionId, System, TextEvent, TimeSlice, Wait, join_freed,
+    ChannelError, Clock, ConnectionLog, Kernel, ListenerId, Outbox, Reactor, ReactorConfig, Sent,
+    SessionEvent, SessionId, System, TextEvent, TimeSlice, Wait, join_freed,
 };
 use tapeline_entitle::{EdgePort, LoginQuestion, Usage};
 use tapeline_rwf::patch_stream_id;
 use tapeline_time::Time;
 use thiserror::Error;
 
+use crate::change::{self, Prepared};
+use crate::hops::Hops;
 use crate::log::{self, NoteLog};
+use crate::mount_drain::MountDrain;
 use crate::pace::Pace;
 use crate::siblings::{SharedCount, Siblings};
-use crate::sockets::{listen_config, text_config};
 use crate::{
     ConfigError, Core, Event, Interpreter, JsonEvent, LoginPolicy, Note, Outputs, ServerConfig,
     Statistics,
@@ -101,14 +103,19 @@ pub enum MountsOf<'a> {
 pub struct Server<B, S: System = Kernel> {
     pub(crate) interpreter: Interpreter,
     bus: B,
-    reactor: Reactor<S>,
+    pub(crate) reactor: Reactor<S>,
     clock: S::Clock,
-    listeners: Vec<(Transport, ListenerId)>,
+    pub(crate) listeners: Vec<(Transport, ListenerId)>,
+    /// Another configuration that may hold soon.
+    pub(crate) prepared: Option<Prepared>,
+    /// It gives its mounts away.
+    pub(crate) drain: Option<MountDrain>,
+    pub(crate) mounts_drained: u64,
     log: ConnectionLog,
     notes: NoteLog,
     pace: Pace,
     /// Output does not wait to be packed.
-    is_eager: bool,
+    pub(crate) is_eager: bool,
     /// For how long the backbone has taken no more.
     held: Duration,
     last_turn: Time,
@@ -117,6 +124,7 @@ pub struct Server<B, S: System = Kernel> {
     siblings: Option<(Siblings, SharedCount)>,
     /// Where policies come from, and records go to.
     edge: Option<EdgePort>,
+    pub(crate) hops: Hops,
 }
 
 /// The outputs of the core, inside of one turn.
@@ -238,40 +246,29 @@ impl<B: Bus, S: System> Server<B, S> {
     ) -> Result<Self, ServerError> {
         config.check()?;
         let sockets = ReactorConfig {
-            output_pool_bytes: config.limits.max_output_bytes,
-            flush_interval_ms: config.flush_interval_ms,
             writes_per_flush: WRITES_PER_FLUSH,
             flush_time: FLUSH_TIME,
             seed: config.seed,
-            messages_per_poll: config.limits.messages_per_turn,
-            max_accepted_descriptor: config.max_accepted_descriptor,
-            ..ReactorConfig::default()
+            ..change::sockets(&config)
         };
         let clock = system.clock();
         let mut reactor = Reactor::with_system(sockets, system);
-        let rssl = listen_config(&config);
-        let (text, pages) = (Some(text_config(&config)), config.pages.clone());
-        let websocket = ListenConfig { text, pages, ..rssl.clone() };
-        let tls = config.tls.clone();
-        let wss = ListenConfig { tls: tls.clone(), ..websocket.clone() };
         let mut listeners = Vec::new();
-        for (addresses, transport, listen) in [
-            (&config.listen, Transport::Rssl, &rssl),
-            (&config.listen_websocket, Transport::WebSocket, &websocket),
-            (&config.listen_tls, Transport::RsslTls, &ListenConfig { tls, ..rssl.clone() }),
-            (&config.listen_websocket_tls, Transport::WebSocketTls, &wss),
-        ] {
-            for address in addresses {
-                listeners.push((transport, reactor.listen(*address, listen)?));
-            }
+        for (transport, address) in change::addresses(&config) {
+            let granted = change::grants(&config, transport, address.port());
+            listeners.push((transport, reactor.listen(address, &granted)?));
         }
         let is_eager = config.flush_interval_ms == 0;
         Ok(Self {
+            hops: Hops::new(config.has_clock_of_hubs),
             interpreter: Interpreter::new(config, policy),
             bus,
             reactor,
             clock,
             listeners,
+            prepared: None,
+            drain: None,
+            mounts_drained: 0,
             log: ConnectionLog::new(),
             notes: NoteLog::default(),
             pace: Pace::default(),
@@ -339,14 +336,19 @@ impl<B: Bus, S: System> Server<B, S> {
     /// One turn: reads the backbone and the mounts, does what is due, sends.
     /// Returns how much there was to do; 0 means that the caller may idle.
     pub fn duty_cycle(&mut self, now: Time) -> usize {
+        if self.drain.as_ref().is_some_and(|drain| drain.deadline() <= now) {
+            self.drain_some(now);
+        }
         let is_held = self.is_held(now);
         let policies = if self.edge.is_some() { self.take_policies(now) } else { 0 };
         let Self { interpreter, bus, reactor, clock, log, notes, pace, siblings, edge, .. } = self;
+        let hops = &mut self.hops;
         let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         let mut work = pace.turn(&mut time, |most| {
             let (mut copies, merged) = (0, interpreter.core().updates_merged());
             let came = bus.poll(now, most, |event, port| {
+                let event = hops.without_stamps(event, clock);
                 tell_of_peer(&event);
                 let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
                 interpreter.handle(now, Event::Bus(event), &mut out);
@@ -414,6 +416,10 @@ impl<B: Bus, S: System> Server<B, S> {
         if let Some(edge) = edge {
             edge.flush();
         }
+        if hops.has_pending() {
+            let core = interpreter.core();
+            hops.end_turn(clock.host_now(), |hub, item| core.item_named(hub, item));
+        }
         work + bus.work(now)
     }
 
@@ -430,7 +436,10 @@ impl<B: Bus, S: System> Server<B, S> {
     /// the backbone, which tells how long it can wait.
     pub fn next_deadline(&self) -> Option<Time> {
         let logs = self.log.deadline().into_iter().chain(self.notes.deadline()).min();
-        let deadlines = [self.interpreter.next_deadline(), self.reactor.next_deadline(), logs];
+        let drain = self.drain.as_ref().filter(|_| self.core().mount_count() > 0);
+        let drain = drain.map(MountDrain::deadline);
+        let deadlines =
+            [self.interpreter.next_deadline(), self.reactor.next_deadline(), logs, drain];
         deadlines.into_iter().flatten().min()
     }
 
@@ -472,8 +481,15 @@ impl<B: Bus, S: System> Server<B, S> {
         let messages_postponed = self.reactor.counters_so_far().postponed;
         let (output_bytes, output_bytes_most) = self.reactor.output_bytes();
         let own = self.interpreter.statistics();
-        let records_lost = self.edge.as_ref().map_or(0, EdgePort::lost);
-        Statistics { messages_postponed, output_bytes, output_bytes_most, records_lost, ..own }
+        Statistics {
+            messages_postponed,
+            output_bytes,
+            output_bytes_most,
+            records_lost: self.edge.as_ref().map_or(0, EdgePort::lost),
+            drain_per_s: self.drain.as_ref().map_or(0, |drain| drain.per_s().into()),
+            mounts_drained: self.mounts_drained,
+            ..own
+        }
     }
 
     /// The limits of what it has, by the names of its [`Statistics`].
@@ -492,22 +508,26 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Closes mounts because an operator wants it: one by its session, or all of a
     /// user. Returns how many there were.
     pub fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
-        let Self { interpreter, bus, reactor, notes, edge, .. } = self;
-        let sessions = match of {
+        let core = self.interpreter.core();
+        let sessions: Vec<_> = match of {
             MountsOf::Session(session) => {
-                let numbers = 0..interpreter.core().mount_places();
-                let all = numbers.filter_map(|number| interpreter.core().mount_at(number));
+                let all = (0..core.mount_places()).filter_map(|number| core.mount_at(number));
                 all.filter(|known| known.to_string() == session).collect()
             }
-            MountsOf::User(user) => interpreter.core().mounts_of_user(user.as_bytes()),
+            MountsOf::User(user) => core.mounts_of_user(user.as_bytes()),
         };
+        self.close_sessions(now, &sessions, reason);
+        sessions.len()
+    }
+
+    pub(crate) fn close_sessions(&mut self, now: Time, sessions: &[SessionId], reason: &str) {
+        let Self { interpreter, bus, reactor, notes, edge, .. } = self;
         let mut outbox = reactor.outbox();
         let port = bus.outbound();
         let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
-        for session in &sessions {
+        for session in sessions {
             interpreter.end_mount(*session, reason, &mut out);
         }
-        sessions.len()
     }
 
     pub(crate) const fn core(&self) -> &Core {

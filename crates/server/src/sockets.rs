@@ -32,7 +32,10 @@ pub(crate) fn listen_config(config: &ServerConfig) -> ListenConfig {
     let rssl = &mut listen.rssl;
     rssl.min_ping_timeout_s = config.min_ping_timeout_s;
     rssl.max_ping_timeout_s = config.max_ping_timeout_s;
+    rssl.pings = config.pings;
     rssl.compression = config.compression;
+    rssl.compression_level = config.compression_level;
+    rssl.compression_thresholds = config.compression_thresholds;
     rssl.fragment_bytes = config.fragment_bytes;
     rssl.limits.message_bytes = config.limits.max_message_bytes;
     rssl.limits.handshake_ms = config.limits.handshake_timeout_ms;

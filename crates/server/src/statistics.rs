@@ -54,6 +54,11 @@ tapeline_counters::counts! {
         mounts_cut: u64 = total;
         /// Among these, because the outputs of all mounts had too much together.
         mounts_cut_for_pool: u64 = total;
+        /// Mounts that are closed in a second, as the server is drained of them; 0: it
+        /// is not, and accepts mounts.
+        drain_per_s: u64 = now;
+        /// Mounts that were closed so.
+        mounts_drained: u64 = total;
         /// Bytes of output that wait for all mounts.
         output_bytes: usize = now(bytes), at most "output-pool-bytes";
         /// The most that these ever were.

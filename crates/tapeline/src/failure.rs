@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     /// Hub and server cannot start, or not go on.
     #[error("{0}")]
     Node(#[from] tapeline_node::NodeError),
-    /// There is no policy, or no journal.
+    /// There is no edge thread, no policy, or no journal.
     #[error("{0}")]
     Edge(#[from] tapeline_edge::EdgeError),
     /// The latency file cannot be written.

@@ -15,12 +15,14 @@ use tapeline_admin::EventFeed;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
+use tracing_subscriber::Registry;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{Level, Log, LogFormat};
@@ -42,16 +44,46 @@ impl From<Level> for LevelFilter {
     }
 }
 
-/// Starts the log; `words` is what `--log` says, and `events` where lines go for
-/// who listens at the admin port.
-pub(crate) fn start(
-    log: &Log,
-    words: Option<&str>,
-    events: Option<&EventFeed>,
-) -> Result<(), Failure> {
+/// What is logged, which can change.
+#[derive(Clone)]
+pub(crate) struct Levels {
+    handle: Handle<Targets, Registry>,
+    /// What `--log` says.
+    words: String,
+}
+
+impl Levels {
+    /// Has other levels from now on. What `--log` says goes before them.
+    pub(crate) fn set(&self, log: &Log) {
+        // The words were good at the start, and those of the file are looked at when
+        // it is read.
+        let targets = targets(log, &self.words);
+        debug_assert!(targets.is_ok(), "levels are looked at when a file is read");
+        if let Ok(targets) = targets
+            && let Err(error) = self.handle.reload(targets)
+        {
+            tracing::error!(%error, "the levels of the log stay as they were");
+        }
+    }
+}
+
+/// Whether the levels of a configuration make sense.
+pub(crate) fn check(log: &Log) -> Result<(), String> {
+    targets(log, "").map(drop)
+}
+
+/// The time, as lines have it.
+pub(crate) fn now() -> String {
+    let mut time = String::new();
+    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+    time
+}
+
+/// What is logged, by component.
+fn targets(log: &Log, words: &str) -> Result<Targets, String> {
     let mut level = log.level;
-    let mut components = parse(&log.components).map_err(Failure::Log)?;
-    for (component, own) in parse(words.unwrap_or_default()).map_err(Failure::Log)? {
+    let mut components = parse(&log.components)?;
+    for (component, own) in parse(words)? {
         match component {
             Some(name) => components.push((Some(name), own)),
             None => level = own,
@@ -70,12 +102,24 @@ pub(crate) fn start(
             targets = keep_others(targets, level);
         }
     }
+    Ok(targets)
+}
+
+/// Starts the log; `words` is what `--log` says, and `events` where lines go for
+/// who listens at the admin port.
+pub(crate) fn start(
+    log: &Log,
+    words: Option<&str>,
+    events: Option<&EventFeed>,
+) -> Result<Levels, Failure> {
+    let words = words.unwrap_or_default().to_owned();
+    let (filter, handle) = reload::Layer::new(targets(log, &words).map_err(Failure::Log)?);
     let lines = Lines { format: log.format };
     let lines = tracing_subscriber::fmt::layer().event_format(lines).with_writer(io::stderr);
     let told = events.cloned().map(Told);
     // A second start in one process changes nothing.
-    let _ = tracing_subscriber::registry().with(lines).with(told).with(targets).try_init();
-    Ok(())
+    let _ = tracing_subscriber::registry().with(filter).with(lines).with(told).try_init();
+    Ok(Levels { handle, words })
 }
 
 /// Components other than the program itself stay at the general level.
@@ -104,9 +148,7 @@ struct Told(EventFeed);
 impl<S: Subscriber> Layer<S> for Told {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         if *event.metadata().level() <= tracing::Level::INFO {
-            let mut time = String::new();
-            let _ = SystemTime.format_time(&mut Writer::new(&mut time));
-            self.0.tell(&LineFields::of(event).json(&time, event));
+            self.0.tell(&LineFields::of(event).json(&now(), event));
         }
     }
 }
@@ -127,8 +169,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut time = String::new();
-        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let time = now();
         let fields = LineFields::of(event);
         match self.format {
             LogFormat::Logfmt => writeln!(writer, "{}", fields.logfmt(&time, event)),

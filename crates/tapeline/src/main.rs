@@ -6,6 +6,7 @@ mod commands;
 mod composition;
 mod config;
 mod console;
+mod control;
 mod descriptors;
 mod dictionary;
 mod failure;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value as Json, json};
 use tapeline_admin::{Admin, AdminConfig, EventFeed};
 use tapeline_counters::{Act, Answer, Ask, Registry, Row, Rowed, Scan, View, Viewed, counts, rows};
+use tapeline_edge::Edge;
 use tapeline_time::host_now;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,6 +61,7 @@ impl Viewed for Mounts {
 
 /// A process with one thread that answers, and its admin port.
 struct Process {
+    _edge: Edge,
     admin: Admin,
     events: EventFeed,
     stop: Arc<AtomicBool>,
@@ -99,8 +101,9 @@ impl Process {
             }
             acts
         });
-        let admin = Admin::start(config, registry, events.clone()).expect("a port");
-        Self { admin, events, stop, thread: Some(thread) }
+        let edge = Edge::start().expect("a thread");
+        let admin = Admin::start(&edge, config, registry, events.clone(), None).expect("a port");
+        Self { _edge: edge, admin, events, stop, thread: Some(thread) }
     }
 
     fn address(&self) -> SocketAddr {
@@ -209,12 +212,16 @@ fn an_act_reaches_the_thread_and_pages_of_others_have_none() {
     let (status, _, text) = process.ask("POST", "/v1/mounts/server.1/3.1/close", &own);
     assert_eq!(status, 200, "{text}");
     assert_eq!(process.ask("POST", "/v1/users/a%20b/logout", "Content-Length: 0\r\n").0, 200);
+    let drain = "/v1/drain?server=server.1&per_s=20";
+    assert_eq!(process.ask("POST", drain, "Content-Length: 0\r\n").0, 200);
     let acts = process.end();
     let done = acts.iter().map(|act| match act {
         Act::CloseMount { server, channel, .. } => format!("close {server} {channel}"),
         Act::Logout { user, .. } => format!("log out {user}"),
+        Act::Drain { server, per_s } => format!("drain {server} {per_s}"),
     });
-    assert_eq!(done.collect::<Vec<_>>(), ["close server.1 3.1", "log out a b"]);
+    let wanted = ["close server.1 3.1", "log out a b", "drain server.1 20"];
+    assert_eq!(done.collect::<Vec<_>>(), wanted);
 }
 
 #[test]

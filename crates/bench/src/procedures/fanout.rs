@@ -19,7 +19,7 @@ pub(crate) fn fanout(options: &Options, out: &mut dyn Output) -> Result<(), Benc
     let plan = Plan::fifty_fifty(mounts, common, own);
     out.progress("fan-out: floor before");
     let before = floor::tcp_fan_out(&options.setup, mounts, options.time)?;
-    let goal = Goal { name: "fan-out", from: FROM, or_else: |_| None };
+    let goal = Goal { name: "fan-out", from: FROM, or_else: &|_| None };
     let found = search(&goal, &plan, options, out)?;
     out.progress("fan-out: floor after");
     let after = floor::tcp_fan_out(&options.setup, mounts, options.time)?;

@@ -2,6 +2,7 @@
 
 mod fanout;
 mod floor;
+mod knee;
 mod latency;
 mod measurement;
 mod memory;
@@ -10,6 +11,7 @@ mod throughput;
 
 pub(crate) use fanout::fanout;
 pub(crate) use floor::floor;
+pub(crate) use knee::knee;
 pub(crate) use latency::latency;
 pub(crate) use measurement::{floor as floor_measurement, measurement};
 pub(crate) use memory::{measure as memory_bytes, memory};

@@ -32,7 +32,7 @@ pub(crate) struct Goal<'a> {
     /// Where it begins, in updates a second.
     pub(crate) from: u64,
     /// What else must hold than that all came; says why it does not.
-    pub(crate) or_else: fn(&Run) -> Option<String>,
+    pub(crate) or_else: &'a dyn Fn(&Run) -> Option<String>,
 }
 
 /// What a search found.

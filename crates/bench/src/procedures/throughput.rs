@@ -16,7 +16,7 @@ const FROM: u64 = 400_000;
 /// Every update goes to one client.
 pub(crate) fn throughput(options: &Options, out: &mut dyn Output) -> Result<(), BenchError> {
     let plan = Plan::one_client(options.items, Reading::Headers);
-    let goal = Goal { name: "throughput", from: FROM, or_else: |_| None };
+    let goal = Goal { name: "throughput", from: FROM, or_else: &|_| None };
     let found = search(&goal, &plan, options, out)?;
     let result = match &found.run {
         Some(run) => measurement("throughput", options, &plan, run),

@@ -53,11 +53,11 @@ fn is_slow(run: &Run) -> Option<String> {
 
 pub(super) fn one_client(options: &Options, out: &mut dyn Output) -> Result<Vec<Row>, BenchError> {
     let plan = Plan::one_client(ITEMS, Reading::Fields);
-    let goal = Goal { name: "quick: mean below 1 ms", from: FROM, or_else: is_slow };
+    let goal = Goal { name: "quick: mean below 1 ms", from: FROM, or_else: &is_slow };
     let decoded = search(&goal, &plan, options, out)?;
     tell("latency", &plan, options, &decoded, out);
     let plan = Plan::one_client(ITEMS, Reading::Headers);
-    let goal = Goal { name: "quick: no fan-out", from: FROM, or_else: |_| None };
+    let goal = Goal { name: "quick: no fan-out", from: FROM, or_else: &|_| None };
     let plain = search(&goal, &plan, options, out)?;
     tell("throughput", &plan, options, &plain, out);
     Ok(vec![
@@ -105,7 +105,7 @@ pub(super) fn fan_out(options: &Options, out: &mut dyn Output) -> Result<Vec<Row
     let Options { mounts, common_items, own_items, .. } = *options;
     let plan = Plan::fifty_fifty(mounts, common_items, own_items);
     let before = floor::tcp_fan_out(&options.setup, mounts, FLOOR)?;
-    let goal = Goal { name: "quick: producer 50/50", from: FROM_FAN_OUT, or_else: |_| None };
+    let goal = Goal { name: "quick: producer 50/50", from: FROM_FAN_OUT, or_else: &|_| None };
     let found = search(&goal, &plan, options, out)?;
     let after = floor::tcp_fan_out(&options.setup, mounts, FLOOR)?;
     tell("fanout", &plan, options, &found, out);

@@ -23,6 +23,9 @@ pub(crate) fn start(provider: SocketAddr, setup: &Setup) -> Result<Node, BenchEr
     let mut hub = HubConfig::named("hub");
     hub.routes.push(Route::to(provider.ip().to_string(), provider.port()));
     hub.cache_interactive = setup.cache;
+    if !setup.stamps {
+        hub.stamp_every = 0;
+    }
     hub.limits.max_items = MAX_ITEMS;
     hub.reactor.seed = random_seed();
     let config = NodeConfig {

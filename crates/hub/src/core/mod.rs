@@ -161,6 +161,12 @@ impl Core {
         &self.config
     }
 
+    /// Has another configuration from now on, as far as it can change. Who has more
+    /// than a lower limit keeps it, and what waits has the time-out it began with.
+    pub(crate) fn adopt(&mut self, config: &HubConfig) {
+        self.config.adopt(config);
+    }
+
     /// What has happened so far, and what there is now.
     pub fn counters(&self) -> Counters {
         let up = self.sources.iter().filter(|(_, source)| source.phase == Phase::Up).count();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::pair::Pair;
-use tapeline_rssl::{ClientConfig, CloseReason, Opening, Priority, ServerConfig};
+use tapeline_rssl::{ClientConfig, CloseReason, Opening, Pings, Priority, ServerConfig};
 use tapeline_time::Time;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -38,6 +38,40 @@ fn an_idle_side_pings_every_third_of_the_timeout() {
     assert_eq!(pair.client.connection.counters().pings_sent, 12);
     assert_eq!(pair.server.connection.counters().pings_received, 12);
     assert!(pair.client.wire.ends_with(&[0, 3, 2, 0, 3, 2]));
+}
+
+#[test]
+fn a_server_pings_as_often_as_it_is_told_but_never_too_late() {
+    let sent = |interval_s| {
+        let client = ClientConfig { ping_timeout_s: 30, ..ClientConfig::default() };
+        let pings = Pings { interval_s: Some(interval_s), ..Pings::default() };
+        let server = ServerConfig { pings, ..ServerConfig::default() };
+        let mut pair = Pair::connected(&client, &server, 1);
+        for _ in 0..60 {
+            pair.pass(SECOND);
+            pair.run();
+        }
+        assert!(pair.client.closed.is_none() && pair.server.closed.is_none());
+        pair.server.connection.counters().pings_sent
+    };
+    assert_eq!((sent(5), sent(200)), (12, 4));
+}
+
+#[test]
+fn a_client_that_need_not_ping_is_kept() {
+    let closed = |are_expected| {
+        let client = ClientConfig { ping_timeout_s: 30, ..ClientConfig::default() };
+        let pings = Pings { are_expected, ..Pings::default() };
+        let server = ServerConfig { pings, ..ServerConfig::default() };
+        let mut pair = Pair::connected(&client, &server, 1);
+        for _ in 0..90 {
+            // The client's side does nothing, and so does not ping.
+            pair.pass_at_server(SECOND);
+        }
+        pair.server.closed.clone()
+    };
+    assert_eq!(closed(true), Some(CloseReason::PingTimeout { timeout_s: 30 }));
+    assert_eq!(closed(false), None);
 }
 
 #[test]

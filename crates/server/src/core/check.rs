@@ -138,7 +138,7 @@ impl Core {
             said.update_type_filter.is_some() || said.negative_update_type_filter.is_some()
         });
         let wanted = [
-            (gate::SLOW, mount.is_slow && self.config.conflation),
+            (gate::SLOW, mount.is_slow && mount.is_conflated),
             (gate::PAUSED, is_held),
             (gate::FILTERED, is_filtered),
             (gate::OUTDATED, mount.outdated_from.is_some()),

@@ -101,7 +101,8 @@ impl Core {
             out.admit(session);
         }
         let user = admitted.who.user.as_bytes();
-        if !self.mounts.users.join(user, 0, limits.max_mounts_per_user) {
+        let most = limits.of_user(user).max_mounts;
+        if !self.mounts.users.join(user, 0, most) {
             // Another server of this process took the last one meanwhile.
             self.give_back(&admitted);
             return self.refuse_login(session, &request, (too_many_mounts(), None), out);
@@ -176,8 +177,10 @@ impl Core {
             return Err(refused(StateCode::NOT_ENTITLED, text).into());
         }
         let own = usize::from(is_reissue);
-        let mounts_of_user = self.mounts.users.mounts_of(who.user.as_bytes()).saturating_sub(own);
-        if self.config.limits.max_mounts_per_user.is_some_and(|max| mounts_of_user >= max) {
+        let user = who.user.as_bytes();
+        let mounts_of_user = self.mounts.users.mounts_of(user).saturating_sub(own);
+        let most = self.config.limits.of_user(user).max_mounts;
+        if most.is_some_and(|max| mounts_of_user >= max) {
             return Err(too_many_mounts());
         }
         let context = LoginContext { peer: mount.peer, mounts_of_user, is_reissue };

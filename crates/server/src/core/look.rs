@@ -1,5 +1,6 @@
 //! Rows of the tables, for whoever looks.
 
+use tapeline_backbone::Incarnation;
 use tapeline_channel::SessionId;
 use tapeline_omm::Text;
 use tapeline_omm::directory::ServiceState;
@@ -23,9 +24,21 @@ impl Core {
         self.mounts.numbers()
     }
 
+    /// Mounts now.
+    pub(crate) const fn mount_count(&self) -> usize {
+        self.mounts.count
+    }
+
     /// The session of the mount with a number.
     pub(crate) fn mount_at(&self, number: u32) -> Option<SessionId> {
         self.mounts.session_of(number)
+    }
+
+    /// The service and the name of the item that a hub has by this number.
+    pub(crate) fn item_named(&self, hub: Incarnation, hub_item: u32) -> Option<(&Text, &[u8])> {
+        let hub = self.hubs.get(self.hubs.find(hub)?)?;
+        let item = self.items.get(hub.slot(hub_item)?)?;
+        Some((self.services.name(item.service_id())?, item.key.as_ref().name))
     }
 
     /// Sessions of the mounts of a user.
@@ -74,13 +87,16 @@ impl Core {
     /// The user at a place.
     pub(crate) fn user_row(&self, place: u32) -> Option<UserRow> {
         let (name, channels, total) = self.mounts.users.at(place)?;
-        let limits = &self.config.limits;
+        let limits = self.config.limits.of_user(name);
+        let of_all = &self.config.limits;
         Some(UserRow {
             login_name: name.to_string(),
             channels,
             total,
-            aggregate_item_limit: limits.item_limit,
-            item_limit_per_mount: limits.item_limit_per_mount,
+            aggregate_item_limit: limits.item_limit.unwrap_or(of_all.item_limit),
+            item_limit_per_mount: limits
+                .item_limit_per_mount
+                .unwrap_or(of_all.item_limit_per_mount),
         })
     }
 

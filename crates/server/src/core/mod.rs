@@ -261,6 +261,12 @@ impl Core {
         &self.config
     }
 
+    /// Has another configuration from now on, as far as it can change. Who has more
+    /// than a lower limit keeps it.
+    pub(crate) fn adopt(&mut self, config: &ServerConfig) {
+        self.config.adopt(config);
+    }
+
     /// The services that hubs have told of, by number.
     pub(crate) fn services(&self) -> impl ExactSizeIterator<Item = (u16, &Text)> {
         self.services.names()

@@ -69,6 +69,9 @@ pub(super) struct Mount {
     pub(super) is_slow: bool,
     /// and when it last came to be.
     pub(super) slow_since: Time,
+    /// As it turned slow, updates for it began to be merged; otherwise it is cut when
+    /// its output is full.
+    pub(super) is_conflated: bool,
     /// What waits until it has drained.
     pub(super) owed: Owed,
     /// A batch that is not done.
@@ -334,6 +337,7 @@ impl Mounts {
             admin_count: 0,
             view_bytes: 0,
             is_slow: false,
+            is_conflated: false,
             slow_since: Time::ZERO,
             owed: Owed::default(),
             batch: None,

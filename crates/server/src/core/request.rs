@@ -16,7 +16,7 @@ use super::permit::denied;
 use super::rows::Cell;
 use super::stream::{ItemStream, PendingRequest, Stream};
 use super::subscription::{Subscription, mode};
-use crate::Outputs;
+use crate::{Limits, Outputs};
 
 /// What a request becomes.
 enum Opened {
@@ -64,10 +64,17 @@ impl Core {
 
     pub(super) fn is_at_limit(&mut self, session: SessionId) -> bool {
         let of_roles = self.item_limit_of(session);
-        let limits = &self.config.limits;
-        let on_mount = self.mounts.get(session).map_or(0, |mount| mount.item_count);
-        on_mount >= limits.item_limit_per_mount
-            || self.mounts.items_of_user(session) >= limits.item_limit.min(of_roles)
+        let Limits { mut item_limit, mut item_limit_per_mount, .. } = self.config.limits;
+        let mount = self.mounts.get(session);
+        if !self.config.limits.users.is_empty()
+            && let Some(login) = mount.and_then(|mount| mount.login.as_ref())
+        {
+            let own = self.config.limits.of_user(login.user());
+            item_limit = own.item_limit.unwrap_or(item_limit);
+            item_limit_per_mount = own.item_limit_per_mount.unwrap_or(item_limit_per_mount);
+        }
+        mount.map_or(0, |mount| mount.item_count) >= item_limit_per_mount
+            || self.mounts.items_of_user(session) >= item_limit.min(of_roles)
     }
 
     /// The service of a request cannot serve it now. The request waits if the

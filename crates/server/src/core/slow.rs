@@ -89,6 +89,7 @@ impl Core {
                 continue;
             };
             mount.is_slow = true;
+            mount.is_conflated = conflates;
             mount.slow_since = self.now;
             let user = mount.login.as_ref().map(Login::shown_user);
             self.mounts.set_gate(session, gate::SLOW, conflates);

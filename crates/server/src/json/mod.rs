@@ -139,6 +139,11 @@ impl Interpreter {
         self.core.identify_logins();
     }
 
+    /// Has another configuration from now on, as far as it can change.
+    pub(crate) fn adopt(&mut self, config: &ServerConfig) {
+        self.core.adopt(config);
+    }
+
     /// The core.
     pub const fn core(&self) -> &Core {
         &self.core

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use tapeline_admin::ConfigSender;
+use tapeline_edge::Edge;
 use tapeline_ending::Stop;
 use tapeline_node::{Node, Shards};
 
 use crate::composition::{self, Common, HubFlags, Roles, ServerFlags};
+use crate::config::Settings;
+use crate::control::{Beginning, Control, Read};
 use crate::descriptors;
 use crate::failure::{Failure, Verdict};
 
@@ -65,27 +69,60 @@ pub(crate) fn server(args: &ServerArgs) -> Result<Verdict, Failure> {
     start(&args.common, None, Some(&args.server), roles)
 }
 
+/// Changes what flags say.
+fn overlay(settings: &mut Settings, hub: Option<&HubFlags>, server: Option<&ServerFlags>) {
+    if let Some(flags) = hub {
+        flags.apply(settings);
+    }
+    if let Some(flags) = server {
+        flags.apply(settings);
+    }
+}
+
+/// Reads a configuration as the process was started: its flags win over the file.
+fn reader(common: &Common, hub: Option<&HubFlags>, server: Option<&ServerFlags>) -> Read {
+    let (common, hub, server) = (common.clone(), hub.cloned(), server.cloned());
+    Box::new(move |path, text| {
+        let mut settings =
+            Settings::parse(path, text, &common.instance).map_err(Failure::Config)?;
+        common.apply(&mut settings);
+        overlay(&mut settings, hub.as_ref(), server.as_ref());
+        crate::log::check(&settings.log).map_err(Failure::Log)?;
+        Ok(settings)
+    })
+}
+
 fn start(
     common: &Common,
     hub: Option<&HubFlags>,
     server: Option<&ServerFlags>,
     roles: Roles,
 ) -> Result<Verdict, Failure> {
-    let mut settings = common.settings()?;
-    if let Some(flags) = hub {
-        flags.apply(&mut settings);
-    }
-    if let Some(flags) = server {
-        flags.apply(&mut settings);
-    }
+    let (mut settings, levels) = common.settings()?;
+    overlay(&mut settings, hub, server);
     descriptors::check(&settings, descriptors::raise());
     let after = common.seconds.map(Duration::from_secs);
     // Before anything listens: who sees the ready file may end it at once.
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;
-    let edge = composition::edge(&settings)?;
-    let config = composition::node_config(&settings, roles, edge.as_ref())?;
+    let edge = Edge::start()?;
+    let policies = composition::policies(&edge, &settings)?;
+    let port = composition::edge_port(&settings, policies.as_ref())?;
+    let config = composition::node_config(&settings, roles, port.as_ref())?;
+    let (configure, requests) = ConfigSender::queue();
+    let control = Control::new(
+        Beginning {
+            file: common.file().map(ToOwned::to_owned),
+            settings: settings.clone(),
+            config: config.clone(),
+            levels,
+        },
+        reader(common, hub, server),
+        Box::new(move |settings| composition::node_config(settings, roles, port.as_ref())),
+    );
+    control.start(&edge, requests)?;
     let mut node = Node::start(config.clone())?;
-    let admin = composition::start_admin(&settings, &config.registry, common.events())?;
+    let admin =
+        composition::start_admin(&edge, &settings, &config.registry, (common.events(), configure))?;
     node.await_backbone(|| !stop.is_asked())?;
     let stop_of_shards = stop.clone();
     let shards = Shards::start(&config, &node, move || !stop_of_shards.is_asked())?;

@@ -1,20 +1,25 @@
 //! Flags of the commands that run hubs and servers. Each stands for a key of
 //! the configuration and wins over the file.
 
-use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tapeline_admin::EventFeed;
 
 use crate::config::{Driver, LogFormat, Port, Settings, Source};
 use crate::failure::Failure;
+use crate::log::Levels;
 
 /// Flags of every command that runs something.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Common {
     /// The configuration file; without it, every key has its default
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Which of the classic programs of a host an `rmds.cnf` is read for
+    #[arg(long, value_name = "N", default_value = crate::config::INSTANCE)]
+    pub(crate) instance: String,
 
     /// Where hubs and servers meet, as `local` or `aeron:ipc` (backbone.channel)
     #[arg(long, value_name = "CHANNEL")]
@@ -64,11 +69,11 @@ pub(crate) struct Common {
 
     /// Where lines of the log go for who listens at the admin port
     #[arg(skip)]
-    events: OnceCell<EventFeed>,
+    events: OnceLock<EventFeed>,
 }
 
 /// Flags of a hub.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct HubFlags {
     /// An interactive provider to connect to; repeatable, replaces those of the file
     #[arg(long, value_name = "HOST:PORT")]
@@ -80,7 +85,7 @@ pub(crate) struct HubFlags {
 }
 
 /// Flags of a server.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct ServerFlags {
     /// Where consumers connect; 0 for any port (server.rssl-port)
     #[arg(long, value_name = "PORT")]
@@ -130,12 +135,25 @@ impl Common {
         self.events.get().cloned().unwrap_or_default()
     }
 
+    /// The configuration file.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     /// The settings of the file with these flags; starts the log.
-    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        let mut settings = Settings::load(self.config.as_deref())?;
-        for remark in &settings.remarks {
+    pub(crate) fn settings(&self) -> Result<(Settings, Levels), Failure> {
+        let mut settings = Settings::load(self.file(), &self.instance)?;
+        for remark in &settings.remarks.nothing {
             crate::failure::warn(&remark.to_string());
         }
+        self.apply(&mut settings);
+        self.events.get_or_init(EventFeed::default);
+        let levels = crate::log::start(&settings.log, self.log.as_deref(), self.events.get())?;
+        Ok((settings, levels))
+    }
+
+    /// Changes what the flags say.
+    pub(crate) fn apply(&self, settings: &mut Settings) {
         if let Some(channel) = &self.backbone {
             settings.backbone.channel = Some(channel.clone());
         }
@@ -160,9 +178,6 @@ impl Common {
         if let Some(format) = self.log_format {
             settings.log.format = format;
         }
-        self.events.get_or_init(EventFeed::default);
-        crate::log::start(&settings.log, self.log.as_deref(), self.events.get())?;
-        Ok(settings)
     }
 }
 

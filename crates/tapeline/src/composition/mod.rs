@@ -1,5 +1,6 @@
 //! From the configuration to what runs: hubs, servers, and what is between them.
 
+mod bounds;
 mod flags;
 mod meeting;
 mod settings;
@@ -8,15 +9,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tapeline_admin::{Admin, EventFeed};
+use tapeline_admin::{Admin, ConfigSender, EventFeed};
 use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
 use tapeline_channel::Idle;
 use tapeline_counters::Registry;
-use tapeline_edge::{Edge, EdgeConfig, Logins};
-use tapeline_node::{HubPart, NewEdgePort, NewPolicy, Node, NodeConfig, PARK_MICROS, ServerPart};
+use tapeline_edge::{Edge, Logins, Policies, PolicyConfig};
+use tapeline_node::{
+    HubPart, NewEdgePort, NewPolicy, Node, NodeConfig, PARK_MICROS, Placement, ServerPart,
+};
 use tapeline_server::{Server, Siblings, Transport};
 
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
+pub(crate) use settings::token;
 
 use crate::addresses::Addresses;
 use crate::config::{IdleWhen, Settings};
@@ -30,17 +34,17 @@ pub(crate) struct Roles {
     pub(crate) is_server: bool,
 }
 
-/// The thread for files, if there is a policy.
-pub(crate) fn edge(settings: &Settings) -> Result<Option<Arc<Edge>>, Failure> {
+/// The policy and the usage journal, if there are any.
+pub(crate) fn policies(edge: &Edge, settings: &Settings) -> Result<Option<Arc<Policies>>, Failure> {
     let entitle = &settings.entitle;
     let Some(policy) = entitle.policy.clone() else { return Ok(None) };
     let name = settings.server.name.clone();
-    let config = EdgeConfig {
+    let config = PolicyConfig {
         policy,
         check_interval: Duration::from_millis(entitle.check_interval_ms.into()),
         journal: entitle.usage_dir.clone().map(|folder| (folder, name)),
     };
-    Ok(Some(Arc::new(Edge::start(config)?)))
+    Ok(Some(Arc::new(Policies::start(edge, config)?)))
 }
 
 /// Who is asked about logins, if anybody is.
@@ -53,26 +57,34 @@ fn logins(settings: &Settings, has_policy: bool) -> Result<Option<Logins>, Failu
     Ok(Some(Logins::start(config)?))
 }
 
-/// What the settings say that runs. `edge` has the policy, if there is one.
+/// What each hub and server has of the edge: the policy, and who is asked about logins.
+pub(crate) fn edge_port(
+    settings: &Settings,
+    policies: Option<&Arc<Policies>>,
+) -> Result<Option<NewEdgePort>, Failure> {
+    let logins = logins(settings, policies.is_some())?.map(Arc::new);
+    Ok(policies.map(|policies| {
+        let policies = Arc::clone(policies);
+        NewEdgePort::new(move || match &logins {
+            Some(logins) => policies.port().with_logins(logins.port()),
+            None => policies.port(),
+        })
+    }))
+}
+
+/// What the settings say that runs. `edge` is what hubs and servers have of it.
 pub(crate) fn node_config(
     settings: &Settings,
     roles: Roles,
-    edge: Option<&Arc<Edge>>,
+    edge: Option<&NewEdgePort>,
 ) -> Result<NodeConfig, Failure> {
-    let logins = logins(settings, edge.is_some())?.map(Arc::new);
-    let edge = edge.map(|edge| {
-        let edge = Arc::clone(edge);
-        NewEdgePort::new(move || match &logins {
-            Some(logins) => edge.port().with_logins(logins.port()),
-            None => edge.port(),
-        })
-    });
     let carrier = meeting::carrier(settings, roles)?;
     meeting::check(settings, &carrier, roles)?;
     let engine = match carrier == Carrier::LOCAL {
         true => EngineSettings::default(),
         false => settings::engine_settings(settings)?,
     };
+    let has_clock_of_hubs = !carrier.is_network();
     let max_descriptor = Some(descriptors::max_accepted(settings, descriptors::raise()));
     let mut config = NodeConfig::on(carrier);
     if roles.is_hub {
@@ -82,12 +94,13 @@ pub(crate) fn node_config(
             config: hub,
             port: settings::port_settings(settings, Role::Hub)?,
             field_rules: Some(settings::field_rules(settings)?),
-            edge: edge.clone(),
+            edge: edge.cloned(),
         });
     }
     if roles.is_server {
         let mut server = settings::server_config(settings)?;
         server.max_accepted_descriptor = max_descriptor;
+        server.has_clock_of_hubs = has_clock_of_hubs;
         let shards = settings.server.shards;
         // Who is not logged in yet is bounded where it comes in: of a crowd the kernel
         // gives each shard its part.
@@ -100,13 +113,18 @@ pub(crate) fn node_config(
             config: server,
             port: settings::port_settings(settings, Role::Server)?,
             policy: NewPolicy::default(),
-            edge: edge.clone(),
+            edge: edge.cloned(),
             siblings: (shards > 1).then(Siblings::default),
         });
         config.shards = shards;
     }
     let interval_s = settings.log.counters_interval_s;
     config.engine = engine;
+    config.placement = Placement {
+        cores: settings.profile.cores.iter().map(|core| usize::from(*core)).collect(),
+        fifo_priority: settings.profile.fifo_priority,
+    };
+    config.knee = settings::knee(settings)?;
     config.idle = match settings.profile.idle {
         IdleWhen::Spin => Idle::Spin,
         IdleWhen::Yield => Idle::Yield,
@@ -118,12 +136,13 @@ pub(crate) fn node_config(
 
 /// Starts the admin port of a process, if it is to have one.
 pub(crate) fn start_admin(
+    edge: &Edge,
     settings: &Settings,
     registry: &Registry,
-    events: EventFeed,
+    (events, configure): (EventFeed, ConfigSender),
 ) -> Result<Option<Admin>, Failure> {
     let Some(config) = settings::admin_config(settings)? else { return Ok(None) };
-    let admin = Admin::start(config, registry.clone(), events)?;
+    let admin = Admin::start(edge, config, registry.clone(), events, Some(configure))?;
     tracing::info!(address = %admin.address(), "admin");
     Ok(Some(admin))
 }

@@ -14,12 +14,15 @@ use tapeline_channel::{
 use tapeline_edge::{KeySource, LoginConfig};
 use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
 use tapeline_identity::{Authoriser, Renewal, TokenRules, Tokens};
+use tapeline_node::Knee;
 use tapeline_omm::Credential;
 use tapeline_omm::dictionary::FieldDictionary;
-use tapeline_rssl::{Compression, Origins, ServerConfig as RsslServerConfig};
-use tapeline_server::{JsonConfig, Limits, OutputThresholds, ServerConfig};
+use tapeline_rssl::{
+    Compression, CompressionThresholds, Origins, Pings, ServerConfig as RsslServerConfig,
+};
+use tapeline_server::{JsonConfig, Limits, OutputThresholds, PortConfig, ServerConfig, UserLimits};
 
-use crate::config::{self, CompressionKind, Port, Settings};
+use crate::config::{self, CompressionKind, Port, PortTransport, ServerPort, ServerUser, Settings};
 use crate::dictionary;
 use crate::failure::Failure;
 
@@ -122,7 +125,26 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
             ..RsslServerConfig::default()
         },
         sessions: SessionOptions::default(),
+        stamp_every: hub.stamp_every,
     })
+}
+
+/// What the machine can do, as it was measured.
+pub(crate) fn knee(settings: &Settings) -> Result<Option<Knee>, Failure> {
+    let Some(path) = &settings.profile.knee else { return Ok(None) };
+    let text = fs::read_to_string(path).map_err(Failure::read(path))?;
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let rate = |key: &str| json[key].as_u64().filter(|rate| *rate > 0);
+    match (rate("updatesInPerS"), rate("updatesOutPerS")) {
+        (Some(updates_in_per_s), Some(updates_out_per_s)) => {
+            Ok(Some(Knee { updates_in_per_s, updates_out_per_s }))
+        }
+        _ => Err(Failure::Setting(format!(
+            "[profile] knee: {} has no updatesInPerS and updatesOutPerS; write it by `tapeline \
+             bench knee --write FILE`",
+            path.display()
+        ))),
+    }
 }
 
 /// The fields by which images of non-interactive providers ripple.
@@ -214,7 +236,17 @@ pub(crate) fn admin_config(settings: &Settings) -> Result<Option<AdminConfig>, F
         .map_err(|error| failed(format!("allowed-origins: {error}")))?;
     let config = AdminConfig::at(address).map_err(|error| failed(error.to_string()))?;
     let version = env!("CARGO_PKG_VERSION");
-    Ok(Some(AdminConfig { origins, top: admin.top, version, ..config }))
+    let token = admin.token_file.as_deref().map(token).transpose()?;
+    Ok(Some(AdminConfig { origins, token, top: admin.top, version, ..config }))
+}
+
+/// The token in a file, without the end of its line.
+pub(crate) fn token(path: &Path) -> Result<Arc<str>, Failure> {
+    let text = fs::read_to_string(path).map_err(Failure::read(path))?;
+    match text.trim() {
+        "" => Err(Failure::Setting(format!("[admin] token-file {} is empty", path.display()))),
+        token => Ok(token.into()),
+    }
 }
 
 /// The server's part.
@@ -227,12 +259,13 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
     };
     let addresses =
         |port| Ok::<_, Failure>(listen(listen_key, &server.listen, port)?.into_iter().collect());
-    let config = ServerConfig {
+    let mut config = ServerConfig {
         host_name: server.host_name.clone(),
         listen: vec![address],
         listen_websocket: addresses(server.ws_port)?,
         listen_tls: addresses(server.rssl_tls_port)?,
         listen_websocket_tls: addresses(server.wss_port)?,
+        ports: settings.ports.iter().map(|port| bounds::port_config(port, server)).collect(),
         tls: tls(server)?,
         pages: server.ws_page.then(|| Arc::new(tapeline_server::pages())),
         origins: Origins::new(&server.allowed_origins)
@@ -257,35 +290,7 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         accept_posts: server.posts,
         trust_post_user_info: server.trust_post_user_info,
         allow_same_item_twice: server.same_item_twice,
-        limits: Limits {
-            max_mounts: server.max_mounts,
-            max_without_login: server.max_without_login,
-            max_without_login_per_address: server.max_without_login_per_address,
-            before_login_bytes: server.before_login_bytes,
-            handshake_timeout_ms: server.handshake_timeout_ms,
-            max_mounts_per_user: server.max_mounts_per_user,
-            item_limit: server.item_limit,
-            item_limit_per_mount: server.item_limit_per_mount,
-            max_items: server.max_items,
-            max_admin_streams: server.max_admin_streams,
-            mount_messages_per_turn: server.mount_messages_per_turn,
-            messages_per_turn: server.messages_per_turn,
-            max_batch: server.max_batch,
-            max_message_bytes: server.max_message_bytes,
-            max_image_bytes: server.max_image_bytes,
-            open_window: server.open_window,
-            open_timeout_ms: server.open_timeout_ms,
-            resync_interval_ms: server.resync_interval_ms,
-            max_hubs: server.max_hubs,
-            login_timeout_ms: server.login_timeout_ms,
-            max_posts: server.max_posts,
-            max_posts_per_mount: server.max_posts_per_mount,
-            post_timeout_ms: server.post_timeout_ms,
-            max_merged_bytes: server.merge_max_bytes,
-            max_merged_bytes_per_mount: server.merge_max_bytes_per_mount,
-            max_output_bytes: server.output_pool_bytes,
-            ..Limits::default()
-        },
+        limits: bounds::limits(settings),
         output: OutputThresholds {
             max_bytes: server.output_max_bytes,
             breach_percent: server.output_threshold_breach,
@@ -294,6 +299,15 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         min_ping_timeout_s: server.min_ping_timeout_s.min(server.max_ping_timeout_s),
         max_ping_timeout_s: server.max_ping_timeout_s,
         compression: if server.compression { Compression::Zlib } else { Compression::None },
+        pings: Pings {
+            interval_s: server.ping_interval_s,
+            are_expected: server.client_to_server_pings,
+        },
+        compression_level: server.compression_level,
+        compression_thresholds: CompressionThresholds {
+            zlib_bytes: server.compression_threshold_bytes,
+            lz4_bytes: server.compression_threshold_lz4_bytes,
+        },
         flush_interval_ms: server.flush_interval_ms,
         fragment_bytes: server.fragment_bytes,
         tcp_no_delay: server.tcp_no_delay,
@@ -302,6 +316,17 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         seed: random_seed(),
         ..ServerConfig::default()
     };
+    for port in &settings.ports {
+        let all = match port.transport {
+            PortTransport::Rssl => &mut config.listen,
+            PortTransport::WebSocket => &mut config.listen_websocket,
+            PortTransport::RsslTls => &mut config.listen_tls,
+            PortTransport::WebSocketTls => &mut config.listen_websocket_tls,
+        };
+        if !all.iter().any(|known| known.port() == port.port) {
+            all.push(SocketAddr::new(address.ip(), port.port));
+        }
+    }
     config.check().map_err(|error| Failure::Setting(format!("[server] {error}")))?;
     Ok(config)
 }
@@ -452,5 +477,87 @@ mod tests {
             failure.to_string(),
             "[server] output thresholds: ok 40% must be below breach 30%, and breach at most 100%"
         );
+    }
+
+    /// Another value of a key, as TOML: the first of these that it takes.
+    fn another_value(settings: &mut Settings, section: &str, key: &str) -> bool {
+        let candidates = [
+            "true",
+            "false",
+            "1",
+            "2",
+            "7",
+            "150",
+            "4242",
+            "70_000",
+            "2_000_000",
+            "\"off\"",
+            "\"10.1.2.3\"",
+            "\"not-found\"",
+            "\"warn\"",
+            "[\"https://a.example\"]",
+            "\"x\"",
+        ];
+        let section = settings.section(section).expect("it is there");
+        let value_of = |section: &dyn config::Section| {
+            section.values().into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+        };
+        let before = value_of(section);
+        candidates.iter().any(|text| {
+            let value = toml::de::DeValue::parse(text).expect("TOML");
+            let is_taken = matches!(section.set(key, value.get_ref()), Some(Ok(())));
+            is_taken && value_of(section) != before
+        })
+    }
+
+    #[test]
+    fn keys_that_can_change_do_and_others_say_that_they_cannot() {
+        let mut count = 0;
+        for section in ["server", "hub"] {
+            let defaults = Settings::default();
+            let of_section = defaults.sections().into_iter().find(|it| it.name() == section);
+            for key in of_section.expect("it is there").keys() {
+                let mut settings = Settings::default();
+                assert!(another_value(&mut settings, section, key.name), "{}", key.name);
+                let Some((before, after, adopted)) = configurations(&settings, section) else {
+                    // A file that is not there.
+                    continue;
+                };
+                if before == after {
+                    // It is another room's: the name of a port on the backbone.
+                    assert_eq!(key.class, config::Class::Restart, "{}", key.name);
+                    continue;
+                }
+                let can_change = key.class != config::Class::Restart;
+                assert_eq!(adopted == after, can_change, "{}\n{adopted}\n{after}", key.name);
+                count += 1;
+            }
+        }
+        assert!(count > 80, "{count} keys");
+    }
+
+    /// What a room has before a change, is to have after it, and has then.
+    fn configurations(settings: &Settings, section: &str) -> Option<(String, String, String)> {
+        let defaults = Settings::default();
+        if section == "hub" {
+            let before = hub_config(&defaults).expect("good");
+            let mut after = hub_config(settings).ok()?;
+            after.reactor.seed = before.reactor.seed;
+            let mut adopted = before.clone();
+            adopted.adopt(&after);
+            // Ports are opened and closed beside it.
+            adopted.ni_listen = after.ni_listen;
+            return Some((format!("{before:?}"), format!("{after:?}"), format!("{adopted:?}")));
+        }
+        let before = server_config(&defaults).expect("good");
+        let mut after = server_config(settings).ok()?;
+        after.seed = before.seed;
+        let mut adopted = before.clone();
+        adopted.adopt(&after);
+        adopted.listen.clone_from(&after.listen);
+        adopted.listen_websocket.clone_from(&after.listen_websocket);
+        adopted.listen_tls.clone_from(&after.listen_tls);
+        adopted.listen_websocket_tls.clone_from(&after.listen_websocket_tls);
+        Some((format!("{before:?}"), format!("{after:?}"), format!("{adopted:?}")))
     }
 }

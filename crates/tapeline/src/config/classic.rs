@@ -11,129 +11,68 @@
 //! that counts which is the most exact ([`precedence`](super::precedence)). A key
 //! that begins with the name of another host is skipped. What there is not, or
 //! means nothing here, is told and stops nothing.
+//!
+//! | key | becomes |
+//! |---|---|
+//! | `*p2ps*PARAMETER` | a key of `[server]` |
+//! | `*p2ps*PORT*PARAMETER` of connections | a key of a `[[server.port]]` |
+//! | `*ads*USER*itemLimit` and such | a key of a `[[server.user]]` |
+//! | `*ROUTE.route*PARAMETER` | a key of a `[[hub.source]]`; with `routeList`, of the routes in it |
+
+mod known;
 
 use std::ops::Range;
 use std::path::Path;
 
 use toml::de::DeValue;
 
-use super::Settings;
+use self::known::{
+    GUARANTEED, How, KNOWN, Known, OF_PORT, OF_USER, POOL_SIZE, PROGRAMS, Program, ROUTE,
+    ROUTE_LIST, WITHOUT_EFFECT, list, program,
+};
+
 use super::fault::{Fault, nearest};
 use super::precedence::{Component, components, exactness};
 use super::section::Section;
 use super::sections::Source;
+use super::tables::{ServerPort, ServerUser};
 use super::value::Setting;
+use super::{BUFFER_BYTES, Settings};
 
-/// Bytes of one output buffer of the classic server.
-const BUFFER_BYTES: u64 = 6144;
-
-/// The instance of the classic programs that this is.
-const INSTANCE: &str = "1";
+/// The least that all outputs together may be bounded by.
+const LEAST_POOL_BYTES: usize = 1 << 20;
 
 /// Where consumers connect if the file does not say it.
 const DEFAULT_PORT: &str = "14002";
 
-/// The programs that a key may be for, with all their names.
-const PROGRAMS: [(&str, Program); 5] = [
-    ("src_dist", Program::Hub),
-    ("adh", Program::Hub),
-    ("p2ps", Program::Server),
-    ("ads", Program::Server),
-    ("rrcp", Program::Backbone),
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Program {
-    Hub,
-    Server,
-    Backbone,
+/// Which process of which host reads the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site<'s> {
+    /// The name of the host.
+    pub(super) host: &'s str,
+    /// The instance of the classic programs that it stands for.
+    pub(super) instance: &'s str,
 }
 
-/// How a classic value becomes one of ours.
-#[derive(Clone, Copy)]
-enum How {
-    /// As it is.
-    Same,
-    /// A number of buffers as bytes.
-    Buffers,
-    /// The first port of a list.
-    Port,
-    /// 0 none; 1 zlib and 2 LZ4 leave the choice to the client.
-    Compression,
-    /// `False` switches the key off; `True` changes nothing.
-    OffUnless(&'static str),
+/// Where a key of ours comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The section and the key, as plans have them.
+    pub(crate) key: String,
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// What stands in it.
+    pub(crate) text: String,
 }
 
-/// Classic parameters with a counterpart: program, parameter, section, key.
-const KNOWN: [(Program, &str, &str, &str, How); 18] = [
-    (Program::Server, "sslPort", "server", "rssl-port", How::Port),
-    (Program::Server, "portList", "server", "rssl-port", How::Port),
-    (Program::Server, "allowRSSLConnections", "server", "rssl-port", How::OffUnless("\"off\"")),
-    (Program::Server, "allowCompMode", "server", "compression", How::Same),
-    (Program::Server, "compressionType", "server", "compression", How::Compression),
-    (Program::Server, "flushInterval", "server", "flush-interval-ms", How::Same),
-    (Program::Server, "tcpNoDelay", "server", "tcp-no-delay", How::Same),
-    (Program::Server, "tcpSendBufSize", "server", "tcp-send-buffer-bytes", How::Same),
-    (Program::Server, "maxOutputBuffers", "server", "output-max-bytes", How::Buffers),
-    (Program::Server, "outputThresholdBreach", "server", "output-threshold-breach", How::Same),
-    (Program::Server, "outputThresholdOK", "server", "output-threshold-ok", How::Same),
-    (Program::Server, "itemLimit", "server", "item-limit", How::Same),
-    (Program::Server, "aggregateItemLimit", "server", "item-limit", How::Same),
-    (Program::Server, "itemLimitPerMount", "server", "item-limit-per-mount", How::Same),
-    (Program::Server, "maxMounts", "server", "max-mounts", How::Same),
-    (Program::Server, "minimumOpenWindow", "server", "open-window", How::Same),
-    (Program::Server, "enableCache", "server", "cache", How::Same),
-    (Program::Server, "pingTimeout", "server", "max-ping-timeout-s", How::Same),
-];
-
-/// Parameters of routes: they make sources.
-const ROUTE: [&str; 3] = ["hostList", "port", "serviceList"];
-
-/// Parameters that say how the classic programs are built inside. They are
-/// accepted, so that a site's file can be used, and change nothing.
-const WITHOUT_EFFECT: [&str; 41] = [
-    "allowSSLConnections",
-    "cacheLocation",
-    "cacheType",
-    "clientToServerPings",
-    "dataType",
-    "disableHostLookup",
-    "DisconnectOnGap",
-    "guaranteedOutputBuffers",
-    "hashTableSize",
-    "HsmInterface",
-    "HsmInterval",
-    "HsmMultAddress",
-    "HsmPort",
-    "inputBias",
-    "maxPktPoolSize",
-    "ndata",
-    "nmissing",
-    "nrreq",
-    "numInputBuffers",
-    "numIpcInputBuffers",
-    "numIpcOutputBuffers",
-    "PacketTTL",
-    "pingInterval",
-    "pktPoolLimitHigh",
-    "pktPoolLimitLow",
-    "poolSize",
-    "rrmpFlushInterval",
-    "rrmpProtocols",
-    "rsslMsgPacking",
-    "serverToClientPings",
-    "sessionStatsWindow",
-    "sslMountVersion",
-    "sslMsgPacking",
-    "switchReorderFixEnabled",
-    "tcpControlPort",
-    "timedWrites",
-    "udpRecvBufSize",
-    "udpSendBufSize",
-    "usePointToPointData",
-    "userQLimit",
-    "serverType",
-];
+/// What a file says beside the settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Remarks {
+    /// Lines that change nothing, with why.
+    pub(crate) nothing: Vec<Fault>,
+    /// Where the other keys come from.
+    pub(crate) origins: Vec<Origin>,
+}
 
 /// One line: the components of its key, and its value.
 struct Line<'t> {
@@ -160,16 +99,14 @@ impl Line<'_> {
     }
 }
 
-/// Sets what a file says; all values that are wrong in it are told at once. `host`
-/// is the name of this host. Returns lines that change nothing, with why.
+/// Sets what a file says; all values that are wrong in it are told at once.
 pub(super) fn read(
     settings: &mut Settings,
     path: &Path,
     text: &str,
-    host: &str,
-) -> Result<Vec<Fault>, Vec<Fault>> {
-    let (mut faults, mut remarks) = (Vec::new(), Vec::new());
-    let at = |line: &Line<'_>, what| Fault::at(path, text, line.span.clone(), what);
+    site: Site<'_>,
+) -> Result<Remarks, Vec<Fault>> {
+    let mut faults = Vec::new();
     let mut lines = Vec::new();
     let mut start = 0;
     for raw in text.split_inclusive('\n') {
@@ -180,27 +117,167 @@ pub(super) fn read(
             Err(what) => faults.push(Fault::at(path, text, span, what)),
         }
     }
-    lines.retain(|line| line.host().is_none_or(|named| named.eq_ignore_ascii_case(host)));
-    let port = port(&lines, host);
-    for line in &lines {
-        match Meaning::of(line, host, &port) {
-            Meaning::Route => {
-                let objects: Vec<&str> = line.objects().collect();
-                if let Err(what) = set_route(settings, &objects, line.parameter(), line.value) {
-                    faults.push(at(line, what));
-                }
-            }
-            Meaning::Known => {}
-            Meaning::Nothing(what) => remarks.push(at(line, what)),
-        }
-    }
+    lines.retain(|line| line.host().is_none_or(|named| named.eq_ignore_ascii_case(site.host)));
+    let ports = ports(&lines, site);
+    let mut file =
+        File { settings, path, text, site, lines: &lines, faults, remarks: Remarks::default() };
+    file.routes();
     for known in &KNOWN {
-        let Some(line) = best(known, &lines, host, &port) else { continue };
-        if let Err(what) = set(settings, known, line.value) {
-            faults.push(at(line, what));
+        file.known(known, &ports);
+    }
+    file.pool();
+    file.ports(&ports);
+    file.users(&ports);
+    for line in &lines {
+        if let Some(what) = nothing(line, site, &ports) {
+            file.remarks.nothing.push(Fault::at(path, text, line.span.clone(), what));
         }
     }
+    let File { mut faults, remarks, .. } = file;
+    faults.sort_by_key(|fault| (fault.line, fault.column));
     if faults.is_empty() { Ok(remarks) } else { Err(faults) }
+}
+
+/// A file on its way into the settings.
+struct File<'f, 't> {
+    settings: &'f mut Settings,
+    path: &'f Path,
+    text: &'t str,
+    site: Site<'f>,
+    lines: &'f [Line<'t>],
+    faults: Vec<Fault>,
+    remarks: Remarks,
+}
+
+impl File<'_, '_> {
+    /// Takes note of how a line was set.
+    fn note(&mut self, line: &Line<'_>, key: String, result: Result<bool, String>) {
+        let at = Fault::at(self.path, self.text, line.span.clone(), String::new());
+        match result {
+            Ok(true) => {
+                let text = self.text[line.span.clone()].trim().to_owned();
+                self.remarks.origins.push(Origin { key, line: at.line, text });
+            }
+            Ok(false) => {}
+            Err(text) => self.faults.push(Fault { text, ..at }),
+        }
+    }
+
+    /// Sets a parameter of `[server]` and such, by the line that counts. What may be
+    /// of one port is set where it is for all; the others as for the first port.
+    fn known(&mut self, known: &Known, ports: &[String]) {
+        let is_of_port = OF_PORT.contains(&known.1);
+        let port = ports.first().filter(|_| !is_of_port).map_or("", String::as_str);
+        let Some(line) = best(known, self.lines, self.site, port) else { return };
+        let (_, parameter, section, key, how) = *known;
+        let result = how.convert(line.value).and_then(|value| {
+            let (Some(value), Some(section)) = (value, self.settings.section(section)) else {
+                return Ok(false);
+            };
+            set_key(section, key, &value).map_err(|what| format!("`{parameter}` {what}"))?;
+            Ok(true)
+        });
+        self.note(line, format!("{section}.{key}"), result);
+    }
+
+    /// What all mounts may have: the shared buffers and those of each.
+    fn pool(&mut self) {
+        let of = |parameter| {
+            let name = (Program::Server, parameter, "", "", How::Same);
+            best(&name, self.lines, self.site, "")
+        };
+        let (Some(pool), guaranteed) = (of(POOL_SIZE), of(GUARANTEED)) else { return };
+        let count = |line: &Line<'_>| {
+            let wrong = || format!("`{}` is no number of buffers", line.value);
+            line.value.parse::<usize>().map_err(|_| wrong())
+        };
+        let of_each = guaranteed.map_or(Ok(0), count);
+        let result = count(pool).and_then(|pool| {
+            let all = of_each?.saturating_mul(self.settings.server.max_mounts).saturating_add(pool);
+            let bytes = all.saturating_mul(BUFFER_BYTES).max(LEAST_POOL_BYTES);
+            self.settings.server.output_pool_bytes = bytes;
+            Ok(true)
+        });
+        self.note(pool, "server.output-pool-bytes".to_owned(), result);
+    }
+
+    /// Further ports, and what is of one port alone.
+    fn ports(&mut self, ports: &[String]) {
+        for (number, port) in ports.iter().enumerate() {
+            let mut own = ServerPort::default();
+            if set_key(&mut own, "port", port).is_err() {
+                // It is told where it stands in the list.
+                continue;
+            }
+            let mut has_own = number > 0;
+            for known in KNOWN.iter().filter(|known| OF_PORT.contains(&known.1)) {
+                let Some(line) = best(known, self.lines, self.site, port) else { continue };
+                if !line.objects().any(|object| object == port) {
+                    continue;
+                }
+                let (_, parameter, _, key, how) = *known;
+                let result = how.convert(line.value).and_then(|value| {
+                    let Some(value) = value else { return Ok(false) };
+                    set_key(&mut own, key, &value)
+                        .map_err(|what| format!("`{parameter}` {what}"))?;
+                    Ok(true)
+                });
+                has_own = true;
+                self.note(line, format!("server.port {port}.{key}"), result);
+            }
+            if has_own {
+                self.settings.ports.push(own);
+            }
+        }
+    }
+
+    /// What is of one user alone.
+    fn users(&mut self, ports: &[String]) {
+        for line in self.lines {
+            let Some((user, parameter, key)) = user_of(line, ports) else { continue };
+            let name = (Program::Server, parameter, "", "", How::Same);
+            let full = name_of(&name, self.site, user);
+            let exact = |line: &Line<'_>| exactness(&line.key, &full);
+            let is_same = |other: &&Line<'_>| {
+                user_of(other, ports).is_some_and(|(its, _, of)| (its, of) == (user, key))
+            };
+            let others = self.lines.iter().filter(is_same);
+            // Of equals the last.
+            let counts = others.max_by(|a, b| exact(a).cmp(&exact(b)));
+            if !counts.is_some_and(|counts| counts.span == line.span) {
+                continue;
+            }
+            let users = &mut self.settings.users;
+            let place = users.iter().position(|known| known.name == user);
+            let place = place.unwrap_or_else(|| {
+                users.push(ServerUser { name: user.to_owned(), ..ServerUser::default() });
+                users.len() - 1
+            });
+            let result = set_key(&mut users[place], key, line.value)
+                .map(|()| true)
+                .map_err(|what| format!("`{}` {what}", line.parameter()));
+            self.note(line, format!("server.user {user}.{key}"), result);
+        }
+    }
+
+    /// Routes become sources of the same names.
+    fn routes(&mut self) {
+        let listed = self.lines.iter().rev().find(|line| is_parameter(line, ROUTE_LIST));
+        let listed = listed.map(|line| list(line.value));
+        for line in self.lines.iter().filter(|line| is_of_route(line)) {
+            let name = route_of(line);
+            let is_wanted =
+                |names: &Vec<String>| names.iter().any(|it| it.eq_ignore_ascii_case(name));
+            if !listed.as_ref().is_none_or(is_wanted) {
+                continue;
+            }
+            let result = set_route(self.settings, name, line.parameter(), line.value);
+            let parameter = line.parameter().to_ascii_lowercase();
+            let key = ROUTE_KEYS.iter().find(|(classic, _)| *classic == parameter);
+            let key = key.map_or("", |(_, key)| *key);
+            self.note(line, format!("hub.source {name}.{key}"), result.map(|()| true));
+        }
+    }
 }
 
 /// A line; `None` for one that says nothing.
@@ -219,101 +296,124 @@ fn parse(raw: &str, span: Range<usize>) -> Result<Option<Line<'_>>, String> {
     Ok(Some(Line { span, key, value: value.trim() }))
 }
 
-/// What a line is for.
-enum Meaning {
-    /// A source.
-    Route,
-    /// A setting of ours.
-    Known,
-    /// Nothing here, for this reason.
-    Nothing(String),
+fn is_parameter(line: &Line<'_>, name: &str) -> bool {
+    line.parameter().eq_ignore_ascii_case(name)
 }
 
-impl Meaning {
-    fn of(line: &Line<'_>, host: &str, port: &str) -> Self {
-        let parameter = line.parameter();
-        let is_it = |name: &str| name.eq_ignore_ascii_case(parameter);
-        let program = line.objects().find_map(program);
-        let is_route = line.objects().any(|object| object.eq_ignore_ascii_case("route"));
-        if program == Some(Program::Hub) && is_route && ROUTE.iter().any(|name| is_it(name)) {
-            return Self::Route;
-        }
-        let mut known = KNOWN.iter().filter(|known| is_it(known.1)).peekable();
-        if known.peek().is_some() {
-            if known.any(|known| exactness(&line.key, &name_of(known, host, port)).is_some()) {
-                return Self::Known;
-            }
-            let objects: Vec<_> = line.objects().collect();
-            let text = format!(
-                "`{parameter}` of `{}` changes nothing: there are settings for all, and for port {port}",
-                objects.join("*")
-            );
-            return Self::Nothing(text);
-        }
-        if WITHOUT_EFFECT.iter().any(|name| is_it(name)) {
-            let text = format!(
-                "`{parameter}` changes nothing: it says how the classic programs are built"
-            );
-            return Self::Nothing(text);
-        }
-        let all = KNOWN.iter().map(|(_, name, ..)| *name).chain(ROUTE).chain(WITHOUT_EFFECT);
-        Self::Nothing(format!("unknown key `{parameter}`{}", nearest(parameter, all)))
+/// Whether a line is of a route: of a hub, or without a program.
+fn is_of_route(line: &Line<'_>) -> bool {
+    let is_of_hub = line.objects().find_map(program).is_none_or(|it| it == Program::Hub);
+    is_of_hub
+        && line.objects().any(|object| object.eq_ignore_ascii_case("route"))
+        && ROUTE.iter().any(|name| is_parameter(line, name))
+}
+
+/// The name of the route of a line.
+fn route_of<'t>(line: &'t Line<'_>) -> &'t str {
+    let is_name = |name: &&str| !name.eq_ignore_ascii_case("route") && program(name).is_none();
+    line.objects().find(is_name).unwrap_or("route")
+}
+
+/// The user that a line is for, the parameter, and the key of `[[server.user]]`.
+fn user_of<'t>(
+    line: &'t Line<'_>,
+    ports: &[String],
+) -> Option<(&'t str, &'static str, &'static str)> {
+    let (parameter, key) = OF_USER.iter().find(|(name, _)| is_parameter(line, name))?;
+    let mut objects = line.objects().skip_while(|object| program(object).is_none());
+    let is_of_server = objects.next().and_then(program) == Some(Program::Server);
+    let user = objects.next().filter(|user| is_of_server && *user != "?")?;
+    let is_port = ports.iter().any(|port| port == user) || user.parse::<u16>().is_ok();
+    (!is_port && objects.next().is_none()).then_some((user, *parameter, *key))
+}
+
+/// Why a line changes nothing, if it does not.
+fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String]) -> Option<String> {
+    let parameter = line.parameter();
+    let is_taken =
+        is_of_route(line) || is_parameter(line, ROUTE_LIST) || user_of(line, ports).is_some();
+    if is_taken {
+        return None;
     }
+    let is_buffers = [POOL_SIZE, GUARANTEED].iter().any(|name| is_parameter(line, name));
+    if is_buffers && line.objects().find_map(program) == Some(Program::Server) {
+        return None;
+    }
+    let mut known = KNOWN.iter().filter(|known| is_parameter(line, known.1)).peekable();
+    if known.peek().is_some() {
+        let fits =
+            |known: &Known, port: &str| exactness(&line.key, &name_of(known, site, port)).is_some();
+        if known.any(|known| fits(known, "") || ports.iter().any(|port| fits(known, port))) {
+            return None;
+        }
+        let objects: Vec<_> = line.objects().collect();
+        return Some(format!(
+            "`{parameter}` of `{}` changes nothing: there are settings for all, for the ports {} \
+             and, of items, for users",
+            objects.join("*"),
+            ports.join(" ")
+        ));
+    }
+    if is_buffers || WITHOUT_EFFECT.iter().any(|name| is_parameter(line, name)) {
+        return Some(format!(
+            "`{parameter}` changes nothing: it says how the classic programs are built"
+        ));
+    }
+    let all = KNOWN.iter().map(|(_, name, ..)| *name).chain(ROUTE).chain(WITHOUT_EFFECT);
+    let all = all.chain([ROUTE_LIST, POOL_SIZE, GUARANTEED]);
+    Some(format!("unknown key `{parameter}`{}", nearest(parameter, all)))
 }
 
-/// A row of [`KNOWN`].
-type Known = (Program, &'static str, &'static str, &'static str, How);
-
-/// The full name of a parameter, each component with all its names.
-fn name_of<'n>(known: &'n Known, host: &'n str, port: &'n str) -> [Vec<&'n str>; 5] {
+/// The full name of a parameter, each component with all its names. `object` is the
+/// port or the user that it is of; empty for all.
+fn name_of<'n>(known: &'n Known, site: Site<'n>, object: &'n str) -> [Vec<&'n str>; 5] {
     let (owner, parameter, ..) = known;
     let programs = PROGRAMS.iter().filter(|(_, program)| program == owner);
     let programs = programs.map(|(name, _)| *name).collect();
-    [vec![host], vec![INSTANCE], programs, vec![port], vec![*parameter]]
+    [vec![site.host], vec![site.instance], programs, vec![object], vec![*parameter]]
 }
 
 /// The line that counts for a parameter: the most exact one, and of those the last.
 fn best<'l, 't>(
     known: &Known,
     lines: &'l [Line<'t>],
-    host: &str,
-    port: &str,
+    site: Site<'_>,
+    object: &str,
 ) -> Option<&'l Line<'t>> {
-    let name = name_of(known, host, port);
+    let name = name_of(known, site, object);
     let fitting = lines.iter().filter_map(|line| Some((exactness(&line.key, &name)?, line)));
     // Of equals the last.
     fitting.max_by(|a, b| a.0.cmp(&b.0)).map(|(_, line)| line)
 }
 
-/// The port that keys may be for: the one that consumers connect to.
-fn port(lines: &[Line<'_>], host: &str) -> String {
+/// The ports that consumers connect to, the one of RSSL first.
+fn ports(lines: &[Line<'_>], site: Site<'_>) -> Vec<String> {
     let of_port = KNOWN.iter().filter(|known| matches!(known.4, How::Port));
-    let said = of_port.filter_map(|known| best(known, lines, host, ""));
-    let said = said.reduce(|_, last| last).map(|line| line.value.to_owned());
-    said.unwrap_or_else(|| DEFAULT_PORT.to_owned())
+    let mut all: Vec<String> = Vec::new();
+    for line in of_port.filter_map(|known| best(known, lines, site, "")) {
+        for port in list(line.value) {
+            if !all.contains(&port) {
+                all.push(port);
+            }
+        }
+    }
+    if all.is_empty() {
+        all.push(DEFAULT_PORT.to_owned());
+    }
+    all
 }
 
-fn set(settings: &mut Settings, known: &Known, value: &str) -> Result<(), String> {
-    let (_, parameter, section, key, how) = *known;
-    let (Some(section), Some(value)) = (settings.section(section), how.convert(value)?) else {
-        return Ok(());
-    };
-    set_key(section, key, &value).map_err(|what| format!("`{parameter}` {what}"))
-}
-
-fn program(name: &str) -> Option<Program> {
-    PROGRAMS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|found| found.1)
-}
+/// Parameters of routes in lower case, and the keys of `[[hub.source]]`.
+const ROUTE_KEYS: [(&str, &str); 3] =
+    [("hostlist", "hosts"), ("servicelist", "services"), ("port", "port")];
 
 /// Sets a parameter of a route, which becomes a source of the same name.
 fn set_route(
     settings: &mut Settings,
-    objects: &[&str],
+    name: &str,
     parameter: &str,
     value: &str,
 ) -> Result<(), String> {
-    let is_name = |name: &&&str| !name.eq_ignore_ascii_case("route") && program(name).is_none();
-    let name = objects.iter().find(is_name).map_or("route", |name| *name);
     let at = settings.sources.iter().position(|source| source.name.as_deref() == Some(name));
     let at = at.unwrap_or_else(|| {
         settings.sources.push(Source { name: Some(name.to_owned()), ..Source::default() });
@@ -336,141 +436,5 @@ fn set_key(section: &mut dyn Section, key: &str, value: &str) -> Result<(), Stri
     section.set(key, value.get_ref()).unwrap_or_else(|| Err("has no counterpart".to_owned()))
 }
 
-/// A list separated by blanks or commas.
-fn list(value: &str) -> Vec<String> {
-    let names = value.split([' ', '\t', ',']).filter(|name| !name.is_empty());
-    names.map(ToOwned::to_owned).collect()
-}
-
-fn flag(value: &str) -> Option<bool> {
-    match value.to_ascii_lowercase().as_str() {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
-}
-
-impl How {
-    /// The value as TOML; `None` if it changes nothing.
-    fn convert(self, value: &str) -> Result<Option<String>, String> {
-        Ok(Some(match self {
-            Self::Same => match flag(value) {
-                Some(flag) => flag.to_string(),
-                None => value.to_owned(),
-            },
-            Self::Buffers => match value.parse::<u64>() {
-                Ok(count) => count.saturating_mul(BUFFER_BYTES).to_string(),
-                Err(_) => return Err(format!("`{value}` is no number of buffers")),
-            },
-            Self::Port => match list(value).as_slice() {
-                [port] => port.clone(),
-                _ => return Err(format!("`{value}`: give one port")),
-            },
-            Self::Compression => match value {
-                "0" => "false".to_owned(),
-                "1" | "2" => "true".to_owned(),
-                _ => return Err(format!("compression `{value}`: give 0 none, 1 zlib or 2 LZ4")),
-            },
-            Self::OffUnless(off) => match flag(value) {
-                Some(true) => return Ok(None),
-                Some(false) => off.to_owned(),
-                None => return Err(format!("`{value}`: give True or False")),
-            },
-        }))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::Port;
-    use super::*;
-
-    fn read_text(text: &str) -> Result<Settings, Vec<String>> {
-        let mut settings = Settings::default();
-        match read(&mut settings, Path::new("rmds.cnf"), text, "me") {
-            Ok(_) => Ok(settings),
-            Err(faults) => Err(faults.iter().map(ToString::to_string).collect()),
-        }
-    }
-
-    #[test]
-    fn keys_of_a_site_are_understood() {
-        let settings = read_text(
-            "! a site\n*p2ps*flushInterval : 20\n*ADS*tcpNoDelay = False\n*P2PS*sslPort : 14002\n\
-             *P2PS*maxOutputBuffers : 400\n*P2PS*14002*pingTimeout : 30\n\
-             *P2PS*enableCache : False\n*p2ps*compressionType : 0\n*RRCP*userQLimit : 32768\n\
-             me*Src_Dist*feed1.route*hostList : mds1, mds2\nme*Src_Dist*feed1.route*port : 14005\n",
-        )
-        .expect("good keys");
-        assert_eq!(settings.server.flush_interval_ms, 20);
-        assert!(!settings.server.tcp_no_delay && !settings.server.cache);
-        assert_eq!(settings.server.rssl_port, Port::At(14002));
-        assert_eq!(settings.server.output_max_bytes, 400 * 6144);
-        assert_eq!(settings.server.max_ping_timeout_s, 30);
-        assert!(!settings.server.compression);
-        assert_eq!(settings.sources.len(), 1);
-        assert_eq!(settings.sources[0].hosts, ["mds1", "mds2"]);
-        assert_eq!(settings.sources[0].port, 14005);
-    }
-
-    fn remarks(text: &str) -> Vec<String> {
-        let read = read(&mut Settings::default(), Path::new("rmds.cnf"), text, "me");
-        read.expect("good values").iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn more_exact_keys_count_and_other_hosts_are_skipped() {
-        let settings = read_text(
-            "*p2ps*14005*itemLimit : 7\n*p2ps*itemLimit : 5\nother*p2ps*14005*itemLimit : 9\n\
-             me*p2ps*maxMounts : 2\n*p2ps*maxMounts : 1\n*p2ps*sslPort : 14005\n",
-        )
-        .expect("good keys");
-        assert_eq!((settings.server.item_limit, settings.server.max_mounts), (7, 2));
-    }
-
-    #[test]
-    fn what_is_one_users_is_not_everybodys() {
-        let text = "*ads*BIGUSER*itemLimit : 10\n*ads*itemLimit : 500\n";
-        assert_eq!(read_text(text).expect("good").server.item_limit, 500);
-        assert_eq!(
-            remarks(text),
-            ["rmds.cnf:1:1: `itemLimit` of `ads*BIGUSER` changes nothing: there are settings for \
-              all, and for port 14002"]
-        );
-    }
-
-    #[test]
-    fn what_means_nothing_here_is_told_a_line_each_and_stops_nothing() {
-        let text = "*p2ps*flushIntervall : 20\n*RRCP*userQLimit : 32768\n*p2ps*flushInterval : 5\n";
-        assert_eq!(
-            remarks(text),
-            [
-                "rmds.cnf:1:1: unknown key `flushIntervall`; did you mean `flushInterval`?",
-                "rmds.cnf:2:1: `userQLimit` changes nothing: it says how the classic programs are \
-                 built",
-            ]
-        );
-        assert_eq!(read_text(text).expect("good").server.flush_interval_ms, 5);
-    }
-
-    #[test]
-    fn wrong_values_name_their_line() {
-        let cases = [
-            (
-                "*p2ps*flushInterval\n",
-                "rmds.cnf:1:1: `*p2ps*flushInterval` has no value; write key : value",
-            ),
-            (
-                "*p2ps*flushInterval : soon\n",
-                "rmds.cnf:1:1: `flushInterval` is a string; give an integer",
-            ),
-            (
-                "*p2ps*compressionType : 7\n",
-                "rmds.cnf:1:1: compression `7`: give 0 none, 1 zlib or 2 LZ4",
-            ),
-        ];
-        for (text, fault) in cases {
-            assert_eq!(read_text(text), Err(vec![fault.to_owned()]), "{text}");
-        }
-    }
-}
+mod tests;

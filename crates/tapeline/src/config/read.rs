@@ -8,7 +8,6 @@ use toml::de::{DeTable, DeValue};
 use super::Settings;
 use super::fault::{Fault, nearest};
 use super::section::Section;
-use super::sections::Source;
 
 /// The text of a file, and what was found wrong in it.
 struct Reader<'t> {
@@ -64,6 +63,9 @@ impl Reader<'_> {
                 // Read already.
                 Some(section) if section.name() == "profile" => {}
                 Some(section) if section.name() == "hub" => self.keys(section, table, &["source"]),
+                Some(section) if section.name() == "server" => {
+                    self.keys(section, table, &["port", "user"]);
+                }
                 Some(section) => self.keys(section, table, &[]),
                 None => {
                     let hint = nearest(word, Settings::section_names());
@@ -71,7 +73,12 @@ impl Reader<'_> {
                 }
             }
             if word == "hub" {
-                self.sources(settings, table);
+                let of_source = ("source", "hosts");
+                self.tables(table, of_source, &mut settings.sources, |it| it.hosts.is_empty());
+            }
+            if word == "server" {
+                self.tables(table, ("port", "port"), &mut settings.ports, |it| it.port == 0);
+                self.tables(table, ("user", "name"), &mut settings.users, |it| it.name.is_empty());
             }
         }
     }
@@ -105,27 +112,35 @@ impl Reader<'_> {
         }
     }
 
-    /// `[[hub.source]]`, as often as there are sources.
-    fn sources(&mut self, settings: &mut Settings, hub: &DeTable<'_>) {
-        let Some((name, value)) = hub.get_key_value("source") else {
+    /// `[[hub.source]]` and such, as often as there are any. `name` is that of the
+    /// list, and the key without which an entry is none.
+    fn tables<T: Section + Default>(
+        &mut self,
+        parent: &DeTable<'_>,
+        (name, needed): (&str, &str),
+        all: &mut Vec<T>,
+        is_missing: impl Fn(&T) -> bool,
+    ) {
+        let Some((place, value)) = parent.get_key_value(name) else {
             return;
         };
+        let whole = T::default().name();
         let DeValue::Array(entries) = value.get_ref() else {
-            let what = "`source` is a list of tables; write [[hub.source]]".to_owned();
-            return self.fault(name.span(), what);
+            let what = format!("`{name}` is a list of tables; write [[{whole}]]");
+            return self.fault(place.span(), what);
         };
         for entry in entries.iter() {
             let DeValue::Table(table) = entry.get_ref() else {
-                let what = "a source is a table; write [[hub.source]]".to_owned();
+                let what = format!("a {name} is a table; write [[{whole}]]");
                 self.fault(entry.span(), what);
                 continue;
             };
-            let mut source = Source::default();
-            self.keys(&mut source, table, &[]);
-            if source.hosts.is_empty() {
-                self.fault(entry.span(), "a source needs `hosts`".to_owned());
+            let mut section = T::default();
+            self.keys(&mut section, table, &[]);
+            if is_missing(&section) {
+                self.fault(entry.span(), format!("a {name} needs `{needed}`"));
             }
-            settings.sources.push(source);
+            all.push(section);
         }
     }
 

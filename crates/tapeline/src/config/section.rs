@@ -8,6 +8,29 @@ use std::ops::RangeInclusive;
 
 use toml::de::DeValue;
 
+/// What it takes to have another value of a key hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// It holds at once, while all goes on.
+    Live,
+    /// It holds for who connects from then on; connections that are there stay as
+    /// they are.
+    Reconnect,
+    /// The process is to be started again.
+    Restart,
+}
+
+impl Class {
+    /// The word for it in the reference and in plans.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Reconnect => "reconnect",
+            Self::Restart => "restart",
+        }
+    }
+}
+
 /// A key, as the reference shows it.
 #[derive(Debug)]
 pub(crate) struct Key {
@@ -17,6 +40,8 @@ pub(crate) struct Key {
     pub(crate) form: String,
     /// Its value as TOML if the file does not have it; empty for none.
     pub(crate) default: String,
+    /// What it takes to change it.
+    pub(crate) class: Class,
     /// The lines of its documentation.
     pub(crate) about: &'static [&'static str],
 }
@@ -48,7 +73,8 @@ pub(super) fn in_range<T: PartialOrd + Display>(
 }
 
 /// Defines a section: the struct, its defaults, and how its keys are read,
-/// written and explained.
+/// written and explained. Behind `=>` at the end is what it takes to change a key,
+/// if that is not a restart: `Live` or `Reconnect`.
 macro_rules! section {
     (
         $(#[doc = $about:literal])*
@@ -56,7 +82,7 @@ macro_rules! section {
             $(
                 $(#[doc = $doc:literal])*
                 $key:literal => $field:ident: $type:ty = $default:expr
-                $(, in $range:expr)?;
+                $(, in $range:expr)? $(=> $class:ident)?;
             )*
         }
     ) => {
@@ -98,6 +124,10 @@ macro_rules! section {
                             form
                         },
                         default: default.$field.show(),
+                        class: [
+                            $( $crate::config::section::Class::$class, )?
+                            $crate::config::section::Class::Restart,
+                        ][0],
                         about: &[$($doc),*],
                     },
                 )*]

@@ -14,6 +14,12 @@ choice! {
         "latency" => Latency,
         /// Updates are gathered, so that each write carries many.
         "throughput" => Throughput,
+        /// The published throughput tuning of RMDS 6.
+        "rmds-throughput" => RmdsThroughput,
+        /// The published latency tuning of RMDS 6.
+        "rmds-latency" => RmdsLatency,
+        /// An earlier one, with large buffers.
+        "rmds-latency-1600" => RmdsLatency1600,
     }
 }
 
@@ -86,14 +92,32 @@ section! {
     Profile = "profile" {
         /// `latency`: each update leaves at once. `throughput`: output is
         /// gathered for 20 ms (`flush-interval-ms`), and the kernel may gather
-        /// more (`tcp-no-delay = false`).
-        "name" => name: ProfileName = ProfileName::Latency;
+        /// more (`tcp-no-delay = false`). The others are sets of `rmds.cnf` as the tests
+        /// of RMDS 6 were published with: `rmds-throughput` as `throughput`, without
+        /// `cache`; `rmds-latency` and `rmds-latency-1600` as `latency`, with a
+        /// `tcp-send-buffer-bytes` of 64,240. Their `output-max-bytes` are 5,000, 400
+        /// and 1,600 buffers of 6 KiB, their `output-pool-bytes` 32,000, 16,000 and
+        /// 2,000 with 800, 200 and 1,600 more for each of 100 mounts; the first two have
+        /// a `socket-buffer-bytes` of 4 MiB.
+        "name" => name: ProfileName = ProfileName::Latency => Live;
         /// What a thread does that found nothing to do: `spin` needs a core of its
         /// own, `yield` lets others run after every turn, `park` sleeps until
         /// something comes or is due. Where other processes or shards write to the media
         /// driver's memory, which wakes nobody, it sleeps for 50 microseconds at
         /// a time instead, once there was nothing to do for 200.
         "idle" => idle: IdleWhen = IdleWhen::Park;
+        /// The core of each thread: that of hub and first server, then of each further
+        /// shard; from the beginning again if there are more threads. None: the kernel
+        /// decides.
+        "cores" => cores: Vec<u16> = Vec::new();
+        /// The real-time priority of these threads (`SCHED_FIFO`), 1 to 99, in which
+        /// they go before all else; without it, the usual class. The process needs the
+        /// right to it, and `idle = "spin"` a core for each thread.
+        "fifo-priority" => fifo_priority: Option<u8> = None;
+        /// The file that `tapeline bench knee --write` wrote on this machine. A thread
+        /// whose busiest 10 ms of a second take 70 % of what was found says so in the
+        /// log, and again at 90 %.
+        "knee" => knee: Option<PathBuf> = None;
     }
 }
 
@@ -105,6 +129,10 @@ section! {
         "listen" => listen: String = "127.0.0.1".to_owned();
         /// The port. The usual one is 9400.
         "port" => port: Port = Port::Off;
+        /// A file with a token that whoever asks has to show, as a bearer token or as
+        /// the password of any user. Without it, whoever is on this host may ask, close
+        /// mounts and change the configuration.
+        "token-file" => token_file: Option<PathBuf> = None;
         /// Pages of other hosts that may ask, each as `scheme://host` or
         /// `scheme://host:port`.
         "allowed-origins" => allowed_origins: Vec<String> = Vec::new();
@@ -128,16 +156,16 @@ section! {
     /// The log, a line for each event on standard error.
     Log = "log" {
         /// How much is logged.
-        "level" => level: Level = Level::Info;
+        "level" => level: Level = Level::Info => Live;
         /// How lines look.
         "format" => format: LogFormat = LogFormat::Logfmt;
         /// Other levels for single components, as in `"hub=debug,server=warn"`.
         /// The components are the crates: hub, server, backbone, channel, api,
         /// feed, and tapeline for the program itself.
-        "components" => components: String = String::new();
+        "components" => components: String = String::new() => Live;
         /// How often hub and server log what they have and what they did so far,
         /// if that changed; 0 for at their end alone.
-        "counters-interval-s" => counters_interval_s: u32 = 60, in 0..=86_400;
+        "counters-interval-s" => counters_interval_s: u32 = 60, in 0..=86_400 => Live;
     }
 }
 
@@ -225,9 +253,9 @@ section! {
         /// What others call it.
         "name" => name: String = "hub".to_owned();
         /// The address on which non-interactive providers are accepted.
-        "listen" => listen: String = "0.0.0.0".to_owned();
+        "listen" => listen: String = "0.0.0.0".to_owned() => Reconnect;
         /// The port on which non-interactive providers are accepted.
-        "ni-port" => ni_port: Port = Port::At(14003);
+        "ni-port" => ni_port: Port = Port::At(14003) => Reconnect;
         /// The services that non-interactive providers may publish into; none
         /// for all that no interactive provider has: those that no source is
         /// configured for and none has offered since the start.
@@ -235,12 +263,12 @@ section! {
         /// What becomes of a request for an item that no non-interactive
         /// provider of its service has published: it waits for the item
         /// (`pending`), or is refused (`not-found`).
-        "unpublished" => unpublished: Unpublished = Unpublished::Pending;
+        "unpublished" => unpublished: Unpublished = Unpublished::Pending => Live;
         /// Whether non-interactive providers may choose to compress, zlib or LZ4.
-        "compression" => compression: bool = true;
+        "compression" => compression: bool = true => Reconnect;
         /// How long items stay, suspect, after their non-interactive provider
         /// was lost; then they are closed.
-        "ni-stale-ms" => ni_stale_ms: u64 = 60_000, in 100..=86_400_000;
+        "ni-stale-ms" => ni_stale_ms: u64 = 60_000, in 100..=86_400_000 => Live;
         /// Whether the last value of each item of an interactive provider is
         /// kept, so that a second server that wants it needs no answer of the
         /// provider. Items of non-interactive providers always are.
@@ -250,45 +278,48 @@ section! {
         "pause-upstream" => pause_upstream: bool = false;
         /// How long the connection to a provider, its login and its directory
         /// may take, each of the three.
-        "source-timeout-ms" => source_timeout_ms: u64 = 15_000, in 100..=600_000;
+        "source-timeout-ms" => source_timeout_ms: u64 = 15_000, in 100..=600_000 => Live;
         /// How long a provider may leave a request without an answer, and a
         /// part of an image without the next one.
-        "request-timeout-ms" => request_timeout_ms: u64 = 15_000, in 100..=600_000;
+        "request-timeout-ms" => request_timeout_ms: u64 = 15_000, in 100..=600_000 => Live;
         /// How long an image may take from its first part to its last. Then it
         /// is given up: asked for anew, or suspect where nobody can be asked.
-        "image-timeout-ms" => image_timeout_ms: u64 = 60_000, in 100..=3_600_000;
+        "image-timeout-ms" => image_timeout_ms: u64 = 60_000, in 100..=3_600_000 => Live;
         /// How long a provider may leave a post without the ack it asked for.
-        "post-timeout-ms" => post_timeout_ms: u64 = 15_000, in 100..=600_000;
+        "post-timeout-ms" => post_timeout_ms: u64 = 15_000, in 100..=600_000 => Live;
         /// The wait before an item is asked for again that its provider closed
         /// for the time being, if nobody else has the service.
-        "retry-delay-ms" => retry_delay_ms: u64 = 15_000, in 10..=600_000;
+        "retry-delay-ms" => retry_delay_ms: u64 = 15_000, in 10..=600_000 => Live;
         /// The first wait before a lost provider is called again; it doubles
         /// with every failure.
-        "reconnect-min-ms" => reconnect_min_ms: u64 = 250, in 10..=60_000;
+        "reconnect-min-ms" => reconnect_min_ms: u64 = 250, in 10..=60_000 => Live;
         /// The longest wait before a lost provider is called again.
-        "reconnect-max-ms" => reconnect_max_ms: u64 = 2_000, in 10..=600_000;
+        "reconnect-max-ms" => reconnect_max_ms: u64 = 2_000, in 10..=600_000 => Live;
+        /// One message of an item in so many carries stamps, by which servers tell how
+        /// long each hop takes (view `hops`); 0: none does.
+        "stamp-every" => stamp_every: u32 = 1_024, in 0..=1_000_000_000 => Live;
         /// Most items at a time, over all services.
-        "max-items" => max_items: usize = 1_000_000, in 1..=100_000_000;
+        "max-items" => max_items: usize = 1_000_000, in 1..=100_000_000 => Live;
         /// Most services at a time, over all sources.
         "max-services" => max_services: usize = 4096, in 1..=65_536;
         /// Most servers at a time. One more is not heard, and the log says so.
         "max-servers" => max_servers: usize = MAX_PEERS, in 1..=MAX_PEERS;
         /// Most non-interactive providers at a time that have logged in.
-        "max-providers" => max_providers: usize = 64, in 1..=65_536;
+        "max-providers" => max_providers: usize = 64, in 1..=65_536 => Live;
         /// Most connections at a time to the port of non-interactive providers
         /// that have not logged in; one more closes the oldest of the address
         /// that has most of them.
-        "max-without-login" => max_without_login: usize = 256, in 1..=1_000_000;
+        "max-without-login" => max_without_login: usize = 256, in 1..=1_000_000 => Reconnect;
         /// The same of one address; of IPv6, of one network of 64 bits.
-        "max-without-login-per-address" => max_without_login_per_address: usize = 64, in 1..=1_000_000;
+        "max-without-login-per-address" => max_without_login_per_address: usize = 64, in 1..=1_000_000 => Reconnect;
         /// How long the handshake of a non-interactive provider may take.
-        "handshake-timeout-ms" => handshake_timeout_ms: u32 = 10_000, in 100..=600_000;
+        "handshake-timeout-ms" => handshake_timeout_ms: u32 = 10_000, in 100..=600_000 => Reconnect;
         /// Most items that one non-interactive provider has published.
-        "max-items-per-provider" => max_items_per_provider: usize = 250_000, in 1..=100_000_000;
+        "max-items-per-provider" => max_items_per_provider: usize = 250_000, in 1..=100_000_000 => Live;
         /// Most posts that wait for an ack.
-        "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
+        "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000 => Live;
         /// A larger image is passed on and not kept.
-        "max-image-bytes" => max_image_bytes: usize = 64 << 20, in 1024..=(1 << 30);
+        "max-image-bytes" => max_image_bytes: usize = 64 << 20, in 1024..=(1 << 30) => Live;
         /// The longest message of a provider. The item of a longer one is closed
         /// with a status that says so; the session goes on.
         "max-message-bytes" => max_message_bytes: usize = 67_141_632, in 65_536..=67_141_632;
@@ -349,26 +380,26 @@ section! {
         /// What others call it.
         "name" => name: String = "server".to_owned();
         /// The address on which consumers are accepted.
-        "listen" => listen: String = "0.0.0.0".to_owned();
+        "listen" => listen: String = "0.0.0.0".to_owned() => Reconnect;
         /// The port on which consumers are accepted.
-        "rssl-port" => rssl_port: Port = Port::At(14002);
+        "rssl-port" => rssl_port: Port = Port::At(14002) => Reconnect;
         /// The port on which WebSocket consumers are accepted, with JSON
         /// (`tr_json2`, `rssl.json.v2`) or RWF (`rssl.rwf`). The usual one is
         /// 15000.
-        "ws-port" => ws_port: Port = Port::Off;
+        "ws-port" => ws_port: Port = Port::Off => Reconnect;
         /// Whether a browser that is sent to a WebSocket port gets a page at `/` on
         /// which items can be watched.
-        "ws-page" => ws_page: bool = true;
+        "ws-page" => ws_page: bool = true => Reconnect;
         /// The port on which RSSL consumers are accepted over TLS, as of the
         /// vendor's encrypted connections.
-        "rssl-tls-port" => rssl_tls_port: Port = Port::Off;
+        "rssl-tls-port" => rssl_tls_port: Port = Port::Off => Reconnect;
         /// The port on which WebSocket consumers are accepted over TLS (`wss`).
-        "wss-port" => wss_port: Port = Port::Off;
+        "wss-port" => wss_port: Port = Port::Off => Reconnect;
         /// The PEM file with the certificate that is shown over TLS, and those
         /// that vouch for it. Read at the start.
-        "tls-certificate" => tls_certificate: Option<PathBuf> = None;
+        "tls-certificate" => tls_certificate: Option<PathBuf> = None => Reconnect;
         /// The PEM file with the private key of `tls-certificate`.
-        "tls-key" => tls_key: Option<PathBuf> = None;
+        "tls-key" => tls_key: Option<PathBuf> = None => Reconnect;
         /// Whether enumerations are written as their display text in JSON, as
         /// the vendor's servers do; otherwise as numbers.
         "json-expand-enums" => json_expand_enums: bool = true;
@@ -395,70 +426,70 @@ section! {
         /// them together.
         "shards" => shards: usize = 1, in 1..=64;
         /// The name of the host that an accepted login tells the consumer.
-        "host-name" => host_name: String = "localhost".to_owned();
+        "host-name" => host_name: String = "localhost".to_owned() => Live;
         /// Whether the last value of each open item is kept, so that who joins
         /// gets it without a request to the source.
         "cache" => cache: bool = true;
         /// Whether updates for a slow mount are merged item by item until it
         /// has caught up; otherwise it is cut when its output is full.
-        "conflation" => conflation: bool = true;
+        "conflation" => conflation: bool = true => Live;
         /// Whether a stream is told when its updates begin and end to be merged.
-        "announce-conflation" => announce_conflation: bool = true;
+        "announce-conflation" => announce_conflation: bool = true => Live;
         /// Most bytes of updates that are merged for slow mounts, of all items
         /// together; beyond it they get images instead.
-        "merge-max-bytes" => merge_max_bytes: usize = 268_435_456, in 65_536..=4_294_967_296;
+        "merge-max-bytes" => merge_max_bytes: usize = 268_435_456, in 65_536..=4_294_967_296 => Live;
         /// The same for one mount: beyond it that mount gets images instead, and
         /// nobody else notices.
         "merge-max-bytes-per-mount" => merge_max_bytes_per_mount: usize = 67_108_864,
-            in 65_536..=4_294_967_296;
+            in 65_536..=4_294_967_296 => Live;
         /// Whether posts are accepted.
-        "posts" => posts: bool = true;
+        "posts" => posts: bool = true => Live;
         /// Whether a post says who posted as its client says it (`true`), or by
         /// the address and the number of the mount.
-        "trust-post-user-info" => trust_post_user_info: bool = false;
+        "trust-post-user-info" => trust_post_user_info: bool = false => Live;
         /// Whether one mount may have the same item open on two streams.
-        "same-item-twice" => same_item_twice: bool = false;
+        "same-item-twice" => same_item_twice: bool = false => Live;
         /// Pages of other hosts that may mount over WebSocket from a browser, each
         /// as `scheme://host` or `scheme://host:port`. Pages of this host may;
         /// clients that are no browsers need not be here.
-        "allowed-origins" => allowed_origins: Vec<String> = Vec::new();
+        "allowed-origins" => allowed_origins: Vec<String> = Vec::new() => Reconnect;
         /// Most mounts at a time that have logged in.
-        "max-mounts" => max_mounts: usize = 100, in 1..=262_144;
+        "max-mounts" => max_mounts: usize = 100, in 1..=262_144 => Live;
         /// Most connections at a time, at each port, that have not logged in; one
         /// more closes the oldest of the address that has most of them.
-        "max-without-login" => max_without_login: usize = 2_048, in 1..=1_000_000;
+        "max-without-login" => max_without_login: usize = 2_048, in 1..=1_000_000 => Reconnect;
         /// The same of one address; of IPv6, of one network of 64 bits.
-        "max-without-login-per-address" => max_without_login_per_address: usize = 512, in 1..=1_000_000;
+        "max-without-login-per-address" => max_without_login_per_address: usize = 512, in 1..=1_000_000 => Reconnect;
         /// Before its login, most bytes of a message of a connection and of output
         /// that waits for it.
-        "before-login-bytes" => before_login_bytes: usize = 65_536, in 4_096..=16_777_216;
+        "before-login-bytes" => before_login_bytes: usize = 65_536, in 4_096..=16_777_216 => Reconnect;
         /// How long a handshake may take.
-        "handshake-timeout-ms" => handshake_timeout_ms: u32 = 10_000, in 100..=600_000;
+        "handshake-timeout-ms" => handshake_timeout_ms: u32 = 10_000, in 100..=600_000 => Reconnect;
         /// Most mounts at a time with the same user; none for no bound.
-        "max-mounts-per-user" => max_mounts_per_user: Option<usize> = None;
+        "max-mounts-per-user" => max_mounts_per_user: Option<usize> = None => Live;
         /// Most items that one user may have open over all mounts.
-        "item-limit" => item_limit: usize = 500_000, in 1..=100_000_000;
+        "item-limit" => item_limit: usize = 500_000, in 1..=100_000_000 => Live;
         /// Most items that one mount may have open.
-        "item-limit-per-mount" => item_limit_per_mount: usize = 500_000, in 1..=100_000_000;
+        "item-limit-per-mount" => item_limit_per_mount: usize = 500_000, in 1..=100_000_000 => Live;
         /// Most items that the server has open at hubs.
-        "max-items" => max_items: usize = 1_000_000, in 1..=16_000_000;
+        "max-items" => max_items: usize = 1_000_000, in 1..=16_000_000 => Live;
         /// Most directory and dictionary streams of one mount.
-        "max-admin-streams" => max_admin_streams: usize = 64, in 1..=1_000_000;
+        "max-admin-streams" => max_admin_streams: usize = 64, in 1..=1_000_000 => Live;
         /// Messages of one mount that are handled in one turn while many others
         /// wait; the rest comes with the next ones, so that one that asks without
         /// end does not keep the others waiting. Where its equal share of
         /// `messages-per-turn` is more, it has that. A message counts for one in
         /// each 512 bytes, one in JSON in each 128.
-        "mount-messages-per-turn" => mount_messages_per_turn: usize = 32, in 1..=1_000_000;
+        "mount-messages-per-turn" => mount_messages_per_turn: usize = 32, in 1..=1_000_000 => Reconnect;
         /// The same of all mounts together. A turn that has taken half a millisecond
         /// leaves what is left of them to the next.
-        "messages-per-turn" => messages_per_turn: usize = 128, in 1..=1_000_000;
+        "messages-per-turn" => messages_per_turn: usize = 128, in 1..=1_000_000 => Live;
         /// Most names in one batch.
-        "max-batch" => max_batch: usize = 100_000, in 1..=10_000_000;
+        "max-batch" => max_batch: usize = 100_000, in 1..=10_000_000 => Live;
         /// Most posts that wait for an ack.
-        "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000;
+        "max-posts" => max_posts: usize = 100_000, in 1..=100_000_000 => Live;
         /// The same of one mount.
-        "max-posts-per-mount" => max_posts_per_mount: usize = 10_000, in 1..=100_000_000;
+        "max-posts-per-mount" => max_posts_per_mount: usize = 10_000, in 1..=100_000_000 => Live;
         /// The longest message that a mount may send. A longer post is refused.
         "max-message-bytes" => max_message_bytes: usize = 6_291_456, in 65_536..=67_108_864;
         /// The longest message of an item. The item of a longer one is closed
@@ -467,47 +498,59 @@ section! {
         "max-image-bytes" => max_image_bytes: usize = 67_174_400, in 65_536..=67_174_400;
         /// Requests to one hub that it has not accepted or refused yet; more
         /// wait their turn.
-        "open-window" => open_window: usize = 5_000, in 1..=1_000_000;
+        "open-window" => open_window: usize = 5_000, in 1..=1_000_000 => Live;
         /// How long a hub may leave a request without an answer.
-        "open-timeout-ms" => open_timeout_ms: u32 = 15_000, in 100..=600_000;
+        "open-timeout-ms" => open_timeout_ms: u32 = 15_000, in 100..=600_000 => Live;
         /// How long a hub of which frames were lost is not asked again what they
         /// were of.
-        "resync-interval-ms" => resync_interval_ms: u32 = 100, in 10..=60_000;
+        "resync-interval-ms" => resync_interval_ms: u32 = 100, in 10..=60_000 => Live;
         /// Most hubs at a time. What one more says is ignored.
-        "max-hubs" => max_hubs: usize = 64, in 1..=MAX_PEERS;
+        "max-hubs" => max_hubs: usize = 64, in 1..=MAX_PEERS => Live;
         /// How long a mount may be there without a login.
-        "login-timeout-ms" => login_timeout_ms: u32 = 30_000, in 100..=600_000;
+        "login-timeout-ms" => login_timeout_ms: u32 = 30_000, in 100..=600_000 => Live;
         /// How long a post waits for its ack. The vendor's clients give up
         /// after 15 s.
-        "post-timeout-ms" => post_timeout_ms: u32 = 14_000, in 100..=600_000;
+        "post-timeout-ms" => post_timeout_ms: u32 = 14_000, in 100..=600_000 => Live;
         /// How long output may wait to be gathered; 0 sends it at the end of
         /// each turn.
-        "flush-interval-ms" => flush_interval_ms: u32 = 0, in 0..=10_000;
+        "flush-interval-ms" => flush_interval_ms: u32 = 0, in 0..=10_000 => Live;
         /// Whether the kernel sends at once (`true`) or gathers small writes.
-        "tcp-no-delay" => tcp_no_delay: bool = true;
+        "tcp-no-delay" => tcp_no_delay: bool = true => Reconnect;
         /// The kernel's send buffer of each mount; without it, the kernel
         /// decides.
-        "tcp-send-buffer-bytes" => tcp_send_buffer_bytes: Option<u32> = None;
+        "tcp-send-buffer-bytes" => tcp_send_buffer_bytes: Option<u32> = None => Reconnect;
         /// Most output that may wait for one mount; beyond it the mount is cut.
-        "output-max-bytes" => output_max_bytes: usize = 30_720_000, in 65_536..=4_294_967_296;
+        "output-max-bytes" => output_max_bytes: usize = 30_720_000, in 65_536..=4_294_967_296 => Reconnect;
         /// Most output that may wait for all mounts together: above half of it
         /// mounts are slow with a fair share of a quarter, beyond it the mount
         /// with the most is cut.
         "output-pool-bytes" => output_pool_bytes: usize = 1_073_741_824,
-            in 1_048_576..=1_099_511_627_776;
+            in 1_048_576..=1_099_511_627_776 => Live;
         /// A mount for which this part of `output-max-bytes` waits is slow.
-        "output-threshold-breach" => output_threshold_breach: u8 = 30, in 1..=100;
+        "output-threshold-breach" => output_threshold_breach: u8 = 30, in 1..=100 => Reconnect;
         /// A slow mount for which less than this part waits is well again.
-        "output-threshold-ok" => output_threshold_ok: u8 = 10, in 0..=99;
+        "output-threshold-ok" => output_threshold_ok: u8 = 10, in 0..=99 => Reconnect;
         /// Whether consumers may choose to compress, zlib or LZ4.
-        "compression" => compression: bool = true;
+        "compression" => compression: bool = true => Reconnect;
+        /// The level of zlib, 0 (none) to 9 (smallest).
+        "compression-level" => compression_level: u8 = 6, in 0..=9 => Reconnect;
+        /// From which size messages are compressed with zlib.
+        "compression-threshold-bytes" => compression_threshold_bytes: u16 = 30 => Reconnect;
+        /// The same with LZ4.
+        "compression-threshold-lz4-bytes" => compression_threshold_lz4_bytes: u16 = 300 => Reconnect;
         /// Most bytes of messages in one frame; longer messages go out in
         /// fragments of this size.
-        "fragment-bytes" => fragment_bytes: u16 = 6144, in 16..=65_532;
+        "fragment-bytes" => fragment_bytes: u16 = 6144, in 16..=65_532 => Reconnect;
         /// The shortest ping time-out granted to a consumer.
-        "min-ping-timeout-s" => min_ping_timeout_s: u8 = 20, in 1..=255;
+        "min-ping-timeout-s" => min_ping_timeout_s: u8 = 20, in 1..=255 => Reconnect;
         /// The longest ping time-out granted to a consumer.
-        "max-ping-timeout-s" => max_ping_timeout_s: u8 = 60, in 1..=255;
+        "max-ping-timeout-s" => max_ping_timeout_s: u8 = 60, in 1..=255 => Reconnect;
+        /// How long nothing is sent to a consumer before it is pinged; at most half of
+        /// its ping time-out. Without it, a third of that.
+        "ping-interval-s" => ping_interval_s: Option<u8> = None => Reconnect;
+        /// Whether a consumer is cut that is silent for its ping time-out. Otherwise
+        /// only the end of its connection is noticed.
+        "client-to-server-pings" => client_to_server_pings: bool = true => Reconnect;
         /// The field dictionary (`RDMFieldDictionary`) that consumers get; without
         /// it, a small one of well-known fields.
         "dictionary" => dictionary: Option<PathBuf> = None;

@@ -13,11 +13,9 @@ pub(crate) fn show(settings: &Settings) -> String {
         let name = section.name();
         let _ = writeln!(text, "[{name}]");
         keys(&mut text, section);
-        if name == "hub" {
-            for source in &settings.sources {
-                let _ = writeln!(text, "[[{}]]", source.name());
-                keys(&mut text, source);
-            }
+        for table in settings.tables(name) {
+            let _ = writeln!(text, "[[{}]]", table.name());
+            keys(&mut text, table);
         }
     }
     text.truncate(text.trim_end().len());

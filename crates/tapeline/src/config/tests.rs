@@ -3,14 +3,14 @@ use std::path::Path;
 use super::*;
 
 fn faults(text: &str) -> Vec<String> {
-    match Settings::parse(Path::new("t.toml"), text) {
+    match Settings::parse(Path::new("t.toml"), text, INSTANCE) {
         Ok(_) => Vec::new(),
         Err(faults) => faults.iter().map(ToString::to_string).collect(),
     }
 }
 
 fn parsed(text: &str) -> Settings {
-    Settings::parse(Path::new("t.toml"), text).expect("good text")
+    Settings::parse(Path::new("t.toml"), text, INSTANCE).expect("good text")
 }
 
 #[test]
@@ -105,6 +105,23 @@ fn the_profile_decides_only_what_the_file_does_not() {
 }
 
 #[test]
+fn the_published_sets_are_there_as_they_were() {
+    let of = |name: &str| parsed(&format!("[profile]\nname = \"{name}\"\n"));
+    let shown = |name: &str| {
+        let Settings { server, backbone, .. } = of(name);
+        let buffers = [server.output_max_bytes, server.output_pool_bytes].map(|it| it / 6_144);
+        let sockets = (server.tcp_send_buffer_bytes, backbone.socket_buffer_bytes >> 20);
+        (server.flush_interval_ms, server.tcp_no_delay, server.cache, buffers, sockets)
+    };
+    let throughput = (20, false, false, [5_000, 112_000], (None, 4));
+    assert_eq!(shown("rmds-throughput"), throughput);
+    let latency = (0, true, true, [400, 36_000], (Some(64_240), 4));
+    assert_eq!(shown("rmds-latency"), latency);
+    let earlier = (0, true, true, [1_600, 162_000], (Some(64_240), 2));
+    assert_eq!(shown("rmds-latency-1600"), earlier);
+}
+
+#[test]
 fn what_is_shown_reads_back_the_same() {
     let settings = parsed(
         "[profile]\nname = \"throughput\"\n[server]\nname = \"a \\\"b\\\" \\\\c\"\n\
@@ -129,7 +146,7 @@ fn the_examples_are_good() {
     let mut count = 0;
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        if let Err(failure) = Settings::load(Some(&path)) {
+        if let Err(failure) = Settings::load(Some(&path), INSTANCE) {
             panic!("{failure}");
         }
         count += 1;

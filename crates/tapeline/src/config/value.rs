@@ -104,6 +104,22 @@ impl Setting for Vec<String> {
     }
 }
 
+impl Setting for Vec<u16> {
+    fn form() -> String {
+        "a list of integers".to_owned()
+    }
+
+    fn read(value: &DeValue<'_>) -> Result<Self, String> {
+        let list = value.as_array().ok_or_else(|| wrong_type::<Self>(value))?;
+        list.iter().map(|entry| u16::read(entry.get_ref())).collect()
+    }
+
+    fn show(&self) -> String {
+        let numbers: Vec<String> = self.iter().map(ToString::to_string).collect();
+        format!("[{}]", numbers.join(", "))
+    }
+}
+
 impl<T: Setting> Setting for Option<T> {
     fn form() -> String {
         T::form()

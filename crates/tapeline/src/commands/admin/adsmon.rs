@@ -83,7 +83,7 @@ const SERVICE: Variables = &[
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
-    let client = args.at.client();
+    let client = args.at.client()?;
     let mut out = io::stdout().lock();
     let (view, variables) = match args.print {
         What::Mounts => ("mounts", MOUNT),

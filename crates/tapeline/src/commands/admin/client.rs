@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use ureq::Agent;
+use ureq::typestate::{WithBody, WithoutBody};
+use ureq::{Agent, RequestBuilder};
 
 use crate::failure::Failure;
 
@@ -16,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Client {
     agent: Agent,
     base: String,
+    /// What is shown.
+    bearer: Option<String>,
 }
 
 /// Where the admin port is.
@@ -24,24 +28,46 @@ pub(crate) struct Where {
     /// The admin port of the process, as it logs it
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9400")]
     pub(crate) admin: String,
+    /// The file with the token that the port wants to be shown ([admin] token-file)
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 impl Where {
-    pub(crate) fn client(&self) -> Client {
+    /// Errors: the token cannot be read.
+    pub(crate) fn client(&self) -> Result<Client, Failure> {
+        let token = self.token_file.as_deref().map(crate::composition::token).transpose()?;
+        let bearer = token.map(|token| format!("Bearer {token}"));
         let config = Agent::config_builder()
             .timeout_connect(Some(PATIENCE))
             .timeout_recv_response(Some(PATIENCE))
             .http_status_as_error(false)
             .build();
         let address = self.admin.trim_start_matches("http://").trim_end_matches('/');
-        Client { agent: config.into(), base: format!("http://{address}") }
+        Ok(Client { agent: config.into(), base: format!("http://{address}"), bearer })
     }
 }
 
 impl Client {
+    fn asking(&self, path: &str) -> RequestBuilder<WithoutBody> {
+        let request = self.agent.get(format!("{}{path}", self.base));
+        match &self.bearer {
+            Some(bearer) => request.header("Authorization", bearer),
+            None => request,
+        }
+    }
+
+    fn acting(&self, path: &str) -> RequestBuilder<WithBody> {
+        let request = self.agent.post(format!("{}{path}", self.base));
+        match &self.bearer {
+            Some(bearer) => request.header("Authorization", bearer),
+            None => request,
+        }
+    }
+
     /// What is at a path, as JSON, with what is to stand behind its `?`.
     pub(crate) fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Json, Failure> {
-        let mut request = self.agent.get(format!("{}{path}", self.base));
+        let mut request = self.asking(path);
         for (name, value) in query {
             request = request.query(name, value);
         }
@@ -52,16 +78,24 @@ impl Client {
 
     /// What is at a path, as text, and whether it is as it should be.
     pub(crate) fn text(&self, path: &str) -> Result<(bool, String), Failure> {
-        let request = self.agent.get(format!("{}{path}", self.base));
+        let request = self.asking(path);
         let mut answer = request.call().map_err(|error| self.unreached(&error))?;
         let is_good = answer.status().is_success();
         let text = answer.body_mut().read_to_string().map_err(|error| self.unreached(&error))?;
         Ok((is_good, text))
     }
 
+    /// Puts something to a path, and says what is answered.
+    pub(crate) fn put(&self, path: &str, body: &Json) -> Result<Json, Failure> {
+        let request = self.acting(path);
+        let mut answer = request.send_json(body).map_err(|error| self.unreached(&error))?;
+        let json: Json = answer.body_mut().read_json().map_err(|error| self.unreached(&error))?;
+        self.checked(json)
+    }
+
     /// Has something done. How often it was.
     pub(crate) fn act(&self, path: &str) -> Result<u64, Failure> {
-        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = self.acting(path);
         let mut answer = request.send_empty().map_err(|error| self.unreached(&error))?;
         let json: Json = answer.body_mut().read_json().map_err(|error| self.unreached(&error))?;
         let json = self.checked(json)?;
@@ -73,7 +107,7 @@ impl Client {
         &self,
         mut take: impl FnMut(&str) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let request = self.agent.get(format!("{}/v1/events", self.base));
+        let request = self.asking("/v1/events");
         let answer = request.call().map_err(|error| self.unreached(&error))?;
         for line in BufReader::new(answer.into_body().into_reader()).lines() {
             if let Some(event) = line?.strip_prefix("data: ") {

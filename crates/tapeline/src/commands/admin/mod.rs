@@ -66,11 +66,26 @@ enum Action {
         /// The user, as in the column `loginName`
         user: String,
     },
+    /// Close the ports of servers, and then their mounts, so many a second: clients go to
+    /// the next server of their list
+    Drain {
+        /// The server, as in the column `at` of mounts; without it, all of the process
+        server: Option<String>,
+        /// Mounts a second
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        per_s: u32,
+    },
+    /// Open the ports of servers again that were drained
+    Undrain {
+        /// The server; without it, all of the process
+        server: Option<String>,
+    },
 }
 
 /// Runs `tapeline admin`.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
-    let client = args.at.client();
+    let client = args.at.client()?;
     let mut out = io::stdout().lock();
     match &args.action {
         Action::Get { view, by, filter, limit, json } => {
@@ -101,6 +116,16 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         Action::Logout { user } => {
             return done(&mut out, client.act(&format!("/v1/users/{}/logout", part(user)))?);
         }
+        Action::Drain { server, per_s } => {
+            let server = part(server.as_deref().unwrap_or_default());
+            let count = client.act(&format!("/v1/drain?server={server}&per_s={per_s}"))?;
+            return found(&mut out, count, "the ports are closed, mounts follow");
+        }
+        Action::Undrain { server } => {
+            let server = part(server.as_deref().unwrap_or_default());
+            let count = client.act(&format!("/v1/drain?server={server}&per_s=0"))?;
+            return found(&mut out, count, "the ports are open");
+        }
     }
     Ok(Verdict::Good)
 }
@@ -108,6 +133,17 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
 fn done(out: &mut impl Write, count: u64) -> Result<Verdict, Failure> {
     writeln!(out, "mounts closed: {count}")?;
     Ok(if count > 0 { Verdict::Good } else { Verdict::Bad })
+}
+
+/// Says what was done, or that there is no such server.
+fn found(out: &mut impl Write, count: u64, what: &str) -> Result<Verdict, Failure> {
+    let is_found = count > 0;
+    writeln!(
+        out,
+        "{}",
+        if is_found { what } else { "no such server, or not possible; see the log" }
+    )?;
+    Ok(if is_found { Verdict::Good } else { Verdict::Bad })
 }
 
 /// Says which threads did not answer.
@@ -146,7 +182,7 @@ const LOSS: [&str; 9] =
 
 /// Runs `tapeline backbone`.
 pub(crate) fn backbone(args: &BackboneArgs) -> Result<Verdict, Failure> {
-    let client = args.at.client();
+    let client = args.at.client()?;
     let mut out = io::stdout().lock();
     match args.action {
         BackboneAction::Peers => {

@@ -22,7 +22,7 @@ const ROWS: usize = 200;
 
 /// Watch services, sources, mounts, users and items of a running hub or server
 ///
-/// Each view has what needs a person first. Keys: 1 to 7 views, arrows or j and k move, Enter
+/// Each view has what needs a person first. Keys: 1 to 8 views, arrows or j and k move, Enter
 /// opens a row, s changes the order, / filters, c closes the chosen mount or logs the chosen
 /// user out (and asks first), h holds, q ends.
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
-    let client = args.at.client();
+    let client = args.at.client()?;
     let mut state = State::new(&args.at.admin);
     if !state.show(&args.view) {
         let known = VIEWS.map(|view| view.name).join(", ");

@@ -18,7 +18,7 @@ pub(super) struct Shown {
 }
 
 /// The views, each so that what needs a person comes first.
-pub(super) const VIEWS: [Shown; 7] = [
+pub(super) const VIEWS: [Shown; 8] = [
     Shown {
         name: "services",
         by: "stale",
@@ -92,6 +92,11 @@ pub(super) const VIEWS: [Shown; 7] = [
         name: "peers",
         by: "lost",
         columns: &["at", "name", "up", "lost", "gaps", "position", "silentMs", "incarnation"],
+    },
+    Shown {
+        name: "hops",
+        by: "worstNs",
+        columns: &["service", "hop", "p50Ns", "p99Ns", "worstNs", "worstItem", "samples", "at"],
     },
 ];
 

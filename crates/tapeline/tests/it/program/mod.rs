@@ -1,8 +1,10 @@
 //! The program, run as users run it.
 
+mod change;
 mod config;
 mod elsewhere;
 mod entitled;
+mod eyes;
 mod page;
 mod path;
 mod process;

@@ -104,6 +104,11 @@ impl Running {
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("an address")
     }
 
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
     /// Sends SIGKILL and waits for the end.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");

@@ -1,0 +1,62 @@
+//! For how long sources are left unread while the backbone cannot take more.
+
+use std::time::Duration;
+
+/// How long sources are left unread while the backbone takes nothing at all.
+/// After that they are read, and what does not fit is lost: servers see the hole
+/// and recover from images.
+const MAX_HOLD: Duration = Duration::from_millis(20);
+
+/// The same while it takes some: a server that reads, if slowly, is waited for,
+/// as a loss would cost it, and all others, more than the wait.
+const MAX_SLOW_HOLD: Duration = Duration::from_millis(500);
+
+/// For how long the backbone has taken no more.
+#[derive(Debug, Default)]
+pub(crate) struct Hold {
+    /// In all,
+    slow: Duration,
+    /// and since a frame last went out.
+    still: Duration,
+    /// Frames that had gone out when that was last looked at.
+    sent: u64,
+}
+
+impl Hold {
+    /// Whether sources are left unread for another turn, `step` after the last
+    /// one. A long image is waited for as long as pieces of it go out.
+    pub(crate) fn goes_on(&mut self, step: Duration, sent: u64, is_long_image: bool) -> bool {
+        let has_moved = sent != std::mem::replace(&mut self.sent, sent);
+        self.still = if has_moved { Duration::ZERO } else { self.still + step };
+        self.slow = if is_long_image { Duration::ZERO } else { self.slow + step };
+        self.still < MAX_HOLD && self.slow < MAX_SLOW_HOLD
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_millis(1);
+
+    /// For how many turns sources are left unread.
+    fn turns(mut sent: impl FnMut(u64) -> u64, is_long_image: bool) -> u64 {
+        let mut hold = Hold::default();
+        let goes_on = |turn: &u64| hold.goes_on(STEP, sent(*turn), is_long_image);
+        (0..10_000).take_while(goes_on).count() as u64
+    }
+
+    #[test]
+    fn a_backbone_that_stands_still_is_waited_for_shortly_and_a_slow_one_longer() {
+        assert_eq!(turns(|_| 0, false), 19);
+        assert_eq!(turns(|turn| turn / 10, false), 499);
+        assert_eq!(turns(|turn| turn.min(100), false), 100 + 20);
+    }
+
+    #[test]
+    fn a_long_image_is_waited_for_as_long_as_pieces_of_it_go_out() {
+        assert_eq!(turns(|turn| turn / 10, true), 10_000);
+        assert_eq!(turns(|turn| turn.min(2_000), true), 2_000 + 20);
+        assert_eq!(turns(|_| 0, true), 19);
+    }
+}

@@ -1,0 +1,158 @@
+//! What the keys of sites mean here.
+
+use super::super::Port;
+use super::*;
+
+const SITE: Site<'static> = Site { host: "me", instance: "1" };
+
+fn read_text(text: &str) -> Result<Settings, Vec<String>> {
+    let mut settings = Settings::default();
+    match read(&mut settings, Path::new("rmds.cnf"), text, SITE) {
+        Ok(_) => Ok(settings),
+        Err(faults) => Err(faults.iter().map(ToString::to_string).collect()),
+    }
+}
+
+#[test]
+fn keys_of_a_site_are_understood() {
+    let settings = read_text(
+        "! a site\n*p2ps*flushInterval : 20\n*ADS*tcpNoDelay = False\n*P2PS*sslPort : 14002\n\
+         *P2PS*maxOutputBuffers : 400\n*P2PS*14002*pingTimeout : 30\n\
+         *P2PS*enableCache : False\n*p2ps*compressionType : 0\n*RRCP*userQLimit : 32768\n\
+         me*Src_Dist*feed1.route*hostList : mds1, mds2\nme*Src_Dist*feed1.route*port : 14005\n",
+    )
+    .expect("good keys");
+    assert_eq!(settings.server.flush_interval_ms, 20);
+    assert!(!settings.server.tcp_no_delay && !settings.server.cache);
+    assert_eq!(settings.server.rssl_port, Port::At(14002));
+    assert_eq!(settings.server.output_max_bytes, 400 * 6144);
+    assert_eq!(settings.ports[0].port, 14_002);
+    assert_eq!(settings.ports[0].max_ping_timeout_s, Some(30));
+    assert!(!settings.server.compression);
+    assert_eq!(settings.sources.len(), 1);
+    assert_eq!(settings.sources[0].hosts, ["mds1", "mds2"]);
+    assert_eq!(settings.sources[0].port, 14005);
+}
+
+fn remarks(text: &str) -> Vec<String> {
+    let read = read(&mut Settings::default(), Path::new("rmds.cnf"), text, SITE);
+    read.expect("good values").nothing.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn more_exact_keys_count_and_other_hosts_are_skipped() {
+    let settings = read_text(
+        "*p2ps*14005*itemLimit : 7\n*p2ps*itemLimit : 5\nother*p2ps*14005*itemLimit : 9\n\
+         me*p2ps*maxMounts : 2\n*p2ps*maxMounts : 1\n*p2ps*sslPort : 14005\n",
+    )
+    .expect("good keys");
+    assert_eq!((settings.server.item_limit, settings.server.max_mounts), (7, 2));
+}
+
+#[test]
+fn what_is_one_users_is_not_everybodys() {
+    let text = "*ads*BIGUSER*itemLimit : 10\nme*ads*BIGUSER*itemLimit : 20\n\
+                *ads*itemLimit : 500\n*ads*ann*itemLimitPerMount : 7\n";
+    let settings = read_text(text).expect("good");
+    assert_eq!(settings.server.item_limit, 500);
+    let users: Vec<_> = settings
+        .users
+        .iter()
+        .map(|user| (user.name.as_str(), user.item_limit, user.item_limit_per_mount))
+        .collect();
+    assert_eq!(users, [("BIGUSER", Some(20), None), ("ann", None, Some(7))]);
+    assert!(remarks(text).is_empty(), "{:?}", remarks(text));
+}
+
+#[test]
+fn each_port_has_what_is_its_own() {
+    let text = "*p2ps*portList : 14002 14012, 14022\n*p2ps*pingTimeout : 60\n\
+                *p2ps*14012*pingTimeout : 30\n*p2ps*14012*tcpNoDelay : False\n\
+                *p2ps*99*pingTimeout : 5\n";
+    let settings = read_text(text).expect("good");
+    assert_eq!(settings.server.rssl_port, Port::At(14_002));
+    assert_eq!((settings.server.max_ping_timeout_s, settings.server.tcp_no_delay), (60, true));
+    let ports: Vec<_> = settings
+        .ports
+        .iter()
+        .map(|port| (port.port, port.max_ping_timeout_s, port.tcp_no_delay))
+        .collect();
+    assert_eq!(ports, [(14_012, Some(30), Some(false)), (14_022, None, None)]);
+    assert_eq!(
+        remarks(text),
+        ["rmds.cnf:5:1: `pingTimeout` of `p2ps*99` changes nothing: there are settings for \
+          all, for the ports 14002 14012 14022 and, of items, for users"]
+    );
+}
+
+#[test]
+fn of_the_routes_those_count_that_are_listed() {
+    let text = "*adh*routeList : R1, R3\n*R1.route*hostList : a b\n*R1.route*port : 14005\n\
+                *adh*R2.route*hostList : c\n*R3.route*hostList : d\n\
+                *R3.route*serviceList : S1 S2\n*S1*serviceId : 7\n";
+    let settings = read_text(text).expect("good");
+    let sources: Vec<_> = settings
+        .sources
+        .iter()
+        .map(|it| (it.name.as_deref().unwrap_or_default(), it.hosts.join(" "), it.port))
+        .collect();
+    let expected = [("R1", "a b".to_owned(), 14_005), ("R3", "d".to_owned(), 14_002)];
+    assert_eq!(sources, expected);
+    assert_eq!(settings.sources[1].services, ["S1", "S2"]);
+}
+
+#[test]
+fn keys_of_another_instance_are_not_this_ones() {
+    let text = "me.1.p2ps*maxMounts : 10\nme.2.p2ps*maxMounts : 20\n";
+    let mounts = |instance| {
+        let (mut settings, site) = (Settings::default(), Site { instance, ..SITE });
+        read(&mut settings, Path::new("rmds.cnf"), text, site).expect("good");
+        settings.server.max_mounts
+    };
+    assert_eq!((mounts("1"), mounts("2"), mounts("3")), (10, 20, 100));
+}
+
+#[test]
+fn the_pool_is_the_shared_buffers_and_those_of_each_mount() {
+    let text = "*p2ps*poolSize : 2000\n*p2ps*guaranteedOutputBuffers : 200\n\
+                *p2ps*maxMounts : 50\n*RRCP*udpRecvBufSize : 4096\n";
+    let settings = read_text(text).expect("good");
+    assert_eq!(settings.server.output_pool_bytes, (2_000 + 200 * 50) * 6_144);
+    assert_eq!(settings.backbone.socket_buffer_bytes, 4 << 20);
+    assert!(remarks(text).is_empty(), "{:?}", remarks(text));
+}
+
+#[test]
+fn what_means_nothing_here_is_told_a_line_each_and_stops_nothing() {
+    let text = "*p2ps*flushIntervall : 20\n*RRCP*userQLimit : 32768\n*p2ps*flushInterval : 5\n";
+    assert_eq!(
+        remarks(text),
+        [
+            "rmds.cnf:1:1: unknown key `flushIntervall`; did you mean `flushInterval`?",
+            "rmds.cnf:2:1: `userQLimit` changes nothing: it says how the classic programs are \
+             built",
+        ]
+    );
+    assert_eq!(read_text(text).expect("good").server.flush_interval_ms, 5);
+}
+
+#[test]
+fn wrong_values_name_their_line() {
+    let cases = [
+        (
+            "*p2ps*flushInterval\n",
+            "rmds.cnf:1:1: `*p2ps*flushInterval` has no value; write key : value",
+        ),
+        (
+            "*p2ps*flushInterval : soon\n",
+            "rmds.cnf:1:1: `flushInterval` is a string; give an integer",
+        ),
+        (
+            "*p2ps*compressionType : 7\n",
+            "rmds.cnf:1:1: compression `7`: give 0 none, 1 zlib or 2 LZ4",
+        ),
+    ];
+    for (text, fault) in cases {
+        assert_eq!(read_text(text), Err(vec![fault.to_owned()]), "{text}");
+    }
+}

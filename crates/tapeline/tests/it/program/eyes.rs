@@ -1,0 +1,153 @@
+//! What an operator sees and does of a running process beside its configuration:
+//! hops, the knee, mounts that are given away.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
+
+use super::support::{Run, Running, arg, file, folder, run};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process with a source of some updates a second, and this in its file.
+fn site(text: &str) -> (Running, Running) {
+    let folder = folder();
+    let config = file(&folder, "site.toml", text);
+    let args = ["source", "--listen", "127.0.0.1:0", "-I", "0", "-S", "FEED", "-U", "200"];
+    let source = Running::start(&args);
+    let address = source.address("rssl").to_string();
+    let own = ["--ni-port", "off", "--rssl-port", "0", "--admin-port", "0"];
+    let args = ["run", "--config", arg(&config), "--source", &address];
+    let node = Running::start(&[&args[..], &own].concat());
+    (source, node)
+}
+
+fn admin(node: &Running, args: &[&str]) -> Run {
+    let address = node.address("admin").to_string();
+    run(&[&["admin", "--admin", &address], args].concat())
+}
+
+fn rows(node: &Running, view: &str) -> Vec<Json> {
+    let done = admin(node, &["get", view, "--json"]);
+    let json: Json = serde_json::from_str(&done.out).expect("JSON");
+    json["rows"].as_array().expect("rows").clone()
+}
+
+fn await_state(what: &str, mut is_it: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_it() {
+        assert!(Instant::now() < until, "it never came: {what}");
+    }
+}
+
+/// A consumer that has its image.
+fn consumer(node: &Running) -> Consumer {
+    let server = node.address("rssl");
+    let server = Server::new(server.ip().to_string(), server.port());
+    let config = ConsumerConfig::new([server], Login::new("ann"));
+    let mut consumer = Consumer::new(config).expect("a reactor");
+    consumer.open(&ItemSpec::new("FEED", "TAPE1.X")).expect("room");
+    let mut has_image = false;
+    await_state("an image", || {
+        let mut hear = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
+            has_image |= matches!(event, ConsumerEvent::Refresh { .. });
+        };
+        consumer.poll(Some(Duration::from_millis(20)), &mut hear);
+        has_image
+    });
+    consumer
+}
+
+#[test]
+fn each_hop_tells_its_times_and_its_worst_item() {
+    let (_source, node) = site("[hub]\nstamp-every = 1\n");
+    let _consumer = consumer(&node);
+    let mut hops = Vec::new();
+    await_state("three hops", || {
+        hops = rows(&node, "hops");
+        hops.len() == 3
+    });
+    for (row, hop) in hops.iter().zip(["hub", "backbone", "server"]) {
+        assert_eq!((&row["service"], &row["hop"]), (&"FEED".into(), &hop.into()), "{row}");
+        assert_eq!(row["worstItem"], "TAPE1.X", "{row}");
+        let times = ["p50Ns", "p99Ns", "worstNs"].map(|key| row[key].as_u64().expect("a number"));
+        assert!(times.is_sorted() && times[2] < 10_000_000_000, "{row}");
+    }
+}
+
+#[test]
+fn a_thread_that_comes_near_its_knee_says_so_within_two_seconds() {
+    let folder = folder();
+    let knee = r#"{ "updatesInPerS": 100, "updatesOutPerS": 100 }"#;
+    let knee = file(&folder, "knee.json", knee);
+    let (_source, mut node) = site(&format!("[profile]\nknee = {:?}\n", arg(&knee)));
+    let _consumer = consumer(&node);
+    let began = Instant::now();
+    let line = node.log_until("updates come late soon");
+    assert!(line.contains("level=error") && line.contains("thread=main"), "{line}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_server_is_drained_of_its_mounts_and_takes_them_again() {
+    let (_source, node) = site("");
+    let _consumers = [consumer(&node), consumer(&node), consumer(&node)];
+    assert_eq!(rows(&node, "mounts").len(), 3);
+    let done = admin(&node, &["drain", "--per-s", "50"]);
+    assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+    await_state("the last mount to be gone", || rows(&node, "mounts").is_empty());
+    assert!(TcpStream::connect(node.address("rssl")).is_err(), "the port is closed");
+    let done = admin(&node, &["ready"]);
+    assert_eq!((done.status, done.out.as_str()), (Some(1), "server is drained of its mounts\n"));
+    assert_eq!(admin(&node, &["undrain"]).status, Some(0));
+    consumer(&node);
+    assert_eq!(admin(&node, &["ready"]).status, Some(0));
+    let done = admin(&node, &["drain", "nobody"]);
+    assert_eq!(done.status, Some(1), "{}{}", done.out, done.err);
+}
+
+#[test]
+fn who_does_not_show_the_token_is_told_nothing() {
+    let folder = folder();
+    let token = file(&folder, "token", "s3cret\n");
+    let (_source, node) = site(&format!("[admin]\ntoken-file = {:?}\n", arg(&token)));
+    let done = admin(&node, &["ready"]);
+    assert!(done.out.contains("give the token"), "{}{}", done.out, done.err);
+    assert_eq!(done.status, Some(1));
+    let done = admin(&node, &["--token-file", arg(&token), "ready"]);
+    assert_eq!((done.status, done.out.as_str()), (Some(0), "good\n"), "{}", done.err);
+}
+
+/// What an admin port answers at a path.
+fn got(node: &Running, path: &str) -> String {
+    let address = node.address("admin");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer.split_once("\r\n\r\n").expect("a head").1.to_owned()
+}
+
+#[test]
+fn as_many_scrapes_as_in_ten_minutes_leave_memory_as_it_was() {
+    let (_source, node) = site("");
+    let _consumer = consumer(&node);
+    let resident = || {
+        let process: Json = serde_json::from_str(&got(&node, "/v1/process")).expect("JSON");
+        process["residentBytes"].as_u64().expect("a number")
+    };
+    let scrape = |count: usize| {
+        for _ in 0..count {
+            assert!(got(&node, "/metrics").ends_with("# EOF\n"));
+        }
+    };
+    scrape(100);
+    let before = resident();
+    scrape(600);
+    let after = resident();
+    assert!(after < before + (1 << 20), "{before} bytes before, {after} after");
+}
