@@ -20,9 +20,10 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rssl::{
     Compression, CompressionThresholds, Origins, Pings, ServerConfig as RsslServerConfig,
 };
-use tapeline_server::{JsonConfig, Limits, OutputThresholds, PortConfig, ServerConfig, UserLimits};
+use tapeline_server::{JsonConfig, OutputThresholds, ServerConfig};
 
-use crate::config::{self, CompressionKind, Port, PortTransport, ServerPort, ServerUser, Settings};
+use super::bounds;
+use crate::config::{self, CompressionKind, Port, PortTransport, Settings};
 use crate::dictionary;
 use crate::failure::Failure;
 
