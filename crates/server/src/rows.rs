@@ -99,9 +99,8 @@ tapeline_counters::rows! {
         /// The service.
         "service" => service: String;
         /// `hub`: from the turn of the hub that read it until it was given to the
-        /// backbone. `server`: until the end of the turn in which it was given
-        /// `backbone`: until the server read it, where both are on one host.
-        /// to the sockets.
+        /// backbone. `backbone`: until the server read it, where both are on one host.
+        /// `server`: until the end of the turn in which it was given to the sockets.
         "hop" => hop: &'static str;
         /// Messages that carried stamps.
         "samples" => samples: u64;
