@@ -71,6 +71,7 @@ pub use identity::{
 };
 pub use journal::{Journal, Kind, Usage};
 pub use lock::{Demand, Lock, LockError, MAX_LOCK_BYTES, Sources, join};
+pub use names::Names;
 pub use policy::{MAX_VOUCHED_PROFILES, Policy, ProfileId};
 pub use report::{Report, ReportMonth};
 pub use verdict::{Denial, Explanation, Verdict};

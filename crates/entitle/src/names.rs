@@ -7,7 +7,7 @@ use regex::RegexSet;
 /// Names and patterns. Exact names and those that only end in `*` are looked
 /// up by hash, however many there are; the rest are tried in one pass.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names {
+pub struct Names {
     exact: HashSet<Box<str>>,
     prefixes: HashSet<Box<str>>,
     /// The lengths that prefixes have, ascending.
@@ -17,8 +17,10 @@ pub(crate) struct Names {
 
 impl Names {
     /// The names of these patterns: `*` is any text, `?` one character, and
-    /// `re:` begins an expression. The error is the pattern's and says why.
-    pub(crate) fn of<'p>(patterns: impl Iterator<Item = &'p str>) -> Result<Self, String> {
+    /// `re:` begins an expression.
+    ///
+    /// Errors: an expression that is none, in words.
+    pub fn of<'p>(patterns: impl Iterator<Item = &'p str>) -> Result<Self, String> {
         let mut names = Self::default();
         let mut others = Vec::new();
         for pattern in patterns {
@@ -40,7 +42,8 @@ impl Names {
         Ok(names)
     }
 
-    pub(crate) fn contains(&self, name: &str) -> bool {
+    /// Whether a name is among them.
+    pub fn contains(&self, name: &str) -> bool {
         let is_prefixed = |length: &usize| {
             name.get(..*length).is_some_and(|prefix| self.prefixes.contains(prefix))
         };

@@ -6,6 +6,8 @@ use tapeline_channel::{ReactorConfig, SessionOptions, TlsClient};
 use tapeline_omm::{Credential, Secret};
 use tapeline_rssl::{Compression, ServerConfig};
 
+use crate::ItemNames;
+
 /// Everything that a hub is told at its start.
 ///
 /// ```
@@ -28,6 +30,10 @@ pub struct HubConfig {
     /// Default `None`: all that are no interactive provider's, which are those
     /// that no route names and that none has offered since the hub started.
     pub ni_services: Option<Vec<String>>,
+    /// Services whose interactive providers mirror each other, by name: all have
+    /// every item open, the first by order is used, and another goes on where it
+    /// was when it is lost. Default none.
+    pub mirrored_services: Vec<String>,
     /// What a request for an item gets that no non-interactive provider has
     /// published. Default: it waits.
     pub unpublished: Unpublished,
@@ -86,6 +92,7 @@ impl HubConfig {
             routes: Vec::new(),
             ni_listen: None,
             ni_services: None,
+            mirrored_services: Vec::new(),
             unpublished: Unpublished::default(),
             ni_stale_ms: 60_000,
             cache_interactive: false,
@@ -119,6 +126,7 @@ impl HubConfig {
             routes: _,
             ni_listen: _,
             ni_services: _,
+            mirrored_services: _,
             unpublished,
             ni_stale_ms,
             cache_interactive: _,
@@ -175,6 +183,17 @@ pub struct Route {
     pub endpoints: Vec<Endpoint>,
     /// The services to take from it, by name. Default: all.
     pub services: Option<Vec<String>>,
+    /// The items to ask it for. Default: all. One that no source is for waits.
+    pub items: Option<ItemNames>,
+    /// Which sources of a service are asked first: those with a lower number,
+    /// and others only for what these do not take. Default 0.
+    pub order: u16,
+    /// How many items it has beside others of the same order and load: with 3 of
+    /// one and 1 of another, three of four. Default 1; 0 counts as 1.
+    pub weight: u32,
+    /// Whether it is asked for no new items; it keeps what it has. Default
+    /// false.
+    pub drains: bool,
     /// As whom to log in.
     pub login: RouteLogin,
     /// Compression to ask for. Default none.
@@ -193,6 +212,10 @@ impl Route {
             name: host.clone(),
             endpoints: vec![Endpoint { host, port }],
             services: None,
+            items: None,
+            order: 0,
+            weight: 1,
+            drains: false,
             login: RouteLogin::default(),
             compression: Compression::None,
             ping_timeout_s: 60,

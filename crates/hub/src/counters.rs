@@ -37,6 +37,17 @@ tapeline_counters::counts! {
         images_given_up: u64 = total;
         /// Items that moved to another source.
         failovers: u64 = total;
+        /// Among these, items of mirrored services that went on with what another
+        /// source had,
+        mirror_switches: u64 = total;
+        /// and of which servers were told nothing, as both had the same.
+        mirror_switches_unseen: u64 = total;
+        /// Requests sent to sources that stand by with a mirrored service.
+        mirror_requests: u64 = total;
+        /// Items that such a source closed while the active one had them.
+        mirrors_closed: u64 = total;
+        /// Items with which sources stand by.
+        mirrors: u64 = now;
         /// Items that gave way to others of higher priority.
         preempted: u64 = total;
         /// Messages of providers that could not be read.

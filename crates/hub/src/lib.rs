@@ -48,11 +48,13 @@
 //!
 //! # Which source
 //!
-//! Of the sources that are up, take requests, offer domain and quality and
-//! have room: the one with the lowest load factor, then the fewest items, then
-//! in turn. An item stays where it is for as long as it can. Requests wait for
-//! room in the source's open window; when all sources are at their open limit,
-//! what is wanted least gives way to what is wanted more.
+//! Of the sources that are up, take requests, are for the item's name
+//! ([`Route::items`]), offer domain and quality and have room: the one with the
+//! lowest [order](Route::order), then the lowest load factor, then the fewest items
+//! for its [weight](Route::weight), then in turn. An item stays where it is for as
+//! long as it can. Requests wait for room in the source's open window; when all
+//! sources are at their open limit, what is wanted least gives way to what is
+//! wanted more.
 //!
 //! # Slow sources
 //!
@@ -72,6 +74,7 @@ mod config;
 mod core;
 mod counters;
 mod hold;
+mod item_names;
 mod log;
 mod outputs;
 mod rows;
@@ -82,6 +85,7 @@ mod view;
 pub use crate::core::Core;
 pub use config::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
 pub use counters::Counters;
+pub use item_names::ItemNames;
 pub use outputs::{Event, Outputs};
 pub use rows::{ServerRow, SourceRow};
 pub use shell::{Hub, HubError};

@@ -17,6 +17,10 @@ tapeline_counters::rows! {
         "phase" => phase: &'static str;
         /// The services that are taken from it.
         "services" => services: String;
+        /// Whether it is asked before others (the lower the earlier), how many
+        /// items it has beside those of the same order, and whether it takes no
+        /// new ones: `0 1`, `1 3 drains`.
+        "preference" => preference: String;
         /// Items that are open there.
         "items" => items: u64;
         /// Requests without their image.

@@ -77,6 +77,8 @@ faults! {
     LostMerge = "lost-merge",
     /// server: an image that was put off is forgotten
     LostLateImage = "lost-late-image",
+    /// server: a stream that stood by is not served by who takes over
+    LostTakeOver = "lost-take-over",
     /// server: a new view is not taken over
     KeptView = "kept-view",
     /// server: items are not told of the death of their hub
@@ -139,9 +141,9 @@ mod chosen {
     const fn is_rare(fault: Fault) -> bool {
         use Fault::{
             CloseOfBefore, EndlessImage, ForgedService, ForgottenRest, ForgottenStale, IdleStandby,
-            KeptParts, LateHoldsPlace, LostAbsorption, LostLateImage, LostSeek, NoSecondTry,
-            OpenedByState, OvertakenMerge, RepairForOne, ResumedEarly, SilentGap, StaysOpen,
-            UnboundedMerge, UnlostService, UnrepairedItem, UnseenSlowness, UnservedJoin,
+            KeptParts, LateHoldsPlace, LostAbsorption, LostLateImage, LostSeek, LostTakeOver,
+            NoSecondTry, OpenedByState, OvertakenMerge, RepairForOne, ResumedEarly, SilentGap,
+            StaysOpen, UnboundedMerge, UnlostService, UnrepairedItem, UnseenSlowness, UnservedJoin,
             UntoldLoss,
         };
         matches!(
@@ -157,6 +159,7 @@ mod chosen {
                 | LostAbsorption
                 | LostLateImage
                 | LostSeek
+                | LostTakeOver
                 | NoSecondTry
                 | OpenedByState
                 | OvertakenMerge

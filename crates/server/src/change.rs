@@ -88,8 +88,8 @@ impl ServerConfig {
     }
 
     /// Takes from another configuration what can change while a server runs. What
-    /// remains is of its beginning: where it listens, the dictionary, JSON, whether
-    /// items are kept, the longest messages, the seed.
+    /// remains is of its beginning: where it listens, the dictionary, JSON, warm standby,
+    /// the numbers of services, whether items are kept, the longest messages, the seed.
     pub fn adopt(&mut self, new: &Self) {
         let (own, new) = (self.clone(), new.clone());
         // Every setting is named, so that a new one cannot be forgotten.
@@ -111,6 +111,11 @@ impl ServerConfig {
             announce_conflation,
             accept_posts,
             trust_post_user_info,
+            warm_standby: _,
+            standby_image: _,
+            standby_posts: _,
+            standby_hosts: _,
+            service_ids: _,
             allow_same_item_twice,
             limits,
             output,

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use tapeline_channel::{Pages, Tls};
 use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_omm::login::StandbyServer;
 use tapeline_rssl::{Compression, CompressionThresholds, Origins, Pings};
 use thiserror::Error;
 
 use crate::core::MAX_MOUNTS;
+use crate::warm_standby::{StandbyImage, StandbyPosts, WarmStandby};
 
 /// The settings of a server. Names follow those of the P2PS where there is one.
 #[derive(Clone, Debug)]
@@ -65,6 +67,20 @@ pub struct ServerConfig {
     /// source gets the address of the mount and its number on this server,
     /// whatever the client says. Default false.
     pub trust_post_user_info: bool,
+    /// Which kinds of warm standby a login is offered. Default both.
+    pub warm_standby: WarmStandby,
+    /// What a client is sent on request for which the server stands by. Default
+    /// nothing but the state.
+    pub standby_image: StandbyImage,
+    /// What becomes of posts of such a client. Default an ack.
+    pub standby_posts: StandbyPosts,
+    /// The servers that a client is told of that asks for them in its login
+    /// (`DownloadConnectionConfig`). Default none.
+    pub standby_hosts: Vec<StandbyServer>,
+    /// The numbers by which consumers know services. Others get the number of
+    /// the hub, or the next that is free. Servers that stand in for each other
+    /// have the same. Default none.
+    pub service_ids: BTreeMap<String, u16>,
     /// Whether one mount may have the same item open on two streams. Default
     /// false: the second request is refused.
     pub allow_same_item_twice: bool,
@@ -132,6 +148,11 @@ impl Default for ServerConfig {
             announce_conflation: true,
             accept_posts: true,
             trust_post_user_info: false,
+            warm_standby: WarmStandby::default(),
+            standby_image: StandbyImage::default(),
+            standby_posts: StandbyPosts::default(),
+            standby_hosts: Vec::new(),
+            service_ids: BTreeMap::new(),
             allow_same_item_twice: false,
             limits: Limits::default(),
             output: OutputThresholds::default(),
@@ -315,6 +336,10 @@ pub struct Limits {
     /// whoever has more than a fair share is slow; beyond it the mount with the
     /// most is cut. Default 1 GiB.
     pub max_output_bytes: usize,
+    /// Bytes of images in one turn, after which images that can wait do: those
+    /// of a take-over, after a pause, and of mounts that have caught up. One
+    /// image may exceed it. Default 1 MiB.
+    pub take_over_bytes_per_turn: usize,
     /// Hubs on the backbone. Default 64.
     pub max_hubs: usize,
     /// Largest hub item id that is taken. Default 16,777,215.
@@ -350,6 +375,7 @@ impl Default for Limits {
             max_merged_bytes: 256 << 20,
             max_merged_bytes_per_mount: 64 << 20,
             max_output_bytes: 1 << 30,
+            take_over_bytes_per_turn: 1 << 20,
             max_hubs: 64,
             max_hub_item: 0x00FF_FFFF,
         }
@@ -433,6 +459,9 @@ pub enum ConfigError {
     /// Sessions have no numbers for so many mounts.
     #[error("max_mounts is {0}; give at most 262144")]
     Mounts(usize),
+    /// Two services are to have one number.
+    #[error("services {0} and {1} both have the id {2}; give each its own")]
+    ServiceIds(String, String, u16),
     /// A bound without which nothing can be done.
     #[error("{0} must be above 0")]
     Zero(&'static str),
@@ -453,6 +482,12 @@ impl ServerConfig {
         if needs_tls && self.tls.is_none() {
             return Err(ConfigError::NoCertificate);
         }
+        let mut names: BTreeMap<u16, &String> = BTreeMap::new();
+        for (name, id) in &self.service_ids {
+            if let Some(other) = names.insert(*id, name) {
+                return Err(ConfigError::ServiceIds(other.clone(), name.clone(), *id));
+            }
+        }
         if self.limits.max_mounts > MAX_MOUNTS {
             return Err(ConfigError::Mounts(self.limits.max_mounts));
         }
@@ -464,6 +499,7 @@ impl ServerConfig {
             ("max_message_bytes", self.limits.max_message_bytes),
             ("max_image_bytes", self.limits.max_image_bytes),
             ("open_window", self.limits.open_window),
+            ("take_over_bytes_per_turn", self.limits.take_over_bytes_per_turn),
             ("mount_messages_per_turn", self.limits.mount_messages_per_turn),
             ("messages_per_turn", self.limits.messages_per_turn),
             ("max_hubs", self.limits.max_hubs),

@@ -80,6 +80,7 @@ mod siblings;
 mod sockets;
 mod statistics;
 mod view;
+mod warm_standby;
 
 pub use crate::config::{
     ConfigError, JsonConfig, Limits, OutputThresholds, PortConfig, ServerConfig, UserLimits,
@@ -93,3 +94,4 @@ pub use crate::rows::{HopRow, ItemRow, MountRow, ServiceRow, UserRow};
 pub use crate::shell::{MountsOf, Server, ServerError, Transport};
 pub use crate::siblings::Siblings;
 pub use crate::statistics::Statistics;
+pub use crate::warm_standby::{StandbyImage, StandbyPosts, WarmStandby};

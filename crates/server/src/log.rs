@@ -47,13 +47,21 @@ pub(crate) fn write(line: ConnectionLine<'_>) {
 /// The log of what happens to users and mounts.
 #[derive(Debug, Default)]
 pub(crate) struct NoteLog {
-    lines: Throttles<6>,
+    lines: Throttles<8>,
 }
 
 /// Kinds of notes, in the order of their numbers, as they are told when some were
 /// left out.
-const KINDS: [&str; 6] =
-    ["logins", "refused logins", "slow mounts", "mounts that caught up", "cut mounts", "services"];
+const KINDS: [&str; 8] = [
+    "logins",
+    "refused logins",
+    "slow mounts",
+    "mounts that caught up",
+    "cut mounts",
+    "services",
+    "roles",
+    "take-overs",
+];
 
 const fn kind(note: &Note<'_>) -> usize {
     match note {
@@ -63,6 +71,8 @@ const fn kind(note: &Note<'_>) -> usize {
         Note::CaughtUp { .. } => 3,
         Note::Cut { .. } => 4,
         Note::Service { .. } => 5,
+        Note::Role { .. } => 6,
+        Note::TakenOver { .. } => 7,
     }
 }
 
@@ -97,6 +107,20 @@ impl NoteLog {
             Note::Cut { session, user, reason } => {
                 let (user, backlog_bytes) = (word(user), waiting());
                 tracing::warn!(%session, user, reason, backlog_bytes, "a mount is cut");
+            }
+            Note::Role { session, user, service, role } => {
+                let user = word(user);
+                let service = match service {
+                    None => "all".to_owned(),
+                    Some((_, Some(name))) => name.to_string(),
+                    Some((id, None)) => id.to_string(),
+                };
+                tracing::info!(%session, user, service, role, "warm standby: a client gave a role");
+            }
+            Note::TakenOver { session, user, streams, first, last } => {
+                let user = word(user);
+                let (first_ms, last_ms) = (first.as_millis(), last.as_millis());
+                tracing::info!(%session, user, streams, first_ms, last_ms, "a client has taken over");
             }
             Note::Service { name, is_up: true } => {
                 tracing::info!(service = %name, "a service is up");

@@ -74,6 +74,31 @@ pub enum Note<'a> {
         /// Why.
         reason: &'a str,
     },
+    /// A client that has several servers gave this one a role.
+    Role {
+        /// The session.
+        session: SessionId,
+        /// Who is logged in.
+        user: Option<&'a Text>,
+        /// With which service: its number for consumers, and its name if there is
+        /// one; `None` for all.
+        service: Option<(u16, Option<&'a Text>)>,
+        /// `active`, `standby` or `none`.
+        role: &'static str,
+    },
+    /// A client for which the server stood by is served.
+    TakenOver {
+        /// The session.
+        session: SessionId,
+        /// Who is logged in.
+        user: Option<&'a Text>,
+        /// Streams that have their image, or a state where there was none.
+        streams: usize,
+        /// From the client's word to the first of these,
+        first: Duration,
+        /// and until the last had been sent.
+        last: Duration,
+    },
     /// A service is up or down for consumers.
     Service {
         /// Its name.

@@ -34,8 +34,11 @@ tapeline_counters::rows! {
         "slowSeconds" => slow_seconds: Option<u64>;
         /// How often it turned slow.
         "slowCount" => slow_count: u64;
-        /// Whether its updates are held back: it is paused, or stands by.
+        /// Whether its login is paused, so that updates are left out.
         "paused" => is_paused: bool;
+        /// Which part its client gave the server: `active`, `standby` or `none`, and
+        /// the same for each service that has its own, as `FEED:standby`.
+        "standby" => standby: String;
         /// Messages that were sent to it.
         "messagesSent" => messages_sent: u64;
         /// Bytes that its socket took.

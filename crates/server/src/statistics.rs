@@ -5,6 +5,8 @@ tapeline_counters::counts! {
     pub struct Statistics = "server" {
         /// Connections.
         mounts: usize = now, at most "max-mounts";
+        /// Among these, those for which the server stands by with a service or all.
+        mounts_on_standby: usize = now;
         /// Items that are open at hubs, or wait for one.
         items: usize = now, at most "max-items";
         /// Hubs that are there.
@@ -41,6 +43,17 @@ tapeline_counters::counts! {
         mounts_slowed: u64 = total;
         /// Mounts that caught up, and for which something waits yet.
         mounts_draining: usize = now;
+        /// How often a client took over: the server, which stood by, served it from
+        /// then on.
+        take_overs: u64 = total;
+        /// Streams that were served at these, each with an image or a state.
+        streams_taken_over: u64 = total;
+        /// The longest time from a client's word to the last of its images.
+        take_over_ns_most: u64 = most(ns);
+        /// Posts that were answered, and not passed on, as the server stands by.
+        posts_on_standby: u64 = total;
+        /// Roles of warm standby that could not be understood.
+        roles_ignored: u64 = total;
         /// Images that were put off until a mount had caught up.
         images_put_off: u64 = total;
         /// States that were put off, and told as the last one of their item.

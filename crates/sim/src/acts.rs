@@ -28,6 +28,8 @@ pub(crate) enum Later {
     Unmute(usize),
     Restore(usize, usize),
     Publish(usize, Item),
+    /// A consumer takes its data from its server again.
+    Active(usize),
 }
 
 impl World {
@@ -60,6 +62,9 @@ impl World {
             }
             Later::Unmute(source) => self.sources[source].set_mute(now, false, &self.truth),
             Later::Restore(source, service) => self.sources[source].withdraw(service, false),
+            Later::Active(consumer) => {
+                self.with(consumer, |watcher, log| watcher.set_role(false, log));
+            }
             Later::Publish(publisher, item) => {
                 self.publishers[publisher].publish(now, item, &self.truth);
             }
@@ -175,6 +180,10 @@ impl World {
                 self.generics += 1;
                 let number = self.generics;
                 self.with(consumer, |watcher, log| watcher.send_generic(open, number, log));
+            }
+            Action::StandBy { consumer, ms } => {
+                self.with(consumer, |watcher, log| watcher.set_role(true, log));
+                self.later(ms, Later::Active(consumer));
             }
             Action::CrashConsumer { consumer } => {
                 let seed = self.random.next();

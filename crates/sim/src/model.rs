@@ -62,6 +62,20 @@ pub(crate) struct Seen {
     /// Since when it is OK and nobody has it.
     unheld_since: Option<Time>,
     generics: BTreeSet<u64>,
+    /// Where its data come from.
+    from: Data,
+}
+
+/// Where the data of an item come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Data {
+    /// The server.
+    Here,
+    /// Elsewhere: the server stands by.
+    Elsewhere,
+    /// The server, which has yet to send the image to begin with. What comes
+    /// before it is of before it stood by, and of no use.
+    HereSoon,
 }
 
 impl Seen {
@@ -84,7 +98,26 @@ impl Seen {
             behind: None,
             unheld_since: None,
             generics: BTreeSet::new(),
+            from: Data::Here,
         }
+    }
+
+    /// Its data come from elsewhere, or from the server again.
+    pub(crate) fn set_role(&mut self, stands_by: bool) {
+        // What is its own takes no part.
+        if self.is_private {
+            return;
+        }
+        self.disconnected();
+        self.from = if stands_by { Data::Elsewhere } else { Data::HereSoon };
+    }
+
+    /// Whether a message is of no use: its data come from elsewhere, or did.
+    fn is_useless(&mut self, is_begin: bool) -> bool {
+        if self.from == Data::HereSoon && is_begin {
+            self.from = Data::Here;
+        }
+        self.from != Data::Here
     }
 
     pub(crate) fn seq(&self) -> Option<u64> {
@@ -122,6 +155,10 @@ impl Seen {
         state: State<'_>,
         changes: Changes,
     ) -> Result<(), String> {
+        let is_begin = part.number.is_none_or(|number| number == 0) && !changes.is_empty();
+        if self.is_useless(is_begin) {
+            return Ok(());
+        }
         if changes.is_empty() {
             if state.data == DataState::OK {
                 return Err("an image that is OK has no fields".to_owned());
@@ -207,6 +244,9 @@ impl Seen {
 
     /// An update came.
     pub(crate) fn update(&mut self, truth: &Truth, changes: Changes) -> Result<(), String> {
+        if self.is_useless(false) {
+            return Ok(());
+        }
         // Between parts, updates make later parts fit to earlier ones.
         if self.is_snapshot && self.next_part.is_none() {
             return Err("an update of a snapshot".to_owned());
@@ -242,6 +282,9 @@ impl Seen {
         if state.stream != StreamState::OPEN {
             return Ok(true);
         }
+        if self.is_useless(false) {
+            return Ok(false);
+        }
         if state.data == DataState::SUSPECT {
             self.was_at = None;
             if self.phase == Phase::Ok {
@@ -272,6 +315,10 @@ impl Seen {
         self.is_whole = false;
         self.was_at = None;
         self.behind = None;
+        // Nothing of before comes any more.
+        if self.from == Data::HereSoon {
+            self.from = Data::Here;
+        }
     }
 
     /// Another view was asked for: until its image, nobody knows which fields
@@ -316,6 +363,9 @@ impl Seen {
 
     /// What keeps it from being what its source has.
     pub(crate) fn lacks(&self, truth: &Truth) -> Option<String> {
+        if self.from == Data::Elsewhere {
+            return None;
+        }
         let wanted = truth.seq(self.item);
         if self.is_snapshot {
             return Some(format!("a snapshot of {} has no answer", self.item));

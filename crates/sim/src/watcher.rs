@@ -9,6 +9,7 @@ use tapeline_api::{
 };
 use tapeline_channel::sim::{Host, Network};
 use tapeline_channel::{ConnectConfig, ReactorConfig};
+use tapeline_omm::login::WarmStandbyMode;
 use tapeline_omm::market::Part;
 use tapeline_omm::state::is_final;
 use tapeline_omm::view::View;
@@ -32,6 +33,8 @@ pub(crate) struct Watcher {
     posts: BTreeMap<u32, Option<Handle>>,
     /// Posts that were taken.
     acks: u64,
+    /// It takes its data from elsewhere.
+    stands_by: bool,
 }
 
 /// The open items of a consumer.
@@ -136,7 +139,20 @@ impl Watcher {
             heard: 0,
             posts: BTreeMap::new(),
             acks: 0,
+            stands_by: false,
         }
+    }
+
+    /// It takes its data from elsewhere, or from its server again.
+    pub(crate) fn set_role(&mut self, stands_by: bool, log: &mut Log) {
+        if self.stands_by == stands_by {
+            return;
+        }
+        self.stands_by = stands_by;
+        log.note(format_args!("consumer {}: stands by: {stands_by}", self.index));
+        let mode = if stands_by { WarmStandbyMode::Standby } else { WarmStandbyMode::Active };
+        self.consumer.with(|requests| requests.set_role(Some(mode)));
+        self.seen.iter_mut().for_each(|seen| seen.set_role(stands_by));
     }
 
     /// It is gone without a word, and another one is there.
@@ -144,6 +160,7 @@ impl Watcher {
         self.consumer = start(&self.config, self.index, network, seed);
         self.seen = Open::default();
         self.posts.clear();
+        self.stands_by = false;
     }
 
     pub(crate) fn open(&mut self, item: Item, wish: Wish, log: &mut Log) {
@@ -162,7 +179,14 @@ impl Watcher {
         let handle = self.consumer.open(&spec).expect("there is room");
         let (index, place) = (self.index, handle.index());
         log.note(format_args!("consumer {index}: opens {item} as {place}, {wish:?}"));
-        self.seen.push(Seen::new(handle, item, wish, log.now));
+        self.push(Seen::new(handle, item, wish, log.now));
+    }
+
+    fn push(&mut self, mut seen: Seen) {
+        if self.stands_by {
+            seen.set_role(true);
+        }
+        self.seen.push(seen);
     }
 
     /// Opens all of these that are not open, in as few requests as it can.
@@ -184,7 +208,7 @@ impl Watcher {
             let spec = ItemSpec::new(service.as_str(), "").domain(first.domain());
             let handles = self.consumer.with(|requests| requests.open_batch(&spec, &names));
             for (handle, item) in handles.expect("there is room").into_iter().zip(items) {
-                self.seen.push(Seen::new(handle, item, Wish::default(), log.now));
+                self.push(Seen::new(handle, item, Wish::default(), log.now));
             }
         }
     }

@@ -23,6 +23,7 @@ use super::held::Held;
 use super::items::Items;
 use super::queues::Queues;
 use super::requests::Requests;
+use super::roles::Roles;
 use super::spec::Handle;
 use super::streams::{DIRECTORY_STREAM, ENUMS_STREAM, FIELDS_STREAM, LOGIN_STREAM};
 use crate::reconnect::Reconnect;
@@ -133,6 +134,8 @@ pub struct ConsumerCore {
     pub(super) is_batch_too_large: bool,
     /// What waits until the server has read more.
     pub(super) held: Held,
+    /// What the server is to be, of several.
+    pub(super) roles: Roles,
     pub(super) posts: PostTracker,
     /// The items of posts that wait for an ack, by post id and sequence number;
     /// none for a post on the login stream.
@@ -168,6 +171,7 @@ impl ConsumerCore {
             batches: Vec::new(),
             is_batch_too_large: false,
             held: Held::default(),
+            roles: Roles::default(),
             posts: PostTracker::new(post_ack_timeout_ms, config.max_outstanding_posts),
             posted: BTreeMap::new(),
             last_post_id: 0,

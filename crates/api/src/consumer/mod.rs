@@ -10,6 +10,7 @@ mod json;
 mod opening;
 mod queues;
 mod requests;
+mod roles;
 mod session;
 mod shell;
 mod spec;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::directory::Directory;
-use tapeline_omm::login::LoginFeatures;
+use tapeline_omm::login::{LoginFeatures, WarmStandbyMode};
 use tapeline_omm::stream::ToProvider;
 use tapeline_rwf::{AckMsg, CloseMsg, Domain, MsgKey, PostFlags, PostMsg};
 use tapeline_time::Time;
@@ -297,6 +297,24 @@ impl<'c> Requests<'c> {
             }
         }
         Ok(())
+    }
+
+    /// Gives the server a role, now and after each login, for a consumer that has
+    /// several servers with the same services: `Active`, if its data are taken
+    /// from here, or `Standby`. One that stands by answers requests with refreshes
+    /// that have no content, and sends nothing else until it is told that it is
+    /// active; then it sends an image of each item, and updates from there on.
+    /// `None` takes the role, and those of services, back: the server is like any
+    /// other then. Servers that do not support it
+    /// ([`LoginFeatures::supports_standby`]) ignore it.
+    pub fn set_role(&mut self, mode: Option<WarmStandbyMode>) {
+        self.core.set_role(mode, self.out);
+    }
+
+    /// The same for one service, by its name. Of this and a role for all services
+    /// the later one counts.
+    pub fn set_service_role(&mut self, service: &str, mode: Option<WarmStandbyMode>) {
+        self.core.set_service_role(service, mode, self.out);
     }
 
     /// Logs out and closes the connection; nothing is tried again. Items are

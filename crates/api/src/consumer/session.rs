@@ -107,6 +107,7 @@ impl Run<'_> {
         self.core.reconnect.up(self.now);
         self.core.phase =
             Phase::Directory { until: self.now.after(self.core.config.directory_timeout) };
+        self.say_login_role();
         let request = DirectoryRequest::new(DIRECTORY_STREAM, DirectoryFilter::USUAL);
         self.send(|encoder| request.encode(encoder));
     }
@@ -176,6 +177,7 @@ impl Run<'_> {
             return;
         }
         self.out.directory(&self.core.directory);
+        self.say_service_roles(changes);
         self.tell(ConsumerEvent::Directory { changes });
         for change in changes {
             match change {

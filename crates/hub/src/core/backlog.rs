@@ -26,6 +26,7 @@ use super::claims::Claim;
 use super::fate::Loss;
 use super::item::Binding;
 use super::members::Ranks;
+use super::mirrors::Mirrors;
 use super::services::HubService;
 use super::source::Queue;
 use crate::Outputs;
@@ -49,6 +50,12 @@ pub(crate) enum Work {
     /// Items that nobody publishes any more are of a service that is an
     /// interactive provider's.
     Claimed { service: u16, after: Option<(u64, u32)> },
+    /// A source offers a mirrored service: items that are open elsewhere, from
+    /// this id on, are asked for there too.
+    Mirror { source: u32, service_id: u16, generation: u32, next: u32 },
+    /// A source is not the active one of a mirrored service any more: its items,
+    /// from this id on, go on at the one that is.
+    Away { source: u32, service_id: u16, generation: u32, next: u32 },
     /// Something about the sources of a service changed.
     Changed { service: u16, is_said: bool, left: Option<usize> },
 }
@@ -70,6 +77,8 @@ pub(crate) struct LostOffer {
     pub(crate) ranks: Ranks,
     /// The same.
     pub(crate) queue: Queue,
+    /// The same: what it stood by with.
+    pub(crate) mirrors: Mirrors,
 }
 
 /// What was said about items.
@@ -150,7 +159,11 @@ impl Backlog {
             }
             Work::Changed { left, .. } => 1 + left.unwrap_or(0),
             Work::Told(told) => 1 + told.at.as_ref().map_or(0, |(_, left)| *left),
-            Work::Unacked { .. } | Work::Mourned { .. } | Work::Claimed { .. } => 1,
+            Work::Unacked { .. }
+            | Work::Mourned { .. }
+            | Work::Claimed { .. }
+            | Work::Mirror { .. }
+            | Work::Away { .. } => 1,
         };
         self.works.iter().map(items).sum()
     }
@@ -198,7 +211,9 @@ impl Core {
     fn step(&mut self, now: Time, work: &mut Work, out: &mut impl Outputs) -> bool {
         match work {
             Work::Lost(lost) => {
-                let is_left = lost.ranks.pop_first().is_some() | lost.queue.pop_first().is_some();
+                let is_left = lost.ranks.pop_first().is_some()
+                    | lost.queue.pop_first().is_some()
+                    | lost.mirrors.free_one();
                 let Some(id) = lost.next() else {
                     let Some(claim) = lost.next_claim() else { return is_left };
                     self.release_claim(now, &claim, out);
@@ -220,9 +235,16 @@ impl Core {
             }
             Work::Claimed { service, after } => self.reclaim_next(now, *service, after, out),
             Work::Told(told) => self.tell_next(now, told, out),
+            Work::Away { source, service_id, generation, next } => {
+                self.away_next(now, (*source, *service_id, *generation), next, out)
+            }
+            Work::Mirror { source, service_id, generation, next } => {
+                self.mirror_next(now, (*source, *service_id, *generation), next, out)
+            }
             Work::Changed { service, is_said, left } => {
                 if !std::mem::replace(is_said, true) {
                     self.say_service(*service, out);
+                    self.tell_modes(*service, out);
                     return true;
                 }
                 self.change_next(now, *service, left, out)

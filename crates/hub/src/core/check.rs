@@ -143,6 +143,13 @@ impl Core {
         let queued = offer.queue.len();
         let has = Bound { open: offer.open, in_window: offer.in_window, ranked, queued };
         assert_eq!(&has, bound, "the offer and the items of {place:?}");
+        offer.mirrors.check();
+        for (stream_id, item) in offer.mirrors.items() {
+            let item = self.items.get(item).expect("what is mirrored is there");
+            assert_eq!(item.service, offer.service, "stream {stream_id} of {place:?} mirrors");
+            let source = self.sources.get(place.0).expect("an offer is of a source");
+            assert_eq!(source.streams.get(stream_id), None, "stream {stream_id} of {place:?}");
+        }
         for (stream_id, item) in &offer.claims {
             assert!(self.items.get(*item).is_some(), "stream {stream_id} of {place:?} stands by");
         }

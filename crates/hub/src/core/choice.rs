@@ -10,14 +10,17 @@ use tapeline_rwf::{Priority, Qos};
 use super::Core;
 use super::item::Item;
 use super::services::offers;
-use super::source::{Offer, Source};
+use super::source::{Offer, Preference, Source};
 
 impl Core {
-    /// The source for an item: of those that take requests for its service,
-    /// offer its domain and quality and have room for one more, the least
-    /// loaded, then the one with the fewest items, then each in turn. The one
-    /// that the item is to avoid only if there is no other.
+    /// The source for an item: of those that take requests for its service, are
+    /// for its name, offer its domain and quality and have room for one more, the
+    /// first by order, then the least loaded, then the one with the fewest items
+    /// for its weight, then each in turn. The one that the item is to avoid only
+    /// if there is no other.
     pub(super) fn choose(&mut self, id: u32) -> Option<(u32, u16)> {
+        let service = self.items.get(id)?.service;
+        let active = if self.is_mirrored(service) { self.active_of(service) } else { None };
         let item = self.items.get(id)?;
         let service = self.services.get_mut(item.service)?;
         let turn = service.turn;
@@ -30,7 +33,10 @@ impl Core {
                 let open = source.offers.get(service_id).map_or(0, |offer| offer.open);
                 // Those behind the one that was chosen last come first.
                 let place = (*index <= turn, *index);
-                (is_avoided, source.load_factor(*service_id), open, place)
+                let Preference { order, .. } = source.preference;
+                let fullness = source.preference.fullness(open);
+                let is_active = active == Some(*index);
+                (is_avoided, !is_active, order, source.load_factor(*service_id), fullness, place)
             })
             .map(|(index, service_id, _)| (index, service_id))?;
         service.turn = best.0;
@@ -61,6 +67,7 @@ impl Core {
         self.sources.offering(service).any(|(_, service_id, source)| {
             let open = source.offers.get(&service_id).map_or(0, |offer| offer.open);
             source.is_interactive()
+                && !source.preference.drains
                 && source.takes_requests(service_id)
                 && open < source.open_limit(service_id)
         })
@@ -81,8 +88,12 @@ fn takes(source: &Source, service_id: u16, item: &Item) -> bool {
 }
 
 /// Whether a source can be asked for an item if it has room.
-fn would_take(source: &Source, service_id: u16, item: &Item) -> bool {
+pub(super) fn would_take(source: &Source, service_id: u16, item: &Item) -> bool {
     if !source.is_interactive() || !source.takes_requests(service_id) {
+        return false;
+    }
+    let name = item.key.as_ref().name;
+    if source.preference.drains || !source.preference.is_for(name) {
         return false;
     }
     let Some(service) = source.service(service_id) else { return false };

@@ -83,6 +83,9 @@ impl Core {
         source.offers.insert(service_id, Offer { service, generation, ..Offer::default() });
         if is_interactive {
             self.claim_service(service, out);
+            if self.is_mirrored(service) {
+                self.mirror_all(index, service_id, generation);
+            }
         }
         Some(service)
     }

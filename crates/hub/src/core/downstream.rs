@@ -157,6 +157,7 @@ impl Core {
     /// too late for it ask for it anew.
     pub(super) fn forget(&mut self, id: u32) {
         self.unbind(id);
+        self.close_mirrors(id);
         self.forget_claims(id);
         self.keep_alive(id);
         let Some(item) = self.items.remove(id) else { return };

@@ -100,11 +100,21 @@ impl Core {
     /// there: each is asked for at another source, or waits for one. Nor does its
     /// source stand by for others any more.
     fn offer_gone(&mut self, source: u32, service_id: u16, offer: Offer, loss: Loss) {
-        let Offer { generation, members, claims, queue, .. } = offer;
+        let Offer { generation, members, claims, queue, mirrors, .. } = offer;
         let (items, ranks) = members.into_lists();
         let next = (0, 0);
-        let lost =
-            LostOffer { source, service_id, generation, loss, items, next, claims, ranks, queue };
+        let lost = LostOffer {
+            source,
+            service_id,
+            generation,
+            loss,
+            items,
+            next,
+            claims,
+            ranks,
+            queue,
+            mirrors,
+        };
         self.backlog.add(Work::Lost(Box::new(lost)));
     }
 
@@ -116,6 +126,8 @@ impl Core {
             self.reclaim(now, id, out);
         } else if item.published {
             self.published_lost(now, id, out);
+        } else if was_asked && self.go_on_with_mirror(now, id, out) {
+            self.counters.failovers += 1;
         } else if was_asked {
             self.item_lost(now, id, loss, out);
         } else {

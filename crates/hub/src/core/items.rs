@@ -49,6 +49,11 @@ impl Items {
         self.slots.len() - self.free.len()
     }
 
+    /// Ids are below this one.
+    pub(crate) fn end(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// All items, by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Item)> {
         (0..self.slots.len() as u32).filter_map(|id| Some((id, self.get(id)?)))

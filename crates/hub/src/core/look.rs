@@ -31,6 +31,7 @@ impl Core {
             is_up: source.phase == Phase::Up,
             phase: phase(source),
             services: self.services_of(source),
+            preference: source.preference.to_string(),
             items: source.offers.values().map(|offer| offer.open).sum(),
             in_window: source.offers.values().map(|offer| offer.in_window).sum(),
             unsent: source.unsent(),

@@ -16,6 +16,8 @@
 //!  services  Services   services by id and name, who waits       directory, upstream
 //!  servers   Servers    servers, their requests                  frames, requests, repair
 //!  claims    Claims     who stands by for which item             published, fate
+//!  mirrors   Mirrors    what a source stands by with             fate, route, pace
+//!            (one in each offer)
 //!  expiries  Expiries   items that nobody publishes any more     published, claims, rights
 //!  posts     Posts      posts without their ack                  posts
 //!  publish-  Publishers the policy, for providers that publish   provider, rights
@@ -47,6 +49,7 @@ mod item;
 mod items;
 mod look;
 mod members;
+mod mirrors;
 mod open;
 mod pace;
 mod posts;
@@ -129,8 +132,8 @@ impl Core {
     pub fn new(config: HubConfig) -> Self {
         let max_services = config.limits.max_services;
         Self {
-            sources: Sources::with_routes(config.routes.len(), max_services),
-            services: Services::new(max_services),
+            sources: Sources::with_routes(&config.routes, max_services),
+            services: Services::new(max_services, &config.mirrored_services),
             items: Items::default(),
             servers: Servers::default(),
             claims: Claims::default(),
@@ -179,6 +182,7 @@ impl Core {
             backlog: self.backlog.len() as u64,
             owed: (self.owed.len() + self.servers.left_over()) as u64,
             unsent_upstream: self.unsent() as u64,
+            mirrors: self.mirrors() as u64,
             ..self.counters
         }
     }

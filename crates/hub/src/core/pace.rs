@@ -190,6 +190,7 @@ impl Core {
                     }
                 }
                 Some(Wish::Image(id)) => self.ask_image_now(now, (index, service_id), id, out),
+                None if self.ask_mirror(index, service_id, out) => {}
                 None => return count,
             }
         }
@@ -254,8 +255,10 @@ impl Core {
     ) {
         let mut scratch = self.scratch.take();
         if let Some(item) = self.items.get(id)
-            && let Ok(bytes) =
-                scratch.encode(|encoder| write_request(item, pause, refresh, encoder))
+            && let Some(Binding { service_id, stream_id: Some(stream_id), .. }) = item.binding
+            && let Ok(bytes) = scratch.encode(|encoder| {
+                write_request(item, (service_id, stream_id), (pause, refresh), encoder)
+            })
             && !self.offer(index, bytes, out)
         {
             self.counters.requests_dropped += 1;
@@ -287,10 +290,43 @@ impl Core {
             return;
         };
         let domain = item.key.as_ref().domain;
+        self.close_stream(index, domain, stream_id, out);
+    }
+
+    /// Closes a stream at a source in the next turn.
+    pub(super) fn close_later(&mut self, index: u32, domain: Domain, stream_id: i32) {
+        let source = self.sources.get_mut(index).filter(|source| source.session.is_some());
+        if let Some(source) = source {
+            source.unclosed.push_back((domain, stream_id));
+            self.behind.add(index);
+        }
+    }
+
+    /// Closes a stream at a source, now or when it has read.
+    fn close_stream(&mut self, index: u32, domain: Domain, stream_id: i32, out: &mut impl Outputs) {
         match self.sources.get_mut(index) {
             Some(source) if source.is_held() => source.unclosed.push_back((domain, stream_id)),
             _ => self.write_close(index, domain, stream_id, out),
         }
+    }
+
+    /// Asks a source for an item with which it is to stand by.
+    pub(super) fn send_mirror_request(
+        &mut self,
+        index: u32,
+        stream: (u16, i32),
+        id: u32,
+        out: &mut impl Outputs,
+    ) {
+        let mut scratch = self.scratch.take();
+        if let Some(item) = self.items.get(id)
+            && let Ok(bytes) =
+                scratch.encode(|encoder| write_request(item, stream, (false, true), encoder))
+            && !self.offer(index, bytes, out)
+        {
+            self.counters.requests_dropped += 1;
+        }
+        self.scratch = scratch;
     }
 
     /// The provider of an item has ended its stream. A change that was on its
@@ -372,16 +408,13 @@ impl Core {
     }
 }
 
-/// The request for an item on the stream that it is bound to.
+/// The request for an item on a stream of a source.
 fn write_request(
     item: &Item,
-    pause: bool,
-    refresh: bool,
+    (service_id, stream_id): (u16, i32),
+    (pause, refresh): (bool, bool),
     encoder: &mut Encoder<'_>,
 ) -> Result<(), EncodeError> {
-    let Some(Binding { service_id, stream_id: Some(stream_id), .. }) = item.binding else {
-        return Ok(());
-    };
     let key = item.key.as_ref();
     let mut flags = item.request_flags;
     flags.set(RequestFlags::STREAMING, item.streaming);

@@ -120,7 +120,13 @@ impl Core {
         }
     }
 
-    fn refresh(&mut self, now: Time, id: u32, refresh: &RefreshMsg<'_>, out: &mut impl Outputs) {
+    pub(super) fn refresh(
+        &mut self,
+        now: Time,
+        id: u32,
+        refresh: &RefreshMsg<'_>,
+        out: &mut impl Outputs,
+    ) {
         let Some(item) = self.items.known_mut(id) else { return };
         let mut refresh = *refresh;
         let is_aside = item.is_aside(&refresh);

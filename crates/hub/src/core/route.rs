@@ -79,6 +79,7 @@ impl Core {
             (DIRECTORY_STREAM, _) if header.domain == Domain::SOURCE => {
                 self.directory_message(now, index, &msg, out);
             }
+            _ if self.mirror_message(now, index, &msg, out) => {}
             _ => self.counters.stray += 1,
         }
     }

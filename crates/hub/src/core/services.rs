@@ -11,7 +11,7 @@ use tapeline_omm::directory::{
 };
 use tapeline_rwf::{Domain, MapAction, Qos, State};
 
-use super::source::Sources;
+use super::source::{SourceKind, Sources};
 
 /// A service of the hub.
 #[derive(Debug, Default)]
@@ -25,8 +25,16 @@ pub(crate) struct HubService {
     /// An interactive source offers it, or has: it stays theirs while they are
     /// away.
     pub(crate) is_interactive: bool,
+    /// Its sources mirror each other.
+    pub(crate) is_mirrored: bool,
+    /// The one of them that is used, or was.
+    pub(crate) active: Option<u32>,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
+    /// What each route said last that the service is, by its place in the
+    /// configuration. What servers are told of it is not to depend on which
+    /// sources are up.
+    infos: BTreeMap<usize, ServiceInfo>,
 }
 
 impl HubService {
@@ -48,6 +56,8 @@ impl HubService {
 pub(crate) struct Services {
     by_id: BTreeMap<u16, HubService>,
     by_name: BTreeMap<Text, u16>,
+    /// Names of those whose sources mirror each other.
+    mirrored: BTreeSet<Text>,
     /// As servers were told.
     published: Directory,
     /// Counts the changes.
@@ -55,10 +65,11 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(crate) fn new(max_services: usize) -> Self {
+    pub(crate) fn new(max_services: usize, mirrored: &[String]) -> Self {
         let mut published = Directory::default();
         published.max_services = max_services;
-        Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), published, version: 0 }
+        let mirrored = mirrored.iter().map(|name| name.as_str().into()).collect();
+        Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), mirrored, published, version: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -72,6 +83,10 @@ impl Services {
 
     pub(crate) fn version(&self) -> u32 {
         self.version
+    }
+
+    pub(crate) fn get(&self, id: u16) -> Option<&HubService> {
+        self.by_id.get(&id)
     }
 
     pub(crate) fn get_mut(&mut self, id: u16) -> Option<&mut HubService> {
@@ -99,18 +114,30 @@ impl Services {
         }
         let id = (wanted..=u16::MAX).chain(0..wanted).find(|id| !self.by_id.contains_key(id))?;
         self.by_name.insert(name.clone(), id);
-        self.by_id.insert(id, HubService { name: name.clone(), ..HubService::default() });
+        let is_mirrored = self.mirrored.contains(name);
+        let service = HubService { name: name.clone(), is_mirrored, ..HubService::default() };
+        self.by_id.insert(id, service);
         Some(id)
     }
 
     /// Works out anew what a service is, from what its sources say. What
     /// changed, if anything did, is what servers are to be told.
     pub(crate) fn merge(&mut self, id: u16, sources: &Sources) -> Option<DirectoryUpdate> {
-        let name = &self.by_id.get(&id)?.name;
+        let HubService { name, infos, .. } = self.by_id.get_mut(&id)?;
         let before = self.published.service(id);
-        let offered: Vec<&Service> =
-            sources.offering(id).filter_map(|(_, own_id, source)| source.service(own_id)).collect();
-        let after = merged(name, before, &offered);
+        let mut offered: Vec<&Service> = Vec::new();
+        let mut published: Vec<&ServiceInfo> = Vec::new();
+        for (_, own_id, source) in sources.offering(id) {
+            let Some(service) = source.service(own_id) else { continue };
+            offered.push(service);
+            match (source.kind, &service.info) {
+                (SourceKind::Route(route), Some(info)) => _ = infos.insert(route, info.clone()),
+                (SourceKind::Provider, Some(info)) => published.push(info),
+                (_, None) => {}
+            }
+        }
+        let info = merged_info(infos.values().chain(published));
+        let after = merged(name, before, info, &offered);
         let filters = differences(before, &after);
         if filters.is_empty() {
             return None;
@@ -132,8 +159,13 @@ impl Services {
 
 /// One service out of what several sources say of it. Nobody offering it, it is
 /// down and otherwise as it was.
-fn merged(name: &Text, before: Option<&Service>, offered: &[&Service]) -> Service {
-    let mut service = Service { info: merged_info(offered), ..Service::default() };
+fn merged(
+    name: &Text,
+    before: Option<&Service>,
+    info: Option<ServiceInfo>,
+    offered: &[&Service],
+) -> Service {
+    let mut service = Service { info, ..Service::default() };
     if service.info.is_none() {
         service.info = before.and_then(|before| before.info.clone());
     }
@@ -151,8 +183,7 @@ fn merged(name: &Text, before: Option<&Service>, offered: &[&Service]) -> Servic
 
 /// What a service is: as its first source says, and of domains and qualities
 /// all that any source offers.
-fn merged_info(offered: &[&Service]) -> Option<ServiceInfo> {
-    let mut infos = offered.iter().filter_map(|service| service.info.as_ref());
+fn merged_info<'i>(mut infos: impl Iterator<Item = &'i ServiceInfo>) -> Option<ServiceInfo> {
     let mut info = infos.next()?.clone();
     for other in infos {
         union(&mut info.capabilities, other.capabilities.as_ref());

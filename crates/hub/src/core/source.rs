@@ -1,6 +1,7 @@
 //! Sources: the providers that a hub is connected to, or wants to be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use tapeline_channel::SessionId;
@@ -11,8 +12,10 @@ use tapeline_rwf::Domain;
 
 use super::identify::ProviderLogin;
 use super::members::Members;
+use super::mirrors::Mirrors;
 use super::publishers::Publisher;
 use super::streams::{StreamIds, StreamTable};
+use crate::{ItemNames, Route};
 
 /// One provider, connected or not.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ use super::streams::{StreamIds, StreamTable};
 pub(crate) struct Source {
     /// Which way it comes.
     pub(crate) kind: SourceKind,
+    /// What it is asked for, and when.
+    pub(crate) preference: Preference,
     /// Its connection.
     pub(crate) session: Option<SessionId>,
     /// How far the connection is.
@@ -79,6 +84,54 @@ pub(crate) enum SourceKind {
     Provider,
 }
 
+/// What a source is asked for, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Preference {
+    /// Those with a lower number first.
+    pub(crate) order: u16,
+    weight: u64,
+    /// These items alone.
+    items: Option<ItemNames>,
+    /// No new items.
+    pub(crate) drains: bool,
+}
+
+impl Preference {
+    /// As of a source that nothing is said of.
+    const NONE: Self = Self { order: 0, weight: 1, items: None, drains: false };
+
+    fn of(route: &Route) -> Self {
+        Self {
+            order: route.order,
+            weight: u64::from(route.weight.max(1)),
+            items: route.items.clone(),
+            drains: route.drains,
+        }
+    }
+
+    /// Whether it is asked for items of this name at all. What has no name is
+    /// nobody's in particular.
+    pub(crate) fn is_for(&self, name: &[u8]) -> bool {
+        self.items.as_ref().is_none_or(|items| name.is_empty() || items.contains(name))
+    }
+
+    /// How full it is with so many items beside others, the emptier the less.
+    pub(crate) const fn fullness(&self, items: u64) -> u64 {
+        // One more than it has: where nobody has any, the heaviest is the first.
+        items.saturating_add(1).saturating_mul(1 << 20) / self.weight
+    }
+}
+
+impl fmt::Display for Preference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.order, self.weight)?;
+        match self.drains {
+            true => f.write_str(" drains"),
+            false => Ok(()),
+        }
+    }
+}
+
 /// How far the connection to a source is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -108,6 +161,9 @@ pub(crate) struct Offer {
     /// Items that are another source's, by the streams on which this one stands
     /// by for them.
     pub(crate) claims: BTreeMap<i32, u32>,
+    /// Items of a mirrored service that are another source's, with which this one
+    /// stands by.
+    pub(crate) mirrors: Mirrors,
     /// Requests without their image.
     pub(crate) in_window: u64,
     /// Items whose requests wait for room in the window.
@@ -171,6 +227,7 @@ impl Source {
         directory.max_services = max_services;
         Self {
             kind,
+            preference: Preference::NONE,
             session: None,
             phase: Phase::Down,
             directory,
@@ -248,7 +305,10 @@ impl Source {
 
     /// How much waits until it can be sent.
     pub(crate) fn unsent(&self) -> usize {
-        let wishes = self.offers.values().map(|offer| offer.queue.len() + offer.images.len());
+        let wishes = self
+            .offers
+            .values()
+            .map(|offer| offer.queue.len() + offer.images.len() + offer.mirrors.waiting());
         self.unclosed.len() + self.untold.len() + wishes.sum::<usize>()
     }
 
@@ -303,10 +363,12 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub(crate) fn with_routes(count: usize, max_services: usize) -> Self {
-        let slots = (0..count)
-            .map(|route| Some(Source::new(SourceKind::Route(route), max_services)))
-            .collect();
+    pub(crate) fn with_routes(routes: &[Route], max_services: usize) -> Self {
+        let source = |(place, route)| {
+            let preference = Preference::of(route);
+            Some(Source { preference, ..Source::new(SourceKind::Route(place), max_services) })
+        };
+        let slots = routes.iter().enumerate().map(source).collect();
         Self { slots, by_session: Vec::new() }
     }
 

@@ -101,6 +101,7 @@ impl Core {
             self.wait_for_service(id, out);
             return;
         };
+        self.close_mirror_at((source, service_id), id);
         let offer = self.sources.get_mut(source).and_then(|s| s.offers.get_mut(&service_id));
         let Some(offer) = offer else { return };
         let (ticket, generation) = (offer.queue.add(id), offer.generation);
@@ -175,6 +176,7 @@ impl Core {
         self.account(id);
         self.arm(id);
         self.send_request(index, id, (pause, true), out);
+        self.mirror(now, id, out);
     }
 
     /// An item leaves its source: its stream is free, and so is its place in

@@ -2,7 +2,7 @@
 
 use crate::support::{self, A, B, World, config, item_request, provider};
 use tapeline_channel::SessionId;
-use tapeline_hub::HubConfig;
+use tapeline_hub::{HubConfig, ItemNames};
 use tapeline_omm::directory::{
     FilterContent, FilterEntry, ServiceEntry, ServiceInfo, ServiceLoad, ServiceState,
 };
@@ -60,6 +60,84 @@ fn sources_of_one_load_share_the_items() {
     let (mut world, sources) = loaded(&[load(None, None, None), load(None, None, None)]);
     open_many(&mut world, 10);
     assert_eq!(requests(&mut world, &sources), [5, 5]);
+}
+
+/// Sources that each offer FEED, set up like this.
+fn preferred(set_up: impl FnOnce(&mut HubConfig), count: usize) -> (World, Vec<SessionId>) {
+    let mut config = config(count);
+    set_up(&mut config);
+    World::with_sources(config)
+}
+
+#[test]
+fn sources_are_asked_in_their_order() {
+    let (mut world, sources) = preferred(|config| config.routes[0].order = 2, 3);
+    open_many(&mut world, 4);
+    assert_eq!(requests(&mut world, &sources), [0, 2, 2]);
+    world.closed(sources[1]);
+    assert_eq!(requests(&mut world, &sources), [0, 0, 2], "the other of its order");
+    world.closed(sources[2]);
+    assert_eq!(requests(&mut world, &sources), [4, 0, 0], "the others take no requests");
+}
+
+#[test]
+fn sources_share_the_items_by_their_weight() {
+    let set_up = |config: &mut HubConfig| {
+        config.routes[1].weight = 3;
+        config.routes[2].weight = 6;
+    };
+    let (mut world, sources) = preferred(set_up, 3);
+    open_many(&mut world, 100);
+    assert_eq!(requests(&mut world, &sources), [10, 30, 60]);
+}
+
+#[test]
+fn items_go_to_the_sources_that_are_for_their_names() {
+    let set_up = |config: &mut HubConfig| {
+        let names = ItemNames::of(["EUR*".to_owned()]).expect("a pattern");
+        config.routes[0].items = Some(names);
+        config.routes[1].items = Some(ItemNames::of(["re:=$".to_owned()]).expect("an expression"));
+    };
+    let (mut world, sources) = preferred(set_up, 2);
+    world.open(A, 1, "EURX");
+    world.open(A, 2, "GBP=");
+    assert_eq!(requests(&mut world, &sources), [1, 1]);
+    world.forget();
+    world.open(A, 3, "VOD.L");
+    assert_eq!(requests(&mut world, &sources), [0, 0]);
+    assert!(world.frames().last().expect("a status").contains("No source takes the request now."));
+    // What only one source is for does not go to the other.
+    world.closed(sources[0]);
+    assert_eq!(requests(&mut world, &sources), [0, 0]);
+}
+
+#[test]
+fn a_source_that_drains_gets_no_new_items_and_keeps_what_it_has() {
+    let (mut world, sources) = preferred(|config| config.routes[0].drains = true, 2);
+    open_many(&mut world, 4);
+    assert_eq!(requests(&mut world, &sources), [0, 4]);
+    world.closed(sources[1]);
+    assert_eq!(requests(&mut world, &sources), [0, 0]);
+}
+
+#[test]
+fn what_a_service_is_does_not_depend_on_which_sources_are_up() {
+    let (mut world, sources) = preferred(|_| {}, 2);
+    let more = ServiceInfo {
+        name: Some("FEED".into()),
+        capabilities: Some(vec![Domain::MARKET_PRICE, Domain::MARKET_BY_ORDER]),
+        ..ServiceInfo::default()
+    };
+    world.forget();
+    world.says(sources[0], &provider::change(FilterContent::Info(more)));
+    // A line has the name where it has what the service is.
+    let is_info = |line: &String| line.contains("FEED");
+    assert!(world.frames().iter().any(is_info));
+    for source in sources {
+        world.closed(source);
+        let frames = world.frames();
+        assert!(!frames.iter().any(is_info), "{frames:?}");
+    }
 }
 
 #[test]

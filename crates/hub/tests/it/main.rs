@@ -6,6 +6,7 @@ mod hostile;
 mod joiners;
 mod locks;
 mod loss;
+mod mirrors;
 mod no_allocation;
 mod one_item;
 mod posts;

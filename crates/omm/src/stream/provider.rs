@@ -16,7 +16,8 @@ use crate::state::is_final;
 /// go out now, and with which state and flags. The rules: an image first, no
 /// update before its first part; the parts of two images do not mix; a snapshot
 /// is over with its last part; a paused stream gets no updates, but status and
-/// images; nothing after a final state or a close.
+/// images; one that stands by gets the answer to its request and, of all states,
+/// only the one that ends it for good; nothing after a final state or a close.
 ///
 /// It takes four bytes, and as numbers two: a server has one for each stream of
 /// each mount.
@@ -51,6 +52,8 @@ mod bit {
     pub(super) const HAS_POLICY: u16 = 0x0800;
     pub(super) const SINGLE_OPEN: u16 = 0x1000;
     pub(super) const ALLOW_SUSPECT_DATA: u16 = 0x2000;
+    /// The requester has the item from another provider, for which this one stands by.
+    pub(super) const STANDBY: u16 = 0x4000;
 }
 
 /// How far an image of several parts is.
@@ -101,6 +104,9 @@ pub enum Held {
     /// The requester wants no updates for now.
     #[error("the stream is paused")]
     Paused,
+    /// The requester has the item from another provider for now.
+    #[error("the stream stands by")]
+    StandsBy,
     /// The stream is over.
     #[error("the stream is over")]
     Over,
@@ -180,9 +186,43 @@ impl ProviderStream {
         (self.has(bit::OWES_IMAGE) || is_answering) && !self.is_over()
     }
 
-    /// Whether updates go out now: the requester has an image and no pause.
+    /// Whether updates go out now: the requester has an image and no pause, and
+    /// nobody else serves it.
     pub const fn takes_updates(&self) -> bool {
-        self.bits & (bit::HAS_IMAGE | bit::PAUSED | bit::OVER) == bit::HAS_IMAGE
+        let held_back = bit::PAUSED | bit::STANDBY | bit::OVER;
+        self.bits & (bit::HAS_IMAGE | held_back) == bit::HAS_IMAGE
+    }
+
+    /// Whether the stream stands by for another provider's.
+    pub const fn stands_by(&self) -> bool {
+        self.has(bit::STANDBY)
+    }
+
+    /// The requester has the item from another provider from here on. An image
+    /// that is being sent in parts does not go on: what it answers is answered
+    /// by the next one.
+    pub fn stand_by(&mut self) {
+        self.abandon_image();
+        self.set(bit::STANDBY, true);
+    }
+
+    /// The requester has the item from this provider again: what it knows is of
+    /// another one, so that an image comes before the next update.
+    pub fn take_over(&mut self) {
+        self.set(bit::STANDBY, false);
+        self.put_image_off();
+    }
+
+    /// Whether a state is told: to a stream that stands by only one that ends
+    /// it for good, whatever it may be told as the answer to its request.
+    pub fn hears(&self, state: &State<'_>) -> bool {
+        !self.stands_by() || is_final(self.told(state).stream)
+    }
+
+    /// Whether an image with this state is sent: to a stream that stands by only
+    /// as the answer to its request, or with a state that ends it for good.
+    pub fn hears_image(&self, state: &State<'_>) -> bool {
+        self.hears(state) || self.owes_image()
     }
 
     /// Whether updates were asked for.
@@ -342,6 +382,9 @@ impl ProviderStream {
         if self.has(bit::PAUSED) {
             return Err(Held::Paused);
         }
+        if self.stands_by() {
+            return Err(Held::StandsBy);
+        }
         let allowed = self.allowed(StreamState::OPEN, DataState::NO_CHANGE);
         self.set(bit::HAS_RESPONSE, true);
         Ok(allowed)
@@ -375,7 +418,16 @@ impl ProviderStream {
 
     /// What the requester is told for a state.
     fn told(&self, state: &State<'_>) -> Allowed {
-        let stream = self.policy().map_or(state.stream, |policy| convert(state, policy));
+        let stream = match self.policy() {
+            // Its client would give the item up at all providers: it is to
+            // hear of what can be recovered from the one that it has it from.
+            _ if self.stands_by() => match state.stream {
+                StreamState::CLOSED_RECOVER | StreamState::REDIRECTED => StreamState::OPEN,
+                stream => stream,
+            },
+            Some(policy) => convert(state, policy),
+            None => state.stream,
+        };
         let data = match stream == state.stream {
             true => state.data,
             false => DataState::SUSPECT,

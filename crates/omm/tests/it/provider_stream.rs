@@ -322,3 +322,47 @@ fn an_image_that_is_put_off_in_the_middle_begins_anew() {
         assert!(allowed.begins && first.solicited && allowed.solicited);
     }
 }
+
+#[test]
+fn a_stream_that_stands_by_answers_requests_and_hears_only_its_end() {
+    let mut stream = stream();
+    stream.stand_by();
+    assert!(stream.hears_image(&OK), "its request waits");
+    let allowed = stream.image(Part::ONLY, &OK).expect("the answer");
+    assert!(allowed.solicited && !stream.takes_updates());
+    assert_eq!(stream.update(), Err(Held::StandsBy));
+    assert!(!stream.hears_image(&OK));
+    for (actual, is_told) in [
+        (StreamState::OPEN, false),
+        (StreamState::CLOSED_RECOVER, false),
+        (StreamState::REDIRECTED, false),
+        (StreamState::CLOSED, true),
+    ] {
+        assert_eq!(stream.hears(&state(actual)), is_told, "{actual}");
+    }
+    stream.take_over();
+    assert!(stream.hears(&state(StreamState::REDIRECTED)) && !stream.takes_updates());
+    let allowed = stream.image(Part::ONLY, &OK).expect("its own image");
+    assert!(!allowed.solicited && stream.takes_updates());
+}
+
+#[test]
+fn what_stands_by_is_told_that_it_is_open_when_it_asked() {
+    for policy in [None, Some(RecoveryPolicy { single_open: false, allow_suspect_data: false })] {
+        let mut stream = ProviderStream::new(&request(), policy);
+        stream.stand_by();
+        let allowed = stream.image(Part::ONLY, &state(StreamState::CLOSED_RECOVER)).expect("asked");
+        assert_eq!((allowed.stream, allowed.data), (StreamState::OPEN, DataState::SUSPECT));
+        assert!(!stream.is_over());
+    }
+}
+
+#[test]
+fn an_image_in_parts_does_not_go_on_when_its_stream_stands_by() {
+    let mut stream = stream();
+    assert!(stream.image(Part::numbered(0, false), &OK).is_ok());
+    stream.stand_by();
+    assert!(stream.owes_image());
+    assert!(stream.image(Part::ONLY, &OK).expect("the answer").solicited);
+    assert!(!stream.owes_image());
+}

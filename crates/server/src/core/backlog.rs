@@ -59,6 +59,8 @@ pub(super) enum Job {
     Batch(SessionId),
     /// Updates of a mount were held back: its streams get new images.
     Refresh(SessionId),
+    /// A client said which part the server plays: its streams follow.
+    Roles(SessionId),
     /// The server ends: so do all mounts, from this number on.
     EndAll { next: u32 },
     /// The streams of a mount that is gone or has logged out.
@@ -95,7 +97,9 @@ impl Job {
             | Self::RetryUnplaced { .. } => Kind::Hubs,
             Self::TellNews => Kind::News,
             Self::Review(_) | Self::Recheck { .. } => Kind::Rights,
-            Self::Batch(_) | Self::Refresh(_) | Self::EndAll { .. } => Kind::Mounts,
+            Self::Batch(_) | Self::Refresh(_) | Self::Roles(_) | Self::EndAll { .. } => {
+                Kind::Mounts
+            }
             Self::Leave(_) => Kind::Leaving,
         }
     }
@@ -238,6 +242,7 @@ impl Core {
             Job::RetryUnplaced { next } => self.retry_unplaced_step(next, out),
             Job::Batch(session) => self.batch_step(*session, out),
             Job::Refresh(session) => self.refresh_step(*session, out),
+            Job::Roles(session) => self.roles_step(*session, out),
             Job::EndAll { next } => self.end_step(next, out),
             Job::Leave(leaving) => self.leave_step(leaving, out),
             Job::Review(review) => self.review_step(review, out),

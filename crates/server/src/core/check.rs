@@ -17,7 +17,9 @@ use super::item::{HubIndex, Item, Upstream};
 use super::leave::Leaving;
 use super::mount::{Mount, gate};
 use super::owed::Owed;
+use super::roles::Walk;
 use super::rows::Cell;
+use super::standby::has_part;
 use super::stream::Stream;
 use super::streams::Streams;
 use super::subscription::{Subscription, mode};
@@ -124,7 +126,10 @@ impl Core {
         }
         let turns = self.slow.draining().filter(|it| *it == session).count();
         assert_eq!(turns, usize::from(mount.owed.is_draining), "turns of {session:?}");
-        let is_seen_to = mount.is_slow || mount.owed.is_draining || mount.outdated_from.is_some();
+        let is_seen_to = mount.is_slow
+            || mount.owed.is_draining
+            || mount.outdated_from.is_some()
+            || mount.roles.walk.is_some();
         assert!(is_seen_to || mount.owed.is_empty(), "{session:?} waits: {:?}", mount.owed);
         assert!(mount.news_told <= self.news.count(), "news of {session:?}");
     }
@@ -132,14 +137,16 @@ impl Core {
     /// What an update is to know of a mount, and the mount.
     fn check_gate(&self, mount: &Mount) {
         let login = mount.login.as_ref();
-        let is_held = login.is_some_and(|login| login.is_paused || login.is_standby);
+        let is_paused = login.is_some_and(|login| login.is_paused);
+        let is_holding = matches!(mount.roles.walk, Some(Walk::Hold { .. }));
         let is_filtered = login.is_some_and(|login| {
             let said = &login.request.attributes;
             said.update_type_filter.is_some() || said.negative_update_type_filter.is_some()
         });
         let wanted = [
             (gate::SLOW, mount.is_slow && mount.is_conflated),
-            (gate::PAUSED, is_held),
+            (gate::PAUSED, is_paused),
+            (gate::HOLDING, is_holding),
             (gate::FILTERED, is_filtered),
             (gate::OUTDATED, mount.outdated_from.is_some()),
         ];
@@ -177,11 +184,29 @@ impl Core {
             assert!(has_batch || mount.batch.is_none(), "a batch of {session:?} is not done");
             let has_job = self.has_job(|job| matches!(job, Job::Refresh(of) if *of == session));
             assert!(has_job || mount.outdated_from.is_none(), "images of {session:?}");
+            let has_job = self.has_job(|job| matches!(job, Job::Roles(of) if *of == session));
+            assert!(has_job || mount.roles.walk.is_none(), "roles of {session:?}");
+            self.check_roles(mount);
         }
         let is_told = self.has_job(|job| matches!(job, Job::TellNews));
         assert_eq!(self.news.is_under_way(), is_told, "news");
         for hub in self.hubs.lost() {
             assert!(self.loses(*hub), "hub {hub} is gone");
+        }
+    }
+
+    /// Streams that stand by, and the roles that have them do so.
+    fn check_roles(&self, mount: &Mount) {
+        if mount.roles.walk.is_some() {
+            return;
+        }
+        for stream_id in mount.streams.items() {
+            let Some(stream) = mount.streams.item(stream_id) else { continue };
+            let Some(item) = self.items.get(stream.slot) else { continue };
+            let is_held = mount.roles.stands_by(item.service_id())
+                && has_part(item.is_private, item.key.as_ref().domain);
+            let session = mount.session;
+            assert_eq!(stream.state.stands_by(), is_held, "{stream_id} of {session:?}");
         }
     }
 

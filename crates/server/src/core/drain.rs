@@ -49,8 +49,11 @@ impl Core {
             return;
         };
         let Owed { is_draining, .. } = mount.owed;
-        if mount.is_slow || is_draining || mount.owed.is_empty() {
+        if mount.is_slow || is_draining {
             return;
+        }
+        if mount.owed.is_empty() {
+            return self.end_take_over(session, out);
         }
         mount.owed.is_draining = true;
         self.drain_turn(session, out);
@@ -60,6 +63,7 @@ impl Core {
     pub(super) fn drain_slice<O: Outputs>(&mut self, out: &mut O) {
         let mut spent = 0;
         while spent < SLICE
+            && !self.has_images_enough()
             && let Some(session) = self.slow.next_to_drain()
         {
             spent += self.drain_turn(session, out).max(1);
@@ -69,10 +73,17 @@ impl Core {
         }
     }
 
+    /// Whether so many bytes of images went out in this turn that others, which
+    /// can wait, do.
+    const fn has_images_enough(&self) -> bool {
+        self.image_bytes >= self.config.limits.take_over_bytes_per_turn
+    }
+
     /// What it took.
     fn drain_turn<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> u32 {
         let mut spent = 0;
         loop {
+            let has_enough = spent >= TURN || self.has_images_enough();
             let is_doomed = self.trouble.doomed.iter().any(|(doomed, _)| *doomed == session);
             let Some(mount) = self.mounts.get_mut(session).filter(|_| !is_doomed) else {
                 return spent;
@@ -81,12 +92,13 @@ impl Core {
                 mount.owed.is_draining = false;
                 return spent;
             }
-            if spent >= TURN {
+            if has_enough {
                 self.slow.drain_later(session);
                 return spent;
             }
             let Some(step) = mount.owed.next() else {
                 mount.owed.give_back();
+                self.end_take_over(session, out);
                 return spent;
             };
             spent += cost(step);
@@ -131,6 +143,11 @@ impl Core {
     /// was not told, unless that comes with its image.
     fn send_waiting<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
         let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
+        if let Some(watcher) = self.watcher(slot, cell)
+            && self.holds_first(slot, &watcher)
+        {
+            return;
+        }
         self.flush_updates(slot, cell, out);
         let Some(mount) = self.mounts.get_mut(session) else {
             debug_assert!(false, "the mount has the stream");

@@ -2,14 +2,12 @@
 
 use tapeline_backbone::{FrameHeader, Kind};
 use tapeline_channel::SessionId;
-use tapeline_omm::login::{LoginMsg, WarmStandbyMode};
-use tapeline_rwf::{Domain, GenericMsg, MapAction, Msg, MsgKey};
+use tapeline_rwf::{Domain, GenericMsg, Msg, MsgKey};
 
 use super::Core;
 use super::item::{Item, Upstream};
-use super::mount::gate;
 use super::rows::Cell;
-use super::stream::{Entry, Stream};
+use super::stream::Entry;
 use super::subscription::mode;
 use crate::Outputs;
 
@@ -24,15 +22,15 @@ impl Core {
         let stream =
             self.mounts.get(session).and_then(|mount| mount.streams.get(generic.stream_id));
         match stream {
-            Some(Entry::Other(Stream::Login)) if generic.domain == Domain::LOGIN => {
-                self.on_login_generic(session, generic, out);
-            }
             Some(Entry::Item(item)) => {
                 let slot = item.slot;
                 self.forward_generic(slot, generic, out);
             }
-            // The directory's tell which part a service plays; each is active
-            // here. On any other stream there is nobody to understand it.
+            _ if generic.domain == Domain::LOGIN => self.on_login_generic(session, generic, out),
+            Some(Entry::Other(_)) if generic.domain == Domain::SOURCE => {
+                self.on_directory_generic(session, generic, out);
+            }
+            // On any other stream there is nobody to understand it.
             _ => {}
         }
     }
@@ -80,6 +78,9 @@ impl Core {
             {
                 continue;
             }
+            if self.holds_first(slot, &watcher) || self.stands_by_on(&watcher) {
+                continue;
+            }
             self.flush_before((slot, cell), &watcher, out);
             let told = match &told {
                 Some(told) => self.scratch.message(told),
@@ -88,35 +89,6 @@ impl Core {
             let Ok(told) = told else { return };
             let sent = out.send_on(watcher.session, watcher.stream_id, told);
             self.trouble.note(watcher.session, sent);
-        }
-    }
-
-    /// A client with several servers says whether this one is the active one.
-    /// One that stands by opens everything and holds updates back.
-    fn on_login_generic<O: Outputs>(
-        &mut self,
-        session: SessionId,
-        generic: &GenericMsg<'_>,
-        out: &mut O,
-    ) {
-        let Ok(LoginMsg::ConsumerConnectionStatus(status)) = LoginMsg::decode(&(*generic).into())
-        else {
-            return;
-        };
-        let is_standby = match (status.action, status.mode) {
-            (Some(MapAction::DELETE), _) | (_, Some(WarmStandbyMode::Active)) => false,
-            (_, Some(WarmStandbyMode::Standby)) => true,
-            _ => return,
-        };
-        let Some(login) = self.mounts.get_mut(session).and_then(|mount| mount.login.as_mut())
-        else {
-            return;
-        };
-        login.is_standby = is_standby;
-        let was_held = self.mounts.gate(session) & gate::PAUSED != 0;
-        self.set_login_gates(session);
-        if was_held && self.mounts.gate(session) & gate::PAUSED == 0 {
-            self.refresh_all(session, out);
         }
     }
 }

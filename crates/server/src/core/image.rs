@@ -7,7 +7,7 @@ use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::{Allowed, ProviderStream};
 use tapeline_planted::planted;
 use tapeline_rwf::{
-    DataState, DataType, Encoded, Msg, MsgKey, RefreshFlags, RefreshMsg, State, StreamState,
+    DataState, DataType, Domain, Encoded, Msg, MsgKey, RefreshFlags, RefreshMsg, State, StreamState,
 };
 
 use super::Core;
@@ -15,7 +15,7 @@ use super::item::{Item, Upstream};
 use super::rows::Cell;
 use super::subscription::{Subscription, mode};
 use super::variant::{Variant, write_form};
-use crate::Outputs;
+use crate::{Outputs, StandbyImage};
 
 /// Larger images go out of the cache in parts of about this size.
 const PART_BYTES: usize = 60_000;
@@ -215,7 +215,7 @@ impl Core {
 
     /// Sends an image to one watcher, as its stream allows. Whether the stream
     /// is over with it.
-    fn send_image<O: Outputs>(
+    pub(super) fn send_image<O: Outputs>(
         &mut self,
         slot: u32,
         cell: Cell,
@@ -223,30 +223,48 @@ impl Core {
         refresh: &RefreshMsg<'_>,
         out: &mut O,
     ) -> bool {
-        let Self { items, mounts, variants, trouble, config, .. } = self;
-        let max_image_bytes = &config.limits.max_image_bytes;
-        let Some(item) = items.known_mut(slot) else { return false };
-        let Some(watcher) = mounts.watcher(item, cell) else {
+        let Some(watcher) = self.watcher(slot, cell) else {
             debug_assert!(false, "a cell with a watcher");
             return false;
         };
+        self.holds_first(slot, &watcher);
+        let Self { items, mounts, variants, trouble, config, image_bytes, .. } = self;
+        let max_image_bytes = &config.limits.max_image_bytes;
+        let Some(item) = items.known_mut(slot) else { return false };
+        let may_be_blank = config.standby_image == StandbyImage::Empty
+            && item.key.as_ref().domain != Domain::SYMBOL_LIST;
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
             mount.owed.state_is_told(watcher.stream_id);
             mount.streams.change(watcher.stream_id, |state| {
-                let allowed = state.image(part, &refresh.state);
-                if allowed.is_err() {
+                let is_blank = may_be_blank && state.stands_by();
+                let allowed = match state.hears_image(&refresh.state) {
+                    true => {
+                        Some(state.image(if is_blank { Part::ONLY } else { part }, &refresh.state))
+                    }
+                    false => None,
+                };
+                if matches!(allowed, Some(Err(_))) {
                     // A part was lost that was for this server alone.
                     state.abandon_image();
                 }
-                (allowed, state.clone())
+                (allowed, is_blank, state.clone())
             })
         });
-        let Some((allowed, state)) = changed else {
+        let Some((allowed, is_blank, state)) = changed else {
             debug_assert!(false, "a subscription is of a stream");
             return false;
         };
         let Some(subscription) = item.watchers.subscription_mut(cell) else {
             debug_assert!(false, "a cell with a watcher");
+            return false;
+        };
+        if is_blank || allowed.is_none() {
+            // Of several parts the others are not for it.
+            subscription.set(mode::IN_IMAGE, false);
+        }
+        let Some(allowed) = allowed else {
+            // It stands by, and did not ask.
+            subscription.set(mode::WANTS | mode::LATE, false);
             return false;
         };
         let Ok(allowed) = allowed else {
@@ -263,14 +281,16 @@ impl Core {
             data: allowed.data,
             solicited: allowed.solicited,
             begins: allowed.begins,
+            is_blank,
             private: allowed.private,
             with_key: allowed.with_key,
         };
         let form = item.watchers.form(watcher.form);
-        let told = told(item, refresh, &allowed);
+        let told = told(item, refresh, &allowed, is_blank);
         let write = |buffer: &mut [u8]| write_form(&told.into(), form, MsgKey::EMPTY, buffer);
         if let Some((bytes, shared)) = variants.get(variant, write) {
             // What has begun goes whole to who reads it.
+            *image_bytes += bytes.len();
             out.allow(watcher.session, *max_image_bytes);
             let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
             out.allow(watcher.session, 0);
@@ -427,7 +447,17 @@ fn begin_image(item: &mut Item, refresh: &RefreshMsg<'_>, is_for_all: bool, with
 }
 
 /// An image as one watcher gets it.
-fn told<'m>(item: &'m Item, refresh: &RefreshMsg<'m>, allowed: &Allowed) -> RefreshMsg<'m> {
+fn told<'m>(
+    item: &'m Item,
+    refresh: &RefreshMsg<'m>,
+    allowed: &Allowed,
+    is_blank: bool,
+) -> RefreshMsg<'m> {
+    let mut refresh = *refresh;
+    if is_blank {
+        refresh.flags |= RefreshFlags::REFRESH_COMPLETE;
+        (refresh.part_num, refresh.payload) = (None, Encoded::new(DataType::NO_DATA, &[]));
+    }
     let mut flags = refresh.flags;
     flags.set(RefreshFlags::SOLICITED, allowed.solicited);
     flags.set(RefreshFlags::PRIVATE_STREAM, allowed.private);
@@ -439,6 +469,6 @@ fn told<'m>(item: &'m Item, refresh: &RefreshMsg<'m>, allowed: &Allowed) -> Refr
         state: State { stream: allowed.stream, data: allowed.data, ..refresh.state },
         qos: refresh.qos.or(item.key.as_ref().qos),
         key: allowed.with_key.then(|| item.key.as_ref().msg_key()),
-        ..*refresh
+        ..refresh
     }
 }

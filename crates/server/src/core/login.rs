@@ -6,8 +6,8 @@ use tapeline_channel::SessionId;
 use tapeline_entitle::{AuthenticationError, Kind, Person};
 use tapeline_omm::StateBuf;
 use tapeline_omm::login::{
-    BatchSupport, LoginErrorAttributes, LoginRefresh, LoginRequest, LoginStatus, StandbyModes,
-    user_name_type,
+    BatchSupport, ConnectionConfig, LoginErrorAttributes, LoginRefresh, LoginRequest, LoginStatus,
+    StandbyServer, user_name_type,
 };
 use tapeline_omm::stream::Reject;
 use tapeline_rwf::{DataState, RequestMsg, State, StateCode, StreamState};
@@ -18,6 +18,7 @@ use super::entitlements::{Identity, Profile};
 use super::mount::{Login, Mount, gate, shown_user, user_of};
 use super::permit::denied;
 use super::review::Review;
+use super::roles::Roles;
 use super::stream::{Entry, Stream};
 use super::{Core, DUE_PER_TURN, NO_ROOM, millis};
 use crate::seats::SeatId;
@@ -256,8 +257,12 @@ impl Core {
         features.support_view_requests = Some(true);
         features.support_optimized_pause_resume = Some(true);
         features.support_post = Some(self.config.accept_posts);
-        features.support_standby = Some(true);
-        features.support_standby_mode = Some(StandbyModes::LOGIN_BASED.bits());
+        let standby_modes = self.config.warm_standby.modes();
+        features.support_standby = Some(!standby_modes.is_empty());
+        features.support_standby_mode = (!standby_modes.is_empty()).then_some(standby_modes.bits());
+        if login.request.attributes.wants_connection_config() {
+            refresh.connection_config = connection_config(&self.config.standby_hosts);
+        }
         features.support_enhanced_symbol_list = Some(false);
         let ends = person.and_then(|person| person.ends);
         features.authentication_tt_reissue = ends.map(|ends| ends.renew_at_s);
@@ -372,9 +377,9 @@ impl Core {
         let said = &login.request.attributes;
         let is_filtered =
             said.update_type_filter.is_some() || said.negative_update_type_filter.is_some();
-        let is_held = login.is_paused || login.is_standby;
+        let is_paused = login.is_paused;
         self.mounts.set_gate(session, gate::FILTERED, is_filtered);
-        self.mounts.set_gate(session, gate::PAUSED, is_held);
+        self.mounts.set_gate(session, gate::PAUSED, is_paused);
     }
 
     /// The user is logged out: all else on the connection is over.
@@ -384,6 +389,7 @@ impl Core {
         let Some(mount) = self.mounts.known_mut(session) else { return };
         // It has as long as a new mount for its next login.
         mount.opened_at = now;
+        mount.roles = Roles::default();
         if mount.asking.take().is_some() {
             // What was to be renewed is over.
             out.hold(session, mount.is_in_batch);
@@ -391,7 +397,9 @@ impl Core {
         if let Some(login) = mount.login.take() {
             self.mounts.users.log_out(&login, 0);
         }
-        self.mounts.set_gate(session, gate::FILTERED | gate::PAUSED | gate::OUTDATED, false);
+        self.mounts.note_roles(session);
+        let of_login = gate::FILTERED | gate::PAUSED | gate::OUTDATED | gate::HOLDING;
+        self.mounts.set_gate(session, of_login, false);
         self.mounts.without_login.push_back((now, session));
     }
 }
@@ -431,6 +439,15 @@ fn identity(request: &LoginRequest, person: Option<&Person>, mount: Option<&Moun
         position,
         application: said.application_id.as_ref().map(|it| text(it)).unwrap_or_default(),
     }
+}
+
+/// The servers that a client may use beside this one, for who asks. None to
+/// name: nothing is said.
+fn connection_config(hosts: &[StandbyServer]) -> Option<ConnectionConfig> {
+    (!hosts.is_empty()).then(|| ConnectionConfig {
+        num_standby_servers: Some(hosts.len() as u64),
+        servers: hosts.to_vec(),
+    })
 }
 
 /// The state that a user is refused with who has all the mounts it may have.

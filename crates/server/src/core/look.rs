@@ -72,6 +72,9 @@ impl Core {
             is_slow: mount.is_slow,
             slow_seconds: slow_since.map(|since| self.now.since(since).as_secs()),
             slow_count: 0,
+            standby: mount.roles.words(|id| {
+                self.services.name(id).map_or_else(|| id.to_string(), ToString::to_string)
+            }),
             is_paused: self.mounts.gate(session) & gate::PAUSED != 0,
             messages_sent: 0,
             bytes_sent: 0,

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! mounts   mount, stream, login, directory, dictionary, close
+//! standby  roles, standby
 //! requests request, reissue, batch, pending → item, upstream
 //! hubs     hubs, peer, services, repair
 //! fan-out  frame → update, image, status, generic; variant for those who get
@@ -51,10 +52,12 @@ mod reissue;
 mod repair;
 mod request;
 mod review;
+mod roles;
 mod rows;
 mod services;
 mod sift;
 mod slow;
+mod standby;
 mod status;
 mod stream;
 mod streams;
@@ -196,6 +199,8 @@ pub struct Core {
     backlog: Backlog,
     /// When a mount last had its first images at once, after a pause.
     refreshed_at: Option<Time>,
+    /// Bytes of images that were sent in this turn.
+    image_bytes: usize,
     news: News,
     scratch: Scratch,
     variants: Variants,
@@ -217,6 +222,7 @@ fn millis(ms: u32) -> Duration {
 impl Core {
     /// A server with no mounts and no hubs yet.
     pub fn new(config: ServerConfig, policy: Box<dyn LoginPolicy>) -> Self {
+        let services = Services::numbered(&config.service_ids);
         Self {
             dictionaries: Dictionaries::new(config.dictionary.clone()),
             scratch: Scratch::new(config.limits.longest_message_bytes()),
@@ -225,7 +231,7 @@ impl Core {
             policy,
             now: Time::ZERO,
             mounts: Mounts::default(),
-            services: Services::default(),
+            services,
             hubs: Hubs::default(),
             items: Items::default(),
             posts: Posts::default(),
@@ -236,6 +242,7 @@ impl Core {
             vacated: 0,
             backlog: Backlog::default(),
             refreshed_at: None,
+            image_bytes: 0,
             news: News::default(),
             trouble: Trouble::default(),
             cold: Vec::new(),
@@ -341,6 +348,7 @@ impl Core {
     /// Does what is due.
     pub fn handle_timeout<O: Outputs>(&mut self, now: Time, out: &mut O) {
         self.now = now;
+        self.image_bytes = 0;
         self.check_logins(out);
         self.check_login_ends(out);
         self.check_due(out);
@@ -380,6 +388,7 @@ impl Core {
     pub fn statistics(&self) -> Statistics {
         Statistics {
             mounts: self.mounts.count,
+            mounts_on_standby: self.mounts.on_standby,
             items: self.items.len(),
             hubs: self.hubs.len(),
             closes_waiting: self.hubs.closes_waiting(),

@@ -18,6 +18,7 @@ use super::identify::Asking;
 use super::item::Item;
 use super::map::Map;
 use super::owed::Owed;
+use super::roles::Roles;
 use super::rows::Cell;
 use super::stream::{Entry, Stream, UNASKED_LOGIN_STREAM};
 use super::streams::Streams;
@@ -31,7 +32,7 @@ use crate::siblings::SharedCount;
 pub(super) mod gate {
     /// It reads too slowly: updates are merged.
     pub(in crate::core) const SLOW: u32 = 1;
-    /// Its login is paused, or it stands by: updates are left out.
+    /// Its login is paused: updates are left out.
     pub(in crate::core) const PAUSED: u32 = 2;
     /// Its login wants some types of updates only.
     pub(in crate::core) const FILTERED: u32 = 4;
@@ -40,6 +41,9 @@ pub(super) mod gate {
     /// Updates were left out, and some of its streams have yet to be put down
     /// for the image that makes up for them: see `refresh`.
     pub(in crate::core) const OUTDATED: u32 = 16;
+    /// The server stands by for it, and some of its streams have yet to be
+    /// held: see `standby`.
+    pub(in crate::core) const HOLDING: u32 = 32;
 }
 
 /// The connection of a consumer.
@@ -54,6 +58,10 @@ pub(super) struct Mount {
     /// Where it is not treated like others.
     pub(super) traits: MountTraits,
     pub(super) login: Option<Login>,
+    /// Which part the server plays for it, while it is logged in.
+    pub(super) roles: Roles,
+    /// It counts among the mounts for which the server stands by.
+    is_on_standby: bool,
     /// It has logged in once, and counts among the mounts that there may be.
     pub(super) is_admitted: bool,
     pub(super) streams: Streams,
@@ -149,8 +157,6 @@ pub(super) struct Login {
     pub(super) with_perm_data: bool,
     /// All its items are paused.
     pub(super) is_paused: bool,
-    /// The server stands by for this client: updates are held back.
-    pub(super) is_standby: bool,
     /// Who it is, as the policy and the records have it.
     pub(super) identity: Arc<Identity>,
     /// What the user may do.
@@ -176,7 +182,6 @@ impl Login {
             with_perm_data: said.wants_permission_expressions(),
             // In a first login a pause is of no use: there is nothing to pause.
             is_paused: false,
-            is_standby: false,
             identity,
             profile: Profile::default(),
             seat,
@@ -272,6 +277,8 @@ pub(super) struct Mounts {
     /// Numbers by the index of the session.
     numbers: Vec<u32>,
     pub(super) count: usize,
+    /// Those for which the server stands by with a service.
+    pub(super) on_standby: usize,
     /// Those that have logged in once.
     pub(super) admitted: SharedCount,
     pub(super) users: Users,
@@ -330,6 +337,8 @@ impl Mounts {
             opened_at: now,
             traits: MountTraits::default(),
             login: None,
+            roles: Roles::default(),
+            is_on_standby: false,
             is_admitted: false,
             streams: Streams::default(),
             directories: Vec::new(),
@@ -381,6 +390,8 @@ impl Mounts {
         let known = self.numbers.iter().filter(|number| **number != NONE).count();
         let there = self.iter().count();
         let admitted = self.iter().filter(|mount| mount.is_admitted).count();
+        let on_standby = self.iter().filter(|mount| mount.roles.has_standby()).count();
+        assert_eq!(self.on_standby, on_standby, "mounts for which the server stands by");
         assert_eq!(
             (known, self.count, self.admitted.own()),
             (there, there, admitted),
@@ -412,6 +423,7 @@ impl Mounts {
         self.gates[number] = Gate::GONE;
         self.numbers[session.index as usize] = NONE;
         self.count -= 1;
+        self.on_standby -= usize::from(mount.is_on_standby);
         self.admitted.sub(usize::from(mount.is_admitted));
         Some(mount)
     }
@@ -433,6 +445,17 @@ impl Mounts {
     /// Numbers that mounts may have are below this one.
     pub(super) fn numbers(&self) -> u32 {
         self.table.len() as u32
+    }
+
+    /// The roles of a mount changed.
+    pub(super) fn note_roles(&mut self, session: SessionId) {
+        let number = self.number(session);
+        let mount = number.and_then(|number| self.table.get_mut(number)?.as_deref_mut());
+        let Some(mount) = mount else { return };
+        let was_on_standby = mount.is_on_standby;
+        mount.is_on_standby = mount.roles.has_standby();
+        self.on_standby += usize::from(mount.is_on_standby);
+        self.on_standby -= usize::from(was_on_standby);
     }
 
     /// The gate of a mount: why updates do not go straight out.

@@ -14,8 +14,8 @@ use super::item::{HubIndex, Upstream};
 use super::map::Map;
 use super::stream::{Entry, Stream};
 use super::{Core, DUE_PER_TURN, millis};
-use crate::Outputs;
 use crate::siblings::SharedCount;
+use crate::{Outputs, StandbyPosts};
 
 /// The reference of a post that is not on the stream of an item.
 const OFF_STREAM: u32 = u32::MAX;
@@ -155,9 +155,53 @@ impl Core {
         post: &PostMsg<'_>,
         out: &mut O,
     ) {
-        if let Err(refusal) = self.forward_post(session, post, out) {
+        let done = match self.post_on_standby(session, post) {
+            Some(StandbyPosts::Ack) => self.accept_post(session, post, out),
+            Some(StandbyPosts::Nak) => Err(PostRefusal::NoResources),
+            Some(StandbyPosts::Forward) | None => self.forward_post(session, post, out),
+        };
+        if let Err(refusal) = done {
             self.refuse_post(session, post, &refusal, out);
         }
+    }
+
+    /// What becomes of a post for a service with which the server stands by.
+    fn post_on_standby(&self, session: SessionId, post: &PostMsg<'_>) -> Option<StandbyPosts> {
+        let mount = self.mounts.get(session)?;
+        let service_id = match mount.streams.get(post.stream_id)? {
+            Entry::Item(stream) => {
+                let item = self.items.get(stream.slot)?;
+                (!item.is_private).then(|| item.service_id())
+            }
+            Entry::Other(Stream::Login) => post.key.and_then(|key| key.service_id),
+            Entry::Other(_) => None,
+        };
+        mount.roles.stands_by(service_id?).then_some(self.config.standby_posts)
+    }
+
+    /// A post is acknowledged, as its source gets it from another server.
+    fn accept_post<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        post: &PostMsg<'_>,
+        out: &mut O,
+    ) -> Result<(), PostRefusal> {
+        if !self.config.accept_posts {
+            return Err(PostRefusal::NotSupported);
+        }
+        let is_on_item = self.item_on(session, post.stream_id).is_some();
+        Post::check(post, if is_on_item { PostStream::Item } else { PostStream::Login })?;
+        self.entitle_post(session, post, out)?;
+        self.statistics.posts_on_standby += 1;
+        if let Some(post_id) = post.post_id.filter(|_| post.flags.contains(PostFlags::ACK)) {
+            let ack = AckMsg {
+                ack_id: post_id,
+                seq_num: post.seq_num,
+                ..AckMsg::new(post.domain, post.stream_id)
+            };
+            self.send(session, &ack.into(), out);
+        }
+        Ok(())
     }
 
     /// Tells a mount why its post went nowhere, if it wants to know.

@@ -108,8 +108,12 @@ impl Core {
         let Some(item) = self.items.known_mut(slot) else { return };
         let Some(subscription) = item.watchers.subscription_mut(cell) else { return };
         subscription.set(mode::WANTS, true);
+        let has_image = item.has_image && !item.in_parts;
         match item.is_servable() {
             true => self.serve_from_cache(slot, cell, out),
+            false if has_image && self.is_answered_blank(slot, cell) => {
+                self.tell_state(slot, cell, out);
+            }
             false => self.ask_image(slot, out),
         }
     }

@@ -14,6 +14,7 @@ use super::forms::Form;
 use super::item::{Item, Upstream};
 use super::permit::denied;
 use super::rows::Cell;
+use super::standby::has_part;
 use super::stream::{ItemStream, PendingRequest, Stream};
 use super::subscription::{Subscription, mode};
 use crate::{Limits, Outputs};
@@ -88,7 +89,12 @@ impl Core {
         out: &mut O,
     ) {
         let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
-        let told = match self.policy_of(session) {
+        let policy = match msg.key.service_id.is_some_and(|id| self.stands_by(session, id)) {
+            // What it is told here is not to close the item elsewhere.
+            true => Some(RecoveryPolicy::default()),
+            false => self.policy_of(session),
+        };
+        let told = match policy {
             Some(policy) if !is_private => convert(state, policy),
             _ => state.stream,
         };
@@ -127,7 +133,13 @@ impl Core {
         let opened = self.place_watcher(session, (msg, bytes), request, qos, view, out);
         let Opened::Watching { slot, cell, is_new } = opened else { return };
         let policy = self.policy_of(session).filter(|_| !is_administrative(request.domain));
-        let state = ProviderStream::new(request, policy);
+        let mut state = ProviderStream::new(request, policy);
+        if let Some(item) = self.items.get(slot)
+            && self.stands_by(session, item.service_id())
+            && has_part(item.is_private, request.domain)
+        {
+            state.stand_by();
+        }
         if let Some(subscription) =
             self.items.get_mut(slot).and_then(|item| item.watchers.subscription_mut(cell))
         {
@@ -253,6 +265,12 @@ impl Core {
         let state = item.state();
         let is_stale = state.data == DataState::SUSPECT && !state.text.is_empty();
         match item.upstream() {
+            // The image is with the hub, and is not needed.
+            Upstream::Accepted { .. }
+                if item.has_image && !item.in_parts && self.is_answered_blank(slot, cell) =>
+            {
+                self.tell_state(slot, cell, out);
+            }
             Upstream::Accepted { .. } if item.has_image && !item.in_parts => {
                 self.ask_image(slot, out);
             }

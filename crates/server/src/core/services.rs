@@ -6,7 +6,7 @@ use tapeline_omm::directory::{
     Directory, DirectoryChange, DirectoryFilter, DirectoryRequest, DirectoryUpdate, FilterContent,
     FilterEntry, Service, ServiceEntry, ServiceInfo, ServiceState,
 };
-use tapeline_omm::{ItemKeyRef, Text};
+use tapeline_omm::{ItemKeyRef, Text, qos};
 use tapeline_rwf::{Domain, State};
 
 use super::hubs::Hubs;
@@ -26,6 +26,8 @@ pub(super) struct Services {
     pub(super) directory: Directory,
     /// What consumers were told, by number.
     told: BTreeMap<u16, Vec<FilterEntry>>,
+    /// Numbers that are given to names before there is a service.
+    fixed: BTreeMap<Text, u16>,
     ids: BTreeMap<Text, u16>,
     names: BTreeMap<u16, Text>,
 }
@@ -57,6 +59,12 @@ impl ServiceChanges {
 }
 
 impl Services {
+    /// No services yet, of which these will have fixed numbers.
+    pub(super) fn numbered(fixed: &BTreeMap<String, u16>) -> Self {
+        let fixed = fixed.iter().map(|(name, id)| (name.as_str().into(), *id)).collect();
+        Self { fixed, ..Self::default() }
+    }
+
     /// Panics where names, numbers and what consumers were told contradict each
     /// other.
     pub(super) fn check(&self) {
@@ -151,8 +159,8 @@ impl Services {
         (!changed.is_empty()).then(|| ServiceEntry::update(id, changed))
     }
 
-    /// The number of a service: its hub's if that is free, else the next that
-    /// is.
+    /// The number of a service: the one that is fixed for it, or its hub's if
+    /// that is free, else the next that is.
     fn id_of(&mut self, name: &Text, hub_id: u16) -> Option<u16> {
         if let Some(known) = self.ids.get(name) {
             return Some(*known);
@@ -160,8 +168,10 @@ impl Services {
         if self.ids.len() >= self.directory.max_services {
             return None;
         }
+        let is_fixed = |id: &u16| self.fixed.values().any(|fixed| fixed == id);
+        let is_free = |id: &u16| !self.names.contains_key(id) && !is_fixed(id);
         let mut candidates = (hub_id..=u16::MAX).chain(0..hub_id);
-        let id = candidates.find(|id| !self.names.contains_key(id))?;
+        let id = self.fixed.get(name).copied().or_else(|| candidates.find(is_free))?;
         self.ids.insert(name.clone(), id);
         self.names.insert(id, name.clone());
         Some(id)
@@ -203,9 +213,26 @@ fn entries(directory: &Directory, hub_id: u16) -> Vec<FilterEntry> {
     for entry in &mut entries {
         if let FilterEntry::Content { content: FilterContent::Info(info), .. } = entry {
             offer_dictionaries(info);
+            put_in_order(info);
         }
     }
     entries
+}
+
+/// Has lists in an order of their own, so that two servers say the same of a
+/// service, in whatever order their sources came: clients of the vendor's
+/// library compare them one by one, and drop a server from a warm standby group
+/// that differs.
+fn put_in_order(info: &mut ServiceInfo) {
+    info.capabilities.iter_mut().for_each(|capabilities| capabilities.sort_unstable());
+    info.qos.iter_mut().for_each(|all| all.sort_by(qos::compare));
+    for names in [&mut info.dictionaries_provided, &mut info.dictionaries_used] {
+        // The server's own first, the fields before what their values mean.
+        let rank = |name: &Text| (*name != FIELD_DICTIONARY, *name != ENUM_DICTIONARY);
+        if let Some(names) = names {
+            names.sort_unstable_by(|a, b| (rank(a), a).cmp(&(rank(b), b)));
+        }
+    }
 }
 
 /// The server has the dictionaries, whatever the source of the service says:

@@ -199,6 +199,7 @@ impl Core {
         let Some(watcher) = self.watcher(slot, cell) else { return };
         let gates = self.mounts.gate(session);
         let is_left_out = gates & gate::PAUSED != 0
+            || gates & gate::HOLDING != 0 && self.holds_first(slot, &watcher)
             || gates & gate::FILTERED != 0 && !self.wants_type(session, update);
         if is_left_out {
             return;

@@ -194,6 +194,9 @@ impl Core {
                 self.put_image_off(slot, cell);
                 continue;
             }
+            if self.holds_first(slot, &watcher) {
+                continue;
+            }
             self.flush_updates(slot, cell, out);
             if self.mounts.gate(watcher.session) & gate::PAUSED == 0 {
                 self.send_formed(slot, cell, update, out);
@@ -289,7 +292,10 @@ impl Core {
         watcher: &Watcher,
         out: &mut O,
     ) {
-        if watcher.has(mode::MERGED) && !planted!(OvertakenMerge) {
+        if watcher.has(mode::MERGED)
+            && !self.holds_first(slot, watcher)
+            && !planted!(OvertakenMerge)
+        {
             self.flush_updates(slot, cell, out);
         }
     }

@@ -1,7 +1,7 @@
 //! Changes of state: from a hub, and the server's own.
 
 use tapeline_omm::StateBuf;
-use tapeline_omm::state::{is_final, is_recoverable};
+use tapeline_omm::state::is_final;
 use tapeline_omm::stream::Allowed;
 use tapeline_planted::planted;
 use tapeline_rwf::{
@@ -39,7 +39,8 @@ impl Core {
             }
         }
         self.fan_status(slot, status, out);
-        if is_last || end.is_some_and(is_recoverable) {
+        // Streams that stand by were told nothing, and go on.
+        if is_last || end.is_some() {
             self.wait_for_another_try(slot);
         }
     }
@@ -123,6 +124,9 @@ impl Core {
         status: &StatusMsg<'_>,
         out: &mut O,
     ) -> bool {
+        if let Some(is_over) = self.status_on_standby(slot, cell, status, out) {
+            return is_over;
+        }
         let Self { items, mounts, variants, trouble, .. } = self;
         let Some(item) = items.known_mut(slot) else { return false };
         let Some(watcher) = mounts.watcher(item, cell) else {
@@ -151,6 +155,7 @@ impl Core {
             data: allowed.data,
             solicited: false,
             begins: false,
+            is_blank: false,
             private: allowed.private,
             with_key: allowed.with_key,
         };

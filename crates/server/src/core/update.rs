@@ -132,6 +132,7 @@ impl Core {
             let Some((cell, watcher)) = self.cold_watcher(slot, at) else { continue };
             let gates = self.mounts.gate(watcher.session);
             if gates & gate::PAUSED != 0
+                || gates & gate::HOLDING != 0 && self.holds_first(slot, &watcher)
                 || gates & gate::FILTERED != 0 && !self.wants_type(watcher.session, &update)
             {
                 continue;

@@ -19,6 +19,8 @@ pub(super) struct Variant {
     pub(super) data: DataState,
     pub(super) solicited: bool,
     pub(super) begins: bool,
+    /// It is without content.
+    pub(super) is_blank: bool,
     pub(super) private: bool,
     pub(super) with_key: bool,
 }
@@ -32,6 +34,7 @@ impl Variant {
             data: DataState::OK,
             solicited: false,
             begins: false,
+            is_blank: false,
             private: false,
             with_key: false,
         }

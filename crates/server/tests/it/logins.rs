@@ -226,27 +226,3 @@ fn only_the_update_types_that_the_login_wants_are_sent() {
     world.item(HUB, 17, 3, &update_of(UpdateType::TRADE, &[(6, 1)]));
     assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE TRADE {6=1}"]);
 }
-
-#[test]
-fn a_standby_server_holds_updates_back_until_it_is_active() {
-    use tapeline_omm::login::{ConsumerConnectionStatus, WarmStandbyMode};
-    let mut world = World::with_feed();
-    let consumer = world.mount();
-    let say_mode = |world: &mut World, mode| {
-        let status = ConsumerConnectionStatus {
-            stream_id: 1,
-            action: Some(tapeline_rwf::MapAction::ADD),
-            mode: Some(mode),
-        };
-        world.say(consumer, &built(|encoder| status.encode(encoder).expect("room")));
-    };
-    say_mode(&mut world, WarmStandbyMode::Standby);
-    world.open_item(consumer, 5, "TRI.N", 17);
-    world.item(HUB, 17, 2, &update(&[(22, 7)]));
-    assert_eq!(world.heard(consumer), [""; 0]);
-    say_mode(&mut world, WarmStandbyMode::Active);
-    assert_eq!(
-        world.heard(consumer),
-        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / 'All is well' {22=7 25=101}"]
-    );
-}

@@ -35,6 +35,8 @@ mod slices;
 mod slices_of_mounts;
 mod slow_events;
 mod slow_mounts;
+mod standby;
 mod support;
+mod take_over;
 mod through_a_hub;
 mod views;

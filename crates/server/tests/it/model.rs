@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use tapeline_backbone::repair::{Held, HeldFlags};
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_channel::{Sent, SessionId};
+use tapeline_omm::login::WarmStandbyMode;
 use tapeline_omm::market::RequestPayload;
 use tapeline_omm::view::View;
 use tapeline_rwf::{DataState, DataType, Msg, RefreshFlags, StreamState};
@@ -222,6 +223,8 @@ struct Consumer {
     streams: BTreeMap<i32, Stream>,
     next_stream: i32,
     is_slow: bool,
+    /// It has its data from elsewhere.
+    stands_by: bool,
 }
 
 impl Consumer {
@@ -235,6 +238,13 @@ impl Consumer {
             };
             let mut is_over = false;
             match &msg {
+                Msg::Refresh(refresh) if self.stands_by => {
+                    assert_eq!(msg.payload().data_type(), DataType::NO_DATA, "{}", show(&bytes));
+                    let is_answer = refresh.flags.contains(RefreshFlags::SOLICITED);
+                    assert!(is_answer, "unasked: {}", show(&bytes));
+                    is_over = stream.snapshot;
+                }
+                _ if self.stands_by => panic!("on standby: {}", show(&bytes)),
                 Msg::Refresh(refresh) => {
                     if refresh.flags.contains(RefreshFlags::CLEAR_CACHE) {
                         stream.fields.clear();
@@ -269,6 +279,23 @@ impl Consumer {
                 self.streams.remove(&stream_id);
             }
         }
+    }
+}
+
+impl Consumer {
+    /// It has its data from here, or from elsewhere. What it had is not that of
+    /// this server then.
+    fn change_role(&mut self, world: &mut World) {
+        self.stands_by = !self.stands_by;
+        for stream in self.streams.values_mut() {
+            (stream.has_image, stream.in_parts, stream.is_ok) = (false, false, false);
+            stream.fields.clear();
+        }
+        let mode = match self.stands_by {
+            true => WarmStandbyMode::Standby,
+            false => WarmStandbyMode::Active,
+        };
+        world.say(self.session, &login_role(mode));
     }
 }
 
@@ -315,6 +342,7 @@ impl Model {
                 streams: BTreeMap::new(),
                 next_stream: 10,
                 is_slow: false,
+                stands_by: false,
             })
             .collect();
         // Events come between the slices of what is to be worked off.
@@ -419,6 +447,7 @@ impl Model {
             11 => self.world.handle_timeout(),
             12..15 => self.hub.answer(&mut self.world),
             15..20 => self.hub.send_image(&mut self.world, &mut self.dice),
+            21 => self.consumers[index].change_role(&mut self.world),
             20 if self.dice.one_in(10) => self.restart_hub(),
             _ => self.hub.change(&mut self.world, &mut self.dice, true),
         }
@@ -431,6 +460,11 @@ impl Model {
     /// Lets everything that is under way arrive, and checks that all are equal.
     fn settle(&mut self) {
         for consumer in &mut self.consumers {
+            let heard = self.world.heard_bytes(consumer.session);
+            consumer.take_in(heard);
+            if consumer.stands_by {
+                consumer.change_role(&mut self.world);
+            }
             if consumer.is_slow {
                 consumer.is_slow = false;
                 self.world.drain(consumer.session);

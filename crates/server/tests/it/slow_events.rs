@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use tapeline_channel::SessionId;
-use tapeline_omm::login::{ConsumerConnectionStatus, LoginRequest, WarmStandbyMode};
+use tapeline_omm::login::{LoginRequest, WarmStandbyMode};
 use tapeline_omm::market::RequestPayload;
 use tapeline_rwf::{DataState, StreamState, UpdateType};
 use tapeline_server::{Limits, ServerConfig};
@@ -63,25 +63,16 @@ fn check_images(world: &World, heard: Vec<String>, bid: i64) {
     assert_eq!((statistics.mounts_draining, statistics.merged_bytes), (0, 0));
 }
 
-fn standby(mode: WarmStandbyMode) -> Vec<u8> {
-    let status = ConsumerConnectionStatus {
-        stream_id: 1,
-        action: Some(tapeline_rwf::MapAction::ADD),
-        mode: Some(mode),
-    };
-    built(|encoder| status.encode(encoder).expect("room"))
-}
-
 #[test]
 fn a_standby_server_that_turns_active_brings_all_images() {
     let mut world = World::with_feed();
     let consumer = watching(&mut world);
-    world.say(consumer, &standby(WarmStandbyMode::Standby));
+    world.say(consumer, &login_role(WarmStandbyMode::Standby));
     for item in 0..ITEMS {
         world.item(HUB, item, 2, &update(&[(22, 2)]));
     }
     assert_eq!(world.heard(consumer), [""; 0]);
-    world.say(consumer, &standby(WarmStandbyMode::Active));
+    world.say(consumer, &login_role(WarmStandbyMode::Active));
     let heard = world.read_all(consumer);
     check_images(&world, heard, 2);
 }

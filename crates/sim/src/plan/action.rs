@@ -70,6 +70,11 @@ pub(crate) enum Action {
         consumer: usize,
         item: usize,
     },
+    /// A consumer takes its data from elsewhere for a while: its server stands by.
+    StandBy {
+        consumer: usize,
+        ms: u64,
+    },
     /// A generic message on the stream of an item, which the source answers.
     Generic {
         consumer: usize,

@@ -60,6 +60,7 @@ impl Plan {
         }
         let mut plan = Self { shape, actions, chance: random.next() };
         plan.add_more(seed, size);
+        add_roles(&mut Random::new(seed ^ ROLES), &plan.shape, &mut plan.actions);
         plan
     }
 }
@@ -100,6 +101,28 @@ impl Plan {
         add(at + Duration::from_secs(2), Action::UpdateAll);
         self.actions.sort_by_key(|(at, _)| *at);
     }
+}
+
+/// What consumers say of roles is left to a chance of its own: worlds without it
+/// are what they were before there was any.
+const ROLES: u64 = 0x0057_414e_4442_5953;
+
+/// Has some worlds' consumers take their data from elsewhere now and then.
+fn add_roles(random: &mut Random, shape: &Shape, actions: &mut Vec<(Duration, Action)>) {
+    // Of an image in parts without numbers nobody could say whether its end is of
+    // before or after.
+    let images = &shape.images;
+    let is_told_apart = images.most_parts == 1 || images.numbered_percent == 100;
+    let Some((end, _)) = actions.last().copied() else { return };
+    if !is_told_apart || !random.percent(20) {
+        return;
+    }
+    for _ in 0..random.between(1, 12) {
+        let at = Duration::from_micros(random.between(0, end.as_micros() as u64));
+        let ms = one(random, [0, 5, 200, 1500, 8000]);
+        actions.push((at, Action::StandBy { consumer: random.below(64), ms }));
+    }
+    actions.sort_by_key(|(at, _)| *at);
 }
 
 /// One of these.

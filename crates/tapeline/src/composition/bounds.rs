@@ -30,6 +30,7 @@ pub(super) fn limits(settings: &Settings) -> Limits {
         open_window: server.open_window,
         open_timeout_ms: server.open_timeout_ms,
         resync_interval_ms: server.resync_interval_ms,
+        take_over_bytes_per_turn: server.takeover_bytes_per_turn,
         max_hubs: server.max_hubs,
         login_timeout_ms: server.login_timeout_ms,
         max_posts: server.max_posts,

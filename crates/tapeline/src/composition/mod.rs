@@ -4,6 +4,7 @@ mod bounds;
 mod flags;
 mod meeting;
 mod settings;
+mod sources;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -8,22 +8,25 @@ use std::time::Duration;
 
 use tapeline_admin::AdminConfig;
 use tapeline_backbone::{Driver, EngineSettings, Key, MAX_PEERS, PortSettings, Role};
-use tapeline_channel::{
-    ReactorConfig, SessionOptions, Tls, TlsClient, TlsClientFiles, TlsFiles, random_seed,
-};
+use tapeline_channel::{ReactorConfig, SessionOptions, Tls, TlsFiles, random_seed};
 use tapeline_edge::{KeySource, LoginConfig};
-use tapeline_hub::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
+use tapeline_hub::{HubConfig, HubLimits, Unpublished};
 use tapeline_identity::{Authoriser, Renewal, TokenRules, Tokens};
 use tapeline_node::Knee;
-use tapeline_omm::Credential;
 use tapeline_omm::dictionary::FieldDictionary;
+use tapeline_omm::login::StandbyServer;
 use tapeline_rssl::{
     Compression, CompressionThresholds, Origins, Pings, ServerConfig as RsslServerConfig,
 };
-use tapeline_server::{JsonConfig, OutputThresholds, ServerConfig};
+use tapeline_server::{
+    JsonConfig, OutputThresholds, ServerConfig, StandbyImage, StandbyPosts, WarmStandby,
+};
 
 use super::bounds;
-use crate::config::{self, CompressionKind, Port, PortTransport, Settings};
+use super::sources::route;
+use crate::config::{
+    self, Mirror, Port, PortTransport, Settings, StandbyAnswer, StandbyPost, WarmStandbyKind,
+};
 use crate::dictionary;
 use crate::failure::Failure;
 
@@ -91,6 +94,12 @@ pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
         routes,
         ni_listen: listen(listen_key, &hub.listen, hub.ni_port)?,
         ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
+        mirrored_services: settings
+            .services
+            .iter()
+            .filter(|service| service.mirror == Mirror::Image)
+            .map(|service| service.name.clone())
+            .collect(),
         unpublished: match hub.unpublished {
             config::Unpublished::Pending => Unpublished::Pending,
             config::Unpublished::NotFound => Unpublished::NotFound,
@@ -155,77 +164,6 @@ pub(crate) fn field_rules(settings: &Settings) -> Result<Arc<FieldDictionary>, F
     Ok(Arc::new(fields))
 }
 
-fn route(source: &config::Source) -> Result<Route, Failure> {
-    let endpoints = source.hosts.iter().map(|host| endpoint(host, source.port));
-    let endpoints: Vec<Endpoint> = endpoints.collect::<Result<_, _>>()?;
-    let first = endpoints.first().map(|first| format!("{}:{}", first.host, first.port));
-    Ok(Route {
-        name: source.name.clone().or(first).unwrap_or_default(),
-        endpoints,
-        services: (!source.services.is_empty()).then(|| source.services.clone()),
-        login: RouteLogin {
-            user: source.user.clone(),
-            application_id: source.application_id.clone(),
-            position: source.position.clone(),
-            single_open: source.single_open,
-            password: secret(source.password_file.as_deref())?.map(|text| text.as_str().into()),
-            token: secret(source.token_file.as_deref())?
-                .map(|text| Credential::Ascii(text.as_str().into())),
-            ..RouteLogin::default()
-        },
-        compression: compression(source.compression),
-        ping_timeout_s: source.ping_timeout_s,
-        tls: tls_to(source)?,
-    })
-}
-
-/// The first line of a file that holds a secret.
-fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
-    let Some(path) = path else { return Ok(None) };
-    let text = fs::read_to_string(path).map_err(Failure::read(path))?;
-    match text.lines().next().map(str::trim_end) {
-        Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
-        _ => Err(Failure::Setting(format!("{}: its first line is empty", path.display()))),
-    }
-}
-
-/// How the connection to a source is encrypted, if it is.
-fn tls_to(source: &config::Source) -> Result<Option<TlsClient>, Failure> {
-    let failed = |text: String| Failure::Setting(format!("[[hub.source]] {text}"));
-    if !source.tls {
-        let is_asked_for = source.tls_name.is_some() || source.tls_certificate.is_some();
-        return match is_asked_for {
-            true => {
-                Err(failed("tls-name or tls-certificate is there, and tls is not true".to_owned()))
-            }
-            false => Ok(None),
-        };
-    }
-    let identity = match (&source.tls_certificate, &source.tls_key) {
-        (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
-        (None, None) => None,
-        _ => return Err(failed("tls-certificate and tls-key go together; give both".to_owned())),
-    };
-    let files = TlsClientFiles { ca: source.tls_ca.clone(), identity };
-    let tls = TlsClient::from_files(files).map_err(|error| failed(error.to_string()))?;
-    match &source.tls_name {
-        Some(name) => tls.named(name).map(Some).map_err(|error| failed(error.to_string())),
-        None => Ok(Some(tls)),
-    }
-}
-
-/// `host` or `host:port`; an IPv6 address with a port is in brackets.
-fn endpoint(text: &str, port: u16) -> Result<Endpoint, Failure> {
-    let is_bare_address = text.parse::<IpAddr>().is_ok();
-    if is_bare_address || !text.contains(':') {
-        return Ok(Endpoint { host: text.to_owned(), port });
-    }
-    match text.parse::<tapeline_api::Server>() {
-        Ok(server) => Ok(Endpoint { host: server.host, port: server.port }),
-        Err(error) => Err(Failure::Setting(format!("source: {error}"))),
-    }
-}
-
 /// The admin port's part; `None`: there is none.
 pub(crate) fn admin_config(settings: &Settings) -> Result<Option<AdminConfig>, Failure> {
     let admin = &settings.admin;
@@ -250,6 +188,20 @@ pub(crate) fn token(path: &Path) -> Result<Arc<str>, Failure> {
     }
 }
 
+/// What its JSON mounts get.
+fn json_config(server: &config::Server) -> JsonConfig {
+    JsonConfig {
+        expand_enums: server.json_expand_enums,
+        catch_unknown_keys: server.json_catch_unknown_keys,
+        catch_unknown_fields: server.json_catch_unknown_fields,
+        default_service: server.json_default_service.clone(),
+        ping_timeout_s: server.json_ping_timeout_s,
+        max_message_bytes: server.json_max_message_bytes,
+        max_image_bytes: server.json_max_image_bytes,
+        max_faults: server.json_max_faults,
+    }
+}
+
 /// The server's part.
 pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure> {
     let server = &settings.server;
@@ -271,16 +223,7 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         pages: server.ws_page.then(|| Arc::new(tapeline_server::pages())),
         origins: Origins::new(&server.allowed_origins)
             .map_err(|error| Failure::Setting(format!("[server] allowed-origins: {error}")))?,
-        json: JsonConfig {
-            expand_enums: server.json_expand_enums,
-            catch_unknown_keys: server.json_catch_unknown_keys,
-            catch_unknown_fields: server.json_catch_unknown_fields,
-            default_service: server.json_default_service.clone(),
-            ping_timeout_s: server.json_ping_timeout_s,
-            max_message_bytes: server.json_max_message_bytes,
-            max_image_bytes: server.json_max_image_bytes,
-            max_faults: server.json_max_faults,
-        },
+        json: json_config(server),
         dictionary: Arc::new(dictionary::load(
             server.dictionary.as_deref(),
             server.enums.as_deref(),
@@ -290,6 +233,31 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         announce_conflation: server.announce_conflation,
         accept_posts: server.posts,
         trust_post_user_info: server.trust_post_user_info,
+        warm_standby: match server.warm_standby {
+            WarmStandbyKind::Both => WarmStandby::Both,
+            WarmStandbyKind::Login => WarmStandby::Login,
+            WarmStandbyKind::Service => WarmStandby::Service,
+            WarmStandbyKind::Off => WarmStandby::Off,
+        },
+        standby_image: match server.standby_image {
+            StandbyAnswer::Empty => StandbyImage::Empty,
+            StandbyAnswer::Full => StandbyImage::Full,
+        },
+        standby_posts: match server.standby_posts {
+            StandbyPost::Ack => StandbyPosts::Ack,
+            StandbyPost::Forward => StandbyPosts::Forward,
+            StandbyPost::Nak => StandbyPosts::Nak,
+        },
+        standby_hosts: server
+            .standby_hosts
+            .iter()
+            .map(|host| standby_server(host))
+            .collect::<Result<_, _>>()?,
+        service_ids: settings
+            .services
+            .iter()
+            .filter_map(|service| Some((service.name.clone(), service.id?)))
+            .collect(),
         allow_same_item_twice: server.same_item_twice,
         limits: bounds::limits(settings),
         output: OutputThresholds {
@@ -379,6 +347,41 @@ pub(crate) fn login_config(settings: &Settings) -> Result<Option<LoginConfig>, F
     }))
 }
 
+/// A server that clients are told of: `host:port load type`.
+fn standby_server(text: &str) -> Result<StandbyServer, Failure> {
+    let fault = |what: &str| {
+        let text = format!("[server] standby-hosts: `{text}` {what}");
+        Err(Failure::Setting(text))
+    };
+    let mut words = text.split_whitespace();
+    let Some((host, port)) = words.next().and_then(|address| address.rsplit_once(':')) else {
+        return fault("is no server; write host:port or host:port load type");
+    };
+    let Ok(port) = port.parse::<u16>() else {
+        return fault("has no port; write host:port or host:port load type");
+    };
+    let load_factor = match words.next().map(str::parse::<u16>) {
+        None => None,
+        Some(Ok(load)) => Some(u64::from(load)),
+        Some(Err(_)) => return fault("has a load that is no number from 0 to 65535"),
+    };
+    let server_type = match words.next() {
+        None => None,
+        Some("active") => Some(0),
+        Some("standby") => Some(1),
+        Some(_) => return fault("has a type that is neither `active` nor `standby`"),
+    };
+    match words.next() {
+        Some(_) => fault("has more than host:port load type"),
+        None => Ok(StandbyServer {
+            hostname: Some(host.into()),
+            port: Some(u64::from(port)),
+            load_factor,
+            server_type,
+        }),
+    }
+}
+
 /// What is shown over TLS, if anything is.
 fn tls(server: &config::Server) -> Result<Option<Tls>, Failure> {
     let failed = |text: String| Failure::Setting(format!("[server] {text}"));
@@ -406,33 +409,9 @@ fn listen(key: &str, address: &str, port: Port) -> Result<Option<SocketAddr>, Fa
     }
 }
 
-fn compression(kind: CompressionKind) -> Compression {
-    match kind {
-        CompressionKind::Off => Compression::None,
-        CompressionKind::Zlib => Compression::Zlib,
-        CompressionKind::Lz4 => Compression::Lz4,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sources_are_hosts_with_or_without_a_port() {
-        let cases = [
-            ("mds1", ("mds1", 14002)),
-            ("mds1:7", ("mds1", 7)),
-            ("::1", ("::1", 14002)),
-            ("[::1]:7", ("::1", 7)),
-        ];
-        for (text, (host, port)) in cases {
-            let expected = Endpoint { host: host.to_owned(), port };
-            assert_eq!(endpoint(text, 14002).ok(), Some(expected), "{text}");
-        }
-        let failure = endpoint("mds1:x", 14002).expect_err("no port");
-        assert_eq!(failure.to_string(), "source: `mds1:x` is no server: write host:port");
-    }
 
     #[test]
     fn the_defaults_are_those_of_the_rooms() {
@@ -467,6 +446,28 @@ mod tests {
             "[server] allowed-origins: \"desk.example.com\" is no origin; write scheme://host or \
              scheme://host:port, without a path"
         );
+    }
+
+    #[test]
+    fn standby_servers_are_hosts_with_what_clients_choose_by() {
+        let server = standby_server("mds2:14002 40 standby").expect("good");
+        assert_eq!(server.hostname.as_ref().map(ToString::to_string).as_deref(), Some("mds2"));
+        assert_eq!(
+            (server.port, server.load_factor, server.server_type),
+            (Some(14002), Some(40), Some(1))
+        );
+        let bare = standby_server("mds2:14002").expect("good");
+        assert_eq!((bare.load_factor, bare.server_type), (None, None));
+        for (text, what) in [
+            ("mds2", "is no server; write host:port or host:port load type"),
+            ("mds2:x", "has no port; write host:port or host:port load type"),
+            ("mds2:1 x", "has a load that is no number from 0 to 65535"),
+            ("mds2:1 2 main", "has a type that is neither `active` nor `standby`"),
+            ("mds2:1 2 active 4", "has more than host:port load type"),
+        ] {
+            let failure = standby_server(text).expect_err(text);
+            assert_eq!(failure.to_string(), format!("[server] standby-hosts: `{text}` {what}"));
+        }
     }
 
     #[test]

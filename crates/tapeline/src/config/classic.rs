@@ -28,13 +28,14 @@ use toml::de::DeValue;
 
 use self::known::{
     GUARANTEED, How, KNOWN, Known, OF_PORT, OF_USER, POOL_SIZE, PROGRAMS, Program, ROUTE,
-    ROUTE_LIST, WITHOUT_EFFECT, list, program,
+    ROUTE_LIST, SERVICE_ID, WITHOUT_EFFECT, list, program,
 };
 
 use super::fault::{Fault, nearest};
 use super::precedence::{Component, components, exactness};
 use super::section::Section;
 use super::sections::Source;
+use super::services::Service;
 use super::tables::{ServerPort, ServerUser};
 use super::value::Setting;
 use super::{BUFFER_BYTES, Settings};
@@ -122,6 +123,7 @@ pub(super) fn read(
     let mut file =
         File { settings, path, text, site, lines: &lines, faults, remarks: Remarks::default() };
     file.routes();
+    file.service_ids();
     for known in &KNOWN {
         file.known(known, &ports);
     }
@@ -260,6 +262,15 @@ impl File<'_, '_> {
         }
     }
 
+    /// The numbers of services.
+    fn service_ids(&mut self) {
+        for line in self.lines.iter().filter(|line| is_parameter(line, SERVICE_ID)) {
+            let result = set_service_id(self.settings, line);
+            let name = line.objects().last().unwrap_or_default();
+            self.note(line, format!("service {name}.id"), result.map(|()| true));
+        }
+    }
+
     /// Routes become sources of the same names.
     fn routes(&mut self) {
         let listed = self.lines.iter().rev().find(|line| is_parameter(line, ROUTE_LIST));
@@ -330,8 +341,9 @@ fn user_of<'t>(
 /// Why a line changes nothing, if it does not.
 fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String]) -> Option<String> {
     let parameter = line.parameter();
-    let is_taken =
-        is_of_route(line) || is_parameter(line, ROUTE_LIST) || user_of(line, ports).is_some();
+    let is_taken = is_of_route(line)
+        || [ROUTE_LIST, SERVICE_ID].iter().any(|name| is_parameter(line, name))
+        || user_of(line, ports).is_some();
     if is_taken {
         return None;
     }
@@ -360,7 +372,7 @@ fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String]) -> Option<String> 
         ));
     }
     let all = KNOWN.iter().map(|(_, name, ..)| *name).chain(ROUTE).chain(WITHOUT_EFFECT);
-    let all = all.chain([ROUTE_LIST, POOL_SIZE, GUARANTEED]);
+    let all = all.chain([ROUTE_LIST, SERVICE_ID, POOL_SIZE, GUARANTEED]);
     Some(format!("unknown key `{parameter}`{}", nearest(parameter, all)))
 }
 
@@ -426,6 +438,21 @@ fn set_route(
         _ => ("port", value.to_owned()),
     };
     set_key(source, key, &value).map_err(|what| format!("`{parameter}` {what}"))
+}
+
+/// Fixes the number of a service: `*FEED*serviceId : 257`.
+fn set_service_id(settings: &mut Settings, line: &Line<'_>) -> Result<(), String> {
+    let named = line.objects().last().filter(|name| program(name).is_none());
+    let Some(name) = named else {
+        return Err(format!("`{SERVICE_ID}` needs a service; write *FEED*{SERVICE_ID} : 257"));
+    };
+    let mut service = Service { name: name.to_owned(), ..Service::default() };
+    set_key(&mut service, "id", line.value).map_err(|what| format!("`{SERVICE_ID}` {what}"))?;
+    // Of several lines the last counts.
+    settings.services.retain(|known| known.name != service.name);
+    service.check(&settings.services)?;
+    settings.services.push(service);
+    Ok(())
 }
 
 /// Sets a key from the text of a TOML value.

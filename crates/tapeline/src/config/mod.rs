@@ -13,6 +13,7 @@ mod reference;
 mod rights;
 mod section;
 mod sections;
+mod services;
 mod show;
 mod tables;
 mod value;
@@ -35,6 +36,7 @@ pub(crate) use sections::{
     Admin, Backbone, CompressionKind, Driver, Hub, IdleWhen, Level, Log, LogFormat, Profile,
     ProfileName, Server, Source, Unpublished,
 };
+pub(crate) use services::{Mirror, Service, StandbyAnswer, StandbyPost, WarmStandbyKind};
 pub(crate) use show::show;
 pub(crate) use tables::{PortTransport, ServerPort, ServerUser};
 pub(crate) use value::Port;
@@ -66,6 +68,7 @@ pub(crate) struct Settings {
     pub(crate) server: Server,
     pub(crate) ports: Vec<ServerPort>,
     pub(crate) users: Vec<ServerUser>,
+    pub(crate) services: Vec<Service>,
     pub(crate) entitle: Entitle,
     pub(crate) token: Token,
     pub(crate) authoriser: Authoriser,

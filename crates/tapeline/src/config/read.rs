@@ -1,5 +1,6 @@
 //! Reads a TOML file into the settings.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use toml::Spanned;
@@ -8,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::Settings;
 use super::fault::{Fault, nearest};
 use super::section::Section;
+use super::services::Service;
 
 /// The text of a file, and what was found wrong in it.
 struct Reader<'t> {
@@ -53,9 +55,12 @@ impl Reader<'_> {
     fn sections(&mut self, settings: &mut Settings, document: &DeTable<'_>) {
         for (name, value) in document {
             let word = name.get_ref().as_ref();
+            if word == "service" {
+                self.services(settings, name, value);
+                continue;
+            }
             let DeValue::Table(table) = value.get_ref() else {
-                let names = Settings::section_names();
-                let hint = nearest(word, names);
+                let hint = nearest(word, names());
                 self.fault(name.span(), format!("`{word}` is in no section{hint}"));
                 continue;
             };
@@ -68,7 +73,7 @@ impl Reader<'_> {
                 }
                 Some(section) => self.keys(section, table, &[]),
                 None => {
-                    let hint = nearest(word, Settings::section_names());
+                    let hint = nearest(word, names());
                     self.fault(name.span(), format!("unknown section [{word}]{hint}"));
                 }
             }
@@ -144,6 +149,32 @@ impl Reader<'_> {
         }
     }
 
+    /// `[[service]]`, as often as there are services.
+    fn services(
+        &mut self,
+        settings: &mut Settings,
+        name: &Spanned<Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        let DeValue::Array(entries) = value.get_ref() else {
+            let what = "`service` is a list of tables; write [[service]]".to_owned();
+            return self.fault(name.span(), what);
+        };
+        for entry in entries.iter() {
+            let DeValue::Table(table) = entry.get_ref() else {
+                let what = "a service is a table; write [[service]]".to_owned();
+                self.fault(entry.span(), what);
+                continue;
+            };
+            let mut service = Service::default();
+            self.keys(&mut service, table, &[]);
+            if let Err(what) = service.check(&settings.services) {
+                self.fault(entry.span(), what);
+            }
+            settings.services.push(service);
+        }
+    }
+
     /// The keys of one section; `tables` are read elsewhere.
     fn keys(&mut self, section: &mut dyn Section, table: &DeTable<'_>, tables: &[&str]) {
         for (name, value) in table {
@@ -164,6 +195,11 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// What may stand between brackets.
+fn names() -> impl Iterator<Item = &'static str> {
+    Settings::section_names().into_iter().chain(["service"])
 }
 
 /// Where the value of the first of these keys is that is there.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::Settings;
 use super::section::Section;
 use super::sections::Source;
+use super::services::Service;
 use super::tables::{ServerPort, ServerUser};
 
 const HEAD: &str = "\
@@ -31,6 +32,9 @@ pub(crate) fn reference() -> String {
         };
         for table in tables {
             describe(&mut text, *table, &format!("[[{}]]", table.name()));
+        }
+        if section.name() == "server" {
+            describe(&mut text, &Service::default(), "[[service]]");
         }
     }
     text

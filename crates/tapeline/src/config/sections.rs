@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tapeline_backbone::{MAX_NAME_BYTES, MAX_PEERS};
 
 use super::section::section;
+use super::services::{StandbyAnswer, StandbyPost, WarmStandbyKind};
 use super::value::{Port, choice};
 
 choice! {
@@ -340,6 +341,18 @@ section! {
         "port" => port: u16 = 14002, in 1..=65535;
         /// The services taken from it; none for all that it has.
         "services" => services: Vec<String> = Vec::new();
+        /// The items that it is asked for; none for all. `*` is any text, `?` one
+        /// character, `re:` begins an expression. An item that no source is for
+        /// waits.
+        "items" => items: Vec<String> = Vec::new();
+        /// Which sources of a service are asked first: those with a lower number,
+        /// others for what these do not take.
+        "order" => order: u16 = 0;
+        /// How many items it has beside those of the same order and load: with 3 of
+        /// one and 1 of another, three of four.
+        "weight" => weight: u32 = 1, in 1..=1_000_000;
+        /// Whether it is asked for no new items, while it keeps what it has.
+        "drain" => drain: bool = false;
         /// The user that the hub logs in as.
         "user" => user: String = "tapeline".to_owned();
         /// The application id that the hub logs in with, a decimal number.
@@ -447,6 +460,23 @@ section! {
         /// Whether a post says who posted as its client says it (`true`), or by
         /// the address and the number of the mount.
         "trust-post-user-info" => trust_post_user_info: bool = false => Live;
+        /// Which kinds of warm standby a login is offered: `both`, `login`,
+        /// `service`, `off`.
+        "warm-standby" => warm_standby: WarmStandbyKind = WarmStandbyKind::Both;
+        /// What a client is sent on request while the server stands by for it: a
+        /// refresh without content (`empty`), or the image (`full`).
+        "standby-image" => standby_image: StandbyAnswer = StandbyAnswer::Empty;
+        /// What becomes of its posts meanwhile: `ack`, as the active server passes
+        /// them on; `forward`; `nak`.
+        "standby-posts" => standby_posts: StandbyPost = StandbyPost::Ack;
+        /// The servers that a client is told of that asks for them in its login,
+        /// each as `host:port` or `host:port load type`: how busy it is, 0 to
+        /// 65,535, and `active` or `standby`.
+        "standby-hosts" => standby_hosts: Vec<String> = Vec::new();
+        /// Most bytes of images in one turn that can wait: those of a take-over,
+        /// after a pause, and of mounts that have caught up. Updates go first.
+        "takeover-bytes-per-turn" => takeover_bytes_per_turn: usize = 1_048_576,
+            in 1_024..=1_073_741_824 => Live;
         /// Whether one mount may have the same item open on two streams.
         "same-item-twice" => same_item_twice: bool = false => Live;
         /// Pages of other hosts that may mount over WebSocket from a browser, each

@@ -55,6 +55,28 @@ fn unknown_keys_name_their_place_and_the_nearest() {
 }
 
 #[test]
+fn services_are_named_once_and_have_numbers_of_their_own() {
+    let settings =
+        parsed("[[service]]\nname = \"FEED\"\nid = 257\n[[service]]\nname = \"RATES\"\n");
+    let told: Vec<_> = settings.services.iter().map(|it| (it.name.as_str(), it.id)).collect();
+    assert_eq!(told, [("FEED", Some(257)), ("RATES", None)]);
+    assert_eq!(parsed(&show(&settings)), settings);
+    let one = "[[service]]\nname = \"A\"\nid = 1\n";
+    for (text, fault) in [
+        ("[[service]]\nid = 1\n", "1:1: a service needs `name`"),
+        ("service = 1\n", "1:1: `service` is a list of tables; write [[service]]"),
+        (
+            &format!("{one}[[service]]\nname = \"B\"\nid = 1\n"),
+            "4:1: services `A` and `B` have the same `id`; give each its own",
+        ),
+        (&format!("{one}{one}"), "4:1: service `A` is there already; give each once"),
+        ("[servic]\n", "1:2: unknown section [servic]; did you mean `service`?"),
+    ] {
+        assert_eq!(faults(text), [format!("t.toml:{fault}")]);
+    }
+}
+
+#[test]
 fn wrong_values_say_what_would_be_right() {
     let cases = [
         ("[server]\ncache = 1\n", "2:9: `cache` is an integer; give true or false"),

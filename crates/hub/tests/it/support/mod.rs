@@ -10,6 +10,7 @@ use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind, Pu
 use tapeline_channel::{Sent, SessionId};
 use tapeline_entitle::LoginQuestion;
 use tapeline_hub::{Core, Event, HubConfig, Outputs, Route};
+use tapeline_omm::directory::ConsumerStatus;
 use tapeline_rwf::{Domain, Encoder, Msg, MsgKey, RequestFlags, RequestMsg};
 use tapeline_time::Time;
 
@@ -181,6 +182,22 @@ impl World {
             .partition::<Vec<_>, _>(|(to, _)| *to == session);
         self.out.sent = others;
         its.iter().map(|(_, bytes)| lines::message(bytes)).collect()
+    }
+
+    /// What a source was told that it is, of mirrored ones; all else that it was
+    /// sent is forgotten.
+    pub(crate) fn modes_heard_by(&mut self, session: SessionId) -> Vec<u64> {
+        let (its, others) = std::mem::take(&mut self.out.sent)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(to, _)| *to == session);
+        self.out.sent = others;
+        let mode = |bytes: &[u8]| {
+            let Ok(Msg::Generic(generic)) = Msg::decode(bytes) else { return None };
+            let status = ConsumerStatus::decode(&generic).expect("a consumer status");
+            let [entry] = status.entries[..] else { panic!("one service: {status:?}") };
+            entry.source_mirroring.map(u64::from)
+        };
+        its.iter().filter_map(|(_, bytes)| mode(bytes)).collect()
     }
 
     // The side of the servers.

@@ -1,15 +1,15 @@
 //! Messages as consumers and hubs send them.
 
 use tapeline_omm::directory::{
-    DirectoryFilter, DirectoryRefresh, DirectoryRequest, DirectoryUpdate, FilterContent,
-    FilterEntry, ServiceEntry, ServiceInfo, ServiceState,
+    ConsumerStatus, ConsumerStatusEntry, DirectoryFilter, DirectoryRefresh, DirectoryRequest,
+    DirectoryUpdate, FilterContent, FilterEntry, ServiceEntry, ServiceInfo, ServiceState,
 };
-use tapeline_omm::login::LoginRequest;
+use tapeline_omm::login::{ConsumerConnectionStatus, LoginRequest, WarmStandbyMode};
 use tapeline_omm::market::{ItemRequest, RequestPayload};
 use tapeline_rwf::{
-    CloseMsg, DataState, DataType, Domain, Encoder, FieldListHead, GenericMsg, Msg, MsgKey,
-    PostFlags, PostMsg, Priority, Real, RefreshFlags, RefreshMsg, RequestFlags, RequestMsg, State,
-    StateCode, StatusMsg, StreamState, UpdateMsg, UpdateType,
+    CloseMsg, DataState, DataType, Domain, Encoder, FieldListHead, GenericMsg, MapAction, Msg,
+    MsgKey, PostFlags, PostMsg, Priority, Real, RefreshFlags, RefreshMsg, RequestFlags, RequestMsg,
+    State, StateCode, StatusMsg, StreamState, UpdateMsg, UpdateType,
 };
 
 /// Encodes into a buffer of its own.
@@ -172,6 +172,26 @@ pub fn post(stream_id: i32, post_id: u32, key: Option<MsgKey<'_>>) -> Vec<u8> {
         ..PostMsg::new(Domain::MARKET_PRICE, stream_id)
     };
     with_fields(&head.into(), &[(22, 7)])
+}
+
+/// A client gives the server a role, on its login.
+pub fn login_role(mode: WarmStandbyMode) -> Vec<u8> {
+    let status =
+        ConsumerConnectionStatus { stream_id: 1, action: Some(MapAction::ADD), mode: Some(mode) };
+    built(|encoder| status.encode(encoder).expect("room"))
+}
+
+/// A client gives the server a role with a service, on its directory; `None`
+/// takes it back.
+pub fn service_role(stream_id: i32, service_id: u16, mode: Option<WarmStandbyMode>) -> Vec<u8> {
+    let entry = ConsumerStatusEntry {
+        action: if mode.is_some() { MapAction::ADD } else { MapAction::DELETE },
+        service_id,
+        source_mirroring: None,
+        warm_standby: mode,
+    };
+    let status = ConsumerStatus { stream_id, entries: vec![entry] };
+    built(|encoder| status.encode(encoder).expect("room"))
 }
 
 /// A service as a hub describes it: it offers prices and a list of names.

@@ -82,6 +82,9 @@ pub(super) const OF_USER: [(&str, &str); 3] = [
 /// Parameters of routes: they make sources.
 pub(super) const ROUTE: [&str; 3] = ["hostList", "port", "serviceList"];
 
+/// The parameter that fixes the number of a service, whose name is before it.
+pub(super) const SERVICE_ID: &str = "serviceId";
+
 /// The routes that there are, if it is said.
 pub(super) const ROUTE_LIST: &str = "routeList";
 

@@ -156,3 +156,21 @@ fn wrong_values_name_their_line() {
         assert_eq!(read_text(text), Err(vec![fault.to_owned()]), "{text}");
     }
 }
+
+#[test]
+fn services_have_their_numbers() {
+    let settings = read_text(
+        "*FEED*serviceId : 257\n*adh*feed1.route*RATES*serviceId : 4\n*FEED*serviceId : 258\n",
+    );
+    let services = settings.expect("good keys").services;
+    let told: Vec<_> = services.iter().map(|it| (it.name.as_str(), it.id)).collect();
+    assert_eq!(told, [("RATES", Some(4)), ("FEED", Some(258))]);
+    assert_eq!(
+        read_text("*adh*serviceId : 1\n*A*serviceId : x\n*B*serviceId : 2\n*C*serviceId : 2\n"),
+        Err(vec![
+            "rmds.cnf:1:1: `serviceId` needs a service; write *FEED*serviceId : 257".to_owned(),
+            "rmds.cnf:2:1: `serviceId` is a string; give an integer".to_owned(),
+            "rmds.cnf:4:1: services `B` and `C` have the same `id`; give each its own".to_owned(),
+        ])
+    );
+}

@@ -40,6 +40,18 @@ final class Consumer implements AutoCloseable {
         }
     }
 
+    /** Which server of a warm standby group a consumer takes its data from. */
+    enum Standby {
+        BY_LOGIN(1),
+        BY_SERVICE(2);
+
+        private final int mode;
+
+        Standby(int mode) {
+            this.mode = mode;
+        }
+    }
+
     final OmmConsumer ema;
 
     /** With several ports EMA takes them in turns when a connection fails. */
@@ -75,6 +87,57 @@ final class Consumer implements AutoCloseable {
                 Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"), port);
     }
 
+    /**
+     * A warm standby group: the first server is the active one, or with services the one that has
+     * {@code owner} as its place in {@code ports} has the service of {@link Source}.
+     */
+    static Consumer ofGroup(Standby standby, int owner, int... ports) {
+        Map<String, ElementList> channels = new LinkedHashMap<>();
+        Map<String, ElementList> servers = new LinkedHashMap<>();
+        for (int i = 0; i < ports.length; i++) {
+            channels.put("Channel" + ports[i], channel(Way.SOCKET, Settings.Compression.NONE, ports[i]));
+            ElementList server = Settings.elements("Channel", "Channel" + ports[i]);
+            if (standby == Standby.BY_SERVICE && i == owner) {
+                Settings.add(server, "PerServiceNameSet", Source.SERVICE);
+            }
+            servers.put("Server" + ports[i], server);
+        }
+        List<String> names = List.copyOf(servers.keySet());
+        ElementList group = Settings.elements(
+                "StartingActiveServer", names.get(0),
+                "StandbyServerSet", String.join(",", names.subList(1, names.size())),
+                "WarmStandbyMode", new Value.Enum(standby.mode));
+        ElementList consumer = Settings.elements(
+                "WarmStandbyChannelSet", "Group",
+                "Dictionary", "Dictionary",
+                "ReconnectAttemptLimit", -1,
+                "ReconnectMinDelay", 100,
+                "ReconnectMaxDelay", 300,
+                "LoginRequestTimeOut", 15_000,
+                "DirectoryRequestTimeOut", 15_000,
+                "DictionaryRequestTimeOut", 15_000,
+                "RequestTimeout", REQUEST_TIMEOUT_MS);
+        Settings.common(consumer);
+        Settings settings = new Settings()
+                .one("Consumer", "Consumer", consumer)
+                .group("Channel", channels.keySet().iterator().next(), channels)
+                .group("WarmStandbyServerInfo", names.get(0), servers)
+                .one("WarmStandby", "Group", group)
+                .one("Dictionary", "Dictionary",
+                        Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"));
+        return new Consumer(new User(USER), settings.map());
+    }
+
+    private Consumer(User user, com.refinitiv.ema.access.Map settings) {
+        ema = EmaFactory.createOmmConsumer(EmaFactory.createOmmConsumerConfig()
+                .username(user.name())
+                .applicationId(user.application())
+                .applicationName("interop")
+                .position(user.position())
+                .consumerName("Consumer")
+                .config(settings));
+    }
+
     private Consumer(Way way, Settings.Compression compression, int requestTimeoutMs, int... ports) {
         this(
                 way, compression, requestTimeoutMs,
@@ -89,17 +152,15 @@ final class Consumer implements AutoCloseable {
     private Consumer(
             User user, Way way, Settings.Compression compression, int requestTimeoutMs, ElementList dictionary,
             int... ports) {
+        this(user, settings(channels(way, compression, ports), requestTimeoutMs, dictionary));
+    }
+
+    private static Map<String, ElementList> channels(Way way, Settings.Compression compression, int... ports) {
         Map<String, ElementList> channels = new LinkedHashMap<>();
         for (int port : ports) {
             channels.put("Channel" + port, channel(way, compression, port));
         }
-        ema = EmaFactory.createOmmConsumer(EmaFactory.createOmmConsumerConfig()
-                .username(user.name())
-                .applicationId(user.application())
-                .applicationName("interop")
-                .position(user.position())
-                .consumerName("Consumer")
-                .config(settings(channels, requestTimeoutMs, dictionary)));
+        return channels;
     }
 
     private static ElementList channel(Way way, Settings.Compression compression, int port) {

@@ -14,6 +14,7 @@ import com.refinitiv.eta.codec.ElementList;
 import com.refinitiv.eta.codec.EncodeIterator;
 import com.refinitiv.eta.codec.FieldEntry;
 import com.refinitiv.eta.codec.FieldList;
+import com.refinitiv.eta.codec.MapEntryActions;
 import com.refinitiv.eta.codec.Msg;
 import com.refinitiv.eta.codec.MsgClasses;
 import com.refinitiv.eta.codec.MsgKey;
@@ -42,6 +43,7 @@ import com.refinitiv.eta.valueadd.domainrep.rdm.directory.DirectoryMsgType;
 import com.refinitiv.eta.valueadd.domainrep.rdm.directory.DirectoryRefresh;
 import com.refinitiv.eta.valueadd.domainrep.rdm.directory.DirectoryRequest;
 import com.refinitiv.eta.valueadd.domainrep.rdm.directory.Service;
+import com.refinitiv.eta.valueadd.domainrep.rdm.login.LoginConsumerConnectionStatus;
 import com.refinitiv.eta.valueadd.domainrep.rdm.login.LoginMsgFactory;
 import com.refinitiv.eta.valueadd.domainrep.rdm.login.LoginMsgType;
 import com.refinitiv.eta.valueadd.domainrep.rdm.login.LoginRefresh;
@@ -214,6 +216,28 @@ final class EtaConsumer implements AutoCloseable {
             request.msgKey().serviceId(service);
             request.msgKey().name().data(name);
             return request.encode(iterator);
+        });
+    }
+
+    /** Gives the server a role, as the vendor's library does: 0 active, 1 standby. */
+    void role(int mode) {
+        role(MapEntryActions.ADD, mode);
+    }
+
+    /** Takes the role back. */
+    void noRole() {
+        role(MapEntryActions.DELETE, 0);
+    }
+
+    private void role(int action, int mode) {
+        send(256, iterator -> {
+            LoginConsumerConnectionStatus status = (LoginConsumerConnectionStatus) LoginMsgFactory.createMsg();
+            status.rdmMsgType(LoginMsgType.CONSUMER_CONNECTION_STATUS);
+            status.streamId(LOGIN);
+            status.applyHasWarmStandbyInfo();
+            status.warmStandbyInfo().action(action);
+            status.warmStandbyInfo().warmStandbyMode(mode);
+            return status.encode(iterator);
         });
     }
 

@@ -175,9 +175,36 @@ final class Tapeline implements AutoCloseable {
         }
     }
 
+    /** Waits for a line of its log that has all of these in it; how many lines do. */
+    int awaitLogged(int count, String... parts) {
+        long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
+        synchronized (log) {
+            while (true) {
+                int found = 0;
+                for (String line : log) {
+                    found += List.of(parts).stream().allMatch(line::contains) ? 1 : 0;
+                }
+                if (found >= count) {
+                    return found;
+                }
+                long left = (end - System.nanoTime()) / 1_000_000;
+                if (left <= 0) {
+                    throw new AssertionError(String.join(", ", parts) + ": " + found + " of " + count + "\n" + log());
+                }
+                try {
+                    log.wait(left);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    throw new AssertionError(what + ": interrupted", e);
+                }
+            }
+        }
+    }
+
     private void remember(String line) {
         synchronized (log) {
             log.addLast(line);
+            log.notifyAll();
             if (log.size() > LOG_LINES) {
                 log.removeFirst();
             }

@@ -1,0 +1,590 @@
+//! Mirrored services: all sources have all items open, one of them is used.
+//!
+//! ```text
+//!  active   ── messages ──▶ item ──▶ servers
+//!  standby  ── messages ──▶ its image, kept here   (Mirrors, one in each offer)
+//! ```
+//!
+//! The first source of a service that takes requests, by order, is the active
+//! one, and stays it for as long as it does. Whatever is open there is asked for
+//! at the others too, within their windows, and their images are kept up to date.
+//! When the active one is lost, each of its items goes on with the stream of a
+//! standby that has it: without a word where both have the same, else with an
+//! image that replaces what servers have. Nothing is asked of anybody. An item
+//! that no standby has is asked for, as of any other service.
+//!
+//! Private streams, snapshots and dictionaries are not mirrored.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tapeline_cache::{Image, Limits};
+use tapeline_omm::directory::{
+    ConsumerStatus, ConsumerStatusEntry, ServiceInfo, SourceMirroringMode,
+};
+use tapeline_omm::is_administrative;
+use tapeline_omm::state::is_final;
+use tapeline_rwf::{DataState, Encoded, MapAction, Msg, RefreshFlags, RefreshMsg, StreamState};
+use tapeline_time::Time;
+
+use super::Core;
+use super::backlog::Work;
+use super::choice::would_take;
+use super::item::{Binding, Item, Stage};
+use super::streams::DIRECTORY_STREAM;
+use super::timers::ms;
+use crate::Outputs;
+
+/// Content of one part of an image that takes the place of another, in bytes.
+const PART_BYTES: usize = 48 << 10;
+
+/// So many items are looked at in one step, to find those of a service.
+const PASSED_OVER: u32 = 16;
+
+/// The items with which a source stands by.
+#[derive(Debug, Default)]
+pub(crate) struct Mirrors {
+    by_stream: BTreeMap<i32, Mirror>,
+    /// Their streams.
+    by_item: BTreeMap<u32, i32>,
+    /// Items to be asked for when the window has room. Some may not be of use
+    /// any more.
+    queue: VecDeque<u32>,
+    /// Those that were asked for and have not been answered.
+    asked: u64,
+    /// What the source was told that it is.
+    pub(crate) mode: Option<SourceMirroringMode>,
+}
+
+/// An item with which a source stands by.
+#[derive(Debug)]
+struct Mirror {
+    item: u32,
+    image: Box<Image>,
+    /// It was asked for, and has not been answered.
+    is_asked: bool,
+}
+
+impl Mirrors {
+    /// Items that are open there, or asked for.
+    pub(crate) fn len(&self) -> usize {
+        self.by_stream.len()
+    }
+
+    /// Items that wait to be asked for.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn items(&self) -> impl Iterator<Item = (i32, u32)> + '_ {
+        self.by_stream.iter().map(|(stream_id, mirror)| (*stream_id, mirror.item))
+    }
+
+    /// Frees one, and says whether there was any.
+    pub(crate) fn free_one(&mut self) -> bool {
+        let was_one = self.by_stream.pop_first().is_some();
+        was_one | self.by_item.pop_first().is_some() | self.queue.pop_front().is_some()
+    }
+
+    fn take(&mut self, id: u32) -> Option<(i32, Mirror)> {
+        let stream_id = self.by_item.remove(&id)?;
+        let mirror = self.by_stream.remove(&stream_id)?;
+        self.asked -= u64::from(mirror.is_asked);
+        Some((stream_id, mirror))
+    }
+
+    /// Panics where the tables contradict each other.
+    pub(crate) fn check(&self) {
+        let asked = self.by_stream.values().filter(|mirror| mirror.is_asked).count();
+        assert_eq!((self.by_stream.len(), self.asked), (self.by_item.len(), asked as u64));
+        for (item, stream_id) in &self.by_item {
+            assert_eq!(self.by_stream.get(stream_id).map(|it| it.item), Some(*item));
+        }
+    }
+}
+
+/// Whether an item of a mirrored service is mirrored.
+fn is_for_mirrors(item: &Item) -> bool {
+    item.streaming
+        && !item.private
+        && !item.published
+        && !is_administrative(item.key.as_ref().domain)
+}
+
+/// Whether a source wants to be told what it is; yes, if it does not say.
+fn takes_modes(info: Option<&ServiceInfo>) -> bool {
+    info.and_then(|info| info.accepting_consumer_status).unwrap_or(true)
+}
+
+impl Core {
+    /// How many items sources stand by with.
+    pub(super) fn mirrors(&self) -> usize {
+        let offers = self.sources.iter().flat_map(|(_, source)| source.offers.values());
+        offers.map(|offer| offer.mirrors.len()).sum()
+    }
+
+    /// Whether a service is mirrored.
+    pub(super) fn is_mirrored(&self, service: u16) -> bool {
+        self.services.get(service).is_some_and(|service| service.is_mirrored)
+    }
+
+    /// The active source of a mirrored service: the one that was, if it takes
+    /// requests, else the first that does.
+    pub(super) fn active_of(&mut self, service: u16) -> Option<u32> {
+        let before = self.services.get(service)?.active;
+        let active = self
+            .sources
+            .offering(service)
+            .filter(|(_, id, source)| source.is_interactive() && source.takes_requests(*id))
+            .min_by_key(|(index, _, source)| {
+                (before != Some(*index), source.preference.order, *index)
+            })
+            .map(|(index, ..)| index);
+        // While there is none, the one that was is the first to be tried.
+        if let (Some(known), Some(_)) = (self.services.get_mut(service), active) {
+            known.active = active;
+        }
+        active
+    }
+
+    /// Tells the sources of a mirrored service what they are, the active one
+    /// first, where that changed.
+    pub(super) fn tell_modes(&mut self, service: u16, out: &mut impl Outputs) {
+        if !self.is_mirrored(service) {
+            return;
+        }
+        let before = self.services.get(service).and_then(|service| service.active);
+        let Some(active) = self.active_of(service) else { return };
+        if let Some(before) = before.filter(|before| *before != active) {
+            self.leave_active(before, service);
+        }
+        let mut sources: Vec<_> = self
+            .sources
+            .offering(service)
+            .filter(|(_, _, source)| source.is_interactive() && source.session.is_some())
+            .map(|(index, service_id, source)| {
+                let info = source.service(service_id).and_then(|it| it.info.as_ref());
+                (index, service_id, takes_modes(info))
+            })
+            .collect();
+        sources.sort_by_key(|(index, ..)| *index != active);
+        let has_standby = sources.len() > 1;
+        for (index, service_id, is_told) in sources {
+            let mode = match (index == active, has_standby) {
+                (true, true) => SourceMirroringMode::ActiveWithStandby,
+                (true, false) => SourceMirroringMode::ActiveNoStandby,
+                (false, _) => SourceMirroringMode::Standby,
+            };
+            let source = self.sources.get_mut(index);
+            let offer = source.and_then(|source| source.offers.get_mut(&service_id));
+            let Some(offer) = offer else { continue };
+            if offer.mirrors.mode.replace(mode) == Some(mode) || !is_told {
+                continue;
+            }
+            let entry = ConsumerStatusEntry {
+                action: MapAction::ADD,
+                service_id,
+                source_mirroring: Some(mode),
+                warm_standby: None,
+            };
+            let status = ConsumerStatus { stream_id: DIRECTORY_STREAM, entries: vec![entry] };
+            self.send_written(index, |encoder| status.encode(encoder), out);
+        }
+    }
+
+    /// A source is not the active one of a service any more. If it is still there,
+    /// what is open there goes on at the new one.
+    fn leave_active(&mut self, index: u32, service: u16) {
+        let Some(source) = self.sources.get(index) else { return };
+        for (service_id, offer) in &source.offers {
+            if offer.service == service {
+                let (service_id, generation) = (*service_id, offer.generation);
+                self.backlog.add(Work::Away { source: index, service_id, generation, next: 0 });
+            }
+        }
+    }
+
+    /// An item was asked for at its source: so it is at the others of its
+    /// service, when they have room.
+    pub(super) fn mirror(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(item) = self.items.get(id) else { return };
+        let Some(binding) = item.binding else { return };
+        if !self.is_mirrored(item.service) || !is_for_mirrors(item) {
+            return;
+        }
+        let others: Vec<_> = self
+            .sources
+            .offering(item.service)
+            .filter(|(index, ..)| *index != binding.source)
+            .map(|(index, service_id, _)| (index, service_id))
+            .collect();
+        for (index, service_id) in others {
+            self.mirror_at(now, (index, service_id), id, out);
+        }
+    }
+
+    fn mirror_at(
+        &mut self,
+        now: Time,
+        (index, service_id): (u32, u16),
+        id: u32,
+        out: &mut impl Outputs,
+    ) {
+        let source = self.sources.get_mut(index);
+        let Some(offer) = source.and_then(|source| source.offers.get_mut(&service_id)) else {
+            return;
+        };
+        if !offer.mirrors.by_item.contains_key(&id) {
+            offer.mirrors.queue.push_back(id);
+            self.pump(now, index, service_id, out);
+        }
+    }
+
+    /// A source offers a mirrored service: it is asked for all that is open of
+    /// it elsewhere.
+    pub(super) fn mirror_all(&mut self, index: u32, service_id: u16, generation: u32) {
+        self.backlog.add(Work::Mirror { source: index, service_id, generation, next: 0 });
+    }
+
+    /// The next item that a source may stand by with. Whether there may be more.
+    pub(super) fn mirror_next(
+        &mut self,
+        now: Time,
+        (index, service_id, generation): (u32, u16, u32),
+        next: &mut u32,
+        out: &mut impl Outputs,
+    ) -> bool {
+        let offer = self.sources.get(index).and_then(|it| it.offers.get(&service_id));
+        let Some(service) =
+            offer.filter(|it| it.generation == generation).map(|offer| offer.service)
+        else {
+            return false;
+        };
+        for _ in 0..PASSED_OVER {
+            let id = *next;
+            if id >= self.items.end() {
+                return false;
+            }
+            *next = id + 1;
+            let is_meant = self.items.get(id).is_some_and(|item| {
+                let is_elsewhere =
+                    item.binding.is_some_and(|it| it.source != index && it.stream_id.is_some());
+                item.service == service && is_elsewhere && is_for_mirrors(item)
+            });
+            if is_meant {
+                self.mirror_at(now, (index, service_id), id, out);
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Asks a source for the next item that it is to stand by with, if its
+    /// window has room. Whether it did.
+    pub(super) fn ask_mirror(
+        &mut self,
+        index: u32,
+        service_id: u16,
+        out: &mut impl Outputs,
+    ) -> bool {
+        let max_window = self.config.limits.max_window;
+        loop {
+            let Some(source) = self.sources.get_mut(index) else { return false };
+            if source.is_held() || !source.takes_requests(service_id) {
+                return false;
+            }
+            let window = source.open_window(service_id).min(max_window);
+            let limit = source.open_limit(service_id);
+            let Some(offer) = source.offers.get_mut(&service_id) else { return false };
+            let open = offer.open + offer.mirrors.len() as u64;
+            if offer.in_window + offer.mirrors.asked >= window || open >= limit {
+                return false;
+            }
+            let Some(id) = offer.mirrors.queue.pop_front() else { return false };
+            let Some(item) = self.items.get(id) else { continue };
+            let Some(source) = self.sources.get(index) else { return false };
+            let is_elsewhere = item.binding.is_some_and(|binding| binding.source != index);
+            if !is_elsewhere || !is_for_mirrors(item) || !would_take(source, service_id, item) {
+                continue;
+            }
+            let is_there = source.offers.get(&service_id).is_some_and(|offer| {
+                offer.service != item.service || offer.mirrors.by_item.contains_key(&id)
+            });
+            if !is_there {
+                return self.ask_mirror_now(index, service_id, id, out);
+            }
+        }
+    }
+
+    fn ask_mirror_now(
+        &mut self,
+        index: u32,
+        service_id: u16,
+        id: u32,
+        out: &mut impl Outputs,
+    ) -> bool {
+        let max_bytes = u32::try_from(self.config.limits.max_image_bytes).unwrap_or(u32::MAX);
+        let limits = Limits { max_bytes, ..Limits::default() };
+        let Some(source) = self.sources.get_mut(index) else { return false };
+        let stream_id = source.ids.take();
+        let Some(offer) = source.offers.get_mut(&service_id) else { return false };
+        let mirror = Mirror { item: id, image: Box::new(Image::new(limits)), is_asked: true };
+        offer.mirrors.by_stream.insert(stream_id, mirror);
+        offer.mirrors.by_item.insert(id, stream_id);
+        offer.mirrors.asked += 1;
+        self.counters.mirror_requests += 1;
+        self.send_mirror_request(index, (service_id, stream_id), id, out);
+        true
+    }
+
+    /// A message on a stream with which a source stands by. Whether it is one.
+    pub(super) fn mirror_message(
+        &mut self,
+        now: Time,
+        index: u32,
+        msg: &Msg<'_>,
+        out: &mut impl Outputs,
+    ) -> bool {
+        let stream_id = msg.stream_id();
+        let Some(source) = self.sources.get_mut(index) else { return false };
+        let found = source.offers.iter_mut().find_map(|(service_id, offer)| {
+            let mirror = offer.mirrors.by_stream.get_mut(&stream_id)?;
+            Some((*service_id, mirror, &mut offer.mirrors.asked))
+        });
+        let Some((service_id, mirror, asked)) = found else { return false };
+        let rules = self.rules.as_deref().map(|rules| rules as &dyn tapeline_cache::FieldRules);
+        // An image that cannot be kept is not complete, and nobody goes on with
+        // it.
+        let kept = match msg {
+            Msg::Refresh(refresh) => mirror.image.refresh(refresh).map(drop),
+            Msg::Update(update) => mirror.image.update(update, rules).map(drop),
+            Msg::Status(status) => {
+                mirror.image.status(status);
+                Ok(())
+            }
+            // The active source's count.
+            _ => Ok(()),
+        };
+        self.counters.uncached += u64::from(kept.is_err());
+        let (state, is_end) = match msg {
+            Msg::Refresh(refresh) => {
+                let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+                (Some(refresh.state), is_complete)
+            }
+            Msg::Status(status) => (status.state, status.state.is_some()),
+            _ => (None, false),
+        };
+        let has_room = is_end && std::mem::take(&mut mirror.is_asked);
+        if has_room {
+            *asked -= 1;
+        }
+        let id = mirror.item;
+        if state.is_some_and(|state| is_final(state.stream)) {
+            // It has its reasons, which are not those of the active one.
+            self.counters.mirrors_closed += 1;
+            self.forget_mirror((index, service_id), id);
+        }
+        if has_room {
+            self.pump(now, index, service_id, out);
+        }
+        true
+    }
+
+    /// A source does not stand by with an item any more, and knows it.
+    fn forget_mirror(&mut self, (index, service_id): (u32, u16), id: u32) -> Option<i32> {
+        let source = self.sources.get_mut(index)?;
+        let (stream_id, _) = source.offers.get_mut(&service_id)?.mirrors.take(id)?;
+        source.ids.give_back(stream_id);
+        Some(stream_id)
+    }
+
+    /// Nobody wants an item any more: its mirrors are closed.
+    pub(super) fn close_mirrors(&mut self, id: u32) {
+        let Some(item) = self.items.get(id) else { return };
+        let (service, domain) = (item.service, item.key.as_ref().domain);
+        if !self.is_mirrored(service) {
+            return;
+        }
+        let places: Vec<_> =
+            self.sources.offering(service).map(|(index, id, _)| (index, id)).collect();
+        for (index, service_id) in places {
+            if let Some(stream_id) = self.forget_mirror((index, service_id), id) {
+                self.close_later(index, domain, stream_id);
+            }
+        }
+    }
+
+    /// A source that stands by with an item is asked for it as the one that has
+    /// it: it has no stream twice.
+    pub(super) fn close_mirror_at(&mut self, place: (u32, u16), id: u32) {
+        let Some(domain) = self.items.get(id).map(|item| item.key.as_ref().domain) else { return };
+        if let Some(stream_id) = self.forget_mirror(place, id) {
+            self.close_later(place.0, domain, stream_id);
+        }
+    }
+
+    /// The next item of a source that is not the active one any more, and still
+    /// there: it goes on at another one that has it. Whether there may be more.
+    pub(super) fn away_next(
+        &mut self,
+        now: Time,
+        (index, service_id, generation): (u32, u16, u32),
+        next: &mut u32,
+        out: &mut impl Outputs,
+    ) -> bool {
+        for _ in 0..PASSED_OVER {
+            let id = *next;
+            if id >= self.items.end() {
+                return false;
+            }
+            *next = id + 1;
+            let is_there = self.items.get(id).and_then(|item| item.binding).is_some_and(|it| {
+                (it.source, it.service_id, it.generation) == (index, service_id, generation)
+            });
+            if is_there {
+                if self.go_on_with_mirror(now, id, out) {
+                    self.counters.failovers += 1;
+                    self.mirror(now, id, out);
+                }
+                return true;
+            }
+        }
+        true
+    }
+
+    /// The source of an item is lost: it goes on with what the first standby has
+    /// that has it all. Whether there was one.
+    pub(super) fn go_on_with_mirror(&mut self, now: Time, id: u32, out: &mut impl Outputs) -> bool {
+        let Some(item) = self.items.get(id) else { return false };
+        if !self.is_mirrored(item.service) || !is_for_mirrors(item) {
+            return false;
+        }
+        let Some(from) = item.binding.map(|binding| binding.source) else { return false };
+        let active = self.active_of(item.service);
+        let Some(item) = self.items.get(id) else { return false };
+        let is_whole = |source: &super::source::Source, service_id: u16| {
+            let mirrors = &source.offers.get(&service_id)?.mirrors;
+            let mirror = mirrors.by_stream.get(mirrors.by_item.get(&id)?)?;
+            let is_ok = mirror.image.state().data == DataState::OK;
+            (mirror.image.is_complete() && is_ok).then_some(())
+        };
+        let place = self
+            .sources
+            .offering(item.service)
+            .filter(|(index, service_id, source)| {
+                *index != from
+                    && source.is_usable(*service_id)
+                    && is_whole(source, *service_id).is_some()
+            })
+            .min_by_key(|(index, _, source)| {
+                (active != Some(*index), source.preference.order, *index)
+            })
+            .map(|(index, service_id, _)| (index, service_id));
+        let Some((index, service_id)) = place else { return false };
+        self.switch(now, (index, service_id), id, out);
+        true
+    }
+
+    fn switch(
+        &mut self,
+        now: Time,
+        (index, service_id): (u32, u16),
+        id: u32,
+        out: &mut impl Outputs,
+    ) {
+        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(offer) = source.offers.get_mut(&service_id) else { return };
+        let generation = offer.generation;
+        let Some((stream_id, mirror)) = offer.mirrors.take(id) else { return };
+        let is_same = self.has_same(id, &mirror.image);
+        // A source that is still there has to know.
+        self.send_close(id, out);
+        if let Some(item) = self.items.get_mut(id) {
+            let _ = item.stream.channel_down();
+        }
+        self.unbind(id);
+        self.enter(
+            id,
+            Binding { source: index, service_id, generation, stream_id: Some(stream_id) },
+        );
+        if let Some(source) = self.sources.get_mut(index) {
+            source.streams.insert(stream_id, id);
+        }
+        self.renew_stream(id);
+        if let Some(item) = self.items.get_mut(id) {
+            let _ = item.stream.request(ms(now));
+            item.told_priority = item.priority();
+            (item.recovering, item.failing_over) = (!is_same, !is_same);
+        }
+        self.counters.mirror_switches += 1;
+        match is_same {
+            true => self.go_on_unseen(now, id, &mirror.image),
+            false => self.go_on_with(now, id, &mirror.image, out),
+        }
+    }
+
+    /// Whether servers have of an item what an image is, and nobody waits.
+    fn has_same(&mut self, id: u32, image: &Image) -> bool {
+        let Some(item) = self.items.get(id) else { return false };
+        let all_have_it = item.interests.iter().all(|it| it.accepted && it.stage == Stage::Live);
+        let Some(known) = &item.image else { return false };
+        if !all_have_it
+            || !item.has_good_image()
+            || known.container_type() != image.container_type()
+        {
+            return false;
+        }
+        let (mut one, mut other) = (Vec::new(), Vec::new());
+        let is_read = known.payload(&mut one).is_ok() && image.payload(&mut other).is_ok();
+        let is_same_lock = known.perm_data() == image.perm_data();
+        is_read && one == other && is_same_lock
+    }
+
+    /// Servers are told nothing: they have what the standby has.
+    fn go_on_unseen(&mut self, now: Time, id: u32, image: &Image) {
+        self.counters.mirror_switches_unseen += 1;
+        let payload = Encoded::new(image.container_type(), &[]);
+        let Some(item) = self.items.get_mut(id) else { return };
+        let refresh = RefreshMsg {
+            flags: RefreshFlags::REFRESH_COMPLETE | RefreshFlags::SOLICITED,
+            state: item.state.as_state(),
+            payload,
+            ..RefreshMsg::new(item.key.as_ref().domain, 0)
+        };
+        let _ = item.stream.message(ms(now), &refresh.into());
+        item.live = true;
+        let group = image.group_id().try_into().unwrap_or_default();
+        self.set_group(id, group);
+        self.account(id);
+        self.arm(id);
+    }
+
+    /// Servers get the image of the standby.
+    fn go_on_with(&mut self, now: Time, id: u32, image: &Image, out: &mut impl Outputs) {
+        self.all_wait(id, out);
+        let Some(domain) = self.items.get(id).map(|item| item.key.as_ref().domain) else { return };
+        let mut parts = image.parts(PART_BYTES);
+        let mut payload = Vec::new();
+        while let Some(part) = parts.next_part(&mut payload) {
+            let mut flags = RefreshFlags::SOLICITED;
+            flags.set(RefreshFlags::CLEAR_CACHE, part.number == 0);
+            flags.set(RefreshFlags::REFRESH_COMPLETE, part.is_last);
+            let is_only = part.number == 0 && part.is_last;
+            let mut state = image.state().as_state();
+            state.stream = StreamState::OPEN;
+            let refresh = RefreshMsg {
+                flags,
+                seq_num: image.seq_num(),
+                state,
+                group_id: image.group_id(),
+                perm_data: image.perm_data(),
+                qos: image.qos(),
+                post_user_info: image.post_user_info(),
+                part_num: (!is_only).then_some(part.number),
+                payload: Encoded::new(image.container_type(), &payload),
+                ..RefreshMsg::new(domain, 0)
+            };
+            self.refresh(now, id, &refresh, out);
+            payload.clear();
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Mirrored services: what sources are told and asked, and what servers hear
+//! when the active one is lost.
+
+use crate::support::{A, World, config, provider};
+use tapeline_channel::SessionId;
+use tapeline_hub::HubConfig;
+use tapeline_omm::directory::{FilterContent, ServiceState};
+use tapeline_rwf::{DataState, State, StateCode, StreamState};
+
+/// A hub whose service FEED is mirrored, with as many sources.
+fn mirrored(count: usize) -> (World, Vec<SessionId>) {
+    mirrored_with(config(count))
+}
+
+fn mirrored_with(mut config: HubConfig) -> (World, Vec<SessionId>) {
+    config.mirrored_services = vec!["FEED".to_owned()];
+    World::with_sources(config)
+}
+
+/// TRI.N is open at both sources, with the same image.
+fn with_item() -> (World, Vec<SessionId>) {
+    let (mut world, sources) = mirrored(2);
+    world.open(A, 7, "TRI.N");
+    for source in &sources {
+        world.heard_by(*source);
+        world.says(*source, &provider::refresh(3, "TRI.N"));
+    }
+    world.forget();
+    (world, sources)
+}
+
+#[test]
+fn all_sources_are_asked_and_one_is_heard() {
+    let (mut world, sources) = mirrored(3);
+    world.open(A, 7, "TRI.N");
+    for source in &sources {
+        assert_eq!(world.heard_by(*source), ["Request 3 1:TRI.N streaming"]);
+    }
+    world.forget();
+    for source in &sources[1..] {
+        world.says(*source, &provider::refresh(3, "TRI.N"));
+        world.says(*source, &provider::update(3, 1));
+    }
+    assert_eq!(world.frames(), [""; 0]);
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    assert_eq!(world.frames().len(), 1);
+    assert_eq!(world.core.counters().mirrors, 2);
+    world.close(A, 7);
+    for source in &sources {
+        world.pass(0);
+        assert_eq!(world.heard_by(*source), ["Close 3"]);
+    }
+    assert_eq!(world.core.counters().mirrors, 0);
+}
+
+#[test]
+fn what_is_the_same_goes_on_without_a_word() {
+    let (mut world, sources) = with_item();
+    for source in &sources {
+        world.says(*source, &provider::update(3, 1));
+    }
+    world.forget();
+    world.closed(sources[0]);
+    assert_eq!(world.frames(), [""; 0], "servers have what the standby has");
+    assert_eq!(world.heard_by(sources[1]).iter().filter(|it| it.contains("Request")).count(), 0);
+    world.says(sources[1], &provider::update(3, 2));
+    assert_eq!(world.frames().len(), 1, "its updates go on");
+    let counters = world.core.counters();
+    assert_eq!((counters.mirror_switches, counters.mirror_switches_unseen), (1, 1));
+}
+
+#[test]
+fn what_differs_goes_on_with_an_image() {
+    let (mut world, sources) = with_item();
+    world.says(sources[0], &provider::update(3, 1));
+    world.says(sources[1], &provider::update(3, 1));
+    world.says(sources[1], &provider::update(3, 2));
+    world.forget();
+    world.closed(sources[0]);
+    let frames = world.frames();
+    assert_eq!(frames.len(), 1, "{frames:?}");
+    assert!(frames[0].starts_with("all #3 image"), "{frames:?}");
+    assert!(frames[0].contains("FailoverCompleted"), "{frames:?}");
+    world.says(sources[1], &provider::update(3, 3));
+    assert_eq!(world.frames().len(), 1);
+}
+
+#[test]
+fn an_item_that_the_standby_has_not_is_asked_for() {
+    let (mut world, sources) = mirrored(2);
+    world.open(A, 7, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    world.heard_by(sources[1]);
+    world.forget();
+    // It was asked and has not answered.
+    world.closed(sources[0]);
+    world.pass(0);
+    let mut heard = world.heard_by(sources[1]);
+    heard.retain(|line| !line.starts_with("ConsumerStatus"));
+    assert_eq!(heard[..1], ["Close 3"], "no stream is open twice");
+    assert!(heard[1].contains("TRI.N"), "{heard:?}");
+    let frames = world.frames();
+    assert!(frames[0].contains("FailoverStarted"), "{frames:?}");
+}
+
+#[test]
+fn sources_are_told_what_they_are() {
+    let mut config = config(2);
+    config.mirrored_services = vec!["FEED".to_owned()];
+    let mut world = World::new(config);
+    world.server_up(A);
+    let sources: Vec<_> = (0..2).map(|route| world.source_up(route)).collect();
+    assert_eq!(world.modes_heard_by(sources[0]), [0, 1], "alone at first");
+    assert_eq!(world.modes_heard_by(sources[1]), [2]);
+    world.closed(sources[0]);
+    assert_eq!(world.modes_heard_by(sources[1]), [0]);
+    world.pass(250);
+    let back = world.source_up(0);
+    assert_eq!(world.modes_heard_by(back), [2], "the other stays");
+    assert_eq!(world.modes_heard_by(sources[1]), [1]);
+}
+
+#[test]
+fn a_source_that_comes_back_stands_by_with_all_that_is_open() {
+    let (mut world, sources) = with_item();
+    world.closed(sources[0]);
+    world.pass(250);
+    let back = world.source_up(0);
+    world.pass(0);
+    let heard = world.heard_by(back);
+    assert!(heard.iter().any(|line| line.contains("TRI.N")), "{heard:?}");
+    world.says(back, &provider::refresh(3, "TRI.N"));
+    world.forget();
+    world.closed(sources[1]);
+    assert_eq!(world.frames(), [""; 0]);
+}
+
+#[test]
+fn a_service_that_goes_down_moves_to_the_other() {
+    let (mut world, sources) = with_item();
+    let down = FilterContent::State(ServiceState::new(false, true));
+    world.says(sources[0], &provider::change(down));
+    world.pass(0);
+    let frames = world.frames();
+    assert!(!frames.iter().any(|line| line.contains("Suspect")), "{frames:?}");
+    assert_eq!(world.core.counters().mirror_switches, 1);
+    world.forget();
+    world.says(sources[1], &provider::update(3, 5));
+    assert_eq!(world.frames().len(), 1);
+}
+
+#[test]
+fn what_a_standby_closes_is_no_matter() {
+    let (mut world, sources) = with_item();
+    let gone = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NOT_FOUND, "gone");
+    world.says(sources[1], &provider::status(3, gone));
+    assert_eq!(world.frames(), [""; 0]);
+    assert_eq!((world.core.counters().mirrors, world.core.counters().mirrors_closed), (0, 1));
+    world.says(sources[0], &provider::update(3, 5));
+    assert_eq!(world.frames().len(), 1);
+}

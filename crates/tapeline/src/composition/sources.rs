@@ -1,0 +1,121 @@
+//! What `[[hub.source]]` says of sources and of the ways to them.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+
+use tapeline_channel::{TlsClient, TlsClientFiles};
+use tapeline_hub::{Endpoint, ItemNames, Route, RouteLogin};
+use tapeline_omm::Credential;
+use tapeline_rssl::Compression;
+
+use crate::config::{self, CompressionKind};
+use crate::failure::Failure;
+
+/// The way to a source.
+pub(super) fn route(source: &config::Source) -> Result<Route, Failure> {
+    let endpoints = source.hosts.iter().map(|host| endpoint(host, source.port));
+    let endpoints: Vec<Endpoint> = endpoints.collect::<Result<_, _>>()?;
+    let first = endpoints.first().map(|first| format!("{}:{}", first.host, first.port));
+    Ok(Route {
+        name: source.name.clone().or(first).unwrap_or_default(),
+        endpoints,
+        services: (!source.services.is_empty()).then(|| source.services.clone()),
+        items: (!source.items.is_empty())
+            .then(|| ItemNames::of(source.items.iter().cloned()))
+            .transpose()
+            .map_err(|error| Failure::Setting(format!("[[hub.source]] items: {error}")))?,
+        order: source.order,
+        weight: source.weight,
+        drains: source.drain,
+        login: RouteLogin {
+            user: source.user.clone(),
+            application_id: source.application_id.clone(),
+            position: source.position.clone(),
+            single_open: source.single_open,
+            password: secret(source.password_file.as_deref())?.map(|text| text.as_str().into()),
+            token: secret(source.token_file.as_deref())?
+                .map(|text| Credential::Ascii(text.as_str().into())),
+            ..RouteLogin::default()
+        },
+        compression: compression(source.compression),
+        ping_timeout_s: source.ping_timeout_s,
+        tls: tls_to(source)?,
+    })
+}
+
+/// The first line of a file that holds a secret.
+fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let text = fs::read_to_string(path).map_err(Failure::read(path))?;
+    match text.lines().next().map(str::trim_end) {
+        Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
+        _ => Err(Failure::Setting(format!("{}: its first line is empty", path.display()))),
+    }
+}
+
+/// How the connection to a source is encrypted, if it is.
+fn tls_to(source: &config::Source) -> Result<Option<TlsClient>, Failure> {
+    let failed = |text: String| Failure::Setting(format!("[[hub.source]] {text}"));
+    if !source.tls {
+        let is_asked_for = source.tls_name.is_some() || source.tls_certificate.is_some();
+        return match is_asked_for {
+            true => {
+                Err(failed("tls-name or tls-certificate is there, and tls is not true".to_owned()))
+            }
+            false => Ok(None),
+        };
+    }
+    let identity = match (&source.tls_certificate, &source.tls_key) {
+        (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+        (None, None) => None,
+        _ => return Err(failed("tls-certificate and tls-key go together; give both".to_owned())),
+    };
+    let files = TlsClientFiles { ca: source.tls_ca.clone(), identity };
+    let tls = TlsClient::from_files(files).map_err(|error| failed(error.to_string()))?;
+    match &source.tls_name {
+        Some(name) => tls.named(name).map(Some).map_err(|error| failed(error.to_string())),
+        None => Ok(Some(tls)),
+    }
+}
+
+/// `host` or `host:port`; an IPv6 address with a port is in brackets.
+fn endpoint(text: &str, port: u16) -> Result<Endpoint, Failure> {
+    let is_bare_address = text.parse::<IpAddr>().is_ok();
+    if is_bare_address || !text.contains(':') {
+        return Ok(Endpoint { host: text.to_owned(), port });
+    }
+    match text.parse::<tapeline_api::Server>() {
+        Ok(server) => Ok(Endpoint { host: server.host, port: server.port }),
+        Err(error) => Err(Failure::Setting(format!("source: {error}"))),
+    }
+}
+
+fn compression(kind: CompressionKind) -> Compression {
+    match kind {
+        CompressionKind::Off => Compression::None,
+        CompressionKind::Zlib => Compression::Zlib,
+        CompressionKind::Lz4 => Compression::Lz4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_hosts_with_or_without_a_port() {
+        let cases = [
+            ("mds1", ("mds1", 14002)),
+            ("mds1:7", ("mds1", 7)),
+            ("::1", ("::1", 14002)),
+            ("[::1]:7", ("::1", 7)),
+        ];
+        for (text, (host, port)) in cases {
+            let expected = Endpoint { host: host.to_owned(), port };
+            assert_eq!(endpoint(text, 14002).ok(), Some(expected), "{text}");
+        }
+        let failure = endpoint("mds1:x", 14002).expect_err("no port");
+        assert_eq!(failure.to_string(), "source: `mds1:x` is no server: write host:port");
+    }
+}

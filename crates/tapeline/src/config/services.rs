@@ -1,0 +1,87 @@
+//! Keys of services, and of how servers and sources of one stand in for each other.
+
+use super::section::section;
+use super::value::choice;
+
+choice! {
+    /// Which kinds of warm standby a login is offered.
+    WarmStandbyKind {
+        /// Both.
+        "both" => Both,
+        /// By login: a client has the whole server active, or standing by.
+        "login" => Login,
+        /// By service.
+        "service" => Service,
+        /// None. Clients of the vendor's library drop the server from a group.
+        "off" => Off,
+    }
+}
+
+choice! {
+    /// Whether the sources of a service stand in for each other with all they have.
+    Mirror {
+        /// Items are spread over them.
+        "off" => Off,
+        /// All have every item open, and their images are kept.
+        "image" => Image,
+    }
+}
+
+choice! {
+    /// What a client is sent on request for which the server stands by.
+    StandbyAnswer {
+        /// A refresh without content.
+        "empty" => Empty,
+        /// The whole image.
+        "full" => Full,
+    }
+}
+
+choice! {
+    /// What becomes of posts of a client for which the server stands by.
+    StandbyPost {
+        /// They are acknowledged; the active server passes them on.
+        "ack" => Ack,
+        /// They are passed on, so that the source gets each from every server.
+        "forward" => Forward,
+        /// They are refused.
+        "nak" => Nak,
+    }
+}
+
+section! {
+    /// A service, as consumers see it; there may be any number of these.
+    Service = "service" {
+        /// Its name.
+        "name" => name: String = String::new();
+        /// The number by which consumers know it. Servers that stand in for each
+        /// other are to have the same numbers. Without it, the hub's number, or the
+        /// next one that is free.
+        "id" => id: Option<u16> = None;
+        /// At the hub: `image` has all of its interactive providers have every item
+        /// open. The first by `order` is used; when it is lost, another goes on
+        /// where it was, without a request, and without a word for items of which
+        /// both have the same.
+        "mirror" => mirror: Mirror = Mirror::Off;
+    }
+}
+
+impl Service {
+    /// It has a name, and neither that nor its number is that of another one.
+    pub(super) fn check(&self, others: &[Self]) -> Result<(), String> {
+        let Self { name, id, .. } = self;
+        if name.is_empty() {
+            return Err("a service needs `name`".to_owned());
+        }
+        match others.iter().find(|other| other.name == *name || id.is_some() && other.id == *id) {
+            None => Ok(()),
+            Some(other) if other.name == *name => {
+                Err(format!("service `{name}` is there already; give each once"))
+            }
+            Some(other) => Err(format!(
+                "services `{}` and `{name}` have the same `id`; give each its own",
+                other.name
+            )),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package tapeline.ema;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** Two EMA providers that mirror each other: both have all items open, one is used. */
+@DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
+class MirrorTest {
+    private static final int ITEMS = 500;
+    private static final int DIFFERENT = 10;
+    private static final int IN_USE_ALONE = 0;
+    private static final int IN_USE = 1;
+    private static final int STANDBY = 2;
+
+    @RegisterExtension
+    final Logs logs = new Logs();
+
+    private static void awaitMode(Source source, int mode) {
+        source.generics.await("mode " + mode, generic -> mode(generic) == mode);
+    }
+
+    /** What the hub says that a source is, -1 if it says something else. */
+    private static int mode(Source.Generic generic) {
+        if ("ConsumerStatus".equals(generic.name())
+                && generic.payload() instanceof Value.Rows services
+                && services.get(new Value.UInt(Source.SERVICE_ID)) instanceof Value.Elements elements
+                && elements.get("SourceMirroringMode") instanceof Value.UInt mode) {
+            return (int) mode.value();
+        }
+        return -1;
+    }
+
+    @Test
+    void theSecondSourceGoesOnWhereTheFirstWas() {
+        int[] ports = {Ports.free(), Ports.free()};
+        String configuration = String.format(
+                "[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\norder = 1\n"
+                        + "[[service]]\nname = \"%s\"\nmirror = \"image\"\n",
+                ports[0], ports[1], Source.SERVICE);
+        Source first = new Source(ports[0]);
+        Source second = null;
+        try (Tapeline tapeline = logs.of(Tapeline.run(configuration));
+                Consumer consumer = new Consumer(Settings.Compression.NONE, tapeline.consumerPort())) {
+            // Who is there first is used.
+            awaitMode(first, IN_USE_ALONE);
+            second = new Source(ports[1]);
+            awaitMode(first, IN_USE);
+            awaitMode(second, STANDBY);
+            Watchlist items = Watchlist.open(consumer, "MIRROR", ITEMS);
+            Source standby = second;
+            standby.requests.await(ITEMS, "requests", request -> request.name().startsWith("MIRROR"));
+            int requests = second.requests.size();
+            for (int i = 0; i < DIFFERENT; i++) {
+                first.update(Watchlist.name("MIRROR", i), 1, Samples.tick(1));
+                assertEquals(Samples.tick(1), items.awaitUpdate(i).payload());
+            }
+            items.mark();
+            Watch watch = Watch.start();
+            first.close();
+            awaitMode(second, IN_USE_ALONE);
+            List<Integer> different = IntStream.range(0, DIFFERENT).boxed().toList();
+            items.only(different).streams.forEach(stream -> stream.fresh(1));
+            watch.print("mirrored source killed: its items go on from the other");
+            int last = ITEMS - 1;
+            second.update(Watchlist.name("MIRROR", last), 2, Samples.tick(2));
+            assertEquals(Samples.tick(2), items.awaitUpdate(last).payload());
+            assertEquals(requests, second.requests.size(), "nothing is asked of the standby");
+            List<Event> told = IntStream.range(0, ITEMS)
+                    .boxed()
+                    .flatMap(i -> since(items, i).stream())
+                    .filter(event -> !event.isUpdate())
+                    .toList();
+            assertEquals(DIFFERENT, told.size(), told.toString());
+            items.assertAlwaysOpen();
+        } finally {
+            first.close();
+            if (second != null) {
+                second.close();
+            }
+        }
+    }
+
+    /** What came for an item after its image and, where there was one, its first update. */
+    private static List<Event> since(Watchlist items, int item) {
+        List<Event> events = items.streams.get(item).events.all();
+        return events.subList(item < DIFFERENT ? 2 : 1, events.size());
+    }
+}
