@@ -148,8 +148,12 @@ impl Core {
         };
         let request = request(item, service_id, true, &mut self.scratch);
         let published = request.map(|request| out.publish(header, &[request]));
-        self.look_again(slot, false);
-        published.unwrap_or(Published::TooLarge)
+        let published = published.unwrap_or(Published::TooLarge);
+        // What is tried again in a millisecond leaves no entry each time.
+        if published != Published::Dropped {
+            self.look_again(slot, false);
+        }
+        published
     }
 
     /// Has an item looked at again, when its hub has had the time to answer.
@@ -286,7 +290,9 @@ impl Core {
             hub.unanswered = hub.unanswered.saturating_sub(usize::from(holds_place));
         }
         self.close_at_hub(slot, index, out);
-        self.send_open(slot, index, out);
+        if self.send_open(slot, index, out) == Published::Dropped {
+            self.look_again(slot, false);
+        }
     }
 }
 
