@@ -85,9 +85,11 @@ mod tests {
 
     use super::*;
 
-    /// A process that has made a folder and does `then`.
-    fn started(then: &str) -> (Child, PathBuf) {
-        let script = format!("mkdir \"$0-$$-0\"; echo ready; {then}");
+    /// A process that has made a folder and does `at_term` when it is to end.
+    fn started(at_term: &str) -> (Child, PathBuf) {
+        let script = format!(
+            "trap '{at_term}' TERM; mkdir \"$0-$$-0\"; echo ready; while :; do sleep 0.1; done"
+        );
         let prefix = shared_folder().join("tapeline-gauge");
         let mut child = Command::new("sh")
             .args(["-c", &script, &prefix.to_string_lossy()])
@@ -104,9 +106,7 @@ mod tests {
     #[test]
     fn a_process_is_let_end_by_itself() {
         // It tidies up another folder than the one that is looked for.
-        let (child, folder) = started(
-            "trap 'mv \"$0-$$-0\" \"$0-$$.moved\"; exit' TERM; while :; do sleep 0.1; done",
-        );
+        let (child, folder) = started(r#"mv "$0-$$-0" "$0-$$.moved"; exit"#);
         let moved = shared_folder().join(format!("tapeline-gauge-{}.moved", child.id()));
         drop(LocalProcess::new(child));
         assert!(moved.is_dir() && !folder.exists());
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn one_that_stands_still_is_killed_and_leaves_nothing() {
-        let (child, folder) = started("trap '' TERM; while :; do sleep 0.1; done");
+        let (child, folder) = started("");
         let began = Instant::now();
         drop(LocalProcess::new(child));
         assert!(began.elapsed() >= PATIENCE && !folder.exists());
