@@ -496,6 +496,8 @@ mod tests {
             "\"off\"",
             "\"10.1.2.3\"",
             "\"not-found\"",
+            "\"full\"",
+            "\"nak\"",
             "\"warn\"",
             "[\"https://a.example\"]",
             "\"x\"",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::classic::Origin;
 use super::section::Section;
-use super::{ServerPort, ServerUser, Settings, Source};
+use super::{ServerPort, ServerUser, Service, Settings, Source};
 
 /// Keys that differ from their defaults, each with the line that it comes from; lines
 /// that mean nothing here are comments at the end.
@@ -39,6 +39,7 @@ fn default_of(name: &str) -> Box<dyn Section> {
     match name {
         "server.port" => Box::new(ServerPort::default()),
         "server.user" => Box::new(ServerUser::default()),
+        "service" => Box::new(Service::default()),
         _ => Box::new(Source::default()),
     }
 }
@@ -115,7 +116,8 @@ mod tests {
         }
         let classic = Settings::parse(Path::new("rmds.cnf"), &text, INSTANCE).expect("good");
         assert_eq!(classic.sources.len(), 50);
-        assert_eq!(classic.remarks.nothing.len(), 1_000);
+        assert_eq!(classic.services.len(), 500);
+        assert_eq!(classic.remarks.nothing.len(), 500);
         let imported = import(&classic);
         let again = Settings::parse(Path::new("a.toml"), &imported, INSTANCE).expect("good");
         assert_eq!(differences(&classic, &again), []);

@@ -121,7 +121,9 @@ impl Settings {
             "hub" => self.sources.iter().map(|it| it as &dyn Section).collect(),
             "server" => {
                 let ports = self.ports.iter().map(|it| it as &dyn Section);
-                ports.chain(self.users.iter().map(|it| it as &dyn Section)).collect()
+                let users = self.users.iter().map(|it| it as &dyn Section);
+                let services = self.services.iter().map(|it| it as &dyn Section);
+                ports.chain(users).chain(services).collect()
             }
             _ => Vec::new(),
         }

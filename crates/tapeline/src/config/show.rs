@@ -18,10 +18,6 @@ pub(crate) fn show(settings: &Settings) -> String {
             keys(&mut text, table);
         }
     }
-    for service in &settings.services {
-        let _ = writeln!(text, "[[{}]]", service.name());
-        keys(&mut text, service);
-    }
     text.truncate(text.trim_end().len());
     text.push('\n');
     text

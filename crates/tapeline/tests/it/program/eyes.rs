@@ -117,8 +117,10 @@ fn who_does_not_show_the_token_is_told_nothing() {
     let done = admin(&node, &["ready"]);
     assert!(done.out.contains("give the token"), "{}{}", done.out, done.err);
     assert_eq!(done.status, Some(1));
-    let done = admin(&node, &["--token-file", arg(&token), "ready"]);
-    assert_eq!((done.status, done.out.as_str()), (Some(0), "good\n"), "{}", done.err);
+    await_state("the node to be ready", || {
+        let done = admin(&node, &["--token-file", arg(&token), "ready"]);
+        (done.status, done.out.as_str()) == (Some(0), "good\n")
+    });
 }
 
 /// What an admin port answers at a path.
