@@ -28,7 +28,7 @@ pub(crate) struct Where {
     /// The admin port of the process, as it logs it
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9400")]
     pub(crate) admin: String,
-    /// The file with the token that the port wants to be shown ([admin] token-file)
+    /// The file with the token that the port wants to be shown (`[admin] token-file`)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
