@@ -35,6 +35,9 @@ pub(crate) struct Watcher {
     acks: u64,
     /// It takes its data from elsewhere.
     stands_by: bool,
+    /// It has stood by since it was started. A stream that is opened while its server
+    /// turns to serve it again may be held for a moment, with a blank image.
+    has_stood_by: bool,
 }
 
 /// The open items of a consumer.
@@ -140,6 +143,7 @@ impl Watcher {
             posts: BTreeMap::new(),
             acks: 0,
             stands_by: false,
+            has_stood_by: false,
         }
     }
 
@@ -149,6 +153,7 @@ impl Watcher {
             return;
         }
         self.stands_by = stands_by;
+        self.has_stood_by = true;
         log.note(format_args!("consumer {}: stands by: {stands_by}", self.index));
         let mode = if stands_by { WarmStandbyMode::Standby } else { WarmStandbyMode::Active };
         self.consumer.with(|requests| requests.set_role(Some(mode)));
@@ -160,7 +165,7 @@ impl Watcher {
         self.consumer = start(&self.config, self.index, network, seed);
         self.seen = Open::default();
         self.posts.clear();
-        self.stands_by = false;
+        (self.stands_by, self.has_stood_by) = (false, false);
     }
 
     pub(crate) fn open(&mut self, item: Item, wish: Wish, log: &mut Log) {
@@ -183,8 +188,8 @@ impl Watcher {
     }
 
     fn push(&mut self, mut seen: Seen) {
-        if self.stands_by {
-            seen.set_role(true);
+        if self.has_stood_by {
+            seen.set_role(self.stands_by);
         }
         self.seen.push(seen);
     }
