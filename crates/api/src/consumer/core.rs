@@ -20,7 +20,7 @@ use super::config::{ConsumerConfig, DictionarySource};
 use super::download::Download;
 use super::event::{ConsumerEvent, ConsumerHandler};
 use super::held::Held;
-use super::items::Items;
+use super::items::{Items, OnWire};
 use super::queues::Queues;
 use super::requests::Requests;
 use super::roles::Roles;
@@ -274,20 +274,37 @@ impl ConsumerCore {
         let Some(item) = self.items.get_mut(handle) else { return };
         let is_in_window = item.stream.is_in_window();
         let is_counted = core::mem::replace(&mut item.is_counted, is_in_window);
-        let (service, order) = (item.service, item.order);
+        let service = item.service;
         let (is_on_wire, wants_request) = (item.stream.is_on_wire(), item.stream.wants_request());
+        let is_asked_again = item.on_wire.is_some() && !is_on_wire && wants_request;
         // After the last part of a snapshot nothing follows.
         let rests = item.wish.streaming || item.attempts > 0;
         if is_counted != is_in_window {
             self.queues.count(service, is_in_window);
         }
         if !is_on_wire {
-            self.items.leave_wire(ms(now), handle, rests);
+            self.leave_wire(now, handle, rests);
         }
-        if wants_request {
+        if is_asked_again {
+            // Behind those that wait: as many as the window has places that never
+            // have an answer would keep all others out.
+            self.items.go_last(handle);
+        }
+        if let Some(order) = self.items.get(handle).map(|it| it.order).filter(|_| wants_request) {
             self.queues.push(service, order, handle);
         }
         self.items.sync_timer(handle);
+    }
+
+    /// The request of an item is over. If the server ended it, a change that
+    /// was on its way to it opens the stream anew, perhaps without a message
+    /// that would tell: nobody wants that.
+    fn leave_wire(&mut self, now: Time, handle: Handle, rests: bool) {
+        let Some(domain) = self.items.get(handle).map(|item| item.wish.domain) else { return };
+        let was = self.items.leave_wire(ms(now), handle, rests);
+        if let Some(OnWire { stream_id, may_open_anew: true, .. }) = was {
+            self.hold_close(domain, stream_id);
+        }
     }
 
     /// Forgets an item that is over.
@@ -298,7 +315,8 @@ impl ConsumerCore {
         if is_counted {
             self.queues.count(service, false);
         }
-        self.items.remove(ms(now), handle);
+        self.leave_wire(now, handle, true);
+        self.items.remove(handle);
     }
 
     /// A message that cannot be sent makes the peer wait for it forever: the

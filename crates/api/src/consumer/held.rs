@@ -51,6 +51,7 @@ impl ConsumerCore {
         let Some(on_wire) = &mut item.on_wire else { return };
         match to_provider {
             ToProvider::Close => {
+                on_wire.may_open_anew = false;
                 let stream_id = on_wire.stream_id;
                 self.hold_close(domain, stream_id);
             }

@@ -19,7 +19,8 @@ use crate::slab::{Key, Slab};
 pub(super) struct Item {
     pub(super) wish: Wish,
     pub(super) stream: ConsumerStream,
-    /// Items are requested in the order they were opened in.
+    /// Items are requested in the order they were opened in, and again behind
+    /// those that wait by then.
     pub(super) order: u64,
     /// The queue of its service.
     pub(super) service: usize,
@@ -53,6 +54,16 @@ pub(super) struct OnWire {
     pub(super) request: u64,
     /// A change that waits until the server has read more.
     pub(super) held: Option<Reissue>,
+    /// A change was sent that is not answered. If it crosses the end of the
+    /// stream, it opens the stream anew.
+    pub(super) may_open_anew: bool,
+}
+
+impl OnWire {
+    /// Requested just now.
+    pub(super) const fn new(stream_id: i32, service_id: u16, request: u64) -> Self {
+        Self { stream_id, service_id, request, held: None, may_open_anew: false }
+    }
 }
 
 /// What the user asked for, but the service.
@@ -175,9 +186,17 @@ impl Items {
         }))
     }
 
-    /// Takes an item out.
-    pub(super) fn remove(&mut self, now_ms: u64, handle: Handle) {
-        self.leave_wire(now_ms, handle, true);
+    /// An item that does not wait is behind all others from here on.
+    pub(super) fn go_last(&mut self, handle: Handle) {
+        let order = self.next_order;
+        self.next_order += 1;
+        if let Some(item) = self.get_mut(handle) {
+            item.order = order;
+        }
+    }
+
+    /// Takes an item out that is not on the wire any more.
+    pub(super) fn remove(&mut self, handle: Handle) {
         let Some(item) = self.slab.remove(handle.0) else { return };
         if let Some(timer_ms) = item.timer_ms {
             self.timers.remove(&(timer_ms, handle.0.index));
@@ -185,11 +204,16 @@ impl Items {
     }
 
     /// The request of an item is over; `rests`: messages for it may follow.
-    pub(super) fn leave_wire(&mut self, now_ms: u64, handle: Handle, rests: bool) {
-        let on_wire = self.get_mut(handle).and_then(|item| item.on_wire.take());
-        if let Some(on_wire) = on_wire {
-            self.streams.give_back(now_ms, on_wire.stream_id, rests);
-        }
+    /// Returns where it was.
+    pub(super) fn leave_wire(
+        &mut self,
+        now_ms: u64,
+        handle: Handle,
+        rests: bool,
+    ) -> Option<OnWire> {
+        let on_wire = self.get_mut(handle)?.on_wire.take()?;
+        self.streams.give_back(now_ms, on_wire.stream_id, rests || on_wire.may_open_anew);
+        Some(on_wire)
     }
 
     /// The request of an item got its image.

@@ -149,7 +149,7 @@ impl Run<'_> {
 
     fn request(&mut self, handle: Handle, service_id: u16, qos: Option<Qos>) {
         let (stream_id, request) = self.core.items.streams.take(ms(self.now), handle);
-        let on_wire = OnWire { stream_id, service_id, request, held: None };
+        let on_wire = OnWire::new(stream_id, service_id, request);
         let Some(to_provider) = self.core.start(ms(self.now), handle, on_wire, qos) else { return };
         match self.core.try_send_item(self.out, handle, to_provider) {
             // It was not sent: it waits for its turn as before.
@@ -226,7 +226,7 @@ impl Run<'_> {
         }
         for (stream_id, handle) in (base + 1..).zip(handles) {
             let (stream_id, request) = self.core.items.streams.assign(stream_id, *handle);
-            let on_wire = OnWire { stream_id, service_id, request, held: None };
+            let on_wire = OnWire::new(stream_id, service_id, request);
             // The batch is the request.
             let _ = self.core.start(now_ms, *handle, on_wire, qos);
             self.core.sync(self.now, *handle);
@@ -371,6 +371,12 @@ impl ConsumerCore {
             && let Some(item) = self.items.get_mut(handle)
         {
             item.is_view_new = false;
+            if let Some(on_wire) = &mut item.on_wire {
+                on_wire.may_open_anew = match to_provider {
+                    ToProvider::Reissue(reissue) => on_wire.may_open_anew || !reissue.refresh,
+                    ToProvider::Request { .. } | ToProvider::Close => false,
+                };
+            }
         }
         Ok(sent)
     }

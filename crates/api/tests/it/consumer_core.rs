@@ -175,6 +175,23 @@ fn a_request_without_an_answer_is_closed_and_made_again() {
 }
 
 #[test]
+fn items_that_are_never_answered_keep_no_others_out_of_the_window() {
+    let mut sim = Sim::new();
+    sim.window = Some(1);
+    sim.ready();
+    for name in ["A", "B", "C"] {
+        sim.open(name);
+    }
+    assert_eq!(sim.sent(), ["REQUEST 5 A"]);
+    sim.after(Duration::from_secs(15));
+    assert_eq!(sim.sent(), ["CLOSE 5", "REQUEST 6 B"]);
+    sim.after(Duration::from_secs(15));
+    assert_eq!(sim.sent(), ["CLOSE 6", "REQUEST 7 C"]);
+    sim.after(Duration::from_secs(15));
+    assert_eq!(sim.sent(), ["CLOSE 7", "REQUEST 8 A"]);
+}
+
+#[test]
 fn the_stream_of_a_closed_item_rests_before_it_is_used_again() {
     let mut sim = Sim::new();
     sim.ready();
@@ -260,6 +277,29 @@ fn a_change_waits_for_the_image_that_is_on_its_way() {
     let change = ItemChange { priority, ..ItemChange::default() };
     sim.ask(|requests| requests.change(item, change)).expect("open");
     assert_eq!(sim.sent(), ["REQUEST 5 A pause no-refresh view"]);
+}
+
+#[test]
+fn a_change_that_may_have_crossed_the_end_of_its_stream_is_followed_by_a_close() {
+    let closed = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NONE, "ended");
+    let mut sim = Sim::new();
+    sim.ready_with(|refresh| refresh.features.support_optimized_pause_resume = Some(true));
+    let (paused, resumed) = (sim.open("A"), sim.open("B"));
+    sim.image(5);
+    sim.image(6);
+    sim.sent();
+    sim.ask(|requests| requests.pause(paused)).expect("open");
+    sim.ask(|requests| requests.pause(resumed)).expect("open");
+    assert_eq!(sim.sent(), ["REQUEST 5 A pause no-refresh", "REQUEST 6 B pause no-refresh"]);
+    sim.msg(status(Domain::MARKET_PRICE, 5, closed));
+    assert_eq!(sim.sent(), ["CLOSE 5"], "the server may take the pause for a request");
+    sim.ask(|requests| requests.close(resumed));
+    assert_eq!(sim.sent(), ["CLOSE 6"], "once");
+    sim.open("C");
+    sim.image(7);
+    sim.sent();
+    sim.msg(status(Domain::MARKET_PRICE, 7, closed));
+    assert!(sim.sent().is_empty(), "nothing crossed the end of this one");
 }
 
 #[test]
