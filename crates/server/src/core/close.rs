@@ -102,6 +102,7 @@ impl Core {
                 mount.owed.cancel_download(stream_id);
             }
             Taken::Other(stream @ (Stream::Pending(_) | Stream::Unplaced(_))) => {
+                mount.owed.take(stream_id);
                 self.waiting.remove(number, stream_id, &stream);
                 self.mounts.count_item(session, false);
             }

@@ -142,7 +142,9 @@ impl Core {
     /// Sends the updates that were merged for a stream, then the state that it
     /// was not told, unless that comes with its image.
     fn send_waiting<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
-        let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
+        let Some((slot, cell)) = self.item_on(session, stream_id) else {
+            return self.tell_pending(session, stream_id, out);
+        };
         if let Some(watcher) = self.watcher(slot, cell)
             && self.holds_first(slot, &watcher)
         {

@@ -7,7 +7,7 @@ use tapeline_omm::state::{is_final, is_recoverable};
 use tapeline_omm::stream::{Allowed, ProviderStream};
 use tapeline_planted::planted;
 use tapeline_rwf::{
-    DataState, DataType, Domain, Encoded, Msg, MsgKey, RefreshFlags, RefreshMsg, State, StreamState,
+    DataState, DataType, Encoded, Msg, MsgKey, RefreshFlags, RefreshMsg, State, StreamState,
 };
 
 use super::Core;
@@ -15,7 +15,7 @@ use super::item::{Item, Upstream};
 use super::rows::Cell;
 use super::subscription::{Subscription, mode};
 use super::variant::{Variant, write_form};
-use crate::{Outputs, StandbyImage};
+use crate::Outputs;
 
 /// Larger images go out of the cache in parts of about this size.
 const PART_BYTES: usize = 60_000;
@@ -228,11 +228,10 @@ impl Core {
             return false;
         };
         self.holds_first(slot, &watcher);
+        let may_be_blank = self.may_be_blank(slot, watcher.session);
         let Self { items, mounts, variants, trouble, config, image_bytes, .. } = self;
         let max_image_bytes = &config.limits.max_image_bytes;
         let Some(item) = items.known_mut(slot) else { return false };
-        let may_be_blank = config.standby_image == StandbyImage::Empty
-            && item.key.as_ref().domain != Domain::SYMBOL_LIST;
         let changed = mounts.get_mut(watcher.session).and_then(|mount| {
             mount.owed.state_is_told(watcher.stream_id);
             mount.streams.change(watcher.stream_id, |state| {

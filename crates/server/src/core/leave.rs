@@ -93,7 +93,10 @@ impl Core {
                 let identity = leaving.identity.as_deref();
                 self.unsubscribe((leaving.number, stream_id), identity, &stream, since, out);
             }
-            Taken::Other(stream) => self.waiting.remove(leaving.number, stream_id, &stream),
+            Taken::Other(stream) => {
+                leaving.owed.take(stream_id);
+                self.waiting.remove(leaving.number, stream_id, &stream);
+            }
         }
         Some(1)
     }

@@ -93,7 +93,7 @@ impl Owed {
     pub(super) fn check(&self, streams: &Streams) {
         for (stream_id, waiting) in &self.streams {
             assert!(self.order.contains(stream_id), "stream {stream_id} waits and has no turn");
-            assert!(streams.slot(*stream_id).is_some(), "no item on stream {stream_id} waits");
+            assert!(streams.contains(*stream_id), "stream {stream_id} waits and is not there");
             assert!(waiting.since.is_some() || waiting.bytes == 0, "of {stream_id}: {waiting:?}");
         }
         let bytes: usize = self.streams.values().map(|waiting| waiting.bytes as usize).sum();

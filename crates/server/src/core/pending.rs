@@ -73,6 +73,34 @@ impl Core {
         self.open_item(session, &msg, &bytes, out);
     }
 
+    /// Tells a client why its request waits, if it was not told because its
+    /// mount was slow.
+    pub(super) fn tell_pending<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        stream_id: i32,
+        out: &mut O,
+    ) {
+        let Some(mount) = self.mounts.get_mut(session) else { return };
+        if !mount.owed.take(stream_id).owes_state {
+            return;
+        }
+        let Some(Stream::Pending(pending)) = mount.streams.other_mut(stream_id) else { return };
+        let bytes = core::mem::take(&mut pending.request);
+        if let Ok(Msg::Request(msg)) = Msg::decode(&bytes)
+            && let Ok(request) = ItemRequest::decode(&msg)
+            && let Err(state) = self.services.directory.admit(&request)
+        {
+            let state = self.state_told(session, &msg, &state);
+            self.refuse(session, &msg, &state, out);
+        }
+        let mount = self.mounts.get_mut(session);
+        if let Some(Stream::Pending(pending)) = mount.and_then(|it| it.streams.other_mut(stream_id))
+        {
+            pending.request = bytes;
+        }
+    }
+
     /// A service is gone for good, with its number: an item of it is lost.
     pub(super) fn delete_step<O: Outputs>(
         &mut self,

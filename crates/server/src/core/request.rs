@@ -79,7 +79,8 @@ impl Core {
     }
 
     /// The service of a request cannot serve it now. The request waits if the
-    /// client leaves recovery to the server.
+    /// client leaves recovery to the server; a mount that is slow is told so
+    /// when its output has drained.
     fn not_admitted<O: Outputs>(
         &mut self,
         session: SessionId,
@@ -88,31 +89,50 @@ impl Core {
         state: &State<'_>,
         out: &mut O,
     ) {
+        let state = self.state_told(session, msg, state);
+        if let (false, Some(service_id)) = (is_final(state.stream), msg.key.service_id)
+            && let Some(mount) = self.mounts.get_mut(session)
+        {
+            let pending = PendingRequest { service_id, request: bytes.into() };
+            mount.streams.insert(msg.stream_id, Stream::Pending(Box::new(pending)));
+            let is_slow = mount.is_slow;
+            if is_slow {
+                mount.owed.owe(msg.stream_id).owes_state = true;
+            }
+            self.waiting.add_pending(service_id, mount.number, msg.stream_id);
+            self.mounts.count_item(session, true);
+            if is_slow {
+                self.statistics.states_put_off += 1;
+                return;
+            }
+        }
+        self.refuse(session, msg, &state, out);
+    }
+
+    /// What a client is told of a state for which its request is not served.
+    pub(super) fn state_told<'s>(
+        &self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        state: &State<'s>,
+    ) -> State<'s> {
         let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
         let policy = match msg.key.service_id.is_some_and(|id| self.stands_by(session, id)) {
             // What it is told here is not to close the item elsewhere.
             true => Some(RecoveryPolicy::default()),
             false => self.policy_of(session),
         };
-        let told = match policy {
+        let stream = match policy {
             Some(policy) if !is_private => convert(state, policy),
             _ => state.stream,
         };
         let code = match self.mounts.traits(session).down_is_unknown {
-            true if is_final(told) && state.text == usual::SERVICE_NOT_UP.text => {
+            true if is_final(stream) && state.text == usual::SERVICE_NOT_UP.text => {
                 StateCode::SOURCE_UNKNOWN
             }
             _ => state.code,
         };
-        if let (false, Some(service_id)) = (is_final(told), msg.key.service_id)
-            && let Some(mount) = self.mounts.get_mut(session)
-        {
-            let pending = PendingRequest { service_id, request: bytes.into() };
-            mount.streams.insert(msg.stream_id, Stream::Pending(Box::new(pending)));
-            self.waiting.add_pending(service_id, mount.number, msg.stream_id);
-            self.mounts.count_item(session, true);
-        }
-        self.refuse(session, msg, &State { stream: told, code, ..*state }, out);
+        State { stream, code, ..*state }
     }
 
     pub(super) fn policy_of(&self, session: SessionId) -> Option<RecoveryPolicy> {

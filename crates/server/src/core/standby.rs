@@ -389,11 +389,25 @@ impl Core {
 
     /// Whether a watcher that asks is answered without an image.
     pub(super) fn is_answered_blank(&self, slot: u32, cell: Cell) -> bool {
-        self.config.standby_image == StandbyImage::Empty
-            && self.watcher(slot, cell).is_some_and(|watcher| self.stands_by_on(&watcher))
-            && self.items.get(slot).is_some_and(|item| {
-                item.is_streaming && item.key.as_ref().domain != Domain::SYMBOL_LIST
+        self.items.get(slot).is_some_and(|item| item.is_streaming)
+            && self.watcher(slot, cell).is_some_and(|watcher| {
+                self.stands_by_on(&watcher) && self.may_be_blank(slot, watcher.session)
             })
+    }
+
+    /// Whether a mount whose stream of an item stands by gets images without
+    /// content. A stream may stand by a moment longer than its mount has that
+    /// role: what is asked for meanwhile is asked of the active server.
+    pub(super) fn may_be_blank(&self, slot: u32, session: SessionId) -> bool {
+        let domain = self.items.get(slot).map(|item| item.key.as_ref().domain);
+        self.config.standby_image == StandbyImage::Empty
+            && domain.is_some_and(|domain| domain != Domain::SYMBOL_LIST)
+            && self.stands_by_with(slot, session)
+    }
+
+    /// Whether the server stands by for a mount with an item.
+    fn stands_by_with(&self, slot: u32, session: SessionId) -> bool {
+        self.items.get(slot).is_some_and(|item| self.stands_by(session, item.service_id()))
     }
 
     /// A status is to be told to a watcher that stands by. `None`: it is told
@@ -414,7 +428,11 @@ impl Core {
         match &status.state {
             Some(state) if stream.state.hears(state) => None,
             // A snapshot waits for what it is of.
-            Some(state) if stream.state.owes_image() && stream.state.is_streaming() => {
+            Some(state)
+                if stream.state.owes_image()
+                    && stream.state.is_streaming()
+                    && self.stands_by_with(slot, watcher.session) =>
+            {
                 Some(self.answer_with_state(slot, cell, state, out))
             }
             _ => Some(false),

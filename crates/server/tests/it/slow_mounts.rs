@@ -237,3 +237,30 @@ fn an_image_that_is_put_off_in_the_middle_comes_whole_when_the_mount_has_caught_
     let heard = world.heard(consumer);
     assert!(heard.iter().any(|line| line.ends_with("{22=2 25=2}")), "{heard:?}");
 }
+
+#[test]
+fn why_a_request_waits_is_told_when_the_mount_has_caught_up() {
+    let (mut world, consumer) = slow();
+    world.hub_update(HUB, vec![service_state(1, false)]);
+    world.heard(consumer);
+    for stream_id in 7..10 {
+        world.say(consumer, &request(stream_id, &format!("NEW{stream_id}.N")));
+    }
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.say(consumer, &close(8));
+    world.drain(consumer);
+    let told: Vec<_> = world.heard(consumer).into_iter().filter(|it| it.contains("NEW")).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("STATUS 7 ") && told[0].contains("Open / Suspect"), "{told:?}");
+    assert!(told[1].starts_with("STATUS 9 "), "{told:?}");
+    // One whose service is there again when it is drained is served instead.
+    world.answer(consumer, Sent::Slow);
+    world.say(consumer, &request(11, "NEW11.N"));
+    world.say(consumer, &request(12, "NEW12.N"));
+    world.heard(consumer);
+    world.published();
+    world.hub_update(HUB, vec![service_state(1, true)]);
+    world.drain(consumer);
+    assert!(world.published().iter().any(|it| it.contains("NEW12.N")));
+    assert!(!world.heard(consumer).iter().any(|it| it.contains("Service not up")));
+}

@@ -81,6 +81,30 @@ fn what_others_have_open_is_answered_at_once() {
 }
 
 #[test]
+fn what_is_asked_for_in_the_instant_of_the_take_over_is_answered_with_content() {
+    for config in [ServerConfig::default(), ServerConfig { cache: false, ..Default::default() }] {
+        let with_cache = config.cache;
+        let (mut world, _) = with_item(config, 17);
+        let (first, consumer) = (world.mount(), world.mount());
+        world.open_item(consumer, 9, "IBM.N", 18);
+        world.is_late = true;
+        // Streams of the first mount of a turn are held at once, those of others
+        // when there is time.
+        world.say(first, &login_role(STANDBY));
+        world.say(consumer, &login_role(STANDBY));
+        world.say(consumer, &login_role(ACTIVE));
+        world.say(consumer, &request(5, "TRI.N"));
+        if !with_cache {
+            world.item_to_us(HUB, 17, 1, &image(&[(22, 100), (25, 101)]));
+        }
+        let heard = world.heard(consumer);
+        let image = format!("{BLANK} {{22=100 25=101}}");
+        assert!(heard.contains(&image), "cache {with_cache}: {heard:?}");
+        assert!(!heard.contains(&BLANK.to_owned()), "cache {with_cache}: {heard:?}");
+    }
+}
+
+#[test]
 fn without_a_cache_the_hub_is_asked_for_nothing_before_the_take_over() {
     let config = ServerConfig { cache: false, ..ServerConfig::default() };
     let (mut world, _) = with_item(config, 17);
