@@ -29,12 +29,14 @@ pub(crate) type Ranks = BTreeSet<(Priority, Reverse<u32>)>;
 impl Members {
     /// Adds an item to a group. Where it is then.
     fn add(&mut self, group: &GroupId, id: u32) -> u32 {
-        if !self.groups.contains_key(group) {
-            self.groups.insert(group.clone(), List::default());
+        if let Some(members) = self.groups.get_mut(group) {
+            members.push(id);
+            return members.len() as u32 - 1;
         }
-        let Some(members) = self.groups.get_mut(group) else { return 0 };
+        let mut members = List::default();
         members.push(id);
-        members.len() as u32 - 1
+        self.groups.insert(group.clone(), members);
+        0
     }
 
     /// Takes an item out. The one that has its place now, if any.
