@@ -248,6 +248,12 @@ impl World {
                 self.sources[source % sources].set_load(service, (window, limit));
             }
             Action::Mute { source, ms } => {
+                if self.shape.open_window > 0 {
+                    // Behind a window of few places each request waits for those
+                    // before it, and each of these for as long as it may.
+                    let until = now.after(Duration::from_millis(ms));
+                    self.troubled_until = self.troubled_until.max(until);
+                }
                 self.sources[source % sources].set_mute(now, true, &self.truth);
                 self.later(ms, Later::Unmute(source % sources));
             }

@@ -64,6 +64,10 @@ pub(crate) struct Seen {
     generics: BTreeSet<u64>,
     /// Where its data come from.
     from: Data,
+    /// So many requests were sent to a server that stood by: each may be
+    /// answered without content, also after the first image for which it stood
+    /// by no more.
+    asked_of_standby: u32,
 }
 
 /// Where the data of an item come from.
@@ -99,6 +103,7 @@ impl Seen {
             unheld_since: None,
             generics: BTreeSet::new(),
             from: Data::Here,
+            asked_of_standby: 0,
         }
     }
 
@@ -108,8 +113,13 @@ impl Seen {
         if self.is_private {
             return;
         }
-        self.disconnected();
+        self.begin_anew();
         self.from = if stands_by { Data::Elsewhere } else { Data::HereSoon };
+    }
+
+    /// An image is asked for.
+    pub(crate) const fn ask(&mut self) {
+        self.asked_of_standby += matches!(self.from, Data::Elsewhere) as u32;
     }
 
     /// Whether a message is of no use: its data come from elsewhere, or did.
@@ -160,6 +170,12 @@ impl Seen {
             return Ok(());
         }
         if changes.is_empty() {
+            if state.data == DataState::OK && self.asked_of_standby > 0 {
+                // The image to begin with is behind it.
+                self.asked_of_standby -= 1;
+                self.set_role(false);
+                return Ok(());
+            }
             if state.data == DataState::OK {
                 return Err("an image that is OK has no fields".to_owned());
             }
@@ -308,17 +324,22 @@ impl Seen {
         }
     }
 
-    /// Its connection is lost: the next thing with content is an image.
+    /// Its connection is lost: nothing of before comes any more.
     pub(crate) fn disconnected(&mut self) {
+        self.begin_anew();
+        self.asked_of_standby = 0;
+        if self.from == Data::HereSoon {
+            self.from = Data::Here;
+        }
+    }
+
+    /// The next thing with content is an image.
+    fn begin_anew(&mut self) {
         self.phase = Phase::Waiting;
         self.next_part = None;
         self.is_whole = false;
         self.was_at = None;
         self.behind = None;
-        // Nothing of before comes any more.
-        if self.from == Data::HereSoon {
-            self.from = Data::Here;
-        }
     }
 
     /// Another view was asked for: until its image, nobody knows which fields

@@ -534,3 +534,66 @@ fn half_an_image_is_given_up_with_the_connection_of_its_publisher() {
         chance: 0x04ba_3e8d_f1a6_13e9,
     });
 }
+
+#[test]
+fn a_view_that_changes_in_the_instant_of_a_take_over_is_answered_with_content() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![false],
+            hub_cache: true,
+            server_cache: true,
+            socket_delay: millis(40),
+            socket_jitter: millis(2),
+            segment_bytes: 1460,
+            backbone_delay: millis(30),
+            output_bytes: 6144,
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(29657), Action::Open { consumer: 62, item: 51, view: false, paused: false }),
+            (millis(29700), Action::StallConsumer { consumer: 25, ms: 1487 }),
+            (micros(30_004_068), Action::StandBy { consumer: 58, ms: 5 }),
+            (millis(30044), Action::Change { consumer: 63, open: 35, view: Some(true) }),
+        ],
+        chance: 0xaf73_bb6d_9664_824b,
+    });
+}
+
+#[test]
+fn a_pause_that_crosses_with_the_end_of_its_stream_leaves_nothing_open() {
+    holds(&Plan {
+        shape: Shape {
+            items: 2,
+            consumers: vec![false, true],
+            hub_cache: true,
+            server_cache: true,
+            pause_upstream: true,
+            own_sources: true,
+            images: Images {
+                most_parts: 2,
+                numbered_percent: 0,
+                endless_percent: 10,
+                ..Images::WHOLE
+            },
+            open_window: 2,
+            socket_delay: millis(3),
+            socket_jitter: micros(50),
+            segment_bytes: 200,
+            output_bytes: 32768,
+            queue_bytes: 1024,
+            strangers: true,
+            look_at_clock: micros(5),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(15062), Action::Batch { consumer: 33, service: 0 }),
+            (millis(28804), Action::Update { item: 63, count: 400, apart_ms: 100 }),
+            (micros(68_730_128), Action::Update { item: 18, count: 60, apart_ms: 0 }),
+            (micros(68_730_128), Action::StallConsumer { consumer: 37, ms: 4734 }),
+            (micros(68_730_128), Action::Batch { consumer: 6, service: 1 }),
+            (micros(68_730_133), Action::Pause { consumer: 13, open: 1 }),
+            (micros(68_730_138), Action::EndForGood { source: 1, item: 13 }),
+        ],
+        chance: 0x795e_bc5f_3e9c_cf99,
+    });
+}

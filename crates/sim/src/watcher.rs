@@ -35,9 +35,6 @@ pub(crate) struct Watcher {
     acks: u64,
     /// It takes its data from elsewhere.
     stands_by: bool,
-    /// It has stood by since it was started. A stream that is opened while its server
-    /// turns to serve it again may be held for a moment, with a blank image.
-    has_stood_by: bool,
 }
 
 /// The open items of a consumer.
@@ -143,7 +140,6 @@ impl Watcher {
             posts: BTreeMap::new(),
             acks: 0,
             stands_by: false,
-            has_stood_by: false,
         }
     }
 
@@ -153,7 +149,6 @@ impl Watcher {
             return;
         }
         self.stands_by = stands_by;
-        self.has_stood_by = true;
         log.note(format_args!("consumer {}: stands by: {stands_by}", self.index));
         let mode = if stands_by { WarmStandbyMode::Standby } else { WarmStandbyMode::Active };
         self.consumer.with(|requests| requests.set_role(Some(mode)));
@@ -165,7 +160,7 @@ impl Watcher {
         self.consumer = start(&self.config, self.index, network, seed);
         self.seen = Open::default();
         self.posts.clear();
-        (self.stands_by, self.has_stood_by) = (false, false);
+        self.stands_by = false;
     }
 
     pub(crate) fn open(&mut self, item: Item, wish: Wish, log: &mut Log) {
@@ -188,8 +183,9 @@ impl Watcher {
     }
 
     fn push(&mut self, mut seen: Seen) {
-        if self.has_stood_by {
-            seen.set_role(self.stands_by);
+        if self.stands_by {
+            seen.set_role(true);
+            seen.ask();
         }
         self.seen.push(seen);
     }
@@ -317,6 +313,7 @@ impl Watcher {
         if let Some(has_view) = view {
             seen.change_view(has_view);
         }
+        seen.ask();
         let handle = seen.handle;
         let view = view.map(|is_some| is_some.then(|| View::of_fields(SOME)));
         let change = ItemChange { view, refresh: true, ..ItemChange::default() };

@@ -149,7 +149,7 @@ impl World {
             troubled_until: Time::ZERO,
             violations: Vec::new(),
         };
-        world.log.note(format_args!("{:?}", world.shape));
+        world.log.note(format_args!("chance {:#018x}, {:?}", plan.chance, world.shape));
         (0..world.sources.len()).for_each(|index| world.begin(Later::StartSource(index)));
         (0..world.hubs.len()).for_each(|index| world.begin(Later::StartHub(index)));
         (0..world.servers.len()).for_each(|index| world.begin(Later::StartServer(index)));
