@@ -299,6 +299,10 @@ impl Seen {
             return Ok(true);
         }
         if self.is_useless(false) {
+            // It may be asked for again, of itself.
+            if state.data == DataState::SUSPECT {
+                self.ask();
+            }
             return Ok(false);
         }
         if state.data == DataState::SUSPECT {

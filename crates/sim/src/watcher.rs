@@ -292,6 +292,9 @@ impl Watcher {
             return;
         }
         seen.pause(is_paused);
+        if !is_paused {
+            seen.ask();
+        }
         log.note(format_args!("consumer {index}: {}, paused: {is_paused}", seen.item));
         let handle = seen.handle;
         let asked = self.consumer.with(|requests| match is_paused {
