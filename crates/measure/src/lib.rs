@@ -20,6 +20,7 @@
 //! Nothing here knows of sockets or of market data.
 
 pub mod clock;
+pub mod disturbance;
 pub mod environment;
 pub mod histogram;
 pub mod processor;

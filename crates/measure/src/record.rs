@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::disturbance::Disturbance;
 use crate::environment::Environment;
 use crate::histogram::Distribution;
 
@@ -100,6 +101,9 @@ pub struct Tool {
     /// What the core did by itself, measured before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
+    /// What others had of its cores meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<Disturbance>,
     /// Seconds on a processor while it was measured, by part.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu_seconds: BTreeMap<String, f64>,
