@@ -115,6 +115,12 @@ impl Control {
         Self { fd, read: Vec::new(), lines: VecDeque::new(), peer: None, own: None }
     }
 
+    /// Whether the other end is a process of this host that is not ours: over
+    /// TCP, from one address to the same.
+    pub(crate) fn is_beside_us(&self) -> bool {
+        self.peer.is_some() && self.peer == self.own
+    }
+
     pub(crate) fn send<T: Serialize>(&mut self, message: &T) -> Result<(), GaugeError> {
         let mut line = serde_json::to_vec(message).map_err(GaugeError::io("a message"))?;
         line.push(b'\n');

@@ -26,6 +26,7 @@ pub mod disk;
 pub mod env;
 mod error;
 mod ethtool;
+mod hdr_log;
 mod intervals;
 pub mod jitter;
 mod link;

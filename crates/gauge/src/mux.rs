@@ -133,15 +133,13 @@ impl Waiter {
 
     fn by_poll(&self, fd: &OwnedFd, patience: Option<Duration>) -> io::Result<bool> {
         let timeout = patience.map(timespec);
-        let mut one = [PollFd::new(fd, PollFlags::IN)];
-        if self.idle.is_empty() {
-            poll(&mut one, timeout.as_ref())?;
-            return Ok(!one[0].revents().is_empty());
+        // On the stack: a set on the heap would be what is measured.
+        match self.idle.len() {
+            0 => poll_first::<1>(fd, &self.idle, timeout.as_ref()),
+            1..16 => poll_first::<16>(fd, &self.idle, timeout.as_ref()),
+            16..128 => poll_first::<128>(fd, &self.idle, timeout.as_ref()),
+            _ => poll_first::<{ MAX_IDLE + 1 }>(fd, &self.idle, timeout.as_ref()),
         }
-        let idle = self.idle.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
-        let mut all: Vec<PollFd<'_>> = one.into_iter().chain(idle).collect();
-        poll(&mut all, timeout.as_ref())?;
-        Ok(!all[0].revents().is_empty())
     }
 
     fn by_epoll(&mut self, fd: &OwnedFd, patience: Option<Duration>) -> io::Result<bool> {
@@ -164,6 +162,20 @@ impl Waiter {
         waited?;
         Ok(self.events.iter().any(|event| event.data.u64() == WANTED))
     }
+}
+
+/// Whether the first of a set can be read; at most N − 1 others are in it.
+fn poll_first<const N: usize>(
+    fd: &OwnedFd,
+    idle: &[OwnedFd],
+    timeout: Option<&Timespec>,
+) -> io::Result<bool> {
+    debug_assert!(idle.len() < N, "the caller has chosen N by the length");
+    let at = |n: usize| n.checked_sub(1).and_then(|n| idle.get(n)).unwrap_or(fd);
+    let mut all: [PollFd<'_>; N] = std::array::from_fn(|n| PollFd::new(at(n), PollFlags::IN));
+    let set = &mut all[..=idle.len()];
+    poll(set, timeout)?;
+    Ok(!set[0].revents().is_empty())
 }
 
 pub(crate) fn timespec(wait: Duration) -> Timespec {
@@ -260,6 +272,64 @@ mod tests {
                 for _ in 0..3 {
                     assert!(waiter.wait(&near, None).unwrap(), "{muxer}");
                 }
+            }
+        }
+    }
+
+    /// Which descriptors are in an epoll set, as the kernel tells.
+    fn watched(set: &OwnedFd) -> usize {
+        let path = format!("/proc/self/fdinfo/{}", set.as_raw_fd());
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().filter(|line| line.starts_with("tfd:")).count()
+    }
+
+    #[test]
+    fn each_asks_the_kernel_in_its_own_way() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let near = OwnedFd::from(near);
+        // Where this process may have so many.
+        let high = rustix::io::fcntl_dupfd_cloexec(&near, 1100).ok();
+        far.write_all(b"x").unwrap();
+        let none = || Idle::default().open().unwrap();
+        let of = |muxer: Muxer| {
+            let mut waiter = Waiter::new(muxer, false, none()).unwrap();
+            // Select alone cannot have high ones.
+            let takes_high = high.as_ref().is_none_or(|fd| waiter.wait(fd, None).is_ok());
+            let mut waiter = Waiter::new(muxer, false, none()).unwrap();
+            waiter.wait(&near, None).unwrap();
+            let kept = waiter.epoll.as_ref().map(watched);
+            // Somebody turns the descriptor off in the set: who modifies it
+            // before each wait turns it on again.
+            if let (Some(set), Some(1)) = (&waiter.epoll, kept) {
+                epoll::modify(set, &near, EventData::new_u64(0), EventFlags::empty()).unwrap();
+            }
+            let sees = waiter.wait(&near, Some(Duration::ZERO)).unwrap();
+            (takes_high, kept, sees)
+        };
+        assert_eq!(of(Muxer::None), (true, None, true));
+        assert_eq!(of(Muxer::Select), (high.is_none(), None, true));
+        assert_eq!(of(Muxer::Poll), (true, None, true));
+        assert_eq!(of(Muxer::Epoll), (true, Some(1), false));
+        assert_eq!(of(Muxer::EpollMod), (true, Some(1), true));
+        assert_eq!(of(Muxer::EpollAdddel), (true, Some(0), true));
+    }
+
+    #[test]
+    fn none_of_them_allocates() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let near = OwnedFd::from(near);
+        far.write_all(b"x").unwrap();
+        for muxer in Muxer::ALL {
+            for count in [0, 15, 16, 200] {
+                let counts = [("n-pipe".to_owned(), count)].into();
+                let idle = Idle { counts, tcp_server: None }.open().unwrap();
+                let mut waiter = Waiter::new(muxer, false, idle).unwrap();
+                let counted = allocation_counter::measure(|| {
+                    for _ in 0..10 {
+                        assert!(waiter.wait(&near, None).unwrap());
+                    }
+                });
+                assert_eq!(counted.count_total, 0, "{muxer} {count}");
             }
         }
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::mm::{MlockAllFlags, mlockall};
 use tapeline_measure::clock::now_ns;
+use tapeline_measure::disturbance::Watch;
 use tapeline_measure::processor::{NoSuchCore, allowed_cores, cores};
 use tapeline_measure::record::Noise;
 use tapeline_measure::schedule::Pacing;
@@ -33,7 +34,7 @@ const NOISE_THRESHOLD_NS: u64 = 200;
 const OVERHEAD_ROUNDS: usize = 100_000;
 
 /// Options that each of the tools with a rate has.
-const COMMON: [Known; 13] = [
+const COMMON: [Known; 14] = [
     value("warm-up", "seconds that are not measured, before (0.5)"),
     value("affinity", "cores by side: lists as 0,2-3, or any; A;B").by_side(),
     value("priority", "fifo:N, rr:N or nice:N"),
@@ -43,10 +44,11 @@ const COMMON: [Known; 13] = [
     value("interval", "seconds of a line while it runs (1)"),
     value("format", "human or classic (human; classic under a classic name)"),
     value("json", "write records to this file, one a line"),
+    value("hdr", "write a log of HDR histograms to TOOL.hlog in this folder"),
     flag("check", "print what would be done, and how long it takes"),
     flag("help", "this text (-?)"),
     flag("quiet", "no lines while it runs (-q)"),
-    flag("verbose", "tell more on standard error (-v)"),
+    flag("verbose", "accepted (-v)"),
 ];
 
 /// What every tool with a rate was asked for.
@@ -258,6 +260,16 @@ impl Priority {
 pub(crate) fn set_priority(given: &Arguments) -> Result<(), GaugeError> {
     let Some(text) = given.text("priority") else { return Ok(()) };
     Priority::read(text)?.set().map_err(|what| GaugeError::option("priority", text, &what))
+}
+
+/// Looks at who else is at work from now on: on the cores of these sides, or on
+/// all there are where a side may be anywhere.
+///
+/// All that takes part on these cores has to be this process or its child, else
+/// it is told as somebody else.
+pub(crate) fn watch(sides: &[Option<Vec<usize>>]) -> Watch {
+    let named: Option<Vec<&[usize]>> = sides.iter().map(Option::as_deref).collect();
+    Watch::start(&named.map(|cores| cores.concat()).unwrap_or_default())
 }
 
 /// What the calling thread's core does by itself; `None` if not asked for.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tapeline_measure::environment::Environment;
-use tapeline_measure::record::ToolLine;
+use tapeline_measure::record::{Tool, ToolLine};
 use tapeline_measure::stop;
 use tapeline_measure::ticks::TickClock;
 
@@ -79,7 +79,8 @@ fn measure(
     let _held = setup::prepare(&options.common.given)?;
     let noise = setup::noise(&TickClock::best(), None, options.common.noise);
     let environment = Environment::read();
-    let mut records = Records::create(options.common.json.as_deref())?;
+    let mut records = Records::create(options.common.json.as_deref())?
+        .with_log(options.common.given.text("hdr"), "aio")?;
     records.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     // Of one part alone the other ends of its links are elsewhere.
     let hops = if part.is_some() { BTreeMap::new() } else { hops::predicted(&flow)? };
@@ -95,15 +96,17 @@ fn measure(
     if !plan.is_classic && !plan.is_quiet {
         out.text(&told::human_head());
     }
+    let watch = setup::watch(&[None]);
     let done = parts(&flow, &plan, part, start, &mut |text| out.text(text))?;
+    let disturbed = watch.ended();
     let outcome = Outcome::of(&flow, &done, &hops, plan.run_plan());
     if !options.common.is_classic {
         out.text(&told::sum(&flow, &outcome));
     }
     for tool in outcome.records(&flow, name, setup::overhead_ns()) {
-        records
-            .write(&ToolLine::Tool(Box::new(tapeline_measure::record::Tool { noise, ..tool })))?;
+        records.write(&ToolLine::Tool(Box::new(Tool { noise, disturbed, ..tool })))?;
     }
+    records.tell_disturbance(out);
     records.write(&ToolLine::Environment(Box::new(environment.after())))?;
     stop::check()?;
     Ok(outcome.is_valid())

@@ -57,7 +57,7 @@ pub(super) fn of(path: &Path) -> Result<String, GaugeError> {
 /// that never has a name.
 ///
 /// Errors: the file system cannot do it at all.
-pub(super) fn direct_alignment(path: &Path) -> Result<usize, GaugeError> {
+pub(crate) fn direct_alignment(path: &Path) -> Result<usize, GaugeError> {
     let folder = folder(path);
     let flags = (OFlags::TMPFILE | OFlags::DIRECT).bits() as i32;
     let opened =
@@ -82,27 +82,27 @@ pub(super) fn direct_alignment(path: &Path) -> Result<usize, GaugeError> {
 }
 
 /// The largest alignment that is tried, and that buffers have.
-pub(super) const LARGEST: usize = 4096;
+pub(crate) const LARGEST: usize = 4096;
 
 /// Bytes whose place in memory is a multiple of 4096.
-pub(super) struct Aligned {
+pub(crate) struct Aligned {
     bytes: Vec<u8>,
     from: usize,
     length: usize,
 }
 
 impl Aligned {
-    pub(super) fn new(length: usize) -> Self {
+    pub(crate) fn new(length: usize) -> Self {
         let bytes = vec![0; length + LARGEST];
         let from = bytes.as_ptr().align_offset(LARGEST).min(LARGEST);
         Self { bytes, from, length }
     }
 
-    pub(super) fn as_slice(&self) -> &[u8] {
+    pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes[self.from..self.from + self.length]
     }
 
-    pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.bytes[self.from..self.from + self.length]
     }
 }

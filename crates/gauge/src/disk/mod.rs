@@ -7,4 +7,6 @@ mod options;
 mod place;
 mod run;
 
+pub(crate) use medium::{Aligned, LARGEST, direct_alignment};
+pub(crate) use options::Mode;
 pub use run::run;

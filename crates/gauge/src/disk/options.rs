@@ -33,7 +33,7 @@ const LETTERS: [(char, Letter); 8] = [
     ('P', Letter::Unknown),
 ];
 
-const OWN: [Known; 19] = [
+const OWN: [Known; 20] = [
     value("file", "the letter f of DTool: FILE"),
     value("rate", "operations a second; 0: one after the other (10000)"),
     value("size", "bytes of an operation, to 1048575 (4096)"),
@@ -43,7 +43,7 @@ const OWN: [Known; 19] = [
     value("mode", "buffered, direct, dsync, direct+dsync (buffered)"),
     value("sync-every", "writes: after each N of them, part of that operation (0: never)"),
     value("sync", "fdatasync or fsync (fdatasync)"),
-    value("engine", "call; uring is not available"),
+    value("engine", "call is the only value"),
     value("depth", "1 is the only value"),
     value("file-size", "bytes; at its end it starts over (rate·time·size, at most 1 GiB)"),
     value("pattern", "seq or random[:SEED] (seq)"),
@@ -51,6 +51,7 @@ const OWN: [Known; 19] = [
     flag("verify", "reads back what was written"),
     flag("overwrite", "an existing file is written over"),
     flag("keep", "leave the file there"),
+    flag("spin", "spins until an operation is due: the core is warm then, as under fio"),
     flag("cached", "reads: leave the file in the cache"),
     value("this-destroys", "the block device that FILE is: its contents are lost"),
 ];
@@ -68,13 +69,21 @@ pub(super) enum Task {
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Mode {
-    pub(super) is_direct: bool,
-    pub(super) is_dsync: bool,
+pub(crate) struct Mode {
+    pub(crate) is_direct: bool,
+    pub(crate) is_dsync: bool,
 }
 
 impl Mode {
-    pub(super) const fn name(self) -> &'static str {
+    /// All there are, the usual one first.
+    pub(crate) const ALL: [Self; 4] = [
+        Self { is_direct: false, is_dsync: false },
+        Self { is_direct: true, is_dsync: false },
+        Self { is_direct: false, is_dsync: true },
+        Self { is_direct: true, is_dsync: true },
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
         match (self.is_direct, self.is_dsync) {
             (false, false) => "buffered",
             (true, false) => "direct",
@@ -104,6 +113,7 @@ pub(super) struct Options {
     pub(super) overwrites: bool,
     pub(super) keeps: bool,
     pub(super) leaves_cached: bool,
+    pub(super) is_spinning: bool,
 }
 
 impl Options {
@@ -127,12 +137,15 @@ impl Options {
         };
         for (name, only) in [("engine", "call"), ("depth", "1")] {
             if let Some(text) = given.text(name).filter(|text| *text != only) {
-                let what =
-                    format!("not available: operations are calls, one at a time; give {only}");
+                let what = format!(
+                    "not available: an operation through a ring, as far as it can be had without \
+                     unsafe code, costs more than what is to be measured; operations are calls, \
+                     one at a time: give {only}"
+                );
                 return Err(GaugeError::option(name, text, &what));
             }
         }
-        let mode = choice(given, "mode", ["buffered", "direct", "dsync", "direct+dsync"])?;
+        let mode = choice(given, "mode", Mode::ALL.map(Mode::name))?;
         let time = common.time()?.unwrap_or(USUAL_TIME);
         let rate_per_s = given.number("rate", 10_000, 0, 10_000_000)?;
         let bytes = given.number("size", 4096, 1, MAX_BYTES)?;
@@ -149,7 +162,7 @@ impl Options {
             bytes,
             time,
             pacing: common.pacing(10_000)?,
-            mode: Mode { is_direct: mode.starts_with("direct"), is_dsync: mode.ends_with("dsync") },
+            mode: Mode::ALL.into_iter().find(|of| of.name() == mode).unwrap_or_default(),
             sync_every: given.number("sync-every", 0, 0, u64::MAX)?,
             syncs_all: choice(given, "sync", ["fdatasync", "fsync"])? == "fsync",
             file_bytes: file_bytes / bytes * bytes,
@@ -162,6 +175,7 @@ impl Options {
             overwrites: given.is_set("overwrite")?,
             keeps: given.is_set("keep")?,
             leaves_cached: given.is_set("cached")?,
+            is_spinning: given.is_set("spin")?,
             common,
         })
     }

@@ -80,18 +80,21 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         setup::seconds(&options.common.given, "noise", 1.0, 0.0)?,
     );
     let environment = Environment::read();
-    let mut records = Records::create(options.common.json.as_deref())?;
+    let mut records = Records::create(options.common.json.as_deref())?
+        .with_log(options.common.given.text("hdr"), "disk")?;
     records.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     let target = Target::open(&options)?;
     let mut worker = Worker::new(&options, &target.file);
+    let watch = setup::watch(&options.common.cores[..1]);
     worker.work(out)?;
+    let disturbed = watch.ended();
     // What somebody else has written has no numbers.
     let is_of_us = options.task == Task::Write || target.ours.is_some();
     let torn = match options.verifies && is_of_us {
         true => worker.verify()?,
         false => Vec::new(),
     };
-    let tool = worker.record(&medium, noise, torn.len() as u64);
+    let tool = Tool { disturbed, ..worker.record(&medium, noise, torn.len() as u64) };
     if !options.common.is_classic {
         out.text(&sum(&tool, &options));
     }
@@ -103,6 +106,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
     }
     let is_good = tool.valid && torn.is_empty();
     records.write(&ToolLine::Tool(Box::new(tool)))?;
+    records.tell_disturbance(out);
     records.write(&ToolLine::Environment(Box::new(environment.after())))?;
     drop(target);
     stop::check()?;
@@ -296,6 +300,7 @@ impl<'a> Worker<'a> {
             };
             match due {
                 Some(due) => self.operation(due)?,
+                None if options.is_spinning => std::hint::spin_loop(),
                 None => {
                     let until = schedule.next_ns().min(line_at).min(end);
                     let wait = Duration::from_nanos(until.saturating_sub(now));
@@ -399,6 +404,7 @@ impl<'a> Worker<'a> {
         ];
         let chosen = [
             ("mode", options.mode.name().to_owned()),
+            ("spin", u8::from(options.is_spinning).to_string()),
             ("pacing", options.pacing.to_string()),
             ("sync_every", options.sync_every.to_string()),
             ("pattern", options.common.given.text("pattern").unwrap_or("seq").to_owned()),

@@ -62,7 +62,8 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
     }
     let _held = setup::prepare(&options.common.given)?;
     let environment = Environment::read();
-    let mut records = Records::create(options.common.json.as_deref())?;
+    let mut records = Records::create(options.common.json.as_deref())?
+        .with_log(options.common.given.text("hdr"), "mcast")?;
     records.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     let (told, tell) = mpsc::channel();
     let sockets: Vec<(u16, Socket)> = (0..options.threads)
@@ -83,6 +84,9 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         out.text(&human_head(options.task));
     }
     let options = &options;
+    // The other side may be at work anywhere on this host.
+    let own = &options.common.cores[..1];
+    let watch = own[0].is_some().then(|| setup::watch(own));
     let tools = thread::scope(|scope| {
         let threads: Vec<_> = sockets
             .into_iter()
@@ -109,6 +113,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         });
         joined.collect::<Result<Vec<Tool>, _>>()
     })?;
+    let disturbed = watch.and_then(|watch| watch.ended());
     if !options.common.is_classic {
         out.text(&sum(&tools));
     }
@@ -116,8 +121,9 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
         .iter()
         .all(|tool| tool.valid && tool.counts.get("lost").copied().unwrap_or_default() == 0);
     for tool in tools {
-        records.write(&ToolLine::Tool(Box::new(tool)))?;
+        records.write(&ToolLine::Tool(Box::new(Tool { disturbed, ..tool })))?;
     }
+    records.tell_disturbance(out);
     records.write(&ToolLine::Environment(Box::new(environment.after())))?;
     match options.task == Task::Send && stop::is_asked() {
         true => Err(stop::Interrupted.into()),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::thread::set_current_timer_slack;
 use tapeline_measure::clock::now_ns;
+use tapeline_measure::disturbance::Disturbance;
 use tapeline_measure::schedule::Pacing;
 
 use super::pair::{Followed, Say, Watch, explained};
@@ -43,6 +44,8 @@ pub(super) struct CellPlan {
     pub(super) window: u64,
     pub(super) is_spinning: bool,
     pub(super) interval: Duration,
+    /// Of those sides that are on this host.
+    pub(super) cores: Vec<Option<Vec<usize>>>,
 }
 
 /// What became of a cell.
@@ -51,6 +54,7 @@ pub(super) struct CellDone {
     pub(super) measured: Measured,
     pub(super) followed: Followed,
     pub(super) cpu_seconds: Option<f64>,
+    pub(super) disturbed: Option<Disturbance>,
     /// Somebody wanted it to end.
     pub(super) is_cut_short: bool,
 }
@@ -92,12 +96,14 @@ pub(super) fn run(
     let thread = tapeline_measure::processor::thread_id();
     let cpu = || tapeline_measure::processor::thread_seconds(thread);
     let cpu_before = cpu();
+    let watch = (!control.is_beside_us()).then(|| crate::setup::watch(&plan.cores));
     let ran = shell.run(plan, control, on_line);
     let is_cut_short = match ran {
         Ok(()) => false,
         Err(GaugeError::Interrupted(_)) => true,
         Err(error) => return Err(explained(control, error)),
     };
+    let disturbed = watch.and_then(|watch| watch.ended());
     let sender = shell.sender;
     control.send(&Say::End { sent: sender.sent_in_all() })?;
     let followed = match control.receive()? {
@@ -106,7 +112,7 @@ pub(super) fn run(
         _ => return Err(GaugeError::Peer("spoke out of turn".to_owned())),
     };
     let cpu_seconds = cpu().zip(cpu_before).map(|(after, before)| after - before);
-    Ok(CellDone { sender, measured, followed, cpu_seconds, is_cut_short })
+    Ok(CellDone { sender, measured, followed, cpu_seconds, disturbed, is_cut_short })
 }
 
 struct Shell<'a> {

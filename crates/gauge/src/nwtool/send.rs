@@ -27,7 +27,8 @@ pub(super) fn run(options: &Options, out: &mut dyn Output) -> Result<bool, Gauge
     let noise =
         setup::noise(&TickClock::best(), options.common.cores[0].as_deref(), options.common.noise);
     let environment = Environment::read();
-    let mut records = Records::create(options.common.json.as_deref())?;
+    let mut records = Records::create(options.common.json.as_deref())?
+        .with_log(options.common.given.text("hdr"), "nwtool")?;
     records.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     let listener = listener(options.bind, options.port)?;
     let own = listener.local_addr().map_err(GaugeError::io("listening"))?;
@@ -63,6 +64,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Output) -> Result<bool, Gauge
     }
     let is_valid = tool.valid;
     records.write(&ToolLine::Tool(Box::new(tool)))?;
+    records.tell_disturbance(out);
     records.write(&ToolLine::Environment(Box::new(environment.after())))?;
     match done.is_cut_short {
         true => Err(tapeline_measure::stop::Interrupted.into()),
@@ -95,6 +97,7 @@ pub(super) fn plan(options: &Options) -> CellPlan {
         window: options.window,
         is_spinning: options.spins[0],
         interval: options.common.interval,
+        cores: vec![options.common.cores[0].clone()],
     }
 }
 
@@ -172,6 +175,7 @@ pub(super) fn record(
         per_second: per_second.map(|of| figures(&of)).unwrap_or_default(),
         series: if valid { sender.seconds.series() } else { Vec::new() },
         noise,
+        disturbed: done.disturbed,
         cpu_seconds: done.cpu_seconds.map(|cpu| ("client".to_owned(), cpu)).into_iter().collect(),
         ..Tool::default()
     }

@@ -140,6 +140,11 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Whether the server is a process of this host that was not started here.
+    pub(super) fn is_beside_server(&self) -> bool {
+        self.control.as_ref().is_some_and(Control::is_beside_us)
+    }
+
     /// Messages of one byte until everything is warm. Returns how long.
     pub(super) fn warm_up(&mut self) -> Result<Duration, GaugeError> {
         let options = self.options;
@@ -286,6 +291,14 @@ fn in_thread(far: UnixStream, ring: Option<Ring>) -> Result<(), GaugeError> {
     thread.map(drop).map_err(GaugeError::io("starting a thread"))
 }
 
+/// Whether an address may be used.
+const fn is_of_family(options: &Options, address: &SocketAddr) -> bool {
+    match address {
+        SocketAddr::V4(_) => !options.is_ipv6,
+        SocketAddr::V6(_) => !options.is_ipv4,
+    }
+}
+
 fn looked_for(options: &Options, host: &str, port: u16) -> Result<Control, GaugeError> {
     let what = format!("connecting to the server at {host}:{port}");
     let mut last = io::Error::from(io::ErrorKind::NotFound);
@@ -294,10 +307,7 @@ fn looked_for(options: &Options, host: &str, port: u16) -> Result<Control, Gauge
             thread::sleep(BETWEEN_ATTEMPTS);
         }
         stop::check()?;
-        let wanted = |address: &SocketAddr| match address {
-            SocketAddr::V4(_) => !options.is_ipv6,
-            SocketAddr::V6(_) => !options.is_ipv4,
-        };
+        let wanted = |address: &SocketAddr| is_of_family(options, address);
         let addresses = match (host, port).to_socket_addrs() {
             Ok(addresses) => addresses.filter(wanted),
             Err(error) => return Err(GaugeError::io(what)(error)),
@@ -413,6 +423,54 @@ mod tests {
         let text = format!("--minms=0 --maxms=1 --affinity any --maxiter={iterations} null");
         let arguments: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         Options::read(&arguments, false).unwrap()
+    }
+
+    /// Counts what goes and comes.
+    struct Counting(std::rc::Rc<std::cell::Cell<[u32; 3]>>);
+
+    impl Wire for Counting {
+        fn send(&mut self, _message: &[u8], more: bool) -> io::Result<()> {
+            let [sent, with_more, received] = self.0.get();
+            self.0.set([sent + 1, with_more + u32::from(more), received]);
+            Ok(())
+        }
+
+        fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let [sent, with_more, received] = self.0.get();
+            self.0.set([sent, with_more, received + 1]);
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn an_iteration_has_its_pings_and_pongs() {
+        let of = |line: &str| {
+            let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let options = Options::read(&arguments, false).unwrap();
+            let clock = TickClock::monotonic();
+            let start = StartServer::Thread;
+            let mut client = Client::connect(&options, &clock, Transport::Null, &start).unwrap();
+            let counts = std::rc::Rc::default();
+            client.wire = Box::new(Counting(std::rc::Rc::clone(&counts)));
+            client.iteration(64).unwrap();
+            counts.get()
+        };
+        assert_eq!(of("--affinity any null"), [1, 0, 1]);
+        assert_eq!(of("--affinity any --n-pings=4 --n-pongs=3 null"), [4, 0, 3]);
+        assert_eq!(of("--affinity any --n-pings=4 --more null"), [4, 3, 1]);
+    }
+
+    #[test]
+    fn addresses_are_of_the_family_that_was_asked_for() {
+        let of = |line: &str| {
+            let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let options = Options::read(&arguments, false).unwrap();
+            ["127.0.0.1:1", "[::1]:1"]
+                .map(|address| is_of_family(&options, &address.parse().unwrap()))
+        };
+        assert_eq!(of("--affinity any tcp"), [true, true]);
+        assert_eq!(of("--affinity any --ipv4 tcp"), [true, false]);
+        assert_eq!(of("--affinity any --ipv6 tcp"), [false, true]);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(super) const KNOWN: [Known; 67] = [
     flag("keep", "a server serves on after its client"),
     flag("hostname", "tell the host's name in the header"),
     value("interval", "accepted, without effect: a row is told when it is complete"),
-    value("hdr", "not available yet"),
+    value("hdr", "write a log of HDR histograms to pingpong.hlog in this folder"),
     value("sessions", "not available yet: 1 is the only value"),
     value("timestamps", "not available yet"),
     value("channel", "not available yet"),
@@ -163,7 +163,7 @@ impl Options {
         let mut warnings = Vec::new();
         let (transport, server) = destination(&given)?;
         // What would change the figures is refused, not passed over.
-        for name in ["sessions", "timestamps", "channel", "hdr"] {
+        for name in ["sessions", "timestamps", "channel"] {
             if let Some(text) = given.text(name).filter(|text| (name, *text) != ("sessions", "1")) {
                 return Err(GaugeError::option(name, text, "not available yet; leave it away"));
             }

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use tapeline_measure::disturbance::Watch;
 use tapeline_measure::environment::Environment;
 use tapeline_measure::histogram::{Distribution, latencies, to_hdr};
 use tapeline_measure::processor;
@@ -130,7 +131,8 @@ fn measure(
     let _held = setup::prepare(&options.arguments)?;
     let clock = chosen_clock(options.clock)?;
     let environment = Environment::read();
-    let mut writer = Records::create(options.json.as_deref())?;
+    let mut writer = Records::create(options.json.as_deref())?
+        .with_log(options.arguments.text("hdr"), "pingpong")?;
     writer.write(&ToolLine::Environment(Box::new(environment.clone())))?;
     let cell = Cell {
         options,
@@ -160,6 +162,9 @@ fn measure(
                 Ok((text, tool)) => {
                     is_valid &= tool.valid;
                     out.text(&text);
+                    if options.arguments.has("verbose") {
+                        out.say(&more_of(&tool));
+                    }
                     writer.write(&ToolLine::Tool(Box::new(tool)))?;
                 }
                 Err(error) => {
@@ -170,12 +175,28 @@ fn measure(
         }
     }
     client.end();
+    writer.tell_disturbance(out);
     writer.write(&ToolLine::Environment(Box::new(environment.after())))?;
     let (hz, percent) = clock.recheck();
     if percent > 1.0 {
         out.text(&format!("# WARNING: tsc_hz changed to {hz} on recheck\n"));
     }
     done.map(|()| is_valid)
+}
+
+/// What is told of a size beside its row.
+fn more_of(tool: &Tool) -> String {
+    let count = |name: &str| tool.counts.get(name).copied().unwrap_or_default();
+    let disturbed = tool.disturbed.map_or("-".to_owned(), |of| of.to_string());
+    format!(
+        "size {}: {} round trips in {:.3} s after {:.3} s of warm-up, {} lost, {} late; {disturbed}",
+        tool.size_bytes.unwrap_or_default(),
+        count("received"),
+        tool.seconds,
+        tool.warm_up_dropped_s,
+        count("lost"),
+        count("late"),
+    )
 }
 
 /// The median of null round trips.
@@ -252,8 +273,10 @@ impl Cell<'_> {
         warm_up: Duration,
     ) -> Result<(String, Tool), GaugeError> {
         let (clock, part) = (self.clock, if self.options.is_whole { 1 } else { 2 });
+        let watch = (!client.is_beside_server()).then(|| self.watch());
         let began = std::time::Instant::now();
         client.measure(size)?;
+        let disturbed = watch.and_then(|watch| watch.ended());
         let seconds = began.elapsed().as_secs_f64();
         let (lost, late) = (client.lost, client.late);
         let samples = &mut client.samples;
@@ -271,12 +294,20 @@ impl Cell<'_> {
         let classic = Classic::of(samples, self.options.percentile).unwrap_or_default();
         let human = self.human_row(size, samples, lost);
         let tool = self.record((size, round), &nanos, classic, (lost, late));
-        let tool = Tool { seconds, warm_up_dropped_s: warm_up.as_secs_f64(), ..tool };
+        let warm_up_dropped_s = warm_up.as_secs_f64();
+        let tool = Tool { seconds, warm_up_dropped_s, disturbed, ..tool };
         let text = match self.options.is_classic {
             true => format!("{}\n", classic.row(size)),
             false => human,
         };
         Ok((text, tool))
+    }
+
+    /// At the cores of this host that take part.
+    fn watch(&self) -> Watch {
+        let sides = self.options.sides.each_ref().map(|side| side.cores.clone());
+        let here = if self.options.server.is_some() { 1 } else { 2 };
+        setup::watch(&sides[..here])
     }
 
     fn record(

@@ -57,7 +57,8 @@ pub(in super::super) fn run(
     let mut records = match &matrix.resume {
         Some(file) => Records::append(file.as_ref())?,
         None => Records::create(options.common.json.as_deref())?,
-    };
+    }
+    .with_log(options.common.given.text("hdr"), "nwtool")?;
     records.write(&ToolLine::Environment(Box::new(before.clone())))?;
     let mut side = Side::reach(at, start)?;
     let mut all: BTreeMap<(String, CellKey), Tool> = BTreeMap::new();
@@ -84,6 +85,7 @@ pub(in super::super) fn run(
             all.insert((name, *key), cell);
         }
     }
+    records.tell_disturbance(out);
     records.write(&ToolLine::Environment(Box::new(before.after())))?;
     let grouped = grouped(&matrix, &all);
     if !all.is_empty() {
@@ -200,7 +202,8 @@ fn cells_of(
 struct Side {
     control: Control,
     name: String,
-    _local: Option<LocalProcess>,
+    /// It goes with this.
+    local: Option<LocalProcess>,
 }
 
 impl Side {
@@ -208,7 +211,7 @@ impl Side {
         if let Some((host, port)) = at {
             let name = format!("side 2 (forward at {host}:{port})");
             let control = looked_for(host, *port).map_err(|error| error.of_side(&name))?;
-            return Ok(Self { control, name, _local: None });
+            return Ok(Self { control, name, local: None });
         }
         let (near, far) = UnixStream::pair().map_err(GaugeError::io("a pair of sockets"))?;
         let child = start(far.into()).map_err(GaugeError::io("starting a local side 2"))?;
@@ -216,7 +219,11 @@ impl Side {
         let mut control = Control::over_unix(near);
         same_version(&mut control)?;
         let name = "side 2 (forward, on this host)".to_owned();
-        Ok(Self { control, name, _local: local })
+        Ok(Self { control, name, local })
+    }
+
+    fn is_here(&self) -> bool {
+        self.local.is_some()
     }
 
     fn cell(
@@ -233,6 +240,7 @@ impl Side {
             rate_per_s: key.rate_per_s,
             seconds: std::time::Duration::from_secs_f64(matrix.seconds),
             recorded: None,
+            cores: options.common.cores[..if self.is_here() { 2 } else { 1 }].to_vec(),
             ..plan(options)
         };
         let open = Open { transport, ..open(options) };
