@@ -6,7 +6,7 @@ use std::fs;
 use tapeline_measure::processor::allowed_cores;
 
 use super::document::Reader;
-use super::flow::{Flow, Kind, LinkSpec, ModuleSpec, Via};
+use super::flow::{Flow, Kind, LinkSpec, ModuleSpec, Reply, Via};
 
 /// Tells of all that cannot be, by its line, and collects warnings.
 pub(super) fn check(flow: &mut Flow, reader: &Reader<'_>) {
@@ -66,10 +66,40 @@ fn ends(flow: &Flow, link: &LinkSpec, reader: &Reader<'_>) {
                 "link `{name}` is a ring, and its ends are in two parts; give unix_stream"
             ));
         }
+        Via::Mcast if link.connections > 1 => {
+            fault(format!(
+                "link `{name}` is a group: there is one of it; leave `connections` away"
+            ));
+        }
+        Via::Mcast => one_way(flow, link, reader),
         Via::Ring if link.connections > 1 => {
             fault(format!("link `{name}` is a ring: there is one of it; leave `connections` away"));
         }
         _ => {}
+    }
+}
+
+/// From a group nothing comes back.
+fn one_way(flow: &Flow, link: &LinkSpec, reader: &Reader<'_>) {
+    let module = |end: Option<usize>| end.map(|number| &flow.modules[number]);
+    let fault = |module: &ModuleSpec, what: &str| {
+        let (link, kind, name) = (&link.name, module.kind.name(), &module.name);
+        reader.fault(
+            module.line,
+            format!("link `{link}` is multicast and has no way back: {kind} `{name}` {what}"),
+        );
+    };
+    if let Some(from) = module(link.from).filter(|of| matches!(of.kind, Kind::Client(_))) {
+        fault(from, "would wait for answers; give a source");
+    }
+    if let Some(to) = module(link.to) {
+        match to.kind {
+            Kind::Server { reply: Reply::Full | Reply::Ack, .. } => {
+                fault(to, "would answer; give reply = \"none\"");
+            }
+            Kind::Forward { acknowledges: true } => fault(to, "would answer; give ack = false"),
+            _ => {}
+        }
     }
 }
 

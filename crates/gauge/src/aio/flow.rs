@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tapeline_measure::schedule::Pacing;
 
 use crate::Transport;
+use crate::disk::Mode;
 use crate::link::LinkOptions;
 
 /// An application's flow.
@@ -29,6 +30,8 @@ pub(super) enum Via {
     Ring,
     /// Everything that [`crate::link`] carries.
     Link(Transport),
+    /// A multicast group: one way.
+    Mcast,
     /// A TCP connection whose bytes are passed on as they come: of any tool.
     Raw,
 }
@@ -39,13 +42,24 @@ impl Via {
             Self::Call => "call",
             Self::Ring => "ring",
             Self::Link(transport) => transport.name(),
+            Self::Mcast => "mcast",
             Self::Raw => "raw",
         }
     }
 
     /// Whether messages may be lost on it.
     pub(super) const fn is_datagram(self) -> bool {
-        matches!(self, Self::Link(transport) if transport.is_datagram())
+        matches!(self.transport(), Some(transport) if transport.is_datagram())
+    }
+
+    /// What of [`crate::link`] it is.
+    pub(super) const fn transport(self) -> Option<Transport> {
+        match self {
+            Self::Call | Self::Ring => None,
+            Self::Link(transport) => Some(transport),
+            Self::Mcast => Some(Transport::Udp),
+            Self::Raw => Some(Transport::Tcp),
+        }
     }
 }
 
@@ -264,7 +278,7 @@ pub(super) struct DelaySpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JournalSpec {
     pub(super) file: PathBuf,
-    pub(super) is_dsync: bool,
+    pub(super) mode: Mode,
     pub(super) sync_every: u64,
     /// One sync for all of so long.
     pub(super) group_us: u64,

@@ -14,7 +14,7 @@ use tapeline_measure::clock::now_ns;
 use tapeline_measure::{processor, stop};
 
 use super::flow::{Flow, LinkSpec, Origin, Via};
-use crate::link::{Links, Meeting, Readiness, RingLink, connect};
+use crate::link::{LinkOptions, Links, Meeting, Readiness, RingLink, connect};
 use crate::message::{Head, Kind};
 use crate::statistics::nearest_rank;
 use crate::{GaugeError, Transport};
@@ -41,7 +41,7 @@ struct HopKind {
     rate_per_s: u64,
     polls: [bool; 2],
     cores: [Option<usize>; 2],
-    options: crate::link::LinkOptions,
+    options: LinkOptions,
 }
 
 /// By link: what it takes in the median. Links whose other end is outside have
@@ -64,7 +64,9 @@ pub(super) fn predicted(flow: &Flow) -> Result<BTreeMap<usize, f64>, GaugeError>
             rate_per_s: rate.clamp(LEAST_RATE_PER_S, MOST_RATE_PER_S) as u64,
             polls: threads.map(|thread| thread.is_polling),
             cores: threads.map(|thread| thread.core),
-            options: link.options.clone(),
+            // Nothing comes back from a group: what its way takes is that of the
+            // same datagrams to an address.
+            options: LinkOptions { group: None, ..link.options.clone() },
         };
         let nanos = match known.iter().find(|(of, _)| *of == kind) {
             Some((_, nanos)) => *nanos,
@@ -84,10 +86,7 @@ pub(super) fn predicted(flow: &Flow) -> Result<BTreeMap<usize, f64>, GaugeError>
 /// The median of some round trips, halved.
 fn half_round_trip_ns(kind: &HopKind, link: &LinkSpec) -> std::io::Result<f64> {
     let is_over = AtomicBool::new(false);
-    let transport = match kind.via {
-        Via::Link(transport) => transport,
-        _ => Transport::Tcp,
-    };
+    let transport = kind.via.transport().unwrap_or(Transport::Tcp);
     let (told, tell) = mpsc::channel();
     let ring = match kind.via {
         Via::Ring => Some(RingLink::pair(RingLink::bytes_for(1024, kind.bytes))?),

@@ -352,10 +352,7 @@ fn work(
 }
 
 fn transport(link: &LinkSpec) -> Transport {
-    match link.via {
-        Via::Link(transport) => transport,
-        _ => Transport::Tcp,
-    }
+    link.via.transport().unwrap_or(Transport::Tcp)
 }
 
 fn listen(link: &LinkSpec) -> io::Result<Meeting> {

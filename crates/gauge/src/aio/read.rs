@@ -25,7 +25,8 @@ use super::flow::{
 };
 use super::tracked::LEAST_BYTES;
 use super::{MAX_CONNECTIONS, check};
-use crate::link::LinkOptions;
+use crate::disk::Mode;
+use crate::link::{Group, LinkOptions};
 use crate::message::{HEAD_BYTES, MAX_BYTES};
 use crate::{GaugeError, Transport, nwtool};
 
@@ -128,8 +129,7 @@ impl Reading {
         let address = table.parsed("address", |text| {
             text.parse::<IpAddr>().map_err(|_| format!("`{text}` is no address"))
         });
-        // Of multicast and of Aeron's media there are no links; `mcast` and the
-        // backbone's own benchmarks have them.
+        let group = (via == Via::Mcast).then(|| group(&table));
         self.flow.links.push(LinkSpec {
             line: table.line,
             via,
@@ -142,6 +142,7 @@ impl Reading {
                 busy_poll_us: table.whole("busy_poll_us", 0, 0..=1_000_000) as u32,
                 send_buffer_bytes: table.whole("sndbuf", 0, 0..=1 << 30) as usize,
                 receive_buffer_bytes: table.whole("rcvbuf", 0, 0..=1 << 30) as usize,
+                group,
             },
             from: None,
             to: None,
@@ -228,15 +229,30 @@ impl Reading {
     }
 }
 
+/// The group of a link, and where it is joined.
+fn group(table: &Table<'_, '_>) -> Group {
+    let address = table.parsed("group", |text| {
+        let address = text.parse::<Ipv4Addr>().ok().filter(Ipv4Addr::is_multicast);
+        address.ok_or_else(|| format!("`{text}` is no address of a group: give one as 239.1.1.1"))
+    });
+    Group {
+        address: address.unwrap_or(Ipv4Addr::new(239, 1, 1, 1)),
+        interface: table.text("interface").filter(|name| !name.is_empty()),
+    }
+}
+
 fn via(table: &Table<'_, '_>) -> Via {
     table.word(
         "via",
         &[
             ("ring", Via::Ring),
             ("call", Via::Call),
+            ("pipe", Via::Link(Transport::Pipe)),
             ("unix_stream", Via::Link(Transport::UnixStream)),
+            ("unix_datagram", Via::Link(Transport::UnixDatagram)),
             ("tcp", Via::Link(Transport::Tcp)),
             ("udp", Via::Link(Transport::Udp)),
+            ("mcast", Via::Mcast),
             ("aeron", Via::Link(Transport::Aeron)),
             ("rssl", Via::Link(Transport::Rssl)),
             ("raw", Via::Raw),
@@ -389,8 +405,7 @@ fn measured(file: &str) -> Result<WorkTime, String> {
 fn journal(table: &Table<'_, '_>) -> Kind {
     Kind::Journal(JournalSpec {
         file: PathBuf::from(table.needed("file").unwrap_or_default()),
-        // Direct writes are of whole blocks, and messages are not.
-        is_dsync: table.word("mode", &[("buffered", false), ("dsync", true)]),
+        mode: table.word("mode", &Mode::ALL.map(|mode| (mode.name(), mode))),
         sync_every: table.whole("sync_every", 0, 0..=u64::MAX),
         group_us: table.whole("group_us", 0, 0..=10_000_000),
         before: table.flag("before", true),

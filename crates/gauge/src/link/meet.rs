@@ -4,10 +4,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,19 +15,18 @@ use tapeline_measure::stop;
 
 use super::aeron::{AeronLink, Driver};
 use super::datagram::DatagramLink;
+use super::group::Group;
 use super::session::{SessionLink, SessionMeeting};
 use super::stream::StreamLink;
-use super::{LOOK, Link, Links};
+use super::{LOOK, Link, Links, group, local};
 use crate::Transport;
 use crate::message::{HEAD_BYTES, Head, Kind};
 use crate::mux::timespec;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A socket without connections says again where it is after this.
-const HELLO_EVERY: Duration = Duration::from_millis(50);
-
-static NAMES: AtomicU32 = AtomicU32::new(0);
+pub(super) const HELLO_EVERY: Duration = Duration::from_millis(50);
 
 /// Where an end listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,10 +49,12 @@ pub(crate) struct LinkOptions {
     /// Bytes; 0 leaves it to the kernel.
     pub(crate) send_buffer_bytes: usize,
     pub(crate) receive_buffer_bytes: usize,
+    /// Of UDP: it goes to a group, and nothing comes back.
+    pub(crate) group: Option<Group>,
 }
 
 impl LinkOptions {
-    fn set(&self, socket: &SockRef<'_>, is_tcp: bool) -> io::Result<()> {
+    pub(super) fn set(&self, socket: &SockRef<'_>, is_tcp: bool) -> io::Result<()> {
         if is_tcp {
             socket.set_tcp_nodelay(self.nodelay)?;
         }
@@ -77,6 +76,11 @@ enum Listening {
     /// A socket for each connection, bound one behind the other.
     Udp(Vec<UdpSocket>),
     Unix(UnixListener),
+    /// Over whose connections pipes are handed.
+    Pipes(UnixListener),
+    /// A socket for each connection.
+    UnixDatagrams(Vec<UnixDatagram>),
+    Group(UdpSocket),
     Session(Vec<SessionMeeting>),
     Aeron(Arc<Driver>),
 }
@@ -93,7 +97,10 @@ pub(crate) struct Meeting {
 fn unsupported(transport: Transport) -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
-        format!("{transport} is not carried here; use tcp, udp, unix_stream, aeron or rssl"),
+        format!(
+            "{transport} is not carried here; use tcp, udp, pipe, unix_stream, unix_datagram, aeron or \
+             rssl"
+        ),
     )
 }
 
@@ -128,6 +135,12 @@ impl Meeting {
                 let address = Address::Ip(listener.local_addr()?);
                 (Listening::Tcp(listener), vec![address])
             }
+            Transport::Udp if options.group.is_some() => {
+                let Some(of) = &options.group else { return Err(unsupported(transport)) };
+                let socket = group::listen(of, at.port(), options)?;
+                let address = Address::Ip(socket.local_addr()?);
+                (Listening::Group(socket), vec![address])
+            }
             Transport::Udp => {
                 let mut sockets = Vec::new();
                 for number in 0..count {
@@ -140,11 +153,18 @@ impl Meeting {
                 (Listening::Udp(sockets), addresses?)
             }
             Transport::UnixStream => {
-                let serial = NAMES.fetch_add(1, Ordering::Relaxed);
-                let name = format!("tapeline-gauge-{}-{serial}", std::process::id());
-                let listener = UnixListener::bind_addr(&UnixAddr::from_abstract_name(&name)?)?;
-                listener.set_nonblocking(true)?;
+                let (listener, name) = local::listener()?;
                 (Listening::Unix(listener), vec![Address::Name(name)])
+            }
+            Transport::Pipe => {
+                let (listener, name) = local::listener()?;
+                (Listening::Pipes(listener), vec![Address::Name(name)])
+            }
+            Transport::UnixDatagram => {
+                let all: io::Result<Vec<_>> = (0..count).map(|_| local::datagrams()).collect();
+                let (sockets, names) =
+                    all?.into_iter().map(|(of, name)| (of, Address::Name(name))).unzip();
+                (Listening::UnixDatagrams(sockets), names)
             }
             Transport::Rssl => {
                 let all: io::Result<Vec<SessionMeeting>> = (0..count)
@@ -208,6 +228,18 @@ impl Meeting {
                     all.push(Box::new(DatagramLink::new(socket.into())?));
                 }
             }
+            Listening::Pipes(listener) => {
+                for _ in 0..count {
+                    let (stream, _) = within(&listener, self.patience, || listener.accept())?;
+                    all.push(Box::new(local::pipes_given(stream)?));
+                }
+            }
+            Listening::UnixDatagrams(sockets) => {
+                for socket in sockets {
+                    all.push(Box::new(local::datagrams_met(socket, self.patience)?));
+                }
+            }
+            Listening::Group(socket) => all.push(Box::new(group::met(socket, self.patience)?)),
             Listening::Session(meetings) => {
                 for meeting in meetings {
                     all.push(Box::new(meeting.accept()?));
@@ -257,6 +289,10 @@ pub(crate) fn connect(
     for number in 0..count {
         all.push(match (transport, addresses.first()) {
             (Transport::Tcp, _) => Box::new(StreamLink::new(connected(ip(number)?, options)?)?),
+            (Transport::Udp, _) if options.group.is_some() => {
+                let Some(of) = &options.group else { return Err(wrong()) };
+                Box::new(group::connect(of, ip(number)?, options)?)
+            }
             (Transport::Udp, _) => {
                 let to = ip(number)?;
                 let from = if to.ip().is_loopback() { to.ip() } else { bind };
@@ -265,9 +301,15 @@ pub(crate) fn connect(
                 greets(&socket, to)?;
                 Box::new(DatagramLink::new(socket.into())?)
             }
+            (Transport::Pipe, Some(Address::Name(name))) => {
+                Box::new(local::pipes_taken(local::stream_to(name)?)?)
+            }
+            (Transport::UnixDatagram, Some(_)) => match addresses.get(number) {
+                Some(Address::Name(name)) => Box::new(local::datagrams_to(name)?),
+                _ => return Err(wrong()),
+            },
             (Transport::UnixStream, Some(Address::Name(name))) => {
-                let address = UnixAddr::from_abstract_name(name)?;
-                let stream = UnixStream::connect_addr(&address)?;
+                let stream = local::stream_to(name)?;
                 options.set(&SockRef::from(&stream), false)?;
                 Box::new(StreamLink::new(stream.into())?)
             }
@@ -283,7 +325,7 @@ pub(crate) fn connect(
 }
 
 /// Takes what does not wait, within so long.
-fn within<T, Fd: AsFd>(
+pub(super) fn within<T, Fd: AsFd>(
     fd: Fd,
     patience: Option<Duration>,
     mut take: impl FnMut() -> io::Result<T>,
@@ -305,29 +347,38 @@ fn within<T, Fd: AsFd>(
     }
 }
 
-fn hello() -> [u8; HEAD_BYTES] {
+pub(super) fn hello() -> [u8; HEAD_BYTES] {
     let mut message = [0; HEAD_BYTES];
     let length = HEAD_BYTES as u32;
     Head { kind: Kind::Hello, length, seq: 0, due_ns: 0, sent_ns: 0 }.write(&mut message);
     message
 }
 
-fn is_hello(message: &[u8]) -> bool {
+pub(super) fn is_hello(message: &[u8]) -> bool {
     Head::read(message).is_some_and(|head| head.kind == Kind::Hello)
+}
+
+/// Waits for a hello, and returns who said it. What else comes is not heard.
+pub(super) fn hello_from<A>(
+    fd: impl AsFd,
+    patience: Option<Duration>,
+    mut receive: impl FnMut(&mut [u8]) -> io::Result<(usize, A)>,
+) -> io::Result<A> {
+    let mut buffer = [0; 128];
+    within(fd, patience, || {
+        loop {
+            let (bytes, from) = receive(&mut buffer)?;
+            if is_hello(&buffer[..bytes]) {
+                return Ok(from);
+            }
+        }
+    })
 }
 
 /// Waits for the other end's hello, and answers it.
 fn greeted(socket: &UdpSocket, patience: Option<Duration>) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    let mut buffer = [0; 128];
-    let from = within(socket, patience, || {
-        loop {
-            let (bytes, from) = socket.recv_from(&mut buffer)?;
-            if is_hello(&buffer[..bytes]) {
-                return Ok(from);
-            }
-        }
-    })?;
+    let from = hello_from(socket, patience, |buffer| socket.recv_from(buffer))?;
     socket.connect(from)?;
     socket.send(&hello()).map(drop)
 }

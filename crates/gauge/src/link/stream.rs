@@ -1,4 +1,4 @@
-//! Stream sockets, with messages that tell their own length.
+//! Stream sockets and pipes, with messages that tell their own length.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,9 +13,11 @@ use crate::message::Framing;
 /// Bytes that are read at once where they are no messages.
 const RAW_BYTES: usize = 64 << 10;
 
-/// One end of a TCP connection or a pair of Unix sockets.
+/// One end of a TCP connection, a pair of Unix sockets, or two pipes.
 pub(super) struct StreamLink {
     fd: OwnedFd,
+    /// A pipe's other direction.
+    write: Option<OwnedFd>,
     /// `None`: what comes is handed over as it came.
     framing: Option<Framing>,
     bytes: Vec<u8>,
@@ -30,6 +32,12 @@ impl StreamLink {
         Self::with(fd, Some(Framing::new()), Vec::new())
     }
 
+    /// One that reads from one pipe and writes to another.
+    pub(super) fn pipes(read: OwnedFd, write: OwnedFd) -> io::Result<Self> {
+        fcntl_setfl(&write, fcntl_getfl(&write)? | OFlags::NONBLOCK)?;
+        Ok(Self { write: Some(write), ..Self::new(read)? })
+    }
+
     /// One whose bytes are of somebody who does not write our messages.
     pub(super) fn raw(fd: OwnedFd) -> io::Result<Self> {
         Self::with(fd, None, vec![0; RAW_BYTES])
@@ -37,14 +45,18 @@ impl StreamLink {
 
     fn with(fd: OwnedFd, framing: Option<Framing>, bytes: Vec<u8>) -> io::Result<Self> {
         fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?;
-        Ok(Self { fd, framing, bytes, rest: Vec::with_capacity(4096), gone: 0 })
+        Ok(Self { fd, write: None, framing, bytes, rest: Vec::with_capacity(4096), gone: 0 })
     }
 
     /// How much of it the kernel took.
     fn push(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             // Who writes to an end that is gone is to be told, not killed.
-            match send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+            let written = match &self.write {
+                Some(pipe) => rustix::io::write(pipe, bytes),
+                None => send(&self.fd, bytes, SendFlags::NOSIGNAL),
+            };
+            match written {
                 Ok(sent) => return Ok(sent),
                 Err(Errno::AGAIN) => return Ok(0),
                 Err(Errno::INTR) => {}
@@ -75,11 +87,13 @@ impl Link for StreamLink {
             Some(framing) => framing.room(),
             None => &mut self.bytes[..],
         };
-        match recv(&self.fd, room, RecvFlags::empty()) {
-            Ok((_, 0)) | Err(Errno::CONNRESET | Errno::PIPE) => {
-                Err(io::ErrorKind::UnexpectedEof.into())
-            }
-            Ok((_, bytes)) => match &mut self.framing {
+        let read = match self.write {
+            Some(_) => rustix::io::read(&self.fd, room),
+            None => recv(&self.fd, room, RecvFlags::empty()).map(|(_, bytes)| bytes),
+        };
+        match read {
+            Ok(0) | Err(Errno::CONNRESET | Errno::PIPE) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => match &mut self.framing {
                 Some(framing) => framing.came(bytes, each),
                 None => {
                     each(&self.bytes[..bytes]);
@@ -108,6 +122,10 @@ impl Link for StreamLink {
     }
 
     fn twin(&self) -> io::Result<Box<dyn Link + Send>> {
-        Ok(Box::new(Self::new(self.fd.try_clone()?)?))
+        let fd = self.fd.try_clone()?;
+        Ok(Box::new(match &self.write {
+            Some(pipe) => Self::pipes(fd, pipe.try_clone()?)?,
+            None => Self::new(fd)?,
+        }))
     }
 }

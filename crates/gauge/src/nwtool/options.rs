@@ -41,7 +41,7 @@ const OWN: [Known; 28] = [
     value("seconds", "the same in seconds, in place of minutes"),
     flag("spin", "poll instead of sleeping").by_side(),
     value("classic-spin", "the letter L of NwTool: 1 spins"),
-    value("transport", "tcp, udp, unix_stream, aeron, rssl (tcp)"),
+    value("transport", "tcp, udp, pipe, unix_stream, unix_datagram, aeron, rssl (tcp)"),
     value("ack", "bytes of an answer, or full (full)"),
     value("pacing", "even, ticks:N, bursts, poisson[:SEED] (even; ticks:10000 in classic)"),
     value("connections", "the rate over all of them, in turn (1)"),
@@ -101,18 +101,26 @@ pub(super) fn known() -> Vec<Known> {
 
 /// A transport that carries flows.
 pub(super) fn transport(name: &str) -> Result<Transport, GaugeError> {
-    const CARRIED: [Transport; 5] =
-        [Transport::Tcp, Transport::Udp, Transport::UnixStream, Transport::Aeron, Transport::Rssl];
+    const CARRIED: [Transport; 7] = [
+        Transport::Tcp,
+        Transport::Udp,
+        Transport::Pipe,
+        Transport::UnixStream,
+        Transport::UnixDatagram,
+        Transport::Aeron,
+        Transport::Rssl,
+    ];
     let found = CARRIED.into_iter().find(|transport| transport.name() == name);
     found.ok_or_else(|| {
-        GaugeError::option("transport", name, "give tcp, udp, unix_stream, aeron or rssl")
+        let what = "give tcp, udp, pipe, unix_stream, unix_datagram, aeron or rssl";
+        GaugeError::option("transport", name, what)
     })
 }
 
 /// The longest message of a transport here.
 pub(super) fn most_bytes(transport: Transport) -> usize {
     match transport {
-        Transport::Udp => 65_507,
+        Transport::Udp | Transport::UnixDatagram => 65_507,
         Transport::Rssl => 65_535,
         Transport::Aeron => AERON_MAX_BYTES,
         _ => MAX_BYTES,
@@ -182,6 +190,7 @@ impl Options {
                 busy_poll_us: given.number("busy-poll", 0, 0, 1_000_000)?,
                 send_buffer_bytes: given.number("sndbuf", 0, 0, 1 << 30)?,
                 receive_buffer_bytes: given.number("rcvbuf", 0, 0, 1 << 30)?,
+                group: None,
             },
             common,
         })
@@ -259,7 +268,7 @@ mod tests {
         let error = |line| read(line).err().unwrap().to_string();
         assert!(error("send --size=31").contains("give a number of 32 to 1048575"));
         assert!(error("send --size=70000 --transport=udp").contains("udp carries 65507 bytes"));
-        assert!(error("send --transport=ring").contains("give tcp, udp, unix_stream"));
+        assert!(error("send --transport=ring").contains("give tcp, udp, pipe, unix_stream"));
         assert!(error("sned").contains("give send, forward"));
         assert!(error("send --rate=0").contains("give a number of 1 to 10000000"));
         assert!(error("send --pacing=odd").contains("give even, bursts"));

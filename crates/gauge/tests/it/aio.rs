@@ -42,7 +42,7 @@ fn assert_whole(tools: &[serde_json::Value]) {
 
 #[test]
 fn an_order_passes_every_part_of_its_way_over_every_link() {
-    for hop in ["ring", "tcp", "unix_stream", "udp", "rssl"] {
+    for hop in ["ring", "tcp", "pipe", "unix_stream", "unix_datagram", "udp", "rssl"] {
         let (text, tools) = ran(&format!("order-native @rate=100 @hop={hop}"));
         assert_whole(&tools);
         let names: Vec<&str> = tools[0]["hops"]
@@ -106,6 +106,39 @@ fn an_update_reaches_each_mount_over_the_backbone() {
     let count = |name: &str| tools[0]["counts"][name].as_u64().unwrap();
     let sent_in_all = count("received") / 3;
     assert!(count("received").is_multiple_of(3) && sent_in_all >= count("sent"), "{}", tools[0]);
+}
+
+/// A flow of two threads with one link between them.
+fn two_threads(link: &str, from: &str, to: &str) -> String {
+    format!(
+        "name = \"two\"\nlink = [{{ name = \"a\", {link} }}]\n[[part]]\nname = \"all\"\n\
+         [[part.thread]]\nname = \"from\"\nmodule = [{{ name = \"from\", out = [\"a\"], {from} }}]\n\
+         [[part.thread]]\nname = \"to\"\nmodule = [{{ name = \"to\", in = [\"a\"], {to} }}]\n"
+    )
+}
+
+#[test]
+fn a_group_is_a_link_that_has_no_way_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("group.toml");
+    let link = "via = \"mcast\", group = \"239.77.5.6\", interface = \"lo\"";
+    let source = "type = \"source\", rate = 500";
+    fs::write(&file, two_threads(link, source, "type = \"sink\"")).unwrap();
+    let (_, tools) = ran(&file.display().to_string());
+    assert_whole(&tools);
+    for (from, to, told) in [
+        ("type = \"client\"", "type = \"server\", reply = \"none\"", "would wait for answers"),
+        (source, "type = \"server\"", "would answer; give reply = \"none\""),
+    ] {
+        fs::write(&file, two_threads(link, from, to)).unwrap();
+        let error = run(&format!("check {}", file.display())).0.unwrap_err().to_string();
+        assert!(error.contains("link `a` is multicast and has no way back"), "{error}");
+        assert!(error.contains(told), "{error}");
+    }
+    let wrong = two_threads("via = \"mcast\", group = \"10.0.0.1\"", source, "type = \"sink\"");
+    fs::write(&file, wrong).unwrap();
+    let error = run(&format!("check {}", file.display())).0.unwrap_err().to_string();
+    assert!(error.contains("`10.0.0.1` is no address of a group"), "{error}");
 }
 
 #[test]

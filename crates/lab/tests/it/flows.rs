@@ -27,7 +27,7 @@ fn free_port() -> u16 {
 fn parts_are_processes_and_gone_afterwards() {
     let folder = folder();
     let json = folder.path().join("out.jsonl");
-    for hop in ["tcp", "unix_stream", "udp", "aeron"] {
+    for hop in ["tcp", "pipe", "unix_stream", "unix_datagram", "udp", "aeron"] {
         let hop_variable = format!("@hop={hop}");
         let mut args = vec!["aio", "run", "nwtool-chain", "@rate=200", &hop_variable];
         args.extend(BRIEF);

@@ -3,13 +3,15 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
 use super::{Came, Module, Outlet};
 use crate::GaugeError;
 use crate::aio::flow::JournalSpec;
+use crate::disk::{Aligned, LARGEST, direct_alignment};
+use crate::message::MAX_BYTES;
 
 /// Writes messages one behind the other; passes them on, if there is somebody.
 pub(in crate::aio) struct Journal {
@@ -26,13 +28,42 @@ pub(in crate::aio) struct Journal {
     lengths: Vec<(usize, Came)>,
     /// The first that failed; told in the next turn.
     failed: Option<std::io::Error>,
+    direct: Option<Direct>,
+}
+
+/// What writes past the cache: a message fills whole blocks, the rest of the
+/// last one being zeros.
+struct Direct {
+    block_bytes: usize,
+    buffer: Aligned,
+}
+
+impl Direct {
+    fn for_file(path: &Path) -> Result<Self, GaugeError> {
+        let block_bytes = direct_alignment(path)?;
+        Ok(Self { block_bytes, buffer: Aligned::new(MAX_BYTES.next_multiple_of(LARGEST)) })
+    }
+
+    fn blocks(&mut self, message: &[u8]) -> &[u8] {
+        let whole = message.len().next_multiple_of(self.block_bytes);
+        let (front, rest) = self.buffer.as_mut_slice()[..whole].split_at_mut(message.len());
+        front.copy_from_slice(message);
+        rest.fill(0);
+        &self.buffer.as_slice()[..whole]
+    }
 }
 
 impl Journal {
     /// Errors: there is such a file already, or there cannot be one.
     pub(in crate::aio) fn create(spec: &JournalSpec, has_output: bool) -> Result<Self, GaugeError> {
         let name = spec.file.display();
-        let flags = if spec.is_dsync { OFlags::DSYNC } else { OFlags::empty() };
+        let mut flags = OFlags::empty();
+        flags.set(OFlags::DSYNC, spec.mode.is_dsync);
+        flags.set(OFlags::DIRECT, spec.mode.is_direct);
+        let direct = match spec.mode.is_direct {
+            true => Some(Direct::for_file(&spec.file)?),
+            false => None,
+        };
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -48,6 +79,7 @@ impl Journal {
             waiting: Vec::new(),
             lengths: Vec::new(),
             failed: None,
+            direct,
         })
     }
 
@@ -86,7 +118,11 @@ impl Module for Journal {
         if self.has_output && !self.spec.before {
             outlet.send(0, message);
         }
-        if let Err(error) = self.file.write_all(message) {
+        let written = match &mut self.direct {
+            Some(direct) => self.file.write_all(direct.blocks(message)),
+            None => self.file.write_all(message),
+        };
+        if let Err(error) = written {
             self.failed.get_or_insert(error);
             return;
         }
@@ -131,11 +167,12 @@ impl Module for Journal {
 mod tests {
     use super::super::tests::{Gone, message};
     use super::*;
+    use crate::disk::Mode;
 
     fn spec(folder: &tempfile::TempDir) -> JournalSpec {
         JournalSpec {
             file: folder.path().join("journal"),
-            is_dsync: false,
+            mode: Mode::default(),
             sync_every: 1,
             group_us: 0,
             before: true,
@@ -150,8 +187,8 @@ mod tests {
     #[test]
     fn what_is_passed_on_is_in_the_file_which_goes_with_the_run() {
         let folder = tempfile::tempdir().unwrap();
-        for is_dsync in [false, true] {
-            let spec = JournalSpec { is_dsync, ..spec(&folder) };
+        for mode in Mode::ALL.into_iter().filter(|mode| !mode.is_direct) {
+            let spec = JournalSpec { mode, ..spec(&folder) };
             let (mut gone, mut journal) = (Gone::default(), Journal::create(&spec, true).unwrap());
             (0..3).for_each(|seq| give(&mut journal, seq, 0, &mut gone));
             assert_eq!(
@@ -164,6 +201,35 @@ mod tests {
             assert!(error.contains("which is to be a new file"), "{error}");
             drop(journal);
             assert!(!spec.file.exists());
+        }
+    }
+
+    #[test]
+    fn past_the_cache_each_message_has_blocks_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        for mode in Mode::ALL.into_iter().filter(|mode| mode.is_direct) {
+            let spec = JournalSpec { mode, ..spec(&folder) };
+            let mut journal = match Journal::create(&spec, true) {
+                Ok(journal) => journal,
+                Err(error) => {
+                    assert!(error.to_string().contains("cannot be written directly"), "{error}");
+                    assert!(!spec.file.exists());
+                    continue;
+                }
+            };
+            let mut gone = Gone::default();
+            (0..3).for_each(|seq| give(&mut journal, seq, 0, &mut gone));
+            assert_eq!(
+                (gone.seqs(), journal.turn(0, &mut gone).unwrap()),
+                (vec![0, 1, 2], u64::MAX)
+            );
+            let written = std::fs::read(&spec.file).unwrap();
+            let block_bytes = written.len() / 3;
+            assert!([512, LARGEST].contains(&block_bytes), "{}", written.len());
+            for (block, message) in written.chunks(block_bytes).zip(&gone.messages) {
+                assert!(block.starts_with(message));
+                assert!(block[message.len()..].iter().all(|byte| *byte == 0));
+            }
         }
     }
 
