@@ -10,6 +10,7 @@ mod change;
 mod judge;
 mod kernel;
 mod machine;
+mod placement;
 mod rows;
 mod run;
 mod settings;

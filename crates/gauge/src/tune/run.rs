@@ -1,22 +1,28 @@
 //! `check`, `apply` and `undo` from a command line.
 
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tapeline_measure::processor::{allowed_cores, cores};
 use tapeline_measure::record::{Setting, ToolLine};
+use tapeline_measure::stop;
 use tapeline_measure::table::Table;
 
 use super::change::{Done, apply, undo};
-use super::judge;
 use super::machine::{Machine, Tree};
 use super::rows::{Question, Row, State, rows};
 use super::settings::{Profile, Reach, all};
+use super::{judge, placement};
 use crate::GaugeError;
 use crate::arguments::{self, Arguments, Known, flag, value};
 use crate::output::Output;
 use crate::records::Records;
 
-const KNOWN: [Known; 13] = [
+/// How long threads are looked at.
+const PLACEMENT_LOOK: Duration = Duration::from_secs(1);
+
+const KNOWN: [Known; 14] = [
     value("profile", "latency, throughput or realtime (latency)"),
     value("interface", "network interface whose settings are looked at"),
     value("cores", "cores that are kept for what is fast: 0,2-3"),
@@ -28,7 +34,8 @@ const KNOWN: [Known; 13] = [
     value("state", "where old values are kept (/var/lib/tapeline/tune.json)"),
     value("root", "a tree of files in place of the machine"),
     value("json", "write a record a setting to this file"),
-    flag("placement", "not available yet"),
+    flag("placement", "check: which cores and priorities hub, server, source and client have"),
+    value("programs", "placement: names of other programs, separated by commas"),
     flag("help", "this text (-?)"),
 ];
 
@@ -47,9 +54,6 @@ pub fn run(typed: &[String], out: &mut dyn Output) -> Result<bool, GaugeError> {
         out.text(&format!("{usage}{}", arguments::help(&KNOWN)));
         return Ok(true);
     }
-    if given.has("placement") {
-        return Err(GaugeError::option("placement", "1", "not available yet; leave it away"));
-    }
     let root = PathBuf::from(given.text("root").unwrap_or("/"));
     let state = match given.text("state") {
         Some(path) => PathBuf::from(path),
@@ -58,6 +62,7 @@ pub fn run(typed: &[String], out: &mut dyn Output) -> Result<bool, GaugeError> {
     };
     let mut machine = Tree { root, state };
     match given.positional.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["check"] if given.is_set("placement")? => placed(&machine, &given, out),
         ["check"] => check(&machine, &question(&given, &machine)?, &given, out),
         ["apply"] => {
             let question = question(&given, &machine)?;
@@ -84,6 +89,16 @@ fn known_setting(id: &str) -> Result<(), GaugeError> {
     Err(GaugeError::Usage(format!("there is no setting {id}{near}")))
 }
 
+fn core_count(machine: &dyn Machine, is_tree: bool) -> usize {
+    let listed = machine.list("sys/devices/system/cpu");
+    let is_core = |name: &&String| {
+        name.strip_prefix("cpu").is_some_and(|digits| {
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    listed.iter().filter(is_core).count().max(if is_tree { 1 } else { allowed_cores().len() })
+}
+
 fn question(given: &Arguments, machine: &dyn Machine) -> Result<Question, GaugeError> {
     let profile = match given.text("profile").unwrap_or("latency") {
         "latency" => Profile::Latency,
@@ -105,14 +120,7 @@ fn question(given: &Arguments, machine: &dyn Machine) -> Result<Question, GaugeE
             .ok_or_else(|| GaugeError::option("cores", list, "give cores as 0 or 0,2-3"))?,
     };
     let is_tree = given.has("root");
-    let listed = machine.list("sys/devices/system/cpu");
-    let is_core = |name: &&String| {
-        name.strip_prefix("cpu").is_some_and(|digits| {
-            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-        })
-    };
-    let core_count =
-        listed.iter().filter(is_core).count().max(if is_tree { 1 } else { allowed_cores().len() });
+    let core_count = core_count(machine, is_tree);
     if let Some(core) = kept.iter().find(|core| **core >= core_count) {
         let what = format!("core {core} is not there: this machine has {core_count}");
         return Err(GaugeError::option("cores", given.text("cores").unwrap_or_default(), &what));
@@ -153,6 +161,79 @@ fn check(
         })))?;
     }
     Ok(rows.iter().all(|row| row.state != State::Differs))
+}
+
+/// Where the threads of a running system are. Returns whether none of them is in
+/// another's way.
+fn placed(machine: &Tree, given: &Arguments, out: &mut dyn Output) -> Result<bool, GaugeError> {
+    let programs: Vec<String> = given
+        .text("programs")
+        .map(|names| names.split(',').map(str::to_owned).collect())
+        .unwrap_or_default();
+    let before = placement::look(machine, &programs);
+    let began = Instant::now();
+    while began.elapsed() < PLACEMENT_LOOK {
+        stop::check()?;
+        thread::sleep(PLACEMENT_LOOK.saturating_sub(began.elapsed()).min(PLACEMENT_LOOK / 10));
+    }
+    let after = placement::look(machine, &programs);
+    let siblings = placement::siblings(machine, core_count(machine, given.has("root")));
+    let all = placement::judged(&before, &after, began.elapsed().as_secs_f64(), &siblings);
+    if all.is_empty() {
+        let what = "no thread of hub, server, source or client is at work on this host";
+        return Err(GaugeError::Unsupported(format!(
+            "{what}; start them, or name other programs: --programs NAME,NAME"
+        )));
+    }
+    let mut records = Records::create(given.text("json").map(std::path::Path::new))?;
+    let mut table = Table::new(&["thread", "cores", "policy", "had %", "wants %", "state"])
+        .with_last("source")
+        .with_last("");
+    for of in &all {
+        let lines = of.findings.iter().map(Some).chain(of.findings.is_empty().then_some(None));
+        for (at, finding) in lines.enumerate() {
+            let first = |text: String| if at == 0 { text } else { String::new() };
+            let [state, source, told] =
+                finding.map_or(["ok".to_owned(), String::new(), String::new()], |of| {
+                    [
+                        of.state.name().to_owned(),
+                        of.source.to_owned(),
+                        format!("{}: {}", of.what, of.command),
+                    ]
+                });
+            table.row(vec![
+                first(of.who()),
+                first(of.cores()),
+                first(of.policy()),
+                first(of.busy()),
+                first(of.wanted()),
+                state,
+                source,
+                told,
+            ]);
+        }
+        let worst = of.findings.first();
+        records.write(&ToolLine::Setting(Box::new(Setting {
+            id: format!("placement {}", of.who()),
+            present: format!(
+                "cores {}, {}, has {} % and wants {} %",
+                of.cores(),
+                of.policy(),
+                of.busy(),
+                of.wanted()
+            ),
+            wanted: worst.map_or(String::new(), |finding| finding.command.clone()),
+            state: of.state().name().to_owned(),
+            profile: "placement".to_owned(),
+            source: worst.map_or(String::new(), |finding| finding.source.to_owned()),
+        })))?;
+    }
+    let differ = all.iter().filter(|of| of.state() == State::Differs).count();
+    out.text(&format!(
+        "{} threads at work, {differ} in another's way or out of place\n{table}",
+        all.len()
+    ));
+    Ok(differ == 0)
 }
 
 fn table(rows: &[Row], question: &Question) -> String {

@@ -195,6 +195,30 @@ fn each_setting_of_this_machine_is_told_without_root() {
 }
 
 #[test]
+fn threads_that_spin_on_one_core_are_in_each_others_way() {
+    let folder = folder();
+    let json = folder.path().join("out.jsonl");
+    let spin = ["jitter", "--mode=spin", "--runtime=60", "--cores"];
+    let core = tapeline_measure::processor::allowed_cores()[0].to_string();
+    let mut spinning: Vec<_> =
+        (0..2).map(|_| lab(&spin).arg(&core).stdout(Stdio::null()).spawn().unwrap()).collect();
+    // Others may have all of the core for a while.
+    let is_told = (0..20).any(|_| {
+        let done = run(&["tune", "check", "--placement", "--json", arg(&json)]);
+        done.status == Some(1)
+            && done.out.contains("jitter ")
+            && fs::read_to_string(&json).unwrap().contains(r#""profile":"placement""#)
+    });
+    for child in &mut spinning {
+        kill_process(Pid::from_child(child), Signal::TERM).unwrap();
+        child.wait().unwrap();
+    }
+    assert!(is_told);
+    let done = run(&["tune", "check", "--placement", "--root", arg(folder.path())]);
+    assert!(done.status == Some(2) && done.err.contains("--programs NAME"), "{}", done.err);
+}
+
+#[test]
 fn a_machine_is_judged_by_one_command_on_one_page() {
     let folder = folder();
     let page = folder.path().join("machine.html");
@@ -203,9 +227,21 @@ fn a_machine_is_judged_by_one_command_on_one_page() {
     let done = run(&["all", "--quick", "--out", arg(&page), "--disk", arg(folder.path())]);
     assert!(matches!(done.status, Some(0 | 1)), "{}", done.err);
     let html = fs::read_to_string(&page).unwrap();
-    for id in ["matrix", "pingpong", "disk", "noise", "settings", "environment"] {
+    for id in [
+        "verdict",
+        "matrix",
+        "pingpong",
+        "multicast",
+        "flow",
+        "disk",
+        "noise",
+        "settings",
+        "environment",
+    ] {
         assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}: {}", done.err);
     }
     assert!(!html.contains("<section id=\"latency\">"));
+    let words = done.out.rsplit("\nverdict\n").next().unwrap();
+    assert!(words.contains("The floor of every tail: core "), "{words}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the page and its records");
 }
