@@ -1,6 +1,8 @@
 //! What a host does by itself: the floor of every tail.
 
 mod counts;
+#[cfg(test)]
+mod load;
 mod run;
 mod spin;
 mod timer;

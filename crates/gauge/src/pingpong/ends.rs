@@ -201,3 +201,116 @@ pub(super) fn local(
     Socket::new(kind, descriptors, waiter, hello.is_spinning, patience)
         .map_err(GaugeError::io("a pair of descriptors"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mux::{Idle, Muxer};
+
+    fn hello(transport: Transport) -> Hello {
+        Hello {
+            transport,
+            is_spinning: false,
+            muxer: Muxer::None,
+            idle: Idle::default(),
+            timeout_s: 0,
+            nodelay: false,
+            busy_poll_us: 0,
+            connects: false,
+            more: false,
+            pings: 1,
+            pongs: 1,
+            cores: None,
+            bind: None,
+            device: None,
+            ipv6_only: false,
+            ttl: 1,
+            group: None,
+            interface: None,
+            loops_back: false,
+            udp_port: 0,
+            locks_memory: false,
+        }
+    }
+
+    /// A TCP end of that side's making, and the other one.
+    fn tcp(hello: &Hello) -> (Socket, TcpStream) {
+        let near = listener(hello, Ipv4Addr::LOCALHOST.into()).unwrap();
+        let far = TcpStream::connect(near.local_addr().unwrap()).unwrap();
+        (stream(hello, accept(&near).unwrap().into()).unwrap(), far)
+    }
+
+    #[test]
+    fn sockets_have_the_options_of_their_side() {
+        let usual = hello(Transport::Tcp);
+        let (end, _far) = tcp(&usual);
+        let of = SockRef::from(end.descriptor());
+        assert!(!of.tcp_nodelay().unwrap() && of.busy_poll().unwrap_or(0) == 0);
+        assert_eq!(of.device().unwrap(), None);
+
+        let set = Hello { nodelay: true, device: Some("lo".to_owned()), ..usual.clone() };
+        let (end, _far) = tcp(&set);
+        let of = SockRef::from(end.descriptor());
+        assert!(of.tcp_nodelay().unwrap());
+        assert_eq!(of.device().unwrap().as_deref(), Some(&b"lo"[..]));
+
+        // More than the system's value needs a right.
+        let polls = Hello { busy_poll_us: 40, ..usual.clone() };
+        match listener(&polls, Ipv4Addr::LOCALHOST.into()) {
+            Ok(_) => {
+                let (end, _far) = tcp(&polls);
+                assert_eq!(SockRef::from(end.descriptor()).busy_poll().unwrap(), 40);
+            }
+            Err(error) => assert!(error.to_string().contains("not permitted"), "{error}"),
+        }
+
+        let udp_of = |hello: &Hello, bind: &str| {
+            let bound = udp(hello, bind.parse().unwrap()).unwrap();
+            let own = bound.local_addr().unwrap();
+            (datagrams(hello, bound, own, Duration::from_secs(1)).unwrap(), own)
+        };
+        let (end, own) = udp_of(&hello(Transport::Udp), "127.0.0.3");
+        assert_eq!(own.ip().to_string(), "127.0.0.3");
+        assert!(SockRef::from(end.descriptor()).peer_addr().is_err());
+        let connected = Hello { connects: true, ..hello(Transport::Udp) };
+        let (end, own) = udp_of(&connected, "127.0.0.1");
+        let peer = SockRef::from(end.descriptor()).peer_addr().unwrap();
+        assert_eq!(peer.as_socket(), Some(own));
+
+        for ipv6_only in [false, true] {
+            let hello = Hello { ipv6_only, ..usual.clone() };
+            let address = SocketAddr::new("::".parse().unwrap(), 0);
+            let Ok(made) = socket(&hello, address, Type::STREAM) else {
+                eprintln!("left out: there is no IPv6 here");
+                return;
+            };
+            assert_eq!(made.only_v6().unwrap(), ipv6_only);
+        }
+    }
+
+    #[test]
+    fn a_socket_of_a_group_has_its_options() {
+        let group = Some(IpAddr::V4(Ipv4Addr::new(239, 1, 2, 48)));
+        let interface = Some("lo".to_owned());
+        let of = |ttl, loops_back| {
+            let hello = Hello {
+                group,
+                interface: interface.clone(),
+                ttl,
+                loops_back,
+                ..hello(Transport::Udp)
+            };
+            let bound = udp(&hello, Ipv4Addr::LOCALHOST.into()).unwrap();
+            let of = SockRef::from(&bound);
+            (
+                of.multicast_ttl_v4().unwrap(),
+                of.multicast_loop_v4().unwrap(),
+                of.multicast_if_v4().unwrap(),
+            )
+        };
+        assert_eq!(of(7, true), (7, true, Ipv4Addr::LOCALHOST));
+        assert_eq!(of(1, false), (1, false, Ipv4Addr::LOCALHOST));
+        let named = Hello { group, interface: Some("none-0".to_owned()), ..hello(Transport::Udp) };
+        assert!(udp(&named, Ipv4Addr::LOCALHOST.into()).is_err());
+    }
+}

@@ -12,6 +12,8 @@
 //! ```
 
 mod client;
+#[cfg(test)]
+mod effects;
 mod ends;
 pub(crate) mod header;
 pub(crate) mod interface;

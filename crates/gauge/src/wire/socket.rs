@@ -68,6 +68,11 @@ impl Socket {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) const fn descriptor(&self) -> &OwnedFd {
+        &self.fd
+    }
+
     #[inline]
     fn write_once(&self, bytes: &[u8], more: bool) -> Result<usize, Errno> {
         // Who writes to an end that is gone is to be told, not killed.
@@ -183,5 +188,57 @@ impl Wire for Socket {
     fn is_ready(&self) -> bool {
         let mut one = [PollFd::new(&self.fd, PollFlags::IN)];
         poll(&mut one, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::mux::{Idle, Muxer};
+
+    #[test]
+    fn a_message_waits_for_the_one_that_follows() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_nodelay(true).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        let waiter = Waiter::new(Muxer::None, false, Idle::default().open().unwrap()).unwrap();
+        let fd = (OwnedFd::from(near), None);
+        let mut end = Socket::new(SocketKind::Stream, fd, waiter, false, None).unwrap();
+        far.set_nonblocking(true).unwrap();
+        let mut buffer = [0; 16];
+        // Without it the message is there with the call that sends it.
+        end.send(b"alone", false).unwrap();
+        assert_eq!(far.read(&mut buffer).unwrap(), 5);
+        end.send(b"first", true).unwrap();
+        let held = far.read(&mut buffer).unwrap_err().kind();
+        assert_eq!(held, io::ErrorKind::WouldBlock);
+        end.send(b"second", false).unwrap();
+        assert_eq!(far.read(&mut buffer).unwrap(), 11);
+    }
+
+    #[test]
+    fn a_round_trip_allocates_nothing_whatever_waits_for_it() {
+        for muxer in Muxer::ALL {
+            let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+            let waiter = || Waiter::new(muxer, false, Idle::default().open().unwrap()).unwrap();
+            let end = |fd: OwnedFd| {
+                Socket::new(SocketKind::Stream, (fd, None), waiter(), false, None).unwrap()
+            };
+            let (mut near, mut far) = (end(near.into()), end(far.into()));
+            let (message, mut buffer) = ([7; 64], [0; 64]);
+            let counted = allocation_counter::measure(|| {
+                for _ in 0..50 {
+                    near.send(&message, false).unwrap();
+                    far.receive(&mut buffer).unwrap();
+                    far.send(&buffer, false).unwrap();
+                    near.receive(&mut buffer).unwrap();
+                }
+            });
+            assert_eq!(counted.count_total, 0, "{muxer}");
+        }
     }
 }

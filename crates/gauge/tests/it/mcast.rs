@@ -1,5 +1,6 @@
 //! A group over loopback.
 
+use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::sync::mpsc;
 use std::thread;
@@ -76,4 +77,105 @@ fn strangers_are_no_senders() {
     assert!(done.unwrap());
     assert!(text.contains("sum: 0 received"), "{text}");
     assert!(text.contains("nothing comes to 127.0.0.1 port"), "{text}");
+}
+
+/// Bytes that wait at a port of this host, as the kernel tells.
+fn waiting(port: u16) -> u64 {
+    let table = std::fs::read_to_string("/proc/net/udp").unwrap();
+    let of = |line: &str| {
+        let mut words = line.split_whitespace();
+        let local = words.nth(1)?;
+        let queues = words.nth(2)?;
+        local.ends_with(&format!(":{port:04X}")).then_some(())?;
+        u64::from_str_radix(queues.split_once(':')?.1, 16).ok()
+    };
+    table.lines().filter_map(of).sum()
+}
+
+/// Passes datagrams on to a port: drops every 100th, doubles every 250th and
+/// swaps every 500th with the next. It lets none of them be lost at the
+/// receiver's queue, and ends when nothing has come for a while. Returns the
+/// numbers of those that it passed on.
+fn unreliable(to: u16) -> (u16, thread::JoinHandle<Vec<u64>>) {
+    let front = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+    front.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+    back.connect(("127.0.0.1", to)).unwrap();
+    let port = front.local_addr().unwrap().port();
+    let passing = thread::spawn(move || {
+        let (mut passed, mut buffer) = (Vec::new(), [0; 256]);
+        let (mut held, mut count) = (None::<Vec<u8>>, 0_u64);
+        while let Ok(bytes) = front.recv(&mut buffer) {
+            count += 1;
+            while count.is_multiple_of(64) && waiting(to) > 0 {
+                thread::yield_now();
+            }
+            let message = &buffer[..bytes];
+            let copies = match count {
+                _ if count % 100 == 50 => 0,
+                _ if count % 500 == 301 => {
+                    held = Some(message.to_vec());
+                    continue;
+                }
+                _ if count.is_multiple_of(250) => 2,
+                _ => 1,
+            };
+            let late = held.take();
+            for message in (0..copies).map(|_| message).chain(late.as_deref()) {
+                back.send(message).unwrap();
+                passed.push(u64::from_le_bytes(message[8..16].try_into().unwrap()));
+            }
+        }
+        passed
+    });
+    (port, passing)
+}
+
+/// Lost, doubled, swapped of numbers that came, by what these words mean.
+fn by_definition(passed: &[u64]) -> [u64; 3] {
+    let (mut seen, mut doubled, mut swapped) = (BTreeSet::new(), 0, 0);
+    for seq in passed {
+        let is_behind = seen.last().is_some_and(|highest| highest > seq);
+        match seen.insert(*seq) {
+            true => swapped += u64::from(is_behind),
+            false => doubled += 1,
+        }
+    }
+    let span = seen.last().unwrap() - seen.first().unwrap() + 1;
+    [span - seen.len() as u64, doubled, swapped]
+}
+
+#[test]
+fn what_a_way_lost_doubled_and_swapped_is_counted_exactly() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("out.jsonl");
+    let (ready, said) = mpsc::channel();
+    let receiver = format!(
+        "receive --group=127.0.0.1 --port=0 --seconds=3.5 --rcvbuf=4000000 --json={}",
+        json.display()
+    );
+    let receiving = thread::spawn(move || run(&receiver, Some(ready)));
+    let said = said.recv_timeout(Duration::from_secs(10)).unwrap();
+    let (port, passing) = unreliable(said.rsplit(' ').next().unwrap().parse().unwrap());
+    let (sent, _) = run(
+        &format!("send --group=127.0.0.1 --port={port} --rate=50000 --size=64 --seconds=2"),
+        None,
+    );
+    assert!(sent.is_ok());
+    let passed = passing.join().unwrap();
+    let (received, text) = receiving.join().unwrap();
+    assert!(received.is_ok());
+    let records = std::fs::read_to_string(json).unwrap();
+    let line = records.lines().find(|line| line.contains("\"role\":\"receive\"")).unwrap();
+    let tool: serde_json::Value = serde_json::from_str(line).unwrap();
+    let count = |name: &str| tool["counts"][name].as_u64().unwrap();
+    let [lost, doubled, swapped] = by_definition(&passed);
+    assert!(lost > 0 && doubled > 0 && swapped > 0, "{} {text}", passed.len());
+    assert_eq!(count("own_queue"), 0, "{text}");
+    assert_eq!(
+        [count("lost"), count("duplicated"), count("reordered")],
+        [lost, doubled, swapped],
+        "{text}"
+    );
+    assert_eq!(count("received") + doubled, passed.len() as u64, "{text}");
 }

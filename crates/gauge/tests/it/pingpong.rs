@@ -11,7 +11,7 @@ use tapeline_gauge::statistics::Classic;
 use tapeline_gauge::{GaugeError, Muxer, Transport};
 use tapeline_measure::record::{Tool, ToolLine};
 
-use crate::support::Told;
+use crate::support::{Told, words};
 
 /// So few messages that a busy machine does them in time.
 const BRIEF: &str = "--format=classic --threads --affinity any --noise=0 --minms=0 --maxms=0 \
@@ -27,6 +27,16 @@ fn run(line: &str) -> Result<Told, GaugeError> {
 pub(crate) fn rows(line: &str) -> Vec<(usize, Classic)> {
     let done = run(&format!("{BRIEF} {line}")).unwrap_or_else(|error| panic!("{line}: {error}"));
     done.text.lines().filter_map(Classic::of_row).collect()
+}
+
+/// The same with a server that is started otherwise than as a thread.
+#[track_caller]
+pub(crate) fn rows_of(line: &str, start: &StartServer<'_>) -> Vec<(usize, Classic)> {
+    let brief = BRIEF.replace("--threads", "");
+    let mut out = Told::default();
+    let done = pingpong::run(&words(&format!("{brief} {line}")), false, start, &mut out);
+    done.unwrap_or_else(|error| panic!("{line}: {error}"));
+    out.text.lines().filter_map(Classic::of_row).collect()
 }
 
 #[track_caller]

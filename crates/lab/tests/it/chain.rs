@@ -213,19 +213,32 @@ fn hosts_pass_messages_name_who_goes_and_melt_where_the_link_does() {
     assert!(first.contains("side 2 (forward at 10.91.0.2) ended, and says: side 3"), "{first}");
     third.wait().unwrap();
 
-    // Two groups over the bridge.
+    // Two groups over the bridge: nothing is lost at 10,000/s each, and the rate
+    // is the one that was set. What a busy machine delays is tried again.
     let json = folder.path().join("mcast.jsonl");
-    let receive = ["mcast", "receive", "--threads=2", "--seconds=3", "--rcvbuf=4000000"];
-    let mut receiver =
-        hosts.on(2, &[&receive[..], &["--json", arg(&json)]].concat()).spawn().unwrap();
-    let sent = hosts
-        .on(1, &["mcast", "send", "--threads=2", "--rate=1000", "--seconds=1"])
-        .output()
-        .unwrap();
-    assert!(matches!(sent.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&sent.stderr));
-    assert_eq!(receiver.wait().unwrap().code(), Some(0), "nothing is lost");
-    let text = std::fs::read_to_string(&json).unwrap();
-    assert_eq!(text.matches(r#""role":"receive""#).count(), 2, "{text}");
+    let is_exact = (0..10).any(|_| {
+        let receive = ["mcast", "receive", "--threads=2", "--seconds=3", "--rcvbuf=4000000"];
+        let mut receiver =
+            hosts.on(2, &[&receive[..], &["--json", arg(&json)]].concat()).spawn().unwrap();
+        let of_sender = folder.path().join("sender.jsonl");
+        let sent = hosts
+            .on(1, &["mcast", "send", "--threads=2", "--rate=10000", "--seconds=1"])
+            .args(["--json", arg(&of_sender)])
+            .output()
+            .unwrap();
+        let why = String::from_utf8_lossy(&sent.stderr);
+        assert!(matches!(sent.status.code(), Some(0 | 1)), "{why}");
+        let is_whole = receiver.wait().unwrap().code() == Some(0);
+        let text = std::fs::read_to_string(&json).unwrap();
+        assert_eq!(text.matches(r#""role":"receive""#).count(), 2, "{text}");
+        let text = std::fs::read_to_string(&of_sender).unwrap();
+        let rates = text.lines().filter_map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["achieved_per_s"].as_f64()
+        });
+        let is_kept = |rate: f64| (rate / 10_000.0 - 1.0).abs() <= 0.001;
+        is_whole && rates.map(is_kept).eq([true, true])
+    });
+    assert!(is_exact, "in none of ten seconds");
 
     // 10 Mbit/s hold 1,000 B at 1,000/s and not at 5,000/s.
     if !hosts.slow_down(1) {
@@ -242,39 +255,4 @@ fn hosts_pass_messages_name_who_goes_and_melt_where_the_link_does() {
     assert!(text.contains("own melting points: tcp 5000/s at 1000 bytes"), "{text}");
     kill_process(Pid::from_child(&serving), Signal::TERM).unwrap();
     serving.wait().unwrap();
-}
-
-#[test]
-fn a_sender_that_stood_still_shows_from_schedule() {
-    let folder = folder();
-    let json = folder.path().join("out.jsonl");
-    let args = ["nwtool", "send", "--port=0", "--bind=127.0.0.1", "--noise=0", "--rate=1000"];
-    let own = ["--interval=0.3", "--seconds=4", "--warm-up=0", "--size=64", "--json", arg(&json)];
-    let mut first = lab(&[&args[..], &own[..]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let text = said.next().unwrap();
-    let port = text.split(' ').find(|word| word.starts_with("127.0.0.1:")).unwrap();
-    let mut second = lab(&["nwtool", "forward", port]).stdout(Stdio::null()).spawn().unwrap();
-    let mut lines = BufReader::new(first.stdout.take().unwrap()).lines().map_while(Result::ok);
-    // A head of two lines, and the first interval.
-    assert!(lines.by_ref().nth(2).is_some(), "it sends");
-    kill_process(Pid::from_child(&first), Signal::STOP).unwrap();
-    // How long it is held is what is looked for.
-    std::thread::sleep(Duration::from_secs(1));
-    kill_process(Pid::from_child(&first), Signal::CONT).unwrap();
-    lines.for_each(drop);
-    assert!(first.wait().unwrap().code().is_some());
-    assert!(second.wait().unwrap().code().is_some());
-    let text = std::fs::read_to_string(&json).unwrap();
-    let line = text.lines().find(|line| line.contains(r#""tool":"nwtool""#)).unwrap();
-    let tool: serde_json::Value = serde_json::from_str(line).unwrap();
-    let p99 = |of: &str| tool[of]["p99_ns"].as_u64().unwrap_or(u64::MAX);
-    if tool["valid"] == true {
-        assert!(p99("from_schedule") > 890_000_000, "{line}");
-        assert!(p99("from_send") < p99("from_schedule") / 2, "{line}");
-    }
 }

@@ -4,6 +4,8 @@ mod bench;
 mod chain;
 mod flows;
 mod machine;
+mod own_cost;
 mod peers;
+mod stalls;
 mod support;
 mod tools;

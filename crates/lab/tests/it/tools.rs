@@ -28,8 +28,38 @@ fn rows(text: &str) -> Vec<Vec<u64>> {
     all.filter(|row: &Vec<u64>| row.len() == 8).collect()
 }
 
+/// What a reader with `^[ \t]*(\d+(?:[ \t]+\d+){7})[ \t]*$` takes of a text.
+fn by_expression(text: &str) -> Vec<Vec<u64>> {
+    let of = |line: &str| -> Option<Vec<u64>> {
+        let is_of_it = |byte: u8| byte.is_ascii_digit() || byte == b' ' || byte == b'\t';
+        line.bytes().all(is_of_it).then_some(())?;
+        let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+        (words.len() == 8).then(|| words.iter().map(|word| word.parse().unwrap()).collect())
+    };
+    text.lines().filter_map(of).collect()
+}
+
+/// What a reader with `sscanf("%d %d …")` takes: numbers from the front, as far
+/// as there are eight; lines of `#` are passed over.
+fn by_scanning(text: &str) -> Vec<Vec<u64>> {
+    let of = |line: &str| -> Option<Vec<u64>> {
+        let mut rest = line;
+        let mut numbers = Vec::new();
+        while numbers.len() < 8 {
+            rest = rest.trim_start();
+            let end = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
+            numbers.push(rest[..end].parse().ok()?);
+            rest = &rest[end..];
+        }
+        Some(numbers)
+    };
+    text.lines().filter(|line| !line.starts_with('#')).filter_map(of).collect()
+}
+
 #[track_caller]
 fn assert_rows(text: &str) {
+    assert_eq!(by_expression(text), rows(text), "{text}");
+    assert_eq!(by_scanning(text), rows(text), "{text}");
     let sizes: Vec<u64> = rows(text).iter().map(|row| row[0]).collect();
     assert_eq!(sizes, [1, 64, 1024], "{text}");
 }
