@@ -33,6 +33,7 @@ mod runs;
 mod stack;
 mod summary;
 mod table;
+mod verdict;
 mod versus;
 
 use std::path::Path;
@@ -52,6 +53,18 @@ use read::Input;
 /// ```
 pub fn html(records: &[Record]) -> String {
     page::page(&Input { records: runs::with_origins(records.to_vec()), ..Input::default() })
+}
+
+/// The verdict on the host that a result file is of, in sentences, as its page
+/// has it; first of all whether it had other work meanwhile.
+///
+/// Errors: as of [`from_files`].
+pub fn verdict(path: &Path) -> Result<Vec<String>, BenchError> {
+    let mut input = Input::default();
+    input.add_file(path)?;
+    let sentences = verdict::sentences(&input.tools, &input.settings);
+    let disturbance = verdict::disturbance(&input.tools);
+    Ok(disturbance.into_iter().chain(sentences.into_iter().map(|(_, text)| text)).collect())
 }
 
 /// A report of result files: JSON lines of [`Record`]s, or the list of rows

@@ -12,7 +12,7 @@ use super::format::{escape, whole};
 use super::heat::{Heat, HeatMap};
 use super::plot::{Line, Marker, Plot, Point};
 use super::table::{Cell, table};
-use super::{flow, versus};
+use super::{flow, verdict, versus};
 use crate::published::{self, PingPong};
 use crate::record::from_hdr;
 
@@ -32,6 +32,7 @@ pub(super) const STYLE: &str = include_str!("hosts.css");
 /// All sections, in their order.
 pub(super) fn sections(all: &[OfHost], settings: &[Setting]) -> String {
     [
+        verdict::verdict(all, settings),
         versus::comparison(all),
         matrix(all),
         pingpong(all),
@@ -105,9 +106,21 @@ fn heat(tool: &Tool, figure: &str) -> Option<Heat> {
     let (x, y) = (tool.rate_per_s?, tool.size_bytes?);
     let value = per_second(tool, figure);
     let verdict = tool.verdict.clone().or(tool.why_invalid.clone()).unwrap_or_default();
-    let is_good = tool.valid && tool.verdict.as_deref().is_none_or(|verdict| verdict == "good");
+    let is_good = is_good(tool);
     let told = value.map_or("-".to_owned(), |value| format!("{value:.1} µs"));
     Some(Heat { x, y, value, is_good, title: format!("{x}/s of {y} bytes: {told} {verdict}") })
+}
+
+fn is_good(tool: &Tool) -> bool {
+    tool.valid && tool.verdict.as_deref().is_none_or(|verdict| verdict == "good")
+}
+
+/// The first cell, by rate and then by size, that is not good: its rate, its
+/// size.
+pub(super) fn melting<'a>(cells: &[&'a Tool]) -> Option<(u64, u64, &'a Tool)> {
+    let of = |tool: &&'a Tool| Some((tool.rate_per_s?, tool.size_bytes?, *tool));
+    let bad = cells.iter().filter(|tool| !is_good(tool)).filter_map(of);
+    bad.min_by_key(|(rate, size, _)| (*rate, *size))
 }
 
 /// The verdict: where a transport melts, why, and what it does before that.
@@ -117,8 +130,6 @@ fn melting_words(name: &str, cells: &[&OfHost]) -> String {
         .filter_map(|cell| Some((cell.tool.rate_per_s?, cell.tool.size_bytes?, &cell.tool)))
         .collect();
     all.sort_by_key(|(rate, size, _)| (*rate, *size));
-    let is_good =
-        |tool: &Tool| tool.valid && tool.verdict.as_deref().is_none_or(|verdict| verdict == "good");
     let melts = all.iter().position(|(_, _, tool)| !is_good(tool));
     let before = &all[..melts.unwrap_or(all.len())];
     let means: Vec<f64> =
@@ -512,7 +523,7 @@ mod tests {
             cell("aeron", 1_000, 1.0, "good"),
         ];
         let html = sections(&all, &[]);
-        assert!(html.starts_with("<section id=\"matrix\">"), "{html}");
+        assert!(html.contains("</section>\n<section id=\"matrix\">"), "{html}");
         // tcp's two maps, each for two widths.
         assert_eq!(html.matches("class=\"melt\"").count(), 4);
         assert!(html.contains("Percentiles at 1,000/s of 100 bytes"), "{html}");

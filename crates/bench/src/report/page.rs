@@ -10,7 +10,7 @@ use crate::published::SOURCES;
 const STYLE: &str = include_str!("report.css");
 
 /// Sections by their anchor, for the table of contents.
-const SECTIONS: [(&str, &str); 17] = [
+const SECTIONS: [(&str, &str); 18] = [
     ("aims", "Aims"),
     ("summary", "Summary"),
     ("latency", "Latency"),
@@ -18,6 +18,7 @@ const SECTIONS: [(&str, &str); 17] = [
     ("fanout", "Fan-out"),
     ("floor", "Floor"),
     ("memory", "Memory"),
+    ("verdict", "Verdict"),
     ("comparison", "Comparison"),
     ("matrix", "Matrix"),
     ("pingpong", "Ping-pong"),

@@ -450,8 +450,8 @@ fn every_section_of_hosts_is_well_formed_and_none_is_market_data() {
     for id in sections {
         assert!(document.ids.iter().any(|of| of == id), "{id}: {:?}", document.ids);
     }
-    for market_data in ["latency", "throughput", "fanout"] {
-        assert!(document.ids.iter().all(|id| id != market_data), "{market_data}");
+    for not_there in ["latency", "throughput", "fanout", "verdict"] {
+        assert!(document.ids.iter().all(|id| id != not_there), "{not_there}");
     }
     assert!(
         document.fetched.is_empty()
@@ -464,4 +464,7 @@ fn every_section_of_hosts_is_well_formed_and_none_is_market_data() {
     let document = parse(&report::from_files(&paths[..1]).unwrap());
     fs::remove_dir_all(&folder).unwrap();
     assert!(document.ids.iter().all(|id| id != "comparison"));
+    // It has a verdict, whose sentences lead to their sections.
+    assert!(document.ids.iter().any(|id| id == "verdict"), "{:?}", document.ids);
+    assert!(document.links.iter().all(|to| document.ids.contains(to) || to == "main"));
 }
