@@ -1,19 +1,22 @@
 //! One command that judges a machine: every tool in turn, within ten minutes,
 //! and one page of what was found.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use tapeline_bench::report;
 use tapeline_ending::Stop;
+use tapeline_gauge::GaugeError;
 use tapeline_measure::stop::interrupt_when;
 
 use crate::failure::{Failure, Verdict, warn};
 use crate::tools;
 
-/// Judges this machine in 10 minutes: settings, noise, round trips, the matrix
-/// and the disk, and writes one page
+/// Judges this machine in 10 minutes: settings, noise, round trips, the matrix,
+/// multicast, an order's way and the disk; says a verdict and writes one page
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Where the page goes; records go beside it, in FILE.jsonl
@@ -36,6 +39,8 @@ struct Times {
     ping_ms: u32,
     cell: f64,
     rates: &'static str,
+    multicast: f64,
+    flow: f64,
     disk: f64,
 }
 
@@ -44,10 +49,22 @@ const WHOLE: Times = Times {
     ping_ms: 1500,
     cell: 5.0,
     rates: "100,1000,10000,50000,100000,250000,500000",
+    multicast: 5.0,
+    flow: 10.0,
     disk: 15.0,
 };
-const QUICK: Times =
-    Times { jitter: 1.0, ping_ms: 50, cell: 0.3, rates: "100,10000,100000", disk: 1.0 };
+const QUICK: Times = Times {
+    jitter: 1.0,
+    ping_ms: 50,
+    cell: 0.3,
+    rates: "100,10000,100000",
+    multicast: 0.5,
+    flow: 0.5,
+    disk: 1.0,
+};
+
+/// A receiver listens for so much longer than is sent, in seconds.
+const LISTENS_LONGER_S: f64 = 1.0;
 
 const TRANSPORTS: [&str; 6] = ["tcp", "udp", "unix_stream", "ring", "aeron", "rssl"];
 const SIZES: &str = "--sizes=1,64,256,1024,4096";
@@ -79,6 +96,9 @@ fn steps(args: &Args, times: &Times) -> Vec<Step> {
             times.rates, times.cell
         )),
     ));
+    let multicast = "--group=239.1.1.1 --interface=lo --rate=10000 --size=1000 --noise=0";
+    all.push(("mcast", words(format!("send {multicast} --seconds={}", times.multicast))));
+    all.push(("aio", words(format!("run order-native @rate=100 --seconds={}", times.flow))));
     for mode in ["buffered", "dsync"] {
         let name = format!(".tapeline-disk-{}", std::process::id());
         let mut line = words(format!("write --rate=1000 --seconds={} --mode={mode}", times.disk));
@@ -109,8 +129,12 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         println!("\n[{}/{}] tapeline {tool} {}", at + 1, steps.len(), line.join(" "));
         let mut line = line.clone();
         line.push(format!("--json={}", part.display()));
-        let done = step(tool, &line);
-        let kept = keep(&part, &records);
+        let heard = args.out.with_extension("heard");
+        let done = match *tool {
+            "mcast" => multicast(&line, times.multicast, &heard),
+            tool => step(tool, &line),
+        };
+        let kept = keep(&part, &records).and_then(|()| keep(&heard, &records));
         match done {
             Ok(_) => kept?,
             Err(failure) if tapeline_measure::stop::is_asked() => {
@@ -126,6 +150,10 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     }
     let page = report::from_files(&[&records])?;
     std::fs::write(&args.out, page).map_err(Failure::creating(&args.out))?;
+    println!("\nverdict");
+    for sentence in report::verdict(&records)? {
+        println!("  {sentence}");
+    }
     println!(
         "\n{} after {:.0} s; records are in {}",
         args.out.display(),
@@ -142,8 +170,37 @@ fn step(tool: &str, line: &[String]) -> Result<Verdict, Failure> {
         "jitter" => tools::jitter(line, false),
         "pingpong" => tools::pingpong(line, false),
         "nwtool" => tools::nwtool(line, false),
+        "aio" => tools::aio(line, false),
         _ => tools::disk(line, false),
     }
+}
+
+/// Sends to a group, while another process of this program is in it. What that
+/// one found goes to the file `heard`.
+fn multicast(line: &[String], seconds: f64, heard: &Path) -> Result<Verdict, Failure> {
+    let failed = |error| GaugeError::Io { what: "a multicast receiver".to_owned(), error };
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut receiver = Command::new(program)
+        .args(["mcast", "receive", "--group=239.1.1.1", "--interface=lo", "--port=0"])
+        .args(["--rcvbuf=4000000", "--quiet"])
+        .arg(format!("--seconds={}", seconds + LISTENS_LONGER_S))
+        .arg(format!("--json={}", heard.display()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let mut said = String::new();
+    if let Some(stderr) = receiver.stderr.take() {
+        BufReader::new(stderr).read_line(&mut said).map_err(failed)?;
+    }
+    let port = said.trim().rsplit(' ').next().unwrap_or_default().to_owned();
+    let mut line = line.to_vec();
+    line.push(format!("--port={port}"));
+    let sent = tools::mcast(&line, false);
+    let heard = receiver.wait().map_err(failed)?;
+    // What is lost is a result.
+    sent.map(|sent| if heard.code().is_some() { sent } else { Verdict::Bad })
 }
 
 /// Adds the lines of a part to all of them.
@@ -170,6 +227,11 @@ mod tests {
             + count("pingpong") as f64 * (5.0 * f64::from(WHOLE.ping_ms) / 1000.0 + 1.0)
             + cells * (WHOLE.cell + 0.3)
             + 1.0
+            + WHOLE.multicast
+            + LISTENS_LONGER_S
+            // Its hops alone are measured before.
+            + WHOLE.flow
+            + 10.0
             + count("disk") as f64 * (WHOLE.disk + 3.0);
         assert!((300.0..600.0).contains(&seconds), "{seconds}");
     }
