@@ -1,7 +1,8 @@
 """Two tools at the same work, in turns: theirs, ours, theirs, ours …
 
 A row has an aim for the ratio of our figure to theirs, of each pair of runs; the table tells the
-median of the pairs' ratios, and how far they lie apart.
+median of the pairs' ratios, and how far they lie apart; and, where other programs had much of the
+cores while ours ran, how much.
 """
 
 import argparse
@@ -44,6 +45,8 @@ class Row:
     ours: Callable[[], Figures]
     aims: list[Aim]
     failed: str = ""
+    # The most that other programs had of the cores while ours ran, in percent.
+    disturbed: float = 0.0
     pairs: list[tuple[Figures, Figures]] = field(default_factory=list)
 
 
@@ -86,6 +89,13 @@ class Bench:
                 child.wait()
 
 
+# What other programs had of the cores in each of our runs of a row, in percent.
+others_percent: list[float] = []
+
+# A share from which on it is told.
+OTHERS_TOLD_PERCENT = 2.0
+
+
 def record(path: str) -> dict:
     with open(path, encoding="utf-8") as lines:
         tools = [json.loads(line) for line in lines if '"bench":"tool"' in line]
@@ -94,6 +104,7 @@ def record(path: str) -> dict:
     tool = tools[-1]
     if not tool["valid"]:
         raise RuntimeError(f"ours is not valid: {tool.get('why_invalid', 'no reason told')}")
+    others_percent.append(tool.get("disturbed", {}).get("others_percent", 0.0))
     return tool
 
 
@@ -281,7 +292,7 @@ def wait_for_listener6(port: int) -> None:
     raise RuntimeError(f"nobody listens on port {port}")
 
 
-def disk_row(bench: Bench, mode: str, rate: int) -> Row:
+def disk_row(bench: Bench, mode: str, rate: int, pacing: str = "even") -> Row:
     seconds, file = bench.seconds, os.path.join(bench.folder, f"beside-{os.getpid()}")
 
     def theirs() -> Figures:
@@ -302,10 +313,12 @@ def disk_row(bench: Bench, mode: str, rate: int) -> Row:
         tool = bench.tool(
             "disk", "write", file, "--noise=0", f"--mode={mode}", f"--rate={rate}", "--size=4096",
             f"--seconds={seconds}", f"--file-size={4096 * rate}", f"--affinity={bench.near}", "-q",
+            f"--pacing={pacing}",
         )
         return {"mean": tool["from_send"]["mean_ns"] / 1e3}
 
-    return Row(f"4 KiB {mode} at {rate:,}/s, fio psync", "fio", theirs, ours, [Aim("mean", "µs", 1.05)])
+    how = mode if pacing == "even" else f"{mode} in pairs"
+    return Row(f"4 KiB {how} at {rate:,}/s, fio psync", "fio", theirs, ours, [Aim("mean", "µs", 1.05)])
 
 
 def timer_row(bench: Bench) -> Row:
@@ -355,6 +368,8 @@ def all_rows(bench: Bench) -> list[Row]:
         iperf_row(bench),
         disk_row(bench, "direct", 1000),
         disk_row(bench, "buffered", 10_000),
+        # As fio itself sends them, which sleeps too long for each of them to leave alone.
+        disk_row(bench, "buffered", 10_000, "ticks:5000"),
         timer_row(bench),
         spin_row(bench),
     ]
@@ -365,10 +380,11 @@ def measure(row: Row, pairs: int) -> None:
         row.failed = f"missing: {row.needs} is not in the path"
         return
     last = ""
+    others_percent.clear()
     # A run that does not count is made again, a few times.
     for _ in range(pairs + 3):
         if len(row.pairs) == pairs:
-            return
+            break
         try:
             theirs = row.theirs()
             row.pairs.append((theirs, row.ours()))
@@ -376,6 +392,7 @@ def measure(row: Row, pairs: int) -> None:
             last = str(error)
     if len(row.pairs) < pairs:
         row.failed = last
+    row.disturbed = max(others_percent, default=0.0)
 
 
 def lines(row: Row) -> list[dict]:
@@ -391,7 +408,7 @@ def lines(row: Row) -> list[dict]:
         told.append({
             "row": row.name, "figure": aim.figure, "unit": aim.unit, "theirs": theirs, "ours": ours,
             "ratio": ratio, "least": min(ratios), "most": max(ratios), "pairs": len(both),
-            "aim": words(aim), "met": is_met,
+            "aim": words(aim), "met": is_met, "disturbed_percent": row.disturbed,
         })
     return told
 
@@ -407,6 +424,8 @@ def printed(line: dict) -> str:
     of = f"{line['theirs']:>10.2f}{line['ours']:>10.2f}{line['ratio']:>8.3f}"
     spread = f"{line['least']:.3f} to {line['most']:.3f}"
     met = "met" if line["met"] else "missed"
+    if line["disturbed_percent"] >= OTHERS_TOLD_PERCENT:
+        met += f", disturbed: others had {line['disturbed_percent']:.0f} % of the cores"
     return f"{line['row']:<48}{line['figure']:>8}{of}  {spread:<18}{line['aim']:<20}{met}"
 
 
