@@ -203,8 +203,8 @@ impl ConsumerStream {
     }
 
     /// Whether the stream counts against the open window: an image was asked
-    /// for, and neither the last part of it nor a status has come. A status
-    /// between two parts of the image makes no room.
+    /// for, and neither the last part of it nor a status has come. Between two
+    /// parts of the image only a status that it is suspect makes room.
     pub const fn is_in_window(&self) -> bool {
         self.in_window
     }
@@ -407,7 +407,7 @@ impl ConsumerStream {
                 self.end();
                 send = Some(ToProvider::Close);
             }
-            (StreamState::OPEN | StreamState::UNSPECIFIED, _) => self.answered(),
+            (StreamState::OPEN | StreamState::UNSPECIFIED, _) => self.answered(state.data),
             (StreamState::NON_STREAMING, _) if self.phase != Phase::Open => {
                 self.non_streaming = true;
             }
@@ -417,14 +417,14 @@ impl ConsumerStream {
     }
 
     /// A status is an answer: the provider knows of the request. Between the
-    /// parts of an image the next part is still due. A stream that has an image
-    /// may get a status at any time, so there the next image is still due too.
-    fn answered(&mut self) {
-        if self.phase != (Phase::Requested { in_parts: false }) {
-            return;
-        }
-        self.in_window = false;
-        if !self.has_image {
+    /// parts of an image the next part is still due, and if the image is suspect
+    /// it may never be whole: others are not to wait for it. A stream that has
+    /// an image may get a status at any time, so there the next image is still
+    /// due too.
+    fn answered(&mut self, data: DataState) {
+        let Phase::Requested { in_parts } = self.phase else { return };
+        self.in_window &= in_parts && data != DataState::SUSPECT;
+        if !in_parts && !self.has_image {
             self.deadline_ms = None;
         }
     }

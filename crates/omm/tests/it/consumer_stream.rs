@@ -497,9 +497,16 @@ fn the_window_has_room_again_with_the_last_part_a_status_or_a_loss() {
     let mut stream = requested(StreamOptions::default());
     assert!(stream.is_in_window());
     assert_eq!(stream.message(1, &part()), as_is());
-    assert_eq!(stream.message(2, &status(SUSPECT)), as_is());
+    assert_eq!(stream.message(2, &status(OK)), as_is());
     assert!(stream.is_in_window());
     assert_eq!(stream.message(3, &image()), as_is());
+    assert!(!stream.is_in_window());
+    // An image that is never whole keeps no others out.
+    let mut stream = requested(StreamOptions::default());
+    assert_eq!(stream.message(1, &part()), as_is());
+    assert_eq!(stream.message(2, &status(SUSPECT)), as_is());
+    assert!(!stream.is_in_window() && stream.awaits_image());
+    assert_eq!(stream.message(3, &part()), as_is());
     assert!(!stream.is_in_window());
     let mut stream = requested(StreamOptions::default());
     assert_eq!(stream.message(1, &status(SUSPECT)), as_is());
