@@ -63,7 +63,7 @@ impl Fetcher {
             .max_redirects_will_error(true)
             .proxy(None);
         let config = match needs_tls {
-            true => config.tls_config(tls(ca_file)?),
+            true => config.tls_config(client_tls(ca_file)?),
             false => config,
         };
         Ok(Self { agent: config.build().into() })
@@ -114,7 +114,11 @@ fn is_private(url: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(is_loopback)
 }
 
-fn tls(ca_file: &Path) -> Result<TlsConfig, EdgeError> {
+/// How a client of HTTPS believes servers: those that show a certificate of an authority
+/// in this PEM file, for the name by which they were asked.
+///
+/// Errors: the file cannot be read, or has no certificate.
+pub fn client_tls(ca_file: &Path) -> Result<TlsConfig, EdgeError> {
     let pem = fs::read(ca_file).map_err(EdgeError::file(ca_file))?;
     let certificates: Vec<_> = parse_pem(&pem)
         .filter_map(|item| match item {

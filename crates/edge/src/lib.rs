@@ -8,6 +8,8 @@
 //!  tick threads                            the edge thread
 //!  ┌────────────────┐ ◀─ policies ──────── ┌──────────────┐ ◀── policy.toml, SIGHUP
 //!  │ hub, server …  │ ── records ────────▶ │ Policies     │ ──▶ usage-….journal
+//!  │                │ ── LoginQuestion ──▶ ├──────────────┤
+//!  │                │ ◀─ LoginAnswer ───── │ Logins       │ ◀─▶ keys of tokens, an authoriser
 //!  │                │ ◀─ questions ─────── ├──────────────┤
 //!  │                │ ── answers, counts ▶ │ admin        │ ◀─▶ HTTP
 //!  │                │ ◀─ changes ───────── ├──────────────┤
@@ -24,14 +26,9 @@
 //! did not fit. It does not wake it either, which would be a system call: who reads
 //! such a queue looks every 20 ms. The answer to a question of an operator wakes it.
 //!
-//! Who logs in is asked of web servers by another thread, [`Logins`], which may wait for
-//! them:
-//!
-//! ```text
-//!  hubs, servers ── LoginQuestion ──▶ ┌────────┐ ◀──▶ keys of tokens, an authoriser
-//!                ◀─ LoginAnswer ───── │ Logins │
-//!                                     └────────┘
-//! ```
+//! Web servers that are asked who logs in may be slow: their answers are awaited by
+//! workers of the event loop, a bounded number of them, and nobody waits for these at the
+//! end.
 //!
 //! A policy that is faulty, or fails one of its own tests, changes nothing: the
 //! one before stays in force, and the log says what is wrong.
@@ -49,6 +46,7 @@ use std::path::PathBuf;
 use tapeline_entitle::Fault;
 use thiserror::Error;
 
+pub use http::client_tls;
 pub use logins::{KeySource, LoginConfig, Logins};
 pub use policies::{Policies, PolicyConfig};
 pub use thread::{Edge, Ending};

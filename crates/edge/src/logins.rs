@@ -3,20 +3,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{
-    Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel,
-};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tapeline_entitle::{LoginAnswer, LoginPort, LoginQuestion};
 use tapeline_identity::{Authoriser, FetchedKeys, Identifier, Step, Tokens};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
 
-use crate::EdgeError;
 use crate::http::{Fetcher, FetcherError};
 use crate::policy_file::unix_ms;
+use crate::{Edge, EdgeError, Ending};
 
 /// So many questions of a hub or server may wait here. One more is answered at once
 /// that it is to come again.
@@ -65,12 +63,12 @@ pub struct LoginConfig {
     pub ca_file: PathBuf,
 }
 
-/// Identifies who logs in, for each hub and server of a process, on a thread of its own:
-/// what has to wait for a web server holds up neither policies nor the journal.
+/// Identifies who logs in, for each hub and server of a process. Requests to web servers
+/// are made beside the edge thread, [`MAX_CALLS`] at a time, so that one that is slow
+/// holds up neither policies nor the journal.
 #[derive(Debug)]
 pub struct Logins {
     ports: Arc<Mutex<Vec<End>>>,
-    is_over: Arc<AtomicBool>,
 }
 
 /// The edge's end of a port.
@@ -81,11 +79,11 @@ struct End {
 }
 
 impl Logins {
-    /// Starts to answer the questions of logins.
+    /// Has the edge answer the questions of logins, until it ends.
     ///
     /// Errors: the certificates cannot be read; an address is not one that secrets may
-    /// go to; there is no thread to be had.
-    pub fn start(config: LoginConfig) -> Result<Self, EdgeError> {
+    /// go to.
+    pub fn start(edge: &Edge, config: LoginConfig) -> Result<Self, EdgeError> {
         let urls = [
             config.tokens.as_ref().and_then(|(_, source)| match source {
                 KeySource::Url(url) => Some(url.as_str()),
@@ -96,8 +94,6 @@ impl Logins {
         let urls = urls.into_iter().flatten();
         let fetcher = Fetcher::new(urls, &config.ca_file, config.timeout)?;
         let ports: Arc<Mutex<Vec<End>>> = Arc::default();
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (came, comes) = channel();
         let tokens = config.tokens.as_ref().map(|(tokens, _)| tokens.clone());
         let authoriser = config.authoriser.as_ref().map(|(authoriser, _)| authoriser.clone());
         let work = Work {
@@ -110,15 +106,13 @@ impl Logins {
             askers: BTreeMap::new(),
             next_number: 0,
             waiting: VecDeque::new(),
-            came,
-            asked: 0,
+            fetches: JoinSet::new(),
+            calls: JoinSet::new(),
             health: Health::default(),
             has_keys: false,
         };
-        let over = Arc::clone(&is_over);
-        let thread = thread::Builder::new().name("logins".to_owned());
-        thread.spawn(move || work.run(&comes, &over)).map_err(EdgeError::Thread)?;
-        Ok(Self { ports, is_over })
+        edge.spawn(|ending| work.run(ending));
+        Ok(Self { ports })
     }
 
     /// A port for a hub or server.
@@ -131,18 +125,8 @@ impl Logins {
     }
 }
 
-impl Drop for Logins {
-    /// The thread goes on for as long as one of its ports is there.
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-    }
-}
-
 /// What came of a request.
-enum Came {
-    Keys(Result<Vec<u8>, FetcherError>),
-    Opinion { number: u64, answer: Result<Vec<u8>, FetcherError> },
-}
+type Came = Result<Vec<u8>, FetcherError>;
 
 /// Whether the authoriser answers.
 #[derive(Debug, Default)]
@@ -153,7 +137,7 @@ struct Health {
     without: u64,
 }
 
-/// What the thread does.
+/// The task.
 struct Work {
     ports: Arc<Mutex<Vec<End>>>,
     identifier: Identifier,
@@ -166,9 +150,10 @@ struct Work {
     next_number: u64,
     /// Requests that wait for one of those under way to end.
     waiting: VecDeque<(u64, Vec<u8>)>,
-    came: Sender<Came>,
-    /// Requests to the authoriser that are under way.
-    asked: usize,
+    /// Keys that are on their way.
+    fetches: JoinSet<Came>,
+    /// Requests to the authoriser that are under way, by number.
+    calls: JoinSet<(u64, Came)>,
     health: Health,
     has_keys: bool,
 }
@@ -178,38 +163,29 @@ fn now_s() -> u64 {
 }
 
 impl Work {
-    fn run(mut self, comes: &Receiver<Came>, is_over: &AtomicBool) {
+    async fn run(mut self, mut ending: Ending) {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            match comes.recv_timeout(LOOK) {
-                Ok(came) => self.take(came),
-                // Somebody is always there to send: this is one of them.
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            tokio::select! {
+                // Whoever asked is gone; what is still on its way is awaited by nobody.
+                () = ending.wait() => return,
+                _ = looks.tick() => {}
+                Some(Ok(keys)) = self.fetches.join_next() => self.take_keys(keys),
+                Some(Ok((number, answer))) = self.calls.join_next() => {
+                    self.judge(number, &answer.map_err(|error| error.to_string()));
+                    self.ask_next();
+                }
             }
-            let has_ports = self.hear();
-            if !has_ports && is_over.load(Ordering::Relaxed) {
-                return;
-            }
+            self.hear();
             if let Some(step) = self.identifier.due(now_s()) {
                 self.carry_out(vec![step]);
             }
         }
     }
 
-    /// Has a request be made by a thread that waits for it.
-    fn call(&self, request: impl FnOnce() -> Came + Send + 'static) {
-        let came = self.came.clone();
-        let thread = thread::Builder::new().name("login-request".to_owned());
-        let spawned = thread.spawn(move || {
-            // Whoever wanted it may be gone.
-            let _ = came.send(request());
-        });
-        if let Err(error) = spawned {
-            tracing::error!(%error, "a request cannot be made");
-        }
-    }
-
-    /// Takes the questions that came. Whether there is anybody to ask any.
-    fn hear(&mut self) -> bool {
+    /// Takes the questions that came.
+    fn hear(&mut self) {
         let mut asked = Vec::new();
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
         ports.retain(|end| {
@@ -221,7 +197,6 @@ impl Work {
                 }
             }
         });
-        let has_ports = !ports.is_empty();
         drop(ports);
         for (asker, question) in asked {
             let number = self.next_number;
@@ -230,7 +205,6 @@ impl Work {
             let steps = self.identifier.question(now_s(), LoginQuestion { number, ..question });
             self.carry_out(steps);
         }
-        has_ports
     }
 
     fn carry_out(&mut self, steps: Vec<Step>) {
@@ -256,11 +230,11 @@ impl Work {
         match self.keys.clone() {
             None => {}
             Some(KeySource::File(path)) => {
-                self.call(move || Came::Keys(Fetcher::read(&path)));
+                self.fetches.spawn_blocking(move || Fetcher::read(&path));
             }
             Some(KeySource::Url(url)) => {
                 let fetcher = Arc::clone(&self.fetcher);
-                self.call(move || Came::Keys(fetcher.get(&url)));
+                self.fetches.spawn_blocking(move || fetcher.get(&url));
             }
         }
     }
@@ -272,33 +246,17 @@ impl Work {
             let is_down = self
                 .health
                 .down_until
-                .is_some_and(|until| until > Instant::now() || self.asked > 0);
+                .is_some_and(|until| until > Instant::now() || !self.calls.is_empty());
             if is_down {
                 self.judge(number, &Err("it did not answer a moment ago".to_owned()));
                 continue;
             }
-            if self.asked >= MAX_CALLS {
+            if self.calls.len() >= MAX_CALLS {
                 self.waiting.push_front((number, body));
                 return;
             }
-            self.asked += 1;
             let (fetcher, url) = (Arc::clone(&self.fetcher), self.url.clone());
-            self.call(move || {
-                let answer = fetcher.post(&url, &body);
-                Came::Opinion { number, answer }
-            });
-        }
-    }
-
-    fn take(&mut self, came: Came) {
-        match came {
-            Came::Keys(keys) => self.take_keys(keys),
-            Came::Opinion { number, answer } => {
-                self.asked -= 1;
-                let answer = answer.map_err(|error| error.to_string());
-                self.judge(number, &answer);
-                self.ask_next();
-            }
+            self.calls.spawn_blocking(move || (number, fetcher.post(&url, &body)));
         }
     }
 
@@ -323,7 +281,7 @@ impl Work {
         self.answer(judged.answer);
     }
 
-    fn take_keys(&mut self, keys: Result<Vec<u8>, FetcherError>) {
+    fn take_keys(&mut self, keys: Came) {
         // Without any keys, those that were kept are better than none.
         let keys = match (keys, &self.copy) {
             (Err(error), Some(copy)) if !self.has_keys => match Fetcher::read(copy) {
@@ -363,6 +321,7 @@ impl Work {
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
+    use std::thread;
 
     use tapeline_entitle::{Credential, Person};
 
@@ -408,7 +367,7 @@ mod tests {
         (url, bodies)
     }
 
-    fn logins(url: &str) -> Logins {
+    fn logins(edge: &Edge, url: &str) -> Logins {
         let hour = Duration::from_secs(3_600);
         let authoriser = Authoriser { cache: Duration::ZERO, grace: hour };
         let config = LoginConfig {
@@ -418,7 +377,7 @@ mod tests {
             timeout: Duration::from_millis(300),
             ca_file: PathBuf::from("/none"),
         };
-        Logins::start(config).expect("it starts")
+        Logins::start(edge, config).expect("it starts")
     }
 
     fn question(number: u64, name: &str) -> LoginQuestion {
@@ -441,7 +400,8 @@ mod tests {
     #[test]
     fn an_authoriser_says_who_may_log_in_and_each_port_has_its_answers() {
         let (url, bodies) = answering(vec![Some((200, r#"{"result":true}"#)), Some((200, "{}"))]);
-        let logins = logins(&url);
+        let edge = Edge::start().expect("a thread");
+        let logins = logins(&edge, &url);
         let ports = [logins.port(), logins.port()];
         // They are all that is left of it in a process that runs.
         drop(logins);
@@ -458,7 +418,8 @@ mod tests {
     fn one_that_is_slow_wrong_or_down_has_those_be_let_in_who_were_lately() {
         let (url, _bodies) =
             answering(vec![Some((200, r#"{"result":true}"#)), None, Some((500, "no"))]);
-        let logins = logins(&url);
+        let edge = Edge::start().expect("a thread");
+        let logins = logins(&edge, &url);
         let port = logins.port();
         assert!(answer(&port, question(1, "ann")).who.is_ok());
         let began = Instant::now();
@@ -476,7 +437,33 @@ mod tests {
     }
 
     #[test]
+    fn one_that_never_answers_holds_up_neither_other_tasks_nor_the_end() {
+        let (url, bodies) = answering(vec![None]);
+        let edge = Edge::start().expect("a thread");
+        let authoriser = Authoriser { cache: Duration::ZERO, grace: Duration::ZERO };
+        let config = LoginConfig {
+            tokens: None,
+            keys_copy: None,
+            authoriser: Some((authoriser, url)),
+            timeout: Duration::from_secs(60),
+            ca_file: PathBuf::from("/none"),
+        };
+        let port = Logins::start(&edge, config).expect("it starts").port();
+        port.questions.send(question(1, "ann")).expect("room");
+        bodies.recv_timeout(Duration::from_secs(20)).expect("it is asked");
+        let (done, is_done) = channel();
+        edge.spawn(|_| async move {
+            let _ = done.send(());
+        });
+        is_done.recv_timeout(Duration::from_secs(20)).expect("other tasks go on");
+        let began = Instant::now();
+        drop(edge);
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    }
+
+    #[test]
     fn secrets_go_to_nobody_in_clear_and_certificates_have_to_be_there() {
+        let edge = Edge::start().expect("a thread");
         let start = |url: &str| {
             let authoriser = Authoriser { cache: Duration::ZERO, grace: Duration::ZERO };
             let config = LoginConfig {
@@ -486,7 +473,7 @@ mod tests {
                 timeout: Duration::from_secs(1),
                 ca_file: PathBuf::from("/none/ca.pem"),
             };
-            Logins::start(config).expect_err("it cannot be").to_string()
+            Logins::start(&edge, config).expect_err("it cannot be").to_string()
         };
         let error = start("http://opa.example:8181/v1/data/x");
         assert!(error.contains("http://opa.example:8181/v1/data/x: "), "{error}");

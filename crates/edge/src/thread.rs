@@ -56,6 +56,8 @@ impl Edge {
                     tracing::warn!("the edge thread leaves work behind that did not end in time");
                 }
             });
+            // A worker may wait for a web server; its answer is of no use any more.
+            runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("edge".to_owned()).spawn(run);
         Ok(Self {
@@ -69,7 +71,8 @@ impl Edge {
 
     /// Has a task run on the thread. It ends soon after its [`Ending`] says so, and
     /// waits only for what does not hold up the others for long: the file system,
-    /// and futures.
+    /// and futures. What takes longer is for [`tokio::task::spawn_blocking`]; the end
+    /// does not wait for that.
     pub fn spawn<T>(&self, task: impl FnOnce(Ending) -> T)
     where
         T: Future<Output = ()> + Send + 'static,

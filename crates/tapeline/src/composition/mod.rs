@@ -1,6 +1,7 @@
 //! From the configuration to what runs: hubs, servers, and what is between them.
 
 mod bounds;
+mod certificates;
 mod flags;
 mod meeting;
 mod settings;
@@ -20,6 +21,7 @@ use tapeline_node::{
 };
 use tapeline_server::{Server, Siblings, Transport};
 
+pub(crate) use certificates::Certificates;
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
 pub(crate) use settings::token;
 
@@ -49,21 +51,22 @@ pub(crate) fn policies(edge: &Edge, settings: &Settings) -> Result<Option<Arc<Po
 }
 
 /// Who is asked about logins, if anybody is.
-fn logins(settings: &Settings, has_policy: bool) -> Result<Option<Logins>, Failure> {
+fn logins(edge: &Edge, settings: &Settings, has_policy: bool) -> Result<Option<Logins>, Failure> {
     let Some(config) = settings::login_config(settings)? else { return Ok(None) };
     if !has_policy {
         let text = "[token] jwks or [authoriser] url is there, and no policy; give both".to_owned();
         return Err(Failure::Setting(text));
     }
-    Ok(Some(Logins::start(config)?))
+    Ok(Some(Logins::start(edge, config)?))
 }
 
 /// What each hub and server has of the edge: the policy, and who is asked about logins.
 pub(crate) fn edge_port(
+    edge: &Edge,
     settings: &Settings,
     policies: Option<&Arc<Policies>>,
 ) -> Result<Option<NewEdgePort>, Failure> {
-    let logins = logins(settings, policies.is_some())?.map(Arc::new);
+    let logins = logins(edge, settings, policies.is_some())?.map(Arc::new);
     Ok(policies.map(|policies| {
         let policies = Arc::clone(policies);
         NewEdgePort::new(move || match &logins {
@@ -78,6 +81,7 @@ pub(crate) fn node_config(
     settings: &Settings,
     roles: Roles,
     edge: Option<&NewEdgePort>,
+    certificates: &Certificates,
 ) -> Result<NodeConfig, Failure> {
     let carrier = meeting::carrier(settings, roles)?;
     meeting::check(settings, &carrier, roles)?;
@@ -89,7 +93,7 @@ pub(crate) fn node_config(
     let max_descriptor = Some(descriptors::max_accepted(settings, descriptors::raise()));
     let mut config = NodeConfig::on(carrier);
     if roles.is_hub {
-        let mut hub = settings::hub_config(settings)?;
+        let mut hub = settings::hub_config(settings, certificates)?;
         hub.reactor.max_accepted_descriptor = max_descriptor;
         config.hubs.push(HubPart {
             config: hub,
@@ -99,7 +103,7 @@ pub(crate) fn node_config(
         });
     }
     if roles.is_server {
-        let mut server = settings::server_config(settings)?;
+        let mut server = settings::server_config(settings, certificates)?;
         server.max_accepted_descriptor = max_descriptor;
         server.has_clock_of_hubs = has_clock_of_hubs;
         let shards = settings.server.shards;
@@ -138,11 +142,11 @@ pub(crate) fn node_config(
 /// Starts the admin port of a process, if it is to have one.
 pub(crate) fn start_admin(
     edge: &Edge,
-    settings: &Settings,
+    (settings, certificates): (&Settings, &Certificates),
     registry: &Registry,
     (events, configure): (EventFeed, ConfigSender),
 ) -> Result<Option<Admin>, Failure> {
-    let Some(config) = settings::admin_config(settings)? else { return Ok(None) };
+    let Some(config) = settings::admin_config(settings, certificates)? else { return Ok(None) };
     let admin = Admin::start(edge, config, registry.clone(), events, Some(configure))?;
     tracing::info!(address = %admin.address(), "admin");
     Ok(Some(admin))
