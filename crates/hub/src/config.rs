@@ -123,7 +123,7 @@ impl HubConfig {
         // Every setting is named, so that a new one cannot be forgotten.
         let Self {
             name: _,
-            routes: _,
+            routes,
             ni_listen: _,
             ni_services: _,
             mirrored_services: _,
@@ -146,6 +146,7 @@ impl HubConfig {
         } = new;
         let HubLimits { max_services, max_servers, max_message_bytes, .. } = own.limits;
         *self = Self {
+            routes,
             unpublished,
             ni_stale_ms,
             source_timeout_ms,
@@ -221,6 +222,40 @@ impl Route {
             ping_timeout_s: 60,
             tls: None,
         }
+    }
+
+    /// In the place of one that is not configured any more.
+    pub(crate) fn none() -> Self {
+        Self { endpoints: Vec::new(), services: Some(Vec::new()), ..Self::to("", 0) }
+    }
+
+    /// Whether another one leads to the same provider, by the same login and for the same
+    /// services: what else they say can change while it is connected.
+    pub(crate) fn is_same_way(&self, other: &Self) -> bool {
+        // Every setting is named, so that a new one cannot be forgotten.
+        let Self {
+            name,
+            endpoints,
+            services,
+            items: _,
+            order: _,
+            weight: _,
+            drains: _,
+            login,
+            compression,
+            ping_timeout_s,
+            tls,
+        } = self;
+        (name, endpoints, services, login, compression, ping_timeout_s, tls)
+            == (
+                &other.name,
+                &other.endpoints,
+                &other.services,
+                &other.login,
+                &other.compression,
+                &other.ping_timeout_s,
+                &other.tls,
+            )
     }
 }
 

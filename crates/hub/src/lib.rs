@@ -82,7 +82,7 @@ mod sampler;
 mod shell;
 mod view;
 
-pub use crate::core::Core;
+pub use crate::core::{Core, RouteChanges};
 pub use config::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
 pub use counters::Counters;
 pub use item_names::ItemNames;

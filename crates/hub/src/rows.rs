@@ -13,7 +13,8 @@ tapeline_counters::rows! {
         "host" => host: String;
         /// Whether it is up: connected, logged in, with a directory.
         "up" => is_up: bool;
-        /// How far its connection is.
+        /// How far its connection is: `down`, `connecting`, `login`, `directory`, `up`; or
+        /// `leaves`, if it is not configured any more and its items go to others.
         "phase" => phase: &'static str;
         /// The services that are taken from it.
         "services" => services: String;

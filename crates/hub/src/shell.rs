@@ -86,9 +86,9 @@ pub enum HubError {
 /// ```
 pub struct Hub<B, S: System = Kernel> {
     pub(crate) core: Core,
-    bus: B,
+    pub(crate) bus: B,
     pub(crate) reactor: Reactor<S>,
-    clock: S::Clock,
+    pub(crate) clock: S::Clock,
     pub(crate) routes: Vec<Dialled>,
     /// Providers that have connected.
     pub(crate) guests: Vec<Guest>,
@@ -96,7 +96,7 @@ pub struct Hub<B, S: System = Kernel> {
     /// Another configuration that may hold soon.
     pub(crate) prepared: Option<Prepared>,
     /// Routes that the core wants connected.
-    wanted: Vec<usize>,
+    pub(crate) wanted: Vec<usize>,
     hold: Hold,
     /// Servers that are there, by name.
     pub(crate) servers: Vec<(Incarnation, String)>,
@@ -104,7 +104,7 @@ pub struct Hub<B, S: System = Kernel> {
     is_leaving: bool,
     log: ConnectionLog,
     /// Where policies come from.
-    edge: Option<EdgePort>,
+    pub(crate) edge: Option<EdgePort>,
     pub(crate) sampler: Sampler,
 }
 
@@ -120,13 +120,13 @@ pub(crate) struct Dialled {
 }
 
 /// The outputs of the core, inside of one turn.
-struct Shell<'a, 'o, P, S: System> {
-    outbox: &'a mut Outbox<'o, S>,
-    port: &'a mut P,
-    wanted: &'a mut Vec<usize>,
-    edge: Option<&'a EdgePort>,
-    sampler: &'a mut Sampler,
-    clock: &'a S::Clock,
+pub(crate) struct Shell<'a, 'o, P, S: System> {
+    pub(crate) outbox: &'a mut Outbox<'o, S>,
+    pub(crate) port: &'a mut P,
+    pub(crate) wanted: &'a mut Vec<usize>,
+    pub(crate) edge: Option<&'a EdgePort>,
+    pub(crate) sampler: &'a mut Sampler,
+    pub(crate) clock: &'a S::Clock,
 }
 
 impl<P: Publish, S: System> Shell<'_, '_, P, S> {
@@ -523,7 +523,7 @@ impl Dialled {
         endpoint.map_or_else(String::new, |Endpoint { host, port }| format!("{host}:{port}"))
     }
 
-    fn new(route: &Route, config: &HubConfig) -> Result<Self, HubError> {
+    pub(crate) fn new(route: &Route, config: &HubConfig) -> Result<Self, HubError> {
         if route.endpoints.is_empty() {
             return Err(HubError::NoEndpoint { route: route.name.clone() });
         }

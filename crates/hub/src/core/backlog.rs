@@ -56,6 +56,8 @@ pub(crate) enum Work {
     /// A source is not the active one of a mirrored service any more: its items,
     /// from this id on, go on at the one that is.
     Away { source: u32, service_id: u16, generation: u32, next: u32 },
+    /// A source leaves: its items, from this id on, are asked for at others.
+    Move { source: u32, service_id: u16, generation: u32, next: u32 },
     /// Something about the sources of a service changed.
     Changed { service: u16, is_said: bool, left: Option<usize> },
 }
@@ -120,6 +122,12 @@ impl Backlog {
         self.works.is_empty()
     }
 
+    /// Whether a source that is lost is still to be connected again, or forgotten.
+    pub(crate) fn mourns(&self, index: u32) -> bool {
+        let is_it = |work: &Work| matches!(work, Work::Mourned { source } if *source == index);
+        self.works.iter().any(is_it)
+    }
+
     /// Whether items may be still to be told something.
     #[inline]
     pub(crate) fn has_sayings(&self) -> bool {
@@ -163,6 +171,7 @@ impl Backlog {
             | Work::Mourned { .. }
             | Work::Claimed { .. }
             | Work::Mirror { .. }
+            | Work::Move { .. }
             | Work::Away { .. } => 1,
         };
         self.works.iter().map(items).sum()
@@ -238,11 +247,16 @@ impl Core {
             Work::Away { source, service_id, generation, next } => {
                 self.away_next(now, (*source, *service_id, *generation), next, out)
             }
+            Work::Move { source, service_id, generation, next } => {
+                self.move_next(now, (*source, *service_id, *generation), next, out)
+            }
             Work::Mirror { source, service_id, generation, next } => {
                 self.mirror_next(now, (*source, *service_id, *generation), next, out)
             }
             Work::Changed { service, is_said, left } => {
                 if !std::mem::replace(is_said, true) {
+                    self.note_leaving(*service);
+                    self.move_to_others(*service);
                     self.say_service(*service, out);
                     self.tell_modes(*service, out);
                     return true;

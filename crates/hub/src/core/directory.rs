@@ -57,6 +57,9 @@ impl Core {
         if let Some(offer) = source.offers.get(&service_id) {
             return Some(offer.service);
         }
+        if source.leaves {
+            return None;
+        }
         let name = source.directory.service(service_id)?.name()?;
         let is_interactive = source.is_interactive();
         match source.kind {

@@ -73,6 +73,7 @@ impl Core {
         let Some(source) = self.sources.known_mut(index) else { return };
         match source.kind {
             SourceKind::Provider => self.sources.remove(index),
+            SourceKind::Route(_) if source.leaves => self.forget_route(index),
             SourceKind::Route(_) => {
                 source.reset();
                 source.deadline_ms = Some(ms(now) + delay);
@@ -129,6 +130,7 @@ impl Core {
         } else if was_asked && self.go_on_with_mirror(now, id, out) {
             self.counters.failovers += 1;
         } else if was_asked {
+            self.end_move(id);
             self.item_lost(now, id, loss, out);
         } else {
             self.unbind(id);

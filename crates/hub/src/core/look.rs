@@ -54,6 +54,7 @@ impl Core {
 
 const fn phase(source: &Source) -> &'static str {
     match source.phase {
+        _ if source.leaves => "leaves",
         Phase::Down => "down",
         Phase::Connecting => "connecting",
         Phase::Login => "login",

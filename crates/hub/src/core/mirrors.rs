@@ -14,6 +14,10 @@
 //! that no standby has is asked for, as of any other service.
 //!
 //! Private streams, snapshots and dictionaries are not mirrored.
+//!
+//! The same is done for a while, of any service, for what is open at a source that
+//! leaves (see `routes`): it is asked for at the one source that is chosen for it, and
+//! goes on there as soon as that has it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -38,7 +42,7 @@ use crate::Outputs;
 const PART_BYTES: usize = 48 << 10;
 
 /// So many items are looked at in one step, to find those of a service.
-const PASSED_OVER: u32 = 16;
+pub(super) const PASSED_OVER: u32 = 16;
 
 /// The items with which a source stands by.
 #[derive(Debug, Default)]
@@ -127,6 +131,29 @@ impl Core {
         self.services.get(service).is_some_and(|service| service.is_mirrored)
     }
 
+    /// Whether sources of a service stand by with items of others.
+    pub(super) fn has_mirrors(&self, service: u16) -> bool {
+        self.services.get(service).is_some_and(|known| known.is_mirrored || known.is_left)
+    }
+
+    /// Whether a source is to stand by with an item: of a mirrored service each one, else
+    /// one, where the item is to move.
+    fn is_to_have(&self, index: u32, id: u32) -> bool {
+        let Some(item) = self.items.get(id) else { return false };
+        let is_elsewhere = item.binding.is_some_and(|binding| binding.source != index);
+        let is_wanted = self.is_mirrored(item.service)
+            || (self.is_to_move(id) && !self.has_mirror(item.service, id));
+        is_elsewhere && is_for_mirrors(item) && is_wanted
+    }
+
+    /// Whether any source stands by with an item.
+    pub(super) fn has_mirror(&self, service: u16, id: u32) -> bool {
+        let mut offers = self.sources.offering(service);
+        offers.any(|(_, service_id, source)| {
+            source.offers.get(&service_id).is_some_and(|it| it.mirrors.by_item.contains_key(&id))
+        })
+    }
+
     /// The active source of a mirrored service: the one that was, if it takes
     /// requests, else the first that does.
     pub(super) fn active_of(&mut self, service: u16) -> Option<u32> {
@@ -134,7 +161,9 @@ impl Core {
         let active = self
             .sources
             .offering(service)
-            .filter(|(_, id, source)| source.is_interactive() && source.takes_requests(*id))
+            .filter(|(_, id, source)| {
+                source.is_interactive() && !source.leaves && source.takes_requests(*id)
+            })
             .min_by_key(|(index, _, source)| {
                 (before != Some(*index), source.preference.order, *index)
             })
@@ -208,13 +237,16 @@ impl Core {
     pub(super) fn mirror(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.get(id) else { return };
         let Some(binding) = item.binding else { return };
-        if !self.is_mirrored(item.service) || !is_for_mirrors(item) {
+        if !is_for_mirrors(item) {
             return;
+        }
+        if !self.is_mirrored(item.service) {
+            return self.begin_move(now, id, out);
         }
         let others: Vec<_> = self
             .sources
             .offering(item.service)
-            .filter(|(index, ..)| *index != binding.source)
+            .filter(|(index, _, source)| *index != binding.source && !source.leaves)
             .map(|(index, service_id, _)| (index, service_id))
             .collect();
         for (index, service_id) in others {
@@ -222,7 +254,7 @@ impl Core {
         }
     }
 
-    fn mirror_at(
+    pub(super) fn mirror_at(
         &mut self,
         now: Time,
         (index, service_id): (u32, u16),
@@ -259,18 +291,19 @@ impl Core {
         else {
             return false;
         };
+        if self.sources.get(index).is_some_and(|source| source.leaves) {
+            return false;
+        }
         for _ in 0..PASSED_OVER {
             let id = *next;
             if id >= self.items.end() {
                 return false;
             }
             *next = id + 1;
-            let is_meant = self.items.get(id).is_some_and(|item| {
-                let is_elsewhere =
-                    item.binding.is_some_and(|it| it.source != index && it.stream_id.is_some());
-                item.service == service && is_elsewhere && is_for_mirrors(item)
+            let is_asked = self.items.get(id).is_some_and(|item| {
+                item.service == service && item.binding.is_some_and(|it| it.stream_id.is_some())
             });
-            if is_meant {
+            if is_asked && self.is_to_have(index, id) {
                 self.mirror_at(now, (index, service_id), id, out);
                 return true;
             }
@@ -300,10 +333,12 @@ impl Core {
                 return false;
             }
             let Some(id) = offer.mirrors.queue.pop_front() else { return false };
+            if !self.is_to_have(index, id) {
+                continue;
+            }
             let Some(item) = self.items.get(id) else { continue };
             let Some(source) = self.sources.get(index) else { return false };
-            let is_elsewhere = item.binding.is_some_and(|binding| binding.source != index);
-            if !is_elsewhere || !is_for_mirrors(item) || !would_take(source, service_id, item) {
+            if !would_take(source, service_id, item) {
                 continue;
             }
             let is_there = source.offers.get(&service_id).is_some_and(|offer| {
@@ -382,11 +417,25 @@ impl Core {
             // It has its reasons, which are not those of the active one.
             self.counters.mirrors_closed += 1;
             self.forget_mirror((index, service_id), id);
+        } else if state.is_some() && self.is_to_move(id) {
+            self.move_on(now, id, out);
         }
         if has_room {
             self.pump(now, index, service_id, out);
         }
         true
+    }
+
+    /// Another source has an item of one that leaves: it goes on there.
+    fn move_on(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        let Some(from) = self.items.get(id).and_then(|item| item.binding) else { return };
+        if !self.go_on_with_mirror(now, id, out) {
+            // Its image is not complete, or not good.
+            return;
+        }
+        self.counters.items_moved += 1;
+        self.end_move(id);
+        self.left(from.source, out);
     }
 
     /// A source does not stand by with an item any more, and knows it.
@@ -401,7 +450,7 @@ impl Core {
     pub(super) fn close_mirrors(&mut self, id: u32) {
         let Some(item) = self.items.get(id) else { return };
         let (service, domain) = (item.service, item.key.as_ref().domain);
-        if !self.is_mirrored(service) {
+        if !self.has_mirrors(service) {
             return;
         }
         let places: Vec<_> =
@@ -444,6 +493,7 @@ impl Core {
                 if self.go_on_with_mirror(now, id, out) {
                     self.counters.failovers += 1;
                     self.mirror(now, id, out);
+                    self.left(index, out);
                 }
                 return true;
             }
@@ -455,11 +505,12 @@ impl Core {
     /// that has it all. Whether there was one.
     pub(super) fn go_on_with_mirror(&mut self, now: Time, id: u32, out: &mut impl Outputs) -> bool {
         let Some(item) = self.items.get(id) else { return false };
-        if !self.is_mirrored(item.service) || !is_for_mirrors(item) {
+        if !self.has_mirrors(item.service) || !is_for_mirrors(item) {
             return false;
         }
         let Some(from) = item.binding.map(|binding| binding.source) else { return false };
-        let active = self.active_of(item.service);
+        let service = item.service;
+        let active = if self.is_mirrored(service) { self.active_of(service) } else { None };
         let Some(item) = self.items.get(id) else { return false };
         let is_whole = |source: &super::source::Source, service_id: u16| {
             let mirrors = &source.offers.get(&service_id)?.mirrors;
@@ -496,6 +547,8 @@ impl Core {
         let generation = offer.generation;
         let Some((stream_id, mirror)) = offer.mirrors.take(id) else { return };
         let is_same = self.has_same(id, &mirror.image);
+        // Nobody need hear that a source leaves.
+        let is_failover = !is_same && !self.is_to_move(id);
         // A source that is still there has to know.
         self.send_close(id, out);
         if let Some(item) = self.items.get_mut(id) {
@@ -513,7 +566,7 @@ impl Core {
         if let Some(item) = self.items.get_mut(id) {
             let _ = item.stream.request(ms(now));
             item.told_priority = item.priority();
-            (item.recovering, item.failing_over) = (!is_same, !is_same);
+            (item.recovering, item.failing_over) = (!is_same, is_failover);
         }
         self.counters.mirror_switches += 1;
         match is_same {

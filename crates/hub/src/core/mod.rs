@@ -12,7 +12,8 @@
 //! ```text
 //!  table     owner      holds                                    asked by
 //!  items     Items      items by id and by key, ticks            nearly all
-//!  sources   Sources    connections, offers, queues, streams     route, provider, pace, choice
+//!  sources   Sources    connections, offers, queues, streams     route, routes, provider, pace,
+//!                                                                choice
 //!  services  Services   services by id and name, who waits       directory, upstream
 //!  servers   Servers    servers, their requests                  frames, requests, repair
 //!  claims    Claims     who stands by for which item             published, fate
@@ -62,6 +63,7 @@ mod requests;
 mod response;
 mod rights;
 mod route;
+mod routes;
 mod servers;
 mod services;
 mod source;
@@ -91,6 +93,7 @@ use pace::Behind;
 use posts::Posts;
 use publishers::Publishers;
 use repair::Owed;
+pub use routes::RouteChanges;
 use servers::Servers;
 use services::Services;
 use source::{Phase, Source, SourceKind, Sources};
@@ -166,8 +169,11 @@ impl Core {
 
     /// Has another configuration from now on, as far as it can change. Who has more
     /// than a lower limit keeps it, and what waits has the time-out it began with.
+    /// Routes are for [`adopt_routes`](Self::adopt_routes).
     pub(crate) fn adopt(&mut self, config: &HubConfig) {
+        let routes = std::mem::take(&mut self.config.routes);
         self.config.adopt(config);
+        self.config.routes = routes;
     }
 
     /// What has happened so far, and what there is now.
@@ -279,6 +285,9 @@ impl Core {
                 source.phase = Phase::Connecting;
                 source.deadline_ms = None;
                 out.connect(route);
+            }
+            (Phase::Up, SourceKind::Route(_)) if source.leaves => {
+                self.give_up(index, routes::LEFT, out);
             }
             (Phase::Down | Phase::Connecting | Phase::Up, _) => source.deadline_ms = None,
             (Phase::Login, _) => self.give_up(index, "no login in time", out),

@@ -11,7 +11,8 @@ use tapeline_rwf::{DataState, Domain, Msg, MsgHeader, StreamState};
 use tapeline_time::Time;
 
 use super::Core;
-use super::source::{Phase, SourceKind};
+use super::routes::LEFT;
+use super::source::Phase;
 use super::streams::{DIRECTORY_STREAM, LOGIN_STREAM};
 use super::timers::ms;
 use crate::{Outputs, RouteLogin};
@@ -24,11 +25,19 @@ impl Core {
         session: SessionId,
         out: &mut impl Outputs,
     ) {
-        let index = route as u32;
         let timeout = self.config.source_timeout_ms;
+        let Some(index) = self.sources.of_route(route) else {
+            debug_assert!(false, "a route keeps its number while it is being connected");
+            return;
+        };
         let Some(source) = self.sources.known_mut(index) else { return };
-        if source.kind != SourceKind::Route(route) || source.phase != Phase::Connecting {
+        if source.phase != Phase::Connecting {
             out.close(session, "route is connected already");
+            return;
+        }
+        if source.leaves {
+            out.close(session, LEFT);
+            self.forget_route(index);
             return;
         }
         source.session = Some(session);
@@ -40,9 +49,15 @@ impl Core {
     }
 
     pub(super) fn route_failed(&mut self, now: Time, route: usize) {
-        let delay = self.next_delay(route as u32);
-        let Some(source) = self.sources.known_mut(route as u32) else { return };
-        if source.phase == Phase::Connecting {
+        let Some(index) = self.sources.of_route(route) else {
+            debug_assert!(false, "a route keeps its number while it is being connected");
+            return;
+        };
+        let delay = self.next_delay(index);
+        let Some(source) = self.sources.known_mut(index) else { return };
+        if source.leaves && source.phase == Phase::Connecting {
+            self.forget_route(index);
+        } else if source.phase == Phase::Connecting {
             source.phase = Phase::Down;
             source.deadline_ms = Some(ms(now) + delay);
         }
@@ -142,7 +157,9 @@ impl Core {
             }
             DirectoryMsg::Refresh(refresh) => {
                 source.phase = Phase::Up;
-                source.deadline_ms = None;
+                if !source.leaves {
+                    source.deadline_ms = None;
+                }
                 source.delay_ms = 0;
                 source.directory.apply_refresh(&refresh)
             }

@@ -27,12 +27,13 @@ pub(crate) struct HubService {
     pub(crate) is_interactive: bool,
     /// Its sources mirror each other.
     pub(crate) is_mirrored: bool,
+    /// One of its sources leaves.
+    pub(crate) is_left: bool,
     /// The one of them that is used, or was.
     pub(crate) active: Option<u32>,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
-    /// What each route said last that the service is, by its place in the
-    /// configuration. What servers are told of it is not to depend on which
+    /// What each route said last that the service is, by its number. What servers are told of it is not to depend on which
     /// sources are up.
     infos: BTreeMap<usize, ServiceInfo>,
 }
@@ -148,6 +149,14 @@ impl Services {
         let _ = self.published.apply_update(&update);
         self.version += 1;
         Some(update)
+    }
+
+    /// What a route said of services is of no account any more. Returns those of which
+    /// it said something.
+    pub(crate) fn forget_route(&mut self, number: usize) -> Vec<u16> {
+        let said = self.by_id.iter_mut();
+        let said = said.filter_map(|(id, known)| known.infos.remove(&number).map(|_| *id));
+        said.collect()
     }
 
     /// All services, for a server that comes.

@@ -25,6 +25,8 @@ pub(crate) struct Source {
     pub(crate) kind: SourceKind,
     /// What it is asked for, and when.
     pub(crate) preference: Preference,
+    /// Its route is not configured any more, and what is open here goes on elsewhere.
+    pub(crate) leaves: bool,
     /// Its connection.
     pub(crate) session: Option<SessionId>,
     /// How far the connection is.
@@ -100,7 +102,7 @@ impl Preference {
     /// As of a source that nothing is said of.
     const NONE: Self = Self { order: 0, weight: 1, items: None, drains: false };
 
-    fn of(route: &Route) -> Self {
+    pub(crate) fn of(route: &Route) -> Self {
         Self {
             order: route.order,
             weight: u64::from(route.weight.max(1)),
@@ -228,6 +230,7 @@ impl Source {
         Self {
             kind,
             preference: Preference::NONE,
+            leaves: false,
             session: None,
             phase: Phase::Down,
             directory,
@@ -353,23 +356,51 @@ impl Source {
     }
 }
 
-/// All sources: the routes first, by their index in the configuration, then
-/// the providers that have connected.
+/// All sources: those of routes, and the providers that have connected.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     slots: Vec<Option<Source>>,
+    /// The slots of routes, by their numbers. `None`: the number is free.
+    by_route: Vec<Option<u32>>,
     /// By the index of the session, with its generation.
     by_session: Vec<Option<(u32, u32)>>,
 }
 
 impl Sources {
     pub(crate) fn with_routes(routes: &[Route], max_services: usize) -> Self {
-        let source = |(place, route)| {
-            let preference = Preference::of(route);
-            Some(Source { preference, ..Source::new(SourceKind::Route(place), max_services) })
-        };
-        let slots = routes.iter().enumerate().map(source).collect();
-        Self { slots, by_session: Vec::new() }
+        let mut sources = Self::default();
+        for (number, route) in routes.iter().enumerate() {
+            sources.insert_route(number, route, max_services);
+        }
+        sources
+    }
+
+    /// The source of a route.
+    pub(crate) fn of_route(&self, number: usize) -> Option<u32> {
+        self.by_route.get(number).copied().flatten()
+    }
+
+    /// A number that no route has.
+    pub(crate) fn free_route(&self) -> usize {
+        let free = self.by_route.iter().position(Option::is_none);
+        free.unwrap_or(self.by_route.len())
+    }
+
+    /// A source for a route with a free number, not connected.
+    pub(crate) fn insert_route(&mut self, number: usize, route: &Route, max_services: usize) {
+        let source = Source::new(SourceKind::Route(number), max_services);
+        let index = self.insert(Source { preference: Preference::of(route), ..source });
+        if number >= self.by_route.len() {
+            self.by_route.resize(number + 1, None);
+        }
+        debug_assert!(self.by_route[number].is_none(), "route {number} has a source");
+        self.by_route[number] = Some(index);
+    }
+
+    pub(crate) fn remove_route(&mut self, index: u32, number: usize) {
+        debug_assert_eq!(self.of_route(number), Some(index), "route {number}");
+        self.by_route[number] = None;
+        self.remove(index);
     }
 
     pub(crate) fn get(&self, index: u32) -> Option<&Source> {

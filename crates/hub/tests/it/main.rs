@@ -13,6 +13,7 @@ mod posts;
 mod published;
 mod publishers;
 mod repair;
+mod routes;
 mod shell;
 mod slices;
 mod slow_source;
