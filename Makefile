@@ -2,8 +2,8 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim chaos soak mutants \
-	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools fuzz clean
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim chaos soak soak-scrape mutants \
+	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools bench-eyes fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
 QUICK = $(if $(filter tapeline,$(CRATE)),tapeline,tapeline-$(CRATE))
@@ -81,6 +81,10 @@ soak: prerequisites-bench ## An hour of mounts and items that come and go, and w
 	mkdir -p $(RESULTS)
 	bench/soak.py $(or $(CARGO_TARGET_DIR),target)/release/tapeline $(or $(SECONDS),3600) --out $(RESULTS)
 
+soak-scrape: prerequisites-bench ## An hour of a scrape a second, and whether memory grows: make soak-scrape SECONDS=60
+	$(CARGO) build --release --quiet --locked -p tapeline
+	bench/scrape.py $(or $(CARGO_TARGET_DIR),target)/release/tapeline $(or $(SECONDS),3600)
+
 mutants: ## Bugs put into one crate, one by one, which its tests must see: make mutants CRATE=cache SHARD=0/16
 	$(CARGO) mutants --version >/dev/null 2>&1 || { echo "cargo install --locked cargo-mutants" >&2; exit 2; }
 	$(CARGO) mutants -p $(QUICK) --shard $(or $(SHARD),0/1) --timeout 120 --no-shuffle \
@@ -123,6 +127,10 @@ bench-tools: prerequisites-bench ## The host tools beside sockperf, fio, iperf3,
 
 bench-exchange: ## The matching engine beside matchcore, in turns: make bench-exchange FLOWS="FILE …"
 	$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $(abspath $(FLOWS))
+
+bench-eyes: prerequisites-bench ## What it costs to be looked at, in instructions of an update; needs valgrind
+	$(CARGO) build --release --quiet --locked -p tapeline-bench --example bench
+	bench/eyes.py $(or $(CARGO_TARGET_DIR),target)/release/examples/bench
 
 fuzz: ## Every fuzz target for ten minutes, two at a time
 	fuzz/run.sh 600

@@ -22,7 +22,8 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
-    if let Some(why) = refusal(&asked.config.origins, request.headers()) {
+    let has_tls = asked.config.tls.is_some();
+    if let Some(why) = refusal(&asked.config.origins, has_tls, request.headers()) {
         return (StatusCode::FORBIDDEN, format!("{why}\n")).into_response();
     }
     if let Some(token) = &asked.config.token
@@ -59,10 +60,11 @@ fn is_same(shown: &[u8], token: &[u8]) -> bool {
     shown.len() == token.len() && differing == 0
 }
 
-/// Why a request is refused, if it is.
-fn refusal(origins: &Origins, headers: &HeaderMap) -> Option<&'static str> {
+/// Why a request is refused, if it is. With TLS the certificate says whose name it is
+/// that was asked for.
+fn refusal(origins: &Origins, has_tls: bool, headers: &HeaderMap) -> Option<&'static str> {
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
-    if !host.is_some_and(is_own_name) {
+    if !has_tls && !host.is_some_and(is_own_name) {
         return Some(
             "ask for 127.0.0.1 or localhost: another name may be a page's that leads here",
         );
@@ -93,7 +95,7 @@ mod tests {
             headers.insert(header::ORIGIN, HeaderValue::from_str(origin).expect("good"));
         }
         let origins = Origins::new(["https://ops.example.com"]).expect("an origin");
-        refusal(&origins, &headers).is_some()
+        refusal(&origins, false, &headers).is_some()
     }
 
     #[test]
@@ -127,6 +129,15 @@ mod tests {
         assert!(is_refused("127.0.0.1:9400", Some("null")));
         assert!(is_refused("evil.example.com:9400", Some("http://evil.example.com:9400")));
         assert!(is_refused("127.0.0.1.evil.example.com", None));
-        assert!(refusal(&Origins::default(), &HeaderMap::new()).is_some(), "no host at all");
+        assert!(refusal(&Origins::default(), false, &HeaderMap::new()).is_some(), "no host at all");
+    }
+
+    #[test]
+    fn with_tls_this_host_has_any_name_that_is_in_its_certificate() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static("mds1.example.com:9400"));
+        assert_eq!(refusal(&Origins::default(), true, &headers), None);
+        headers.insert(header::ORIGIN, HeaderValue::from_static("https://evil.example.com"));
+        assert!(refusal(&Origins::default(), true, &headers).is_some());
     }
 }

@@ -15,9 +15,9 @@
 //! published, questions go through queues that are full rather than waited for,
 //! and an event is given to whoever listens at the moment.
 //!
-//! It listens on the loopback interface only. Web pages of other origins are
-//! answered 403, and so is a request whose `Host` is a name that is not this
-//! host's: a page that had its own name lead here is such a one.
+//! Beyond the loopback interface it listens with TLS and a token only. Web pages of
+//! other origins are answered 403. Without TLS so is a request whose `Host` is a name
+//! that is not this host's: a page that had its own name lead here is such a one.
 
 mod access;
 mod config;
@@ -28,6 +28,7 @@ mod metrics;
 mod page;
 mod process;
 mod serve;
+mod tls;
 mod views;
 mod vitals;
 

@@ -10,13 +10,16 @@ use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use serde::Deserialize;
 use serde_json::json;
+use tapeline_channel::Tls;
 use tapeline_counters::{Act, Ask, Registry, Rows};
 use tapeline_edge::Edge;
-use tapeline_time::host_now;
+use tapeline_time::{Time, host_now};
 
 use crate::config::{AdminConfig, AdminError};
 use crate::configure::{self, ConfigSender};
 use crate::events::EventFeed;
+use crate::health::Probe;
+use crate::tls::TlsListener;
 use crate::views::Wanted;
 use crate::{access, health, metrics, page, views};
 
@@ -29,6 +32,13 @@ pub(crate) struct Asked {
     registry: Registry,
     events: EventFeed,
     pub(crate) configure: Option<ConfigSender>,
+    opened: Time,
+}
+
+impl Asked {
+    fn probe(&self) -> Probe {
+        Probe { opened: self.opened, now: host_now(), patience: self.config.patience }
+    }
 }
 
 /// A port that is open for as long as the edge is there.
@@ -41,7 +51,7 @@ impl Admin {
     /// Starts to listen, as a task of the edge. `configure` leads to whoever can
     /// change the configuration of the process, if somebody can.
     ///
-    /// Errors: the address cannot be listened on.
+    /// Errors: others could reach it who should not; the address cannot be listened on.
     pub fn start(
         edge: &Edge,
         config: AdminConfig,
@@ -49,7 +59,8 @@ impl Admin {
         events: EventFeed,
         configure: Option<ConfigSender>,
     ) -> Result<Self, AdminError> {
-        let at = config.listen;
+        config.check()?;
+        let (at, tls) = (config.listen, config.tls.clone());
         let listen = |error| AdminError::Listen { at, error };
         let listener = TcpListener::bind(at).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
@@ -58,12 +69,13 @@ impl Admin {
             let _inside = edge.handle().enter();
             tokio::net::TcpListener::from_std(listener).map_err(listen)?
         };
-        let router = router(Arc::new(Asked { config, registry, events, configure }));
+        let opened = host_now();
+        let router = router(Arc::new(Asked { config, registry, events, configure, opened }));
         edge.spawn(|mut ending| async move {
             tokio::select! {
                 // Who still reads events is not waited for.
                 () = ending.wait() => {}
-                ended = axum::serve(listener, router) => {
+                ended = serve(listener, tls, router) => {
                     if let Err(error) = ended {
                         tracing::error!(%error, "the admin port is closed");
                     }
@@ -76,6 +88,17 @@ impl Admin {
     /// Where it listens, with the port that the system chose if it was left to it.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+}
+
+async fn serve(
+    listener: tokio::net::TcpListener,
+    tls: Option<Tls>,
+    router: Router,
+) -> std::io::Result<()> {
+    match tls {
+        Some(tls) => axum::serve(TlsListener::new(listener, tls), router).await,
+        None => axum::serve(listener, router).await,
     }
 }
 
@@ -118,11 +141,11 @@ async fn scrape(State(asked): State<Arc<Asked>>) -> Response {
 }
 
 async fn alive(State(asked): State<Arc<Asked>>) -> Response {
-    health::is_alive(&asked.registry, host_now(), asked.config.patience).into_response()
+    health::is_alive(&asked.registry, asked.probe()).into_response()
 }
 
 async fn ready(State(asked): State<Arc<Asked>>) -> Response {
-    health::is_ready(&asked.registry, host_now(), asked.config.patience).into_response()
+    health::is_ready(&asked.registry, asked.probe()).into_response()
 }
 
 async fn counters(State(asked): State<Arc<Asked>>) -> Response {

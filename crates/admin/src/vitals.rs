@@ -91,6 +91,12 @@ impl Normal {
         }
     }
 
+    /// The change takes so many sources away: that they are not up is no harm.
+    pub const fn with_fewer_sources(mut self, fewer: u64) -> Self {
+        self.last.sources_up = self.last.sources_up.saturating_sub(fewer);
+        self
+    }
+
     /// In what the process is worse now than before the change, if it is: `before`
     /// and `now` are two looks since it.
     pub fn worse(&self, before: Vitals, now: Vitals) -> Option<String> {
@@ -157,6 +163,8 @@ mod tests {
             normal.worse(vitals(10), now).unwrap_or_default()
         };
         assert_eq!(worse(|it| it.sources_up = 3), "3 sources are up, 4 before");
+        let three = Vitals { sources_up: 3, ..vitals(11) };
+        assert_eq!(normal.with_fewer_sources(1).worse(vitals(10), three), None);
         assert_eq!(worse(|it| it.services = 0), "0 services are there, 10 before");
         assert_eq!(worse(|it| it.hubs = 1), "1 hubs are heard, 2 before");
         assert_eq!(worse(|it| it.mounts = 89), "89 mounts are there, 100 before");

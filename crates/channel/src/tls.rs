@@ -97,6 +97,11 @@ impl Tls {
         self.0.reload(Self::read)
     }
 
+    /// What a session that begins now has, for whoever has sockets of its own.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        self.0.current()
+    }
+
     fn read(files: &TlsFiles) -> Result<Arc<ServerConfig>, ChannelError> {
         let chain = certificates_of(&files.certificates)?;
         let key = key_of(&files.key)?;
@@ -318,7 +323,7 @@ pub(crate) struct TlsStream<S> {
 impl<S: Socket> TlsStream<S> {
     /// The server's side.
     pub(crate) fn server(socket: S, tls: &Tls) -> io::Result<Self> {
-        let tls = ServerConnection::new(tls.0.current()).map_err(io::Error::other)?;
+        let tls = ServerConnection::new(tls.current()).map_err(io::Error::other)?;
         Ok(Self::of(socket, tls.into()))
     }
 

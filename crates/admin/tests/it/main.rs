@@ -73,7 +73,7 @@ impl Process {
         let (registry, events) = (Registry::default(), EventFeed::default());
         let mut meter = registry.enter::<ThreadCounters>("main", &[]).expect("room");
         let queue = registry.open_queue("main").expect("room");
-        let config = AdminConfig::at("127.0.0.1:0".parse().expect("good")).expect("loopback");
+        let config = AdminConfig::at("127.0.0.1:0".parse().expect("good"));
         let config = AdminConfig { version: "9.9", ..config };
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);

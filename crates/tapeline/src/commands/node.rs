@@ -7,7 +7,7 @@ use tapeline_edge::Edge;
 use tapeline_ending::Stop;
 use tapeline_node::{Node, Shards};
 
-use crate::composition::{self, Common, HubFlags, Roles, ServerFlags};
+use crate::composition::{self, Certificates, Common, HubFlags, Roles, ServerFlags};
 use crate::config::Settings;
 use crate::control::{Beginning, Control, Read};
 use crate::descriptors;
@@ -106,8 +106,9 @@ fn start(
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;
     let edge = Edge::start()?;
     let policies = composition::policies(&edge, &settings)?;
-    let port = composition::edge_port(&settings, policies.as_ref())?;
-    let config = composition::node_config(&settings, roles, port.as_ref())?;
+    let port = composition::edge_port(&edge, &settings, policies.as_ref())?;
+    let certificates = Certificates::default();
+    let config = composition::node_config(&settings, roles, port.as_ref(), &certificates)?;
     let (configure, requests) = ConfigSender::queue();
     let control = Control::new(
         Beginning {
@@ -115,14 +116,24 @@ fn start(
             settings: settings.clone(),
             config: config.clone(),
             levels,
+            certificates: certificates.clone(),
         },
         reader(common, hub, server),
-        Box::new(move |settings| composition::node_config(settings, roles, port.as_ref())),
+        {
+            let certificates = certificates.clone();
+            Box::new(move |settings| {
+                composition::node_config(settings, roles, port.as_ref(), &certificates)
+            })
+        },
     );
     control.start(&edge, requests)?;
     let mut node = Node::start(config.clone())?;
-    let admin =
-        composition::start_admin(&edge, &settings, &config.registry, (common.events(), configure))?;
+    let admin = composition::start_admin(
+        &edge,
+        (&settings, &certificates),
+        &config.registry,
+        (common.events(), configure),
+    )?;
     node.await_backbone(|| !stop.is_asked())?;
     let stop_of_shards = stop.clone();
     let shards = Shards::start(&config, &node, move || !stop_of_shards.is_asked())?;

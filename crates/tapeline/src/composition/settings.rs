@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use tapeline_server::{
 };
 
 use super::bounds;
+use super::certificates::Certificates;
 use super::sources::route;
 use crate::config::{
     self, Mirror, Port, PortTransport, Settings, StandbyAnswer, StandbyPost, WarmStandbyKind,
@@ -85,9 +86,13 @@ fn key(path: &Path) -> Result<Key, Failure> {
 }
 
 /// The hub's part.
-pub(crate) fn hub_config(settings: &Settings) -> Result<HubConfig, Failure> {
+pub(crate) fn hub_config(
+    settings: &Settings,
+    certificates: &Certificates,
+) -> Result<HubConfig, Failure> {
     let hub = &settings.hub;
-    let routes = settings.sources.iter().map(route).collect::<Result<_, _>>()?;
+    let routes = settings.sources.iter().map(|source| route(source, certificates));
+    let routes = routes.collect::<Result<_, _>>()?;
     let listen_key = "[hub] listen";
     Ok(HubConfig {
         name: hub.name.clone(),
@@ -165,7 +170,10 @@ pub(crate) fn field_rules(settings: &Settings) -> Result<Arc<FieldDictionary>, F
 }
 
 /// The admin port's part; `None`: there is none.
-pub(crate) fn admin_config(settings: &Settings) -> Result<Option<AdminConfig>, Failure> {
+pub(crate) fn admin_config(
+    settings: &Settings,
+    certificates: &Certificates,
+) -> Result<Option<AdminConfig>, Failure> {
     let admin = &settings.admin;
     let Some(address) = listen("[admin] listen", &admin.listen, admin.port)? else {
         return Ok(None);
@@ -173,10 +181,13 @@ pub(crate) fn admin_config(settings: &Settings) -> Result<Option<AdminConfig>, F
     let failed = |error: String| Failure::Setting(format!("[admin] {error}"));
     let origins = Origins::new(&admin.allowed_origins)
         .map_err(|error| failed(format!("allowed-origins: {error}")))?;
-    let config = AdminConfig::at(address).map_err(|error| failed(error.to_string()))?;
     let version = env!("CARGO_PKG_VERSION");
     let token = admin.token_file.as_deref().map(token).transpose()?;
-    Ok(Some(AdminConfig { origins, token, top: admin.top, version, ..config }))
+    let tls = tls((&admin.tls_certificate, &admin.tls_key), certificates).map_err(failed)?;
+    let config = AdminConfig::at(address);
+    let config = AdminConfig { tls, origins, token, top: admin.top, version, ..config };
+    config.check().map_err(|error| failed(error.to_string()))?;
+    Ok(Some(config))
 }
 
 /// The token in a file, without the end of its line.
@@ -203,7 +214,10 @@ fn json_config(server: &config::Server) -> JsonConfig {
 }
 
 /// The server's part.
-pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure> {
+pub(crate) fn server_config(
+    settings: &Settings,
+    certificates: &Certificates,
+) -> Result<ServerConfig, Failure> {
     let server = &settings.server;
     let listen_key = "[server] listen";
     let Some(address) = listen(listen_key, &server.listen, server.rssl_port)? else {
@@ -219,7 +233,8 @@ pub(crate) fn server_config(settings: &Settings) -> Result<ServerConfig, Failure
         listen_tls: addresses(server.rssl_tls_port)?,
         listen_websocket_tls: addresses(server.wss_port)?,
         ports: settings.ports.iter().map(|port| bounds::port_config(port, server)).collect(),
-        tls: tls(server)?,
+        tls: tls((&server.tls_certificate, &server.tls_key), certificates)
+            .map_err(|error| Failure::Setting(format!("[server] {error}")))?,
         pages: server.ws_page.then(|| Arc::new(tapeline_server::pages())),
         origins: Origins::new(&server.allowed_origins)
             .map_err(|error| Failure::Setting(format!("[server] allowed-origins: {error}")))?,
@@ -383,16 +398,18 @@ fn standby_server(text: &str) -> Result<StandbyServer, Failure> {
 }
 
 /// What is shown over TLS, if anything is.
-fn tls(server: &config::Server) -> Result<Option<Tls>, Failure> {
-    let failed = |text: String| Failure::Setting(format!("[server] {text}"));
-    match (&server.tls_certificate, &server.tls_key) {
-        (Some(certificate), Some(key)) => {
-            let (certificates, key) = (certificate.clone(), key.clone());
-            let files = TlsFiles { certificates, key, client_ca: None };
-            Tls::from_files(files).map(Some).map_err(|error| failed(error.to_string()))
+fn tls(
+    (chain, key): (&Option<PathBuf>, &Option<PathBuf>),
+    certificates: &Certificates,
+) -> Result<Option<Tls>, String> {
+    match (chain, key) {
+        (Some(chain), Some(key)) => {
+            let (chain, key) = (chain.clone(), key.clone());
+            let files = TlsFiles { certificates: chain, key, client_ca: None };
+            certificates.server(files).map(Some).map_err(|error| error.to_string())
         }
         (None, None) => Ok(None),
-        _ => Err(failed("tls-certificate and tls-key go together; give both".to_owned())),
+        _ => Err("tls-certificate and tls-key go together; give both".to_owned()),
     }
 }
 
@@ -416,7 +433,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_rooms() {
         let settings = Settings::default();
-        let hub = hub_config(&settings).expect("good");
+        let hub = hub_config(&settings, &Certificates::default()).expect("good");
         let expected = HubConfig {
             ni_listen: Some(SocketAddr::from(([0, 0, 0, 0], 14003))),
             reactor: hub.reactor.clone(),
@@ -424,7 +441,7 @@ mod tests {
             ..HubConfig::named("hub")
         };
         assert_eq!(hub, expected);
-        let server = server_config(&settings).expect("good");
+        let server = server_config(&settings, &Certificates::default()).expect("good");
         let expected = ServerConfig::default();
         assert_eq!(server.limits, expected.limits);
         assert_eq!(server.output, expected.output);
@@ -437,10 +454,10 @@ mod tests {
     fn pages_that_may_connect_are_named_as_browsers_do() {
         let mut settings = Settings::default();
         settings.server.allowed_origins = vec!["https://desk.example.com".to_owned()];
-        let config = server_config(&settings).expect("an origin");
+        let config = server_config(&settings, &Certificates::default()).expect("an origin");
         assert_eq!(Ok(config.origins), Origins::new(["https://desk.example.com"]));
         settings.server.allowed_origins = vec!["desk.example.com".to_owned()];
-        let failure = server_config(&settings).expect_err("no origin");
+        let failure = server_config(&settings, &Certificates::default()).expect_err("no origin");
         assert_eq!(
             failure.to_string(),
             "[server] allowed-origins: \"desk.example.com\" is no origin; write scheme://host or \
@@ -474,7 +491,7 @@ mod tests {
     fn what_does_not_fit_together_is_refused() {
         let mut settings = Settings::default();
         settings.server.output_threshold_ok = 40;
-        let failure = server_config(&settings).expect_err("not in order");
+        let failure = server_config(&settings, &Certificates::default()).expect_err("not in order");
         assert_eq!(
             failure.to_string(),
             "[server] output thresholds: ok 40% must be below breach 30%, and breach at most 100%"
@@ -542,10 +559,10 @@ mod tests {
 
     /// What a room has before a change, is to have after it, and has then.
     fn configurations(settings: &Settings, section: &str) -> Option<(String, String, String)> {
-        let defaults = Settings::default();
+        let (defaults, certificates) = (Settings::default(), Certificates::default());
         if section == "hub" {
-            let before = hub_config(&defaults).expect("good");
-            let mut after = hub_config(settings).ok()?;
+            let before = hub_config(&defaults, &certificates).expect("good");
+            let mut after = hub_config(settings, &certificates).ok()?;
             after.reactor.seed = before.reactor.seed;
             let mut adopted = before.clone();
             adopted.adopt(&after);
@@ -553,8 +570,8 @@ mod tests {
             adopted.ni_listen = after.ni_listen;
             return Some((format!("{before:?}"), format!("{after:?}"), format!("{adopted:?}")));
         }
-        let before = server_config(&defaults).expect("good");
-        let mut after = server_config(settings).ok()?;
+        let before = server_config(&defaults, &certificates).expect("good");
+        let mut after = server_config(settings, &certificates).ok()?;
         after.seed = before.seed;
         let mut adopted = before.clone();
         adopted.adopt(&after);

@@ -9,11 +9,15 @@ use tapeline_hub::{Endpoint, ItemNames, Route, RouteLogin};
 use tapeline_omm::Credential;
 use tapeline_rssl::Compression;
 
+use super::certificates::Certificates;
 use crate::config::{self, CompressionKind};
 use crate::failure::Failure;
 
 /// The way to a source.
-pub(super) fn route(source: &config::Source) -> Result<Route, Failure> {
+pub(super) fn route(
+    source: &config::Source,
+    certificates: &Certificates,
+) -> Result<Route, Failure> {
     let endpoints = source.hosts.iter().map(|host| endpoint(host, source.port));
     let endpoints: Vec<Endpoint> = endpoints.collect::<Result<_, _>>()?;
     let first = endpoints.first().map(|first| format!("{}:{}", first.host, first.port));
@@ -40,7 +44,7 @@ pub(super) fn route(source: &config::Source) -> Result<Route, Failure> {
         },
         compression: compression(source.compression),
         ping_timeout_s: source.ping_timeout_s,
-        tls: tls_to(source)?,
+        tls: tls_to(source, certificates)?,
     })
 }
 
@@ -55,7 +59,10 @@ fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
 }
 
 /// How the connection to a source is encrypted, if it is.
-fn tls_to(source: &config::Source) -> Result<Option<TlsClient>, Failure> {
+fn tls_to(
+    source: &config::Source,
+    certificates: &Certificates,
+) -> Result<Option<TlsClient>, Failure> {
     let failed = |text: String| Failure::Setting(format!("[[hub.source]] {text}"));
     if !source.tls {
         let is_asked_for = source.tls_name.is_some() || source.tls_certificate.is_some();
@@ -72,7 +79,7 @@ fn tls_to(source: &config::Source) -> Result<Option<TlsClient>, Failure> {
         _ => return Err(failed("tls-certificate and tls-key go together; give both".to_owned())),
     };
     let files = TlsClientFiles { ca: source.tls_ca.clone(), identity };
-    let tls = TlsClient::from_files(files).map_err(|error| failed(error.to_string()))?;
+    let tls = certificates.client(files).map_err(|error| failed(error.to_string()))?;
     match &source.tls_name {
         Some(name) => tls.named(name).map(Some).map_err(|error| failed(error.to_string())),
         None => Ok(Some(tls)),

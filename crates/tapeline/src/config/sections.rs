@@ -125,8 +125,8 @@ section! {
 section! {
     /// The admin port: metrics, views, events and a page for operators over HTTP.
     Admin = "admin" {
-        /// The address on which it listens: one of the loopback interface, as it
-        /// asks nobody who they are.
+        /// The address on which it listens. Beyond the loopback interface it is to have
+        /// `tls-certificate`, `tls-key` and `token-file`.
         "listen" => listen: String = "127.0.0.1".to_owned();
         /// The port. The usual one is 9400.
         "port" => port: Port = Port::Off;
@@ -134,6 +134,11 @@ section! {
         /// the password of any user. Without it, whoever is on this host may ask, close
         /// mounts and change the configuration.
         "token-file" => token_file: Option<PathBuf> = None;
+        /// The PEM file with the certificate that it shows, and those that vouch for it;
+        /// then it speaks HTTPS. Read again when it has changed.
+        "tls-certificate" => tls_certificate: Option<PathBuf> = None;
+        /// The PEM file with the private key of `tls-certificate`.
+        "tls-key" => tls_key: Option<PathBuf> = None;
         /// Pages of other hosts that may ask, each as `scheme://host` or
         /// `scheme://host:port`.
         "allowed-origins" => allowed_origins: Vec<String> = Vec::new();
@@ -333,57 +338,57 @@ section! {
     /// sources with the same service stand in for each other.
     Source = "hub.source" {
         /// What the log calls it; without it, its first host.
-        "name" => name: Option<String> = None;
+        "name" => name: Option<String> = None => Reconnect;
         /// Its hosts, as `host` or `host:port`, in the order in which they are
         /// tried.
-        "hosts" => hosts: Vec<String> = Vec::new();
+        "hosts" => hosts: Vec<String> = Vec::new() => Reconnect;
         /// The port of hosts that name none.
-        "port" => port: u16 = 14002, in 1..=65535;
+        "port" => port: u16 = 14002, in 1..=65535 => Reconnect;
         /// The services taken from it; none for all that it has.
-        "services" => services: Vec<String> = Vec::new();
+        "services" => services: Vec<String> = Vec::new() => Reconnect;
         /// The items that it is asked for; none for all. `*` is any text, `?` one
         /// character, `re:` begins an expression. An item that no source is for
         /// waits.
-        "items" => items: Vec<String> = Vec::new();
+        "items" => items: Vec<String> = Vec::new() => Live;
         /// Which sources of a service are asked first: those with a lower number,
         /// others for what these do not take.
-        "order" => order: u16 = 0;
+        "order" => order: u16 = 0 => Live;
         /// How many items it has beside those of the same order and load: with 3 of
         /// one and 1 of another, three of four.
-        "weight" => weight: u32 = 1, in 1..=1_000_000;
+        "weight" => weight: u32 = 1, in 1..=1_000_000 => Live;
         /// Whether it is asked for no new items, while it keeps what it has.
-        "drain" => drain: bool = false;
+        "drain" => drain: bool = false => Live;
         /// The user that the hub logs in as.
-        "user" => user: String = "tapeline".to_owned();
+        "user" => user: String = "tapeline".to_owned() => Reconnect;
         /// The application id that the hub logs in with, a decimal number.
-        "application-id" => application_id: String = "256".to_owned();
+        "application-id" => application_id: String = "256".to_owned() => Reconnect;
         /// The position that the hub logs in from, `a.b.c.d/host`.
-        "position" => position: String = "127.0.0.1/net".to_owned();
+        "position" => position: String = "127.0.0.1/net".to_owned() => Reconnect;
         /// Whether the provider is asked to recover items too.
-        "single-open" => single_open: bool = true;
+        "single-open" => single_open: bool = true => Reconnect;
         /// The compression to ask for.
-        "compression" => compression: CompressionKind = CompressionKind::Off;
+        "compression" => compression: CompressionKind = CompressionKind::Off => Reconnect;
         /// The ping time-out to ask for.
-        "ping-timeout-s" => ping_timeout_s: u8 = 60, in 1..=255;
+        "ping-timeout-s" => ping_timeout_s: u8 = 60, in 1..=255 => Reconnect;
         /// The file with the password of `user`, on its first line. Read at the start.
-        "password-file" => password_file: Option<PathBuf> = None;
+        "password-file" => password_file: Option<PathBuf> = None => Reconnect;
         /// The file with an authentication token to log in with in place of `user`, on its
         /// first line. Read at the start.
-        "token-file" => token_file: Option<PathBuf> = None;
+        "token-file" => token_file: Option<PathBuf> = None => Reconnect;
         /// Whether the connection goes through TLS. Where it does not come about, nothing
         /// is sent in clear.
-        "tls" => tls: bool = false;
+        "tls" => tls: bool = false => Reconnect;
         /// The PEM file with the authorities that the source is believed by over TLS. Read
         /// at the start.
-        "tls-ca" => tls_ca: PathBuf = "/etc/ssl/certs/ca-certificates.crt".into();
+        "tls-ca" => tls_ca: PathBuf = "/etc/ssl/certs/ca-certificates.crt".into() => Reconnect;
         /// The name in the certificate of the source, if it is another than that of the
         /// host; it is sent to the source as well (SNI).
-        "tls-name" => tls_name: Option<String> = None;
+        "tls-name" => tls_name: Option<String> = None => Reconnect;
         /// The PEM file with the certificate that is shown to the source, and those that
         /// vouch for it.
-        "tls-certificate" => tls_certificate: Option<PathBuf> = None;
+        "tls-certificate" => tls_certificate: Option<PathBuf> = None => Reconnect;
         /// The PEM file with the private key of `tls-certificate`.
-        "tls-key" => tls_key: Option<PathBuf> = None;
+        "tls-key" => tls_key: Option<PathBuf> = None => Reconnect;
     }
 }
 

@@ -12,6 +12,8 @@
 //!                                                                      the file is replaced
 //! ```
 //!
+//! The same task looks after certificates: at SIGHUP, before a change, and each second.
+//!
 //! The file is replaced last: a process that is killed on the way starts with the
 //! configuration that was good. A file that was edited and taken by SIGHUP is the
 //! operator's and is never written to.
@@ -34,6 +36,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
+use crate::composition::Certificates;
 use crate::config::{Class, Difference, Settings, differences, lines};
 use crate::failure::Failure;
 use crate::log::Levels;
@@ -87,6 +90,7 @@ pub(crate) struct Control {
     changes: Changes,
     registry: Registry,
     levels: Levels,
+    certificates: Certificates,
     held: Held,
     parts: Parts,
     epoch: u64,
@@ -104,11 +108,12 @@ pub(crate) struct Beginning {
     pub(crate) settings: Settings,
     pub(crate) config: NodeConfig,
     pub(crate) levels: Levels,
+    pub(crate) certificates: Certificates,
 }
 
 impl Control {
     pub(crate) fn new(beginning: Beginning, read: Read, compose: Compose) -> Self {
-        let Beginning { file, settings, config, levels } = beginning;
+        let Beginning { file, settings, config, levels, certificates } = beginning;
         let text = file.as_deref().and_then(|file| fs::read_to_string(file).ok());
         let text = text.unwrap_or_default();
         let history = file.as_deref().map(History::of);
@@ -126,6 +131,7 @@ impl Control {
             changes: config.changes,
             registry: config.registry,
             levels,
+            certificates,
             held,
             parts,
             epoch: 0,
@@ -168,8 +174,14 @@ impl Control {
                     let answer = self.handle(&request.act).await;
                     request.answer(answer);
                 }
-                Some(()) = hangups.recv() => self.read_again().await,
-                _ = looks.tick() => self.look().await,
+                Some(()) = hangups.recv() => {
+                    self.certificates.reload();
+                    self.read_again().await;
+                }
+                _ = looks.tick() => {
+                    self.certificates.look();
+                    self.look().await;
+                }
             }
         }
     }
@@ -232,6 +244,7 @@ impl Control {
 
     async fn apply(&mut self, new: &NewConfig) -> Result<Json, String> {
         self.check_watched()?;
+        self.certificates.reload();
         let settings = self.parsed(new)?;
         let text = new.text.clone();
         let watch = Duration::from_secs(new.watch_s);
@@ -242,7 +255,9 @@ impl Control {
     /// Takes the file as it is now.
     async fn read_again(&mut self) {
         let Some(file) = self.file.clone() else {
-            return tracing::warn!("SIGHUP: the process was started without --config");
+            return tracing::warn!(
+                "SIGHUP: the process was started without --config; its certificates were read again"
+            );
         };
         let read = async {
             self.check_watched()?;
@@ -306,7 +321,9 @@ impl Control {
             return Err(format!("{keys} cannot change without a restart; nothing was changed"));
         }
         next.number = self.enter(&next, how)?;
-        let normal = self.normal();
+        let sources = |held: &Held| held.settings.sources.len() as u64;
+        let fewer = sources(&self.held).saturating_sub(sources(&next));
+        let normal = self.normal().with_fewer_sources(fewer);
         if let Err(why) = self.swap(&next.settings).await {
             self.note(&next, "refused", &why);
             return Err(why);

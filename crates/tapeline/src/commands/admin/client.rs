@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use tapeline_edge::client_tls;
 use ureq::typestate::{WithBody, WithoutBody};
 use ureq::{Agent, RequestBuilder};
 
@@ -25,26 +26,32 @@ pub(crate) struct Client {
 /// Where the admin port is.
 #[derive(clap::Args)]
 pub(crate) struct Where {
-    /// The admin port of the process, as it logs it
+    /// The admin port of the process, as it logs it; https://HOST:PORT for one with TLS
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9400")]
     pub(crate) admin: String,
+    /// The authorities that a port with TLS is believed by, as PEM
+    #[arg(long, value_name = "FILE", default_value = "/etc/ssl/certs/ca-certificates.crt")]
+    admin_ca: PathBuf,
     /// The file with the token that the port wants to be shown (`[admin] token-file`)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
 
 impl Where {
-    /// Errors: the token cannot be read.
+    /// Errors: the token or the authorities cannot be read.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let token = self.token_file.as_deref().map(crate::composition::token).transpose()?;
         let bearer = token.map(|token| format!("Bearer {token}"));
         let config = Agent::config_builder()
             .timeout_connect(Some(PATIENCE))
             .timeout_recv_response(Some(PATIENCE))
-            .http_status_as_error(false)
-            .build();
-        let address = self.admin.trim_start_matches("http://").trim_end_matches('/');
-        Ok(Client { agent: config.into(), base: format!("http://{address}"), bearer })
+            .http_status_as_error(false);
+        let address = self.admin.trim_end_matches('/');
+        let (config, base) = match address.starts_with("https://") {
+            true => (config.tls_config(client_tls(&self.admin_ca)?), address.to_owned()),
+            false => (config, format!("http://{}", address.trim_start_matches("http://"))),
+        };
+        Ok(Client { agent: config.build().into(), base, bearer })
     }
 }
 

@@ -20,7 +20,7 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
 use tapeline_time::MonotonicClock;
 
-use crate::composition::{self, Roles};
+use crate::composition::{self, Certificates, Roles};
 use crate::config::{Log, Port, Settings, Source};
 use crate::console::Screen;
 use crate::failure::{Failure, Verdict};
@@ -113,7 +113,8 @@ fn serve(source: SocketAddr, stop: &Stop, started: &Sender<SocketAddr>) -> Resul
     settings.server.listen = Ipv4Addr::LOCALHOST.to_string();
     settings.server.rssl_port = Port::At(0);
     let roles = Roles { is_hub: true, is_server: true };
-    let mut node = Node::start(composition::node_config(&settings, roles, None)?)?;
+    let mut node =
+        Node::start(composition::node_config(&settings, roles, None, &Certificates::default())?)?;
     let listening = node.servers().next().and_then(|server| server.listening().first().copied());
     if let Some(address) = listening {
         let _ = started.send(address);

@@ -20,6 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const OLD: &str = "[hub]\nni-port = \"off\"\n[server]\nrssl-port = 0\nshards = 2\n\
                    listen = \"127.0.0.1\"\nmax-mounts = 50\n";
 
+/// A source of FEED.
+fn source() -> Running {
+    Running::start(&["source", "--listen", "127.0.0.1:0", "-I", "0", "-S", "FEED", "-U", "50"])
+}
+
 /// A process with a file, and a source for it.
 struct Site {
     folder: TempDir,
@@ -32,8 +37,7 @@ impl Site {
     fn start() -> Self {
         let folder = folder();
         let config = file(&folder, "site.toml", OLD);
-        let args = ["source", "--listen", "127.0.0.1:0", "-I", "0", "-S", "FEED", "-U", "50"];
-        let source = Running::start(&args);
+        let source = source();
         let address = source.address("rssl").to_string();
         let args = ["run", "--config", arg(&config), "--source", &address, "--admin-port", "0"];
         let node = Running::start(&args);
@@ -217,6 +221,74 @@ fn sighup_takes_the_file_as_it_is_now() {
     assert_eq!(done.status, Some(0), "{}", done.err);
     assert!(site.node.log_until("level=debug").contains("closing a mount"));
     assert_eq!(site.text(), OLD.to_owned() + more);
+}
+
+/// A file with these sources, each by its name and where it is.
+fn with_sources(sources: &[(&str, &Running)]) -> String {
+    let table = |(name, source): &(&str, &Running)| {
+        let host = source.address("rssl");
+        format!("[[hub.source]]\nname = {name:?}\nhosts = [\"{host}\"]\n")
+    };
+    OLD.to_owned() + &sources.iter().map(table).collect::<String>()
+}
+
+#[test]
+fn sources_are_added_drained_moved_and_removed_and_no_consumer_sees_it() {
+    let folder = folder();
+    let (first, second, third) = (source(), source(), source());
+    let before = with_sources(&[("a", &first)]);
+    let config = file(&folder, "site.toml", &before);
+    let mut node = Running::start(&["run", "--config", arg(&config), "--admin-port", "0"]);
+    let mut consumer = consumer(node.address("rssl"), "ann");
+    hear_until(&mut consumer, is_image);
+    let admin = node.address("admin").to_string();
+    let apply = |text: &str| {
+        let new = file(&folder, "new.toml", text);
+        let done = run(&["config", "apply", arg(&new), "--watch", "0", "--admin", &admin]);
+        assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+    };
+    let sources = || {
+        let done = run(&["admin", "--admin", &admin, "get", "sources", "--json"]);
+        let json: Json = serde_json::from_str(&done.out).expect("JSON");
+        let rows = json["rows"].as_array().expect("rows").clone();
+        let shown = |row: &Json| {
+            let texts = [&row["name"], &row["host"], &row["preference"]];
+            let [name, host, preference] = texts.map(|it| it.as_str().expect("a text"));
+            format!("{name} {host} {preference} items={}", row["items"])
+        };
+        let mut up: Vec<_> = rows.iter().filter(|row| row["up"] == true).map(shown).collect();
+        up.sort();
+        up
+    };
+    let mut told = Vec::new();
+    let mut await_sources = |what: &str, expected: &[String]| {
+        let until = Instant::now() + PATIENCE;
+        while sources() != expected {
+            assert!(Instant::now() < until, "{what}: {:?}, not {expected:?}", sources());
+            told.extend(hear_until(&mut consumer, is_update));
+        }
+        // It goes on with what there is then.
+        told.extend(hear_until(&mut consumer, is_update));
+    };
+    let row = |name: &str, source: &Running, rest: &str| {
+        format!("{name} {} {rest}", source.address("rssl"))
+    };
+    await_sources("one", &[row("a", &first, "0 1 items=1")]);
+    apply(&with_sources(&[("a", &first), ("b", &second)]));
+    let both = [row("a", &first, "0 1 items=1"), row("b", &second, "0 1 items=0")];
+    await_sources("added", &both);
+    apply(&(with_sources(&[("b", &second), ("a", &first)]) + "drain = true\n"));
+    let both = [row("a", &first, "0 1 drains items=1"), row("b", &second, "0 1 items=0")];
+    await_sources("drained", &both);
+    apply(&with_sources(&[("b", &second)]));
+    await_sources("removed", &[row("b", &second, "0 1 items=1")]);
+    apply(&with_sources(&[("b", &third)]));
+    await_sources("moved", &[row("b", &third, "0 1 items=1")]);
+    drop((first, second));
+    hear_until(&mut consumer, is_update);
+    assert_eq!(told, [""; 0], "images and updates are all that it heard");
+    let line = node.log_until("a source leaves");
+    assert!(line.contains("route=a"), "{line}");
 }
 
 #[test]

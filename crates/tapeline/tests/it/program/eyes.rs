@@ -1,10 +1,13 @@
 //! What an operator sees and does of a running process beside its configuration:
 //! hops, the knee, mounts that are given away.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value as Json;
 use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
 
@@ -121,6 +124,52 @@ fn who_does_not_show_the_token_is_told_nothing() {
         let done = admin(&node, &["--token-file", arg(&token), "ready"]);
         (done.status, done.out.as_str()) == (Some(0), "good\n")
     });
+}
+
+/// Writes a certificate for this host, of an authority of its own, and its key.
+fn renew(certificate: &Path, key: &Path) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("made");
+    fs::write(certificate, made.cert.pem()).expect("room");
+    fs::write(key, made.signing_key.serialize_pem()).expect("room");
+}
+
+#[test]
+fn certificates_are_renewed_while_the_process_runs() {
+    let folder = folder();
+    let [certificate, key, ca] = ["own.pem", "own.key", "ca.pem"].map(|it| folder.path().join(it));
+    renew(&certificate, &key);
+    fs::copy(&certificate, &ca).expect("room");
+    let files = format!("tls-certificate = {:?}\ntls-key = {:?}\n", arg(&certificate), arg(&key));
+    let text = format!("[admin]\n{files}[server]\nrssl-tls-port = 0\n{files}");
+    let (_source, mut node) = site(&text);
+    let address = format!("https://{}", node.address("admin"));
+    let ready = || run(&["admin", "--admin", &address, "--admin-ca", arg(&ca), "ready"]);
+    await_state("the node to be ready", || ready().out == "good\n");
+    let in_clear = admin(&node, &["ready"]);
+    assert_ne!(in_clear.status, Some(0), "{}", in_clear.out);
+    let snapshot = || {
+        let server = node.address("rssl-tls").to_string();
+        let it = ["client", "--server", &server, "--tls-ca", arg(&ca), "-S", "FEED"];
+        run(&[&it[..], &["--snapshot", "TAPE1.X"]].concat())
+    };
+    let done = snapshot();
+    assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
+
+    // The one who renews says nothing to anybody.
+    renew(&certificate, &key);
+    let line = node.log_until("certificates are read again");
+    assert!(line.contains("own.pem"), "{line}");
+    let done = ready();
+    assert!(done.status != Some(0) && done.err.contains("certificate"), "{}{}", done.out, done.err);
+    fs::copy(&certificate, &ca).expect("room");
+    assert_eq!(ready().out, "good\n");
+
+    // What is no pair changes nothing, at SIGHUP as well.
+    renew(&folder.path().join("other.pem"), &key);
+    node.signal(Signal::HUP);
+    let line = node.log_until("the certificates before stay in use");
+    assert!(line.contains("level=error") && line.contains("own.pem"), "{line}");
+    assert_eq!(ready().out, "good\n");
 }
 
 /// What an admin port answers at a path.
