@@ -3,12 +3,13 @@
 
     scrape.py PROGRAM [SECONDS] [--every SECONDS]      default: 3,600 s, each second
 
-One source, one process of hub and server with 200 items that are updated and 50 mounts. Sampled: the process's own
+One source, one process of hub and server with 200 items that are updated and 20 mounts. Sampled: the process's own
 memory (RssAnon) and descriptors. Exit status 1 if the last third has more of either than the first one behind the
 warm-up, beyond noise.
 """
 
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -17,9 +18,9 @@ import time
 import urllib.request
 from pathlib import Path
 
-MOUNTS = 50
+MOUNTS = 20
 ITEMS = 200
-RATE = 2_000
+RATE = 100
 # What may be more: pages of the allocator, and a request under way.
 MORE = {"memory KiB": 512, "descriptors": 2}
 
@@ -92,6 +93,8 @@ def main():
     if not 1 <= len(arguments) <= 2:
         sys.exit(__doc__)
     program, seconds = os.path.abspath(arguments[0]), float((arguments[1:] + ["3600"])[0])
+    # Ended from outside, it ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as name:
         site = Site(program, Path(name))
         try:

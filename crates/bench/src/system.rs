@@ -315,7 +315,7 @@ struct Before {
 impl Before {
     fn of(system: &System) -> Self {
         let tally = system.clients.tally();
-        let is_numbered = system.plan.reading == Reading::Headers;
+        let is_numbered = system.plan.reading != Reading::Fields;
         Self {
             counts: system.subject.counts(),
             dropped: system.subject.dropped(),

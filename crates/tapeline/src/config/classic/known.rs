@@ -94,7 +94,7 @@ pub(super) const GUARANTEED: &str = "guaranteedOutputBuffers";
 
 /// Parameters that say how the classic programs are built inside. They are
 /// accepted, so that a site's file can be used, and change nothing.
-pub(super) const WITHOUT_EFFECT: [&str; 37] = [
+pub(super) const WITHOUT_EFFECT: [&str; 47] = [
     "allowSSLConnections",
     "cacheLocation",
     "cacheType",
@@ -117,21 +117,31 @@ pub(super) const WITHOUT_EFFECT: [&str; 37] = [
     "PacketTTL",
     "pktPoolLimitHigh",
     "pktPoolLimitLow",
+    "portRoamRange",
+    "RecvAddress",
+    "RecvPort",
     "rrmpFlushInterval",
     "rrmpProtocols",
     "rsslMsgPacking",
+    "SendAddress",
+    "SendPort",
     "serverToClientPings",
     "sessionStatsWindow",
     "sslMountVersion",
     "sslMsgPacking",
     "switchReorderFixEnabled",
+    "tbchold",
     "tcpControlPort",
+    "tdata",
     "timedWrites",
+    "tpphold",
+    "trreq",
+    "twait",
     "udpSendBufSize",
+    "UnicastPort",
     "usePointToPointData",
     "userQLimit",
     "serverType",
-    "serviceId",
 ];
 
 /// A row of [`KNOWN`].

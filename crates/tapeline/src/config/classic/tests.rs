@@ -174,3 +174,47 @@ fn services_have_their_numbers() {
         ])
     );
 }
+
+/// A line for each parameter that was published, as published files have them.
+const PUBLISHED: &str = "*P2PS*portList : 8101\n*P2PS*sslPort : 14002\n\
+    *P2PS*allowRSSLConnections : True\n*P2PS*allowSSLConnections : True\n\
+    *P2PS*allowCompMode : True\n*P2PS*compressionType : 0\n*P2PS*disableHostLookup : True\n\
+    *P2PS*rsslMsgPacking : True\n*P2PS*sslMsgPacking : True\n*P2PS*flushInterval : 20\n\
+    *P2PS*timedWrites : True\n*P2PS*tcpNoDelay : False\n*P2PS*tcpSendBufSize : 64240\n\
+    *P2PS*guaranteedOutputBuffers : 1600\n*P2PS*maxOutputBuffers : 1600\n\
+    *P2PS*poolSize : 2000\n*P2PS*outputThresholdBreach : 30\n*P2PS*outputThresholdOK : 10\n\
+    *P2PS*hashTableSize : 200000\n*P2PS*itemLimit : 100000\n*P2PS*itemLimitPerMount : 500000\n\
+    *P2PS*aggregateItemLimit : 100000\n*P2PS*maxMounts : 100\n*P2PS*minimumOpenWindow : 500\n\
+    *P2PS*enableCache : False\n*P2PS*pingInterval : 10\n*P2PS*8101*pingTimeout : 30\n\
+    *P2PS*8101*clientToServerPings : False\n*P2PS*8101*serverToClientPings : False\n\
+    *P2PS*rrmpProtocols : rrmp4and6\n*P2PS*sessionStatsWindow : 1\n\
+    *usePointToPointData : False\n*Src_Dist*feed.route*hostList : mds1\n\
+    *Src_Dist*feed.route*port : 14002\n*Src_Dist*feed.route*sslMountVersion : 5\n\
+    *src_dist*route*numIpcInputBuffers : 10\n*src_dist*route*numIpcOutputBuffers : 100\n\
+    *src_dist*server*ipc*transmissionBus*guaranteedOutputBuffers : 200\n\
+    *src_dist*server*ipc*transmissionBus*numInputBuffers : 3\n\
+    *src_dist*server*ipc*transmissionBus*poolSize : 1600\n\
+    *Src_Dist*server*ipc*transmissionBus*inputBias : 60\n*RRCP*maxPktPoolSize : 80000\n\
+    *RRCP*pktPoolLimitHigh : 70000\n*RRCP*pktPoolLimitLow : 60000\n*RRCP*userQLimit : 32768\n\
+    *RRCP*udpRecvBufSize : 4096\n*RRCP*udpSendBufSize : 4096\n\
+    *RRCP*switchReorderFixEnabled : False\n*RRCP*ndata : 7\n*RRCP*nmissing : 128\n\
+    *RRCP*nrreq : 3\n*RRCP*tdata : 1\n*RRCP*trreq : 4\n*RRCP*twait : 3\n*RRCP*tbchold : 3\n\
+    *RRCP*tpphold : 3\n*RRCP*PacketTTL : 5\n*RRCP*DisconnectOnGap : 0\n\
+    *RRCP*HsmMultAddress : 239.1.1.1\n*RRCP*HsmPort : 1\n*RRCP*HsmInterface : eth0\n\
+    *RRCP*HsmInterval : 0\n*RRCP*tcpControlPort : 1\n*RRCP*portRoamRange : 1\n\
+    *RRCP*SendAddress : 239.1.1.1\n*RRCP*SendPort : 1\n*RRCP*RecvAddress : 239.1.1.1\n\
+    *RRCP*RecvPort : 1\n*RRCP*UnicastPort : 1\n*FEED*cacheType : sinkDriven\n\
+    *FEED*cacheLocation : srcApp\n*FEED*dataType : 6\n*FEED*rrmpFlushInterval : 20\n";
+
+#[test]
+fn every_published_parameter_is_known() {
+    let read = |name: &str, text: &str| {
+        Settings::parse(Path::new(name), text, crate::config::INSTANCE).expect("it is good")
+    };
+    let settings = read("rmds.cnf", PUBLISHED);
+    let said: Vec<_> = settings.remarks.nothing.iter().map(|fault| fault.text.as_str()).collect();
+    let unknown: Vec<_> = said.iter().filter(|text| text.starts_with("unknown")).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    let imported = crate::config::import(&settings);
+    assert_eq!(crate::config::differences(&settings, &read("a.toml", &imported)), []);
+}

@@ -1,6 +1,7 @@
 //! What an operator sees and does of a running process beside its configuration:
 //! hops, the knee, mounts that are given away.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -181,6 +182,31 @@ fn got(node: &Running, path: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     answer.split_once("\r\n\r\n").expect("a head").1.to_owned()
+}
+
+#[test]
+fn alert_rules_and_dashboard_use_series_that_there_are() {
+    let (_source, node) = site("");
+    let _consumer = consumer(&node);
+    let text = got(&node, "/metrics");
+    let series: BTreeSet<_> = text.lines().filter_map(name_of_series).collect();
+    let used = [
+        include_str!("../../../../../docs/monitoring/alerts.yml"),
+        include_str!("../../../../../docs/monitoring/grafana.json"),
+    ];
+    let names = used.iter().flat_map(|text| {
+        text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_')
+            .filter(|word| word.starts_with("tapeline_"))
+    });
+    let names: BTreeSet<_> = names.collect();
+    assert!(names.len() > 20, "{names:?}");
+    let missing: Vec<_> = names.difference(&series).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The name of a series in a line of OpenMetrics.
+fn name_of_series(line: &str) -> Option<&str> {
+    line.split(['{', ' ']).next().filter(|name| name.starts_with("tapeline_"))
 }
 
 #[test]
