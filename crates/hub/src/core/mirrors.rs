@@ -19,6 +19,8 @@
 //! leaves (see `routes`): it is asked for at the one source that is chosen for it, and
 //! goes on there as soon as that has it.
 
+mod go_on;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use tapeline_cache::{Image, Limits};
@@ -27,22 +29,18 @@ use tapeline_omm::directory::{
 };
 use tapeline_omm::is_administrative;
 use tapeline_omm::state::is_final;
-use tapeline_rwf::{DataState, Encoded, MapAction, Msg, RefreshFlags, RefreshMsg, StreamState};
+use tapeline_rwf::{MapAction, Msg, RefreshFlags};
 use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::Work;
 use super::choice::would_take;
-use super::item::{Binding, Item, Stage};
+use super::item::Item;
 use super::streams::DIRECTORY_STREAM;
-use super::timers::ms;
 use crate::Outputs;
 
-/// Content of one part of an image that takes the place of another, in bytes.
-const PART_BYTES: usize = 48 << 10;
-
 /// So many items are looked at in one step, to find those of a service.
-pub(super) const PASSED_OVER: u32 = 16;
+const PASSED_OVER: u32 = 16;
 
 /// The items with which a source stands by.
 #[derive(Debug, Default)]
@@ -476,168 +474,38 @@ impl Core {
     pub(super) fn away_next(
         &mut self,
         now: Time,
-        (index, service_id, generation): (u32, u16, u32),
+        place: (u32, u16, u32),
         next: &mut u32,
         out: &mut impl Outputs,
     ) -> bool {
+        let (found, is_left) = self.next_bound(place, next);
+        if let Some(id) = found
+            && self.go_on_with_mirror(now, id, out)
+        {
+            self.counters.failovers += 1;
+            self.mirror(now, id, out);
+            self.left(place.0, out);
+        }
+        is_left
+    }
+
+    /// The next item, from an id on, that is open at a source: its index, the service and
+    /// the generation of its offer. Few are looked at in one step; whether there may be
+    /// more.
+    pub(super) fn next_bound(&self, place: (u32, u16, u32), next: &mut u32) -> (Option<u32>, bool) {
         for _ in 0..PASSED_OVER {
             let id = *next;
             if id >= self.items.end() {
-                return false;
+                return (None, false);
             }
             *next = id + 1;
             let is_there = self.items.get(id).and_then(|item| item.binding).is_some_and(|it| {
-                (it.source, it.service_id, it.generation) == (index, service_id, generation)
+                (it.source, it.service_id, it.generation) == place && it.stream_id.is_some()
             });
             if is_there {
-                if self.go_on_with_mirror(now, id, out) {
-                    self.counters.failovers += 1;
-                    self.mirror(now, id, out);
-                    self.left(index, out);
-                }
-                return true;
+                return (Some(id), true);
             }
         }
-        true
-    }
-
-    /// The source of an item is lost: it goes on with what the first standby has
-    /// that has it all. Whether there was one.
-    pub(super) fn go_on_with_mirror(&mut self, now: Time, id: u32, out: &mut impl Outputs) -> bool {
-        let Some(item) = self.items.get(id) else { return false };
-        if !self.has_mirrors(item.service) || !is_for_mirrors(item) {
-            return false;
-        }
-        let Some(from) = item.binding.map(|binding| binding.source) else { return false };
-        let service = item.service;
-        let active = if self.is_mirrored(service) { self.active_of(service) } else { None };
-        let Some(item) = self.items.get(id) else { return false };
-        let is_whole = |source: &super::source::Source, service_id: u16| {
-            let mirrors = &source.offers.get(&service_id)?.mirrors;
-            let mirror = mirrors.by_stream.get(mirrors.by_item.get(&id)?)?;
-            let is_ok = mirror.image.state().data == DataState::OK;
-            (mirror.image.is_complete() && is_ok).then_some(())
-        };
-        let place = self
-            .sources
-            .offering(item.service)
-            .filter(|(index, service_id, source)| {
-                *index != from
-                    && source.is_usable(*service_id)
-                    && is_whole(source, *service_id).is_some()
-            })
-            .min_by_key(|(index, _, source)| {
-                (active != Some(*index), source.preference.order, *index)
-            })
-            .map(|(index, service_id, _)| (index, service_id));
-        let Some((index, service_id)) = place else { return false };
-        self.switch(now, (index, service_id), id, out);
-        true
-    }
-
-    fn switch(
-        &mut self,
-        now: Time,
-        (index, service_id): (u32, u16),
-        id: u32,
-        out: &mut impl Outputs,
-    ) {
-        let Some(source) = self.sources.get_mut(index) else { return };
-        let Some(offer) = source.offers.get_mut(&service_id) else { return };
-        let generation = offer.generation;
-        let Some((stream_id, mirror)) = offer.mirrors.take(id) else { return };
-        let is_same = self.has_same(id, &mirror.image);
-        // Nobody need hear that a source leaves.
-        let is_failover = !is_same && !self.is_to_move(id);
-        // A source that is still there has to know.
-        self.send_close(id, out);
-        if let Some(item) = self.items.get_mut(id) {
-            let _ = item.stream.channel_down();
-        }
-        self.unbind(id);
-        self.enter(
-            id,
-            Binding { source: index, service_id, generation, stream_id: Some(stream_id) },
-        );
-        if let Some(source) = self.sources.get_mut(index) {
-            source.streams.insert(stream_id, id);
-        }
-        self.renew_stream(id);
-        if let Some(item) = self.items.get_mut(id) {
-            let _ = item.stream.request(ms(now));
-            item.told_priority = item.priority();
-            (item.recovering, item.failing_over) = (!is_same, is_failover);
-        }
-        self.counters.mirror_switches += 1;
-        match is_same {
-            true => self.go_on_unseen(now, id, &mirror.image),
-            false => self.go_on_with(now, id, &mirror.image, out),
-        }
-    }
-
-    /// Whether servers have of an item what an image is, and nobody waits.
-    fn has_same(&mut self, id: u32, image: &Image) -> bool {
-        let Some(item) = self.items.get(id) else { return false };
-        let all_have_it = item.interests.iter().all(|it| it.accepted && it.stage == Stage::Live);
-        let Some(known) = &item.image else { return false };
-        if !all_have_it
-            || !item.has_good_image()
-            || known.container_type() != image.container_type()
-        {
-            return false;
-        }
-        let (mut one, mut other) = (Vec::new(), Vec::new());
-        let is_read = known.payload(&mut one).is_ok() && image.payload(&mut other).is_ok();
-        let is_same_lock = known.perm_data() == image.perm_data();
-        is_read && one == other && is_same_lock
-    }
-
-    /// Servers are told nothing: they have what the standby has.
-    fn go_on_unseen(&mut self, now: Time, id: u32, image: &Image) {
-        self.counters.mirror_switches_unseen += 1;
-        let payload = Encoded::new(image.container_type(), &[]);
-        let Some(item) = self.items.get_mut(id) else { return };
-        let refresh = RefreshMsg {
-            flags: RefreshFlags::REFRESH_COMPLETE | RefreshFlags::SOLICITED,
-            state: item.state.as_state(),
-            payload,
-            ..RefreshMsg::new(item.key.as_ref().domain, 0)
-        };
-        let _ = item.stream.message(ms(now), &refresh.into());
-        item.live = true;
-        let group = image.group_id().try_into().unwrap_or_default();
-        self.set_group(id, group);
-        self.account(id);
-        self.arm(id);
-    }
-
-    /// Servers get the image of the standby.
-    fn go_on_with(&mut self, now: Time, id: u32, image: &Image, out: &mut impl Outputs) {
-        self.all_wait(id, out);
-        let Some(domain) = self.items.get(id).map(|item| item.key.as_ref().domain) else { return };
-        let mut parts = image.parts(PART_BYTES);
-        let mut payload = Vec::new();
-        while let Some(part) = parts.next_part(&mut payload) {
-            let mut flags = RefreshFlags::SOLICITED;
-            flags.set(RefreshFlags::CLEAR_CACHE, part.number == 0);
-            flags.set(RefreshFlags::REFRESH_COMPLETE, part.is_last);
-            let is_only = part.number == 0 && part.is_last;
-            let mut state = image.state().as_state();
-            state.stream = StreamState::OPEN;
-            let refresh = RefreshMsg {
-                flags,
-                seq_num: image.seq_num(),
-                state,
-                group_id: image.group_id(),
-                perm_data: image.perm_data(),
-                qos: image.qos(),
-                post_user_info: image.post_user_info(),
-                part_num: (!is_only).then_some(part.number),
-                payload: Encoded::new(image.container_type(), &payload),
-                ..RefreshMsg::new(domain, 0)
-            };
-            self.refresh(now, id, &refresh, out);
-            payload.clear();
-        }
+        (None, true)
     }
 }

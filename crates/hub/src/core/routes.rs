@@ -20,7 +20,6 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::Work;
-use super::mirrors::PASSED_OVER;
 use super::source::{Phase, Preference, Source, SourceKind};
 use super::timers::ms;
 use crate::{Outputs, Route};
@@ -160,21 +159,11 @@ impl Core {
         next: &mut u32,
         out: &mut impl Outputs,
     ) -> bool {
-        for _ in 0..PASSED_OVER {
-            let id = *next;
-            if id >= self.items.end() {
-                return false;
-            }
-            *next = id + 1;
-            let is_there = self.items.get(id).and_then(|item| item.binding).is_some_and(|it| {
-                (it.source, it.service_id, it.generation) == place && it.stream_id.is_some()
-            });
-            if is_there {
-                self.mirror(now, id, out);
-                return true;
-            }
+        let (found, is_left) = self.next_bound(place, next);
+        if let Some(id) = found {
+            self.mirror(now, id, out);
         }
-        true
+        is_left
     }
 
     /// An item of a source that leaves is asked for at the one that would be chosen for it.
