@@ -171,6 +171,7 @@ fn cell(value: Value) -> Json {
     match value {
         Value::None => Json::Null,
         Value::Number(number) => number.into(),
+        Value::Signed(number) => number.into(),
         Value::Flag(flag) => flag.into(),
         Value::Text(text) => text.into(),
     }

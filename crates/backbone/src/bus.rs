@@ -4,6 +4,7 @@ use tapeline_time::Time;
 
 use crate::PeerRow;
 use crate::frame::{BusEvent, FrameHeader, Incarnation};
+use crate::presence::ClockOffset;
 
 /// How publishing a frame went. It never blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,11 @@ pub trait Bus {
     /// The peers, up or about to be, as rows: there are few.
     fn peers(&self) -> Vec<PeerRow> {
         Vec::new()
+    }
+
+    /// How far the clock of a peer's host is from ours, if that is known.
+    fn clock_of(&self, _peer: Incarnation) -> Option<ClockOffset> {
+        None
     }
 
     /// Whether frames can leave and arrive. A port that cannot has no peers. It

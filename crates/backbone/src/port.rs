@@ -9,7 +9,9 @@ use crate::bus::{Bus, Counters};
 use crate::frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Role};
 use crate::outbound::{FrameSink, Outbound};
 use crate::pieces::{Joined, MAX_PARTIAL_BYTES, Partials};
-use crate::presence::{Fault, Key, MAX_PEERS, Membership, Peers, Said, Verdict, write_presence};
+use crate::presence::{
+    ClockOffset, Fault, Key, MAX_PEERS, Membership, Peers, Said, Verdict, write_presence,
+};
 use crate::rows::PeerRow;
 
 /// A way for frames to arrive: the streams of all peers, each in its order.
@@ -55,7 +57,35 @@ pub struct PortSettings {
     pub max_peers: usize,
     /// The number of its first frame. Default 0.
     pub first_stream_seq: u32,
+    /// The clock by which messages are stamped. Default: that of the turns.
+    pub host_clock: HostClock,
 }
+
+/// A clock that all processes of a host share, if it is another one than that of the
+/// turns.
+#[derive(Clone, Copy, Default)]
+pub struct HostClock(pub Option<fn() -> Time>);
+
+impl HostClock {
+    fn now(self, now: Time) -> Time {
+        self.0.map_or(now, |clock| clock())
+    }
+}
+
+impl std::fmt::Debug for HostClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "HostClock(its own)" } else { "HostClock(of turns)" })
+    }
+}
+
+impl PartialEq for HostClock {
+    /// A host has one.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_some() == other.0.is_some()
+    }
+}
+
+impl Eq for HostClock {}
 
 impl PortSettings {
     /// The defaults, with an identity drawn at random.
@@ -71,6 +101,7 @@ impl PortSettings {
             queue_bytes: 4 << 20,
             max_peers: MAX_PEERS,
             first_stream_seq: 0,
+            host_clock: HostClock::default(),
         }
     }
 }
@@ -90,6 +121,8 @@ pub struct Port<S, R> {
     next_presence: Time,
     presence: Vec<u8>,
     gone: Vec<Incarnation>,
+    /// When it was polled last.
+    polled: Time,
     /// Both halves were ready at the last look.
     was_ready: bool,
     left: bool,
@@ -115,6 +148,7 @@ impl<S: FrameSink, R: FrameSource> Port<S, R> {
             next_presence: Time::ZERO,
             presence: Vec::new(),
             gone: Vec::new(),
+            polled: Time::ZERO,
             was_ready: false,
             left: false,
             inbound: Counters::default(),
@@ -147,23 +181,29 @@ impl<S: FrameSink, R: FrameSource> Port<S, R> {
         self.peers.stranger()
     }
 
-    fn say_presence(&mut self, flags: FrameFlags) {
+    fn say_presence(&mut self, now: Time, flags: FrameFlags) {
         let Self { outbound, peers, settings, presence, .. } = self;
-        say_presence(outbound, peers, settings, presence, flags);
+        say_presence((now, outbound), peers, settings, presence, flags);
+    }
+
+    fn host_now_ns(&self) -> u64 {
+        self.settings.host_clock.now(self.polled).as_nanos()
     }
 }
 
 fn say_presence<S: FrameSink>(
-    outbound: &mut Outbound<S>,
+    (now, outbound): (Time, &mut Outbound<S>),
     peers: &mut Peers,
     settings: &PortSettings,
     body: &mut Vec<u8>,
     flags: FrameFlags,
 ) {
+    let PortSettings { role, name, system, host_clock, .. } = settings;
+    let moments = peers.moments(host_clock.now(now).as_nanos());
     let membership = peers.membership();
-    let PortSettings { role, name, system, .. } = settings;
     let tag_bytes = membership.tag_bytes();
-    write_presence(body, &Said { role: *role, name, system, tag_bytes }, peers.seen());
+    let said = Said { role: *role, name, system, tag_bytes, moments };
+    write_presence(body, &said, peers.seen());
     outbound.publish_presence(flags, body, membership);
     peers.news = false;
 }
@@ -186,6 +226,7 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
         mut on_event: impl FnMut(BusEvent<'_>, &mut Self::Outbound),
     ) -> usize {
         self.look();
+        self.polled = now;
         let Self { outbound, source, peers, partials, gone, inbound, .. } = self;
         let Self { settings, presence, left, .. } = self;
         let read = source.poll(now, limit, |frame| {
@@ -194,7 +235,8 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
                 inbound.malformed += 1;
                 return;
             };
-            let verdict = peers.hear(now, &header, links, body);
+            let host_now = || settings.host_clock.now(now);
+            let verdict = peers.hear((now, host_now), &header, links, body);
             count(inbound, &verdict);
             if verdict.down {
                 partials.forget(header.sender);
@@ -206,7 +248,7 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
                 if !*left {
                     // It may not know yet that it is heard, and would not read
                     // what the owner now says to all.
-                    say_presence(outbound, peers, settings, presence, FrameFlags::empty());
+                    say_presence((now, outbound), peers, settings, presence, FrameFlags::empty());
                 }
                 let name = peers.name(header.sender);
                 on_event(BusEvent::PeerUp { peer: header.sender, name }, outbound);
@@ -239,7 +281,7 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
         let is_due = self.peers.news || now >= self.next_presence;
         if is_due && !self.left && self.is_ready() {
             self.next_presence = now.after(self.settings.presence_interval);
-            self.say_presence(FrameFlags::empty());
+            self.say_presence(now, FrameFlags::empty());
         }
         sent
     }
@@ -247,13 +289,17 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
     fn leave(&mut self, now: Time) {
         if !self.left {
             self.left = true;
-            self.say_presence(FrameFlags::BYE);
+            self.say_presence(now, FrameFlags::BYE);
             self.work(now);
         }
     }
 
     fn peers(&self) -> Vec<PeerRow> {
-        self.peers.rows()
+        self.peers.rows(self.host_now_ns())
+    }
+
+    fn clock_of(&self, peer: Incarnation) -> Option<ClockOffset> {
+        self.peers.clock_of(peer, self.host_now_ns())
     }
 
     fn counters(&self) -> Counters {

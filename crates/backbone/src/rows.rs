@@ -17,5 +17,10 @@ tapeline_counters::rows! {
         "lost" => lost: u64;
         /// Milliseconds since something of it came.
         "silentMs" => silent_ms: u64;
+        /// How far the clock of its host is ahead of this one's, by round trips of
+        /// presence.
+        "clockOffsetNs" => clock_offset_ns: Option<i64>, in ns;
+        /// And by how much that may be wrong.
+        "clockErrorNs" => clock_error_ns: Option<u64>, in ns;
     }
 }

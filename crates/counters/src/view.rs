@@ -11,6 +11,8 @@ pub enum Value {
     None,
     /// A number without a sign.
     Number(u64),
+    /// A number with a sign.
+    Signed(i64),
     /// Yes or no.
     Flag(bool),
     /// Words.
@@ -18,11 +20,13 @@ pub enum Value {
 }
 
 impl Value {
-    /// By what rows are put into order: a number, or how many there are of a flag.
+    /// By what rows are put into order: a number whatever its sign, or how many there are
+    /// of a flag.
     pub fn rank(&self) -> u64 {
         match self {
             Self::None | Self::Text(_) => 0,
             Self::Number(number) => *number,
+            Self::Signed(number) => number.unsigned_abs(),
             Self::Flag(flag) => u64::from(*flag),
         }
     }
@@ -39,6 +43,12 @@ macro_rules! number {
 }
 
 number!(u8, u16, u32, u64, usize);
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Signed(value)
+    }
+}
 
 impl From<bool> for Value {
     fn from(value: bool) -> Self {

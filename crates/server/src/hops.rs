@@ -10,7 +10,7 @@
 //! was given to the sockets.
 
 use hdrhistogram::Histogram;
-use tapeline_backbone::{BusEvent, FrameHeader, Incarnation, Kind, Stamps};
+use tapeline_backbone::{BusEvent, ClockOffset, FrameHeader, Incarnation, Kind, Stamps};
 use tapeline_channel::Clock;
 use tapeline_omm::Text;
 use tapeline_time::Time;
@@ -44,6 +44,8 @@ struct Hop {
     times_ns: Histogram<u32>,
     worst_ns: u64,
     worst_item: String,
+    /// By how much each of these may be wrong, as clocks are apart.
+    clock_error_ns: u64,
 }
 
 impl Hop {
@@ -54,10 +56,12 @@ impl Hop {
             times_ns: times_ns.expect("the bounds of hops are in order"),
             worst_ns: 0,
             worst_item: String::new(),
+            clock_error_ns: 0,
         }
     }
 
-    fn note(&mut self, ns: u64, item: impl FnOnce() -> String) {
+    fn note(&mut self, (ns, error_ns): (u64, u64), item: impl FnOnce() -> String) {
+        self.clock_error_ns = self.clock_error_ns.max(error_ns);
         self.times_ns.saturating_record(ns.min(LONGEST_NS));
         if ns >= self.worst_ns {
             (self.worst_ns, self.worst_item) = (ns, item());
@@ -68,6 +72,7 @@ impl Hop {
         self.times_ns.reset();
         self.worst_ns = 0;
         self.worst_item.clear();
+        self.clock_error_ns = 0;
     }
 }
 
@@ -99,8 +104,8 @@ pub(crate) struct Hops {
 }
 
 impl Hops {
-    /// None yet. Where hubs are on other hosts, whose clocks say something else,
-    /// nothing is said of the backbone.
+    /// None yet. Where hubs are on other hosts, whose clocks say something else, the
+    /// backbone is told as well as it is known how far they are apart.
     pub(crate) const fn new(has_one_clock: bool) -> Self {
         Self { services: Vec::new(), pending: Vec::new(), began_ns: 0, has_one_clock }
     }
@@ -141,11 +146,12 @@ impl Hops {
         !self.pending.is_empty()
     }
 
-    /// The turn ends. `named` tells the service and the name of an item; one that is
-    /// gone by now does not count.
+    /// The turn ends. `clock_of` tells how far the clock of a hub is from ours, `named`
+    /// the service and the name of an item; one that is gone by now does not count.
     pub(crate) fn end_turn<'n>(
         &mut self,
         now: Time,
+        clock_of: impl Fn(Incarnation) -> Option<ClockOffset>,
         named: impl Fn(Incarnation, u32) -> Option<(&'n Text, &'n [u8])>,
     ) {
         let now_ns = now.as_nanos();
@@ -159,16 +165,23 @@ impl Hops {
         let pending = std::mem::take(&mut self.pending);
         for Pending { item: (hub, item), stamps, server_in_ns } in &pending {
             let Some((service, name)) = named(*hub, *item) else { continue };
-            let has_one_clock = self.has_one_clock;
+            let clock = match self.has_one_clock {
+                true => Some(ClockOffset { offset_ns: 0, error_ns: 0 }),
+                false => clock_of(*hub),
+            };
             let of = self.of(service);
+            let on_the_way = |clock: ClockOffset| {
+                let out_ns = stamps.hub_out_ns.saturating_add_signed(-clock.offset_ns);
+                (server_in_ns.saturating_sub(out_ns), clock.error_ns)
+            };
             let times = [
-                Some(stamps.hub_out_ns.saturating_sub(stamps.hub_in_ns)),
-                has_one_clock.then(|| server_in_ns.saturating_sub(stamps.hub_out_ns)),
-                Some(now_ns.saturating_sub(*server_in_ns)),
+                Some((stamps.hub_out_ns.saturating_sub(stamps.hub_in_ns), 0)),
+                clock.map(on_the_way),
+                Some((now_ns.saturating_sub(*server_in_ns), 0)),
             ];
-            for (hop, ns) in of.present.iter_mut().zip(times) {
-                if let Some(ns) = ns {
-                    hop.note(ns, || String::from_utf8_lossy(name).into_owned());
+            for (hop, time) in of.present.iter_mut().zip(times) {
+                if let Some(time) = time {
+                    hop.note(time, || String::from_utf8_lossy(name).into_owned());
                 }
             }
         }
@@ -211,6 +224,7 @@ impl Hops {
             p99_ns: shown.times_ns.value_at_quantile(0.99).min(shown.worst_ns),
             worst_ns: shown.worst_ns,
             worst_item: shown.worst_item.clone(),
+            clock_error_ns: shown.clock_error_ns,
         })
     }
 }
@@ -248,7 +262,7 @@ mod tests {
         hops.note(pending(1, 50_000, 7_000));
         hops.note(pending(2, 20_000, 9_000));
         hops.note(pending(3, 99_000, 99_000));
-        hops.end_turn(Time::from_nanos(1_100_000), named);
+        hops.end_turn(Time::from_nanos(1_100_000), |_| None, named);
         assert!(!hops.has_pending());
         let (a, b) = ("A".to_owned(), "B".to_owned());
         assert_eq!(
@@ -264,7 +278,7 @@ mod tests {
         let mut hops = Hops::new(true);
         let mut sample = |at_ns, hub_ns| {
             hops.note(pending(1, hub_ns, 0));
-            hops.end_turn(Time::from_nanos(at_ns), named);
+            hops.end_turn(Time::from_nanos(at_ns), |_| None, named);
             hops.row(0).map(|row| (row.samples, row.worst_ns))
         };
         assert_eq!(sample(2_000_000, 5_000), Some((1, 5_000)));
@@ -274,11 +288,27 @@ mod tests {
     }
 
     #[test]
-    fn of_a_hub_with_another_clock_the_backbone_is_not_told() {
+    fn of_a_hub_whose_clock_is_ahead_the_backbone_is_told_with_what_may_be_wrong() {
+        let service = Text::from("FEED");
+        let mut hops = Hops::new(false);
+        let sample = pending(1, 5_000, 8_000);
+        let ahead_ns = 700_000;
+        let server_in_ns = sample.server_in_ns - ahead_ns;
+        hops.note(Pending { server_in_ns, ..sample });
+        let clock = ClockOffset { offset_ns: ahead_ns as i64, error_ns: 900 };
+        let now = Time::from_nanos(server_in_ns + 3_000);
+        hops.end_turn(now, |_| Some(clock), |_, _| Some((&service, b"A")));
+        let rows: Vec<_> = (0..3).filter_map(|place| hops.row(place)).collect();
+        let times: Vec<_> = rows.iter().map(|row| (row.worst_ns, row.clock_error_ns)).collect();
+        assert_eq!(times, [(5_000, 0), (8_000, 900), (3_000, 0)]);
+    }
+
+    #[test]
+    fn of_a_hub_whose_clock_is_not_known_the_backbone_is_not_told() {
         let service = Text::from("FEED");
         let mut hops = Hops::new(false);
         hops.note(pending(1, 5_000, 5_000));
-        hops.end_turn(Time::from_nanos(2_000_000), |_, _| Some((&service, b"A")));
+        hops.end_turn(Time::from_nanos(2_000_000), |_| None, |_, _| Some((&service, b"A")));
         let told: Vec<_> = shown(&hops).into_iter().map(|(hop, ..)| hop).collect();
         assert_eq!(told, ["hub", "server"]);
     }
@@ -291,9 +321,11 @@ mod tests {
         for number in 0..services.len() as u32 {
             hops.note(pending(number, 5_000, 5_000));
         }
-        hops.end_turn(Time::from_nanos(2_000_000), |_, item| {
-            Some((&services[item as usize], b"A"))
-        });
+        hops.end_turn(
+            Time::from_nanos(2_000_000),
+            |_| None,
+            |_, item| Some((&services[item as usize], b"A")),
+        );
         assert_eq!(hops.places() as usize, SERVICES * HOPS.len());
         let last = hops.row(hops.places() - 1).expect("there are samples");
         assert_eq!((last.service.as_str(), last.samples), ("*", 6));

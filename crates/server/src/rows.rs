@@ -62,6 +62,23 @@ tapeline_counters::rows! {
         "aggregateItemLimit" => aggregate_item_limit: usize;
         /// Most items that one mount may have open.
         "itemLimitPerMount" => item_limit_per_mount: usize;
+        /// Streams of items that were opened since the user came,
+        "opens" => opens: u64;
+        /// for updates,
+        "normalOpens" => normal_opens: u64;
+        /// and for an image alone.
+        "snapshotOpens" => snapshot_opens: u64;
+        /// Those of mounts that leave recovery to the server,
+        "recoverableOpens" => recoverable_opens: u64;
+        /// and of others.
+        "nonRecoverableOpens" => non_recoverable_opens: u64;
+        /// Those with a view.
+        "viewRequests" => view_requests: u64;
+        /// Streams that ended, whoever ended them, of mounts that leave recovery to the
+        /// server,
+        "recoverableCloses" => recoverable_closes: u64;
+        /// and of others.
+        "nonRecoverableCloses" => non_recoverable_closes: u64;
     }
 }
 
@@ -102,7 +119,8 @@ tapeline_counters::rows! {
         /// The service.
         "service" => service: String;
         /// `hub`: from the turn of the hub that read it until it was given to the
-        /// backbone. `backbone`: until the server read it, where both are on one host.
+        /// backbone. `backbone`: until the server read it, as far as it is known how far
+        /// the clocks of their hosts are apart.
         /// `server`: until the end of the turn in which it was given to the sockets.
         "hop" => hop: &'static str;
         /// Messages that carried stamps.
@@ -115,6 +133,9 @@ tapeline_counters::rows! {
         "worstNs" => worst_ns: u64, in ns;
         /// The item that took longest.
         "worstItem" => worst_item: String;
+        /// By how much each of these may be wrong: between two hosts, how well it is known
+        /// how far their clocks are apart.
+        "clockErrorNs" => clock_error_ns: u64, in ns;
     }
 }
 

@@ -418,7 +418,8 @@ impl<B: Bus, S: System> Server<B, S> {
         }
         if hops.has_pending() {
             let core = interpreter.core();
-            hops.end_turn(clock.host_now(), |hub, item| core.item_named(hub, item));
+            let clock_of = |hub| bus.clock_of(hub);
+            hops.end_turn(clock.host_now(), clock_of, |hub, item| core.item_named(hub, item));
         }
         work + bus.work(now)
     }

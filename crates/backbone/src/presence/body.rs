@@ -1,9 +1,10 @@
 //! The body of a presence frame.
 
+use super::clocks::Moments;
 use crate::frame::{Incarnation, Role};
 
 /// The layout's version; a body of another one is not read.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const HEAD_BYTES: usize = 6;
 const SEEN_BYTES: usize = 5;
 
@@ -14,13 +15,14 @@ pub const MAX_NAME_BYTES: usize = 64;
 ///
 /// ```text
 ///  0         1      2        3            4          5       6      6 + n    6 + n + m
-///  | version | role | name n | peer count | system m | tag t | name | system | peer count x | incarnation | link | tag
-///    u8 = 2    u8     u8       u8           u8         u8      UTF-8  UTF-8                   u32 LE        u8     t bytes
+///  | version | role | name n | peer count | system m | tag t | name | system | peer count x | incarnation | link | moments | tag
+///    u8 = 3    u8     u8       u8           u8         u8      UTF-8  UTF-8                   u32 LE        u8     28 bytes  t bytes
 /// ```
 ///
 /// Role is 1 for a hub and 2 for a server. The system is that of which it is a
 /// member. The peers are those that the sender hears, each with the number that
-/// the sender gave to this meeting. The tag proves the membership, where the
+/// the sender gave to this meeting. The [moments](Moments) tell how far its clock is
+/// from that of others. The tag proves the membership, where the
 /// system has a key: it is over the header of the frame and all before the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Presence<'a> {
@@ -28,6 +30,7 @@ pub(crate) struct Presence<'a> {
     pub(crate) name: &'a str,
     pub(crate) system: &'a str,
     seen: &'a [u8],
+    pub(crate) moments: Moments,
     /// All before the tag.
     pub(crate) said: &'a [u8],
     pub(crate) tag: &'a [u8],
@@ -54,10 +57,13 @@ impl<'a> Presence<'a> {
         let (name, rest) = rest.split_at_checked(name_bytes)?;
         let (system, rest) = rest.split_at_checked(system_bytes)?;
         let (seen, rest) = rest.split_at_checked(usize::from(count) * SEEN_BYTES)?;
+        let (moments, rest) = rest.split_first_chunk::<{ Moments::BYTES }>()?;
+        let moments = Moments::decode(moments);
         let tag = rest.get(..tag_bytes)?;
         let said = &body[..body.len() - rest.len()];
         let [name, system] = [name, system].map(|text| std::str::from_utf8(text).ok());
-        Some(Self { role: Role::from_wire(role)?, name: name?, system: system?, seen, said, tag })
+        let role = Role::from_wire(role)?;
+        Some(Self { role, name: name?, system: system?, seen, moments, said, tag })
     }
 
     /// The number that the sender gave to its meeting with `peer`; 0 if it
@@ -77,6 +83,7 @@ pub(crate) struct Said<'a> {
     pub(crate) system: &'a str,
     /// How long the tag is that will be appended.
     pub(crate) tag_bytes: usize,
+    pub(crate) moments: Moments,
 }
 
 /// Writes a body, but for its tag, over what `out` held.
@@ -95,6 +102,7 @@ pub(crate) fn write_presence(out: &mut Vec<u8>, said: &Said<'_>, seen: impl Iter
         count += 1;
     }
     out[3] = count;
+    out.extend_from_slice(&said.moments.encode());
 }
 
 /// The longest prefix of whole characters that a body carries.
@@ -116,7 +124,8 @@ mod tests {
 
     fn body(name: &str, peers: &[Seen]) -> Vec<u8> {
         let mut out = vec![9; 3];
-        let said = Said { role: Role::Server, name, system: "eu", tag_bytes: 2 };
+        let moments = Moments { sent_ns: 6, ..Moments::default() };
+        let said = Said { role: Role::Server, name, system: "eu", tag_bytes: 2, moments };
         write_presence(&mut out, &said, peers.iter().copied());
         out.extend_from_slice(b"TT");
         out
@@ -125,8 +134,10 @@ mod tests {
     #[test]
     fn the_layout_is_the_documented_one() {
         let bytes = body("edge", &[seen(0x0403_0201, 5)]);
-        assert_eq!(bytes[..6], [2, 2, 4, 1, 2, 2]);
-        assert_eq!(bytes[6..], *b"edgeeu\x01\x02\x03\x04\x05TT");
+        assert_eq!(bytes[..6], [3, 2, 4, 1, 2, 2]);
+        assert_eq!(bytes[6..17], *b"edgeeu\x01\x02\x03\x04\x05");
+        let moments = Moments { sent_ns: 6, ..Moments::default() };
+        assert_eq!(bytes[17..], [&moments.encode()[..], b"TT"].concat());
     }
 
     #[test]
@@ -134,6 +145,7 @@ mod tests {
         let bytes = body("edge-1", &[seen(7, 1), seen(8, 255)]);
         let presence = Presence::decode(&bytes).unwrap();
         assert_eq!((presence.role, presence.name), (Role::Server, "edge-1"));
+        assert_eq!(presence.moments.sent_ns, 6);
         assert_eq!((presence.system, presence.tag), ("eu", &b"TT"[..]));
         assert_eq!(presence.said, &bytes[..bytes.len() - 2]);
         let links = [7, 8, 9].map(|peer| presence.link_to(Incarnation(peer)));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tapeline_time::Time;
 
 use super::body::{MAX_NAME_BYTES, Presence, Seen};
+use super::clocks::{Clock, ClockOffset, Moments};
 use super::membership::Membership;
 use crate::frame::{FrameFlags, FrameHeader, Incarnation, Kind, Links, Role};
 use crate::rows::PeerRow;
@@ -34,6 +35,8 @@ pub(crate) struct Peers {
     /// The last one that was no member: its system and its name.
     stranger: String,
     last_link: u8,
+    /// The peer of which the next presence says when it was heard.
+    moments_turn: usize,
     last_expiry: Option<Time>,
     /// A peer does not know yet that it is heard.
     pub(crate) news: bool,
@@ -53,6 +56,7 @@ struct Peer {
     /// Holes in its stream, and frames missing in them.
     gaps: u64,
     lost: u64,
+    clock: Clock,
 }
 
 /// A peer that is up, and what a frame to it carries.
@@ -116,6 +120,7 @@ impl Peers {
             table: Vec::new(),
             stranger: String::with_capacity(2 * MAX_NAME_BYTES + 1),
             last_link: 0,
+            moments_turn: 0,
             last_expiry: None,
             news: true,
         }
@@ -135,16 +140,21 @@ impl Peers {
     }
 
     /// All that are heard, for whoever looks.
-    pub(crate) fn rows(&self) -> Vec<PeerRow> {
+    pub(crate) fn rows(&self, host_now_ns: u64) -> Vec<PeerRow> {
         let now = self.table.iter().map(|peer| peer.heard).max().unwrap_or(Time::ZERO);
-        let row = |peer: &Peer| PeerRow {
-            name: peer.name.clone(),
-            incarnation: peer.incarnation.to_string(),
-            is_up: peer.their_link != 0,
-            position: peer.next_seq,
-            gaps: peer.gaps,
-            lost: peer.lost,
-            silent_ms: now.since(peer.heard).as_millis() as u64,
+        let row = |peer: &Peer| {
+            let clock = peer.clock.at(host_now_ns);
+            PeerRow {
+                name: peer.name.clone(),
+                incarnation: peer.incarnation.to_string(),
+                is_up: peer.their_link != 0,
+                position: peer.next_seq,
+                gaps: peer.gaps,
+                lost: peer.lost,
+                silent_ms: now.since(peer.heard).as_millis() as u64,
+                clock_offset_ns: clock.map(|clock| clock.offset_ns),
+                clock_error_ns: clock.map(|clock| clock.error_ns),
+            }
         };
         self.table.iter().map(row).collect()
     }
@@ -154,16 +164,31 @@ impl Peers {
         self.table.iter().map(|peer| Seen { peer: peer.incarnation, link: peer.link })
     }
 
-    /// Takes note of a frame.
+    /// How far the clock of a peer is from ours, if that is known.
+    pub(crate) fn clock_of(&self, peer: Incarnation, host_now_ns: u64) -> Option<ClockOffset> {
+        self.table[self.find(peer)?].clock.at(host_now_ns)
+    }
+
+    /// What our next presence, which is sent now, says of moments.
+    pub(crate) fn moments(&mut self, host_now_ns: u64) -> Moments {
+        let said = Moments { sent_ns: host_now_ns, ..Moments::default() };
+        self.moments_turn = (self.moments_turn + 1) % self.table.len().max(1);
+        let Some(peer) = self.table.get(self.moments_turn) else { return said };
+        let Some((its_sent_ns, heard_ns)) = peer.clock.last else { return said };
+        Moments { peer: peer.incarnation.0, its_sent_ns, heard_ns, ..said }
+    }
+
+    /// Takes note of a frame, which is read at `now`; `host_now` says when that is by
+    /// the clock of the host, and is asked for presence alone.
     pub(crate) fn hear(
         &mut self,
-        now: Time,
+        (now, host_now): (Time, impl FnOnce() -> Time),
         header: &FrameHeader,
         links: Links,
         body: &[u8],
     ) -> Verdict {
         if header.kind == Kind::Presence {
-            return self.hear_presence(now, header, body);
+            return self.hear_presence((now, host_now().as_nanos()), header, body);
         }
         if header.kind.sender() != Some(self.role.other()) || header.sender == Incarnation::ALL {
             return Verdict::default();
@@ -190,7 +215,12 @@ impl Peers {
         verdict
     }
 
-    fn hear_presence(&mut self, now: Time, header: &FrameHeader, body: &[u8]) -> Verdict {
+    fn hear_presence(
+        &mut self,
+        (now, host_now_ns): (Time, u64),
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Verdict {
         let Some(presence) = Presence::decode(body) else {
             return Verdict::fault(Fault::Malformed);
         };
@@ -217,6 +247,8 @@ impl Peers {
             peer.name.push_str(presence.name);
         }
         peer.hears_us(presence.link_to(me), &mut verdict);
+        let is_about_us = presence.moments.peer == me.0;
+        peer.clock.hear(&presence.moments, is_about_us, host_now_ns);
         verdict
     }
 
@@ -273,6 +305,7 @@ impl Peers {
             their_link: 0,
             gaps: 0,
             lost: 0,
+            clock: Clock::default(),
         });
         Some(self.table.len() - 1)
     }

@@ -117,7 +117,7 @@ impl Core {
         stream: &ItemStream,
         out: &mut O,
     ) {
-        self.mounts.count_item(session, false);
+        self.mounts.count_close(session);
         let Self { mounts, items, .. } = self;
         let Some(mount) = mounts.get_mut(session) else {
             debug_assert!(false, "the stream was of a mount");

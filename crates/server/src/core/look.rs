@@ -89,7 +89,7 @@ impl Core {
 
     /// The user at a place.
     pub(crate) fn user_row(&self, place: u32) -> Option<UserRow> {
-        let (name, channels, total) = self.mounts.users.at(place)?;
+        let (name, channels, total, asked) = self.mounts.users.at(place)?;
         let limits = self.config.limits.of_user(name);
         let of_all = &self.config.limits;
         Some(UserRow {
@@ -100,6 +100,14 @@ impl Core {
             item_limit_per_mount: limits
                 .item_limit_per_mount
                 .unwrap_or(of_all.item_limit_per_mount),
+            opens: asked.opens,
+            normal_opens: asked.opens - asked.snapshots,
+            snapshot_opens: asked.snapshots,
+            recoverable_opens: asked.recoverable,
+            non_recoverable_opens: asked.opens - asked.recoverable,
+            view_requests: asked.views,
+            recoverable_closes: asked.recoverable_closes,
+            non_recoverable_closes: asked.closes - asked.recoverable_closes,
         })
     }
 

@@ -23,7 +23,7 @@ use super::rows::Cell;
 use super::stream::{Entry, Stream, UNASKED_LOGIN_STREAM};
 use super::streams::Streams;
 use super::subscription::Subscription;
-use super::users::Users;
+use super::users::{Asked, Users};
 use super::watchers::{Watcher, Watchers};
 use crate::seats::SeatId;
 use crate::siblings::SharedCount;
@@ -492,8 +492,30 @@ impl Mounts {
         item.watchers.at(cell, |subscription| self.session_of(subscription.mount()))
     }
 
-    /// Counts an item of a user, or one fewer.
+    /// Counts an item of a user, or one fewer, that is not at its service yet.
     pub(super) fn count_item(&mut self, session: SessionId, opened: bool) {
+        self.count(session, opened, |_, _| {});
+    }
+
+    /// Counts a stream on an item, for an image alone or with a view.
+    pub(super) fn count_open(&mut self, session: SessionId, is_snapshot: bool, has_view: bool) {
+        self.count(session, true, |asked, is_recoverable| {
+            asked.opens += 1;
+            asked.snapshots += u64::from(is_snapshot);
+            asked.views += u64::from(has_view);
+            asked.recoverable += u64::from(is_recoverable);
+        });
+    }
+
+    /// A stream on an item ends.
+    pub(super) fn count_close(&mut self, session: SessionId) {
+        self.count(session, false, |asked, is_recoverable| {
+            asked.closes += 1;
+            asked.recoverable_closes += u64::from(is_recoverable);
+        });
+    }
+
+    fn count(&mut self, session: SessionId, opened: bool, note: impl FnOnce(&mut Asked, bool)) {
         let number = self.number(session);
         let mount = number.and_then(|number| self.table.get_mut(number)?.as_deref_mut());
         let Some(mount) = mount else { return };
@@ -503,9 +525,10 @@ impl Mounts {
         };
         change(&mut mount.item_count);
         if let Some(login) = &mount.login {
+            let note = |asked: &mut Asked| note(asked, login.policy.single_open);
             match opened {
-                true => self.users.open_item(login.user()),
-                false => self.users.close_items(login.user(), 1),
+                true => self.users.open_item(login.user(), note),
+                false => self.users.close_items(login.user(), 1, note),
             }
         }
     }
@@ -517,7 +540,11 @@ impl Mounts {
         let mount = number.and_then(|number| self.table.get(*number as usize)?.as_deref());
         let Some(mount) = mount.filter(|mount| mount.session == session) else { return };
         if let Some(login) = &mount.login {
-            users.close_items(login.user(), mount.item_count);
+            let (count, is_recoverable) = (mount.item_count as u64, login.policy.single_open);
+            users.close_items(login.user(), mount.item_count, |asked| {
+                asked.closes += count;
+                asked.recoverable_closes += if is_recoverable { count } else { 0 };
+            });
         }
     }
 

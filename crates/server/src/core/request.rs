@@ -152,6 +152,8 @@ impl Core {
         let stream_id = request.stream_id;
         let opened = self.place_watcher(session, (msg, bytes), request, qos, view, out);
         let Opened::Watching { slot, cell, is_new } = opened else { return };
+        let is_snapshot = !msg.flags.contains(RequestFlags::STREAMING);
+        let has_view = msg.flags.contains(RequestFlags::HAS_VIEW);
         let policy = self.policy_of(session).filter(|_| !is_administrative(request.domain));
         let mut state = ProviderStream::new(request, policy);
         if let Some(item) = self.items.get(slot)
@@ -169,7 +171,7 @@ impl Core {
         if let Some(mount) = self.mounts.get_mut(session) {
             mount.streams.insert_item(stream_id, &ItemStream { slot, state });
         }
-        self.mounts.count_item(session, true);
+        self.mounts.count_open(session, is_snapshot, has_view);
         if self.items.guard(slot) != Guard::Unknown {
             self.record_watch(session, stream_id, out);
         }

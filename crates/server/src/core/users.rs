@@ -7,11 +7,29 @@ use super::mount::Login;
 use crate::seats::Seats;
 use crate::siblings::{SharedCount, Siblings};
 
+/// What a user has asked for at this server since it came, counted by streams of items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Streams that were opened,
+    pub(crate) opens: u64,
+    /// of these for an image alone,
+    pub(crate) snapshots: u64,
+    /// with a view,
+    pub(crate) views: u64,
+    /// and of mounts that leave recovery to the server.
+    pub(crate) recoverable: u64,
+    /// Streams that ended,
+    pub(crate) closes: u64,
+    /// and of these, those of such mounts.
+    pub(crate) recoverable_closes: u64,
+}
+
 /// What one user has.
 #[derive(Debug)]
 struct User {
     mounts: SharedCount,
     items: SharedCount,
+    asked: Asked,
     /// Where it is in the list.
     place: u32,
 }
@@ -76,7 +94,7 @@ impl Users {
                     list.len() as u32 - 1
                 }
             };
-            here.insert(name.into(), User { mounts, items, place });
+            here.insert(name.into(), User { mounts, items, asked: Asked::default(), place });
         }
         let Some(user) = here.get_mut(name) else { return false };
         let is_in = user.mounts.claim(max.unwrap_or(usize::MAX));
@@ -136,24 +154,26 @@ impl Users {
     }
 
     /// The user at a place of the list, as an operator sees it: name, mounts and
-    /// items at this server.
-    pub(super) fn at(&self, place: u32) -> Option<(&Text, usize, usize)> {
+    /// items at this server, and what it asked for.
+    pub(super) fn at(&self, place: u32) -> Option<(&Text, usize, usize, Asked)> {
         let (name, shown) = self.list.get(place as usize)?.as_ref()?;
         let user = self.here.get(name)?;
-        Some((shown, user.mounts.own(), user.items.own()))
+        Some((shown, user.mounts.own(), user.items.own(), user.asked))
     }
 
-    /// A user has one more item open.
-    pub(super) fn open_item(&mut self, name: &[u8]) {
+    /// A user has one more item open; `note` says how.
+    pub(super) fn open_item(&mut self, name: &[u8], note: impl FnOnce(&mut Asked)) {
         if let Some(user) = self.here.get_mut(name) {
             user.items.add(1);
+            note(&mut user.asked);
         }
     }
 
-    /// A user has so many items open no more.
-    pub(super) fn close_items(&mut self, name: &[u8], count: usize) {
+    /// A user has so many items open no more; `note` says how.
+    pub(super) fn close_items(&mut self, name: &[u8], count: usize, note: impl FnOnce(&mut Asked)) {
         if let Some(user) = self.here.get_mut(name) {
             user.items.sub(count);
+            note(&mut user.asked);
         }
     }
 
@@ -180,13 +200,13 @@ mod tests {
         let siblings = Siblings::default();
         let (mut here, mut there) = (Users::with(siblings.clone()), Users::with(siblings));
         assert!(here.join(b"ann", 0, Some(2)));
-        here.open_item(b"ann");
-        here.open_item(b"ann");
+        here.open_item(b"ann", |asked| asked.opens += 1);
+        here.open_item(b"ann", |asked| asked.opens += 1);
         assert_eq!((there.mounts_of(b"ann"), there.items_of(b"ann")), (1, 2));
         assert!(there.join(b"ann", 5, Some(2)));
         assert_eq!((here.mounts_of(b"ann"), here.items_of(b"ann")), (2, 7));
         assert!(!here.join(b"ann", 0, Some(2)) && !there.join(b"ann", 0, Some(2)));
-        here.close_items(b"ann", 1);
+        here.close_items(b"ann", 1, |_| {});
         here.leave(b"ann", 1);
         assert_eq!((here.mounts_of(b"ann"), there.items_of(b"ann")), (1, 5));
         assert!(here.join(b"bob", 0, Some(1)) && !there.join(b"bob", 0, Some(1)));
@@ -198,7 +218,7 @@ mod tests {
         assert!(users.join(b"secret", 2, None) && users.join(b"bob", 0, None));
         users.show_as(b"secret", "token-1".into());
         let at = |users: &Users, place| {
-            users.at(place).map(|(name, mounts, items)| (name.to_string(), mounts, items))
+            users.at(place).map(|(name, mounts, items, _)| (name.to_string(), mounts, items))
         };
         assert_eq!(at(&users, 0), Some(("token-1".to_owned(), 1, 2)));
         users.leave(b"secret", 2);

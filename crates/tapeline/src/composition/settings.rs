@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_admin::AdminConfig;
-use tapeline_backbone::{Driver, EngineSettings, Key, MAX_PEERS, PortSettings, Role};
+use tapeline_backbone::{Driver, EngineSettings, HostClock, Key, MAX_PEERS, PortSettings, Role};
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, TlsFiles, random_seed};
 use tapeline_edge::{KeySource, LoginConfig};
 use tapeline_hub::{HubConfig, HubLimits, Unpublished};
@@ -21,6 +21,7 @@ use tapeline_rssl::{
 use tapeline_server::{
     JsonConfig, OutputThresholds, ServerConfig, StandbyImage, StandbyPosts, WarmStandby,
 };
+use tapeline_time::host_now;
 
 use super::bounds;
 use super::certificates::Certificates;
@@ -73,6 +74,7 @@ pub(crate) fn port_settings(settings: &Settings, role: Role) -> Result<PortSetti
         silence: Duration::from_millis(backbone.silence_ms),
         queue_bytes: backbone.queue_bytes,
         max_peers,
+        host_clock: HostClock(Some(host_now)),
         ..PortSettings::new(role, name)
     })
 }

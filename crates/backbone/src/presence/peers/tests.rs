@@ -11,7 +11,7 @@ fn at(ms: u64) -> Time {
 }
 
 fn said(system: &str) -> Said<'_> {
-    Said { role: Role::Hub, name: "hub", system, tag_bytes: 0 }
+    Said { role: Role::Hub, name: "hub", system, tag_bytes: 0, moments: Moments::default() }
 }
 
 /// A server's table of hubs.
@@ -32,7 +32,7 @@ fn presence(
     let mut header = FrameHeader::new(Kind::Presence, Incarnation::ALL, 0);
     header.sender = from;
     header.stream_seq = stream_seq;
-    peers.hear(now, &header, Links::NONE, &body)
+    peers.hear((now, || now), &header, Links::NONE, &body)
 }
 
 fn frame(
@@ -46,7 +46,7 @@ fn frame(
     let mut header = FrameHeader::new(Kind::Item, target, 5);
     header.sender = from;
     header.stream_seq = stream_seq;
-    peers.hear(now, &header, links, b"body")
+    peers.hear((now, || now), &header, links, b"body")
 }
 
 fn to_all(peers: &mut Peers, stream_seq: u32) -> Verdict {
@@ -244,9 +244,9 @@ fn a_goodbye_is_immediate() {
     header.flags = FrameFlags::BYE;
     let mut body = Vec::new();
     write_presence(&mut body, &said(""), std::iter::empty());
-    let verdict = peers.hear(at(1), &header, Links::NONE, &body);
+    let verdict = peers.hear((at(1), || at(1)), &header, Links::NONE, &body);
     assert_eq!(verdict, Verdict { down: true, ..NOTHING });
-    assert_eq!(peers.hear(at(2), &header, Links::NONE, &body), NOTHING);
+    assert_eq!(peers.hear((at(2), || at(2)), &header, Links::NONE, &body), NOTHING);
     assert_eq!(peers.seen().count(), 0);
 }
 
@@ -324,12 +324,12 @@ fn our_own_side_and_nobody_are_not_heard() {
     let mut peers = table();
     let mut header = FrameHeader::new(Kind::Open, Incarnation::ALL, 0);
     header.sender = Incarnation(101);
-    assert_eq!(peers.hear(at(0), &header, Links::NONE, b""), NOTHING);
+    assert_eq!(peers.hear((at(0), || at(0)), &header, Links::NONE, b""), NOTHING);
     let mut body = Vec::new();
-    let said = Said { role: Role::Server, name: "us", system: "", tag_bytes: 0 };
+    let said = Said { role: Role::Server, name: "us", ..said("") };
     write_presence(&mut body, &said, std::iter::empty());
     header.kind = Kind::Presence;
-    assert_eq!(peers.hear(at(0), &header, Links::NONE, &body), NOTHING);
+    assert_eq!(peers.hear((at(0), || at(0)), &header, Links::NONE, &body), NOTHING);
     assert_eq!(presence(&mut peers, at(0), Incarnation(0), 0, &[(ME, 1)]), NOTHING);
     assert_eq!(frame(&mut peers, at(0), Incarnation(0), 0, ME, Links::NONE), NOTHING);
     assert_eq!(peers.seen().count(), 0);
@@ -342,7 +342,7 @@ fn a_presence_that_cannot_be_read_changes_nothing() {
     header.sender = HUB;
     header.stream_seq = 77;
     let malformed = Verdict { fault: Some(Fault::Malformed), ..NOTHING };
-    assert_eq!(peers.hear(at(0), &header, Links::NONE, &[9, 9]), malformed);
+    assert_eq!(peers.hear((at(0), || at(0)), &header, Links::NONE, &[9, 9]), malformed);
     assert_eq!(to_all(&mut peers, 0), DELIVERED);
 }
 
@@ -355,7 +355,7 @@ fn heard_of(to: &Membership, of: &Membership) -> (Verdict, String) {
     let mut header = FrameHeader::new(Kind::Presence, Incarnation::ALL, 0);
     header.sender = HUB;
     of.sign(&header, &mut body);
-    let verdict = peers.hear(at(0), &header, Links::NONE, &body);
+    let verdict = peers.hear((at(0), || at(0)), &header, Links::NONE, &body);
     assert_eq!(peers.seen().count(), usize::from(verdict.up.is_some()));
     (verdict, peers.stranger().to_owned())
 }
@@ -394,4 +394,34 @@ fn only_presence_introduces() {
     assert_eq!(to_all(&mut peers, 0), EARLY);
     assert_eq!(to_me(&mut peers, 1, 7, 1), EARLY);
     assert_eq!(peers.seen().count(), 0);
+}
+
+#[test]
+fn two_tables_learn_how_far_their_clocks_are_apart() {
+    // The hub's clock is three seconds ahead; a presence is a millisecond on its way.
+    let (mut server, mut hub) =
+        (table(), Peers::new(HUB, Role::Hub, Membership::default(), SILENCE, 4));
+    let ahead = |now: Time| now.after(Duration::from_secs(3));
+    let tell = |to: &mut Peers, (from, role): (Incarnation, Role), moments, host_now| {
+        let mut body = Vec::new();
+        write_presence(&mut body, &Said { role, moments, ..said("") }, std::iter::empty());
+        let mut header = FrameHeader::new(Kind::Presence, Incarnation::ALL, 0);
+        header.sender = from;
+        to.hear((at(0), || host_now), &header, Links::NONE, &body);
+    };
+    for turn in 0..4 {
+        let now = at(1_000 + turn * 100);
+        let moments = server.moments(now.as_nanos());
+        tell(&mut hub, (ME, Role::Server), moments, ahead(now.after(Duration::from_millis(1))));
+        let now = now.after(Duration::from_millis(50));
+        let moments = hub.moments(ahead(now).as_nanos());
+        tell(&mut server, (HUB, Role::Hub), moments, now.after(Duration::from_millis(1)));
+    }
+    let now_ns = at(1_400).as_nanos();
+    let of_hub = server.clock_of(HUB, now_ns).expect("it is known");
+    assert_eq!(of_hub.offset_ns, 3_000_000_000);
+    assert!((1_000_000..1_100_000).contains(&of_hub.error_ns), "{of_hub:?}");
+    let of_server = hub.clock_of(ME, ahead(at(1_400)).as_nanos()).expect("it is known");
+    assert_eq!(of_server.offset_ns, -3_000_000_000);
+    assert_eq!(server.rows(now_ns)[0].clock_offset_ns, Some(3_000_000_000));
 }
