@@ -103,7 +103,7 @@ impl Reader for Tally {
         self.updates += 1;
         let stamp = Stamp::read_rssl(message);
         if self.reading == Reading::Sampled
-            && self.updates % SAMPLE_EVERY == 0
+            && self.updates.is_multiple_of(SAMPLE_EVERY)
             && let Some(stamp) = &stamp
         {
             self.from_schedule.saturating_record(now_ns().saturating_sub(stamp.due_ns));

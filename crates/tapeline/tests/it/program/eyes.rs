@@ -204,7 +204,7 @@ fn alert_rules_and_dashboard_use_series_that_there_are() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The name of a series in a line of OpenMetrics.
+/// The name of a series in a line of metrics.
 fn name_of_series(line: &str) -> Option<&str> {
     line.split(['{', ' ']).next().filter(|name| name.starts_with("tapeline_"))
 }
