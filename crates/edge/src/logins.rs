@@ -64,7 +64,7 @@ pub struct LoginConfig {
 }
 
 /// Identifies who logs in, for each hub and server of a process. Requests to web servers
-/// are made beside the edge thread, [`MAX_CALLS`] at a time, so that one that is slow
+/// are made beside the edge thread, a bounded number at a time, so that one that is slow
 /// holds up neither policies nor the journal.
 #[derive(Debug)]
 pub struct Logins {
