@@ -33,8 +33,8 @@ pub(crate) struct HubService {
     pub(crate) active: Option<u32>,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
-    /// What each route said last that the service is, by its number. What servers are told of it is not to depend on which
-    /// sources are up.
+    /// What each route said last that the service is, by its number. What servers are
+    /// told of it is not to depend on which sources are up.
     infos: BTreeMap<usize, ServiceInfo>,
 }
 
