@@ -226,7 +226,12 @@ impl Seen {
             (!self.has_view || SOME.contains(field_id)) && self.item.field(seq, *place).is_some()
         });
         let is_of_view = count == all.count() + 1 && !(self.has_view && is_beyond);
-        self.is_changing &= !is_of_view;
+        // With these values it may look the same with and without a view.
+        let mut values = OTHERS.iter().enumerate();
+        let is_telling = values.any(|(place, field_id)| {
+            !SOME.contains(field_id) && self.item.field(seq, place).is_some()
+        });
+        self.is_changing &= !(is_of_view && is_telling);
         let checked = self.check_fields();
         let is_torn = std::mem::take(&mut self.is_torn) || self.is_paused;
         // Nor has what is suspect to be right.
