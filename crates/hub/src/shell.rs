@@ -310,6 +310,12 @@ impl<B: Bus, S: System> Hub<B, S> {
         self.core.check();
     }
 
+    /// For tests: items of non-interactive providers that are kept, counted by
+    /// looking at all items.
+    pub fn published_items(&self) -> usize {
+        self.core.published_items()
+    }
+
     /// The port on the backbone.
     pub fn bus(&self) -> &B {
         &self.bus

@@ -268,6 +268,7 @@ impl World {
                 let items: Vec<_> = items.collect();
                 let item = items[item % items.len()];
                 self.publishers[index].end(item);
+                self.ended_at.insert(item, now);
                 self.later(ms, Later::Publish(index, item));
             }
             _ => {}

@@ -22,6 +22,12 @@ const CHECKED_TURNS: u64 = 8;
 /// nothing else is wrong.
 const TOLD_WITHIN: Duration = Duration::from_secs(8);
 
+/// The same where connections are fast.
+const TOLD_SOON_WITHIN: Duration = Duration::from_secs(2);
+
+/// After this, whoever stands by for a published item is known to do so.
+const KNOWN_WITHIN: Duration = Duration::from_secs(5);
+
 /// Within this each request is answered, if only with a state, as long as
 /// nothing is broken that keeps it from being.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
@@ -36,6 +42,9 @@ const IMAGE_BYTES: usize = 512;
 /// and some of them together.
 const IMAGES_BYTES: usize = 64 << 10;
 
+/// What is merged of an item, with which a mount may be beyond its bound.
+const MERGED_UPDATE_BYTES: usize = 512;
+
 /// What an agent of the backbone may queue beyond its bound: the last frame.
 const FRAME_BYTES: usize = 64 << 10;
 
@@ -47,6 +56,7 @@ impl World {
         if self.turns.is_multiple_of(CHECKED_TURNS) {
             self.check_current();
             self.check_held();
+            self.check_kept();
             self.check_tables();
             self.check_bounds();
         }
@@ -130,7 +140,8 @@ impl World {
     /// Whether somebody has what is OK.
     fn check_held(&mut self) {
         let now = self.now();
-        let Some(since) = self.ago(TOLD_WITHIN) else { return };
+        let told_within = if self.shape.is_fast() { TOLD_SOON_WITHIN } else { TOLD_WITHIN };
+        let Some(since) = self.ago(told_within) else { return };
         // What is troubled may have had its effect at the last moment.
         let since = if self.troubled_until > since { Time::ZERO } else { since };
         let Self { watchers, sources, publishers, violations, .. } = self;
@@ -141,12 +152,36 @@ impl World {
                 let is_held = sources.iter().any(|source| source.has(item))
                     || publishers.iter().any(|publisher| publisher.has(item));
                 if seen.is_orphan(is_held, now, since) {
-                    let s = TOLD_WITHIN.as_secs();
+                    let s = told_within.as_secs();
                     violations.push(format!(
                         "consumer {index}: {item} is OK, and for {s} s nobody has it"
                     ));
                 }
             }
+        }
+    }
+
+    /// Whether the hub keeps what publishers have, be it that they only stand by
+    /// for it. Where there are several, nobody knows at which of them they are.
+    fn check_kept(&mut self) {
+        let Some(since) = self.ago(KNOWN_WITHIN) else { return };
+        let [hub] = &self.hubs[..] else { return };
+        let Some(hub) = hub.present().filter(|_| self.troubled_until <= since) else { return };
+        let ends = &self.ended_at;
+        let is_known = |publisher: &Publisher, item: Item, sent: Time| {
+            let is_after = ends.get(&item).is_none_or(|end| end.after(KNOWN_WITHIN) < sent);
+            is_after && sent < since && publisher.has_room_for(item)
+        };
+        let up = self.publishers.iter().filter(|it| it.ready_since().is_some_and(|at| at < since));
+        let kept: BTreeSet<Item> = up
+            .flat_map(|it| it.sent().filter(|(item, sent)| is_known(it, *item, *sent)))
+            .map(|(item, _)| item)
+            .collect();
+        let (count, least) = (hub.published_items(), kept.len());
+        if count < least {
+            self.violations.push(format!(
+                "hub 0 keeps {count} items, and publishers have {least} that it knows of"
+            ));
         }
     }
 
@@ -157,7 +192,10 @@ impl World {
         for server in servers.iter().filter_map(|server| Some((server.index, server.present()?))) {
             let (index, server) = server;
             let has = server.statistics();
-            let merged = if shape.merged_bytes > 0 { 4 * shape.merged_bytes } else { usize::MAX };
+            let merged = match shape.merged_bytes {
+                0 => usize::MAX,
+                bytes => (4 * bytes).min(shape.consumers.len() * (bytes + MERGED_UPDATE_BYTES)),
+            };
             if has.merged_bytes > merged {
                 violations.push(format!("server {index}: {} bytes are merged", has.merged_bytes));
             }

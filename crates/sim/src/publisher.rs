@@ -33,9 +33,20 @@ pub(crate) struct Publisher {
     /// Items that it has ended, and not begun again.
     ended: BTreeSet<Item>,
     unsent: Vec<(Item, u64)>,
+    record: Record,
+    down_since: Time,
+    /// Since when it is at a hub.
+    ready_since: Option<Time>,
+}
+
+/// What became of what it had to send.
+#[derive(Debug, Default)]
+struct Record {
+    now: Time,
     /// Items of which there was no room for something.
     unfit: BTreeSet<Item>,
-    down_since: Time,
+    /// When the last image of an item was sent, or a part of one.
+    sent: BTreeMap<Item, Time>,
 }
 
 impl Publisher {
@@ -75,8 +86,9 @@ impl Publisher {
             images: Images::new(style, Groups::new(shape), chance),
             ended: BTreeSet::new(),
             unsent: Vec::new(),
-            unfit: BTreeSet::new(),
+            record: Record::default(),
             down_since: Time::ZERO,
+            ready_since: None,
         }
     }
 
@@ -98,11 +110,28 @@ impl Publisher {
         self.images.forget_all();
         self.unsent.clear();
         self.ended.clear();
-        self.unfit.clear();
+        self.record = Record::default();
+        self.ready_since = None;
     }
 
     pub(crate) fn gone_since(&self) -> Option<Time> {
         self.party.is_none().then_some(self.down_since)
+    }
+
+    /// Since when it is at a hub, if it is.
+    pub(crate) const fn ready_since(&self) -> Option<Time> {
+        self.ready_since
+    }
+
+    /// When it sent the last image of each item that it has.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = (Item, Time)> {
+        let sent = self.record.sent.iter().filter(|(item, _)| self.has(**item));
+        sent.map(|(item, at)| (*item, *at))
+    }
+
+    /// Whether all that it had to send of an item was taken.
+    pub(crate) fn has_room_for(&self, item: Item) -> bool {
+        !self.record.unfit.contains(&item)
     }
 
     pub(crate) const fn is_up(&self) -> bool {
@@ -132,7 +161,8 @@ impl Publisher {
 
     /// Publishes an item that it has not.
     pub(crate) fn publish(&mut self, now: Time, item: Item, truth: &Truth) {
-        let Self { party: Some(party), handles, images, unfit, .. } = self else { return };
+        let Self { party: Some(party), handles, images, record, .. } = self else { return };
+        record.now = now;
         self.ended.remove(&item);
         if handles.contains_key(&item) {
             return;
@@ -142,7 +172,7 @@ impl Publisher {
         party.with(|submissions| {
             let handle = submissions.open(&spec).expect("there is room");
             handles.insert(item, handle);
-            images.begin(now, (handle, item), truth, sending(submissions, unfit));
+            images.begin(now, (handle, item), truth, sending(submissions, record));
         });
     }
 
@@ -159,10 +189,11 @@ impl Publisher {
     }
 
     pub(crate) fn send_unasked(&mut self, now: Time, item: Item, truth: &Truth) {
-        let Self { party: Some(party), handles, images, unfit, .. } = self else { return };
+        let Self { party: Some(party), handles, images, record, .. } = self else { return };
+        record.now = now;
         let Some(handle) = handles.get(&item) else { return };
         party.with(|submissions| {
-            images.begin(now, (*handle, item), truth, sending(submissions, unfit));
+            images.begin(now, (*handle, item), truth, sending(submissions, record));
         });
     }
 
@@ -174,7 +205,7 @@ impl Publisher {
     }
 
     fn send_unsent(&mut self) {
-        let Self { party: Some(party), handles, unsent, unfit, images, .. } = self else { return };
+        let Self { party: Some(party), handles, unsent, record, images, .. } = self else { return };
         party.with(|submissions| {
             for (item, seq) in unsent.drain(..) {
                 let Some(handle) = handles.get(&item) else { continue };
@@ -184,7 +215,7 @@ impl Publisher {
                     // and it is asked for another.
                     Ok(_) => images.note_update(*handle, seq),
                     Err(ApiError::Held(_) | ApiError::NotConnected | ApiError::Void) => {}
-                    Err(ApiError::Full) => _ = unfit.insert(item),
+                    Err(ApiError::Full) => _ = record.unfit.insert(item),
                     Err(error) => panic!("a publisher cannot send: {error}"),
                 }
             }
@@ -192,11 +223,13 @@ impl Publisher {
     }
 
     pub(crate) fn turn(&mut self, now: Time, truth: &Truth, log: &mut Log) -> usize {
-        let Self { party: Some(party), handles, images, index, unfit, .. } = self else {
+        let Self { party: Some(party), handles, images, index, record, ready_since, .. } = self
+        else {
             return 0;
         };
+        record.now = now;
         let mut work = usize::from(images.deadline().is_some_and(|due| due <= now));
-        party.with(|submissions| images.send_due(now, truth, sending(submissions, unfit)));
+        party.with(|submissions| images.send_due(now, truth, sending(submissions, record)));
         work += party.poll(
             Some(Duration::ZERO),
             &mut |event: PublisherEvent<'_>, submissions: &mut Submissions<'_>| match event {
@@ -206,19 +239,23 @@ impl Publisher {
                     log.note(format_args!("publisher {index}: another image of {item}"));
                     // One that has begun is of before.
                     images.forget(handle);
-                    images.begin(now, (handle, *item), truth, sending(submissions, unfit));
+                    images.begin(now, (handle, *item), truth, sending(submissions, record));
                 }
                 PublisherEvent::Down { reason, server, .. } => {
                     log.note(format_args!("publisher {index}: lost hub {server}: {reason}"));
+                    *ready_since = None;
                 }
                 PublisherEvent::Drained => {
-                    for item in std::mem::take(unfit) {
+                    for item in std::mem::take(&mut record.unfit) {
                         let Some(handle) = handles.get(&item) else { continue };
                         images.forget(*handle);
-                        images.begin(now, (*handle, item), truth, sending(submissions, unfit));
+                        images.begin(now, (*handle, item), truth, sending(submissions, record));
                     }
                 }
-                PublisherEvent::Ready => log.note(format_args!("publisher {index}: ready")),
+                PublisherEvent::Ready => {
+                    log.note(format_args!("publisher {index}: ready"));
+                    *ready_since = Some(now);
+                }
                 _ => {}
             },
         );
@@ -229,12 +266,14 @@ impl Publisher {
 /// How an image is sent of an item.
 fn sending<'a>(
     submissions: &'a mut Submissions<'_>,
-    unfit: &'a mut BTreeSet<Item>,
+    record: &'a mut Record,
 ) -> impl FnMut(ItemHandle, Item, &RefreshHead<'_>, &Content) -> Result<(), ApiError> + 'a {
     |handle, item, head, content| {
         let sent = submissions.refresh(handle, head, content).map(drop);
-        if matches!(sent, Err(ApiError::Full)) {
-            unfit.insert(item);
+        match sent {
+            Ok(()) => _ = record.sent.insert(item, record.now),
+            Err(ApiError::Full) => _ = record.unfit.insert(item),
+            Err(_) => {}
         }
         sent
     }

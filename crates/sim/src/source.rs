@@ -30,6 +30,8 @@ use crate::random::Random;
 struct Open {
     item: Item,
     is_private: bool,
+    /// It has had an image, or a part of one.
+    is_served: bool,
 }
 
 /// A provider of all services, and what it has open.
@@ -292,9 +294,10 @@ impl Source {
         self.loads.get(service).is_some_and(|(_, limit)| *limit > 0)
     }
 
-    /// Whether it has an item open.
+    /// Whether it has an item open, and has sent something of it.
     pub(crate) fn has(&self, item: Item) -> bool {
-        self.by_item.contains_key(&item)
+        let streams = self.by_item.get(&item).into_iter().flatten();
+        streams.filter_map(|stream| self.streams.get(stream)).any(|open| open.is_served)
     }
 
     /// What it has open: the items, and whether each is one client's alone.
@@ -330,7 +333,8 @@ impl Source {
     fn send_image(&mut self, now: Time, stream: StreamHandle, truth: &Truth) {
         self.send_unsent();
         let Self { provider: Some(provider), streams, images, .. } = self else { return };
-        let Some(open) = streams.get(&stream) else { return };
+        let Some(open) = streams.get_mut(&stream) else { return };
+        open.is_served = true;
         provider.with(|responses| {
             let send = sending(responses);
             images.begin(now, (stream, open.item), truth, send);
@@ -420,12 +424,15 @@ impl Source {
                         panic!("a request for no item: {request:?}")
                     };
                     log.note(format_args!("source {index}: request for {item}"));
+                    let is_silent = *planted == Planted::Silence && item.name == 0;
                     // That of a snapshot is over with its image.
                     if request.streaming {
-                        streams.insert(stream, Open { item, is_private: request.private });
+                        let is_served = !is_silent && !*is_mute;
+                        let open = Open { item, is_private: request.private, is_served };
+                        streams.insert(stream, open);
                         by_item.entry(item).or_default().push(stream);
                     }
-                    if *planted == Planted::Silence && item.name == 0 {
+                    if is_silent {
                         return;
                     }
                     match *is_mute {

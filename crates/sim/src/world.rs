@@ -10,7 +10,7 @@ use tapeline_channel::sim::Network;
 use tapeline_time::Time;
 
 use crate::acts::Later;
-use crate::item::Truth;
+use crate::item::{Item, Truth};
 use crate::log::{Log, Trace};
 use crate::member::{HubMember, Member, ServerMember};
 use crate::model::Wish;
@@ -54,6 +54,8 @@ pub(crate) struct World {
     /// Until when something else is broken than parties that are gone, or has
     /// its effect.
     pub(crate) troubled_until: Time,
+    /// When a publisher ended an item for the last time.
+    pub(crate) ended_at: BTreeMap<Item, Time>,
     pub(crate) violations: Vec<String>,
 }
 
@@ -147,6 +149,7 @@ impl World {
             generics: 0,
             is_calm: false,
             troubled_until: Time::ZERO,
+            ended_at: BTreeMap::new(),
             violations: Vec::new(),
         };
         world.log.note(format_args!("chance {:#018x}, {:?}", plan.chance, world.shape));

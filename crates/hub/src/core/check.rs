@@ -49,6 +49,11 @@ impl Core {
         self.check_expiries();
     }
 
+    /// Items of non-interactive providers.
+    pub(crate) fn published_items(&self) -> usize {
+        self.items.iter().filter(|(_, item)| item.published).count()
+    }
+
     /// Published items that expire.
     fn check_expiries(&self) {
         let stale = self.items.iter().filter_map(|(id, item)| {

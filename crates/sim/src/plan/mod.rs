@@ -2,6 +2,7 @@
 
 mod action;
 mod shape;
+mod stories;
 
 use std::time::Duration;
 
@@ -61,6 +62,7 @@ impl Plan {
         let mut plan = Self { shape, actions, chance: random.next() };
         plan.add_more(seed, size);
         add_roles(&mut Random::new(seed ^ ROLES), &plan.shape, &mut plan.actions);
+        plan.add_story(seed, size);
         plan
     }
 }

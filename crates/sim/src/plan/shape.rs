@@ -241,6 +241,28 @@ impl FromStr for Parties {
 }
 
 impl Shape {
+    /// Whether what is said is heard at once, or as good as.
+    pub(crate) fn is_fast(&self) -> bool {
+        let windows = [self.window_bytes, self.provider_window_bytes];
+        let is_narrow = windows.into_iter().any(|bytes| (1..16 << 10).contains(&bytes));
+        let is_late = self.socket_delay.max(self.backbone_delay) > Duration::from_millis(3);
+        let has_much = self.images.padding_bytes > 0 || self.all_items() > 100;
+        !is_narrow && !is_late && !has_much && self.segment_bytes >= 200
+    }
+
+    /// Makes it one.
+    pub(crate) fn make_fast(&mut self) {
+        let most = Duration::from_millis(3);
+        self.socket_delay = self.socket_delay.min(most);
+        self.backbone_delay = self.backbone_delay.min(most);
+        self.window_bytes = self.window_bytes.max(16 << 10);
+        if self.provider_window_bytes > 0 {
+            self.provider_window_bytes = self.provider_window_bytes.max(16 << 10);
+        }
+        self.images.padding_bytes = 0;
+        self.segment_bytes = self.segment_bytes.max(200);
+    }
+
     /// The same with no more than so many of each kind.
     pub(crate) fn limit(&mut self, most: &Parties) {
         self.hubs = self.hubs.min(most.hubs);
