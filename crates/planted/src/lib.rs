@@ -97,6 +97,10 @@ faults! {
     UnseenSlowness = "unseen-slowness",
     /// server: what is left of a job when its slice is over is forgotten
     ForgottenRest = "forgotten-rest",
+    /// server: another policy changes nothing of what is open
+    KeptRights = "kept-rights",
+    /// server: who joins an item that is there is not asked for its lock
+    UnlockedJoin = "unlocked-join",
     /// hub: an item that nobody wants stays open at its source
     LostUpstreamClose = "lost-upstream-close",
     /// hub: a close meant for an earlier request closes the present one
@@ -121,6 +125,8 @@ faults! {
     UnlostService = "unlost-service",
     /// hub: an item expires although another source stands by for it
     IdleStandby = "idle-standby",
+    /// hub: an item of a source that is lost does not go on with its mirror
+    LostMirror = "lost-mirror",
     /// hub: a source publishes into a service that is another's
     ForgedService = "forged-service",
 }

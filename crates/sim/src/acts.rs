@@ -8,6 +8,7 @@ use tapeline_backbone::Incarnation;
 use crate::item::Item;
 use crate::model::Wish;
 use crate::plan::{Action, Saying};
+use crate::rights::REVOKED_WITHIN;
 use crate::watcher::Watcher;
 use crate::world::{World, for_publishers, listeners};
 
@@ -30,6 +31,8 @@ pub(crate) enum Later {
     Publish(usize, Item),
     /// A consumer takes its data from its server again.
     Active(usize),
+    /// Nothing new comes any more of what a consumer lost the right to.
+    Blind(usize, u64),
 }
 
 impl World {
@@ -65,6 +68,10 @@ impl World {
             Later::Active(consumer) => {
                 self.with(consumer, |watcher, log| watcher.set_role(false, log));
             }
+            Later::Blind(consumer, epoch) => {
+                let items = (0..self.shape.all_items()).map(|number| self.shape.item(number));
+                self.watchers[consumer].sight.settle(epoch, items, &self.truth);
+            }
             Later::Publish(publisher, item) => {
                 self.publishers[publisher].publish(now, item, &self.truth);
             }
@@ -84,7 +91,9 @@ impl World {
             }
             Later::StartServer(index) if self.servers[index].present().is_none() => {
                 self.servers[index].crash(now);
-                self.servers[index].start(&self.shape, listeners(index), nets, seed);
+                self.servers[index].up_since = now;
+                let edge = self.policies.edge();
+                self.servers[index].start(&self.shape, (listeners(index), edge), nets, seed);
             }
             Later::StartSource(index) if !self.sources[index].is_up() => {
                 self.sources[index].start(&self.network, seed);
@@ -185,12 +194,24 @@ impl World {
                 self.with(consumer, |watcher, log| watcher.set_role(true, log));
                 self.later(ms, Later::Active(consumer));
             }
+            Action::Rights { consumer, codes } => {
+                self.set_rights(consumer % self.watchers.len(), codes);
+            }
             Action::CrashConsumer { consumer } => {
                 let seed = self.random.next();
                 let index = consumer % self.watchers.len();
-                self.watchers[index].restart(&self.network, seed);
+                self.watchers[index].restart(self.network.now(), &self.network, seed);
             }
             fault => self.fault(fault),
+        }
+    }
+
+    /// What a consumer may see is something else from now on.
+    pub(crate) fn set_rights(&mut self, consumer: usize, codes: u8) {
+        if self.policies.set(consumer, codes) {
+            let now = self.now();
+            let epoch = self.watchers[consumer].sight.set(now, codes);
+            self.later(REVOKED_WITHIN.as_millis() as u64, Later::Blind(consumer, epoch));
         }
     }
 
@@ -277,6 +298,10 @@ impl World {
 
     /// Something is broken for a while that may keep others from being told.
     fn trouble(&mut self, action: Action) {
+        if let Some(ms) = action.barrier_ms() {
+            let until = self.now().after(Duration::from_millis(ms));
+            self.barred_until = self.barred_until.max(until);
+        }
         if let Some(ms) = action.trouble_ms() {
             let until = self.now().after(Duration::from_millis(ms));
             self.troubled_until = self.troubled_until.max(until);
@@ -303,6 +328,7 @@ impl World {
                 self.sources[source % sources].crash(now);
                 self.later(ms, Later::StartSource(source % sources));
             }
+            Action::LoseMirror { source, ms } => self.lose_mirror(source % sources, ms),
             Action::CrashPublisher { publisher, ms } if publishers > 0 => {
                 self.publishers[publisher % publishers].crash(now);
                 self.later(ms, Later::StartPublisher(publisher % publishers));

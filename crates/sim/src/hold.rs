@@ -32,6 +32,10 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 /// nothing is broken that keeps it from being.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
+/// The same where connections are fast: before a consumer gives its requests up,
+/// which is an answer of its own.
+const ANSWERED_SOON_WITHIN: Duration = Duration::from_secs(14);
+
 /// Within this what is OK is what its source has, as long as nothing is broken
 /// that nobody can know of.
 const CURRENT_WITHIN: Duration = Duration::from_secs(15);
@@ -53,10 +57,13 @@ impl World {
     pub(crate) fn check(&mut self) {
         self.check_stale();
         self.check_answered();
+        self.check_switch();
         if self.turns.is_multiple_of(CHECKED_TURNS) {
             self.check_current();
             self.check_held();
             self.check_kept();
+            self.check_rights();
+            self.check_reached();
             self.check_tables();
             self.check_bounds();
         }
@@ -106,8 +113,17 @@ impl World {
 
     /// Whether each request has an answer, if only that it waits.
     fn check_answered(&mut self) {
-        let Some(asked_by) = self.ago(ANSWERED_WITHIN) else { return };
-        if self.troubled_until > asked_by {
+        let is_fast = self.shape.is_fast();
+        let within = if is_fast { ANSWERED_SOON_WITHIN } else { ANSWERED_WITHIN };
+        let Some(asked_by) = self.ago(within) else { return };
+        // A source that takes few requests at a time and is slow to answer them has
+        // others wait for as long as it likes.
+        let images = &self.shape.images;
+        let is_slow = images.apart_ms > 1000 || images.endless_percent > 0;
+        if is_slow && self.sources.iter().any(Source::has_window) {
+            self.held_up_until = self.now();
+        }
+        if self.troubled_until.max(self.held_up_until) > asked_by {
             return;
         }
         for watcher in &self.watchers {
@@ -115,7 +131,7 @@ impl World {
             if let Some(seen) =
                 watcher.seen.iter().find(|it| it.unanswered_since.is_some_and(is_late))
             {
-                let (index, item, s) = (watcher.index, seen.item, ANSWERED_WITHIN.as_secs());
+                let (index, item, s) = (watcher.index, seen.item, within.as_secs());
                 self.violations.push(format!("consumer {index}: {item} has no answer after {s} s"));
             }
         }
@@ -157,6 +173,40 @@ impl World {
                         "consumer {index}: {item} is OK, and for {s} s nobody has it"
                     ));
                 }
+            }
+        }
+    }
+
+    /// Whether what nobody may see any more is not OK.
+    fn check_rights(&mut self) {
+        let since = self.ago(TOLD_WITHIN).filter(|since| self.troubled_until <= *since);
+        let Some(since) = since else { return };
+        for watcher in &self.watchers {
+            let is_lost = |seen: &&Seen| {
+                let missing = watcher.sight.missing_since(seen.item);
+                seen.phase == Phase::Ok && missing.is_some_and(|at| at < since)
+            };
+            if let Some(seen) = watcher.seen.iter().find(is_lost) {
+                let (index, item, s) = (watcher.index, seen.item, TOLD_WITHIN.as_secs());
+                self.violations.push(format!(
+                    "consumer {index}: {item} is OK {s} s after its right to it was lost"
+                ));
+            }
+        }
+    }
+
+    /// Whether each consumer is logged in, if one of its servers has been there.
+    fn check_reached(&mut self) {
+        let since = self.ago(ANSWERED_WITHIN).filter(|since| self.barred_until <= *since);
+        let Some(since) = since else { return };
+        let mut present = self.servers.iter().filter(|server| server.present().is_some());
+        let Some(server) = present.find(|server| server.up_since < since) else { return };
+        for watcher in &self.watchers {
+            if watcher.down_since.is_some_and(|at| at < since) {
+                let (index, server, s) = (watcher.index, server.index, ANSWERED_WITHIN.as_secs());
+                self.violations.push(format!(
+                    "consumer {index}: it is nowhere for {s} s, and server {server} is there"
+                ));
             }
         }
     }
@@ -281,8 +331,9 @@ impl World {
                 (false, _) => *shared.entry(item).or_default() += 1,
             }
         }
-        let hubs = self.hubs.len();
-        let too_often = shared.iter().find(|(_, count)| **count > hubs);
+        let mirrors = if self.shape.mirrored { self.sources.len() } else { 1 };
+        let most = self.hubs.len() * mirrors;
+        let too_often = shared.iter().find(|(_, count)| **count > most);
         too_often.map(|(item, count)| format!("{item} is open {count} times at sources"))
     }
 

@@ -12,12 +12,14 @@ use crate::item::{Content, Item, Truth};
 use crate::plan::{Images as Style, Shape};
 use crate::planted::Planted;
 use crate::random::Random;
+use crate::rights::Locks;
 
 /// Sends images, and parts of images that are due.
 #[derive(Debug)]
 pub(crate) struct Images<K> {
     style: Style,
     pub(crate) groups: Groups,
+    locks: Locks,
     planted: Planted,
     random: Random,
     /// Those that have begun.
@@ -42,12 +44,12 @@ struct Begun {
 }
 
 impl<K: Copy + Ord> Images<K> {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         style: Style,
-        groups: Groups,
+        (groups, locks): (Groups, Locks),
         (planted, random): (Planted, Random),
     ) -> Self {
-        Self { style, groups, planted, random, begun: BTreeMap::new(), count: 0 }
+        Self { style, groups, locks, planted, random, begun: BTreeMap::new(), count: 0 }
     }
 
     /// Nobody is there any more whom parts are for.
@@ -91,6 +93,11 @@ impl<K: Copy + Ord> Images<K> {
         self.send_due(now, truth, send);
     }
 
+    /// Whether all that has begun has been sent.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.begun.is_empty()
+    }
+
     /// A change was sent on a stream.
     pub(crate) fn note_update(&mut self, stream: K, seq: u64) {
         if let Some(begun) = self.begun.get_mut(&stream) {
@@ -122,7 +129,9 @@ impl<K: Copy + Ord> Images<K> {
             let number = (is_numbered && of > 1).then_some(next);
             let group = [0, self.groups.of(item)];
             let part = Part { number, is_last };
-            let head = RefreshHead { part, group_id: &group, ..RefreshHead::default() };
+            let lock = self.locks.of(item);
+            let perm_data = lock.as_deref();
+            let head = RefreshHead { part, group_id: &group, perm_data, ..RefreshHead::default() };
             let content = Content::part(item, seq, (next, of), self.style.padding_bytes);
             let is_sent = match send(stream, item, &head, &content) {
                 Ok(()) => true,

@@ -25,9 +25,11 @@ mod publisher;
 mod random;
 #[cfg(test)]
 mod regressions;
+mod rights;
 mod run;
 mod source;
 mod strangers;
+mod switch;
 mod watcher;
 mod world;
 

@@ -9,7 +9,7 @@ use tapeline_backbone::{Incarnation, Key, PortSettings, Role};
 use tapeline_channel::ReactorConfig;
 use tapeline_channel::sim::{Host, Network};
 use tapeline_hub::{Hub, HubConfig, Route};
-use tapeline_node::{Agent, HubPart, NewPolicy, ServerPart};
+use tapeline_node::{Agent, HubPart, NewEdgePort, NewPolicy, ServerPart};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_server::{OutputThresholds, Server, ServerConfig};
 use tapeline_time::Time;
@@ -25,6 +25,8 @@ pub(crate) struct Member<P> {
     pub(crate) incarnation: Incarnation,
     pub(crate) stalled_until: Time,
     down_since: Time,
+    /// Since when it has been there, if it is.
+    pub(crate) up_since: Time,
     /// It says goodbye until then.
     leaves_at: Option<Time>,
 }
@@ -37,6 +39,7 @@ impl<P: Agent> Member<P> {
             incarnation: Incarnation(0),
             stalled_until: Time::ZERO,
             down_since: Time::ZERO,
+            up_since: Time::ZERO,
             leaves_at: None,
         }
     }
@@ -134,6 +137,10 @@ impl HubMember {
         let published = shape.services..shape.all_services();
         config.ni_services =
             shape.forger.then(|| published.map(|service| format!("S{service}")).collect());
+        if shape.mirrored {
+            let services = 0..shape.services;
+            config.mirrored_services = services.map(|service| format!("S{service}")).collect();
+        }
         config.ni_stale_ms = 10_000;
         config.cache_interactive = shape.hub_cache;
         config.pause_upstream = shape.pause_upstream;
@@ -158,7 +165,7 @@ impl ServerMember {
     pub(crate) fn start(
         &mut self,
         shape: &Shape,
-        [rssl, websocket]: [SocketAddr; 2],
+        ([rssl, websocket], edge): ([SocketAddr; 2], Option<NewEdgePort>),
         (network, backbone): (&Network, &Backbone),
         seed: u64,
     ) {
@@ -184,8 +191,7 @@ impl ServerMember {
         let port = port(Role::Server, self.index, seed, shape);
         self.incarnation = port.incarnation;
         let bus = backbone.port(port.clone());
-        let part =
-            ServerPart { config, port, policy: NewPolicy::default(), siblings: None, edge: None };
+        let part = ServerPart { config, port, policy: NewPolicy::default(), siblings: None, edge };
         let server = part.start(bus, network.host(rssl.ip()));
         self.party = Some(server.expect("nobody else listens there"));
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tapeline_api::Handle;
 use tapeline_omm::market::Part;
-use tapeline_rwf::{DataState, State, StreamState};
+use tapeline_rwf::{DataState, State, StateCode, StreamState};
 use tapeline_time::Time;
 
 use crate::item::{Changes, Item, OTHERS, SEQ, SOME, Truth};
@@ -38,6 +38,7 @@ pub(crate) struct Seen {
     pub(crate) handle: Handle,
     pub(crate) item: Item,
     pub(crate) phase: Phase,
+    pub(crate) opened_at: Time,
     pub(crate) is_paused: bool,
     pub(crate) is_snapshot: bool,
     pub(crate) is_private: bool,
@@ -88,6 +89,7 @@ impl Seen {
             handle,
             item,
             phase: Phase::Waiting,
+            opened_at: now,
             is_paused: wish.paused,
             is_snapshot: wish.snapshot,
             is_private: wish.private,
@@ -187,6 +189,10 @@ impl Seen {
         let begins = part.number.map_or(self.next_part.is_none(), |number| number == 0);
         if begins {
             self.was_at = self.seq().filter(|_| self.phase == Phase::Ok);
+        }
+        // Another source goes on, and may be a little behind the one before.
+        if state.code == StateCode::FAILOVER_COMPLETED {
+            self.was_at = None;
         }
         if begins || is_cleared {
             self.fields.clear();

@@ -25,6 +25,8 @@ pub enum Planted {
     LostImage,
     /// Consumers are told nothing of a close in one case of 4.
     DeafClose,
+    /// Consumers know one of their servers alone.
+    LoneServer,
     /// Sources never answer a request for the first item of a service.
     Silence,
     /// A bug of the code, which only builds with the feature `planted` have.
@@ -33,7 +35,7 @@ pub enum Planted {
 
 impl Planted {
     /// Those of parties of the world.
-    pub const OF_PARTIES: [Self; 8] = [
+    pub const OF_PARTIES: [Self; 9] = [
         Self::LostUpdate,
         Self::RepeatedUpdate,
         Self::SwappedUpdates,
@@ -41,6 +43,7 @@ impl Planted {
         Self::OldImage,
         Self::LostImage,
         Self::DeafClose,
+        Self::LoneServer,
         Self::Silence,
     ];
 
@@ -61,6 +64,7 @@ impl Planted {
             Self::OldImage => " one image of 4 is that of three changes ago",
             Self::LostImage => " one image of 4 does not reach the consumer",
             Self::DeafClose => " one close of 4 is not said",
+            Self::LoneServer => " consumers try one of their servers alone",
             Self::Silence => " sources do not answer requests for one item",
             Self::Code(fault) => fault.what(),
         }
@@ -78,6 +82,7 @@ impl fmt::Display for Planted {
             Self::OldImage => "old-image",
             Self::LostImage => "lost-image",
             Self::DeafClose => "deaf-close",
+            Self::LoneServer => "lone-server",
             Self::Silence => "silence",
             Self::Code(fault) => fault.name(),
         })
@@ -109,12 +114,19 @@ pub struct Caught {
     pub what: Option<String>,
 }
 
+/// Most letters that are shown of what did not hold.
+const MOST_SHOWN: usize = 100;
+
 impl fmt::Display for Caught {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { planted, seeds, what } = self;
         let what = what.as_deref().unwrap_or("NOT FOUND");
         // A line of a table: neither its bars nor a panic's lines are in it.
-        let what: String = what.replace('|', "/").lines().next().unwrap_or_default().to_owned();
+        let line = what.lines().next().unwrap_or_default().replace('|', "/");
+        let what = match line.char_indices().nth(MOST_SHOWN) {
+            Some((end, _)) => format!("{} …", &line[..end]),
+            None => line,
+        };
         write!(f, "| `{planted}` |{} | {seeds} | {what} |", planted.what())
     }
 }

@@ -19,6 +19,7 @@ use crate::log::Log;
 use crate::plan::Shape;
 use crate::planted::Planted;
 use crate::random::Random;
+use crate::rights::Locks;
 use crate::source::output_limits;
 
 /// A publisher of all items of its services.
@@ -83,7 +84,7 @@ impl Publisher {
             connect,
             items: services.flat_map(|service| shape.items_of(service)).collect(),
             handles: BTreeMap::new(),
-            images: Images::new(style, Groups::new(shape), chance),
+            images: Images::new(style, (Groups::new(shape), Locks::new(shape)), chance),
             ended: BTreeSet::new(),
             unsent: Vec::new(),
             record: Record::default(),

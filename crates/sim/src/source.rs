@@ -24,6 +24,7 @@ use crate::log::Log;
 use crate::plan::{Saying, Shape};
 use crate::planted::Planted;
 use crate::random::Random;
+use crate::rights::Locks;
 
 /// A stream that a client has open.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +67,8 @@ pub(crate) struct Source {
     /// Generic messages that it has had, and sent.
     generics: BTreeSet<u64>,
     generics_sent: u64,
+    /// Requests for items that it has had.
+    pub(crate) requests: u64,
     pub(crate) down_since: Time,
 }
 
@@ -86,7 +89,11 @@ impl Source {
             has_books: shape.books > 0,
             streams: BTreeMap::new(),
             by_item: BTreeMap::new(),
-            images: Images::new(shape.images, Groups::new(shape), (planted, random)),
+            images: Images::new(
+                shape.images,
+                (Groups::new(shape), Locks::new(shape)),
+                (planted, random),
+            ),
             unsent: Vec::new(),
             stalled_until: Time::ZERO,
             planted,
@@ -99,6 +106,7 @@ impl Source {
             unanswered: Vec::new(),
             generics: BTreeSet::new(),
             generics_sent: 0,
+            requests: 0,
             down_since: Time::ZERO,
         }
     }
@@ -294,6 +302,11 @@ impl Source {
         self.loads.get(service).is_some_and(|(_, limit)| *limit > 0)
     }
 
+    /// Whether it takes so many requests at a time.
+    pub(crate) fn has_window(&self) -> bool {
+        self.loads.iter().any(|(window, _)| *window > 0)
+    }
+
     /// Whether it has an item open, and has sent something of it.
     pub(crate) fn has(&self, item: Item) -> bool {
         let streams = self.by_item.get(&item).into_iter().flatten();
@@ -303,6 +316,20 @@ impl Source {
     /// What it has open: the items, and whether each is one client's alone.
     pub(crate) fn open(&self) -> impl Iterator<Item = (Item, bool)> {
         self.streams.values().map(|open| (open.item, open.is_private))
+    }
+
+    /// The shared streams that have had something, of each item.
+    pub(crate) fn served(&self) -> BTreeMap<Item, usize> {
+        let mut served = BTreeMap::new();
+        for open in self.streams.values().filter(|open| open.is_served && !open.is_private) {
+            *served.entry(open.item).or_default() += 1;
+        }
+        served
+    }
+
+    /// Whether it has sent all that it was asked for.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_up() && !self.is_mute && self.images.is_settled() && self.unanswered.is_empty()
     }
 
     pub(crate) fn deadline(&self) -> Option<Time> {
@@ -409,6 +436,7 @@ impl Source {
             unanswered,
             generics,
             generics_sent,
+            requests,
             ..
         } = self
         else {
@@ -424,6 +452,7 @@ impl Source {
                         panic!("a request for no item: {request:?}")
                     };
                     log.note(format_args!("source {index}: request for {item}"));
+                    *requests += 1;
                     let is_silent = *planted == Planted::Silence && item.name == 0;
                     // That of a snapshot is over with its image.
                     if request.streaming {

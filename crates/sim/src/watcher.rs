@@ -13,13 +13,14 @@ use tapeline_omm::login::WarmStandbyMode;
 use tapeline_omm::market::Part;
 use tapeline_omm::state::is_final;
 use tapeline_omm::view::View;
-use tapeline_rwf::{AckMsg, Priority, RefreshFlags, State, StreamState};
+use tapeline_rwf::{AckMsg, DataState, Priority, RefreshFlags, State, StreamState};
 use tapeline_time::Time;
 
 use crate::item::{Changes, Content, Item, SOME, Truth};
 use crate::log::Log;
-use crate::model::{Seen, Wish};
+use crate::model::{Phase, Seen, Wish};
 use crate::planted::Planted;
+use crate::rights::{Sight, user};
 
 pub(crate) struct Watcher {
     pub(crate) index: usize,
@@ -35,6 +36,9 @@ pub(crate) struct Watcher {
     acks: u64,
     /// It takes its data from elsewhere.
     stands_by: bool,
+    pub(crate) sight: Sight,
+    /// Since when it is logged in nowhere.
+    pub(crate) down_since: Option<Time>,
 }
 
 /// The open items of a consumer.
@@ -127,7 +131,7 @@ impl Watcher {
         (seed, planted): (u64, Planted),
     ) -> Self {
         let protocol = if is_json { Protocol::Json } else { Protocol::Rssl };
-        let user = format!("consumer{index}");
+        let user = user(index);
         let config = ConsumerConfig { protocol, ..ConsumerConfig::new(servers, Login::new(user)) };
         Self {
             index,
@@ -140,6 +144,8 @@ impl Watcher {
             posts: BTreeMap::new(),
             acks: 0,
             stands_by: false,
+            sight: Sight::default(),
+            down_since: Some(Time::ZERO),
         }
     }
 
@@ -156,11 +162,12 @@ impl Watcher {
     }
 
     /// It is gone without a word, and another one is there.
-    pub(crate) fn restart(&mut self, network: &Network, seed: u64) {
+    pub(crate) fn restart(&mut self, now: Time, network: &Network, seed: u64) {
         self.consumer = start(&self.config, self.index, network, seed);
         self.seen = Open::default();
         self.posts.clear();
         self.stands_by = false;
+        self.down_since = Some(now);
     }
 
     pub(crate) fn open(&mut self, item: Item, wish: Wish, log: &mut Log) {
@@ -238,6 +245,12 @@ impl Watcher {
             log.note(format_args!("consumer {}: post {id} to {item}", self.index));
             self.posts.insert(id, None);
         }
+    }
+
+    /// Its shared items that are OK.
+    pub(crate) fn ok(&self) -> impl Iterator<Item = Handle> {
+        let ok = self.seen.iter().filter(|seen| is_shared(seen) && seen.phase == Phase::Ok);
+        ok.map(|seen| seen.handle)
     }
 
     pub(crate) fn unanswered_posts(&self) -> usize {
@@ -333,14 +346,17 @@ impl Watcher {
         if now < self.stalled_until {
             return 0;
         }
-        let Self { index, consumer, seen, hearing, heard, posts, acks, .. } = self;
+        let Self { index, consumer, seen, hearing, heard, posts, acks, sight, down_since, .. } =
+            self;
         let mut hear = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
             *heard += 1;
             if hearing.misses(&event) {
                 return;
             }
             let answered = judge_ack(*index, &event, posts, acks, log);
-            if let Err(what) = answered.and_then(|()| judge(*index, &event, seen, truth, log)) {
+            note_login(&event, now, down_since);
+            let known = (truth, &*sight);
+            if let Err(what) = answered.and_then(|()| judge(*index, &event, seen, known, log)) {
                 log.note(format_args!("consumer {index}: BROKEN: {what}"));
                 violations.push(format!("consumer {index}: {what}"));
             }
@@ -358,6 +374,15 @@ fn start(config: &ConsumerConfig, index: usize, network: &Network, seed: u64) ->
 
 fn words(state: State<'_>) -> String {
     format!("{} {} {} `{}`", state.stream, state.data, state.code, state.text_lossy())
+}
+
+/// Takes note of whether it is logged in.
+fn note_login(event: &ConsumerEvent<'_>, now: Time, down_since: &mut Option<Time>) {
+    match event {
+        ConsumerEvent::Down { .. } => _ = down_since.get_or_insert(now),
+        ConsumerEvent::Login { state, .. } if state.data == DataState::OK => *down_since = None,
+        _ => {}
+    }
 }
 
 /// Whether an answer to a post, if an event is one, is to one that was made and
@@ -389,7 +414,7 @@ fn judge(
     index: usize,
     event: &ConsumerEvent<'_>,
     open: &mut Open,
-    truth: &Truth,
+    known: (&Truth, &Sight),
     log: &mut Log,
 ) -> Result<(), String> {
     let (handle, kind) = match event {
@@ -414,7 +439,7 @@ fn judge(
     let seen = &mut open.all[place];
     seen.unanswered_since = None;
     let item = seen.item;
-    let is_over = judge_item(index, event, seen, truth, log);
+    let is_over = judge_item(index, event, seen, known, log);
     if is_over.map_err(|what| format!("{item}: {what}"))? {
         open.remove(place);
     }
@@ -426,11 +451,12 @@ fn judge_item(
     index: usize,
     event: &ConsumerEvent<'_>,
     seen: &mut Seen,
-    truth: &Truth,
+    (truth, sight): (&Truth, &Sight),
     log: &mut Log,
 ) -> Result<bool, String> {
     let item = seen.item;
-    let may_end = seen.is_snapshot || seen.is_private || truth.was_ended(item);
+    let may_end =
+        seen.is_snapshot || seen.is_private || truth.was_ended(item) || sight.was_missing(item);
     match event {
         ConsumerEvent::Refresh { msg, .. } => {
             let changes = Changes::read(&msg.payload)?;
@@ -443,6 +469,9 @@ fn judge_item(
             if is_over && !may_end {
                 return Err("a stream is over with an image".to_owned());
             }
+            if !changes.is_empty() {
+                sight.check(item, seen.opened_at, seq)?;
+            }
             let is_cleared = msg.flags.contains(RefreshFlags::CLEAR_CACHE);
             seen.refresh(truth, (part, is_cleared), msg.state, changes)?;
             Ok(is_over)
@@ -450,6 +479,7 @@ fn judge_item(
         ConsumerEvent::Update { msg, .. } => {
             let changes = Changes::read(&msg.payload)?;
             log.note(format_args!("consumer {index}: {item} update {changes:?}"));
+            sight.check(item, seen.opened_at, changes.seq())?;
             seen.update(truth, changes)?;
             Ok(false)
         }

@@ -18,8 +18,10 @@ use crate::plan::{Action, Plan, Shape};
 use crate::planted::Planted;
 use crate::publisher::Publisher;
 use crate::random::Random;
+use crate::rights::{ALL_RIGHTS, Policies};
 use crate::source::Source;
 use crate::strangers::Strangers;
+use crate::switch::Switch;
 use crate::watcher::Watcher;
 
 /// The longest that nobody is asked whether there is something to do: parties
@@ -54,6 +56,13 @@ pub(crate) struct World {
     /// Until when something else is broken than parties that are gone, or has
     /// its effect.
     pub(crate) troubled_until: Time,
+    /// The same of what keeps consumers from servers that are there.
+    pub(crate) barred_until: Time,
+    /// The same of sources that take few requests at a time, and their time.
+    pub(crate) held_up_until: Time,
+    pub(crate) policies: Policies,
+    /// A source is lost that others mirror.
+    pub(crate) switch: Option<Switch>,
     /// When a publisher ended an item for the last time.
     pub(crate) ended_at: BTreeMap<Item, Time>,
     pub(crate) violations: Vec<String>,
@@ -124,7 +133,8 @@ impl World {
         let forger = shape.forger.then(forger);
         let watcher = |(index, is_json): (usize, &bool)| {
             // Half of them try the servers in the other order.
-            let servers = from(index, shape.servers);
+            let known = if planted == Planted::LoneServer { 1 } else { shape.servers };
+            let servers = from(index, shape.servers).take(known);
             let servers = servers.map(|server| address(listeners(server)[usize::from(*is_json)]));
             let chance = (random.next(), planted);
             Watcher::new(index, servers.collect(), *is_json, &network, chance)
@@ -149,6 +159,10 @@ impl World {
             generics: 0,
             is_calm: false,
             troubled_until: Time::ZERO,
+            barred_until: Time::ZERO,
+            held_up_until: Time::ZERO,
+            policies: Policies::new(&plan.shape),
+            switch: None,
             ended_at: BTreeMap::new(),
             violations: Vec::new(),
         };
@@ -285,9 +299,11 @@ impl World {
         for watcher in &mut self.watchers {
             watcher.stalled_until = now;
         }
+        self.switch = None;
+        (0..self.watchers.len()).for_each(|consumer| self.set_rights(consumer, ALL_RIGHTS));
         self.want_all();
         // What a fault has still to bring about has come by then.
-        let settled = now.after(Duration::from_secs(5));
+        let settled = now.after(Duration::from_secs(if self.shape.locks { 20 } else { 5 }));
         while self.now() < settled {
             self.turn(None)?;
         }

@@ -1,6 +1,6 @@
 //! Rules of the repository that a program can hold: how long lines and files
 //! are, which words no file may have, that links lead somewhere, that every test
-//! is run, and that shells are the same over simulated sockets.
+//! is run, that every promise has one, and that shells are the same over simulated sockets.
 //!
 //! Each rule looks at one file of a [`Tree`] and says what is wrong, as
 //! `path:line: what, and what to do`. `cargo test -p tapeline-tidy` holds the
@@ -8,6 +8,7 @@
 
 mod crates;
 mod links;
+mod promises;
 mod shells;
 mod text;
 
@@ -47,7 +48,13 @@ impl Tree {
 
     /// What is against a rule, in the order of the files.
     pub fn findings(&self) -> Vec<String> {
-        let rules = [crates::findings, links::findings, shells::findings, text::findings];
+        let rules = [
+            crates::findings,
+            links::findings,
+            promises::findings,
+            shells::findings,
+            text::findings,
+        ];
         let texts = || self.files.iter().filter_map(|(path, text)| Some((path, text.as_deref()?)));
         texts()
             .flat_map(|(path, text)| rules.iter().flat_map(move |rule| rule(self, path, text)))

@@ -28,7 +28,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The targets of `[text](target)` and of `src` in HTML.
-fn links(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn links(line: &str) -> impl Iterator<Item = &str> {
     let ways = [("](", ')'), ("src=\"", '"'), ("srcset=\"", '"')];
     ways.into_iter().flat_map(move |(begin, end)| {
         line.split(begin).skip(1).filter_map(move |rest| Some(&rest[..rest.find(end)?]))
@@ -57,7 +57,7 @@ fn fault(tree: &Tree, from: &str, link: &str) -> Option<&'static str> {
 }
 
 /// The path from the root of what a file links to; nothing means the file.
-fn resolve(from: &str, file: &str) -> Option<String> {
+pub(crate) fn resolve(from: &str, file: &str) -> Option<String> {
     if file.is_empty() {
         return Some(from.to_owned());
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tapeline_time::Time;
 
+use super::Membership;
+use super::handover::Handover;
 use super::ring::{Reader, Writer, max_frame_bytes};
-use super::{Handover, Membership};
 use crate::outbound::{FrameSink, Offer};
 use crate::port::FrameSource;
 

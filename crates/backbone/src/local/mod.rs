@@ -6,15 +6,23 @@
 //! held back, and a reader that is behind while others are not misses frames
 //! after a while, of which it is told like of any other hole.
 
+mod handover;
 mod lane;
 mod ring;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::frame::Role;
 use crate::port::{Port, PortSettings};
+use handover::{Handover, lock};
 use ring::{Reader, Writer, ring};
+
+/// What is shared between threads here.
+mod sync {
+    pub(super) use std::sync::atomic::{AtomicBool, Ordering};
+    pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};
+}
 
 pub use lane::{LocalSink, LocalSource};
 
@@ -107,40 +115,4 @@ impl Drop for Membership {
     fn drop(&mut self) {
         lock(&self.network.0.members).retain(|member| member.number != self.number);
     }
-}
-
-/// Ends of rings on their way to another thread.
-#[derive(Debug)]
-struct Handover<T> {
-    /// So that the lock is not taken for nothing in every turn.
-    has_some: AtomicBool,
-    ends: Mutex<Vec<T>>,
-}
-
-impl<T> Default for Handover<T> {
-    fn default() -> Self {
-        Self { has_some: AtomicBool::new(false), ends: Mutex::new(Vec::new()) }
-    }
-}
-
-impl<T> Handover<T> {
-    fn hand_over(&self, end: T) {
-        let mut ends = lock(&self.ends);
-        ends.push(end);
-        self.has_some.store(true, Ordering::Release);
-    }
-
-    /// Moves what has come behind `taken`.
-    fn take_into(&self, taken: &mut Vec<T>) {
-        if self.has_some.load(Ordering::Acquire) {
-            let mut ends = lock(&self.ends);
-            self.has_some.store(false, Ordering::Relaxed);
-            taken.append(&mut ends);
-        }
-    }
-}
-
-/// Nothing here is half done when somebody panics.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "aeron")]
 mod aeron;
+mod every_order;
 mod faults;
 mod local;
 mod no_allocation;

@@ -220,9 +220,13 @@ impl Core {
     fn step(&mut self, now: Time, work: &mut Work, out: &mut impl Outputs) -> bool {
         match work {
             Work::Lost(lost) => {
+                let (had_mirror, stream) = lost.mirrors.free_one();
                 let is_left = lost.ranks.pop_first().is_some()
                     | lost.queue.pop_first().is_some()
-                    | lost.mirrors.free_one();
+                    | had_mirror;
+                if let Some(stream) = stream.filter(|_| !matches!(lost.loss, Loss::Channel)) {
+                    self.close_freed(lost.source, stream);
+                }
                 let Some(id) = lost.next() else {
                     let Some(claim) = lost.next_claim() else { return is_left };
                     self.release_claim(now, &claim, out);

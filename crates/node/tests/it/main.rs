@@ -1,5 +1,7 @@
 //! Nodes with sources and consumers.
 
+mod every_order;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

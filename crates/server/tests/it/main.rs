@@ -11,6 +11,7 @@ mod directories;
 mod entitled;
 mod entitled_crowds;
 mod entitled_model;
+mod every_order;
 mod first_item;
 mod hubs;
 mod identified;

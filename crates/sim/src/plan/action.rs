@@ -80,6 +80,11 @@ pub(crate) enum Action {
         consumer: usize,
         open: usize,
     },
+    /// Which of the locks a consumer opens from now on, by bits.
+    Rights {
+        consumer: usize,
+        codes: u8,
+    },
     /// Nothing happens until all that is open is as it should be, and then no
     /// more is open anywhere than somebody wants.
     Look,
@@ -154,6 +159,11 @@ pub(crate) enum Action {
         ms: u64,
     },
     CrashSource {
+        source: usize,
+        ms: u64,
+    },
+    /// The same of one whose items others have, too: they go on with them.
+    LoseMirror {
         source: usize,
         ms: u64,
     },
@@ -287,6 +297,19 @@ impl Action {
             | Self::CutServer { ms, .. }
             | Self::CutSource { ms, .. }
             | Self::CutPublishers { ms, .. } => Some(ms),
+            Self::ResetServer { .. } => Some(0),
+            _ => None,
+        }
+    }
+
+    /// For how many milliseconds it may keep a consumer from a server that is
+    /// there; none if it does not.
+    pub(crate) const fn barrier_ms(self) -> Option<u64> {
+        match self {
+            Self::StallServer { ms, .. }
+            | Self::StallConsumer { ms, .. }
+            | Self::Suspend { ms }
+            | Self::CutServer { ms, .. } => Some(ms),
             Self::ResetServer { .. } => Some(0),
             _ => None,
         }

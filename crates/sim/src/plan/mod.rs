@@ -180,6 +180,8 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         server_window: 0,
         strangers: random.percent(10),
         forger: false,
+        mirrored: false,
+        locks: false,
         look_at_clock: Duration::from_micros(one(random, [0, 0, 5, 250])),
     }
 }

@@ -60,6 +60,10 @@ pub(crate) struct Shape {
     pub(crate) strangers: bool,
     /// Somebody publishes what is others'.
     pub(crate) forger: bool,
+    /// Sources stand by for each other, item by item.
+    pub(crate) mirrored: bool,
+    /// Some items have locks, and servers a policy.
+    pub(crate) locks: bool,
     /// What passes between two looks at a clock.
     pub(crate) look_at_clock: Duration,
 }
@@ -124,6 +128,8 @@ impl Shape {
         server_window: 0,
         strangers: false,
         forger: false,
+        mirrored: false,
+        locks: false,
         look_at_clock: Duration::ZERO,
     };
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Action, Images, Plan, Size, one};
+use super::{Action, Images, Plan, Saying, Size};
 use crate::random::Random;
 
 /// Whether there is one is left to a chance of its own: all else of a seed is
@@ -51,8 +51,10 @@ impl Plan {
             0..3 => self.closes_are_overtaken(&mut random),
             3..6 => self.nobody_takes_over(&mut random),
             6..9 => self.images_never_end(),
-            9..12 => self.much_is_merged(),
+            9..12 => self.much_is_merged(&mut random),
             12..15 => self.a_publisher_stands_by_idly(),
+            15..21 => self.sources_mirror_each_other(&mut random),
+            21..30 => self.rights_come_and_go(&mut random),
             _ => {}
         }
     }
@@ -111,32 +113,46 @@ impl Plan {
         story.add(Action::UpdateAll);
     }
 
-    /// Somebody asks for items in the middle of images that do not end, of a
-    /// server that asks for one at a time.
+    /// Somebody asks for items in the middle of images that do not end and are
+    /// asked for again and again, each a little behind the one that is asked for
+    /// next, of a server that asks for one at a time.
     fn images_never_end(&mut self) {
         let shape = &mut self.shape;
         (shape.hubs, shape.servers, shape.sources) = (1, 2, 1);
         shape.server_window = 1;
-        shape.items = shape.items.max(8);
+        shape.items = shape.items.max(14);
         if shape.consumers.len() < 2 {
             shape.consumers.push(false);
         }
         (shape.open_window, shape.open_limit) = (0, 0);
-        shape.images = Images { most_parts: 4, endless_percent: 100, ..shape.images };
+        shape.make_fast();
+        shape.images = Images { most_parts: 50, apart_ms: 5, endless_percent: 100, ..shape.images };
+        let (services, items) = (shape.all_services(), shape.items);
         self.actions.clear();
         let mut story = self.story();
+        let open = |consumer, name: usize| {
+            // An item of the first service.
+            Action::Open { consumer, item: name * services, view: false, paused: false }
+        };
         // Each of the two is at a server of its own.
-        story.add(Action::Batch { consumer: 0, service: 0 });
-        story.wait(millis(1500));
-        story.add(Action::Batch { consumer: 1, service: 0 });
+        for name in 0..items {
+            story.add(open(0, name));
+            story.wait(millis(3000 / items as u64));
+        }
+        story.wait(millis(4000));
+        for name in (0..items).rev() {
+            story.add(open(1, name));
+        }
         story.wait(Duration::from_secs(60));
         story.add(Action::UpdateAll);
     }
 
-    /// More is merged for a mount that does not read than may be.
-    fn much_is_merged(&mut self) {
+    /// More is merged for a mount that does not read than may be; or it is not too
+    /// much, and images and states come in between.
+    fn much_is_merged(&mut self, random: &mut Random) {
         let shape = &mut self.shape;
-        shape.merged_bytes = 100;
+        let is_bounded = random.percent(50);
+        shape.merged_bytes = if is_bounded { 100 } else { 0 };
         shape.output_bytes = 6 << 10;
         shape.window_bytes = shape.window_bytes.min(2 << 10);
         shape.items = shape.items.max(12);
@@ -148,6 +164,16 @@ impl Plan {
         for _ in 0..40 {
             story.add(Action::UpdateAll);
             story.wait(millis(50));
+            let (source, item, open) = (random.below(2), random.below(64), random.below(64));
+            match random.below(6) {
+                0 => story.add(Action::Unasked { source, item }),
+                1 => story.add(Action::Change { consumer: 0, open, view: None }),
+                2 => {
+                    let (service, group, saying) = (random.below(2), 0, Saying::ServiceSuspect);
+                    story.add(Action::Group { source, service, group, saying, ms: 20 });
+                }
+                _ => {}
+            }
         }
         story.wait(Duration::from_secs(20));
         story.add(Action::UpdateAll);
@@ -169,6 +195,59 @@ impl Plan {
         }
         story.add(Action::UpdateAll);
     }
+
+    /// All that is open is so at both sources, and each of them is lost in turn.
+    fn sources_mirror_each_other(&mut self, random: &mut Random) {
+        let shape = &mut self.shape;
+        shape.sources = 2;
+        shape.own_sources = false;
+        shape.mirrored = true;
+        let first = random.below(2);
+        let mut story = self.story();
+        story.open_all(0);
+        story.wait(Duration::from_secs(20));
+        story.add(Action::UpdateAll);
+        for source in [first, 1 - first, first] {
+            story.wait(Duration::from_secs(15));
+            story.add(Action::LoseMirror { source, ms: 6000 });
+            story.wait(millis(random.between(0, 500)));
+            story.add(Action::UpdateAll);
+        }
+        story.wait(Duration::from_secs(15));
+        story.add(Action::UpdateAll);
+    }
+
+    /// Consumers lose the right to items and have it again, now and then and when
+    /// nothing else is the matter.
+    fn rights_come_and_go(&mut self, random: &mut Random) {
+        self.shape.locks = true;
+        self.shape.items = self.shape.items.max(3);
+        let mut story = self.story();
+        let quiet = story.at;
+        for _ in 0..random.between(2, 12) {
+            story.at = millis(random.between(0, quiet.as_millis() as u64));
+            let (consumer, codes) = (random.below(64), random.below(4) as u8);
+            story.add(Action::Rights { consumer, codes });
+        }
+        story.at = quiet;
+        story.add(Action::Rights { consumer: 0, codes: 3 });
+        story.add(Action::Rights { consumer: 1, codes: 3 });
+        story.open_all(0);
+        story.wait(Duration::from_secs(5));
+        for codes in [2, 3, 0, 3, 1] {
+            story.add(Action::Rights { consumer: 0, codes });
+            for _ in 0..3 {
+                story.wait(millis(random.between(0, 1500)));
+                story.add(Action::UpdateAll);
+                // Also at the moment in which the rights change, and from elsewhere.
+                story.open_all(0);
+                story.open_all(1);
+            }
+            story.wait(millis(random.between(500, 4000)));
+        }
+        story.wait(Duration::from_secs(10));
+        self.actions.sort_by_key(|(at, _)| *at);
+    }
 }
 
 #[cfg(test)]
@@ -176,14 +255,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_is_in_order_and_each_story_is_told() {
-        let mut lengths = std::collections::BTreeSet::new();
+    fn what_happens_is_in_order_and_some_worlds_have_a_story() {
+        let mut told = 0;
         for seed in 0..400 {
-            let plan = Plan::of(seed);
-            assert!(plan.actions.is_sorted_by_key(|(at, _)| *at), "seed {seed}");
-            let told = plan.actions.windows(2).filter(|two| two[1].0 - two[0].0 >= SETTLED);
-            lengths.extend(told.map(|two| two[1].0 - two[0].0));
+            let actions = Plan::of(seed).actions;
+            assert!(actions.is_sorted_by_key(|(at, _)| *at), "seed {seed}");
+            let is_pause = |(first, second): (&(Duration, _), &(Duration, _))| {
+                second.0.saturating_sub(first.0) >= SETTLED
+            };
+            told += usize::from(actions.iter().zip(&actions[1..]).any(is_pause));
         }
-        assert!(!lengths.is_empty());
+        assert!((40..160).contains(&told), "{told} of 400 have a story");
     }
 }

@@ -13,6 +13,7 @@ fn faults_of_parties_are_found_for_what_they_are() {
         (Planted::LostImage, "an update before an image"),
         (Planted::DeafClose, "which is closed"),
         (Planted::Silence, "after all is healed"),
+        (Planted::LoneServer, "is nowhere for"),
     ] {
         let options = Options { planted, ..Options::default() };
         let found: Vec<_> =

@@ -1,6 +1,7 @@
 //! An item goes on at a source that stands by with it.
 
 use tapeline_cache::Image;
+use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Encoded, RefreshFlags, RefreshMsg, StreamState};
 use tapeline_time::Time;
 
@@ -24,7 +25,7 @@ impl Core {
         out: &mut impl Outputs,
     ) -> bool {
         let Some(item) = self.items.get(id) else { return false };
-        if !self.has_mirrors(item.service) || !is_for_mirrors(item) {
+        if !self.has_mirrors(item.service) || !is_for_mirrors(item) || planted!(LostMirror) {
             return false;
         }
         let Some(from) = item.binding.map(|binding| binding.source) else { return false };

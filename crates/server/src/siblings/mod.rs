@@ -1,5 +1,7 @@
 //! What the servers of one process have together.
 
+mod count;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,6 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tapeline_omm::Text;
 
 use crate::seats::Seats;
+
+pub(crate) use count::SharedCount;
+
+/// What is shared between threads in a count.
+mod sync {
+    pub(super) use std::sync::Arc;
+    pub(super) use std::sync::atomic::{AtomicUsize, Ordering};
+}
 
 /// What the servers of one process (its shards) have together, so that limits
 /// hold for all of them and not for each.
@@ -91,63 +101,6 @@ impl Siblings {
         if users.get(name).is_some_and(is_last) {
             users.remove(name);
         }
-    }
-}
-
-/// What one server counts of something, as a part of what all siblings have.
-#[derive(Debug, Default)]
-pub(crate) struct SharedCount {
-    own: usize,
-    all: Arc<AtomicUsize>,
-}
-
-impl SharedCount {
-    fn of(all: &Arc<AtomicUsize>) -> Self {
-        Self { own: 0, all: Arc::clone(all) }
-    }
-
-    /// This server's own.
-    pub(crate) const fn own(&self) -> usize {
-        self.own
-    }
-
-    /// That of all siblings.
-    pub(crate) fn total(&self) -> usize {
-        self.all.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn add(&mut self, more: usize) {
-        self.own += more;
-        self.all.fetch_add(more, Ordering::Relaxed);
-    }
-
-    /// One more, unless all have `max` together.
-    pub(crate) fn claim(&mut self, max: usize) -> bool {
-        let next = |all: usize| (all < max).then_some(all + 1);
-        let is_room = self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok();
-        self.own += usize::from(is_room);
-        is_room
-    }
-
-    pub(crate) fn sub(&mut self, fewer: usize) {
-        debug_assert!(fewer <= self.own, "{fewer} of {} that were counted", self.own);
-        let fewer = fewer.min(self.own);
-        self.own -= fewer;
-        self.all.fetch_sub(fewer, Ordering::Relaxed);
-    }
-
-    pub(crate) fn set(&mut self, now: usize) {
-        match now.checked_sub(self.own) {
-            Some(0) => {}
-            Some(more) => self.add(more),
-            None => self.sub(self.own - now),
-        }
-    }
-}
-
-impl Drop for SharedCount {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.own, Ordering::Relaxed);
     }
 }
 

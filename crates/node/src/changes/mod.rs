@@ -15,8 +15,9 @@
 //! store that all threads look at, so that no thread can have the new configuration
 //! where another one keeps the old.
 
+mod fate;
+
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +26,12 @@ use tapeline_hub::HubConfig;
 use tapeline_server::ServerConfig;
 
 use crate::NodeConfig;
+use fate::{Fate, Verdict};
+
+/// What is shared between threads in a fate.
+mod sync {
+    pub(super) use std::sync::atomic::{AtomicU8, Ordering};
+}
 
 /// Changes that wait for one thread. There is one at a time, and one that was given
 /// up as the thread stood still.
@@ -60,37 +67,23 @@ pub struct Change {
     pub before: Parts,
     /// The one that follows.
     pub after: Parts,
-    fate: AtomicU8,
+    fate: Fate,
 }
-
-const OPEN: u8 = 0;
-const COMMITTED: u8 = 1;
-const ABANDONED: u8 = 2;
 
 impl Change {
     /// One of which is not known yet whether it will hold.
-    pub const fn new(epoch: u64, before: Parts, after: Parts) -> Self {
-        Self { epoch, before, after, fate: AtomicU8::new(OPEN) }
+    pub fn new(epoch: u64, before: Parts, after: Parts) -> Self {
+        Self { epoch, before, after, fate: Fate::default() }
     }
 
     /// Has it hold, from the next turn of each thread on.
     pub fn commit(&self) {
-        self.settle(COMMITTED);
+        self.fate.commit();
     }
 
     /// Has nothing have happened.
     pub fn abandon(&self) {
-        self.settle(ABANDONED);
-    }
-
-    fn settle(&self, fate: u8) {
-        // The first word counts: a thread may have looked at it already.
-        let settled = self.fate.compare_exchange(OPEN, fate, Ordering::Release, Ordering::Relaxed);
-        debug_assert!(settled.is_ok(), "what becomes of a change is said once");
-    }
-
-    fn fate(&self) -> u8 {
-        self.fate.load(Ordering::Acquire)
+        self.fate.abandon();
     }
 }
 
@@ -180,10 +173,10 @@ impl Helm {
     /// What is to be done now, if anything.
     pub(crate) fn look(&mut self) -> Option<Step> {
         if let Some(change) = self.prepared.take() {
-            match change.fate() {
-                OPEN => self.prepared = Some(change),
-                COMMITTED => return Some(Step::Adopt(change)),
-                _ => return Some(Step::Abandon),
+            match change.fate.verdict() {
+                Verdict::Open => self.prepared = Some(change),
+                Verdict::Committed => return Some(Step::Adopt(change)),
+                Verdict::Abandoned => return Some(Step::Abandon),
             }
         }
         self.queue.try_recv().ok().map(Step::Prepare)

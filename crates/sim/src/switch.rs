@@ -1,0 +1,83 @@
+//! One of two sources that mirror each other is lost: the other one goes on, and
+//! nobody asks anybody or is told anything.
+
+use std::time::Duration;
+
+use tapeline_api::Handle;
+use tapeline_time::Time;
+
+use crate::acts::Later;
+use crate::model::Phase;
+use crate::world::World;
+
+/// For so long it is watched.
+const WATCHED: Duration = Duration::from_secs(3);
+
+/// Before it, nothing else has been broken for so long.
+const CALM: Duration = Duration::from_secs(8);
+
+/// A switch that must not be felt.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    lost: usize,
+    until: Time,
+    /// What the others had been asked.
+    requests: u64,
+    /// Items of consumers that were OK, and are to stay so.
+    ok: Vec<(usize, Handle)>,
+}
+
+impl World {
+    /// A source is gone for a while.
+    pub(crate) fn lose_mirror(&mut self, lost: usize, ms: u64) {
+        let now = self.now();
+        let is_calm = self.troubled_until.after(CALM) < now;
+        self.switch = (is_calm && self.is_mirrored_by_others(lost)).then(|| Switch {
+            lost,
+            until: now.after(WATCHED),
+            requests: self.requests_beside(lost),
+            ok: self
+                .watchers
+                .iter()
+                .flat_map(|it| it.ok().map(|handle| (it.index, handle)))
+                .collect(),
+        });
+        if self.switch.is_some() {
+            self.log.note(format_args!("source {lost}: the others have all that it has"));
+        }
+        self.sources[lost].crash(now);
+        self.later(ms, Later::StartSource(lost));
+    }
+
+    /// Whether the others have each item as often as this one, and all of it.
+    fn is_mirrored_by_others(&self, lost: usize) -> bool {
+        let has = self.sources[lost].served();
+        let is_same = |other: &crate::source::Source| other.is_settled() && other.served() == has;
+        self.shape.mirrored && self.sources.iter().all(is_same) && !has.is_empty()
+    }
+
+    fn requests_beside(&self, lost: usize) -> u64 {
+        let others = self.sources.iter().filter(|source| source.index != lost);
+        others.map(|source| source.requests).sum()
+    }
+
+    /// What must hold while one goes on for another.
+    pub(crate) fn check_switch(&mut self) {
+        let Some(switch) = &self.switch else { return };
+        let asked = self.requests_beside(switch.lost) - switch.requests;
+        if asked > 0 {
+            self.violations.push(format!("{asked} items are asked for that were mirrored"));
+        }
+        for (index, handle) in &switch.ok {
+            let seen = self.watchers[*index].seen.iter().find(|seen| seen.handle == *handle);
+            if let Some(seen) = seen.filter(|seen| seen.phase != Phase::Ok) {
+                let (item, phase) = (seen.item, seen.phase);
+                self.violations
+                    .push(format!("consumer {index}: {item} is {phase:?}, and mirrored"));
+            }
+        }
+        if self.now() > switch.until {
+            self.switch = None;
+        }
+    }
+}
