@@ -29,7 +29,7 @@ use tapeline_omm::directory::{
 };
 use tapeline_omm::is_administrative;
 use tapeline_omm::state::is_final;
-use tapeline_rwf::{MapAction, Msg, RefreshFlags};
+use tapeline_rwf::{Domain, MapAction, Msg, RefreshFlags};
 use tapeline_time::Time;
 
 use super::Core;
@@ -61,6 +61,8 @@ pub(crate) struct Mirrors {
 #[derive(Debug)]
 struct Mirror {
     item: u32,
+    /// That of the item, which may be gone before its stream is closed.
+    domain: Domain,
     image: Box<Image>,
     /// It was asked for, and has not been answered.
     is_asked: bool,
@@ -81,10 +83,13 @@ impl Mirrors {
         self.by_stream.iter().map(|(stream_id, mirror)| (*stream_id, mirror.item))
     }
 
-    /// Frees one, and says whether there was any.
-    pub(crate) fn free_one(&mut self) -> bool {
-        let was_one = self.by_stream.pop_first().is_some();
-        was_one | self.by_item.pop_first().is_some() | self.queue.pop_front().is_some()
+    /// Frees one, and says whether there was any; and which stream it had at its
+    /// source.
+    pub(crate) fn free_one(&mut self) -> (bool, Option<(Domain, i32)>) {
+        let stream = self.by_stream.pop_first();
+        let was_one = self.by_item.pop_first().is_some() | self.queue.pop_front().is_some();
+        let stream = stream.map(|(stream_id, mirror)| (mirror.domain, stream_id));
+        (was_one | stream.is_some(), stream)
     }
 
     fn take(&mut self, id: u32) -> Option<(i32, Mirror)> {
@@ -357,10 +362,13 @@ impl Core {
     ) -> bool {
         let max_bytes = u32::try_from(self.config.limits.max_image_bytes).unwrap_or(u32::MAX);
         let limits = Limits { max_bytes, ..Limits::default() };
+        let Some(item) = self.items.get(id) else { return false };
+        let domain = item.key.as_ref().domain;
         let Some(source) = self.sources.get_mut(index) else { return false };
         let stream_id = source.ids.take();
         let Some(offer) = source.offers.get_mut(&service_id) else { return false };
-        let mirror = Mirror { item: id, image: Box::new(Image::new(limits)), is_asked: true };
+        let image = Box::new(Image::new(limits));
+        let mirror = Mirror { item: id, domain, image, is_asked: true };
         offer.mirrors.by_stream.insert(stream_id, mirror);
         offer.mirrors.by_item.insert(id, stream_id);
         offer.mirrors.asked += 1;
@@ -458,6 +466,14 @@ impl Core {
                 self.close_later(index, domain, stream_id);
             }
         }
+    }
+
+    /// A source that stood by took its service back, and still has the stream.
+    pub(super) fn close_freed(&mut self, index: u32, (domain, stream_id): (Domain, i32)) {
+        if let Some(source) = self.sources.get_mut(index) {
+            source.ids.give_back(stream_id);
+        }
+        self.close_later(index, domain, stream_id);
     }
 
     /// A source that stands by with an item is asked for it as the one that has

@@ -4,7 +4,7 @@
 use crate::support::{A, World, config, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;
-use tapeline_omm::directory::{FilterContent, ServiceState};
+use tapeline_omm::directory::{FilterContent, ServiceEntry, ServiceState};
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 
 /// A hub whose service FEED is mirrored, with as many sources.
@@ -147,6 +147,17 @@ fn a_service_that_goes_down_moves_to_the_other() {
     world.forget();
     world.says(sources[1], &provider::update(3, 5));
     assert_eq!(world.frames().len(), 1);
+}
+
+#[test]
+fn a_standby_that_takes_its_service_back_keeps_no_stream() {
+    let (mut world, sources) = with_item();
+    world.says(sources[1], &provider::directory_update(&[ServiceEntry::delete(1)]));
+    world.pass(0);
+    let heard = world.heard_by(sources[1]);
+    assert!(heard.iter().any(|line| line == "Close 3"), "{heard:?}");
+    assert_eq!(world.core.counters().mirrors, 0);
+    assert_eq!(world.frames(), [""; 0], "it is no matter to servers");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Action, Images, Plan, Saying, Size};
+use super::{Action, Images, Plan, Size};
 use crate::random::Random;
 
 /// Whether there is one is left to a chance of its own: all else of a seed is
@@ -148,12 +148,12 @@ impl Plan {
     }
 
     /// More is merged for a mount that does not read than may be; or it is not too
-    /// much, and images and states come in between.
+    /// much, and images come in between.
     fn much_is_merged(&mut self, random: &mut Random) {
         let shape = &mut self.shape;
         let is_bounded = random.percent(50);
         shape.merged_bytes = if is_bounded { 100 } else { 0 };
-        shape.output_bytes = 6 << 10;
+        shape.output_bytes = 32 << 10;
         shape.window_bytes = shape.window_bytes.min(2 << 10);
         shape.items = shape.items.max(12);
         shape.images.padding_bytes = 0;
@@ -165,13 +165,9 @@ impl Plan {
             story.add(Action::UpdateAll);
             story.wait(millis(50));
             let (source, item, open) = (random.below(2), random.below(64), random.below(64));
-            match random.below(6) {
+            match random.below(4) {
                 0 => story.add(Action::Unasked { source, item }),
                 1 => story.add(Action::Change { consumer: 0, open, view: None }),
-                2 => {
-                    let (service, group, saying) = (random.below(2), 0, Saying::ServiceSuspect);
-                    story.add(Action::Group { source, service, group, saying, ms: 20 });
-                }
                 _ => {}
             }
         }
