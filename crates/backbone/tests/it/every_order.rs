@@ -27,7 +27,9 @@ fn what_is_handed_over_arrives_once() {
         let mut taken = Vec::new();
         // A turn while they do, and one after that.
         handover.take_into(&mut taken);
-        givers.into_iter().for_each(|giver| giver.join().expect("no panic"));
+        for giver in givers {
+            giver.join().expect("no panic");
+        }
         handover.take_into(&mut taken);
         taken.sort_unstable();
         assert_eq!(taken, [1, 2]);
