@@ -211,7 +211,9 @@ impl Core {
             self.refuse(session, msg, &state.as_state(), out);
             return Opened::Refused;
         }
-        if let Some(denial) = found.and_then(|slot| self.denies_newcomer(session, slot, out)) {
+        // A snapshot that is asked for as a stream becomes one, and its lock is known.
+        let known = if request.private { None } else { self.items.find(&key, false) };
+        if let Some(denial) = known.and_then(|slot| self.denies_newcomer(session, slot, out)) {
             self.refuse(session, msg, &denied(&denial), out);
             return Opened::Refused;
         }

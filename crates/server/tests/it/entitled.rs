@@ -201,6 +201,26 @@ fn a_newcomer_on_a_kept_image_is_asked_for_its_lock() {
 }
 
 #[test]
+fn a_newcomer_is_asked_for_the_lock_of_a_snapshot_that_becomes_a_stream() {
+    let mut world = world();
+    let (ann, bob) = (mount(&mut world, "ann"), mount(&mut world, "bob"));
+    world.say(bob, &item_request(5, "VOD.L", |request| request.streaming = false));
+    accept_all(&mut world, 1);
+    let head = RefreshMsg {
+        flags: RefreshFlags::CLEAR_CACHE,
+        state: State::open_ok(""),
+        perm_data: Some(L2),
+        part_num: Some(0),
+        ..RefreshMsg::new(Domain::MARKET_PRICE, 0)
+    };
+    world.item(HUB, 1, 1, &with_fields(&head.into(), &[(22, 100)]));
+    world.heard(bob);
+    world.say(ann, &request(5, "VOD.L"));
+    assert_denied(&world.heard(ann), &denied_pe("63"));
+    assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
 fn another_lock_by_status_or_image_takes_watchers_off() {
     let mut world = world();
     let (ann, bob) = (mount(&mut world, "ann"), mount(&mut world, "bob"));
