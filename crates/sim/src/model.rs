@@ -46,8 +46,8 @@ pub(crate) struct Seen {
     pub(crate) unanswered_since: Option<Time>,
     /// The fields that are wanted: some or all.
     has_view: bool,
-    /// The image of another view is on its way.
-    is_changing: bool,
+    /// Whether the image of another view is on its way.
+    change: Change,
     fields: BTreeMap<i16, u64>,
     /// The number of the next part of the image that is coming in parts.
     next_part: Option<u16>,
@@ -69,6 +69,17 @@ pub(crate) struct Seen {
     /// answered without content, also after the first image for which it stood
     /// by no more.
     asked_of_standby: u32,
+}
+
+/// Another view was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Long ago, or never.
+    None,
+    /// Its image has yet to come.
+    Awaited,
+    /// An image came that would be the same in either view.
+    Unsure,
 }
 
 /// Where the data of an item come from.
@@ -95,7 +106,7 @@ impl Seen {
             is_private: wish.private,
             unanswered_since: Some(now),
             has_view: wish.view,
-            is_changing: false,
+            change: Change::None,
             fields: BTreeMap::new(),
             next_part: None,
             is_torn: wish.paused,
@@ -143,10 +154,10 @@ impl Seen {
             let wanted = self.item.field(seq, place);
             let found = self.fields.get(field_id).copied();
             let is_wanted = !self.has_view || SOME.contains(field_id);
-            let is_missing = found.is_none() && is_wanted && !self.is_changing;
+            let is_missing = found.is_none() && is_wanted && !self.is_changing();
             // An image that was under way when the view changed has fields of
             // before, which no update keeps up any more.
-            let is_left = found.is_some() && !is_wanted && self.is_changing;
+            let is_left = found.is_some() && !is_wanted && self.is_changing();
             if found != wanted && (found.is_some() || is_missing) && !is_left {
                 let of = |value: Option<u64>| value.map_or("none".to_owned(), |it| it.to_string());
                 return Err(format!(
@@ -237,7 +248,11 @@ impl Seen {
         let is_telling = values.any(|(place, field_id)| {
             !SOME.contains(field_id) && self.item.field(seq, place).is_some()
         });
-        self.is_changing &= !(is_of_view && is_telling);
+        self.change = match (self.change, is_of_view, is_telling) {
+            (Change::Awaited, true, false) => Change::Unsure,
+            (_, true, true) => Change::None,
+            (change, ..) => change,
+        };
         let checked = self.check_fields();
         let is_torn = std::mem::take(&mut self.is_torn) || self.is_paused;
         // Nor has what is suspect to be right.
@@ -256,7 +271,7 @@ impl Seen {
 
     /// Who has a view gets no other fields.
     fn check_view(&self, changes: &Changes) -> Result<(), String> {
-        let is_bound = self.has_view && !self.is_changing;
+        let is_bound = self.has_view && !self.is_changing();
         let other = changes.set.keys().find(|field_id| is_bound && !SOME.contains(field_id));
         other.map_or(Ok(()), |field_id| Err(format!("field {field_id} is not of its view")))
     }
@@ -290,7 +305,7 @@ impl Seen {
         let is_new = seq > before;
         self.fields.extend(changes.set);
         self.fields.retain(|field_id, _| !changes.gone.contains(field_id));
-        if self.is_changing && self.next_part.is_none() {
+        if self.is_changing() && self.next_part.is_none() {
             self.fields.retain(|field_id, _| *field_id == SEQ);
         }
         if self.phase == Phase::Ok {
@@ -360,12 +375,14 @@ impl Seen {
     /// Another view was asked for: until its image, nobody knows which fields
     /// are kept up.
     pub(crate) const fn change_view(&mut self, has_view: bool) {
-        self.is_changing |= has_view != self.has_view;
+        if has_view != self.has_view {
+            self.change = Change::Awaited;
+        }
         self.has_view = has_view;
     }
 
     pub(crate) const fn is_changing(&self) -> bool {
-        self.is_changing
+        !matches!(self.change, Change::None)
     }
 
     pub(crate) const fn pause(&mut self, is_paused: bool) {
@@ -378,7 +395,7 @@ impl Seen {
     pub(crate) fn is_stale(&mut self, truth: &Truth, now: Time, since: Time) -> Option<String> {
         let seq = self.seq().unwrap_or_default();
         let is_judged =
-            self.phase == Phase::Ok && !self.is_paused && !self.is_changing && !self.is_snapshot;
+            self.phase == Phase::Ok && !self.is_paused && !self.is_changing() && !self.is_snapshot;
         if !is_judged || self.behind.is_some_and(|(_, then)| seq >= then) {
             self.behind = None;
         }
@@ -418,7 +435,7 @@ impl Seen {
         if self.seq() != Some(wanted) {
             return Some(format!("{} is at {:?} and not at {wanted}", self.item, self.seq()));
         }
-        if self.is_changing {
+        if self.change == Change::Awaited {
             return Some(format!("{} has no image of its view", self.item));
         }
         self.check_fields().err().map(|error| format!("{}: {error}", self.item))

@@ -324,8 +324,13 @@ impl Items {
         let streaming = indexed(&self.streaming, &self.slots, key);
         match is_streaming {
             true => streaming,
-            false => streaming.or_else(|| indexed(&self.snapshots, &self.slots, key)),
+            false => streaming.or_else(|| self.snapshot(key)),
         }
+    }
+
+    /// The snapshot of a key.
+    pub(super) fn snapshot(&self, key: &ItemKeyRef<'_>) -> Option<u32> {
+        indexed(&self.snapshots, &self.slots, key)
     }
 
     pub(super) fn insert(&mut self, item: Item) -> u32 {
@@ -352,7 +357,7 @@ impl Items {
 
     /// The snapshot of a key that is asked for as a stream now becomes one.
     pub(super) fn upgrade(&mut self, key: &ItemKeyRef<'_>) -> Option<u32> {
-        let slot = indexed(&self.snapshots, &self.slots, key)?;
+        let slot = self.snapshot(key)?;
         set_indexed(&mut self.snapshots, &self.slots, slot, false);
         set_indexed(&mut self.streaming, &self.slots, slot, true);
         if let Some(item) = self.get_mut(slot) {

@@ -212,7 +212,10 @@ impl Core {
             return Opened::Refused;
         }
         // A snapshot that is asked for as a stream becomes one, and its lock is known.
-        let known = if request.private { None } else { self.items.find(&key, false) };
+        let known = match request.private {
+            true => None,
+            false => found.or_else(|| self.items.snapshot(&key)),
+        };
         if let Some(denial) = known.and_then(|slot| self.denies_newcomer(session, slot, out)) {
             self.refuse(session, msg, &denied(&denial), out);
             return Opened::Refused;
