@@ -85,6 +85,7 @@ impl World {
         match what {
             Later::StartHub(index) if self.hubs[index].present().is_none() => {
                 self.hubs[index].crash(now);
+                self.hubs[index].up_since = now;
                 let sources: Vec<_> = self.sources.iter().map(|source| source.at).collect();
                 let addresses = (&sources[..], for_publishers(index));
                 self.hubs[index].start(&self.shape, addresses, nets, seed);

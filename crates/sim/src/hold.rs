@@ -216,7 +216,9 @@ impl World {
     fn check_kept(&mut self) {
         let Some(since) = self.ago(KNOWN_WITHIN) else { return };
         let [hub] = &self.hubs[..] else { return };
-        let Some(hub) = hub.present().filter(|_| self.troubled_until <= since) else { return };
+        // Publishers of one that is there again so soon have yet to notice.
+        let is_settled = self.troubled_until <= since && hub.up_since < since;
+        let Some(hub) = hub.present().filter(|_| is_settled) else { return };
         let ends = &self.ended_at;
         let is_known = |publisher: &Publisher, item: Item, sent: Time| {
             let is_after = ends.get(&item).is_none_or(|end| end.after(KNOWN_WITHIN) < sent);
