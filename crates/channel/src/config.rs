@@ -178,6 +178,27 @@ impl OutputLimits {
         }
     }
 
+    /// Takes a message of `length` bytes into a backlog if it may join that: one
+    /// with an allowance by that, any other one beside what does not count.
+    /// Returns what does not count from then on; those with an allowance leave
+    /// the usual room behind them, however many there are.
+    pub(crate) fn admit(
+        &self,
+        before: usize,
+        backlog: usize,
+        (length, allowance): (usize, usize),
+    ) -> Option<usize> {
+        let excess = self.excess(before, backlog, 0);
+        let is_allowed = allowance > 0;
+        if !self.admits(backlog, length, if is_allowed { allowance } else { excess }) {
+            return None;
+        }
+        match is_allowed && backlog + length > self.max_bytes {
+            true => Some(backlog + length),
+            false => Some(self.excess(excess, backlog, length)),
+        }
+    }
+
     pub(crate) const fn check(&self) -> Result<(), ChannelError> {
         let Self { breach_bytes, ok_bytes, max_bytes } = *self;
         if ok_bytes < breach_bytes && breach_bytes <= max_bytes {
@@ -417,6 +438,22 @@ mod tests {
         // What was let in piece by piece beyond the bound leaves none.
         let excess = limits.excess(0, 350, 50);
         assert!(!limits.admits(400, 1, excess));
+    }
+
+    #[test]
+    fn behind_many_short_messages_with_an_allowance_is_the_usual_room_too() {
+        let limits = OutputLimits { breach_bytes: 30, ok_bytes: 10, max_bytes: 100 };
+        let (mut backlog, mut excess) = (90, 0);
+        while let Some(after) = limits.admit(excess, backlog, (20, 1000)) {
+            (backlog, excess) = (backlog + 20, after);
+        }
+        assert_eq!(backlog, 1090, "no more than the bound and the allowance");
+        let after = limits.admit(excess, backlog, (60, 0)).expect("room");
+        assert_eq!(limits.admit(after, backlog + 60, (41, 0)), None);
+        assert!(limits.admit(after, backlog + 60, (40, 0)).is_some());
+        // It counts again as it is sent.
+        assert!(limits.admit(after, 160, (1, 0)).is_some());
+        assert_eq!(limits.admit(60, 160, (1, 0)), None);
     }
 
     #[test]

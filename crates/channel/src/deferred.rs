@@ -186,13 +186,13 @@ impl Deferred {
             return Sent::TooLarge;
         }
         let (output, backlog) = (self.output, self.backlog_bytes);
-        let excess = output.excess(self.excess_bytes, backlog, 0);
-        if !output.admits(backlog, length, self.allowance_bytes.max(excess)) {
+        let wanted = (length, self.allowance_bytes);
+        let Some(excess) = output.admit(self.excess_bytes, backlog, wanted) else {
             self.full_count += 1;
             self.is_slow = true;
             return Sent::Full;
-        }
-        self.excess_bytes = output.excess(excess, backlog, length);
+        };
+        self.excess_bytes = excess;
         patch(self.messages.push(pieces, alone));
         self.backlog_bytes += length;
         self.is_slow |= self.backlog_bytes >= self.output.breach_bytes;

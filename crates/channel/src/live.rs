@@ -431,13 +431,11 @@ impl<S: System> Live<S> {
             _ if length == 0 || length > self.message_limit => Err(Sent::TooLarge),
             _ => {
                 let (output, backlog) = (self.options.output, self.backlog_bytes());
-                let excess = output.excess(self.excess_bytes, backlog, 0);
-                let fits = output.admits(backlog, length, self.allowance_bytes.max(excess));
-                self.excess_bytes = excess;
-                if !fits {
+                let wanted = (length, self.allowance_bytes);
+                let Some(excess) = output.admit(self.excess_bytes, backlog, wanted) else {
                     return Err(self.full());
-                }
-                self.excess_bytes = output.excess(excess, backlog, length);
+                };
+                self.excess_bytes = excess;
                 Ok(())
             }
         }

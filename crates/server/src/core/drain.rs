@@ -155,11 +155,16 @@ impl Core {
             debug_assert!(false, "the mount has the stream");
             return;
         };
-        let owes_state = mount.owed.take(stream_id).owes_state;
-        let has_image_coming = self.watcher(slot, cell).is_some_and(|it| it.has(mode::LATE))
+        let waiting = mount.owed.take(stream_id);
+        let Some(watcher) = self.watcher(slot, cell) else { return };
+        let has_image_coming = watcher.has(mode::LATE)
             && self.items.get(slot).is_some_and(super::item::Item::is_servable);
-        if owes_state && !has_image_coming {
-            self.tell_state(slot, cell, out);
+        match waiting.owes_state && !has_image_coming {
+            true if waiting.is_taken_over && watcher.has(mode::WANTS) => {
+                self.tell_no_image(slot, cell, out);
+            }
+            true => self.tell_state(slot, cell, out),
+            false => {}
         }
     }
 }

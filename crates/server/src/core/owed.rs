@@ -19,6 +19,8 @@ pub(super) struct Waiting {
     pub(super) since: Option<Since>,
     /// Whether the client has yet to be told of the item's last state.
     pub(super) owes_state: bool,
+    /// Whether it was taken over from another server and had no image by then.
+    pub(super) is_taken_over: bool,
     /// Bytes of the updates that are merged.
     bytes: u32,
 }

@@ -334,11 +334,18 @@ impl Core {
         }
     }
 
-    /// Tells a client that takes over that there is no image of an item.
-    fn tell_no_image<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
+    /// Tells a client that takes over that there is no image of an item, at once
+    /// or when the output of its mount has drained.
+    pub(super) fn tell_no_image<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
         let (Some(item), Some(watcher)) = (self.items.get(slot), self.watcher(slot, cell)) else {
             return;
         };
+        if let Some(mount) = self.mounts.get_mut(watcher.session).filter(|mount| mount.is_slow) {
+            let waiting = mount.owed.owe(watcher.stream_id);
+            (waiting.owes_state, waiting.is_taken_over) = (true, true);
+            self.statistics.states_put_off += 1;
+            return;
+        }
         if item.state().data == DataState::SUSPECT && !item.state().text.is_empty() {
             return self.tell_state(slot, cell, out);
         }
