@@ -50,7 +50,8 @@ impl<'a, S: System> Outbox<'a, S> {
 
     /// Lets the backlog of a session exceed its bound by `bytes` until told
     /// otherwise: for what belongs together, as the parts of an image, to be
-    /// sent whole or not at all.
+    /// sent whole or not at all. What is sent so leaves the usual room for what
+    /// comes behind it.
     pub fn allow(&mut self, session: SessionId, bytes: usize) {
         self.table.allow(session, bytes);
     }

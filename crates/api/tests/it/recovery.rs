@@ -131,8 +131,9 @@ fn what_exceeds_the_output_limit_is_requested_again_as_the_server_reads() {
 #[test]
 fn an_item_can_be_opened_while_there_is_no_connection() {
     let (unused, gone) = provider(usual());
-    drop(unused);
+    // While the first one is there, the second has another port.
     let (second, there) = provider(usual());
+    drop(unused);
     let mut world = World::new(consumer(config([gone, there])), vec![second]);
     world.consumer.open(&ItemSpec::new("FEED", "TRI.N")).expect("room");
     world.until("an image", |world| world.log.refreshes() == 1);
