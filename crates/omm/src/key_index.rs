@@ -47,14 +47,25 @@ impl Default for KeyIndex {
     }
 }
 
-/// The table that has a key, and the number's entry there. The last table gets
-/// twice as many keys as the first, and those between in proportion: tables of
-/// one size would all grow within a few turns.
-fn place_of(key: &ItemKeyRef<'_>, number: u32) -> (usize, Entry) {
-    const SQUARE: u64 = (SHARDS * SHARDS) as u64;
-    let hash = SeededHash.hash_one(key);
-    let shard = (SQUARE + ((3 * SQUARE * (hash >> 32)) >> 32)).isqrt() as usize - SHARDS;
-    (shard, Entry { hash: hash as u16, number })
+/// What a key is looked up by, in any index of this process: worked out once
+/// for all that is done by the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyHash(u64);
+
+impl KeyHash {
+    /// That of a key.
+    pub fn of(key: &ItemKeyRef<'_>) -> Self {
+        Self(SeededHash.hash_one(key))
+    }
+
+    /// The table that has the key, and the number's entry there. The last table
+    /// gets twice as many keys as the first, and those between in proportion:
+    /// tables of one size would all grow within a few turns.
+    fn place_of(self, number: u32) -> (usize, Entry) {
+        const SQUARE: u64 = (SHARDS * SHARDS) as u64;
+        let shard = (SQUARE + ((3 * SQUARE * (self.0 >> 32)) >> 32)).isqrt() as usize - SHARDS;
+        (shard, Entry { hash: self.0 as u16, number })
+    }
 }
 
 impl KeyIndex {
@@ -68,10 +79,11 @@ impl KeyIndex {
         self.len == 0
     }
 
-    /// The number of a key. `key_of` has the key of each number that is in the
-    /// index.
+    /// The number of a key with this hash. `key_of` has the key of each number
+    /// that is in the index.
     pub fn find<'a>(
         &self,
+        hash: KeyHash,
         key: &ItemKeyRef<'_>,
         key_of: impl Fn(u32) -> Option<ItemKeyRef<'a>>,
     ) -> Option<u32> {
@@ -79,23 +91,23 @@ impl KeyIndex {
         if self.is_empty() {
             return None;
         }
-        let (shard, wanted) = place_of(key, 0);
+        let (shard, wanted) = hash.place_of(0);
         let is_it = |entry: &Entry| {
             entry.hash == wanted.hash && key_of(entry.number).is_some_and(|other| other == *key)
         };
         self.tables[shard].find(wanted.place(), is_it).map(|entry| entry.number)
     }
 
-    /// Adds a number, whose key no other one has.
-    pub fn insert(&mut self, key: &ItemKeyRef<'_>, number: u32) {
-        let (shard, entry) = place_of(key, number);
+    /// Adds a number by the hash of its key, which no other one has.
+    pub fn insert(&mut self, hash: KeyHash, number: u32) {
+        let (shard, entry) = hash.place_of(number);
         self.tables[shard].insert_unique(entry.place(), entry, Entry::place);
         self.len += 1;
     }
 
-    /// Takes out a number, by its key.
-    pub fn remove(&mut self, key: &ItemKeyRef<'_>, number: u32) {
-        let (shard, entry) = place_of(key, number);
+    /// Takes out a number, by the hash of its key.
+    pub fn remove(&mut self, hash: KeyHash, number: u32) {
+        let (shard, entry) = hash.place_of(number);
         let found = self.tables[shard].find_entry(entry.place(), |other| other.number == number);
         debug_assert!(found.is_ok(), "number {number} is not in the index by its key");
         if let Ok(entry) = found {
@@ -123,17 +135,18 @@ mod tests {
 
     impl Items {
         fn find(&self, name: &str) -> Option<u32> {
-            self.index.find(&key(name), |number| Some(key(&self.names[number as usize])))
+            let key_of = |number: u32| Some(key(&self.names[number as usize]));
+            self.index.find(KeyHash::of(&key(name)), &key(name), key_of)
         }
 
         fn insert(&mut self, name: String) {
             let number = self.names.len() as u32;
             self.names.push(name);
-            self.index.insert(&key(&self.names[number as usize]), number);
+            self.index.insert(KeyHash::of(&key(&self.names[number as usize])), number);
         }
 
         fn remove(&mut self, number: u32) {
-            self.index.remove(&key(&self.names[number as usize]), number);
+            self.index.remove(KeyHash::of(&key(&self.names[number as usize])), number);
         }
     }
 
@@ -143,7 +156,7 @@ mod tests {
         let (mut of_run, mut most_of_run, mut most) = (0, 0, 0);
         for number in 0..200_000 {
             let name = format!("ITEM{number}");
-            let (shard, _) = place_of(&key(&name), number);
+            let (shard, _) = KeyHash::of(&key(&name)).place_of(number);
             let table = |items: &Items| items.index.tables[shard].capacity();
             let (before, moved) = (table(&items), items.index.tables[shard].len());
             items.insert(name);

@@ -104,7 +104,7 @@ pub use generic::OtherGeneric;
 pub use group::{GroupId, GroupIdTooLong, ServiceGroup};
 pub use hash::{HashSeed, SeededHash};
 pub use key::{AsItemKey, ItemKey, ItemKeyRef, is_administrative, name_type};
-pub use key_index::KeyIndex;
+pub use key_index::{KeyHash, KeyIndex};
 pub use scratch::{Scratch, encode_into};
 pub use state::StateBuf;
 pub use text::Text;

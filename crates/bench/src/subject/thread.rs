@@ -51,7 +51,7 @@ impl NodeThread {
         // The engine stays on the thread that made it.
         let thread = std::thread::spawn(move || {
             processor::pin(setup.their_cores());
-            match node::start(provider, &setup) {
+            match start(provider, &setup) {
                 Ok(node) => {
                     let _ = tell.send(Ok((node::address(&node), processor::thread_id())));
                     run(node, &its);
@@ -92,6 +92,14 @@ impl Drop for NodeThread {
             let _ = thread.join();
         }
     }
+}
+
+/// A node that is on its backbone. The engine makes and touches the memory of
+/// the log buffers first, which is no part of what a client waits for.
+fn start(provider: SocketAddr, setup: &Setup) -> Result<Node, BenchError> {
+    let mut node = node::start(provider, setup)?;
+    node.await_backbone(|| true)?;
+    Ok(node)
 }
 
 fn run(mut node: Node, shared: &Shared) {

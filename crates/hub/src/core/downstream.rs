@@ -1,7 +1,7 @@
 //! Frames to servers.
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
-use tapeline_omm::Scratch;
+use tapeline_omm::{KeyHash, Scratch};
 use tapeline_omm::state::usual;
 use tapeline_rwf::{Msg, State, StatusMsg, StreamState};
 
@@ -181,11 +181,12 @@ impl Core {
         while let Some((before, late)) = self.follow_ups.next_anew() {
             let streaming = late.iter().any(|interest| !interest.snapshot);
             let options = self.stream_options(streaming, false);
+            let hash = KeyHash::of(&before.key.as_ref());
             let mut item = Item::new(before.key, before.service, options);
             item.payload = before.payload;
             item.request_flags = before.request_flags;
             item.interests = late;
-            let id = self.items.insert(item);
+            let id = self.items.insert(hash, item);
             self.all_wait(id, out);
             self.seek(now, id, out);
         }

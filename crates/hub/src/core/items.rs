@@ -2,7 +2,7 @@
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::pages::{Line, List, Slots};
-use tapeline_omm::{ItemKeyRef, KeyIndex};
+use tapeline_omm::{ItemKeyRef, KeyHash, KeyIndex};
 
 use super::item::Item;
 
@@ -149,10 +149,17 @@ impl Items {
 
     /// The shared item of a key.
     pub(crate) fn find(&self, key: &ItemKeyRef<'_>) -> Option<u32> {
-        self.by_key.find(key, |id| key_of(&self.slots, id))
+        self.find_hashed(KeyHash::of(key), key)
     }
 
-    pub(crate) fn insert(&mut self, item: Item) -> u32 {
+    /// The same, where the hash of the key is known.
+    pub(crate) fn find_hashed(&self, hash: KeyHash, key: &ItemKeyRef<'_>) -> Option<u32> {
+        self.by_key.find(hash, key, |id| key_of(&self.slots, id))
+    }
+
+    /// Adds an item, by the hash of its key.
+    pub(crate) fn insert(&mut self, hash: KeyHash, item: Item) -> u32 {
+        debug_assert!(hash == KeyHash::of(&item.key.as_ref()), "the hash of another key");
         let is_private = item.private;
         let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
         let id = match rested {
@@ -166,8 +173,8 @@ impl Items {
                 self.slots.push(item) as u32
             }
         };
-        if let Some(key) = key_of(&self.slots, id).filter(|_| !is_private) {
-            self.by_key.insert(&key, id);
+        if !is_private {
+            self.by_key.insert(hash, id);
         }
         id
     }
@@ -179,7 +186,7 @@ impl Items {
         }
         self.free.push_back(id);
         if !item.private {
-            self.by_key.remove(&item.key.as_ref(), id);
+            self.by_key.remove(KeyHash::of(&item.key.as_ref()), id);
         }
         Some(item)
     }
@@ -208,7 +215,8 @@ mod tests {
         let names: Vec<_> = (0..5_000).map(|number| format!("ITEM{number}")).collect();
         let key = |number: u32| ItemKeyRef::item(Domain::MARKET_PRICE, 1, &names[number as usize]);
         for number in 0..5_000 {
-            assert_eq!(items.insert(Item::new(key(number).to_owned(), 1, OPTIONS)), number);
+            let item = Item::new(key(number).to_owned(), 1, OPTIONS);
+            assert_eq!(items.insert(KeyHash::of(&key(number)), item), number);
         }
         for number in (0..5_000).rev() {
             let key = key(number);

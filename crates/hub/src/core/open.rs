@@ -2,7 +2,7 @@
 
 use tapeline_omm::qos::QosWish;
 use tapeline_omm::state::usual;
-use tapeline_omm::{ItemKeyRef, is_administrative};
+use tapeline_omm::{ItemKeyRef, KeyHash, is_administrative};
 use tapeline_rwf::{DataState, Domain, Qos, RequestFlags, RequestMsg, State, StatusFlags};
 use tapeline_time::Time;
 
@@ -58,9 +58,10 @@ impl Core {
             stage: Stage::Waiting,
         };
         let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
-        match self.items.find(&key).filter(|_| !is_private) {
+        let hash = KeyHash::of(&key);
+        match self.items.find_hashed(hash, &key).filter(|_| !is_private) {
             Some(id) => self.join(now, id, interest, out),
-            None => self.begin(now, &key, interest, msg, out),
+            None => self.begin(now, (hash, &key), interest, msg, out),
         }
     }
 
@@ -105,7 +106,7 @@ impl Core {
     fn begin(
         &mut self,
         now: Time,
-        key: &ItemKeyRef<'_>,
+        (hash, key): (KeyHash, &ItemKeyRef<'_>),
         interest: Interest,
         msg: &RequestMsg<'_>,
         out: &mut impl Outputs,
@@ -131,7 +132,7 @@ impl Core {
             item.payload = Payload::keep(&msg.payload).map(Box::new);
         }
         item.add_interest(interest);
-        let id = self.items.insert(item);
+        let id = self.items.insert(hash, item);
         self.take_on(id, server, request, out);
         self.seek(now, id, out);
     }

@@ -1,7 +1,7 @@
 //! Items of non-interactive providers: published unasked, kept, given to
 //! whoever asks.
 
-use tapeline_omm::ItemKeyRef;
+use tapeline_omm::{ItemKeyRef, KeyHash};
 use tapeline_omm::state::{is_final, usual};
 use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState};
@@ -43,7 +43,8 @@ impl Core {
         let qos = (refresh.domain != Domain::DICTIONARY).then_some(qos);
         let key =
             ItemKeyRef { service_id: Some(service), ..ItemKeyRef::of(refresh.domain, &key, qos) };
-        let found = self.items.find(&key);
+        let hash = KeyHash::of(&key);
+        let found = self.items.find_hashed(hash, &key);
         if let Some(id) = found {
             self.see_to_lost(now, id, out);
         }
@@ -67,8 +68,9 @@ impl Core {
             return;
         }
         let options = self.stream_options(true, false);
-        let id =
-            found.unwrap_or_else(|| self.items.insert(Item::new(key.to_owned(), service, options)));
+        let id = found.unwrap_or_else(|| {
+            self.items.insert(hash, Item::new(key.to_owned(), service, options))
+        });
         let Some(item) = self.items.known_mut(id) else { return };
         item.published = true;
         // Also if it was asked for as a snapshot before.

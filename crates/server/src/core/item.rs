@@ -1,7 +1,7 @@
 //! Items: what the server has open at hubs, and who watches.
 
 use tapeline_cache::{Image, SharedConflation};
-use tapeline_omm::{ItemKey, ItemKeyRef, KeyIndex, Text, pages};
+use tapeline_omm::{ItemKey, ItemKeyRef, KeyHash, KeyIndex, Text, pages};
 use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 pub(super) use super::asked::Upstream;
@@ -262,20 +262,22 @@ fn key_of(slots: &Slots, slot: u32) -> Option<ItemKeyRef<'_>> {
     Some(slots.get(slot as usize)?.key.as_ref())
 }
 
-/// The slot of a key, by an index.
-fn indexed(index: &KeyIndex, slots: &Slots, key: &ItemKeyRef<'_>) -> Option<u32> {
-    index.find(key, |slot| key_of(slots, slot))
+/// A key as the indexes look it up.
+#[derive(Clone, Copy)]
+pub(super) struct HashedKey<'a> {
+    pub(super) key: ItemKeyRef<'a>,
+    hash: KeyHash,
 }
 
-/// Adds a slot to an index, or takes it out.
-fn set_indexed(index: &mut KeyIndex, slots: &Slots, slot: u32, is_in: bool) {
-    let key = key_of(slots, slot);
-    debug_assert!(key.is_some(), "slot {slot} is indexed while its item is there");
-    match key {
-        Some(key) if is_in => index.insert(&key, slot),
-        Some(key) => index.remove(&key, slot),
-        None => (),
+impl<'a> From<ItemKeyRef<'a>> for HashedKey<'a> {
+    fn from(key: ItemKeyRef<'a>) -> Self {
+        Self { hash: KeyHash::of(&key), key }
     }
+}
+
+/// The slot of a key, by an index.
+fn indexed(index: &KeyIndex, slots: &Slots, key: &HashedKey<'_>) -> Option<u32> {
+    index.find(key.hash, &key.key, |slot| key_of(slots, slot))
 }
 
 impl Items {
@@ -320,7 +322,7 @@ impl Items {
 
     /// The item of a request that can share one: a snapshot is also served by
     /// a stream.
-    pub(super) fn find(&self, key: &ItemKeyRef<'_>, is_streaming: bool) -> Option<u32> {
+    pub(super) fn find(&self, key: &HashedKey<'_>, is_streaming: bool) -> Option<u32> {
         let streaming = indexed(&self.streaming, &self.slots, key);
         match is_streaming {
             true => streaming,
@@ -329,13 +331,19 @@ impl Items {
     }
 
     /// The snapshot of a key.
-    pub(super) fn snapshot(&self, key: &ItemKeyRef<'_>) -> Option<u32> {
+    pub(super) fn snapshot(&self, key: &HashedKey<'_>) -> Option<u32> {
         indexed(&self.snapshots, &self.slots, key)
     }
 
-    pub(super) fn insert(&mut self, item: Item) -> u32 {
+    /// Adds an item.
+    pub(super) fn insert(
+        &mut self,
+        key: &HashedKey<'_>,
+        is_streaming: bool,
+        is_private: bool,
+    ) -> u32 {
+        let item = Item::new(key.key.to_owned(), is_streaming, is_private);
         debug_assert!(item.upstream == Upstream::Nowhere, "a new one is asked for later");
-        let (is_private, is_streaming) = (item.is_private, item.is_streaming);
         let service_id = item.service_id();
         self.census.add(service_id, item.standing());
         let slot = match self.free.pop() {
@@ -347,7 +355,7 @@ impl Items {
         };
         if !is_private {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
-            set_indexed(index, &self.slots, slot, true);
+            index.insert(key.hash, slot);
         }
         self.set_guard(slot, Guard::Unknown);
         self.at_hubs.insert((NOWHERE, service_id), slot);
@@ -356,10 +364,10 @@ impl Items {
     }
 
     /// The snapshot of a key that is asked for as a stream now becomes one.
-    pub(super) fn upgrade(&mut self, key: &ItemKeyRef<'_>) -> Option<u32> {
+    pub(super) fn upgrade(&mut self, key: &HashedKey<'_>) -> Option<u32> {
         let slot = self.snapshot(key)?;
-        set_indexed(&mut self.snapshots, &self.slots, slot, false);
-        set_indexed(&mut self.streaming, &self.slots, slot, true);
+        self.snapshots.remove(key.hash, slot);
+        self.streaming.insert(key.hash, slot);
         if let Some(item) = self.get_mut(slot) {
             item.is_streaming = true;
         }
@@ -428,7 +436,7 @@ impl Items {
             let at = (item.upstream.hub().unwrap_or(NOWHERE), item.service_id());
             assert_eq!(places.remove(&slot), Some(at), "the ring of item {slot}");
             let index = if item.is_streaming { &self.streaming } else { &self.snapshots };
-            let found = indexed(index, &self.slots, &item.key.as_ref());
+            let found = indexed(index, &self.slots, &item.key.as_ref().into());
             assert!(item.is_private || found == Some(slot), "item {slot} is found as {found:?}");
         }
         assert!(places.is_empty(), "in rings, but not there: {places:?}");
@@ -460,13 +468,13 @@ impl Items {
     /// Takes an item out. `unanswered_at`: the hub that has yet to answer its
     /// request.
     pub(super) fn remove(&mut self, slot: u32, unanswered_at: Option<HubIndex>) -> Option<Item> {
-        let item = self.get(slot)?;
+        let item = self.slots.get(slot as usize)?;
         let Item { attempt, is_private, is_streaming, upstream, .. } = *item;
         let hub = upstream.hub().unwrap_or(NOWHERE);
         self.at_hubs.remove((hub, item.service_id()), slot);
         if !is_private {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
-            set_indexed(index, &self.slots, slot, false);
+            index.remove(KeyHash::of(&item.key.as_ref()), slot);
         }
         let item = self.slots.take(slot as usize)?;
         self.census.sub(item.service_id(), item.standing());
@@ -529,8 +537,8 @@ mod tests {
     use super::*;
     use tapeline_rwf::Domain;
 
-    fn item(name: &str) -> Item {
-        Item::new(ItemKeyRef::item(Domain::MARKET_PRICE, 1, name).to_owned(), true, false)
+    fn key(name: &str) -> HashedKey<'_> {
+        ItemKeyRef::item(Domain::MARKET_PRICE, 1, name).into()
     }
 
     #[test]
@@ -541,25 +549,25 @@ mod tests {
     #[test]
     fn a_slot_is_used_again_only_after_its_request_was_answered() {
         let mut items = Items::default();
-        let first = items.insert(item("A"));
+        let first = items.insert(&key("A"), true, false);
         items.set_upstream(first, Upstream::Asked { hub: 0, holds_place: true });
         assert!(items.remove(first, Some(0)).is_some());
-        assert_eq!(items.insert(item("B")), 1);
+        assert_eq!(items.insert(&key("B"), true, false), 1);
         assert_eq!(items.answered(first, 1), None, "another hub");
         assert_eq!(items.answered(first, 0), Some(true));
         assert_eq!(items.answered(first, 0), None, "once");
-        assert_eq!(items.insert(item("C")), first);
+        assert_eq!(items.insert(&key("C"), true, false), first);
         assert_eq!(items.len(), 2);
     }
 
     #[test]
     fn a_snapshot_finds_a_stream_but_not_the_other_way_round() {
         let mut items = Items::default();
-        let key = ItemKeyRef::item(Domain::MARKET_PRICE, 1, "A");
-        let snapshot = items.insert(Item::new(key.to_owned(), false, false));
+        let key = key("A");
+        let snapshot = items.insert(&key, false, false);
         assert_eq!(items.find(&key, true), None);
         assert_eq!(items.find(&key, false), Some(snapshot));
-        let streaming = items.insert(item("A"));
+        let streaming = items.insert(&key, true, false);
         assert_eq!(items.find(&key, true), Some(streaming));
         assert_eq!(items.find(&key, false), Some(streaming));
         items.remove(streaming, None);

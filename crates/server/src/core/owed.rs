@@ -177,9 +177,11 @@ impl Owed {
 
     /// Takes out where the merged updates of a stream begin.
     pub(super) fn take_merged(&mut self, stream_id: i32) -> Option<Since> {
-        let waiting = self.streams.get_mut(&stream_id)?;
-        self.merged_bytes -= core::mem::take(&mut waiting.bytes) as usize;
-        waiting.since.take()
+        let waiting = self.of(stream_id)?;
+        let bytes = core::mem::take(&mut waiting.bytes) as usize;
+        let since = waiting.since.take();
+        self.merged_bytes -= bytes;
+        since
     }
 
     /// So much more is merged for a stream that waits. Returns how much it is

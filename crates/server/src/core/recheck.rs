@@ -110,7 +110,7 @@ impl Core {
 
     /// A watcher has missed something: what it has waits for an image.
     fn want_image(&mut self, slot: u32, cell: Cell) {
-        self.forget_waiting(slot, cell);
+        self.forget_updates(slot, cell);
         let Self { items, mounts, .. } = self;
         let item = items.get_mut(slot);
         let Some(subscription) = item.and_then(|item| item.watchers.subscription_mut(cell)) else {

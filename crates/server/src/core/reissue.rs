@@ -90,7 +90,7 @@ impl Core {
         let is_more = item.raise_priority(priority);
         if effect.flow_changed && request.pause {
             // The image that comes with the resumption has it all.
-            self.forget_waiting(slot, cell);
+            self.forget_updates(slot, cell);
         }
         if is_private {
             return self.reissue_upstream(slot, effect.image, out);

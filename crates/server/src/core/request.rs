@@ -11,7 +11,7 @@ use tapeline_rwf::{DataState, Qos, RequestFlags, RequestMsg, State, StateCode, S
 use super::Core;
 use super::entitlements::Guard;
 use super::forms::Form;
-use super::item::{Item, Upstream};
+use super::item::{HashedKey, Upstream};
 use super::permit::denied;
 use super::rows::Cell;
 use super::standby::has_part;
@@ -190,7 +190,7 @@ impl Core {
         view: Option<View>,
         out: &mut O,
     ) -> Opened {
-        let key = ItemKeyRef::of(request.domain, &request.key, qos);
+        let key = HashedKey::from(ItemKeyRef::of(request.domain, &request.key, qos));
         let found = match request.private {
             true => None,
             false => self.items.find(&key, request.streaming),
@@ -240,9 +240,8 @@ impl Core {
             self.open_upstream(slot, out);
         }
         let found = found.or(upgraded);
-        let slot = found.unwrap_or_else(|| {
-            self.items.insert(Item::new(key.to_owned(), request.streaming, request.private))
-        });
+        let slot = found
+            .unwrap_or_else(|| self.items.insert(&key, request.streaming, request.private));
         let Some(item) = self.items.known_mut(slot) else { return Opened::Refused };
         if request.private {
             // What a private stream asks for is between its two ends.

@@ -228,7 +228,7 @@ impl Core {
     /// Has a watcher get an image when the output of its mount has drained. It
     /// gets no updates before.
     pub(super) fn put_image_off(&mut self, slot: u32, cell: Cell) {
-        self.forget_waiting(slot, cell);
+        self.forget_updates(slot, cell);
         let Self { items, mounts, statistics, .. } = self;
         let subscription =
             items.get_mut(slot).and_then(|item| item.watchers.subscription_mut(cell));
@@ -249,9 +249,19 @@ impl Core {
         }
     }
 
-    /// What of a stream waits is not needed any more: it is closed, or gets an
-    /// image.
+    /// What of a stream waits is not needed any more: it is closed, or stands by.
     pub(super) fn forget_waiting(&mut self, slot: u32, cell: Cell) {
+        self.forget_updates(slot, cell);
+        let Some(watcher) = self.watcher(slot, cell) else { return };
+        if let Some(mount) = self.mounts.get_mut(watcher.session) {
+            mount.owed.take(watcher.stream_id);
+        }
+    }
+
+    /// The merged updates of a stream are not needed any more: it is paused, or
+    /// gets an image. A state that it has yet to be told is: the image may be
+    /// long in coming.
+    pub(super) fn forget_updates(&mut self, slot: u32, cell: Cell) {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
         let Some(subscription) = item.watchers.subscription_mut(cell) else {
@@ -263,8 +273,7 @@ impl Core {
             debug_assert!(false, "its mount is there");
             return;
         };
-        let waiting = mount.owed.take(subscription.stream_id());
-        if let Some(since) = waiting.since {
+        if let Some(since) = mount.owed.take_merged(subscription.stream_id()) {
             self.leave_merges(slot, since);
         }
     }
