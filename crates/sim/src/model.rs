@@ -51,9 +51,13 @@ pub(crate) struct Seen {
     fields: BTreeMap<i16, u64>,
     /// The number of the next part of the image that is coming in parts.
     next_part: Option<u16>,
-    /// It was paused or resumed since the last image: of one that comes in parts,
-    /// updates between them may have been left out. Another one follows then.
+    /// It was paused, or has been resumed and not had its answer: of an image
+    /// that comes in parts, updates between them may have been left out. Several
+    /// may have begun before the server hears of the resumption. The one that
+    /// answers it follows.
     is_torn: bool,
+    /// How often it was resumed and has had no image that answers.
+    resumptions: u32,
     /// All of the last image has come.
     is_whole: bool,
     /// Where it was when the image began that is coming, if it was OK.
@@ -69,6 +73,16 @@ pub(crate) struct Seen {
     /// answered without content, also after the first image for which it stood
     /// by no more.
     asked_of_standby: u32,
+}
+
+/// What the head of a part of an image says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImageHead {
+    pub(crate) part: Part,
+    /// What was there before is gone.
+    pub(crate) is_cleared: bool,
+    /// It answers a request.
+    pub(crate) is_answer: bool,
 }
 
 /// Another view was asked for.
@@ -110,6 +124,7 @@ impl Seen {
             fields: BTreeMap::new(),
             next_part: None,
             is_torn: wish.paused,
+            resumptions: 0,
             is_whole: false,
             was_at: None,
             behind: None,
@@ -174,10 +189,11 @@ impl Seen {
     pub(crate) fn refresh(
         &mut self,
         truth: &Truth,
-        (part, is_cleared): (Part, bool),
+        head: ImageHead,
         state: State<'_>,
         changes: Changes,
     ) -> Result<(), String> {
+        let ImageHead { part, is_cleared, is_answer } = head;
         let is_begin = part.number.is_none_or(|number| number == 0) && !changes.is_empty();
         if self.is_useless(is_begin) {
             return Ok(());
@@ -200,6 +216,10 @@ impl Seen {
         let begins = part.number.map_or(self.next_part.is_none(), |number| number == 0);
         if begins {
             self.was_at = self.seq().filter(|_| self.phase == Phase::Ok);
+        }
+        if begins && is_answer {
+            self.resumptions = self.resumptions.saturating_sub(1);
+            self.is_torn &= self.is_paused || self.resumptions > 0;
         }
         // Another source goes on, and may be a little behind the one before.
         if state.code == StateCode::FAILOVER_COMPLETED {
@@ -254,9 +274,8 @@ impl Seen {
             (change, ..) => change,
         };
         let checked = self.check_fields();
-        let is_torn = std::mem::take(&mut self.is_torn) || self.is_paused;
         // Nor has what is suspect to be right.
-        if is_torn || self.phase != Phase::Ok {
+        if self.is_torn || self.is_paused || self.phase != Phase::Ok {
             self.is_whole = checked.is_ok();
             return Ok(());
         }
@@ -366,6 +385,7 @@ impl Seen {
     /// The next thing with content is an image.
     fn begin_anew(&mut self) {
         self.phase = Phase::Waiting;
+        self.resumptions = 0;
         self.next_part = None;
         self.is_whole = false;
         self.was_at = None;
@@ -388,6 +408,7 @@ impl Seen {
     pub(crate) const fn pause(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
         self.is_torn = true;
+        self.resumptions += !is_paused as u32;
     }
 
     /// What it is behind its source by, if it is so since before a moment and

@@ -18,7 +18,7 @@ use tapeline_time::Time;
 
 use crate::item::{Changes, Content, Item, SOME, Truth};
 use crate::log::Log;
-use crate::model::{Phase, Seen, Wish};
+use crate::model::{ImageHead, Phase, Seen, Wish};
 use crate::planted::Planted;
 use crate::rights::{Sight, user};
 
@@ -473,7 +473,9 @@ fn judge_item(
                 sight.check(item, seen.opened_at, seq)?;
             }
             let is_cleared = msg.flags.contains(RefreshFlags::CLEAR_CACHE);
-            seen.refresh(truth, (part, is_cleared), msg.state, changes)?;
+            let is_answer = msg.flags.contains(RefreshFlags::SOLICITED);
+            let head = ImageHead { part, is_cleared, is_answer };
+            seen.refresh(truth, head, msg.state, changes)?;
             Ok(is_over)
         }
         ConsumerEvent::Update { msg, .. } => {

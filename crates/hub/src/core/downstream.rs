@@ -1,8 +1,8 @@
 //! Frames to servers.
 
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
-use tapeline_omm::{KeyHash, Scratch};
 use tapeline_omm::state::usual;
+use tapeline_omm::{KeyHash, Scratch};
 use tapeline_rwf::{Msg, State, StatusMsg, StreamState};
 
 use super::Core;

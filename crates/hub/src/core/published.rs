@@ -1,8 +1,8 @@
 //! Items of non-interactive providers: published unasked, kept, given to
 //! whoever asks.
 
-use tapeline_omm::{ItemKeyRef, KeyHash};
 use tapeline_omm::state::{is_final, usual};
+use tapeline_omm::{ItemKeyRef, KeyHash};
 use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Domain, Qos, RefreshMsg, State, StatusMsg, StreamState};
 use tapeline_time::Time;

@@ -21,7 +21,7 @@ const TURN: u32 = 32;
 const fn cost(step: Step) -> u32 {
     match step {
         Step::Stream(_) | Step::Resumed(_) => 1,
-        Step::Image(_) => 4,
+        Step::Image(_) | Step::Services => 4,
         Step::Part => 16,
     }
 }
@@ -108,6 +108,7 @@ impl Core {
 
     fn drain_step<O: Outputs>(&mut self, session: SessionId, step: Step, out: &mut O) {
         match step {
+            Step::Services => self.tell_owed_services(session, out),
             Step::Image(stream_id) => self.send_late_image(session, stream_id, out),
             Step::Stream(stream_id) => self.send_waiting(session, stream_id, out),
             Step::Part => {

@@ -4,14 +4,20 @@
 //! of a change. The first are told at once, the others a slice at a time, by
 //! their numbers. Each gets all changes in their order, and none that a
 //! directory has in it that it was sent later.
+//!
+//! A mount with a full output is told when that has drained, and then how the
+//! services are that changed: however often they do, it is owed no more than
+//! one message for each of its streams.
 
 use std::collections::VecDeque;
 
 use tapeline_channel::SessionId;
+use tapeline_omm::Scratch;
 use tapeline_omm::directory::DirectoryUpdate;
 
 use super::Core;
 use super::backlog::Job;
+use super::mount::Mount;
 use super::stream::{Entry, Stream};
 use crate::Outputs;
 
@@ -102,29 +108,63 @@ impl Core {
         Some(1 + STEPS_TO_SEND * sent)
     }
 
-    /// Tells a mount what changed that it does not know. Returns how many
-    /// messages it was.
+    /// Tells a mount what changed that it does not know, or has it wait while
+    /// the mount is slow. Returns how many messages it was.
     pub(super) fn tell_mount<O: Outputs>(&mut self, session: SessionId, out: &mut O) -> usize {
         let Self { mounts, news, scratch, trouble, .. } = self;
         let Some(mount) = mounts.get_mut(session) else { return 0 };
         let told = core::mem::replace(&mut mount.news_told, news.count());
+        if mount.is_slow {
+            let changed = news.from(told).flat_map(|change| &change.services);
+            if !mount.directories.is_empty() {
+                mount.owed.services_changed(changed.map(|entry| entry.service_id));
+            }
+            return 0;
+        }
         let mut sent = 0;
         for change in news.from(told) {
-            for stream_id in &mount.directories {
-                let Some(Entry::Other(Stream::Directory(request))) = mount.streams.get(*stream_id)
-                else {
-                    continue;
-                };
-                let Some(change) = change.restricted(request) else { continue };
-                if let Ok(bytes) = scratch.encode(|encoder| change.encode(encoder)) {
-                    trouble.note(session, out.send(session, bytes));
-                    sent += 1;
-                }
-            }
+            sent += tell_change(mount, change, scratch, |bytes| {
+                trouble.note(session, out.send(session, bytes));
+            });
         }
         self.mark_slow(out);
         sent
     }
+
+    /// Tells a mount that has caught up how the services are that changed.
+    pub(super) fn tell_owed_services<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let Self { mounts, services, scratch, trouble, .. } = self;
+        let Some(mount) = mounts.get_mut(session) else { return };
+        let changed = mount.owed.take_services();
+        let entries = changed.into_iter().map(|id| services.as_told(id)).collect();
+        let change = DirectoryUpdate::new(0, entries);
+        tell_change(mount, &change, scratch, |bytes| {
+            trouble.note(session, out.send(session, bytes));
+        });
+        self.mark_slow(out);
+    }
+}
+
+/// Tells a change on all streams on which a mount watches the directory.
+/// Returns how many messages it was.
+fn tell_change(
+    mount: &Mount,
+    change: &DirectoryUpdate,
+    scratch: &mut Scratch,
+    mut send: impl FnMut(&[u8]),
+) -> usize {
+    let mut sent = 0;
+    for stream_id in &mount.directories {
+        let Some(Entry::Other(Stream::Directory(request))) = mount.streams.get(*stream_id) else {
+            continue;
+        };
+        let Some(change) = change.restricted(request) else { continue };
+        if let Ok(bytes) = scratch.encode(|encoder| change.encode(encoder)) {
+            send(bytes);
+            sent += 1;
+        }
+    }
+    sent
 }
 
 #[cfg(test)]

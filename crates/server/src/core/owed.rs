@@ -37,6 +37,9 @@ pub(super) struct Owed {
     order: VecDeque<i32>,
     /// Streams whose image waits. Some may not wait any more.
     images: VecDeque<i32>,
+    /// Services that changed: those who watch the directory are told how they
+    /// are by then.
+    services: BTreeSet<u16>,
     /// Dictionaries that are being sent.
     pub(super) downloads: VecDeque<Download>,
     /// Streams whose clients were told that updates are merged.
@@ -53,6 +56,8 @@ pub(super) struct Owed {
 /// A step of giving a mount what it is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
+    /// What changed of the services.
+    Services,
     /// The image of a stream.
     Image(i32),
     /// The updates of a stream, and its state.
@@ -85,6 +90,7 @@ enum Turn {
 impl Owed {
     pub(super) fn is_empty(&self) -> bool {
         self.images.is_empty()
+            && self.services.is_empty()
             && self.order.is_empty()
             && self.downloads.is_empty()
             && self.announced.is_empty()
@@ -120,8 +126,12 @@ impl Owed {
         self.announced.is_empty() && self.streams.is_empty()
     }
 
-    /// Takes the next step out.
+    /// Takes the next step out: the services first, as the states of items
+    /// follow from theirs.
     pub(super) fn next(&mut self) -> Option<Step> {
+        if !self.services.is_empty() {
+            return Some(Step::Services);
+        }
         let first = self.turn % TURNS.len();
         self.turn = first + 1;
         let in_turn = match TURNS[first] {
@@ -221,6 +231,16 @@ impl Owed {
         }
     }
 
+    /// Services changed.
+    pub(super) fn services_changed(&mut self, services: impl Iterator<Item = u16>) {
+        self.services.extend(services);
+    }
+
+    /// Takes out the services that changed.
+    pub(super) fn take_services(&mut self) -> BTreeSet<u16> {
+        core::mem::take(&mut self.services)
+    }
+
     /// Takes note that a client was told that updates of a stream are merged.
     /// False: it knows.
     pub(super) fn announce(&mut self, stream_id: i32) -> bool {
@@ -261,6 +281,9 @@ mod tests {
             owed.owe(stream_id).owes_state = true;
         }
         assert!(owed.announce(7) && !owed.announce(7));
+        owed.services_changed([3, 3, 2].into_iter());
+        assert_eq!(owed.next(), Some(Step::Services));
+        assert!(owed.take_services().into_iter().eq([2, 3]));
         let steps: Vec<_> = std::iter::from_fn(|| owed.next()).collect();
         let images = |of: std::ops::Range<i32>| of.map(Step::Image);
         let streams = |of: std::ops::Range<i32>| of.map(Step::Stream);

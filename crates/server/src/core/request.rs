@@ -240,8 +240,8 @@ impl Core {
             self.open_upstream(slot, out);
         }
         let found = found.or(upgraded);
-        let slot = found
-            .unwrap_or_else(|| self.items.insert(&key, request.streaming, request.private));
+        let slot =
+            found.unwrap_or_else(|| self.items.insert(&key, request.streaming, request.private));
         let Some(item) = self.items.known_mut(slot) else { return Opened::Refused };
         if request.private {
             // What a private stream asks for is between its two ends.

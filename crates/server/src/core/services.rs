@@ -159,6 +159,14 @@ impl Services {
         (!changed.is_empty()).then(|| ServiceEntry::update(id, changed))
     }
 
+    /// A service as consumers are to know it by now.
+    pub(super) fn as_told(&self, id: u16) -> ServiceEntry {
+        match self.told.get(&id) {
+            Some(filters) => ServiceEntry::add(id, filters.clone()),
+            None => ServiceEntry::delete(id),
+        }
+    }
+
     /// The number of a service: the one that is fixed for it, or its hub's if
     /// that is free, else the next that is.
     fn id_of(&mut self, name: &Text, hub_id: u16) -> Option<u16> {
