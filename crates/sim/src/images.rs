@@ -61,6 +61,11 @@ impl<K: Copy + Ord> Images<K> {
         self.begun.remove(&stream);
     }
 
+    /// Streams of some items of whose images parts are to come.
+    pub(crate) fn begun_of(&self, which: impl Fn(&Item) -> bool) -> impl Iterator<Item = K> {
+        self.begun.iter().filter(move |(_, begun)| which(&begun.item)).map(|(stream, _)| *stream)
+    }
+
     /// From here on all images end, also those that have begun.
     pub(crate) fn calm(&mut self, now: Time) {
         self.style.endless_percent = 0;

@@ -53,11 +53,13 @@ pub(crate) struct Seen {
     next_part: Option<u16>,
     /// It was paused, or has been resumed and not had its answer: of an image
     /// that comes in parts, updates between them may have been left out. Several
-    /// may have begun before the server hears of the resumption. The one that
-    /// answers it follows.
+    /// may have begun before the server hears of the resumption, and the one
+    /// that answers it before the source does. It fits behind that.
     is_torn: bool,
-    /// How often it was resumed and has had no image that answers.
+    /// How often it was resumed since the last image that answers began.
     resumptions: u32,
+    /// The last image that began answers all that was asked for.
+    is_answered: bool,
     /// All of the last image has come.
     is_whole: bool,
     /// Where it was when the image began that is coming, if it was OK.
@@ -125,6 +127,7 @@ impl Seen {
             next_part: None,
             is_torn: wish.paused,
             resumptions: 0,
+            is_answered: false,
             is_whole: false,
             was_at: None,
             behind: None,
@@ -217,9 +220,9 @@ impl Seen {
         if begins {
             self.was_at = self.seq().filter(|_| self.phase == Phase::Ok);
         }
-        if begins && is_answer {
-            self.resumptions = self.resumptions.saturating_sub(1);
-            self.is_torn &= self.is_paused || self.resumptions > 0;
+        if begins {
+            self.resumptions = self.resumptions.saturating_sub(is_answer.into());
+            self.is_answered = is_answer && self.resumptions == 0;
         }
         // Another source goes on, and may be a little behind the one before.
         if state.code == StateCode::FAILOVER_COMPLETED {
@@ -274,8 +277,11 @@ impl Seen {
             (change, ..) => change,
         };
         let checked = self.check_fields();
+        let is_answered = self.is_answered && self.resumptions == 0 && !self.is_paused;
+        let is_torn = self.is_torn;
+        self.is_torn &= !is_answered;
         // Nor has what is suspect to be right.
-        if self.is_torn || self.is_paused || self.phase != Phase::Ok {
+        if is_torn || self.is_paused || self.phase != Phase::Ok {
             self.is_whole = checked.is_ok();
             return Ok(());
         }

@@ -597,3 +597,75 @@ fn a_pause_that_crosses_with_the_end_of_its_stream_leaves_nothing_open() {
         chance: 0x795e_bc5f_3e9c_cf99,
     });
 }
+
+#[test]
+fn a_stalled_consumer_hears_of_items_that_it_paused_meanwhile() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![true],
+            items: 11,
+            pause_upstream: true,
+            groups: true,
+            window_bytes: 16_384,
+            backbone_delay: millis(30),
+            output_bytes: 6144,
+            queue_bytes: 1024,
+            forger: true,
+            look_at_clock: micros(5),
+            images: Images {
+                most_parts: 3,
+                apart_ms: 2500,
+                numbered_percent: 0,
+                endless_percent: 40,
+                padding_bytes: 0,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(10_665), Action::Batch { consumer: 12, service: 2 }),
+            (millis(20_048), Action::Load { source: 0, service: 0, window: 2, limit: 1 }),
+            (millis(23_698), Action::StallConsumer { consumer: 39, ms: 23_167 }),
+            (millis(24_588), Action::Update { item: 27, count: 400, apart_ms: 0 }),
+            (millis(28_288), Action::ResetSource { source: 0 }),
+            (millis(29_046), Action::Pause { consumer: 18, open: 50 }),
+        ],
+        chance: 0x5609_803b_eae4_a1b0,
+    });
+}
+
+#[test]
+fn a_stalled_consumer_is_owed_one_change_of_services_that_come_and_go() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![true],
+            sources: 2,
+            services: 2,
+            publishers: 1,
+            published: 1,
+            items: 1,
+            books: 1,
+            server_cache: true,
+            pause_upstream: true,
+            open_window: 2,
+            open_limit: 2,
+            socket_delay: micros(3000),
+            socket_jitter: micros(50),
+            segment_bytes: 1460,
+            window_bytes: 2048,
+            backbone_delay: micros(1000),
+            output_bytes: 6144,
+            provider_output_bytes: 65_536,
+            queue_bytes: 65_536,
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(5315), Action::Update { item: 52, count: 400, apart_ms: 100 }),
+            (millis(13_162), Action::Open { consumer: 1, item: 58, view: false, paused: false }),
+            (millis(15_931), Action::StallConsumer { consumer: 15, ms: 27_333 }),
+            (millis(17_808), Action::StallHub { hub: 0, ms: 1760 }),
+            (millis(22_067), Action::StopHub { hub: 1, ms: 672 }),
+            (millis(25_998), Action::StopHub { hub: 1, ms: 4 }),
+        ],
+        chance: 0x2925_7050_bcd5_5a9c,
+    });
+}

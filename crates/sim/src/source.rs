@@ -177,8 +177,10 @@ impl Source {
         let (data, code) = (DataState::SUSPECT, StateCode::NONE);
         let state = State::new(stream_state, data, code, "ended by its source");
         let items: Vec<_> = self.by_item.keys().filter(|item| which(item)).copied().collect();
-        let ended: Vec<_> =
+        let mut ended: BTreeSet<_> =
             items.iter().filter_map(|item| self.by_item.remove(item)).flatten().collect();
+        // Snapshots of which parts are to come are streams as well.
+        ended.extend(self.images.begun_of(which));
         provider.with(|responses| {
             for stream in &ended {
                 // It may be gone, and nobody heard of that yet.

@@ -158,3 +158,24 @@ fn a_service_offers_the_dictionaries_of_the_server() {
     }
     assert!(info.offers(tapeline_rwf::Domain::DICTIONARY));
 }
+
+#[test]
+fn a_slow_mount_is_told_how_the_services_are_when_it_has_caught_up() {
+    let mut world = World::with_feed();
+    world.hub_update(HUB, vec![service(2, "OTHER", true)]);
+    let consumer = world.mount();
+    world.say(consumer, &directory_request(2));
+    world.heard(consumer);
+    world.bound(consumer, 1, 2);
+    world.hub_update(HUB, vec![service_state(1, false)]);
+    assert_eq!(heard(&mut world, consumer), [["update 1 up:false"]], "it is slow from here on");
+    for _ in 0..20 {
+        world.hub_update(HUB, vec![service_state(1, true)]);
+        world.hub_update(HUB, vec![service_state(1, false)]);
+    }
+    world.hub_update(HUB, vec![ServiceEntry::delete(2), service(3, "NEW", true)]);
+    assert_eq!((heard(&mut world, consumer), world.out.closed.len()), (vec![], 0));
+    world.read_into(consumer);
+    let told = heard(&mut world, consumer);
+    assert_eq!(told, [["add 1 info:FEED up:false", "delete 2 ", "add 3 info:NEW up:true"]]);
+}

@@ -421,3 +421,18 @@ fn the_mount_with_the_most_output_is_cut_when_all_have_too_much() {
     assert_eq!((statistics.mounts_cut, statistics.mounts_cut_for_pool), (1, 1));
     world.open_item(other, 5, "TRI.N", 17);
 }
+
+#[test]
+fn a_state_that_waits_is_told_though_its_stream_is_paused_meanwhile() {
+    let mut world = World::with_feed();
+    let consumer = watching(&mut world);
+    world.hub_down(HUB);
+    let first = world.heard(consumer);
+    assert_eq!(first.len(), BOUNDS.0, "the rest waits");
+    for item in 0..ITEMS {
+        let pause = item_request(10 + item as i32, &name(item), |it| it.pause = true);
+        world.say(consumer, &pause);
+    }
+    let told = by_stream([first, world.read_all(consumer)].concat());
+    assert_eq!((told.len(), world.out.closed.len()), (ITEMS as usize, 0));
+}

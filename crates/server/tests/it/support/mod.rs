@@ -413,13 +413,18 @@ impl World {
     /// A session with bounds reads all that waits for it, and what it is sent
     /// thereupon until it is slow again: printed.
     pub fn read(&mut self, session: SessionId) -> Vec<String> {
+        self.read_into(session);
+        self.heard(session)
+    }
+
+    /// The same, for who looks at it otherwise.
+    pub fn read_into(&mut self, session: SessionId) {
         let bounds = self.out.bounds.get_mut(&session).expect("a session with bounds");
         bounds.waiting = 0;
         if std::mem::take(&mut bounds.is_slow) {
             self.drained(session);
         }
         self.work_off();
-        self.heard(session)
     }
 
     /// A session with bounds reads until nothing comes any more.
