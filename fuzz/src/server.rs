@@ -248,8 +248,13 @@ impl World {
     }
 
     fn to_us(&mut self, hub: Incarnation, kind: Kind, item: u32, body: &[u8]) {
+        self.answer_to(hub, kind, item, (0, body));
+    }
+
+    /// The answer to the request with a serial.
+    fn answer_to(&mut self, hub: Incarnation, kind: Kind, item: u32, (serial, body): (u32, &[u8])) {
         let mut header = FrameHeader::new(kind, SERVER, item);
-        header.sender = hub;
+        (header.sender, header.item_seq) = (hub, serial);
         self.frame(header, body);
     }
 
@@ -473,7 +478,7 @@ impl World {
         self.next_item += 1;
         let item = if bits & 2 == 0 { self.next_item } else { 16 };
         self.items.push(Accepted { hub, item, seq: 0, request, serial });
-        self.to_us(hub, Kind::Accept, item, &request.to_le_bytes());
+        self.answer_to(hub, Kind::Accept, item, (serial, &request.to_le_bytes()));
     }
 
     fn item(&mut self, steps: &mut Steps<'_>) {
@@ -521,15 +526,15 @@ impl World {
             return;
         }
         let place = usize::from(bits >> 3) % self.seen.requests.len();
-        let (hub, request, _) = self.seen.requests[place];
+        let (hub, request, serial) = self.seen.requests[place];
         if bits & 3 == 1 {
-            self.to_us(hub, Kind::Defer, request, &request.to_le_bytes());
+            self.answer_to(hub, Kind::Defer, request, (serial, &request.to_le_bytes()));
             return;
         }
         self.seen.requests.swap_remove(place);
         let stream = if bits & 4 == 0 { StreamState::CLOSED } else { StreamState::CLOSED_RECOVER };
         let body = say::status(stream, DataState::SUSPECT, "no");
-        self.to_us(hub, Kind::Refuse, request, &body);
+        self.answer_to(hub, Kind::Refuse, request, (serial, &body));
     }
 
     fn repair(&mut self, steps: &mut Steps<'_>) {

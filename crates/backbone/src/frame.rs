@@ -87,7 +87,8 @@ pub enum Kind {
     Presence = 1,
     /// Hub to server: services, as an RWF directory message.
     Directory = 2,
-    /// Hub to server: a request got a hub item id.
+    /// Hub to server: a request got a hub item id. As with `Refuse` and `Defer`,
+    /// `item_seq` is that of the `Open` which is answered.
     Accept = 3,
     /// Hub to server: a message of an item.
     Item = 4,

@@ -36,8 +36,8 @@ fn watched(items: u32, mounts: u32, cache: bool) -> (Interpreter, Sink) {
         for session in &sessions {
             say(&mut core, &mut out, *session, &bytes);
         }
-        for opened in std::mem::take(&mut out.opened) {
-            frame(&mut core, &mut out, Kind::Accept, opened, 0, &opened.to_le_bytes());
+        for (opened, serial) in std::mem::take(&mut out.opened) {
+            frame(&mut core, &mut out, Kind::Accept, opened, serial, &opened.to_le_bytes());
             frame(&mut core, &mut out, Kind::Item, opened, 1, &image);
         }
     }

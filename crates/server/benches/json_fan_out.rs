@@ -33,7 +33,7 @@ const OUTPUT_BYTES: usize = 6144;
 struct Queues {
     bytes: Vec<Vec<u8>>,
     sent_bytes: u64,
-    opened: Vec<u32>,
+    opened: Vec<(u32, u32)>,
 }
 
 impl Queues {
@@ -79,7 +79,7 @@ impl Outputs for Queues {
 
     fn publish(&mut self, header: FrameHeader, _: &[&[u8]]) -> Published {
         if header.kind == Kind::Open {
-            self.opened.push(header.item);
+            self.opened.push((header.item, header.item_seq));
         }
         Published::Sent
     }
@@ -183,8 +183,8 @@ fn watched(words: Words) -> (Interpreter, Queues) {
     let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
     let head = RefreshMsg { flags, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
     let image = quote(&head.into(), 451_200);
-    for opened in std::mem::take(&mut out.opened) {
-        frame(&mut core, &mut out, Kind::Accept, opened, 0, &opened.to_le_bytes());
+    for (opened, serial) in std::mem::take(&mut out.opened) {
+        frame(&mut core, &mut out, Kind::Accept, opened, serial, &opened.to_le_bytes());
         frame(&mut core, &mut out, Kind::Item, opened, 1, &image);
     }
     if words == Words::RsslBesideJson {

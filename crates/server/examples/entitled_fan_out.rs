@@ -70,8 +70,8 @@ fn main() {
     let perm_data = is_locked.then_some(LOCK);
     let state = State::open_ok("");
     let head = RefreshMsg { flags, state, perm_data, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
-    let item = out.opened.pop().expect("it is asked for");
-    frame(&mut core, &mut out, Kind::Accept, item, 0, &item.to_le_bytes());
+    let (item, serial) = out.opened.pop().expect("it is asked for");
+    frame(&mut core, &mut out, Kind::Accept, item, serial, &item.to_le_bytes());
     frame(&mut core, &mut out, Kind::Item, item, 1, &quote(&head.into()));
     // A crowd is looked at in slices when its item's lock becomes known.
     while core.statistics().backlog > 0 {

@@ -72,10 +72,10 @@ impl Item {
     /// asked for.
     fn accept_late(&mut self, id: u32, servers: &Servers, out: &mut impl Outputs) {
         for interest in self.interests.iter_mut().filter(|one| one.stage == Stage::Late) {
-            if let Some(target) = servers.target(interest.server)
+            if let Some(server) = servers.there(interest.server)
                 && !std::mem::replace(&mut interest.accepted, true)
             {
-                accept(target, id, interest.request, out);
+                accept(server, id, interest.request, out);
             }
         }
     }

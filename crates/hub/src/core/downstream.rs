@@ -8,6 +8,7 @@ use tapeline_rwf::{Msg, State, StatusMsg, StreamState};
 use super::Core;
 use super::item::{Interest, Item, Stage};
 use super::relay::{on_stream_zero, status};
+use super::servers::Server;
 use crate::Outputs;
 
 /// The directory, or a change of it, for one server or all.
@@ -21,26 +22,36 @@ pub(super) fn directory(
     out.publish(FrameHeader::new(Kind::Directory, target, version), &[bytes]);
 }
 
+/// The answer to the request with a serial: the server may use its number for
+/// another one by now.
+fn answer(kind: Kind, server: &Server, item: u32, serial: u32) -> FrameHeader {
+    FrameHeader { item_seq: serial, ..FrameHeader::new(kind, server.incarnation, item) }
+}
+
 /// A request is accepted: from now on frames of this item are its.
-pub(super) fn accept(target: Incarnation, id: u32, request: u32, out: &mut impl Outputs) {
-    out.publish(FrameHeader::new(Kind::Accept, target, id), &[&request.to_le_bytes()]);
+pub(super) fn accept(server: &Server, id: u32, request: u32, out: &mut impl Outputs) {
+    out.publish(
+        answer(Kind::Accept, server, id, server.serial(request)),
+        &[&request.to_le_bytes()],
+    );
 }
 
 /// A request waits for the end of the image that is coming.
-pub(super) fn defer(target: Incarnation, request: u32, out: &mut impl Outputs) {
-    out.publish(FrameHeader::new(Kind::Defer, target, request), &[]);
+pub(super) fn defer(server: &Server, request: u32, out: &mut impl Outputs) {
+    out.publish(answer(Kind::Defer, server, request, server.serial(request)), &[]);
 }
 
-/// A request is refused.
+/// The request that has come last is refused. Its number may be beyond those
+/// that are kept.
 pub(super) fn refuse(
     scratch: &mut Scratch,
-    target: Incarnation,
+    server: &Server,
     request: u32,
     msg: &StatusMsg<'_>,
     out: &mut impl Outputs,
 ) {
     if let Ok(bytes) = scratch.message(&Msg::from(*msg)) {
-        out.publish(FrameHeader::new(Kind::Refuse, target, request), &[bytes]);
+        out.publish(answer(Kind::Refuse, server, request, server.last_serial), &[bytes]);
     }
 }
 
@@ -207,7 +218,7 @@ impl Core {
             {
                 interest.accepted = true;
                 server.set(interest.request, id);
-                accept(server.incarnation, id, interest.request, out);
+                accept(server, id, interest.request, out);
             }
         }
     }

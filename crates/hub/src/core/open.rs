@@ -48,16 +48,17 @@ impl Core {
         };
         let key =
             ItemKeyRef { service_id: Some(service), ..ItemKeyRef::of(msg.domain, &msg.key, qos) };
+        let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
         let interest = Interest {
             server,
             request,
             snapshot: !msg.flags.contains(RequestFlags::STREAMING),
-            paused: msg.flags.contains(RequestFlags::PAUSE),
+            // A private stream's requester pauses it at its provider itself.
+            paused: msg.flags.contains(RequestFlags::PAUSE) && !is_private,
             priority: priority_of(msg),
             accepted: true,
             stage: Stage::Waiting,
         };
-        let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
         let hash = KeyHash::of(&key);
         match self.items.find_hashed(hash, &key).filter(|_| !is_private) {
             Some(id) => self.join(now, id, interest, out),
@@ -95,11 +96,11 @@ impl Core {
         out: &mut impl Outputs,
     ) {
         self.counters.refused += 1;
-        let Some(target) = self.servers.target(server) else { return };
         let mut status = status(msg.domain, state);
         let is_private = msg.flags.contains(RequestFlags::PRIVATE_STREAM);
         status.flags.set(StatusFlags::PRIVATE_STREAM, is_private);
-        refuse(&mut self.scratch, target, request, &status, out);
+        let Some(server) = self.servers.there(server) else { return };
+        refuse(&mut self.scratch, server, request, &status, out);
     }
 
     /// The first request for an item.
@@ -147,7 +148,7 @@ impl Core {
     fn take_on(&mut self, id: u32, server: u32, request: u32, out: &mut impl Outputs) {
         if let Some(server) = self.servers.get_mut(server) {
             server.set(request, id);
-            accept(server.incarnation, id, request, out);
+            accept(server, id, request, out);
         }
     }
 
@@ -162,7 +163,7 @@ impl Core {
             item.add_interest(Interest { accepted: false, stage: Stage::Late, ..interest });
             if let Some(server) = self.servers.get_mut(server) {
                 server.set(request, id);
-                defer(server.incarnation, request, out);
+                defer(server, request, out);
             }
             return;
         }

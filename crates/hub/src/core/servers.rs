@@ -198,6 +198,11 @@ impl Servers {
 
     /// Where frames for a server go; nowhere if it is gone.
     pub(crate) fn target(&self, index: u32) -> Option<Incarnation> {
-        self.get(index).filter(|server| server.gone.is_none()).map(|server| server.incarnation)
+        self.there(index).map(|server| server.incarnation)
+    }
+
+    /// A server that is not gone.
+    pub(crate) fn there(&self, index: u32) -> Option<&Server> {
+        self.get(index).filter(|server| server.gone.is_none())
     }
 }

@@ -330,3 +330,22 @@ fn a_snapshot_that_is_served_when_nobody_else_is_left_ends_the_item_once() {
     assert_eq!(world.heard_by(sources[0]), ["Close 3"]);
     assert_eq!(world.core.counters().items, 0);
 }
+
+#[test]
+fn a_private_stream_that_is_opened_paused_is_resumed_at_a_provider_that_pauses() {
+    let mut config = config(1);
+    config.pause_upstream = true;
+    let (mut world, source) = live(config);
+    let paused = RequestFlags::STREAMING | RequestFlags::PRIVATE_STREAM | RequestFlags::PAUSE;
+    let private = RequestMsg { flags: paused, ..item_request(1, "TRI.N") };
+    world.open_with(B, 2, &private);
+    assert_eq!(world.heard_by(source), ["Request 4 1:TRI.N streaming pause private"]);
+    let flags = paused - RequestFlags::PAUSE;
+    world.reissue(B, 2, &RequestMsg { flags, ..private });
+    assert_eq!(world.heard_by(source), [""; 0], "not before the image");
+    let answer = provider::refresh_with(4, "TRI.N", |msg| {
+        msg.flags.insert(RefreshFlags::PRIVATE_STREAM);
+    });
+    world.says(source, &answer);
+    assert_eq!(world.heard_by(source), ["Request 4 1:TRI.N streaming private"]);
+}

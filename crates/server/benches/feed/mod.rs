@@ -26,7 +26,7 @@ pub(crate) const HUB: Incarnation = Incarnation(100);
 pub(crate) struct Sink {
     bytes: u64,
     /// Items that were asked for.
-    pub(crate) opened: Vec<u32>,
+    pub(crate) opened: Vec<(u32, u32)>,
 }
 
 impl Outputs for Sink {
@@ -44,7 +44,7 @@ impl Outputs for Sink {
 
     fn publish(&mut self, header: FrameHeader, _: &[&[u8]]) -> Published {
         if header.kind == Kind::Open {
-            self.opened.push(header.item);
+            self.opened.push((header.item, header.item_seq));
         }
         Published::Sent
     }

@@ -20,7 +20,11 @@ impl Core {
         };
         let is_used = match header.kind {
             Kind::Item => self.on_item(hub, header, body, out),
-            Kind::Accept => self.on_accept(hub, header.item, body, out),
+            Kind::Accept => self.on_accept(hub, header, body, out),
+            // The answer to an earlier request that had the number.
+            Kind::Defer | Kind::Refuse if !self.items.is_asked_as(header.item, header.item_seq) => {
+                true
+            }
             Kind::Defer => self.on_defer(hub, header.item, out),
             Kind::Refuse => self.on_refuse(hub, header.item, body, out),
             Kind::Ack => self.on_hub_ack(header.item, body, out),
@@ -64,12 +68,17 @@ impl Core {
     fn on_accept<O: Outputs>(
         &mut self,
         index: HubIndex,
-        hub_item: u32,
+        header: &FrameHeader,
         body: &[u8],
         out: &mut O,
     ) -> bool {
         let Some(reference) = body.first_chunk() else { return false };
-        self.accepted(index, hub_item, u32::from_le_bytes(*reference), out)
+        let slot = u32::from_le_bytes(*reference);
+        // Of an earlier request that had the number: its item is another one.
+        if !self.items.is_asked_as(slot, header.item_seq) {
+            return true;
+        }
+        self.accepted(index, header.item, slot, out)
     }
 
     /// A hub has a request as this item of its own.
@@ -96,7 +105,7 @@ impl Core {
             Upstream::Accepted { hub: at, hub_item: old } if at == index && old == hub_item => {
                 return true;
             }
-            // The answer to a request that was sent again.
+            // It is another item there by now.
             Upstream::Accepted { hub: at, hub_item: old } if at == index => {
                 hub.unbind(old);
                 false

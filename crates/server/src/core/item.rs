@@ -410,6 +410,13 @@ impl Items {
         self.slots().filter_map(|slot| Some((slot, self.get(slot)?)))
     }
 
+    /// Whether an answer is that to the last request with the number of a slot,
+    /// by its serial.
+    pub(super) fn is_asked_as(&self, slot: u32, serial: u32) -> bool {
+        let closed = || self.unanswered.get(&slot).map(|asked| asked.attempt);
+        self.get(slot).map(|item| item.attempt).or_else(closed) == Some(serial)
+    }
+
     /// How many requests of items that are closed hold a place in a hub's window.
     pub(super) fn places_unanswered(&self, hub: HubIndex) -> usize {
         self.unanswered.values().filter(|asked| asked.hub == hub && asked.holds_place).count()

@@ -544,3 +544,27 @@ fn a_request_that_is_not_answered_and_moves_leaves_its_place_to_others() {
     let published = world.published();
     assert!(published.iter().any(|it| it.starts_with("Open 100 0 ")), "{published:?}");
 }
+
+#[test]
+fn an_answer_to_an_earlier_request_with_the_number_is_not_taken_for_the_last_one() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    let first = world.out.serials[&0];
+    // It is not there for a while, and what it answers is on its way all the time.
+    world.hub_down(HUB);
+    world.say(consumer, &close(5));
+    world.hub_up(HUB);
+    world.hub_directory(HUB, vec![service(1, "FEED", true)]);
+    world.heard(consumer);
+    world.say(consumer, &request(6, "IBM.N"));
+    assert_ne!(world.out.serials[&0], first, "the number is used again");
+    world.answer_to(HUB, Kind::Accept, 17, (first, &0_u32.to_le_bytes()));
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    world.answer_to(HUB, Kind::Refuse, 0, (first, &[]));
+    assert_eq!(world.heard(consumer), [""; 0], "nothing of TRI.N");
+    world.accept(HUB, 18, 0);
+    world.item(HUB, 18, 1, &image(&[(22, 2)]));
+    let heard = world.heard(consumer);
+    assert!(heard.len() == 1 && heard[0].ends_with("{22=2}"), "{heard:?}");
+}

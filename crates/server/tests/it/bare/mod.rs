@@ -22,6 +22,8 @@ pub(crate) struct Counter {
     pub(crate) slow: Option<SessionId>,
     /// References of the items that the hub was asked for, or for an image of.
     pub(crate) asked: Vec<(Kind, u32)>,
+    /// Of the last request.
+    pub(crate) serial: u32,
 }
 
 impl Outputs for Counter {
@@ -43,6 +45,9 @@ impl Outputs for Counter {
     fn publish(&mut self, header: FrameHeader, _: &[&[u8]]) -> Published {
         if let Kind::Open | Kind::Reissue = header.kind {
             self.asked.push((header.kind, header.item));
+        }
+        if header.kind == Kind::Open {
+            self.serial = header.item_seq;
         }
         Published::Sent
     }
@@ -111,9 +116,10 @@ pub(crate) fn start(core: &mut Interpreter, out: &mut Counter) {
     frame(core, out, Kind::Directory, 1, 0, &directory());
 }
 
-/// The hub accepts an item, and has an image of it.
+/// The hub accepts the item of the last request, and has an image of it.
 pub(crate) fn accept(core: &mut Interpreter, out: &mut Counter, item: u32, reference: u32) {
-    frame(core, out, Kind::Accept, item, 0, &reference.to_le_bytes());
+    let serial = out.serial;
+    frame(core, out, Kind::Accept, item, serial, &reference.to_le_bytes());
     image(core, out, item);
 }
 

@@ -48,6 +48,8 @@ pub fn check(core: &Interpreter) {
 pub struct Recorder {
     pub sent: Vec<(SessionId, Vec<u8>)>,
     pub published: Vec<(FrameHeader, Vec<u8>)>,
+    /// Of the last request with each number.
+    pub serials: BTreeMap<u32, u32>,
     pub closed: Vec<(SessionId, String)>,
     pub admitted: Vec<SessionId>,
     /// What JSON mounts were sent, and whether it has a frame for itself.
@@ -157,6 +159,9 @@ impl Outputs for Recorder {
     fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
         if self.is_away {
             return Published::Dropped;
+        }
+        if header.kind == Kind::Open {
+            self.serials.insert(header.item, header.item_seq);
         }
         self.published.push((header, parts.concat()));
         Published::Sent
@@ -494,10 +499,28 @@ impl World {
         self.handle(Event::Bus(BusEvent::Frame { header, body }));
     }
 
-    /// A frame for this server alone.
+    /// A frame for this server alone. One that answers a request answers the
+    /// last one with its number.
     pub fn frame_to_us(&mut self, hub: Incarnation, kind: Kind, item: u32, body: &[u8]) {
+        let request = match kind {
+            Kind::Accept => body.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)),
+            Kind::Refuse | Kind::Defer => Some(item),
+            _ => None,
+        };
+        let serial = request.and_then(|request| self.out.serials.get(&request)).copied();
+        self.answer_to(hub, kind, item, (serial.unwrap_or(0), body));
+    }
+
+    /// The answer to the request with a serial.
+    pub fn answer_to(
+        &mut self,
+        hub: Incarnation,
+        kind: Kind,
+        item: u32,
+        (serial, body): (u32, &[u8]),
+    ) {
         let mut header = FrameHeader::new(kind, SERVER, item);
-        header.sender = hub;
+        (header.sender, header.item_seq) = (hub, serial);
         self.frame(header, body);
     }
 
