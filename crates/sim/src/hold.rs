@@ -140,7 +140,9 @@ impl World {
     /// Whether what is OK is what its source has.
     fn check_current(&mut self) {
         let now = self.now();
-        let since = self.ago(CURRENT_WITHIN).filter(|since| self.troubled_until <= *since);
+        // Images for those who missed something wait for places at sources too.
+        let free_since = self.troubled_until.max(self.held_up_until);
+        let since = self.ago(CURRENT_WITHIN).filter(|since| free_since <= *since);
         let since = since.unwrap_or(Time::ZERO);
         let Self { watchers, truth, violations, .. } = self;
         for watcher in watchers {

@@ -438,7 +438,7 @@ impl Run<'_> {
             }
             Msg::Ack(ack) => self.ack(Some(handle), ack),
             Msg::Refresh(refresh) => {
-                item.misses_updates = false;
+                item.note_part(refresh);
                 if refresh.flags.contains(RefreshFlags::SOLICITED) {
                     self.core.items.answered(handle);
                 }

@@ -34,6 +34,8 @@ pub(super) struct Item {
     pub(super) is_view_new: bool,
     /// Updates were left out in a pause: the next ones make sense with an image.
     pub(super) misses_updates: bool,
+    /// Parts of its image are to come.
+    pub(super) in_parts: bool,
     /// It was on a connection that is lost, and was not requested since.
     pub(super) is_lost: bool,
     /// Why it is not requested, as the user was told.
@@ -178,6 +180,7 @@ impl Items {
             matched: None,
             is_counted: false,
             misses_updates: false,
+            in_parts: false,
             is_lost: false,
             told: None,
             group: None,

@@ -285,7 +285,7 @@ impl ConsumerCore {
         item.on_wire = Some(on_wire);
         item.matched = qos;
         item.is_lost = false;
-        item.misses_updates = false;
+        (item.misses_updates, item.in_parts) = (false, false);
         item.told = None;
         item.stream.request(now_ms).send
     }

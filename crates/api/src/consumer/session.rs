@@ -4,7 +4,7 @@ use tapeline_omm::directory::{DirectoryChange, DirectoryFilter, DirectoryMsg, Di
 use tapeline_omm::login::LoginMsg;
 use tapeline_omm::state::is_final;
 use tapeline_omm::{GroupId, ServiceGroup, StateBuf};
-use tapeline_rwf::{Domain, Msg, RefreshFlags, State, StreamState};
+use tapeline_rwf::{Domain, Msg, RefreshFlags, RefreshMsg, State, StreamState};
 
 use super::config::DictionarySource;
 use super::core::{Phase, Run, ms};
@@ -235,6 +235,14 @@ impl Item {
 
     fn is_of_group(&self, group: &ServiceGroup) -> bool {
         self.is_of_service(group.service_id) && self.group.as_ref() == Some(&group.group)
+    }
+
+    /// An image, or a part of one, came. What was left out is in the image only
+    /// if that begins with it.
+    pub(super) fn note_part(&mut self, part: &RefreshMsg<'_>) {
+        let begins = part.part_num.map_or(!self.in_parts, |number| number == 0);
+        self.misses_updates &= !begins;
+        self.in_parts = !part.flags.contains(RefreshFlags::REFRESH_COMPLETE);
     }
 
     /// Keeps the group that a message puts the item in: an image when it is

@@ -339,6 +339,28 @@ fn updates_of_a_paused_item_are_held_here_where_the_provider_obeys_no_pause() {
 }
 
 #[test]
+fn what_was_left_out_in_the_middle_of_an_image_comes_with_another_one() {
+    let mut sim = Sim::new();
+    sim.ready();
+    let item = sim.open("A");
+    let part = |number: u16| {
+        let part = Part { number: Some(number), is_last: number == 2 };
+        image(Domain::MARKET_PRICE, 5, None, true, part)
+    };
+    sim.msg(part(0));
+    sim.ask(|requests| requests.pause(item)).expect("open");
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+    sim.msg(part(1));
+    sim.ask(|requests| requests.resume(item)).expect("open");
+    sim.told();
+    sim.sent();
+    sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+    assert_eq!(sim.told(), [""; 0], "the image does not fit to it");
+    sim.msg(part(2));
+    assert_eq!(sim.sent(), ["REQUEST 5 A"], "an image is asked for");
+}
+
+#[test]
 fn a_post_without_an_ack_is_refused_here_in_the_end() {
     let mut sim = Sim::with(|config| config.max_outstanding_posts = 1);
     sim.ready_with(|refresh| refresh.features.support_post = Some(true));

@@ -279,7 +279,11 @@ impl Core {
                     && self.items.get(slot).is_some_and(|item| item.is_streaming) => {}
             Msg::Refresh(refresh) => {
                 if !self.continues(slot, &refresh, is_missing) {
-                    self.on_hole(slot, out);
+                    match is_last && header.flags.contains(FrameFlags::SNAPSHOT) {
+                        // The hub has done with a snapshot, and can send no image.
+                        true => self.lost_at_hub(slot, out),
+                        false => self.on_hole(slot, out),
+                    }
                     return true;
                 }
                 if let Some(item) = self.items.get_mut(slot) {

@@ -275,7 +275,7 @@ impl Core {
 
     /// The end of an item was lost, and with it the reason: the hub is asked for
     /// it again, and says.
-    fn lost_at_hub<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+    pub(super) fn lost_at_hub<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         self.let_go(slot);
         let Some(item) = self.items.known(slot) else { return };
         if item.is_private {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_backbone::{FrameFlags, Kind};
+use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::qos::QosWish;
 use tapeline_rwf::{
     CloseFlags, CloseMsg, DataState, Domain, GenericMsg, Msg, MsgKey, Qos, Rate, State, StateCode,
@@ -165,7 +165,7 @@ fn a_snapshot_that_is_asked_for_as_a_stream_becomes_one() {
     // The hub has answered the snapshot already.
     world.accept(HUB, 17, 0);
     let state = State::new(StreamState::NON_STREAMING, DataState::OK, StateCode::NONE, "");
-    let mut header = tapeline_backbone::FrameHeader::new(Kind::Item, SERVER, 17);
+    let mut header = FrameHeader::new(Kind::Item, SERVER, 17);
     (header.sender, header.flags) = (HUB, FrameFlags::IMAGE | FrameFlags::SNAPSHOT);
     world.frame(header, &image_of(state, &[(22, 1)]));
     world.accept(HUB, 18, 0);
@@ -183,6 +183,28 @@ fn a_snapshot_that_is_asked_for_as_a_stream_becomes_one() {
     world.item(HUB, 18, 2, &update(&[(22, 3)]));
     assert_eq!(world.heard(first), [""; 0]);
     assert_eq!(world.heard(second).len(), 1);
+}
+
+#[test]
+fn a_snapshot_with_a_hole_is_asked_for_anew_when_its_hub_has_done_with_it() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", SNAPSHOT));
+    world.published();
+    world.accept(HUB, 17, 0);
+    let part = |world: &mut World, seq: u32, number: u16, flags: FrameFlags| {
+        let mut header = FrameHeader::new(Kind::Item, SERVER, 17);
+        (header.sender, header.target, header.item_seq) = (HUB, Incarnation::ALL, seq);
+        header.flags = FrameFlags::IMAGE | FrameFlags::SNAPSHOT | flags;
+        world.frame(header, &image_part(number, !flags.is_empty(), &[(22, 1)]));
+    };
+    part(&mut world, 1, 0, FrameFlags::empty());
+    part(&mut world, 3, 2, FrameFlags::LAST);
+    assert_eq!(
+        world.published(),
+        ["Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 1/1 REALTIME/TICK_BY_TICK"],
+        "and no image of a request that is over"
+    );
 }
 
 #[test]
