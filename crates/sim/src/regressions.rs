@@ -669,3 +669,78 @@ fn a_stalled_consumer_is_owed_one_change_of_services_that_come_and_go() {
         chance: 0x2925_7050_bcd5_5a9c,
     });
 }
+
+#[test]
+fn an_answer_that_was_on_its_way_all_the_time_is_not_taken_for_that_to_another_request() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![false],
+            services: 2,
+            publishers: 1,
+            published: 2,
+            items: 2,
+            books: 2,
+            groups: true,
+            socket_delay: millis(40),
+            socket_jitter: micros(50),
+            segment_bytes: 7,
+            window_bytes: 2048,
+            backbone_delay: micros(20),
+            output_bytes: 32_768,
+            provider_output_bytes: 65_536,
+            merged_bytes: 400,
+            locks: true,
+            look_at_clock: micros(5),
+            images: Images {
+                most_parts: 2,
+                apart_ms: 300,
+                numbered_percent: 60,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(2353), Action::CutServer { server: 0, ms: 26_574 }),
+            (millis(8074), Action::Update { item: 6, count: 5, apart_ms: 7 }),
+            (millis(9999), Action::Snapshot { consumer: 24, item: 6 }),
+            (millis(11_130), Action::Batch { consumer: 56, service: 2 }),
+            (millis(19_534), Action::CloseAll { consumer: 53 }),
+        ],
+        chance: 0xe5cf_9434_347c_7222,
+    });
+}
+
+#[test]
+fn a_snapshot_in_parts_of_which_one_is_lost_has_its_answer() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![true],
+            items: 1,
+            books: 1,
+            server_cache: true,
+            socket_delay: micros(3000),
+            socket_jitter: micros(50),
+            segment_bytes: 7,
+            window_bytes: 2048,
+            output_bytes: 32_768,
+            provider_output_bytes: 65_536,
+            queue_bytes: 4096,
+            images: Images {
+                most_parts: 3,
+                apart_ms: 300,
+                numbered_percent: 0,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(7004), Action::Open { consumer: 57, item: 12, view: false, paused: false }),
+            (millis(7307), Action::Snapshot { consumer: 19, item: 1 }),
+            (millis(7320), Action::Snapshot { consumer: 21, item: 45 }),
+            (millis(7329), Action::Cut { hub: 0, server: 0, ways: 3, ms: 36 }),
+        ],
+        chance: 0xaad5_b47b_8ada_ce30,
+    });
+}
