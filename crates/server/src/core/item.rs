@@ -2,7 +2,7 @@
 
 use tapeline_cache::{Image, SharedConflation};
 use tapeline_omm::{ItemKey, ItemKeyRef, KeyHash, KeyIndex, Text, pages};
-use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
+use tapeline_rwf::{DataState, Msg, Priority, RequestFlags, State, StateCode, StreamState};
 
 pub(super) use super::asked::Upstream;
 use super::at_hubs::{AtHubs, NOWHERE};
@@ -148,6 +148,12 @@ impl Item {
     /// The request of a private stream as it is to be sent.
     pub(super) fn request(&self) -> Option<&[u8]> {
         self.rare.as_ref()?.request.as_deref()
+    }
+
+    /// Whether its own request, as that of a private stream, pauses it.
+    pub(super) fn pauses_itself(&self) -> bool {
+        let msg = self.request().map(Msg::decode);
+        matches!(msg, Some(Ok(Msg::Request(msg))) if msg.flags.contains(RequestFlags::PAUSE))
     }
 
     pub(super) fn set_request(&mut self, bytes: &[u8]) {

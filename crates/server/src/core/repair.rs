@@ -287,6 +287,13 @@ impl Core {
         self.open_upstream(slot, out);
     }
 
+    /// A private stream of which something was lost that nobody can make good: the
+    /// consumer is told that it is over.
+    pub(super) fn lose_private<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        self.detach(slot, out);
+        self.fan_state(slot, &GAP_PRIVATE, out);
+    }
+
     /// Both have the item: was anything of it missed?
     fn compare_item<O: Outputs>(&mut self, slot: u32, held: &Held, out: &mut O) {
         let Some(item) = self.items.known_mut(slot) else { return };

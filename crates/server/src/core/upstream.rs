@@ -172,6 +172,10 @@ impl Core {
     ) {
         let Some(item) = self.items.known_mut(slot) else { return };
         let Upstream::Accepted { hub, .. } = item.upstream() else { return };
+        if with_image && item.pauses_itself() {
+            // A request that pauses brings no image.
+            return self.lose_private(slot, out);
+        }
         let Some(hub) = self.hubs.get(hub) else { return };
         let name = self.services.name(item.service_id());
         let Some(service_id) = name.and_then(|name| hub.directory.service_id(name)) else { return };

@@ -113,3 +113,18 @@ fn each_image_of_a_private_stream_is_passed_on() {
         assert!(heard[0].ends_with(&format!("{{22={bid}}}")), "{heard:?}");
     }
 }
+
+#[test]
+fn a_paused_private_stream_that_lost_its_image_is_over() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", |it| (it.private, it.pause) = (true, true)));
+    world.accept(HUB, 17, 0);
+    world.published();
+    // The first part is lost.
+    world.item(HUB, 17, 2, &image_part(1, true, &[(22, 1)]));
+    assert_eq!(world.published(), ["Close 100 0"], "no image comes for who has paused");
+    let heard = world.heard(consumer);
+    assert!(heard.last().is_some_and(|last| last.contains("ClosedRecover")), "{heard:?}");
+    assert_eq!(world.core.statistics().items, 0);
+}
