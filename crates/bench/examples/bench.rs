@@ -11,7 +11,7 @@
 //! one; the same with `--eyes-open`, beside it, what it costs to be looked at.
 
 use clap::{Parser, ValueEnum};
-use tapeline_bench::{Eyes, Options, Workload};
+use tapeline_bench::{Counted, Eyes, Options, Workload};
 
 #[derive(Parser)]
 struct Arguments {
@@ -65,7 +65,8 @@ fn main() -> Result<(), tapeline_bench::BenchError> {
         What::Fanout => Workload::Fanout,
     };
     let eyes = if arguments.eyes_open { Eyes::Open } else { Eyes::Closed };
-    let received = tapeline_bench::count(workload, arguments.updates, eyes, &options)?;
-    println!("{} in, {received} out", arguments.updates);
+    let Counted { out, turns } =
+        tapeline_bench::count(workload, arguments.updates, eyes, &options)?;
+    println!("{} in, {out} out, {turns} turns", arguments.updates);
     Ok(())
 }

@@ -58,10 +58,21 @@ pub enum Eyes {
 /// Between two turns, where time is ours: that of a thread that is half busy.
 const TURN: Duration = Duration::from_micros(20);
 
+/// What was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Updates that came out at clients.
+    pub out: u64,
+    /// Turns of hub and server: a little more or less from run to run, as the
+    /// network takes its time.
+    pub turns: u64,
+}
+
 /// Turns a node at a time of its own.
 struct Turner {
     eyes: Eyes,
     now: Time,
+    turns: u64,
 }
 
 impl Turner {
@@ -69,6 +80,7 @@ impl Turner {
     #[inline(never)]
     fn turn(&mut self, node: &mut Node) {
         self.now = self.now.after(TURN);
+        self.turns += 1;
         match self.eyes {
             Eyes::Closed => node.turn(self.now),
             Eyes::Open => node.step_at(self.now),
@@ -76,8 +88,7 @@ impl Turner {
     }
 }
 
-/// Sends `updates` through hub and server, all on the calling thread. Returns
-/// how many came out at clients.
+/// Sends `updates` through hub and server, all on the calling thread.
 ///
 /// For the cost of one: run it twice under callgrind, with `updates` and twice
 /// as many, and divide the difference.
@@ -88,7 +99,7 @@ pub fn count(
     updates: u64,
     eyes: Eyes,
     options: &Options,
-) -> Result<u64, BenchError> {
+) -> Result<Counted, BenchError> {
     let plan = workload.plan(options);
     let (mut publisher, address) = Publisher::listen(&plan)?;
     let setup = Setup { stamps: eyes == Eyes::Open, ..options.setup.clone() };
@@ -97,7 +108,7 @@ pub fn count(
         node::address(&node).ok_or_else(|| BenchError::Ended("it does not listen".to_owned()))?;
     let mut clients = Clients::connect(&[server], &plan.watchlists, plan.reading)?;
     let began = Instant::now();
-    let mut turner = Turner { eyes, now: node.now() };
+    let mut turner = Turner { eyes, now: node.now(), turns: 0 };
     while !clients.is_ready() {
         publisher.source.poll();
         turner.turn(&mut node);
@@ -128,5 +139,5 @@ pub fn count(
             }
         }
     }
-    Ok(clients.tally().updates)
+    Ok(Counted { out: clients.tally().updates, turns: turner.turns })
 }

@@ -71,7 +71,7 @@ mod system;
 mod update;
 mod warm_up;
 
-pub use count::{Eyes, Workload, count};
+pub use count::{Counted, Eyes, Workload, count};
 pub use error::BenchError;
 pub use options::{Options, Procedure, sweep_rates};
 pub use quick::{Row, quick, quick_options};

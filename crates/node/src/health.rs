@@ -37,6 +37,11 @@ struct Away {
 }
 
 impl Health {
+    /// Whether there is nothing to say of a backbone with no reason to be away.
+    pub(super) const fn is_quiet(&self) -> bool {
+        self.away.is_none()
+    }
+
     /// Takes note of why it is away, if it is. Returns what to say.
     pub(super) fn note(&mut self, now: Time, reason: Option<&str>) -> Option<Note> {
         let Some(reason) = reason else {

@@ -283,8 +283,14 @@ impl Node {
         if work > 0 {
             self.load.note(self.clock.now().since(now));
         }
-        self.tell(now);
-        if now.since(self.published) >= PUBLISH_INTERVAL {
+        let is_due = now.since(self.published) >= PUBLISH_INTERVAL;
+        // Before each rest, which is for what can come: a turn that did something pays
+        // for as little as can be, as it is paid for by each update.
+        if work == 0 || is_due {
+            self.tell_health(now);
+        }
+        if is_due {
+            self.tell(now);
             self.publish(now);
         }
         work
@@ -385,12 +391,10 @@ impl Node {
         self.hubs().map(Hub::bus).chain(self.servers().map(Server::bus))
     }
 
-    /// Says in the log what became of the backbone.
-    fn tell(&mut self, now: Time) {
-        if let Some(report) = self.backbone.take_report()
-            && let Some(count) = self.health.note_report(now)
-        {
-            tracing::warn!(report, count, "the media driver or its client reports");
+    /// Says in the log whether the backbone is away.
+    fn tell_health(&mut self, now: Time) {
+        if self.failure().is_none() && self.health.is_quiet() {
+            return;
         }
         let mut health = std::mem::take(&mut self.health);
         match health.note(now, self.failure()) {
@@ -407,6 +411,16 @@ impl Node {
             }
         }
         self.health = health;
+    }
+
+    /// Says in the log what else became of the backbone, and now and then how much
+    /// was done.
+    fn tell(&mut self, now: Time) {
+        if let Some(report) = self.backbone.take_report()
+            && let Some(count) = self.health.note_report(now)
+        {
+            tracing::warn!(report, count, "the media driver or its client reports");
+        }
         for Member { agent, gate, .. } in &mut self.hubs {
             tell_turned_away(now, agent.bus(), gate);
         }
