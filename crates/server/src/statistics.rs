@@ -67,6 +67,8 @@ tapeline_counters::counts! {
         mounts_cut: u64 = total;
         /// Among these, because the outputs of all mounts had too much together.
         mounts_cut_for_pool: u64 = total;
+        /// Among these, because they did not log in in time.
+        mounts_cut_without_login: u64 = total;
         /// Mounts that are closed in a second, as the server is drained of them; 0: it
         /// is not, and accepts mounts.
         drain_per_s: u64 = now;

@@ -253,8 +253,9 @@ impl World {
             if has.merged_bytes > merged {
                 violations.push(format!("server {index}: {} bytes are merged", has.merged_bytes));
             }
-            // What has to be told at once may find no room behind a long image.
-            if has.mounts_cut > 0 && shape.images.padding_bytes == 0 {
+            // Who stands still before the login is cut. What has to be told at once may
+            // find no room behind a long image.
+            if has.mounts_cut > has.mounts_cut_without_login && shape.images.padding_bytes == 0 {
                 violations.push(format!("server {index}: a mount is cut"));
             }
             // Images go whole, however long.

@@ -151,6 +151,7 @@ impl Core {
             self.mounts.without_login.pop_front();
             let mount = self.mounts.get(session);
             if mount.is_some_and(|mount| mount.login.is_none() && mount.opened_at == since) {
+                self.statistics.mounts_cut_without_login += 1;
                 self.cut(session, "no login in time", out);
             }
         }
