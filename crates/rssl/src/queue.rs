@@ -60,15 +60,17 @@ impl Segment {
 }
 
 /// One priority's output: segments, of which the first is sent from and the
-/// last is written to. Only the last may have no whole frame.
+/// last is written to. Only the last may have no whole frame, or one that is
+/// being written. It is at hand, as each message that is packed is written to it.
 pub(crate) struct Queue {
-    first: Segment,
-    later: VecDeque<Segment>,
+    last: Segment,
+    /// Those before it, of which the first is sent from.
+    earlier: VecDeque<Segment>,
+    /// Bytes of these.
+    earlier_bytes: usize,
     /// The segment that was sent last, whose buffer is for the next one: of a
     /// queue that stays long the kernel would have to map and clear each anew.
     spare: Option<Box<Segment>>,
-    /// Bytes of those between the first and the last.
-    between_bytes: usize,
     /// Bytes left of each sealed frame.
     frames: VecDeque<u32>,
     /// A larger buffer gives its memory back when the queue is empty.
@@ -77,49 +79,44 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) const fn new(retained_bytes: usize) -> Self {
-        let first = Segment { bytes: Vec::new(), head: 0, sealed: 0, tail: 0, frames: 0 };
+        let last = Segment { bytes: Vec::new(), head: 0, sealed: 0, tail: 0, frames: 0 };
         Self {
-            first,
-            later: VecDeque::new(),
+            last,
+            earlier: VecDeque::new(),
+            earlier_bytes: 0,
             spare: None,
-            between_bytes: 0,
             frames: VecDeque::new(),
             retained_bytes,
         }
     }
 
-    #[inline]
-    fn last(&self) -> &Segment {
-        self.later.back().unwrap_or(&self.first)
-    }
-
-    #[inline]
-    fn last_mut(&mut self) -> &mut Segment {
-        self.later.back_mut().unwrap_or(&mut self.first)
+    fn first(&self) -> &Segment {
+        self.earlier.front().unwrap_or(&self.last)
     }
 
     /// Bytes that wait, the frame being written included.
-    pub(crate) fn queued_bytes(&self) -> usize {
-        let last = self.later.back().map_or(0, Segment::queued_bytes);
-        self.first.queued_bytes() + self.between_bytes + last
+    #[inline]
+    pub(crate) const fn queued_bytes(&self) -> usize {
+        self.earlier_bytes + self.last.queued_bytes()
     }
 
     /// Bytes of whole frames that are next to be sent: others may follow them.
     pub(crate) fn sealed_bytes(&self) -> usize {
-        self.first.sealed - self.first.head
+        let first = self.first();
+        first.sealed - first.head
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let segments = core::iter::once(&self.first).chain(&self.later);
+        let segments = core::iter::once(&self.last).chain(&self.earlier);
         let segments = segments.chain(self.spare.as_deref());
         segments.map(|segment| segment.bytes.capacity()).sum::<usize>()
             + self.frames.capacity() * size_of::<u32>()
     }
 
     /// Bytes of the frame being written.
-    pub(crate) fn open_bytes(&self) -> usize {
-        let last = self.last();
-        last.tail - last.sealed
+    #[inline]
+    pub(crate) const fn open_bytes(&self) -> usize {
+        self.last.tail - self.last.sealed
     }
 
     /// Gives the memory back if nothing waits.
@@ -131,23 +128,24 @@ impl Queue {
 
     /// Makes sure that `count` bytes fit behind what is there.
     pub(crate) fn reserve(&mut self, count: usize) {
-        let Self { first, later, spare, .. } = self;
-        let last = later.back_mut().unwrap_or(first);
+        let Self { last, earlier, earlier_bytes, spare, .. } = self;
         if last.bytes.len() - last.tail >= count {
             return;
         }
         if last.frames > 0 && last.queued_bytes() + count > SEGMENT_BYTES {
             let next = last.split_open(count, spare.take());
-            self.between_bytes += self.later.back().map_or(0, Segment::queued_bytes);
-            return self.later.push_back(next);
+            let full = std::mem::replace(last, next);
+            *earlier_bytes += full.queued_bytes();
+            return earlier.push_back(full);
         }
         last.reserve(count);
     }
 
     /// Adds `count` bytes to the frame being written, for the caller to fill.
     /// They are reserved already.
+    #[inline]
     pub(crate) fn extend(&mut self, count: usize) -> &mut [u8] {
-        let last = self.last_mut();
+        let last = &mut self.last;
         let start = last.tail;
         last.tail += count;
         &mut last.bytes[start..last.tail]
@@ -155,31 +153,31 @@ impl Queue {
 
     /// The frame being written.
     pub(crate) fn open(&mut self) -> &mut [u8] {
-        let last = self.last_mut();
+        let last = &mut self.last;
         &mut last.bytes[last.sealed..last.tail]
     }
 
     /// Reserved room behind the frame being written.
     pub(crate) fn room(&mut self, count: usize) -> &mut [u8] {
-        let last = self.last_mut();
+        let last = &mut self.last;
         &mut last.bytes[last.tail..last.tail + count]
     }
 
     /// [`Self::room`] to read.
     pub(crate) fn room_ref(&self, count: usize) -> &[u8] {
-        let last = self.last();
+        let last = &self.last;
         &last.bytes[last.tail..last.tail + count]
     }
 
     /// Cuts the frame being written to its first `count` bytes.
     pub(crate) fn truncate_open(&mut self, count: usize) {
-        let last = self.last_mut();
+        let last = &mut self.last;
         last.tail = last.tail.min(last.sealed + count);
     }
 
     /// Ends the frame being written.
     pub(crate) fn seal(&mut self) {
-        let last = self.last_mut();
+        let last = &mut self.last;
         let bytes = last.tail - last.sealed;
         last.sealed = last.tail;
         last.frames += 1;
@@ -189,20 +187,28 @@ impl Queue {
     /// Bytes left of the first, second, ... of the frames that are next to be
     /// sent.
     pub(crate) fn frame(&self, index: usize) -> Option<usize> {
-        let frame = self.frames.get(index).filter(|_| index < self.first.frames)?;
+        let frame = self.frames.get(index).filter(|_| index < self.first().frames)?;
         Some(*frame as usize)
     }
 
     /// Whole frames that are next to be sent, from the head on.
     pub(crate) fn sealed(&self) -> &[u8] {
-        &self.first.bytes[self.first.head..self.first.sealed]
+        let first = self.first();
+        &first.bytes[first.head..first.sealed]
     }
 
     /// Takes note of `count` sent bytes; true when that ends in the middle of
     /// a frame.
     pub(crate) fn sent(&mut self, count: usize) -> bool {
         let mut left = count.min(self.sealed_bytes());
-        let Self { first, frames, .. } = self;
+        let Self { last, earlier, earlier_bytes, frames, spare, .. } = self;
+        let first = match earlier.front_mut() {
+            Some(first) => {
+                *earlier_bytes -= left;
+                first
+            }
+            None => last,
+        };
         first.head += left;
         let mut in_frame = false;
         while left > 0 {
@@ -218,16 +224,11 @@ impl Queue {
             first.frames -= 1;
         }
         if first.head == first.tail {
-            match self.later.pop_front() {
-                Some(next) => {
-                    if !self.later.is_empty() {
-                        self.between_bytes -= next.queued_bytes();
-                    }
-                    let sent = std::mem::replace(first, next);
-                    if sent.bytes.len() <= 2 * SEGMENT_BYTES {
-                        self.spare = Some(Box::new(sent));
-                    }
+            match earlier.pop_front() {
+                Some(sent) if sent.bytes.len() <= 2 * SEGMENT_BYTES => {
+                    *spare = Some(Box::new(sent));
                 }
+                Some(_) => {}
                 None => self.empty(),
             }
         }
@@ -235,16 +236,16 @@ impl Queue {
     }
 
     fn empty(&mut self) {
-        let Self { first, later, spare, frames, retained_bytes, .. } = self;
-        (first.head, first.sealed, first.tail) = (0, 0, 0);
+        let Self { last, earlier, spare, frames, retained_bytes, .. } = self;
+        (last.head, last.sealed, last.tail) = (0, 0, 0);
         let spare_bytes = spare.as_ref().map_or(0, |spare| spare.bytes.len());
-        if first.bytes.len() + spare_bytes > *retained_bytes {
+        if last.bytes.len() + spare_bytes > *retained_bytes {
             *spare = None;
         }
-        if first.bytes.len() > *retained_bytes {
-            first.bytes = Vec::new();
+        if last.bytes.len() > *retained_bytes {
+            last.bytes = Vec::new();
             *frames = VecDeque::new();
-            *later = VecDeque::new();
+            *earlier = VecDeque::new();
         }
     }
 }
@@ -342,7 +343,7 @@ mod tests {
                 push(&mut queue, &frame);
                 assert!(queue.queued_bytes() < 8 * SEGMENT_BYTES, "the spare one is not used");
             }
-            assert_eq!(spare, Some(place(queue.last())));
+            assert_eq!(spare, Some(place(&queue.last)));
         }
         while queue.queued_bytes() > 0 {
             queue.sent(queue.sealed_bytes());

@@ -25,6 +25,8 @@ pub(crate) const PING: [u8; 3] = [0, 3, DATA];
 pub(crate) struct Sender {
     pub(crate) output: Output,
     wrap: Wrap,
+    /// Where the messages of a packed frame begin, behind what it is wrapped in.
+    packed_start: usize,
     compressor: Option<Compressor>,
     /// The one priority whose frames are in the zlib stream: frames of others
     /// may overtake, and the stream must be on the wire in its own order.
@@ -56,6 +58,7 @@ impl Sender {
         Self {
             output: Output::new(order, limits.retained_output_bytes),
             wrap: Wrap::Nothing,
+            packed_start: Wrap::Nothing.prefix_bytes() + HEADER_BYTES,
             compressor: None,
             stream_priority: None,
             id_bytes: 0,
@@ -76,6 +79,7 @@ impl Sender {
 
     pub(crate) fn set_wrap(&mut self, wrap: Wrap) {
         self.wrap = wrap;
+        self.packed_start = self.wrap.prefix_bytes() + HEADER_BYTES;
     }
 
     pub(crate) const fn is_websocket(&self) -> bool {
@@ -204,7 +208,7 @@ impl Sender {
     }
 
     /// Room for a message of exactly `length` bytes in a packed frame.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pack(
         &mut self,
         priority: Priority,
@@ -232,10 +236,10 @@ impl Sender {
     ///
     /// A frame is admitted with all that it may hold, so that the messages
     /// packed into it cost no more than their copy.
-    #[inline]
+    #[inline(always)]
     fn make_room(&mut self, priority: Priority, length: usize) -> Result<(), SendError> {
         if self.packing[priority.index()] {
-            let used = self.output.queue(priority).open_bytes() - self.packed_start();
+            let used = self.output.queue(priority).open_bytes() - self.packed_start;
             if length > 0 && used + 2 + length <= self.pack_limit {
                 return Ok(());
             }
@@ -252,10 +256,6 @@ impl Sender {
         self.output.queue(priority).extend(HEADER_BYTES)[2] = DATA | PACKED;
         self.packing[priority.index()] = true;
         Ok(())
-    }
-
-    fn packed_start(&self) -> usize {
-        self.wrap.prefix_bytes() + HEADER_BYTES
     }
 
     /// Queues one message whose bytes are all parts together, in frames of
@@ -344,7 +344,7 @@ impl Sender {
         if !std::mem::take(&mut self.packing[priority.index()]) {
             return;
         }
-        let start = self.packed_start();
+        let start = self.packed_start;
         let queue = self.output.queue(priority);
         if queue.open_bytes() == start {
             queue.truncate_open(0);
