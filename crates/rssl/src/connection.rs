@@ -416,7 +416,7 @@ impl Connection {
     /// The frame goes out when it is full, or at [`flush`](Self::flush). A
     /// message beyond [`pack_limit`](Self::pack_limit) is for
     /// [`send_parts`](Self::send_parts), which takes the patch as a part.
-    #[inline(always)]
+    #[inline]
     pub fn pack(&mut self, priority: Priority, message: &[u8]) -> Result<&mut [u8], SendError> {
         let copy = self.sender.pack(priority, message.len())?;
         copy.copy_from_slice(message);

@@ -208,7 +208,7 @@ impl Sender {
     }
 
     /// Room for a message of exactly `length` bytes in a packed frame.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pack(
         &mut self,
         priority: Priority,
@@ -236,7 +236,7 @@ impl Sender {
     ///
     /// A frame is admitted with all that it may hold, so that the messages
     /// packed into it cost no more than their copy.
-    #[inline(always)]
+    #[inline]
     fn make_room(&mut self, priority: Priority, length: usize) -> Result<(), SendError> {
         if self.packing[priority.index()] {
             let used = self.output.queue(priority).open_bytes() - self.packed_start;
