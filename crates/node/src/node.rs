@@ -284,8 +284,8 @@ impl Node {
             self.load.note(self.clock.now().since(now));
         }
         let is_due = now.since(self.published) >= PUBLISH_INTERVAL;
-        // Before each rest, which is for what can come: a turn that did something pays
-        // for as little as can be, as it is paid for by each update.
+        // Always before a rest, which must wait for the sockets that are there. A busy
+        // turn is spared it: what is done in each of them is a cost of every update.
         if work == 0 || is_due {
             self.tell_health(now);
         }

@@ -3,8 +3,9 @@
 use super::clocks::Moments;
 use crate::frame::{Incarnation, Role};
 
-/// The layout's version; a body of another one is not read.
-const VERSION: u8 = 3;
+/// The version of this layout and of the frames: a body of another one is not
+/// read, as its sender would take answers for others, or for none.
+const VERSION: u8 = 4;
 const HEAD_BYTES: usize = 6;
 const SEEN_BYTES: usize = 5;
 
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn the_layout_is_the_documented_one() {
         let bytes = body("edge", &[seen(0x0403_0201, 5)]);
-        assert_eq!(bytes[..6], [3, 2, 4, 1, 2, 2]);
+        assert_eq!(bytes[..6], [4, 2, 4, 1, 2, 2]);
         assert_eq!(bytes[6..17], *b"edgeeu\x01\x02\x03\x04\x05");
         let moments = Moments { sent_ns: 6, ..Moments::default() };
         assert_eq!(bytes[17..], [&moments.encode()[..], b"TT"].concat());

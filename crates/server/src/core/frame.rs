@@ -281,7 +281,10 @@ impl Core {
                 if !self.continues(slot, &refresh, is_missing) {
                     match is_last && header.flags.contains(FrameFlags::SNAPSHOT) {
                         // The hub has done with a snapshot, and can send no image.
-                        true => self.lost_at_hub(slot, out),
+                        true => {
+                            self.statistics.gaps += 1;
+                            self.lost_at_hub(slot, out);
+                        }
                         false => self.on_hole(slot, out),
                     }
                     return true;

@@ -249,7 +249,7 @@ impl Core {
         }
     }
 
-    /// What of a stream waits is not needed any more: it is closed, or stands by.
+    /// Nothing that waits for a stream is needed any more: it stands by.
     pub(super) fn forget_waiting(&mut self, slot: u32, cell: Cell) {
         self.forget_updates(slot, cell);
         let Some(watcher) = self.watcher(slot, cell) else { return };

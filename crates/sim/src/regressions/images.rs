@@ -1,0 +1,354 @@
+//! Of images, whole and in parts, and of who is to have them.
+
+use super::{holds, micros, millis};
+use crate::plan::{Action, Images, Plan, Saying, Shape};
+
+#[test]
+fn updates_that_were_under_way_at_a_pause_are_made_up_for() {
+    holds(&Plan {
+        shape: Shape {
+            hubs: 1,
+            servers: 1,
+            sources: 1,
+            services: 1,
+            items: 4,
+            consumers: vec![false],
+            hub_cache: false,
+            server_cache: true,
+            pause_upstream: false,
+            own_sources: false,
+            socket_delay: micros(40000),
+            socket_jitter: micros(0),
+            segment_bytes: 7,
+            window_bytes: 2048,
+            backbone_delay: micros(0),
+            output_bytes: 32768,
+            queue_bytes: 65536,
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(4558), Action::Open { consumer: 62, item: 63, view: false, paused: false }),
+            (millis(12529), Action::CutServer { server: 1, ms: 3529 }),
+            (millis(12539), Action::Update { item: 43, count: 5, apart_ms: 0 }),
+            (millis(12540), Action::Pause { consumer: 55, open: 37 }),
+            (millis(12608), Action::CutServer { server: 1, ms: 14 }),
+            (millis(12609), Action::Update { item: 11, count: 1, apart_ms: 7 }),
+            (millis(12614), Action::StallServer { server: 0, ms: 17417 }),
+            (millis(14074), Action::StallConsumer { consumer: 34, ms: 3322 }),
+        ],
+        chance: 0x7bb5_0758_e4dc_4138,
+    });
+}
+
+#[test]
+fn a_batch_is_answered_behind_a_long_image_of_which_nothing_is_sent_yet() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![false],
+            services: 2,
+            publishers: 1,
+            published: 2,
+            items: 5,
+            pause_upstream: true,
+            own_sources: true,
+            socket_delay: micros(3000),
+            socket_jitter: micros(50),
+            segment_bytes: 4096,
+            provider_window_bytes: 65_536,
+            backbone_delay: micros(20),
+            output_bytes: 6144,
+            provider_output_bytes: 65_536_000,
+            look_at_clock: micros(5),
+            images: Images {
+                most_parts: 3,
+                apart_ms: 300,
+                numbered_percent: 60,
+                endless_percent: 40,
+                padding_bytes: 90_000,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![(millis(35596), Action::Private { consumer: 50, item: 59 })],
+        chance: 0xbea2_40c6_555f_c193,
+    });
+}
+
+#[test]
+fn who_stood_by_has_an_item_with_its_next_image() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![false],
+            hubs: 2,
+            publishers: 2,
+            published: 2,
+            items: 2,
+            hub_cache: true,
+            server_cache: true,
+            groups: true,
+            socket_delay: micros(3000),
+            socket_jitter: micros(2000),
+            segment_bytes: 200,
+            window_bytes: 2048,
+            provider_window_bytes: 2048,
+            backbone_delay: micros(20),
+            provider_output_bytes: 65_536,
+            merged_bytes: 400,
+            queue_bytes: 65_536,
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(8212), Action::StopHub { hub: 0, ms: 2594 }),
+            (millis(26699), Action::CrashHub { hub: 1, ms: 16 }),
+            (millis(52110), Action::CrashPublisher { publisher: 1, ms: 18_951 }),
+        ],
+        chance: 0xaf96_e1f8_25f4_77e0,
+    });
+}
+
+#[test]
+fn an_image_under_way_keeps_fields_that_a_new_view_leaves_out() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![false, true, false, false],
+            hubs: 2,
+            sources: 2,
+            services: 2,
+            items: 2,
+            groups: true,
+            socket_delay: micros(3000),
+            segment_bytes: 4096,
+            provider_window_bytes: 65_536,
+            backbone_delay: micros(1000),
+            provider_output_bytes: 65_536_000,
+            queue_bytes: 4096,
+            look_at_clock: micros(5),
+            images: Images {
+                most_parts: 4,
+                apart_ms: 2500,
+                numbered_percent: 100,
+                endless_percent: 0,
+                padding_bytes: 90_000,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(4059), Action::Open { consumer: 31, item: 50, view: false, paused: true }),
+            (millis(4415), Action::Batch { consumer: 13, service: 3 }),
+            (millis(7673), Action::Open { consumer: 55, item: 0, view: false, paused: false }),
+            (millis(12456), Action::Close { consumer: 35, open: 42 }),
+            (millis(23500), Action::Unasked { source: 1, item: 0 }),
+            (millis(26137), Action::Change { consumer: 35, open: 62, view: Some(true) }),
+            (millis(28340), Action::Update { item: 48, count: 5, apart_ms: 0 }),
+        ],
+        chance: 0xbd9d_380b_3e1f_1881,
+    });
+}
+
+#[test]
+fn what_misses_something_is_not_ok_because_its_service_is() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![true, true, false],
+            server_cache: true,
+            pause_upstream: true,
+            open_window: 2,
+            open_limit: 4,
+            socket_jitter: micros(2000),
+            segment_bytes: 1460,
+            window_bytes: 16_384,
+            backbone_delay: micros(1000),
+            output_bytes: 6144,
+            provider_output_bytes: 65_536,
+            merged_bytes: 400,
+            queue_bytes: 65_536,
+            look_at_clock: micros(5),
+            images: Images {
+                most_parts: 1,
+                apart_ms: 300,
+                numbered_percent: 100,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(16980), Action::StallConsumer { consumer: 10, ms: 66 }),
+            (millis(17013), Action::Open { consumer: 26, item: 36, view: false, paused: false }),
+            (millis(17020), Action::Cut { hub: 0, server: 0, ways: 2, ms: 13 }),
+            (millis(17020), Action::Private { consumer: 3, item: 25 }),
+            (millis(23462), Action::StopHub { hub: 0, ms: 16_352 }),
+            (millis(24351), Action::StopHub { hub: 1, ms: 1144 }),
+            (millis(24707), Action::Update { item: 34, count: 400, apart_ms: 0 }),
+            (millis(28702), Action::Open { consumer: 22, item: 38, view: false, paused: false }),
+            (millis(30674), Action::Post { consumer: 5, open: 33 }),
+            (millis(30675), Action::Close { consumer: 53, open: 47 }),
+            (millis(32656), Action::Suspend { ms: 96 }),
+            (
+                millis(32680),
+                Action::Group {
+                    source: 0,
+                    service: 0,
+                    group: 0,
+                    saying: Saying::ServiceSuspect,
+                    ms: 19,
+                },
+            ),
+            (millis(32711), Action::Lose { hub: 1, server: 1, per_million: 500_000, ms: 23_105 }),
+            (millis(32753), Action::Update { item: 8, count: 5, apart_ms: 0 }),
+            (millis(40782), Action::Update { item: 10, count: 1, apart_ms: 1 }),
+        ],
+        chance: 0x24dd_856f_8b35_5906,
+    });
+}
+
+#[test]
+fn a_lost_part_of_an_image_for_one_server_keeps_no_other_image_out() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![false],
+            server_cache: true,
+            open_window: 1,
+            open_limit: 4,
+            socket_delay: micros(100),
+            socket_jitter: micros(2000),
+            segment_bytes: 1460,
+            window_bytes: 2048,
+            backbone_delay: micros(20),
+            provider_output_bytes: 65_536,
+            merged_bytes: 400,
+            look_at_clock: micros(5),
+            images: Images {
+                most_parts: 3,
+                apart_ms: 5,
+                numbered_percent: 100,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(14144), Action::Batch { consumer: 32, service: 1 }),
+            (millis(15251), Action::Snapshot { consumer: 12, item: 55 }),
+            (millis(17022), Action::Update { item: 5, count: 60, apart_ms: 7 }),
+            (millis(17209), Action::PostAside { consumer: 3, item: 55 }),
+            (millis(21901), Action::Update { item: 34, count: 5, apart_ms: 0 }),
+            (millis(22881), Action::Rank { consumer: 1, open: 44, class: 4 }),
+            (millis(22883), Action::Generic { consumer: 55, open: 59 }),
+            (millis(22888), Action::Close { consumer: 45, open: 43 }),
+            (millis(22900), Action::Update { item: 4, count: 5, apart_ms: 100 }),
+            (millis(22911), Action::Generic { consumer: 26, open: 44 }),
+            (millis(24758), Action::EndForGood { source: 0, item: 48 }),
+            (millis(25980), Action::Open { consumer: 62, item: 33, view: false, paused: false }),
+            (millis(25989), Action::Close { consumer: 35, open: 2 }),
+            (millis(26607), Action::Batch { consumer: 53, service: 0 }),
+            (millis(26620), Action::UpdateAll),
+            (millis(27908), Action::PostAside { consumer: 16, item: 24 }),
+            (millis(28285), Action::Post { consumer: 23, open: 21 }),
+            (millis(28472), Action::Private { consumer: 6, item: 40 }),
+            (millis(28548), Action::Lose { hub: 0, server: 0, per_million: 500_000, ms: 22_025 }),
+            (millis(28563), Action::Batch { consumer: 23, service: 2 }),
+            (millis(28567), Action::PostAside { consumer: 40, item: 26 }),
+            (millis(29484), Action::Update { item: 44, count: 400, apart_ms: 7 }),
+            (millis(29485), Action::Generic { consumer: 62, open: 60 }),
+            (millis(29687), Action::Update { item: 52, count: 5, apart_ms: 7 }),
+            (millis(30261), Action::Update { item: 52, count: 5, apart_ms: 0 }),
+        ],
+        chance: 0xa104_afe3_5195_b0b3,
+    });
+}
+
+#[test]
+fn half_an_image_is_given_up_with_the_connection_of_its_publisher() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![true],
+            hubs: 2,
+            publishers: 1,
+            published: 2,
+            books: 3,
+            hub_cache: true,
+            socket_jitter: micros(50),
+            segment_bytes: 1460,
+            window_bytes: 2048,
+            merged_bytes: 400,
+            queue_bytes: 4096,
+            images: Images {
+                most_parts: 4,
+                apart_ms: 2500,
+                numbered_percent: 0,
+                endless_percent: 40,
+                padding_bytes: 0,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(3246), Action::CrashHub { hub: 0, ms: 325 }),
+            (millis(4763), Action::Unasked { source: 1, item: 11 }),
+            (millis(10885), Action::UpdateAll),
+            (millis(18601), Action::Update { item: 22, count: 1, apart_ms: 0 }),
+            (millis(21439), Action::Unasked { source: 1, item: 22 }),
+            (millis(24160), Action::Update { item: 58, count: 400, apart_ms: 1 }),
+            (millis(24960), Action::CrashHub { hub: 1, ms: 2124 }),
+            (millis(25610), Action::Post { consumer: 46, open: 13 }),
+        ],
+        chance: 0x04ba_3e8d_f1a6_13e9,
+    });
+}
+
+#[test]
+fn a_view_that_changes_in_the_instant_of_a_take_over_is_answered_with_content() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![false],
+            hub_cache: true,
+            server_cache: true,
+            socket_delay: millis(40),
+            socket_jitter: millis(2),
+            segment_bytes: 1460,
+            backbone_delay: millis(30),
+            output_bytes: 6144,
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(29657), Action::Open { consumer: 62, item: 51, view: false, paused: false }),
+            (millis(29700), Action::StallConsumer { consumer: 25, ms: 1487 }),
+            (micros(30_004_068), Action::StandBy { consumer: 58, ms: 5 }),
+            (millis(30044), Action::Change { consumer: 63, open: 35, view: Some(true) }),
+        ],
+        chance: 0xaf73_bb6d_9664_824b,
+    });
+}
+
+#[test]
+fn a_snapshot_in_parts_of_which_one_is_lost_has_its_answer() {
+    holds(&Plan {
+        shape: Shape {
+            consumers: vec![true],
+            items: 1,
+            books: 1,
+            server_cache: true,
+            socket_delay: micros(3000),
+            socket_jitter: micros(50),
+            segment_bytes: 7,
+            window_bytes: 2048,
+            output_bytes: 32_768,
+            provider_output_bytes: 65_536,
+            queue_bytes: 4096,
+            images: Images {
+                most_parts: 3,
+                apart_ms: 300,
+                numbered_percent: 0,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(7004), Action::Open { consumer: 57, item: 12, view: false, paused: false }),
+            (millis(7307), Action::Snapshot { consumer: 19, item: 1 }),
+            (millis(7320), Action::Snapshot { consumer: 21, item: 45 }),
+            (millis(7329), Action::Cut { hub: 0, server: 0, ways: 3, ms: 36 }),
+        ],
+        chance: 0xaad5_b47b_8ada_ce30,
+    });
+}
