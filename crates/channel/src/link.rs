@@ -103,6 +103,15 @@ impl Link {
         }
     }
 
+    /// Packs what was granted; `None` for all else.
+    #[inline]
+    pub(crate) fn pack_granted(&mut self, priority: Priority, message: &[u8]) -> Option<&mut [u8]> {
+        match self {
+            Self::Rssl(connection) => connection.pack_granted(priority, message),
+            Self::Text(_) => None,
+        }
+    }
+
     pub(crate) fn send(&mut self, priority: Priority, message: &[u8]) -> Result<(), SendError> {
         match self {
             Self::Rssl(connection) => connection.send(priority, message),

@@ -21,9 +21,12 @@ use crate::{
 /// One priority: messages stay in their order and leave as one slice.
 const PRIORITY: Priority = Priority::High;
 
-/// What a packed message may add to the backlog beside itself: its length, and
-/// for the first of a frame the frame's header, in its largest form.
-const PACKED_OVERHEAD_BYTES: usize = 34;
+/// What a text may add to the backlog beside itself: a comma, and for the first of
+/// a frame the frame's header, in its largest form.
+const TEXT_OVERHEAD_BYTES: usize = 34;
+
+/// What the end of a packed frame may add to the backlog.
+const FRAME_END_BYTES: usize = 32;
 
 /// What is written of one session before it is the next one's turn: a long
 /// backlog, to a peer that reads as fast as it is written to, would keep all
@@ -127,9 +130,9 @@ pub(crate) struct Live<S: System> {
     counted_traffic: Traffic,
     /// It had its share of writing, and may have more to write.
     pub(crate) has_more: bool,
-    /// Bytes that may be packed with no need to look at thresholds, flags and
-    /// lists again: see [`grant_credit`](Self::grant_credit).
-    credit: usize,
+    /// Bytes of texts that may be queued with no need to look at thresholds, flags
+    /// and lists again: see [`grant`](Self::grant). An RSSL connection has its own.
+    text_credit: usize,
     /// The generation to try again with, on a new socket.
     pub(crate) redial: Option<Version>,
     /// The socket takes no more output.
@@ -189,7 +192,7 @@ impl<S: System> Live<S> {
             counted_bytes: 0,
             counted_traffic: Traffic::default(),
             has_more: false,
-            credit: 0,
+            text_credit: 0,
             redial: None,
             broken: None,
             ended: false,
@@ -270,7 +273,7 @@ impl<S: System> Live<S> {
     /// Writes what is queued, as far as the socket takes it.
     pub(crate) fn flush(&mut self, now: Time) {
         // The next message has to put the session on the list of the dirty.
-        self.credit = 0;
+        self.revoke();
         if !self.is_writable || self.broken.is_some() {
             return;
         }
@@ -328,43 +331,52 @@ impl<S: System> Live<S> {
         }
     }
 
-    /// Takes `length` bytes of credit, if there are as many.
+    /// Takes credit for a text of `length` bytes, if there is as much.
     #[inline]
     pub(crate) fn spend(&mut self, length: usize) -> bool {
-        let cost = length + PACKED_OVERHEAD_BYTES;
-        let is_granted = cost <= self.credit;
+        let cost = length + TEXT_OVERHEAD_BYTES;
+        let is_granted = cost <= self.text_credit;
         if is_granted {
-            self.credit -= cost;
+            self.text_credit -= cost;
         }
         is_granted
     }
 
-    /// Packs a copy of a message that credit was spent on; `None` when it has
-    /// to go the long way.
+    /// Packs a copy of a message that was granted; `None` when it has to go the long
+    /// way.
     #[inline]
-    pub(crate) fn pack(&mut self, message: &[u8]) -> Option<&mut [u8]> {
-        self.connection.pack(PRIORITY, message).ok()
+    pub(crate) fn pack_granted(&mut self, message: &[u8]) -> Option<&mut [u8]> {
+        self.connection.pack_granted(PRIORITY, message)
     }
 
-    /// Lets as much be packed without another look as keeps the backlog below
-    /// every threshold. The session is on the list of the dirty, or its socket
-    /// takes nothing.
-    pub(crate) fn grant_credit(&mut self, flush_bytes: usize, breach_bytes: usize) {
-        self.credit = match self.stage {
-            Stage::Open if self.options.packing && !self.is_slow => {
-                let output = &self.options.output;
-                let backlog_bytes = self.backlog_bytes();
-                // One whose socket takes nothing is not to be flushed; all are to
-                // be counted from time to time.
-                let next = match self.is_writable {
-                    true => flush_bytes,
-                    false => backlog_bytes + UNCOUNTED_BYTES,
-                };
-                let most = next.min(breach_bytes).min(output.max_bytes);
-                most.saturating_sub(backlog_bytes).min(self.message_limit)
-            }
-            _ => 0,
+    /// Lets as much be queued without another look as keeps the backlog below
+    /// every threshold, of which `backlog_bytes` wait. The session is on the list of
+    /// the dirty, or its socket takes nothing.
+    pub(crate) fn grant(&mut self, backlog_bytes: usize, flush_bytes: usize, breach_bytes: usize) {
+        // One whose socket takes nothing is not to be flushed; all are to be
+        // counted from time to time.
+        let next = match self.is_writable {
+            true => flush_bytes,
+            false => backlog_bytes + UNCOUNTED_BYTES,
         };
+        let most = next.min(breach_bytes).min(self.options.output.max_bytes);
+        let may_pack = self.stage == Stage::Open && self.options.packing && !self.is_slow;
+        let bytes = match may_pack {
+            true => most.saturating_sub(backlog_bytes + FRAME_END_BYTES).min(self.message_limit),
+            false => 0,
+        };
+        match &mut self.connection {
+            Link::Rssl(connection) => connection.grant(PRIORITY, bytes),
+            Link::Text(_) => self.text_credit = bytes,
+        }
+    }
+
+    /// Has a look at everything precede the next message.
+    fn revoke(&mut self) {
+        self.text_credit = 0;
+        if let Link::Rssl(connection) = &mut self.connection {
+            connection.revoke(PRIORITY);
+        }
     }
 
     /// Whether the layer below has taken what it has not written yet.
@@ -425,20 +437,29 @@ impl<S: System> Live<S> {
     }
 
     /// Whether a message of `length` bytes may join the backlog.
+    #[inline]
     fn admit(&mut self, length: usize) -> Result<(), Sent> {
-        match length {
-            _ if self.stage != Stage::Open => Err(Sent::Gone),
-            _ if length == 0 || length > self.message_limit => Err(Sent::TooLarge),
-            _ => {
-                let (output, backlog) = (self.options.output, self.backlog_bytes());
-                let wanted = (length, self.allowance_bytes);
-                let Some(excess) = output.admit(self.excess_bytes, backlog, wanted) else {
-                    return Err(self.full());
-                };
-                self.excess_bytes = excess;
-                Ok(())
-            }
+        if self.stage != Stage::Open {
+            return Err(Sent::Gone);
         }
+        if length == 0 || length > self.message_limit {
+            return Err(Sent::TooLarge);
+        }
+        let backlog_bytes = self.backlog_bytes();
+        let is_usual = self.excess_bytes == 0 && self.allowance_bytes == 0;
+        match is_usual && backlog_bytes + length <= self.options.output.max_bytes {
+            true => Ok(()),
+            false => self.admit_beyond(backlog_bytes, length),
+        }
+    }
+
+    /// The same of one that may be allowed more than the bound, now or before.
+    #[cold]
+    fn admit_beyond(&mut self, backlog_bytes: usize, length: usize) -> Result<(), Sent> {
+        let wanted = (length, self.allowance_bytes);
+        let excess = self.options.output.admit(self.excess_bytes, backlog_bytes, wanted);
+        self.excess_bytes = excess.ok_or_else(|| self.full())?;
+        Ok(())
     }
 
     fn full(&mut self) -> Sent {
@@ -449,7 +470,7 @@ impl<S: System> Live<S> {
 
     /// Has what was told about deferred messages hold.
     pub(crate) fn after_deferred(&mut self, deferred: &mut Deferred) {
-        self.credit = 0;
+        self.revoke();
         self.excess_bytes = deferred.excess_bytes();
         self.full_count += std::mem::take(&mut deferred.full_count);
         if deferred.is_slow() {
@@ -458,7 +479,7 @@ impl<S: System> Live<S> {
     }
 
     fn set_slow(&mut self) {
-        self.credit = 0;
+        self.revoke();
         if !self.is_slow {
             self.slow_count += 1;
             self.is_slow = true;
@@ -471,18 +492,24 @@ impl<S: System> Live<S> {
         }
     }
 
-    /// What to tell after a message was queued. A session with much to write
-    /// is written to before it is called slow.
-    pub(crate) fn keep_pace(&mut self, flush_bytes: usize, breach_bytes: usize, now: Time) -> Sent {
-        let eager_bytes = flush_bytes.min(breach_bytes);
+    /// What to tell after a message was queued, and how much waits then. A session
+    /// with much to write is written to before it is called slow.
+    pub(crate) fn keep_pace(
+        &mut self,
+        flush_bytes: usize,
+        breach_bytes: usize,
+        now: Time,
+    ) -> (Sent, usize) {
+        let mut backlog_bytes = self.backlog_bytes();
         // The flush has its turns for those who are slow.
-        if self.is_writable && !self.is_slow && self.backlog_bytes() >= eager_bytes {
+        if backlog_bytes >= flush_bytes.min(breach_bytes) && self.is_writable && !self.is_slow {
             self.flush(now);
+            backlog_bytes = self.backlog_bytes();
         }
-        if self.backlog_bytes() >= breach_bytes {
+        if backlog_bytes >= breach_bytes {
             self.set_slow();
         }
-        if self.is_slow { Sent::Slow } else { Sent::Queued }
+        (if self.is_slow { Sent::Slow } else { Sent::Queued }, backlog_bytes)
     }
 
     /// Whether a slow session just drained.
@@ -496,7 +523,7 @@ impl<S: System> Live<S> {
     /// Starts the end: from here on only what is queued goes out.
     pub(crate) fn start_closing(&mut self, now: Time, reason: &CloseReason) {
         self.stage = Stage::Closing;
-        self.credit = 0;
+        self.revoke();
         let most = Duration::from_millis(u64::from(self.options.close_max_ms));
         self.close_by = now.after(most.max(self.close_wait()));
         self.close_at = now.after(self.close_wait());

@@ -423,6 +423,29 @@ impl Connection {
         Ok(copy)
     }
 
+    /// The same for as long as [`grant`](Self::grant) allows it, with nothing looked
+    /// at but that; `None` when it does not.
+    #[inline]
+    pub fn pack_granted(&mut self, priority: Priority, message: &[u8]) -> Option<&mut [u8]> {
+        let copy = self.sender.pack_granted(priority, message.len())?;
+        copy.copy_from_slice(message);
+        Some(copy)
+    }
+
+    /// Lets `bytes` more be added with [`pack_granted`](Self::pack_granted) to the
+    /// packed frame that is being filled for `priority`, lengths of messages
+    /// included, or as many as it has room for; none when there is no such frame.
+    /// That holds until the frame ends, or another grant.
+    pub fn grant(&mut self, priority: Priority, bytes: usize) {
+        self.sender.grant(priority, bytes);
+    }
+
+    /// Takes a [`grant`](Self::grant) back.
+    #[inline]
+    pub const fn revoke(&mut self, priority: Priority) {
+        self.sender.revoke(priority);
+    }
+
     /// Room for a message of up to `most` bytes in the packed frame being
     /// filled for `priority`, to encode the message in place.
     pub fn pack_room(

@@ -40,9 +40,9 @@ impl std::fmt::Debug for Transmit<'_> {
 /// A run of bytes of one queue, and where the flush order goes on behind it.
 #[derive(Clone, Copy)]
 struct Run {
-    queue: usize,
+    queue: Priority,
+    turn_after: u8,
     bytes: usize,
-    turn_after: usize,
 }
 
 /// The queues, and a plan: the runs that were offered last. What is written
@@ -51,9 +51,9 @@ pub(crate) struct Output {
     queues: [Queue; 3],
     order: FlushOrder,
     /// Index into the flush order of the next frame's turn.
-    turn: usize,
+    turn: u8,
     /// The queue whose first frame is partly sent.
-    in_frame: Option<usize>,
+    in_frame: Option<Priority>,
     plan: [Run; MAX_SLICES],
     planned: usize,
 }
@@ -66,7 +66,7 @@ impl Output {
             order,
             turn: 0,
             in_frame: None,
-            plan: [Run { queue: 0, bytes: 0, turn_after: 0 }; MAX_SLICES],
+            plan: [Run { queue: Priority::High, turn_after: 0, bytes: 0 }; MAX_SLICES],
             planned: 0,
         }
     }
@@ -108,21 +108,23 @@ impl Output {
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let mut offered = [0; 3];
         for (slice, run) in slices.iter_mut().zip(&self.plan[..self.planned]) {
-            let start = offered[run.queue];
-            offered[run.queue] += run.bytes;
-            *slice = IoSlice::new(&self.queues[run.queue].sealed()[start..start + run.bytes]);
+            let start = &mut offered[run.queue.index()];
+            let sealed = self.queues[run.queue.index()].sealed();
+            *slice = IoSlice::new(&sealed[*start..*start + run.bytes]);
+            *start += run.bytes;
         }
         Some(Transmit { slices, count: self.planned })
     }
 
     fn make_plan(&mut self) {
         self.planned = 0;
-        let mut waiting = (0..3).filter(|queue| self.queues[*queue].sealed_bytes() > 0);
+        let waits = |queue: &Priority| self.queues[queue.index()].sealed_bytes() > 0;
+        let mut waiting = Priority::ALL.into_iter().filter(waits);
         let (first, second) = (waiting.next(), waiting.next());
         match (first, second) {
             (None, _) => {}
             (Some(only), None) => {
-                let bytes = self.queues[only].sealed_bytes();
+                let bytes = self.queues[only.index()].sealed_bytes();
                 self.add_run(Run { queue: only, bytes, turn_after: self.turn });
             }
             _ => self.plan_by_turns(),
@@ -135,21 +137,23 @@ impl Output {
         let mut taken = [0; 3];
         let mut turn = self.turn;
         if let Some(queue) = self.in_frame {
-            let bytes = self.queues[queue].frame(0).unwrap_or(0);
-            taken[queue] = 1;
+            let bytes = self.queues[queue.index()].frame(0).unwrap_or(0);
+            taken[queue.index()] = 1;
             self.add_run(Run { queue, bytes, turn_after: turn });
         }
-        let turns = self.order.turns().len();
+        // At most 32.
+        let turns = self.order.turns().len() as u8;
         let mut empty_turns = 0;
         while empty_turns < turns {
-            let queue = self.order.turns()[turn % turns].index();
+            let queue = self.order.turns()[usize::from(turn % turns)];
             turn = (turn + 1) % turns;
-            let Some(bytes) = self.queues[queue].frame(taken[queue]) else {
+            let index = queue.index();
+            let Some(bytes) = self.queues[index].frame(taken[index]) else {
                 empty_turns += 1;
                 continue;
             };
             empty_turns = 0;
-            taken[queue] += 1;
+            taken[index] += 1;
             if !self.add_run(Run { queue, bytes, turn_after: turn }) {
                 return;
             }
@@ -181,7 +185,7 @@ impl Output {
             }
             let now = left.min(run.bytes);
             left -= now;
-            let in_frame = self.queues[run.queue].sent(now);
+            let in_frame = self.queues[run.queue.index()].sent(now);
             self.in_frame = in_frame.then_some(run.queue);
             self.turn = run.turn_after;
         }

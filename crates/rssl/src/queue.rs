@@ -119,6 +119,12 @@ impl Queue {
         self.last.tail - self.last.sealed
     }
 
+    /// Where the next byte goes: the same place until room is reserved.
+    #[inline]
+    pub(crate) const fn position(&self) -> usize {
+        self.last.tail
+    }
+
     /// Gives the memory back if nothing waits.
     pub(crate) fn rest(&mut self) {
         if self.queued_bytes() == 0 {
@@ -149,6 +155,15 @@ impl Queue {
         let start = last.tail;
         last.tail += count;
         &mut last.bytes[start..last.tail]
+    }
+
+    /// The same, if they are before this [position](Self::position).
+    #[inline]
+    pub(crate) fn extend_before(&mut self, end: usize, count: usize) -> Option<&mut [u8]> {
+        let last = &mut self.last;
+        let room = last.bytes.get_mut(last.tail..end)?.get_mut(..count)?;
+        last.tail += count;
+        Some(room)
     }
 
     /// The frame being written.

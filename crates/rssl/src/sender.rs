@@ -25,8 +25,6 @@ pub(crate) const PING: [u8; 3] = [0, 3, DATA];
 pub(crate) struct Sender {
     pub(crate) output: Output,
     wrap: Wrap,
-    /// Where the messages of a packed frame begin, behind what it is wrapped in.
-    packed_start: usize,
     compressor: Option<Compressor>,
     /// The one priority whose frames are in the zlib stream: frames of others
     /// may overtake, and the stream must be on the wire in its own order.
@@ -38,8 +36,11 @@ pub(crate) struct Sender {
     body_limit: usize,
     /// Largest body of a packed frame.
     pack_limit: usize,
-    /// Whether a packed frame is being filled, by priority.
-    packing: [bool; 3],
+    /// How far the packed frame that is being filled may reach in its queue, by
+    /// priority; 0: there is none.
+    pack_ends: [usize; 3],
+    /// How far it may with [granted](Self::grant) messages.
+    granted_ends: [usize; 3],
     send_bytes: usize,
     output_bytes: usize,
     /// Bytes that leave before the last pong has, at the most.
@@ -58,14 +59,14 @@ impl Sender {
         Self {
             output: Output::new(order, limits.retained_output_bytes),
             wrap: Wrap::Nothing,
-            packed_start: Wrap::Nothing.prefix_bytes() + HEADER_BYTES,
             compressor: None,
             stream_priority: None,
             id_bytes: 0,
             fragmented: [0; 3],
             body_limit: 0,
             pack_limit: 0,
-            packing: [false; 3],
+            pack_ends: [0; 3],
+            granted_ends: [0; 3],
             send_bytes: limits.send_bytes,
             output_bytes: limits.output_bytes,
             before_pong: 0,
@@ -79,7 +80,6 @@ impl Sender {
 
     pub(crate) fn set_wrap(&mut self, wrap: Wrap) {
         self.wrap = wrap;
-        self.packed_start = self.wrap.prefix_bytes() + HEADER_BYTES;
     }
 
     pub(crate) const fn is_websocket(&self) -> bool {
@@ -221,6 +221,36 @@ impl Sender {
         Ok(body)
     }
 
+    /// The same without a look at anything else, for as long as
+    /// [`grant`](Self::grant) allows it.
+    #[inline]
+    pub(crate) fn pack_granted(&mut self, priority: Priority, length: usize) -> Option<&mut [u8]> {
+        if length == 0 {
+            return None;
+        }
+        let end = self.granted_ends[priority.index()];
+        let packed = self.output.queue(priority).extend_before(end, 2 + length)?;
+        let (prefix, body) = packed.split_first_chunk_mut()?;
+        *prefix = (length as u16).to_be_bytes();
+        self.messages += 1;
+        Some(body)
+    }
+
+    /// Lets `bytes` more be added by [`pack_granted`](Self::pack_granted) to the
+    /// packed frame that is being filled, or as many as it has room for; none when
+    /// there is no such frame. It holds until that frame ends.
+    pub(crate) fn grant(&mut self, priority: Priority, bytes: usize) {
+        let index = priority.index();
+        let end = self.output.queue(priority).position().saturating_add(bytes);
+        self.granted_ends[index] = end.min(self.pack_ends[index]);
+    }
+
+    /// Has no message be added but with a look at everything.
+    #[inline]
+    pub(crate) const fn revoke(&mut self, priority: Priority) {
+        self.granted_ends[priority.index()] = 0;
+    }
+
     /// Room for a message of up to `most` bytes in a packed frame.
     pub(crate) fn pack_room(
         &mut self,
@@ -238,11 +268,9 @@ impl Sender {
     /// packed into it cost no more than their copy.
     #[inline]
     fn make_room(&mut self, priority: Priority, length: usize) -> Result<(), SendError> {
-        if self.packing[priority.index()] {
-            let used = self.output.queue(priority).open_bytes() - self.packed_start;
-            if length > 0 && used + 2 + length <= self.pack_limit {
-                return Ok(());
-            }
+        let end = self.output.queue(priority).position() + 2 + length;
+        if length > 0 && end <= self.pack_ends[priority.index()] {
+            return Ok(());
         }
         self.begin_packed(priority, length)
     }
@@ -253,8 +281,9 @@ impl Sender {
         self.seal_packed(priority);
         self.check_room(self.pack_limit + FRAME_OVERHEAD_BYTES)?;
         self.begin(priority, HEADER_BYTES + self.pack_limit);
-        self.output.queue(priority).extend(HEADER_BYTES)[2] = DATA | PACKED;
-        self.packing[priority.index()] = true;
+        let queue = self.output.queue(priority);
+        queue.extend(HEADER_BYTES)[2] = DATA | PACKED;
+        self.pack_ends[priority.index()] = queue.position() + self.pack_limit;
         Ok(())
     }
 
@@ -341,10 +370,11 @@ impl Sender {
     }
 
     fn seal_packed(&mut self, priority: Priority) {
-        if !std::mem::take(&mut self.packing[priority.index()]) {
+        self.revoke(priority);
+        if std::mem::take(&mut self.pack_ends[priority.index()]) == 0 {
             return;
         }
-        let start = self.packed_start;
+        let start = self.wrap.prefix_bytes() + HEADER_BYTES;
         let queue = self.output.queue(priority);
         if queue.open_bytes() == start {
             queue.truncate_open(0);

@@ -148,7 +148,7 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
     #[inline]
     fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
         self.copies += 1;
-        self.outbox.send_with(session, message, |copy| {
+        self.outbox.send_with(session, message, move |copy| {
             // What the core sends is a message, long enough for its stream id.
             let _ = patch_stream_id(copy, stream_id);
         })

@@ -103,7 +103,9 @@ impl Process {
         });
         let edge = Edge::start().expect("a thread");
         let admin = Admin::start(&edge, config, registry, events.clone(), None).expect("a port");
-        Self { _edge: edge, admin, events, stop, thread: Some(thread) }
+        let process = Self { _edge: edge, admin, events, stop, thread: Some(thread) };
+        await_state("the thread to turn", || process.get("/readyz").0 == 200);
+        process
     }
 
     fn address(&self) -> SocketAddr {
@@ -227,7 +229,6 @@ fn an_act_reaches_the_thread_and_pages_of_others_have_none() {
 #[test]
 fn a_thread_that_hangs_is_named_and_costs_nobody_else_an_answer() {
     let process = Process::start(1);
-    assert_eq!(process.get("/readyz").0, 200);
     process.stop.store(true, Ordering::Relaxed);
     await_state("the thread to be missed", || process.get("/healthz").0 == 503);
     assert!(process.get("/healthz").1.contains("thread main has not turned for"));

@@ -18,8 +18,7 @@ impl<S: System> Table<S> {
         if let Some(Slot { generation, occupant: Occupant::Live(live) }) =
             self.slots.get_mut(id.index as usize)
             && *generation == id.generation
-            && live.spend(message.len())
-            && let Some(copy) = live.pack(message)
+            && let Some(copy) = live.pack_granted(message)
         {
             patch(copy);
             return Sent::Queued;
@@ -28,7 +27,7 @@ impl<S: System> Table<S> {
     }
 
     /// Sends with all thresholds, flags and lists looked at.
-    #[inline(never)]
+    #[cold]
     fn send_carefully(
         &mut self,
         id: SessionId,
@@ -45,17 +44,16 @@ impl<S: System> Table<S> {
             _ => return Sent::Gone,
         };
         let breach_bytes = self.pool.breach_bytes(live.options.output.breach_bytes);
-        let sent = match live.queue(message, patch, &mut self.scratch) {
+        let (sent, backlog_bytes) = match live.queue(message, patch, &mut self.scratch) {
             Ok(()) => live.keep_pace(self.flush_bytes, breach_bytes, self.now),
-            Err(refused @ Sent::Full) => refused,
+            Err(refused @ Sent::Full) => (refused, live.backlog_bytes()),
             Err(refused) => return refused,
         };
         if live.is_writable && !live.is_dirty {
             live.is_dirty = true;
             self.dirty.push(id.index);
         }
-        live.grant_credit(self.flush_bytes, breach_bytes);
-        let backlog_bytes = live.backlog_bytes();
+        live.grant(backlog_bytes, self.flush_bytes, breach_bytes);
         self.pool.change(&mut live.counted_bytes, backlog_bytes);
         sent
     }
@@ -79,7 +77,7 @@ impl<S: System> Table<S> {
     }
 
     /// Sends with all thresholds, flags and lists looked at.
-    #[inline(never)]
+    #[cold]
     fn send_text_carefully(&mut self, id: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
         let live = match self.slots.get_mut(id.index as usize) {
             Some(Slot { generation, occupant: Occupant::Live(live) })
@@ -91,17 +89,16 @@ impl<S: System> Table<S> {
             _ => return Sent::Gone,
         };
         let breach_bytes = self.pool.breach_bytes(live.options.output.breach_bytes);
-        let sent = match live.queue_text(pieces, alone) {
+        let (sent, backlog_bytes) = match live.queue_text(pieces, alone) {
             Ok(()) => live.keep_pace(self.flush_bytes, breach_bytes, self.now),
-            Err(refused @ Sent::Full) => refused,
+            Err(refused @ Sent::Full) => (refused, live.backlog_bytes()),
             Err(refused) => return refused,
         };
         if live.is_writable && !live.is_dirty {
             live.is_dirty = true;
             self.dirty.push(id.index);
         }
-        live.grant_credit(self.flush_bytes, breach_bytes);
-        let backlog_bytes = live.backlog_bytes();
+        live.grant(backlog_bytes, self.flush_bytes, breach_bytes);
         self.pool.change(&mut live.counted_bytes, backlog_bytes);
         sent
     }
