@@ -88,7 +88,8 @@ impl World {
         let hubs = self.hubs.iter().map(HubMember::gone_since).try_fold(Time::ZERO, later);
         let mut publishers = self.publishers.iter().map(Publisher::gone_since);
         let publishers = publishers.try_fold(Time::ZERO, later);
-        let told_by = |gone: Option<Time>| Some(gone?.max(self.troubled_until).after(TOLD_WITHIN));
+        let told_within = TOLD_WITHIN + self.shape.images_take();
+        let told_by = |gone: Option<Time>| Some(gone?.max(self.troubled_until).after(told_within));
         let first = |one: Option<Time>, other: Option<Time>| one.into_iter().chain(other).min();
         let is_late = |gone| told_by(gone).is_some_and(|by| self.now() > by);
         let (is_asked_late, is_published_late) =
@@ -103,7 +104,7 @@ impl World {
         for watcher in &self.watchers {
             let mut ok = watcher.seen.iter().filter(|seen| seen.phase == Phase::Ok);
             if let Some(seen) = ok.find(|seen| is_late(seen.item)) {
-                let (index, item, s) = (watcher.index, seen.item, TOLD_WITHIN.as_secs());
+                let (index, item, s) = (watcher.index, seen.item, told_within.as_secs());
                 self.violations.push(format!(
                     "consumer {index}: {item} is still OK {s} s after the last that had it was gone"
                 ));
@@ -120,7 +121,8 @@ impl World {
         // others wait for as long as it likes.
         let images = &self.shape.images;
         let is_slow = images.apart_ms > 1000 || images.endless_percent > 0;
-        if is_slow && self.sources.iter().any(Source::has_window) {
+        let holds_up = |source: &Source| source.has_window() && (is_slow || source.is_mute());
+        if self.sources.iter().any(holds_up) {
             self.held_up_until = self.now();
         }
         if self.troubled_until.max(self.held_up_until) > asked_by {
@@ -158,7 +160,11 @@ impl World {
     /// Whether somebody has what is OK.
     fn check_held(&mut self) {
         let now = self.now();
-        let told_within = if self.shape.is_fast() { TOLD_SOON_WITHIN } else { TOLD_WITHIN };
+        let told_within = match self.shape.is_fast() {
+            true => TOLD_SOON_WITHIN,
+            // What was sent to a provider before is read first.
+            false => TOLD_WITHIN + self.shape.images_take(),
+        };
         let Some(since) = self.ago(told_within) else { return };
         // What is troubled may have had its effect at the last moment.
         let since = if self.troubled_until > since { Time::ZERO } else { since };
@@ -216,14 +222,15 @@ impl World {
     /// Whether the hub keeps what publishers have, be it that they only stand by
     /// for it. Where there are several, nobody knows at which of them they are.
     fn check_kept(&mut self) {
-        let Some(since) = self.ago(KNOWN_WITHIN) else { return };
+        let known_within = KNOWN_WITHIN + self.shape.images_take();
+        let Some(since) = self.ago(known_within) else { return };
         let [hub] = &self.hubs[..] else { return };
         // Publishers of one that is there again so soon have yet to notice.
         let is_settled = self.troubled_until <= since && hub.up_since < since;
         let Some(hub) = hub.present().filter(|_| is_settled) else { return };
         let ends = &self.ended_at;
         let is_known = |publisher: &Publisher, item: Item, sent: Time| {
-            let is_after = ends.get(&item).is_none_or(|end| end.after(KNOWN_WITHIN) < sent);
+            let is_after = ends.get(&item).is_none_or(|end| end.after(known_within) < sent);
             is_after && sent < since && publisher.has_room_for(item)
         };
         let up = self.publishers.iter().filter(|it| it.ready_since().is_some_and(|at| at < since));

@@ -75,6 +75,8 @@ pub(crate) struct Seen {
     /// answered without content, also after the first image for which it stood
     /// by no more.
     asked_of_standby: u32,
+    /// An image was asked for of a server that did not stand by, and has not come.
+    is_asked: bool,
 }
 
 /// What the head of a part of an image says.
@@ -135,6 +137,7 @@ impl Seen {
             generics: BTreeSet::new(),
             from: Data::Here,
             asked_of_standby: 0,
+            is_asked: true,
         }
     }
 
@@ -146,11 +149,18 @@ impl Seen {
         }
         self.begin_anew();
         self.from = if stands_by { Data::Elsewhere } else { Data::HereSoon };
+        if stands_by {
+            // The answer that is due may find the server standing by.
+            self.asked_of_standby += u32::from(std::mem::take(&mut self.is_asked));
+        }
     }
 
     /// An image is asked for.
     pub(crate) const fn ask(&mut self) {
-        self.asked_of_standby += matches!(self.from, Data::Elsewhere) as u32;
+        match self.from {
+            Data::Elsewhere => self.asked_of_standby += 1,
+            Data::Here | Data::HereSoon => self.is_asked = true,
+        }
     }
 
     /// Whether a message is of no use: its data come from elsewhere, or did.
@@ -215,6 +225,7 @@ impl Seen {
             self.was_at = None;
             return Ok(());
         }
+        self.is_asked &= !is_answer;
         self.take_place(part)?;
         let begins = part.number.map_or(self.next_part.is_none(), |number| number == 0);
         if begins {
@@ -382,7 +393,7 @@ impl Seen {
     /// Its connection is lost: nothing of before comes any more.
     pub(crate) fn disconnected(&mut self) {
         self.begin_anew();
-        self.asked_of_standby = 0;
+        (self.asked_of_standby, self.is_asked) = (0, true);
         if self.from == Data::HereSoon {
             self.from = Data::Here;
         }

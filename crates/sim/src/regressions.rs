@@ -3,6 +3,7 @@
 
 mod crossings;
 mod images;
+mod losses;
 mod slow_mounts;
 
 use std::time::Duration;

@@ -67,8 +67,8 @@ pub(crate) struct Source {
     /// Generic messages that it has had, and sent.
     generics: BTreeSet<u64>,
     generics_sent: u64,
-    /// Requests for items that it has had.
-    pub(crate) requests: u64,
+    /// How often it was asked for an item, other than by private streams.
+    pub(crate) requests: BTreeMap<Item, u64>,
     pub(crate) down_since: Time,
 }
 
@@ -106,7 +106,7 @@ impl Source {
             unanswered: Vec::new(),
             generics: BTreeSet::new(),
             generics_sent: 0,
-            requests: 0,
+            requests: BTreeMap::new(),
             down_since: Time::ZERO,
         }
     }
@@ -291,6 +291,11 @@ impl Source {
         (!self.is_up()).then_some(self.down_since)
     }
 
+    /// Whether it answers nothing for now.
+    pub(crate) const fn is_mute(&self) -> bool {
+        self.is_mute
+    }
+
     pub(crate) const fn is_up(&self) -> bool {
         self.provider.is_some()
     }
@@ -454,7 +459,7 @@ impl Source {
                         panic!("a request for no item: {request:?}")
                     };
                     log.note(format_args!("source {index}: request for {item}"));
-                    *requests += 1;
+                    *requests.entry(item).or_default() += u64::from(!request.private);
                     let is_silent = *planted == Planted::Silence && item.name == 0;
                     // That of a snapshot is over with its image.
                     if request.streaming {

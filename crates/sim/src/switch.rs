@@ -1,12 +1,14 @@
 //! One of two sources that mirror each other is lost: the other one goes on, and
 //! nobody asks anybody or is told anything.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tapeline_api::Handle;
 use tapeline_time::Time;
 
 use crate::acts::Later;
+use crate::item::Item;
 use crate::model::Phase;
 use crate::world::World;
 
@@ -21,8 +23,8 @@ const CALM: Duration = Duration::from_secs(8);
 pub(crate) struct Switch {
     lost: usize,
     until: Time,
-    /// What the others had been asked.
-    requests: u64,
+    /// How often the others had been asked for what they have.
+    requests: BTreeMap<Item, u64>,
     /// Items of consumers that were OK, and are to stay so.
     ok: Vec<(usize, Handle)>,
 }
@@ -35,7 +37,11 @@ impl World {
         self.switch = (is_calm && self.is_mirrored_by_others(lost)).then(|| Switch {
             lost,
             until: now.after(WATCHED),
-            requests: self.requests_beside(lost),
+            requests: self.sources[lost]
+                .served()
+                .into_keys()
+                .map(|item| (item, self.requests_beside(lost, item)))
+                .collect(),
             ok: self
                 .watchers
                 .iter()
@@ -56,17 +62,18 @@ impl World {
         self.shape.mirrored && self.sources.iter().all(is_same) && !has.is_empty()
     }
 
-    fn requests_beside(&self, lost: usize) -> u64 {
+    fn requests_beside(&self, lost: usize, item: Item) -> u64 {
         let others = self.sources.iter().filter(|source| source.index != lost);
-        others.map(|source| source.requests).sum()
+        others.filter_map(|source| source.requests.get(&item)).sum()
     }
 
     /// What must hold while one goes on for another.
     pub(crate) fn check_switch(&mut self) {
         let Some(switch) = &self.switch else { return };
-        let asked = self.requests_beside(switch.lost) - switch.requests;
-        if asked > 0 {
-            self.violations.push(format!("{asked} items are asked for that were mirrored"));
+        for (item, before) in &switch.requests {
+            if self.requests_beside(switch.lost, *item) > *before {
+                self.violations.push(format!("{item} is asked for, and was mirrored"));
+            }
         }
         for (index, handle) in &switch.ok {
             let seen = self.watchers[*index].seen.iter().find(|seen| seen.handle == *handle);

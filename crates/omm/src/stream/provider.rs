@@ -121,6 +121,13 @@ pub struct ReissueEffect {
     pub flow_changed: bool,
 }
 
+impl ReissueEffect {
+    /// Whether a pause ends, with an image that has what the pause left out.
+    pub const fn resumes(&self) -> bool {
+        self.flow_changed && self.image
+    }
+}
+
 impl ProviderStream {
     /// The stream that a request opens. A request that wants no image gets
     /// updates at once.
@@ -257,13 +264,14 @@ impl ProviderStream {
         self.set(bit::PAUSED, reissue.pause);
         // Pausing gives no image; resuming does, as any other reissue.
         let image = !reissue.no_refresh && !reissue.pause;
-        if flow_changed && image && !planted!(ResumedEarly) {
+        let effect = ReissueEffect { image, flow_changed };
+        if effect.resumes() && !planted!(ResumedEarly) {
             // The updates of the pause are missing: the next ones are for who
             // has the image of the resume.
             self.set(bit::HAS_IMAGE, false);
         }
         self.set(bit::OWES_IMAGE, image || self.has(bit::OWES_IMAGE));
-        Ok(ReissueEffect { image, flow_changed })
+        Ok(effect)
     }
 
     fn check_reissue(

@@ -117,8 +117,10 @@ impl Core {
             Step::Resumed(stream_id) => {
                 if let Some((slot, cell)) = self.item_on(session, stream_id)
                     && let Some(watcher) = self.watcher(slot, cell)
+                    && !self.announce(slot, &watcher, StateCode::REALTIME_RESUMED, out)
+                    && let Some(mount) = self.mounts.get_mut(session)
                 {
-                    self.announce(slot, &watcher, StateCode::REALTIME_RESUMED, out);
+                    mount.owed.announce(stream_id);
                 }
             }
         }

@@ -123,8 +123,14 @@ impl Core {
         item.last_seq = 0;
         // A private stream has its image from the provider, which may take its
         // time.
-        if !item.is_private {
+        let is_private = item.is_private;
+        // What its consumer asked for since then.
+        let unsent = item.take_unsent();
+        if !is_private {
             self.look_again(slot, true);
+        }
+        if let Some(with_image) = unsent {
+            self.reissue_upstream(slot, with_image, out);
         }
         if holds_place {
             self.answered(index, out);
@@ -251,10 +257,10 @@ impl Core {
             item.last_seq = header.item_seq;
         }
         if head.class == MsgClass::Update {
-            if is_missing && item.has_image && !planted!(MissedHole) {
-                self.on_hole(slot, out);
+            let has_hole = is_missing && item.has_image && !planted!(MissedHole);
+            if !has_hole || self.on_hole(slot, out) {
+                self.on_update(slot, &head, body, out);
             }
-            self.on_update(slot, &head, body, out);
             return true;
         }
         self.on_rare(slot, header, body, is_missing, out)
@@ -285,7 +291,7 @@ impl Core {
                             self.statistics.gaps += 1;
                             self.lost_at_hub(slot, out);
                         }
-                        false => self.on_hole(slot, out),
+                        false => _ = self.on_hole(slot, out),
                     }
                     return true;
                 }
@@ -296,19 +302,21 @@ impl Core {
                 self.on_image(slot, &refresh, is_for_all || is_missing, is_last, out);
             }
             Msg::Status(status) => {
-                if is_missing && self.items.get(slot).is_some_and(|item| item.has_image) {
-                    match is_for_all {
-                        true => self.on_hole(slot, out),
-                        false => self.await_repair(slot),
-                    }
+                let has_hole =
+                    is_missing && self.items.get(slot).is_some_and(|item| item.has_image);
+                match has_hole {
+                    true if is_for_all && !self.on_hole(slot, out) => return true,
+                    true if !is_for_all => self.await_repair(slot),
+                    _ => {}
                 }
                 self.on_status(slot, &status, is_last, out);
             }
             Msg::Generic(generic) => {
-                if is_missing && self.items.get(slot).is_some_and(|item| item.has_image) {
-                    self.on_hole(slot, out);
+                let has_hole =
+                    is_missing && self.items.get(slot).is_some_and(|item| item.has_image);
+                if !has_hole || self.on_hole(slot, out) {
+                    self.on_provider_generic(slot, &generic, body, out);
                 }
-                self.on_provider_generic(slot, &generic, body, out);
             }
             _ => return false,
         }
@@ -328,9 +336,10 @@ impl Core {
     }
 
     /// Messages of an item were lost on the way: it is suspect until there is
-    /// another image.
+    /// another image. Whether it is still there: a private stream that is paused
+    /// gets no image, and is over.
     #[cold]
-    pub(super) fn on_hole<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+    pub(super) fn on_hole<O: Outputs>(&mut self, slot: u32, out: &mut O) -> bool {
         self.statistics.gaps += 1;
         self.abandon_image(slot);
         if let Some(item) = self.items.get_mut(slot) {
@@ -340,6 +349,7 @@ impl Core {
         self.drop_holed_merges(slot);
         self.fan_state(slot, &GAP, out);
         self.ask_image(slot, out);
+        self.items.get(slot).is_some()
     }
 
     /// Messages of an item were lost, and its hub, which was asked, has no

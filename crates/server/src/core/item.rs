@@ -25,6 +25,8 @@ const UNTOLD: u8 = 0x80;
 struct Rare {
     /// The request of a private stream as it is to be sent.
     request: Option<Box<[u8]>>,
+    /// It was not sent since it changed.
+    is_unsent: bool,
     /// The words of its state.
     state_text: Text,
     /// The locks of its entries.
@@ -138,7 +140,7 @@ impl Item {
     }
 
     /// Its data state, if anything was heard of it.
-    const fn standing(&self) -> Option<DataState> {
+    pub(super) const fn standing(&self) -> Option<DataState> {
         match self.data_state.0 & UNTOLD {
             0 => Some(self.data_state),
             _ => None,
@@ -157,7 +159,19 @@ impl Item {
     }
 
     pub(super) fn set_request(&mut self, bytes: &[u8]) {
-        self.change_rare(|rare| rare.request = Some(bytes.into()));
+        self.change_rare(|rare| (rare.request, rare.is_unsent) = (Some(bytes.into()), true));
+    }
+
+    /// Takes note that the request of a private stream is sent. Whether it was not,
+    /// and whether it wants an image.
+    pub(super) fn take_unsent(&mut self) -> Option<bool> {
+        let rare = self.rare.as_deref_mut()?;
+        if !std::mem::take(&mut rare.is_unsent) {
+            return None;
+        }
+        let Ok(Msg::Request(request)) = Msg::decode(rare.request.as_deref()?) else { return None };
+        let no_image = RequestFlags::NO_REFRESH | RequestFlags::PAUSE;
+        Some(!request.flags.intersects(no_image))
     }
 
     fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {

@@ -2,7 +2,7 @@
 
 use tapeline_channel::SessionId;
 use tapeline_omm::market::ItemRequest;
-use tapeline_omm::stream::Reject;
+use tapeline_omm::stream::{ReissueEffect, Reject};
 use tapeline_omm::view::ViewChange;
 use tapeline_planted::planted;
 use tapeline_rwf::{DataState, Domain, RequestMsg, State, StateCode, StreamState};
@@ -73,18 +73,27 @@ impl Core {
         let (Some(mount), Some(item)) = (mounts.get_mut(session), items.known_mut(slot)) else {
             return;
         };
+        let is_private = item.is_private;
         let changed = mount.streams.change(msg.stream_id, |state| {
             let effect = state.reissue(&item.key.as_ref(), &request);
-            (effect, state.takes_updates(), state.owes_image())
+            // The updates of the pause are missing in an image that has begun.
+            let is_torn = effect.as_ref().is_ok_and(ReissueEffect::resumes) && !is_private;
+            if is_torn {
+                state.abandon_image();
+            }
+            (effect, state.takes_updates(), state.owes_image(), is_torn)
         });
-        let Some((effect, is_live, owes_image)) = changed else { return };
+        let Some((effect, is_live, owes_image, is_torn)) = changed else { return };
         let effect = match effect {
             Ok(effect) => effect,
             Err(reject) => return self.reject(session, msg, &reject, out),
         };
-        let (is_private, wants) = (item.is_private, effect.image && owes_image);
+        let wants = effect.image && owes_image;
         if is_private {
             item.set_request(bytes);
+        }
+        if let Some(subscription) = item.watchers.subscription_mut(cell).filter(|_| is_torn) {
+            subscription.set(mode::IN_IMAGE, false);
         }
         change_watcher((mount, item), cell, &request, view, is_live);
         let is_more = item.raise_priority(priority);

@@ -300,7 +300,7 @@ impl Core {
         let is_behind = item.last_seq != held.item_seq;
         item.last_seq = held.item_seq;
         let is_suspect = held.flags.contains(HeldFlags::SUSPECT);
-        let is_told = item.state().data == DataState::SUSPECT;
+        let is_told = item.standing() == Some(DataState::SUSPECT);
         // A part of an image for this server alone leaves no trace in the
         // sequence, nor does a state.
         let is_hit = !planted!(UnrepairedItem)
@@ -308,7 +308,7 @@ impl Core {
             && (is_behind || item.in_parts || is_suspect && !is_told);
         let is_sent = held.flags.intersects(HeldFlags::LIVE | HeldFlags::SUSPECT);
         if is_hit {
-            self.on_hole(slot, out);
+            let _ = self.on_hole(slot, out);
         } else if is_sent && (!item.has_image || item.image_asked) && !(is_suspect && is_told) {
             self.reissue_upstream(slot, true, out);
         }

@@ -298,6 +298,10 @@ impl Core {
                 self.tell_state(slot, cell, out);
             }
             Upstream::Accepted { .. } if item.has_image && !item.in_parts => {
+                // Its hub has said that it is suspect: an image may be long in coming.
+                if is_stale && !item.needs_repair {
+                    self.tell_state(slot, cell, out);
+                }
                 self.ask_image(slot, out);
             }
             Upstream::Accepted { .. } | Upstream::Asked { .. } | Upstream::Queued { .. }

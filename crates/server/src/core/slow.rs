@@ -360,8 +360,10 @@ impl Core {
             && self.config.announce_conflation
             && let Some(mount) = self.mounts.get_mut(watcher.session)
             && mount.owed.announce(watcher.stream_id)
+            && !self.announce(slot, &watcher, StateCode::JIT_CONFLATION_STARTED, out)
+            && let Some(mount) = self.mounts.get_mut(watcher.session)
         {
-            self.announce(slot, &watcher, StateCode::JIT_CONFLATION_STARTED, out);
+            mount.owed.forget(watcher.stream_id);
         }
         let conflation = update.conflation.filter(|_| watcher.has(mode::CONFLATION_INFO));
         self.send_formed(slot, cell, &UpdateMsg { conflation, ..*update }, out);
@@ -396,25 +398,30 @@ impl Core {
         self.mark_slow(out);
     }
 
-    /// Tells a client that a stream is conflated, or not any more.
+    /// Tells a client that a stream is conflated, or not any more. Whether there was
+    /// room for that.
     pub(super) fn announce<O: Outputs>(
         &mut self,
         slot: u32,
         watcher: &Watcher,
         code: StateCode,
         out: &mut O,
-    ) {
+    ) -> bool {
         let Self { items, scratch, trouble, .. } = self;
-        let Some(item) = items.known(slot) else { return };
+        let Some(item) = items.known(slot) else { return true };
         // What goes out behind it is of before: the item may be OK again by an
         // image that comes after that.
         let state = State::new(StreamState::OPEN, DataState::NO_CHANGE, code, "");
         let domain = item.key.as_ref().domain;
         let status = StatusMsg { state: Some(state), ..StatusMsg::new(domain, watcher.stream_id) };
-        if let Ok(bytes) = scratch.message(&status.into()) {
-            trouble.note(watcher.session, out.send(watcher.session, bytes));
+        let Ok(bytes) = scratch.message(&status.into()) else { return true };
+        let sent = out.send(watcher.session, bytes);
+        match sent {
+            Sent::Full => trouble.slow.push(watcher.session),
+            _ => _ = trouble.note(watcher.session, sent),
         }
         self.mark_slow(out);
+        sent != Sent::Full
     }
 
     /// Whether a watcher is told of a state when the output of its mount has

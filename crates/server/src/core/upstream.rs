@@ -146,6 +146,7 @@ impl Core {
             item_seq: item.attempt,
             ..FrameHeader::new(Kind::Open, hub.incarnation, slot)
         };
+        let _ = item.take_unsent();
         let request = request(item, service_id, true, &mut self.scratch);
         let published = request.map(|request| out.publish(header, &[request]));
         let published = published.unwrap_or(Published::TooLarge);
@@ -184,6 +185,7 @@ impl Core {
         if let Some(request) = request(item, service_id, with_image, &mut self.scratch) {
             out.publish(header, &[request]);
         }
+        let _ = item.take_unsent();
         if with_image {
             self.look_again(slot, true);
         }

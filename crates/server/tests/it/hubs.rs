@@ -47,6 +47,47 @@ fn a_hole_in_an_item_makes_it_suspect_until_it_is_repaired() {
 }
 
 #[test]
+fn a_newcomer_on_what_its_hub_calls_suspect_is_told_at_once() {
+    let mut world = World::feed_with(ServerConfig { cache: false, ..ServerConfig::default() });
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.item(HUB, 17, 2, &status(StreamState::OPEN, DataState::SUSPECT, "gave way"));
+    // An image is asked for already, and does not come.
+    world.say(consumer, &request(5, "TRI.N"));
+    assert_eq!(world.published().len(), 1);
+    world.heard(consumer);
+    let newcomer = world.mount();
+    world.say(newcomer, &request(6, "TRI.N"));
+    assert_eq!(
+        world.heard(newcomer),
+        ["STATUS 6 MARKET_PRICE TRI.N@1 Open / Suspect / None / 'gave way'"]
+    );
+}
+
+#[test]
+fn the_first_state_of_an_item_that_was_lost_is_asked_for() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.accept(HUB, 17, 0);
+    world.published();
+    let held = Held { flags: HeldFlags::ACCEPTED | HeldFlags::SUSPECT, ..live(0, 1, 17, 1) };
+    world.held(HUB, 0, 1, &[held]);
+    assert_eq!(
+        world.published(),
+        ["Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
+    );
+    // What is known is not asked for again.
+    world.item_to_us(HUB, 17, 1, &status(StreamState::OPEN, DataState::SUSPECT, "no room"));
+    assert_eq!(
+        world.heard(consumer),
+        ["STATUS 5 MARKET_PRICE TRI.N@1 Open / Suspect / None / 'no room'"]
+    );
+    world.held(HUB, 0, 1, &[held]);
+    assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
 fn a_hole_in_the_stream_of_a_hub_has_the_server_ask_what_was_hit() {
     let mut world = World::with_feed();
     let consumer = world.mount();

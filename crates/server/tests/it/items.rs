@@ -370,6 +370,31 @@ fn a_paused_stream_gets_states_and_images_and_resumes_with_an_image() {
 }
 
 #[test]
+fn a_stream_that_is_resumed_in_the_middle_of_an_image_gets_a_whole_one() {
+    let mut world = World::feed_with(ServerConfig { cache: false, ..ServerConfig::default() });
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
+    world.item(HUB, 17, 2, &image_part(0, false, &[(22, 1)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+    // The image that began has not what the pause leaves out.
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.say(consumer, &request(5, "TRI.N"));
+    world.item(HUB, 17, 4, &update(&[(22, 3)]));
+    world.item(HUB, 17, 5, &image_part(1, true, &[(25, 1)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    assert_eq!(world.published().len(), 1, "another image is asked for");
+    world.item_to_us(HUB, 17, 5, &image(&[(22, 3), (25, 1)]));
+    assert_eq!(
+        world.heard(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
+             {22=3 25=1}"]
+    );
+    world.item(HUB, 17, 6, &update(&[(22, 4)]));
+    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=4}"]);
+}
+
+#[test]
 fn a_resumed_stream_gets_no_update_before_its_image() {
     let mut world = World::feed_with(ServerConfig { cache: false, ..ServerConfig::default() });
     let consumer = world.mount();

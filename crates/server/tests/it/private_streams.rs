@@ -1,7 +1,7 @@
 //! Private streams: one to one, never shared, never recovered.
 
 use tapeline_channel::Sent;
-use tapeline_rwf::{Domain, RefreshFlags, RefreshMsg};
+use tapeline_rwf::{DataState, Domain, RefreshFlags, RefreshMsg, StreamState};
 use tapeline_server::{Limits, ServerConfig};
 
 use crate::support::*;
@@ -127,4 +127,41 @@ fn a_paused_private_stream_that_lost_its_image_is_over() {
     let heard = world.heard(consumer);
     assert!(heard.last().is_some_and(|last| last.contains("ClosedRecover")), "{heard:?}");
     assert_eq!(world.core.statistics().items, 0);
+}
+
+#[test]
+fn a_paused_private_stream_is_over_with_the_message_that_shows_a_hole() {
+    let suspect = status(StreamState::OPEN, DataState::SUSPECT, "stale");
+    for message in [update(&[(22, 1)]), generic(0, "late"), suspect] {
+        let mut world = World::with_feed();
+        let consumer = world.mount();
+        open(&mut world, consumer, 17, 0);
+        world.say(consumer, &item_request(5, "TRI.N", |it| (it.private, it.pause) = (true, true)));
+        world.published();
+        world.item(HUB, 17, 3, &message);
+        assert_eq!(world.published(), ["Close 100 0"], "no image comes for who has paused");
+        let heard = world.heard(consumer);
+        assert!(heard.last().is_some_and(|last| last.contains("ClosedRecover")), "{heard:?}");
+        assert_eq!(world.core.statistics().items, 0);
+    }
+}
+
+#[test]
+fn what_a_private_stream_asks_for_before_its_hub_has_answered_is_passed_on_after_it() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", |it| (it.private, it.pause) = (true, true)));
+    assert_eq!(
+        world.published(),
+        ["Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming private pause"]
+    );
+    world.say(consumer, &private(5, "TRI.N"));
+    assert_eq!(world.published(), [""; 0], "its hub has no item yet");
+    world.accept(HUB, 17, 0);
+    assert_eq!(
+        world.published(),
+        ["Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming private"]
+    );
+    world.accept(HUB, 17, 0);
+    assert_eq!(world.published(), [""; 0], "once");
 }

@@ -125,6 +125,26 @@ fn a_mount_that_becomes_slow_again_gets_the_rest_later() {
 }
 
 #[test]
+fn a_mount_is_not_cut_for_want_of_room_to_say_that_it_is_conflated() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.item(HUB, 17, 2, &image_part(0, false, &[(22, 1)]));
+    world.bound(consumer, 1, 1);
+    for seq in 3..6 {
+        world.item(HUB, 17, seq, &update(&[(22, i64::from(seq))]));
+    }
+    // What was merged goes out before the part of an image that has begun.
+    world.item(HUB, 17, 6, &image_part(1, true, &[(30, 1)]));
+    assert_eq!(world.core.statistics().mounts_cut, 0);
+    assert_eq!(world.heard(consumer).len(), 2);
+    assert_eq!(
+        world.read(consumer),
+        ["REFRESH 5 MARKET_PRICE TRI.N@1 clear Open / Ok / None / '' {22=5 30=1}"]
+    );
+}
+
+#[test]
 fn the_image_of_a_slow_mount_comes_when_it_has_caught_up() {
     let (mut world, consumer) = slow();
     let quick = world.mount();

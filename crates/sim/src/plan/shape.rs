@@ -256,6 +256,15 @@ impl Shape {
         !is_narrow && !is_late && !has_much && self.segment_bytes >= 200
     }
 
+    /// How long the images of everything take to a hub, which takes a window of bytes
+    /// in each round trip.
+    pub(crate) fn images_take(&self) -> Duration {
+        let Self { images, provider_window_bytes, .. } = self;
+        let bytes = self.all_items() * usize::from(images.most_parts) * images.padding_bytes;
+        let round_trips = bytes.checked_div(*provider_window_bytes).unwrap_or(0);
+        2 * self.socket_delay * u32::try_from(round_trips).unwrap_or(u32::MAX)
+    }
+
     /// Makes it one.
     pub(crate) fn make_fast(&mut self) {
         let most = Duration::from_millis(3);

@@ -234,3 +234,61 @@ fn an_answer_that_was_on_its_way_all_the_time_is_not_taken_for_that_to_another_r
         chance: 0xe5cf_9434_347c_7222,
     });
 }
+
+#[test]
+fn who_comes_to_what_gave_way_is_told_so() {
+    holds(&Plan {
+        shape: Shape {
+            items: 6,
+            books: 2,
+            consumers: vec![false, true],
+            pause_upstream: true,
+            images: Images {
+                most_parts: 3,
+                apart_ms: 5,
+                numbered_percent: 100,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            open_window: 2,
+            open_limit: 2,
+            socket_delay: micros(0),
+            socket_jitter: micros(0),
+            segment_bytes: 200,
+            window_bytes: 16_384,
+            backbone_delay: micros(0),
+            output_bytes: 30_720_000,
+            provider_output_bytes: 65_536,
+            merged_bytes: 400,
+            queue_bytes: 1024,
+            look_at_clock: micros(5),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(3595), Action::Snapshot { consumer: 30, item: 9 }),
+            (millis(4881), Action::Open { consumer: 31, item: 5, view: false, paused: false }),
+            (millis(6206), Action::Open { consumer: 17, item: 28, view: false, paused: false }),
+            (millis(14430), Action::CrashServer { server: 1, ms: 29 }),
+            (millis(18872), Action::CrashHub { hub: 1, ms: 1550 }),
+            (millis(20210), Action::Batch { consumer: 7, service: 3 }),
+            (millis(20756), Action::Snapshot { consumer: 4, item: 28 }),
+            (millis(21005), Action::StallServer { server: 0, ms: 22_552 }),
+            (millis(23129), Action::Batch { consumer: 48, service: 1 }),
+            (millis(24385), Action::ResetServer { server: 1 }),
+            (millis(27539), Action::Load { source: 0, service: 0, window: 1, limit: 3 }),
+            (millis(29375), Action::CrashSource { source: 1, ms: 21_627 }),
+            (millis(29391), Action::Rank { consumer: 59, open: 38, class: 2 }),
+            (micros(74_055_042), Action::CloseAll { consumer: 35 }),
+            (
+                micros(74_073_357),
+                Action::Open { consumer: 35, item: 1, view: false, paused: false },
+            ),
+            (micros(134_100_996), Action::CloseAll { consumer: 35 }),
+            (
+                micros(134_119_353),
+                Action::Open { consumer: 35, item: 1, view: false, paused: false },
+            ),
+        ],
+        chance: 0xc61e_a98b_dee0_a7eb,
+    });
+}

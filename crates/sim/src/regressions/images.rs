@@ -352,3 +352,51 @@ fn a_snapshot_in_parts_of_which_one_is_lost_has_its_answer() {
         chance: 0xaad5_b47b_8ada_ce30,
     });
 }
+
+#[test]
+fn who_resumes_in_the_middle_of_an_image_gets_a_whole_one() {
+    holds(&Plan {
+        shape: Shape {
+            items: 3,
+            consumers: vec![false, true, false, true],
+            images: Images {
+                most_parts: 4,
+                apart_ms: 2500,
+                numbered_percent: 0,
+                endless_percent: 10,
+                padding_bytes: 0,
+            },
+            socket_delay: millis(3),
+            socket_jitter: micros(50),
+            segment_bytes: 1460,
+            window_bytes: 16_384,
+            provider_window_bytes: 16_384,
+            backbone_delay: micros(0),
+            output_bytes: 30_720_000,
+            merged_bytes: 400,
+            queue_bytes: 4_194_304,
+            locks: true,
+            look_at_clock: micros(250),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(3046), Action::Open { consumer: 18, item: 38, view: false, paused: false }),
+            (micros(3_234_393), Action::Open { consumer: 52, item: 25, view: true, paused: false }),
+            (millis(3890), Action::Open { consumer: 32, item: 60, view: false, paused: false }),
+            (micros(4_644_595), Action::Open { consumer: 46, item: 7, view: false, paused: false }),
+            (micros(5_556_705), Action::Close { consumer: 46, open: 46 }),
+            (micros(5_556_955), Action::Batch { consumer: 47, service: 2 }),
+            (micros(5_566_162), Action::Change { consumer: 38, open: 40, view: None }),
+            (millis(7048), Action::Open { consumer: 5, item: 5, view: false, paused: false }),
+            (micros(7_649_574), Action::Unasked { source: 1, item: 51 }),
+            (micros(27_704_559), Action::CloseAll { consumer: 48 }),
+            (millis(27922), Action::Unasked { source: 0, item: 58 }),
+            (millis(27933), Action::Open { consumer: 32, item: 28, view: false, paused: true }),
+            (millis(29266), Action::Resume { consumer: 16, open: 49 }),
+            (millis(32097), Action::Update { item: 34, count: 1, apart_ms: 1 }),
+            (millis(32119), Action::Unasked { source: 1, item: 25 }),
+            (micros(33_035_033), Action::Update { item: 22, count: 2, apart_ms: 100 }),
+        ],
+        chance: 0x1936_22dc_17e7_b519,
+    });
+}

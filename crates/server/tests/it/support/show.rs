@@ -45,6 +45,7 @@ pub fn show(bytes: &[u8]) -> String {
             show_flag(&mut text, request.flags.contains(RequestFlags::STREAMING), "streaming");
             show_flag(&mut text, request.flags.contains(RequestFlags::NO_REFRESH), "no-refresh");
             show_flag(&mut text, request.flags.contains(RequestFlags::PRIVATE_STREAM), "private");
+            show_flag(&mut text, request.flags.contains(RequestFlags::PAUSE), "pause");
             if let Some(priority) = request.priority {
                 let _ = write!(text, " {}/{}", priority.class, priority.count);
             }

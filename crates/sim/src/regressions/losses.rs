@@ -1,0 +1,72 @@
+//! Of messages that were lost on the backbone.
+
+use super::{holds, micros, millis};
+use crate::plan::{Action, Images, Plan, Shape};
+
+#[test]
+fn a_paused_private_stream_is_over_with_an_update_that_shows_a_hole() {
+    holds(&Plan {
+        shape: Shape {
+            sources: 2,
+            consumers: vec![false],
+            server_cache: true,
+            pause_upstream: true,
+            images: Images {
+                most_parts: 3,
+                apart_ms: 2500,
+                numbered_percent: 60,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            socket_delay: micros(0),
+            socket_jitter: micros(50),
+            segment_bytes: 7,
+            window_bytes: 16_384,
+            backbone_delay: millis(30),
+            output_bytes: 32_768,
+            queue_bytes: 4_194_304,
+            locks: true,
+            look_at_clock: micros(5),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(3327), Action::Private { consumer: 20, item: 37 }),
+            (millis(5071), Action::Lose { hub: 1, server: 0, per_million: 1000, ms: 1377 }),
+            (millis(5113), Action::Update { item: 40, count: 400, apart_ms: 0 }),
+            (millis(5121), Action::Pause { consumer: 46, open: 0 }),
+        ],
+        chance: 0xd745_820b_98d3_366d,
+    });
+}
+
+#[test]
+fn the_first_state_of_an_item_is_told_though_it_was_lost() {
+    holds(&Plan {
+        shape: Shape {
+            items: 7,
+            consumers: vec![true],
+            hub_cache: true,
+            server_cache: true,
+            pause_upstream: true,
+            socket_delay: micros(100),
+            socket_jitter: micros(0),
+            segment_bytes: 1460,
+            window_bytes: 262_144,
+            backbone_delay: millis(1),
+            output_bytes: 6144,
+            merged_bytes: 400,
+            queue_bytes: 1024,
+            look_at_clock: micros(5),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (micros(31_971_442), Action::StandBy { consumer: 37, ms: 8000 }),
+            (millis(37541), Action::Load { source: 0, service: 0, window: 0, limit: 3 }),
+            (micros(37_544_055), Action::Close { consumer: 46, open: 40 }),
+            (millis(45174), Action::Lose { hub: 1, server: 1, per_million: 500_000, ms: 323 }),
+            (millis(45189), Action::Update { item: 22, count: 60, apart_ms: 100 }),
+            (millis(45202), Action::Batch { consumer: 47, service: 0 }),
+        ],
+        chance: 0xe4ff_c142_7bd3_1e6b,
+    });
+}
