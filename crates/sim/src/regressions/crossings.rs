@@ -288,6 +288,7 @@ fn who_comes_to_what_gave_way_is_told_so() {
                 micros(134_119_353),
                 Action::Open { consumer: 35, item: 1, view: false, paused: false },
             ),
+            (millis(150_000), Action::UpdateAll),
         ],
         chance: 0xc61e_a98b_dee0_a7eb,
     });

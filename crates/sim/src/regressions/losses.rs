@@ -34,6 +34,7 @@ fn a_paused_private_stream_is_over_with_an_update_that_shows_a_hole() {
             (millis(5071), Action::Lose { hub: 1, server: 0, per_million: 1000, ms: 1377 }),
             (millis(5113), Action::Update { item: 40, count: 400, apart_ms: 0 }),
             (millis(5121), Action::Pause { consumer: 46, open: 0 }),
+            (millis(8000), Action::UpdateAll),
         ],
         chance: 0xd745_820b_98d3_366d,
     });
@@ -66,6 +67,7 @@ fn the_first_state_of_an_item_is_told_though_it_was_lost() {
             (millis(45174), Action::Lose { hub: 1, server: 1, per_million: 500_000, ms: 323 }),
             (millis(45189), Action::Update { item: 22, count: 60, apart_ms: 100 }),
             (millis(45202), Action::Batch { consumer: 47, service: 0 }),
+            (millis(62_000), Action::UpdateAll),
         ],
         chance: 0xe4ff_c142_7bd3_1e6b,
     });
