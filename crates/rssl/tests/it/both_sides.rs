@@ -233,6 +233,43 @@ fn a_packed_body_is_filled_to_the_last_byte() {
 }
 
 #[test]
+fn as_much_as_is_granted_is_packed_with_no_other_look() {
+    let server = ServerConfig { fragment_bytes: 600, ..ServerConfig::default() };
+    let mut pair = Pair::connected(&ClientConfig::default(), &server, 1);
+    let connection = &mut pair.server.connection;
+    let high = Priority::High;
+    connection.grant(high, 100);
+    assert!(connection.pack_granted(high, &[1]).is_none(), "there is no frame");
+    connection.pack(high, &[1; 100]).unwrap();
+    assert!(connection.pack_granted(high, &[1]).is_none(), "nothing is granted");
+    connection.grant(high, 50);
+    assert!(connection.pack_granted(Priority::Low, &[1]).is_none(), "nothing there");
+    assert!(connection.pack_granted(high, &[]).is_none(), "an empty message");
+    connection.pack_granted(high, &[2; 20]).expect("22 of 50 bytes");
+    assert!(connection.pack_granted(high, &[3; 27]).is_none(), "29 of 28 bytes");
+    connection.pack_granted(high, &[3; 26]).expect("28 of 28 bytes");
+    assert!(connection.pack_granted(high, &[4]).is_none(), "it is used up");
+    // No more than the frame has room for.
+    connection.grant(high, usize::MAX);
+    assert!(connection.pack_granted(high, &[5; 447]).is_none(), "449 of 448 bytes");
+    connection.pack_granted(high, &[5; 445]).expect("447 of 448 bytes");
+    connection.revoke(high);
+    assert!(connection.pack_granted(high, &[]).is_none());
+    connection.flush();
+    connection.pack(high, &[6; 10]).unwrap();
+    connection.grant(high, 100);
+    connection.pack_granted(high, &[7; 10]).expect("granted");
+    connection.revoke(high);
+    assert!(connection.pack_granted(high, &[8]).is_none(), "it is taken back");
+    connection.grant(high, 100);
+    connection.flush();
+    assert!(connection.pack_granted(high, &[9]).is_none(), "its frame has ended");
+    pair.run();
+    let lengths: Vec<_> = pair.client.messages.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [100, 20, 26, 445, 10, 10]);
+}
+
+#[test]
 fn one_update_fans_out_with_a_patched_stream_id() {
     let update = b"\x00\x09\x04\x06\x00\x00\x00\x00\x00\x04payload";
     let mut pairs: Vec<Pair> = (0..5)

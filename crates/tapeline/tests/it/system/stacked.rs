@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
-use tapeline_chaos::program::{Program, report};
+use tapeline_chaos::program::{Program, report, wait_until};
 
 use super::program::tapeline;
 
@@ -90,6 +90,12 @@ fn servers_outlive_their_hub(how: &str, end: impl Fn(Program)) {
     }
     for program in servers.iter().chain([&second]) {
         assert!(program.is_running(), "{}", program.log());
+    }
+    for server in &servers {
+        assert!(server.log().contains("the backbone is away"), "{}", server.log());
+        wait_until("word that the backbone is back", || {
+            server.log().contains("the backbone is back")
+        });
     }
 }
 
