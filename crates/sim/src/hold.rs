@@ -116,6 +116,9 @@ impl World {
     fn check_answered(&mut self) {
         let is_fast = self.shape.is_fast();
         let within = if is_fast { ANSWERED_SOON_WITHIN } else { ANSWERED_WITHIN };
+        // A window may be of one place.
+        let has_window = self.sources.iter().any(Source::has_window);
+        let within = within + if has_window { self.shape.requests_take() } else { Duration::ZERO };
         let Some(asked_by) = self.ago(within) else { return };
         // A source that takes few requests at a time and is slow to answer them has
         // others wait for as long as it likes.

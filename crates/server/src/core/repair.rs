@@ -39,8 +39,9 @@ impl Core {
     /// Goes on with what is owed to hubs, or due from them.
     pub(super) fn work_repairs<O: Outputs>(&mut self, out: &mut O) {
         for index in self.hubs.indexes() {
-            self.inquire(index, out);
+            // What is wanted says up to which request a hub has heard of all.
             self.work_backlog(index, out);
+            self.inquire(index, out);
         }
     }
 
@@ -145,8 +146,15 @@ impl Core {
 
     /// A hub lost frames of this server and asks what it wants.
     pub(super) fn on_wanted_request(&mut self, index: HubIndex, header: &FrameHeader) -> bool {
+        let is_unlisted = self.items.all_unanswered().any(|(_, hub, _)| hub == index);
+        let interval = millis(self.config.limits.resync_interval_ms);
         let Some(hub) = self.hubs.known_mut(index) else { return false };
         hub.walk.ask(header.item, header.item_seq);
+        if is_unlisted {
+            // The request of an item that is closed is in no list. If it was lost, it
+            // holds its place until the hub says what it has.
+            hub.inquiry.hole(self.now, interval);
+        }
         true
     }
 

@@ -214,6 +214,25 @@ fn a_hub_that_lost_frames_is_told_what_is_wanted() {
 }
 
 #[test]
+fn a_request_that_was_lost_and_is_closed_holds_its_place_no_longer_than_its_hub_needs_to_say_so() {
+    let (mut world, consumer) = asking(1, &["A", "B"]);
+    world.say(consumer, &close(5));
+    assert_eq!(world.published(), ["Close 100 0"]);
+    // The hub has had neither of the two, and notices.
+    let mut header = FrameHeader::new(Kind::WantedRequest, SERVER, 1);
+    (header.sender, header.item_seq) = (HUB, 2);
+    world.frame(header, &[]);
+    world.pass(Duration::ZERO);
+    let published = world.published();
+    assert_eq!(published, ["Wanted 100 1 0.. ", "DirectoryRequest 100 0", "HeldRequest 100 1"]);
+    world.held(HUB, 1, 1, &[]);
+    assert_eq!(
+        world.published(),
+        ["Open 100 1 REQUEST 0 MARKET_PRICE B@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
+    );
+}
+
+#[test]
 fn closes_that_a_network_does_not_take_are_not_tried_again_at_once() {
     let mut world = World::with_feed();
     let consumer = world.mount();

@@ -265,6 +265,13 @@ impl Shape {
         2 * self.socket_delay * u32::try_from(round_trips).unwrap_or(u32::MAX)
     }
 
+    /// How long it takes to ask for everything, one item at a time: from a consumer to
+    /// a source and back.
+    pub(crate) fn requests_take(&self) -> Duration {
+        let round_trip = 4 * self.socket_delay + 2 * self.backbone_delay;
+        round_trip * u32::try_from(self.all_items()).unwrap_or(u32::MAX)
+    }
+
     /// Makes it one.
     pub(crate) fn make_fast(&mut self) {
         let most = Duration::from_millis(3);
