@@ -72,3 +72,39 @@ fn the_first_state_of_an_item_is_told_though_it_was_lost() {
         chance: 0xe4ff_c142_7bd3_1e6b,
     });
 }
+
+#[test]
+fn what_is_closed_and_was_lost_keeps_no_place() {
+    holds(&Plan {
+        shape: Shape {
+            items: 5,
+            consumers: vec![true],
+            hub_cache: true,
+            own_sources: true,
+            socket_delay: micros(100),
+            socket_jitter: millis(2),
+            segment_bytes: 200,
+            window_bytes: 262_144,
+            backbone_delay: micros(20),
+            output_bytes: 6144,
+            queue_bytes: 65_536,
+            server_window: 1,
+            locks: true,
+            look_at_clock: micros(0),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(8301), Action::Open { consumer: 60, item: 47, view: false, paused: false }),
+            (millis(12300), Action::Cut { hub: 1, server: 0, ways: 2, ms: 24_753 }),
+            (micros(37_121_219), Action::Rights { consumer: 42, codes: 0 }),
+            (micros(37_121_219), Action::Cut { hub: 0, server: 0, ways: 3, ms: 21 }),
+            (micros(37_121_219), Action::Pause { consumer: 54, open: 43 }),
+            (
+                micros(37_121_219),
+                Action::Open { consumer: 57, item: 49, view: false, paused: false },
+            ),
+            (millis(55_000), Action::UpdateAll),
+        ],
+        chance: 0x2857_9a14_e57e_ff4d,
+    });
+}
