@@ -38,6 +38,8 @@ pub(crate) struct Hello {
     pub(crate) transport: Transport,
     pub(crate) is_spinning: bool,
     pub(crate) muxer: Muxer,
+    /// Connections that take turns.
+    pub(crate) sessions: u32,
     pub(crate) idle: Idle,
     pub(crate) timeout_s: u32,
     pub(crate) nodelay: bool,

@@ -18,7 +18,7 @@ use crate::GaugeError;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
 use crate::link::{self, Address, LinkOptions};
 use crate::local::LocalProcess;
-use crate::wire::{Null, Polled, Ring, Session, Transport, Wire};
+use crate::wire::{IterationEnd, Null, Polled, Ring, Session, Transport, Wire};
 
 /// How often, and how long apart, a server is looked for.
 const ATTEMPTS: u32 = 100;
@@ -59,6 +59,7 @@ fn hello_of(options: &Options, transport: Transport, side: usize) -> Hello {
         transport,
         is_spinning: settings.is_spinning,
         muxer: settings.muxer,
+        sessions: options.sessions,
         idle: settings.idle.clone(),
         timeout_s: settings.timeout_s,
         nodelay: settings.nodelay,
@@ -366,8 +367,8 @@ fn agreed(
         }
         (Transport::Ring, _, Some(ring)) => Box::new(ring),
         (Transport::Tcp, ..) => {
-            let stream = ends::connect(&ours, to)?;
-            Box::new(ends::stream(&ours, stream.into())?)
+            let connected = || ends::stream(&ours, ends::connect(&ours, to)?.into());
+            ends::taking_turns(&ours, connected, IterationEnd::Received(options.pongs))?
         }
         (Transport::Rssl, ..) => {
             let session = Session::connect(to, ours.is_spinning);

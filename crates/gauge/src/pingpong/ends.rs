@@ -13,7 +13,7 @@ use super::interface;
 use crate::GaugeError;
 use crate::control::Hello;
 use crate::mux::{Waiter, timespec};
-use crate::wire::{Socket, SocketKind, Transport};
+use crate::wire::{IterationEnd, Socket, SocketKind, Transport, Turns, Wire};
 
 /// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -59,7 +59,8 @@ pub(super) fn listener(hello: &Hello, bind: IpAddr) -> Result<TcpListener, Gauge
     let address = SocketAddr::new(bind, 0);
     let what = format!("listening on {bind}");
     let socket = socket(hello, address, Type::STREAM).map_err(GaugeError::io(what.clone()))?;
-    socket.listen(8).map_err(GaugeError::io(what))?;
+    let waiting = i32::try_from(hello.sessions).unwrap_or(i32::MAX).max(8);
+    socket.listen(waiting).map_err(GaugeError::io(what))?;
     Ok(socket.into())
 }
 
@@ -114,6 +115,20 @@ pub(super) fn stream(hello: &Hello, fd: OwnedFd) -> Result<Socket, GaugeError> {
     let waiter = waiter(hello)?;
     Socket::new(SocketKind::Stream, (fd, None), waiter, hello.is_spinning, patience(hello))
         .map_err(GaugeError::io("a connection"))
+}
+
+/// As many connections as there are sessions, each made by `one`. One alone has
+/// nothing around it.
+pub(super) fn taking_turns(
+    hello: &Hello,
+    mut one: impl FnMut() -> Result<Socket, GaugeError>,
+    end: IterationEnd,
+) -> Result<Box<dyn Wire>, GaugeError> {
+    if hello.sessions <= 1 {
+        return Ok(Box::new(one()?));
+    }
+    let wires: Vec<_> = (0..hello.sessions).map(|_| one()).collect::<Result<_, _>>()?;
+    Ok(Box::new(Turns::new(wires, end)))
 }
 
 /// A bound UDP socket, in its group.
@@ -212,6 +227,7 @@ mod tests {
             transport,
             is_spinning: false,
             muxer: Muxer::None,
+            sessions: 1,
             idle: Idle::default(),
             timeout_s: 0,
             nodelay: false,

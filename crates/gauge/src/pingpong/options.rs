@@ -15,6 +15,9 @@ use crate::wire::Transport;
 /// The port that sfnt-pingpong's server listens on, and ours.
 pub const PORT: u16 = 2048;
 
+/// Each takes a descriptor or two at both ends.
+const MOST_SESSIONS: u32 = 1000;
+
 const IDLE_KINDS: [&str; 6] = ["n-pipe", "n-unix-d", "n-unix-s", "n-udp", "n-tcpc", "n-tcpl"];
 
 /// All options, in the order in which they are told.
@@ -81,7 +84,7 @@ pub(super) const KNOWN: [Known; 67] = [
     flag("hostname", "tell the host's name in the header"),
     value("interval", "accepted, without effect: a row is told when it is complete"),
     value("hdr", "write a log of HDR histograms to pingpong.hlog in this folder"),
-    value("sessions", "not available yet: 1 is the only value"),
+    value("sessions", "TCP connections that talk, in turns (1)"),
     value("timestamps", "not available yet"),
     value("channel", "not available yet"),
     flag("child", "serve the process that started this one"),
@@ -130,6 +133,8 @@ pub(super) struct Options {
     pub(super) port: u16,
     pub(super) sides: [Side; 2],
     pub(super) pongs: u32,
+    /// Connections that take turns.
+    pub(super) sessions: u32,
     pub(super) sizes: Vec<usize>,
     pub(super) least: Duration,
     pub(super) most: Duration,
@@ -163,8 +168,8 @@ impl Options {
         let mut warnings = Vec::new();
         let (transport, server) = destination(&given)?;
         // What would change the figures is refused, not passed over.
-        for name in ["sessions", "timestamps", "channel"] {
-            if let Some(text) = given.text(name).filter(|text| (name, *text) != ("sessions", "1")) {
+        for name in ["timestamps", "channel"] {
+            if let Some(text) = given.text(name) {
                 return Err(GaugeError::option(name, text, "not available yet; leave it away"));
             }
         }
@@ -208,6 +213,7 @@ impl Options {
             server,
             port: given.number("port", PORT, 0, u16::MAX)?,
             pongs: given.number("n-pongs", 1, 1, 10_000)?,
+            sessions: given.number("sessions", 1, 1, MOST_SESSIONS)?,
             sizes: sizes_of(&given, transport)?,
             least: time(least_ms),
             most: time(most_ms),
@@ -249,6 +255,10 @@ impl Options {
             return Err(GaugeError::Usage("--ipv4 and --ipv6 exclude each other".to_owned()));
         }
         let Some(transport) = self.transport else { return Ok(()) };
+        if self.sessions > 1 && transport != Transport::Tcp {
+            let what = "sessions beside the first are connections of tcp";
+            return Err(GaugeError::option("sessions", &self.sessions.to_string(), what));
+        }
         let is_stream = !transport.is_datagram();
         if is_stream && self.sizes.contains(&0) && transport != Transport::Null {
             let what = format!("a message of {transport} has a byte at least");
@@ -486,8 +496,10 @@ mod tests {
         assert!(error("--mcast=224.1.1.1 tcp").contains("udp only"));
         assert!(error("sctp").starts_with("there is no transport `sctp`"));
         assert!(error("--siezs=1 tcp").contains("did you mean --sizes?"));
-        assert!(error("--sessions=4 tcp").contains("not available yet"));
-        assert!(read("--sessions=1 tcp").is_ok());
+        assert!(error("--sessions=4 udp").contains("connections of tcp"));
+        assert!(error("--sessions=0 tcp").starts_with("--sessions"));
+        assert!(read("--sessions=4 tcp").is_ok() && read("--sessions=1 udp").is_ok());
+        assert!(error("--channel=aeron:ipc aeron").contains("not available yet"));
         assert!(error("tcp a b").contains("`b` is too much"));
     }
 

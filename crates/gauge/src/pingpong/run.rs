@@ -235,6 +235,10 @@ impl Cell<'_> {
         let noise = self.noise.map_or(String::new(), |noise| {
             format!(" noise={:.2}%/{}us", noise.lost_percent, noise.max_ns / 1000)
         });
+        let sessions = match self.options.sessions {
+            1 => String::new(),
+            count => format!(" sessions={count}"),
+        };
         let chosen = if self.options.cores_named { "" } else { " (chosen)" };
         let server = match self.transport {
             Transport::Ring => " server=thread",
@@ -246,7 +250,7 @@ impl Cell<'_> {
             percentile: self.options.percentile,
             is_whole: self.options.is_whole,
             tapeline: format!(
-                "transport={} spin={spin} muxer={muxer} clock={} overhead={}ns{noise} \
+                "transport={}{sessions} spin={spin} muxer={muxer} clock={} overhead={}ns{noise} \
                  affinity={}{chosen}{server}",
                 self.transport,
                 self.clock.source().name(),

@@ -9,7 +9,7 @@ use tapeline_measure::processor;
 use super::ends;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
 use crate::link::{Address, LinkOptions, Meeting};
-use crate::wire::{Polled, Ring, Session, SessionListener, Transport, Wire};
+use crate::wire::{IterationEnd, Polled, Ring, Session, SessionListener, Transport, Wire};
 use crate::{GaugeError, setup};
 
 /// How long a server of datagrams waits before it looks for its client.
@@ -99,8 +99,8 @@ fn prepared(
             let listener = ends::listener(hello, bind)?;
             let port = listener.local_addr().map_err(GaugeError::io("listening"))?.port();
             ready(control, port)?;
-            let stream = ends::accept(&listener)?;
-            Box::new(ends::stream(hello, stream.into())?)
+            let accepted = || ends::stream(hello, ends::accept(&listener)?.into());
+            ends::taking_turns(hello, accepted, IterationEnd::Sent(hello.pongs))?
         }
         Transport::Udp => {
             let peer = control.peer.unwrap_or(bind);

@@ -4,6 +4,7 @@ mod memory;
 mod polled;
 mod session;
 mod socket;
+mod turns;
 
 use std::fmt;
 use std::io;
@@ -17,6 +18,7 @@ pub(crate) use memory::{Null, Ring};
 pub(crate) use polled::Polled;
 pub(crate) use session::{Session, SessionListener};
 pub(crate) use socket::{Socket, SocketKind};
+pub(crate) use turns::{IterationEnd, Turns};
 
 /// One end of something that carries messages.
 pub(crate) trait Wire {

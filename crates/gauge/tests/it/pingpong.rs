@@ -86,6 +86,15 @@ fn several_messages_make_an_iteration() {
 }
 
 #[test]
+fn sessions_take_turns() {
+    for options in ["", "--spin", "--muxer=epoll", "--n-pings=3 --n-pongs=2"] {
+        assert_measures(&format!("--sessions=7 {options} --sizes=1,40 tcp"), &[1, 40]);
+    }
+    let told = run(&format!("{BRIEF} --sessions=7 --sizes=1 tcp")).expect("measured");
+    assert!(told.text.contains("transport=tcp sessions=7 "), "{}", told.text);
+}
+
+#[test]
 fn sockets_take_their_options() {
     assert_measures("--nodelay --bind=127.0.0.1 --timeout=5 --sizes=7 tcp", &[7]);
     assert_measures("--connect --bind=127.0.0.1;127.0.0.1 --sizes=7 udp", &[7]);
