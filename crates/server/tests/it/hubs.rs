@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tapeline_backbone::repair::{Held, HeldFlags};
 use tapeline_backbone::{FrameHeader, Kind};
-use tapeline_channel::SessionId;
 use tapeline_rwf::{DataState, StreamState};
 use tapeline_server::ServerConfig;
 
@@ -211,25 +210,6 @@ fn a_hub_that_lost_frames_is_told_what_is_wanted() {
     world.out.is_congested = false;
     world.pass(Duration::from_millis(1));
     assert_eq!(world.published(), ["Close 100 1", "Wanted 100 2 0.. 2#3"]);
-}
-
-#[test]
-fn a_request_that_was_lost_and_is_closed_holds_its_place_no_longer_than_its_hub_needs_to_say_so() {
-    let (mut world, consumer) = asking(1, &["A", "B"]);
-    world.say(consumer, &close(5));
-    assert_eq!(world.published(), ["Close 100 0"]);
-    // The hub has had neither of the two, and notices.
-    let mut header = FrameHeader::new(Kind::WantedRequest, SERVER, 1);
-    (header.sender, header.item_seq) = (HUB, 2);
-    world.frame(header, &[]);
-    world.pass(Duration::ZERO);
-    let published = world.published();
-    assert_eq!(published, ["Wanted 100 1 0.. ", "DirectoryRequest 100 0", "HeldRequest 100 1"]);
-    world.held(HUB, 1, 1, &[]);
-    assert_eq!(
-        world.published(),
-        ["Open 100 1 REQUEST 0 MARKET_PRICE B@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
-    );
 }
 
 #[test]
@@ -514,95 +494,6 @@ fn a_hub_that_dies_in_the_middle_of_an_image_is_followed_by_another() {
         ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
              {22=7}"]
     );
-}
-
-/// A server with the hub's service, a window of so many requests, and a mount
-/// that has asked for as many items as there are names.
-fn asking(open_window: usize, names: &[&str]) -> (World, SessionId) {
-    let mut config = ServerConfig::default();
-    config.limits.open_window = open_window;
-    let mut world = World::feed_with(config);
-    let consumer = world.mount();
-    for (place, name) in names.iter().enumerate() {
-        world.say(consumer, &request(5 + place as i32, name));
-    }
-    assert_eq!(world.published().len(), open_window);
-    (world, consumer)
-}
-
-/// A request that a hub has wait.
-const fn deferred(request: u32, serial: u32, item: u32) -> Held {
-    Held { flags: HeldFlags::empty(), ..live(request, serial, item, 3) }
-}
-
-#[test]
-fn a_list_says_of_a_request_that_it_waits_at_the_hub_and_holds_up_no_others() {
-    let (mut world, _) = asking(1, &["A", "B", "C"]);
-    // The frame that said so was lost.
-    world.held(HUB, 0, 1, &[deferred(0, 1, 17)]);
-    let published = world.published();
-    assert_eq!(published.len(), 1, "{published:?}");
-    assert!(published[0].contains(" B@1 "), "{published:?}");
-    world.held(HUB, 0, 1, &[deferred(0, 1, 17)]);
-    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
-    assert_eq!(world.published(), [""; 0], "one place");
-    world.accept(HUB, 17, 0);
-    assert_eq!(world.published(), [""; 0], "it had none any more");
-}
-
-#[test]
-fn a_request_that_waited_at_its_hub_and_is_lost_there_frees_no_place_that_it_had_not() {
-    let (mut world, _) = asking(2, &["A", "B", "C", "D"]);
-    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
-    assert_eq!(world.published().len(), 1, "C in its place");
-    world.held(HUB, 0, 1, &[]);
-    assert_eq!(world.core.statistics().requests_lost, 1);
-    assert_eq!(world.published(), [""; 0], "B and C are under way");
-    world.accept(HUB, 18, 1);
-    assert_eq!(world.published().len(), 1);
-}
-
-#[test]
-fn an_answer_that_was_lost_holds_no_place_for_an_item_that_is_closed() {
-    let (mut world, consumer) = asking(1, &["A", "B"]);
-    world.say(consumer, &close(5));
-    assert_eq!(world.published(), ["Close 100 0"]);
-    world.held(HUB, 0, 0, &[]);
-    assert_eq!(world.published(), [""; 0], "the request is still under way");
-    world.held(HUB, 0, 1, &[]);
-    let published = world.published();
-    assert_eq!(published.len(), 1, "{published:?}");
-    assert!(published[0].contains(" B@1 "), "{published:?}");
-    // Its number is another's now.
-    world.say(consumer, &request(7, "C"));
-    world.accept(HUB, 17, 1);
-    assert_eq!(
-        world.published(),
-        ["Open 100 0 REQUEST 0 MARKET_PRICE C@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
-    );
-}
-
-#[test]
-fn a_request_that_is_not_answered_and_moves_leaves_its_place_to_others() {
-    let mut config = ServerConfig::default();
-    config.limits.open_window = 1;
-    let mut world = World::feed_with(config);
-    world.hub_up(HUB_2);
-    world.hub_directory(HUB_2, vec![service(1, "FEED", true)]);
-    let consumer = world.mount();
-    world.published();
-    world.say(consumer, &request(5, "A"));
-    assert!(world.published()[0].starts_with("Open 100 0 "));
-    // The answer is lost, and the service goes down there.
-    world.hub_directory(HUB, vec![service(1, "FEED", false)]);
-    let published = world.published();
-    assert_eq!(published[0], "Close 100 0");
-    assert!(published[1].starts_with("Open 200 0 "), "{published:?}");
-    world.accept(HUB_2, 3, 0);
-    world.hub_directory(HUB, vec![service(1, "FEED", true)]);
-    world.hub_directory(HUB_2, vec![service(1, "FEED", false)]);
-    let published = world.published();
-    assert!(published.iter().any(|it| it.starts_with("Open 100 0 ")), "{published:?}");
 }
 
 #[test]

@@ -41,3 +41,4 @@ mod support;
 mod take_over;
 mod through_a_hub;
 mod views;
+mod windows;
