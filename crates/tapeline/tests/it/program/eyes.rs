@@ -104,11 +104,13 @@ fn a_server_is_drained_of_its_mounts_and_takes_them_again() {
     assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
     await_state("the last mount to be gone", || rows(&node, "mounts").is_empty());
     assert!(TcpStream::connect(node.address("rssl")).is_err(), "the port is closed");
-    let done = admin(&node, &["ready"]);
-    assert_eq!((done.status, done.out.as_str()), (Some(1), "server is drained of its mounts\n"));
+    await_state("word that it is drained", || {
+        let done = admin(&node, &["ready"]);
+        (done.status, done.out.as_str()) == (Some(1), "server is drained of its mounts\n")
+    });
     assert_eq!(admin(&node, &["undrain"]).status, Some(0));
     consumer(&node);
-    assert_eq!(admin(&node, &["ready"]).status, Some(0));
+    await_state("the server to be ready", || admin(&node, &["ready"]).status == Some(0));
     let done = admin(&node, &["drain", "nobody"]);
     assert_eq!(done.status, Some(1), "{}{}", done.out, done.err);
 }
