@@ -173,30 +173,30 @@ class StandbyTest {
             second.awaitLogged(1, ROLE, STANDBY);
             Stream stream = consumer.open(Source.SERVICE, "POST.N");
             stream.image();
-            awaitOpenAtBoth(consumer, stream);
-            for (int id = 1; id <= 3; id++) {
-                post(consumer, stream, id);
-                int last = id;
-                stream.events.await("an ack", e -> e.is(Event.Kind.ACK) && e.ack().id() == last);
-            }
-            List<Long> ids = source.posts.all().stream().map(Source.Post::id).filter(id -> id < FIRST_TRY).toList();
-            assertEquals(List.of(1L, 2L, 3L), ids, source.posts.all().toString());
-            List<Event> acks = stream.events.all(e -> e.is(Event.Kind.ACK) && e.ack().id() < FIRST_TRY);
+            int begin = postThree(consumer, stream);
+            List<Long> ids = source.posts.all().stream().map(Source.Post::id).filter(id -> id >= begin).toList();
+            assertEquals(List.of(begin + 0L, begin + 1L, begin + 2L), ids, source.posts.all().toString());
+            List<Event> acks = stream.events.all(e -> e.is(Event.Kind.ACK) && e.ack().id() >= begin);
             assertEquals(3, acks.size(), acks.toString());
             assertTrue(acks.stream().allMatch(e -> e.ack().nak() == null), acks.toString());
         }
     }
 
-    /** Ids of posts by which it is found out whether one can be made. */
-    private static final int FIRST_TRY = 1_000;
-
-    /** The vendor's library refuses a post until both servers have answered the request for its item. */
-    private static void awaitOpenAtBoth(Consumer consumer, Stream stream) {
+    /**
+     * Posts three times, and waits for the acks. The vendor's library refuses a post while one of its servers has
+     * been asked for the item and has not answered, which may begin after the first post: then all three are made
+     * anew, with other ids. Returns the first of those that all were taken.
+     */
+    private static int postThree(Consumer consumer, Stream stream) {
         Watch watch = Watch.start();
-        for (int id = FIRST_TRY; ; id++) {
+        for (int first = 1; ; first += 3) {
             try {
-                post(consumer, stream, id);
-                return;
+                for (int id = first; id < first + 3; id++) {
+                    post(consumer, stream, id);
+                    int last = id;
+                    stream.events.await("an ack", e -> e.is(Event.Kind.ACK) && e.ack().id() == last);
+                }
+                return first;
             } catch (OmmInvalidUsageException notYet) {
                 if (watch.ms() > 20_000) {
                     throw notYet;
