@@ -1,7 +1,5 @@
 //! Requests for items, and what becomes of their streams.
 
-use std::time::Duration;
-
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::qos::QosWish;
 use tapeline_rwf::{
@@ -350,117 +348,6 @@ fn the_number_that_a_hub_gives_a_service_never_reaches_a_consumer() {
 }
 
 #[test]
-fn a_paused_stream_gets_states_and_images_and_resumes_with_an_image() {
-    let mut world = World::with_feed();
-    let consumer = world.mount();
-    world.open_item(consumer, 5, "TRI.N", 17);
-    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
-    world.item(HUB, 17, 2, &update(&[(22, 2)]));
-    assert_eq!(world.heard(consumer), [""; 0]);
-    world.item(HUB, 17, 3, &status(StreamState::OPEN, DataState::OK, "a word"));
-    assert_eq!(world.heard(consumer), ["STATUS 5 MARKET_PRICE Open / Ok / None / 'a word'"]);
-    world.say(consumer, &request(5, "TRI.N"));
-    assert_eq!(
-        world.heard(consumer),
-        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'a word' \
-             {22=2 25=101}"]
-    );
-    world.item(HUB, 17, 4, &update(&[(22, 3)]));
-    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=3}"]);
-}
-
-#[test]
-fn a_stream_that_is_resumed_in_the_middle_of_an_image_gets_a_whole_one() {
-    let mut world = World::feed_with(ServerConfig { cache: false, ..ServerConfig::default() });
-    let consumer = world.mount();
-    world.open_item(consumer, 5, "TRI.N", 17);
-    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
-    world.item(HUB, 17, 2, &image_part(0, false, &[(22, 1)]));
-    assert_eq!(world.heard(consumer).len(), 1);
-    // The image that began has not what the pause leaves out.
-    world.item(HUB, 17, 3, &update(&[(22, 2)]));
-    world.say(consumer, &request(5, "TRI.N"));
-    world.item(HUB, 17, 4, &update(&[(22, 3)]));
-    world.item(HUB, 17, 5, &image_part(1, true, &[(25, 1)]));
-    assert_eq!(world.heard(consumer), [""; 0]);
-    assert_eq!(world.published().len(), 1, "another image is asked for");
-    world.item_to_us(HUB, 17, 5, &image(&[(22, 3), (25, 1)]));
-    assert_eq!(
-        world.heard(consumer),
-        ["REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
-             {22=3 25=1}"]
-    );
-    world.item(HUB, 17, 6, &update(&[(22, 4)]));
-    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=4}"]);
-}
-
-#[test]
-fn a_resumed_stream_gets_no_update_before_its_image() {
-    let mut world = World::feed_with(ServerConfig { cache: false, ..ServerConfig::default() });
-    let consumer = world.mount();
-    world.open_item(consumer, 5, "TRI.N", 17);
-    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
-    world.item(HUB, 17, 2, &update(&[(22, 2)]));
-    world.say(consumer, &request(5, "TRI.N"));
-    // The one of the pause is missing, and the image is still to come.
-    world.item(HUB, 17, 3, &update(&[(25, 3)]));
-    assert_eq!(world.heard(consumer), [""; 0]);
-    world.item(HUB, 17, 4, &image(&[(22, 2), (25, 3)]));
-    world.item(HUB, 17, 5, &update(&[(22, 4)]));
-    assert_eq!(
-        world.heard(consumer),
-        [
-            "REFRESH 5 MARKET_PRICE TRI.N@1 solicited clear Open / Ok / None / 'All is well' \
-             {22=2 25=3}",
-            "UPDATE 5 MARKET_PRICE QUOTE {22=4}",
-        ]
-    );
-    // Who wants no image takes the updates as they come.
-    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
-    world.say(consumer, &item_request(5, "TRI.N", |it| it.no_refresh = true));
-    world.item(HUB, 17, 6, &update(&[(22, 5)]));
-    assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE QUOTE {22=5}"]);
-}
-
-#[test]
-fn a_reissue_gives_an_image_unless_none_is_wanted() {
-    let mut world = World::with_feed();
-    let consumer = world.mount();
-    world.open_item(consumer, 5, "TRI.N", 17);
-    world.say(consumer, &item_request(5, "TRI.N", |it| it.no_refresh = true));
-    assert_eq!(world.heard(consumer), [""; 0]);
-    world.say(consumer, &request(5, "TRI.N"));
-    assert!(world.heard(consumer)[0].starts_with("REFRESH 5 MARKET_PRICE TRI.N@1 solicited"));
-    assert_eq!(world.published(), [""; 0]);
-    world.say(
-        consumer,
-        &item_request(5, "TRI.N", |it| {
-            it.priority = Some(with_priority(3, 2));
-            it.no_refresh = true;
-        }),
-    );
-    assert_eq!(
-        world.published(),
-        ["Reissue 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming no-refresh 3/2 \
-             REALTIME/TICK_BY_TICK"]
-    );
-}
-
-#[test]
-fn a_reissue_must_not_be_for_another_item() {
-    let mut world = World::with_feed();
-    let consumer = world.mount();
-    world.open_item(consumer, 5, "TRI.N", 17);
-    world.say(consumer, &request(5, "IBM.N"));
-    assert_eq!(
-        world.heard(consumer),
-        ["STATUS 5 MARKET_PRICE IBM.N@1 ClosedRecover / Suspect / UsageError / 'Request \
-             Message rejected - Attempt to change the name of an open stream.'"]
-    );
-    assert_eq!(world.published(), ["Close 100 0"]);
-}
-
-#[test]
 fn an_item_is_not_open_twice_on_one_mount() {
     let mut world = World::with_feed();
     let consumer = world.mount();
@@ -534,58 +421,6 @@ fn a_close_is_acknowledged_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_request_that_its_hub_does_not_answer_is_sent_again() {
-    let mut world = World::with_feed();
-    let consumer = world.mount();
-    world.say(consumer, &request(5, "TRI.N"));
-    let first = world.published();
-    world.pass(Duration::from_secs(15));
-    assert_eq!(world.published(), ["Close 100 0".to_owned(), first[0].clone()]);
-    // The first answer comes late, then the second.
-    world.accept(HUB, 17, 0);
-    world.accept(HUB, 18, 0);
-    world.item(HUB, 18, 1, &image(&[(22, 1)]));
-    assert_eq!(world.heard(consumer).len(), 1);
-    world.pass(Duration::from_secs(15));
-    assert_eq!(world.published(), [""; 0]);
-}
-
-#[test]
-fn a_reference_is_not_used_again_before_its_request_was_answered() {
-    let mut world = World::with_feed();
-    let consumer = world.mount();
-    world.say(consumer, &request(5, "TRI.N"));
-    world.say(consumer, &close(5));
-    world.say(consumer, &request(6, "IBM.N"));
-    let published = world.published();
-    assert_eq!(published[1], "Close 100 0");
-    assert!(published[2].starts_with("Open 100 1 REQUEST 0 MARKET_PRICE IBM.N@1"));
-    // What comes for the closed request reaches nobody.
-    world.accept(HUB, 17, 0);
-    world.item(HUB, 17, 1, &image(&[(22, 1)]));
-    assert_eq!(world.heard(consumer), [""; 0]);
-    world.accept(HUB, 18, 1);
-    world.say(consumer, &request(7, "MSFT.O"));
-    assert!(world.published()[0].starts_with("Open 100 0 REQUEST 0 MARKET_PRICE MSFT.O@1"));
-}
-
-#[test]
-fn a_closed_request_that_is_never_answered_does_not_hold_up_others() {
-    let mut config = ServerConfig::default();
-    config.limits.open_window = 1;
-    let mut world = World::feed_with(config);
-    let consumer = world.mount();
-    world.say(consumer, &request(5, "TRI.N"));
-    world.say(consumer, &close(5));
-    world.say(consumer, &request(6, "IBM.N"));
-    assert_eq!(world.published().len(), 2, "an open and its close");
-    world.pass(Duration::from_secs(15));
-    let published = world.published();
-    assert_eq!(published.len(), 1);
-    assert!(published[0].contains(" IBM.N@1 "), "{published:?}");
-}
-
-#[test]
 fn a_snapshot_that_becomes_a_stream_is_one_request() {
     let mut config = ServerConfig::default();
     config.limits.open_window = 1;
@@ -599,72 +434,6 @@ fn a_snapshot_that_becomes_a_stream_is_one_request() {
     assert!(published[1].contains(" TRI.N@1 streaming "), "{published:?}");
     world.accept(HUB, 17, 0);
     world.say(second, &request(7, "IBM.N"));
-    assert_eq!(world.published().len(), 1);
-}
-
-#[test]
-fn a_hub_is_asked_only_so_much_at_a_time() {
-    let mut config = ServerConfig::default();
-    config.limits.open_window = 2;
-    let mut world = World::feed_with(config);
-    let consumer = world.mount();
-    for (stream_id, name) in [(5, "A"), (6, "B"), (7, "C"), (8, "D")] {
-        world.say(consumer, &request(stream_id, name));
-    }
-    assert_eq!(world.published().len(), 2);
-    // One that is closed before its turn is not asked for at all.
-    world.say(consumer, &close(7));
-    world.accept(HUB, 17, 0);
-    let published = world.published();
-    assert_eq!(published.len(), 1);
-    assert!(published[0].contains(" D@1 "), "{published:?}");
-}
-
-#[test]
-fn a_request_that_its_hub_defers_holds_up_no_others() {
-    let mut config = ServerConfig::default();
-    config.limits.open_window = 1;
-    let mut world = World::feed_with(config);
-    let consumer = world.mount();
-    for (stream_id, name) in [(5, "A"), (6, "B"), (7, "C")] {
-        world.say(consumer, &request(stream_id, name));
-    }
-    assert_eq!(world.published().len(), 1);
-    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
-    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
-    let published = world.published();
-    assert_eq!(published.len(), 1, "once: {published:?}");
-    assert!(published[0].contains(" B@1 "), "{published:?}");
-    // It is accepted in the end, which makes room for nobody.
-    world.accept(HUB, 17, 0);
-    assert_eq!(world.published(), [""; 0]);
-    world.item(HUB, 17, 1, &image(&[(22, 1)]));
-    assert_eq!(world.heard(consumer).len(), 1);
-    // One that is closed before its item begins frees the place that it has.
-    world.say(consumer, &close(6));
-    assert_eq!(world.published().len(), 1);
-    world.frame_to_us(HUB, Kind::Defer, 1, &[]);
-    let published = world.published();
-    assert_eq!(published.len(), 1, "{published:?}");
-    assert!(published[0].contains(" C@1 "), "{published:?}");
-}
-
-#[test]
-fn a_deferred_request_that_is_never_accepted_is_made_again() {
-    let mut config = ServerConfig::default();
-    config.limits.open_window = 1;
-    let mut world = World::feed_with(config);
-    let consumer = world.mount();
-    world.say(consumer, &request(5, "A"));
-    world.published();
-    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
-    world.pass(Duration::from_secs(15));
-    let published = world.published();
-    assert_eq!(published.len(), 2, "{published:?}");
-    // The window is as wide as before.
-    world.say(consumer, &request(6, "B"));
-    assert_eq!(world.published(), [""; 0]);
-    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
     assert_eq!(world.published().len(), 1);
 }
 

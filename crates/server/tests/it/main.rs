@@ -31,6 +31,7 @@ mod posts;
 mod private_streams;
 mod quality;
 mod recovery;
+mod reissues;
 mod shells;
 mod slices;
 mod slices_of_mounts;

@@ -116,3 +116,121 @@ fn a_request_that_was_lost_and_is_closed_holds_its_place_no_longer_than_its_hub_
         ["Open 100 1 REQUEST 0 MARKET_PRICE B@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
     );
 }
+
+#[test]
+fn a_request_that_its_hub_does_not_answer_is_sent_again() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    let first = world.published();
+    world.pass(Duration::from_secs(15));
+    assert_eq!(world.published(), ["Close 100 0".to_owned(), first[0].clone()]);
+    // The first answer comes late, then the second.
+    world.accept(HUB, 17, 0);
+    world.accept(HUB, 18, 0);
+    world.item(HUB, 18, 1, &image(&[(22, 1)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+    world.pass(Duration::from_secs(15));
+    assert_eq!(world.published(), [""; 0]);
+}
+
+#[test]
+fn a_reference_is_not_used_again_before_its_request_was_answered() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.say(consumer, &close(5));
+    world.say(consumer, &request(6, "IBM.N"));
+    let published = world.published();
+    assert_eq!(published[1], "Close 100 0");
+    assert!(published[2].starts_with("Open 100 1 REQUEST 0 MARKET_PRICE IBM.N@1"));
+    // What comes for the closed request reaches nobody.
+    world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    world.accept(HUB, 18, 1);
+    world.say(consumer, &request(7, "MSFT.O"));
+    assert!(world.published()[0].starts_with("Open 100 0 REQUEST 0 MARKET_PRICE MSFT.O@1"));
+}
+
+#[test]
+fn a_closed_request_that_is_never_answered_does_not_hold_up_others() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.say(consumer, &close(5));
+    world.say(consumer, &request(6, "IBM.N"));
+    assert_eq!(world.published().len(), 2, "an open and its close");
+    world.pass(Duration::from_secs(15));
+    let published = world.published();
+    assert_eq!(published.len(), 1);
+    assert!(published[0].contains(" IBM.N@1 "), "{published:?}");
+}
+
+#[test]
+fn a_hub_is_asked_only_so_much_at_a_time() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 2;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    for (stream_id, name) in [(5, "A"), (6, "B"), (7, "C"), (8, "D")] {
+        world.say(consumer, &request(stream_id, name));
+    }
+    assert_eq!(world.published().len(), 2);
+    // One that is closed before its turn is not asked for at all.
+    world.say(consumer, &close(7));
+    world.accept(HUB, 17, 0);
+    let published = world.published();
+    assert_eq!(published.len(), 1);
+    assert!(published[0].contains(" D@1 "), "{published:?}");
+}
+
+#[test]
+fn a_request_that_its_hub_defers_holds_up_no_others() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    for (stream_id, name) in [(5, "A"), (6, "B"), (7, "C")] {
+        world.say(consumer, &request(stream_id, name));
+    }
+    assert_eq!(world.published().len(), 1);
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    let published = world.published();
+    assert_eq!(published.len(), 1, "once: {published:?}");
+    assert!(published[0].contains(" B@1 "), "{published:?}");
+    // It is accepted in the end, which makes room for nobody.
+    world.accept(HUB, 17, 0);
+    assert_eq!(world.published(), [""; 0]);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    assert_eq!(world.heard(consumer).len(), 1);
+    // One that is closed before its item begins frees the place that it has.
+    world.say(consumer, &close(6));
+    assert_eq!(world.published().len(), 1);
+    world.frame_to_us(HUB, Kind::Defer, 1, &[]);
+    let published = world.published();
+    assert_eq!(published.len(), 1, "{published:?}");
+    assert!(published[0].contains(" C@1 "), "{published:?}");
+}
+
+#[test]
+fn a_deferred_request_that_is_never_accepted_is_made_again() {
+    let mut config = ServerConfig::default();
+    config.limits.open_window = 1;
+    let mut world = World::feed_with(config);
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "A"));
+    world.published();
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    world.pass(Duration::from_secs(15));
+    let published = world.published();
+    assert_eq!(published.len(), 2, "{published:?}");
+    // The window is as wide as before.
+    world.say(consumer, &request(6, "B"));
+    assert_eq!(world.published(), [""; 0]);
+    world.frame_to_us(HUB, Kind::Defer, 0, &[]);
+    assert_eq!(world.published().len(), 1);
+}
