@@ -52,7 +52,9 @@ pub struct HubConfig {
     /// each of the three, in milliseconds. Default 15 000.
     pub source_timeout_ms: u64,
     /// How long a provider may leave a request without an answer, and a part
-    /// of an image without the next one, in milliseconds. Default 15 000.
+    /// of an image without the next one, in milliseconds. It doubles with each
+    /// request for an item that had none, up to eight times, until there is an
+    /// image. Default 15 000.
     pub request_timeout_ms: u64,
     /// How long an image may take from its first part to its last, in
     /// milliseconds. Then it is given up: asked for anew, or suspect where

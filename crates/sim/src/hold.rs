@@ -112,13 +112,19 @@ impl World {
         }
     }
 
+    /// How long requests may wait for places of windows: one may be of one place.
+    pub(crate) fn windows_take(&self) -> Duration {
+        match self.sources.iter().any(Source::has_window) {
+            true => self.shape.requests_take(),
+            false => Duration::ZERO,
+        }
+    }
+
     /// Whether each request has an answer, if only that it waits.
     fn check_answered(&mut self) {
         let is_fast = self.shape.is_fast();
         let within = if is_fast { ANSWERED_SOON_WITHIN } else { ANSWERED_WITHIN };
-        // A window may be of one place.
-        let has_window = self.sources.iter().any(Source::has_window);
-        let within = within + if has_window { self.shape.requests_take() } else { Duration::ZERO };
+        let within = within + self.windows_take();
         let Some(asked_by) = self.ago(within) else { return };
         // A source that takes few requests at a time and is slow to answer them has
         // others wait for as long as it likes.

@@ -28,7 +28,8 @@ use crate::watcher::Watcher;
 /// have timers that they do not tell.
 const LONGEST_TURN: Duration = Duration::from_millis(20);
 
-/// How long a world without faults may take until all is as it should be.
+/// How long a world without faults may take until all is as it should be, beside
+/// what requests wait for places of windows.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The number of the publisher that is none of the system.
@@ -219,11 +220,12 @@ impl World {
         when: &str,
         wrong: impl Fn(&Self) -> Option<String>,
     ) -> Result<(), String> {
-        let deadline = self.now().after(PATIENCE);
+        let patience = PATIENCE + self.windows_take();
+        let deadline = self.now().after(patience);
         loop {
             let Some(what) = wrong(self) else { return Ok(()) };
             if self.now() > deadline {
-                let (when, s) = (when, PATIENCE.as_secs());
+                let s = patience.as_secs();
                 return Err(format!("{s} s after {when}: {what}"));
             }
             self.turn(None)?;

@@ -61,6 +61,14 @@ impl Core {
 
     /// Begins the stream of an item anew, for another source or connection.
     pub(super) fn renew_stream(&mut self, id: u32) {
+        self.begin_stream(id, |_, options| ConsumerStream::new(options));
+    }
+
+    fn begin_stream(
+        &mut self,
+        id: u32,
+        begin: fn(&ConsumerStream, StreamOptions) -> ConsumerStream,
+    ) {
         let Some(item) = self.items.known(id) else { return };
         let mut options = self.stream_options(item.streaming, item.private);
         options.provider_obeys_pause = self.config.pause_upstream
@@ -69,7 +77,7 @@ impl Core {
                 .and_then(|binding| self.sources.get(binding.source))
                 .is_some_and(|source| source.obeys_pause);
         if let Some(item) = self.items.get_mut(id) {
-            item.stream = ConsumerStream::new(options);
+            item.stream = begin(&item.stream, options);
             let is_paused = item.interests.iter().all(|interest| interest.paused);
             if options.provider_obeys_pause && is_paused {
                 // The request will say so: there is nothing to send yet.
@@ -113,7 +121,7 @@ impl Core {
         if let Some(service) = service {
             service.waiting.remove(&id);
         }
-        self.renew_stream(id);
+        self.begin_stream(id, ConsumerStream::again);
         self.pump(now, source, service_id, out);
     }
 

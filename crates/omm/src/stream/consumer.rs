@@ -24,7 +24,9 @@ pub struct StreamOptions {
     /// Who recovers the item.
     pub recovery: RecoveryPolicy,
     /// How long a request may be without an answer, and a part of an image
-    /// without the next one, in milliseconds.
+    /// without the next one, in milliseconds. It doubles with each request that
+    /// had none, up to [eight times](Self::MAX_DOUBLINGS), until there is an
+    /// image: a slow connection would never catch up otherwise.
     pub request_timeout_ms: u64,
     /// How long to wait before an item that was closed with recovery is asked
     /// for again, in milliseconds. 0 as in the vendor's library; a server that
@@ -35,6 +37,9 @@ pub struct StreamOptions {
 impl StreamOptions {
     /// How long the vendor's library waits for an answer, in milliseconds.
     pub const DEFAULT_REQUEST_TIMEOUT_MS: u64 = 15_000;
+
+    /// How often the time of a request may double.
+    pub const MAX_DOUBLINGS: u8 = 3;
 }
 
 impl Default for StreamOptions {
@@ -95,6 +100,8 @@ pub struct ConsumerStream {
     queued: Option<bool>,
     /// The image that is on its way counts against the open window.
     in_window: bool,
+    /// How often the time of a request has doubled since the last image.
+    doublings: u8,
     /// When to stop waiting for an answer, or for the time to ask again.
     deadline_ms: Option<u64>,
 }
@@ -183,8 +190,15 @@ impl ConsumerStream {
             told_paused: false,
             queued: None,
             in_window: false,
+            doublings: 0,
             deadline_ms: None,
         }
+    }
+
+    /// A stream for the next request to the same provider, with this one's time.
+    #[must_use]
+    pub const fn again(&self, options: StreamOptions) -> Self {
+        Self { doublings: self.doublings, ..Self::new(options) }
     }
 
     /// Whether the stream is to be requested as soon as the owner can.
@@ -240,7 +254,8 @@ impl ConsumerStream {
     }
 
     fn restart_timer(&mut self, now_ms: u64) {
-        self.deadline_ms = Some(now_ms.saturating_add(self.options.request_timeout_ms));
+        let patience_ms = self.options.request_timeout_ms.saturating_mul(1 << self.doublings);
+        self.deadline_ms = Some(now_ms.saturating_add(patience_ms));
     }
 
     /// A message for the stream came.
@@ -289,6 +304,9 @@ impl ConsumerStream {
         let is_once = !self.options.streaming || self.non_streaming;
         let is_last = state.stream == StreamState::NON_STREAMING || (is_once && !is_aside);
         self.completed |= is_complete;
+        if is_complete {
+            self.doublings = 0;
+        }
         if is_complete && is_last {
             self.end();
         } else if is_complete && !is_aside {
@@ -454,6 +472,9 @@ impl ConsumerStream {
             return Reaction::NOTHING;
         }
         self.deadline_ms = None;
+        if self.is_on_wire() {
+            self.doublings = StreamOptions::MAX_DOUBLINGS.min(self.doublings + 1);
+        }
         self.give_up()
     }
 

@@ -242,6 +242,21 @@ fn a_retry_may_have_to_wait() {
 }
 
 #[test]
+fn a_request_has_twice_the_time_of_the_one_before_that_had_no_answer_up_to_eight_times() {
+    let mut stream = requested(StreamOptions::default());
+    let mut now = 0;
+    for times in [1, 2, 4, 8, 8] {
+        assert_eq!(stream.timeout(now + times * TIMEOUT_MS - 1), nothing());
+        now += times * TIMEOUT_MS;
+        assert_eq!(stream.timeout(now).send, Some(ToProvider::Close));
+        assert!(stream.request(now).send.is_some());
+    }
+    assert_eq!(stream.message(now, &image()), as_is());
+    assert!(stream.reissue(now, true).send.is_some());
+    assert_eq!(stream.timeout(now + TIMEOUT_MS).send, Some(ToProvider::Close), "an image came");
+}
+
+#[test]
 fn a_request_without_answer_is_closed_and_asked_again_if_it_is_called_open() {
     for (recovery, stream_state) in POLICIES.into_iter().zip([
         StreamState::OPEN,

@@ -400,3 +400,43 @@ fn who_resumes_in_the_middle_of_an_image_gets_a_whole_one() {
         chance: 0x1936_22dc_17e7_b519,
     });
 }
+
+#[test]
+fn images_that_take_longer_than_a_request_may_come_all_the_same() {
+    holds(&Plan {
+        shape: Shape {
+            items: 11,
+            consumers: vec![false],
+            server_cache: true,
+            own_sources: true,
+            images: Images {
+                most_parts: 4,
+                apart_ms: 5,
+                numbered_percent: 60,
+                endless_percent: 0,
+                padding_bytes: 90_000,
+            },
+            socket_delay: millis(40),
+            socket_jitter: micros(0),
+            segment_bytes: usize::MAX,
+            window_bytes: 65_536,
+            provider_window_bytes: 65_536,
+            backbone_delay: micros(0),
+            output_bytes: 6144,
+            provider_output_bytes: 65_536_000,
+            queue_bytes: 1024,
+            strangers: true,
+            look_at_clock: micros(0),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(7936), Action::Lose { hub: 0, server: 0, per_million: 50_000, ms: 27_571 }),
+            (micros(8_078_080), Action::Batch { consumer: 29, service: 0 }),
+            (
+                micros(55_603_071),
+                Action::Open { consumer: 59, item: 3, view: false, paused: false },
+            ),
+        ],
+        chance: 0x4bed_1935_b1a2_8f96,
+    });
+}

@@ -286,7 +286,8 @@ section! {
         /// may take, each of the three.
         "source-timeout-ms" => source_timeout_ms: u64 = 15_000, in 100..=600_000 => Live;
         /// How long a provider may leave a request without an answer, and a
-        /// part of an image without the next one.
+        /// part of an image without the next one. It doubles with each request for
+        /// an item that had none, up to eight times, until there is an image.
         "request-timeout-ms" => request_timeout_ms: u64 = 15_000, in 100..=600_000 => Live;
         /// How long an image may take from its first part to its last. Then it
         /// is given up: asked for anew, or suspect where nobody can be asked.
