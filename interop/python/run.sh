@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The vendor's Python libraries over WebSocket and JSON, against hub, server and source on this host.
+# Python libraries of others against hub, server and source on this host: the vendor's over WebSocket and
+# JSON, and Prometheus' at the metrics.
 #
 #   run.sh [--program FILE] [TEST...]     default: builds the program for release, runs every test
 #
-# A TEST is Platform.test_..., as unittest knows it. Each library has a virtual environment of its own
+# A TEST is Platform.test_... or Metrics.test_..., as unittest knows it. Each library has a virtual environment of its own
 # in target/, made at the first run: they do not go together in one.
 #
 # Without Python, or without a way to get a library, nothing is tested with it: status 0, or 1 if CI
@@ -27,7 +28,7 @@ while [ $# -gt 0 ]; do
             shift
             ;;
         -*) usage ;;
-        *) tests+=("test_platform.$1") ;;
+        *) tests+=("$1") ;;
     esac
     shift
 done
@@ -74,25 +75,32 @@ if [ -z "$program" ]; then
 fi
 export TAPELINE=$program
 
-[ ${#tests[@]} -gt 0 ] || tests=(test_platform)
 mkdir -p "$here/target"
 cd "$here"
 status=0
 # The older library asks for a numpy that there is for no Python after 3.12.
-for library in lseg:3,99 refinitiv:3,12; do
-    name=${library%%:*}
-    if ! python=$(python_up_to "${library#*:}"); then
-        echo "interop/python: skipped $name-data, which needs a Python up to ${library#*:}"
+for library in lseg:3,99:platform refinitiv:3,12:platform prometheus:3,99:metrics; do
+    IFS=: read -r name newest subject <<<"$library"
+    chosen=("test_$subject")
+    if [ ${#tests[@]} -gt 0 ]; then
+        chosen=()
+        for test in "${tests[@]}"; do
+            [ "${test%%.*}" != "${subject^}" ] || chosen+=("test_$subject.$test")
+        done
+        [ ${#chosen[@]} -gt 0 ] || continue
+    fi
+    if ! python=$(python_up_to "$newest"); then
+        echo "interop/python: skipped $name, which needs a Python up to $newest"
         continue
     fi
     log=target/$name-install.log
     if ! environment "$python" "requirements-$name.txt" "target/$name" >"$log" 2>&1; then
-        skipped "skipped $name-data, which cannot be installed: $(tail -n 1 "$log")"
+        skipped "skipped $name, which cannot be installed: $(tail -n 1 "$log")"
         continue
     fi
-    if LIBRARY=$name.data "target/$name/bin/python" -B -m unittest -v "${tests[@]}" \
+    if LIBRARY=$name.data "target/$name/bin/python" -B -m unittest -v "${chosen[@]}" \
         >"target/$name.log" 2>&1; then
-        echo "interop/python: $name.data $(grep '^Ran ' "target/$name.log"), all passed"
+        echo "interop/python: $name $(grep '^Ran ' "target/$name.log"), all passed"
     else
         cat "target/$name.log" >&2
         status=1

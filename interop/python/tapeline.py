@@ -49,13 +49,14 @@ class Program:
 
 
 class System:
-    """Hub and server in one process with a WebSocket port, and a source."""
+    """Hub and server in one process with a WebSocket port and arguments of its own, and a source."""
 
-    def __init__(self, items):
+    def __init__(self, items, *arguments):
         self.folder = tempfile.mkdtemp(prefix="tapeline-python")
         self.ports = {"ni": "0", "ws": "0"}
         self.server = self.source = None
         self.items = items
+        self.arguments = arguments
         try:
             self.start_server()
             self.start_source()
@@ -79,7 +80,7 @@ class System:
         self.server = Program(
             self.folder, "run", "run", "--backbone", "aeron:ipc", "--rssl-port", "0",
             "--ni-port", self.ports["ni"], "--ws-port", self.ports["ws"],
-            "--ready-file", str(ready),
+            "--ready-file", str(ready), *self.arguments,
         )
         until = time.monotonic() + START_SECONDS
         while not (ready.exists() and ready.read_text(encoding="utf-8").endswith("\n")):

@@ -1,6 +1,7 @@
 //! The process as the kernel sees it.
 
 use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bytes of a page of memory, and ticks of the kernel's clock a second, as all
 /// kernels that this runs on have them in `/proc`.
@@ -36,6 +37,17 @@ impl Process {
             datagrams_dropped: datagrams_dropped(),
         }
     }
+}
+
+/// The kernel and its release.
+pub(crate) fn system_release() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
+}
+
+/// The time of day, in seconds since 1970.
+pub(crate) fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn number_at(text: &str, place: usize) -> u64 {

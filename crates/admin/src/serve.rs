@@ -157,6 +157,8 @@ async fn process(State(asked): State<Arc<Asked>>) -> Response {
     let counters = views::counters(&asked.registry);
     Json(json!({
         "releaseVersion": asked.config.version,
+        "systemRelease": crate::process::system_release(),
+        "unixSeconds": crate::process::unix_s(),
         "residentBytes": process.resident_bytes,
         "cpuSeconds": process.cpu_s,
         "descriptors": process.descriptors,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tapeline_rssl::Negotiated;
 use tapeline_time::Time;
 use tapeline_websocket::close_code;
 
@@ -251,6 +252,11 @@ impl<S: System> Reactor<S> {
     /// What a session has done so far; `None` when it is gone.
     pub fn session_counters(&self, session: SessionId) -> Option<SessionCounters> {
         self.table.live(session).map(Live::counters)
+    }
+
+    /// What the two sides of a session agreed on; `None` unless it is open.
+    pub fn negotiated(&self, session: SessionId) -> Option<&Negotiated> {
+        self.table.live(session)?.connection.negotiated()
     }
 
     /// What the reactor has done so far.

@@ -14,16 +14,26 @@ tapeline_counters::rows! {
         "applicationKey" => application_key: Option<String>;
         /// The name of the application.
         "applicationName" => application_name: Option<String>;
+        /// The instance of the application, if the login names it.
+        "identifier" => identifier: Option<String>;
         /// The address that it connects from.
         "hostname" => host_name: String;
         /// For how many seconds it has been there.
         "mountSeconds" => mount_seconds: u64;
         /// What it speaks: `RSSL` or `JSON`.
         "protocol" => protocol: &'static str;
+        /// What the client's library calls itself.
+        "version" => version: Option<String>;
         /// Whether it leaves recovery to the server.
         "singleOpen" => is_single_open: bool;
-        /// Items that it has open.
+        /// Items that it has open,
         "items" => items: usize;
+        /// of these with the data state OK,
+        "active" => active: usize;
+        /// of which nothing was heard yet,
+        "pending" => pending: usize;
+        /// and with the data state SUSPECT.
+        "stale" => stale: usize;
         /// Bytes that wait for its socket.
         "backlogBytes" => backlog_bytes: usize, in bytes;
         /// Bytes of updates that are merged for it.
@@ -56,12 +66,21 @@ tapeline_counters::rows! {
         "loginName" => login_name: String;
         /// Mounts of the user.
         "channels" => channels: usize;
-        /// Items that the user has open over all mounts.
+        /// Items that the user has open over all mounts,
         "total" => total: usize;
-        /// Most items that the user may have open over all mounts.
+        /// of these with the data state OK,
+        "active" => active: usize;
+        /// of which nothing was heard yet,
+        "pending" => pending: usize;
+        /// and with the data state SUSPECT.
+        "stale" => stale: usize;
+        /// Most items that the user may have open over all mounts, by the configuration
+        /// and by the user's roles.
         "aggregateItemLimit" => aggregate_item_limit: usize;
         /// Most items that one mount may have open.
         "itemLimitPerMount" => item_limit_per_mount: usize;
+        /// The highest class of priority that the user's roles allow, if they bound it.
+        "maxPriorityClass" => max_priority_class: Option<u32>;
         /// Streams of items that were opened since the user came,
         "opens" => opens: u64;
         /// for updates,

@@ -11,8 +11,9 @@ use crate::shell::Server;
 const VIEWS: &[&View] =
     &[ServiceRow::VIEW, MountRow::VIEW, UserRow::VIEW, ItemRow::VIEW, PeerRow::VIEW, HopRow::VIEW];
 
-/// The column of mounts by which they are put in order at each scrape.
+/// The columns of mounts and users by which they are put in order at each scrape.
 const BACKLOG_BYTES: &str = "backlogBytes";
+const TOTAL: &str = "total";
 
 impl<B: Bus, S: System> Server<B, S> {
     fn mount_row(&self, number: u32) -> Option<MountRow> {
@@ -21,6 +22,8 @@ impl<B: Bus, S: System> Server<B, S> {
         if self.interpreter.speaks_json(session) {
             row.protocol = "JSON";
         }
+        let library = self.reactor().negotiated(session).map(|it| &it.peer_component_version);
+        row.version = library.filter(|version| !version.is_empty()).cloned();
         if let Some(counters) = self.reactor().session_counters(session) {
             row.backlog_bytes = counters.backlog_bytes;
             row.slow_count = counters.slow_count;
@@ -77,6 +80,7 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
         match view.name {
             of if of == ItemRow::VIEW.name => self.core().item_rank(place, name),
             of if of == MountRow::VIEW.name && name == BACKLOG_BYTES => self.backlog_of(place),
+            of if of == UserRow::VIEW.name && name == TOTAL => self.core().items_of_user_at(place),
             _ => Some(self.row(view, place)?.get(column)?.rank()),
         }
     }

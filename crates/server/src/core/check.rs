@@ -55,6 +55,10 @@ impl Core {
         assert!(is_calm, "sessions to be dealt with: {:?}", self.trouble);
         let leaving: BTreeSet<_> = self.leaving().map(|leaving| leaving.number).collect();
         self.mounts.check(&leaving);
+        self.mounts.standings.check(self.items.iter().flat_map(|(_, item)| {
+            let watchers = item.watchers.subscriptions();
+            watchers.map(|subscription| (subscription.mount(), item.standing()))
+        }));
         let mut owners: Owners<'_> =
             self.mounts.iter().map(|mount| (mount.number, Owner::of(mount))).collect();
         owners.extend(self.leaving().map(|leaving| (leaving.number, Owner::left(leaving))));

@@ -172,16 +172,20 @@ impl Entitlements {
     /// The profile of who is logged in; `None` if the policy does not know the
     /// user any more.
     pub(super) fn profile(&self, login: &mut Login) -> Option<ProfileId> {
-        if login.profile.epoch != self.epoch {
-            let engine = self.engine.as_ref()?;
-            let policy = engine.policy();
-            let id = match &login.identity.roles {
-                Some(roles) => policy.profile_of_roles(roles),
-                None => policy.profile_of(&login.identity.user),
-            };
-            login.profile = Profile { epoch: self.epoch, id };
-        }
+        login.profile = Profile { epoch: self.epoch, id: self.profile_now(login) };
         login.profile.id
+    }
+
+    /// The same, for who looks only.
+    pub(super) fn profile_now(&self, login: &Login) -> Option<ProfileId> {
+        if login.profile.epoch == self.epoch {
+            return login.profile.id;
+        }
+        let policy = self.engine.as_ref()?.policy();
+        match &login.identity.roles {
+            Some(roles) => policy.profile_of_roles(roles),
+            None => policy.profile_of(&login.identity.user),
+        }
     }
 
     /// Whether a user may log in, and where he sits then. `own`: his seat, if he

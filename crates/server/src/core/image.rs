@@ -49,7 +49,7 @@ impl Core {
         let is_for_all = is_for_all || is_end && item.is_streaming;
         let is_first = !item.in_parts;
         begin_image(item, refresh, is_for_all, self.config.cache);
-        self.items.apply_state(slot, &refresh.state);
+        self.items.apply_state(slot, &refresh.state, &mut self.mounts.standings);
         let over = self.spread_image(slot, refresh, is_first, out);
         let Some(item) = self.items.known_mut(slot) else { return };
         item.in_parts = !is_complete && !is_end;

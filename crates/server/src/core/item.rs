@@ -11,6 +11,7 @@ use super::at_hubs::{AtHubs, NOWHERE};
 use super::census::Censuses;
 use super::entitlements::Guard;
 use super::map::Map;
+use super::standings::Standings;
 use super::subscription::mode;
 use super::watchers::Watchers;
 use crate::siblings::SharedCount;
@@ -315,12 +316,21 @@ impl Items {
         }
     }
 
-    /// Takes over a later state of an item.
-    pub(super) fn apply_state(&mut self, slot: u32, later: &State<'_>) {
+    /// Takes over a later state of an item, for all of `standings` who watch it.
+    pub(super) fn apply_state(&mut self, slot: u32, later: &State<'_>, standings: &mut Standings) {
         let Some(item) = self.slots.get_mut(slot as usize) else { return };
-        self.census.sub(item.service_id(), item.standing());
+        let before = item.standing();
         item.apply_state(later);
-        self.census.add(item.service_id(), item.standing());
+        let after = item.standing();
+        if before == after {
+            return;
+        }
+        self.census.sub(item.service_id(), before);
+        self.census.add(item.service_id(), after);
+        for subscription in item.watchers.subscriptions() {
+            standings.sub(subscription.mount(), before);
+            standings.add(subscription.mount(), after);
+        }
     }
 
     /// What the hub had of an item does not count any more. An image that was

@@ -14,7 +14,6 @@ use tapeline_entitle::Kind;
 use super::Core;
 use super::backlog::Job;
 use super::entitlements::Identity;
-use super::item::Item;
 use super::mount::Mount;
 use super::owed::Owed;
 use super::stream::{ItemStream, Taken};
@@ -55,6 +54,7 @@ impl Core {
         let number = mount.number;
         let mut leaving = Leaving::of(&mut mount, number);
         if let Some(login) = mount.login.take() {
+            self.mounts.standings.leave(number);
             self.mounts.users.log_out(&login, 0);
         }
         leaving.session = Some(session);
@@ -134,16 +134,19 @@ impl Core {
             let item = Some((&item.key.as_ref(), self.items.guard(stream.slot)));
             self.record_of(Kind::StopWatch, who, item, out);
         }
-        let Some(Item { watchers, .. }) = self.items.get_mut(stream.slot) else {
+        let Some(item) = self.items.get_mut(stream.slot) else {
             debug_assert!(false, "a stream is of an item");
             return;
         };
+        let watchers = &mut item.watchers;
         let Some(cell) = watchers.cell(stream.subscription(number, stream_id)) else {
             debug_assert!(false, "a stream has its subscription");
             return;
         };
         watchers.remove(cell);
-        if watchers.is_empty() {
+        let is_last = watchers.is_empty();
+        self.mounts.standings.sub(number, item.standing());
+        if is_last {
             self.close_item(stream.slot, out);
         }
     }

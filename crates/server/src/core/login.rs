@@ -112,7 +112,7 @@ impl Core {
         let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
         let login = mount.login.insert(Login::new(request, admitted.who, admitted.seat));
-        let (user, shown) = (login.user().to_vec(), login.shown_user());
+        let (user, shown, number) = (login.user().to_vec(), login.shown_user(), mount.number);
         let attributes = &login.request.attributes;
         out.note(Note::LoggedIn {
             session,
@@ -122,6 +122,7 @@ impl Core {
             position: attributes.position.as_ref(),
         });
         self.mounts.users.show_as(&user, shown);
+        self.mounts.enter(number, &user);
         self.note_login_end(session, person.and_then(|person| person.ends));
         self.set_login_gates(session);
         self.accept_login(session, person, out);
@@ -360,10 +361,13 @@ impl Core {
 
     /// A token was renewed: what the user has is counted by the new one.
     fn rename_user(&mut self, old: &[u8], new: &[u8], session: SessionId) {
-        let items = self.mounts.get(session).map_or(0, |mount| mount.item_count);
+        let Some(mount) = self.mounts.known(session) else { return };
+        let (items, number) = (mount.item_count, mount.number);
+        self.mounts.standings.leave(number);
         self.mounts.users.leave(old, items);
         // Decided before: a renewed token is not refused for the number of mounts.
         self.mounts.users.join(new, items, None);
+        self.mounts.enter(number, new);
         let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
         if let Some(shown) = login.map(Login::shown_user) {
             self.mounts.users.show_as(new, shown);
@@ -391,11 +395,13 @@ impl Core {
         // It has as long as a new mount for its next login.
         mount.opened_at = now;
         mount.roles = Roles::default();
+        let number = mount.number;
         if mount.asking.take().is_some() {
             // What was to be renewed is over.
             out.hold(session, mount.is_in_batch);
         }
         if let Some(login) = mount.login.take() {
+            self.mounts.standings.leave(number);
             self.mounts.users.log_out(&login, 0);
         }
         self.mounts.note_roles(session);

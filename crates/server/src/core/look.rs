@@ -10,6 +10,7 @@ use tapeline_rwf::{DataState, Qos, StreamState};
 use super::Core;
 use super::item::{Item, Upstream};
 use super::mount::{Mount, gate};
+use super::standings::Standing;
 use crate::rows::{ItemRow, MountRow, ServiceRow, UserRow};
 
 /// Columns of items by which they are put in order without making their rows.
@@ -55,6 +56,7 @@ impl Core {
         let login = mount.login.as_ref();
         let request = login.map(|login| &login.request);
         let text = |of: fn(&LoginRequest) -> Option<&Text>| Some(of(request?)?.to_string());
+        let standing = self.mounts.standings.of_mount(mount.number);
         let slow_since = mount.is_slow.then_some(mount.slow_since);
         Some(MountRow {
             channel: session.to_string(),
@@ -62,11 +64,16 @@ impl Core {
             position: text(|request| request.attributes.position.as_ref()),
             application_key: text(|request| request.attributes.application_id.as_ref()),
             application_name: text(|request| request.attributes.application_name.as_ref()),
+            identifier: text(|request| request.attributes.instance_id.as_ref()),
             host_name: mount.peer.to_string(),
+            version: None,
             mount_seconds: self.now.since(mount.opened_at).as_secs(),
             protocol: "RSSL",
             is_single_open: login.is_some_and(|login| login.policy.single_open),
             items: mount.item_count,
+            active: standing.active as usize,
+            pending: pending(mount.item_count, standing),
+            stale: standing.stale as usize,
             backlog_bytes: 0,
             merged_bytes: mount.owed.merged_bytes(),
             is_slow: mount.is_slow,
@@ -87,19 +94,31 @@ impl Core {
         self.mounts.users.places()
     }
 
+    /// How many items the user at a place has open.
+    pub(crate) fn items_of_user_at(&self, place: u32) -> Option<u64> {
+        self.mounts.users.at(place).map(|(_, _, total, _)| total as u64)
+    }
+
     /// The user at a place.
     pub(crate) fn user_row(&self, place: u32) -> Option<UserRow> {
         let (name, channels, total, asked) = self.mounts.users.at(place)?;
         let limits = self.config.limits.of_user(name);
         let of_all = &self.config.limits;
+        let standing = self.mounts.standings.of_user(place);
+        let (of_roles, max_priority_class) = self.role_limits(place);
+        let item_limit = limits.item_limit.unwrap_or(of_all.item_limit);
         Some(UserRow {
             login_name: name.to_string(),
             channels,
             total,
-            aggregate_item_limit: limits.item_limit.unwrap_or(of_all.item_limit),
+            active: standing.active as usize,
+            pending: pending(total, standing),
+            stale: standing.stale as usize,
+            aggregate_item_limit: of_roles.map_or(item_limit, |most| item_limit.min(most as usize)),
             item_limit_per_mount: limits
                 .item_limit_per_mount
                 .unwrap_or(of_all.item_limit_per_mount),
+            max_priority_class,
             opens: asked.opens,
             normal_opens: asked.opens - asked.snapshots,
             snapshot_opens: asked.snapshots,
@@ -109,6 +128,20 @@ impl Core {
             recoverable_closes: asked.recoverable_closes,
             non_recoverable_closes: asked.closes - asked.recoverable_closes,
         })
+    }
+
+    /// What the roles of a user allow: items, and the class of a priority.
+    fn role_limits(&self, place: u32) -> (Option<u32>, Option<u32>) {
+        let mount = self.mounts.standings.a_mount_of(place);
+        let session = mount.and_then(|number| self.mounts.session_of(number));
+        let login = session.and_then(|session| self.mounts.get(session)?.login.as_ref());
+        let profile = login.and_then(|login| self.entitlements.profile_now(login));
+        match self.entitlements.policy().zip(profile) {
+            Some((policy, profile)) => {
+                (policy.item_limit(profile), policy.max_priority_class(profile))
+            }
+            None => (None, None),
+        }
     }
 
     /// Numbers that services may have are below this one.
@@ -195,6 +228,11 @@ impl Core {
             hub,
         })
     }
+}
+
+/// Those of so many items that are neither well nor stale.
+fn pending(items: usize, standing: Standing) -> usize {
+    items.saturating_sub((standing.active + standing.stale) as usize)
 }
 
 fn image_bytes(item: &Item) -> usize {

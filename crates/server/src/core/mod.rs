@@ -58,6 +58,7 @@ mod services;
 mod sift;
 mod slow;
 mod standby;
+mod standings;
 mod status;
 mod stream;
 mod streams;

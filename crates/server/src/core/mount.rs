@@ -20,6 +20,7 @@ use super::map::Map;
 use super::owed::Owed;
 use super::roles::Roles;
 use super::rows::Cell;
+use super::standings::Standings;
 use super::stream::{Entry, Stream, UNASKED_LOGIN_STREAM};
 use super::streams::Streams;
 use super::subscription::Subscription;
@@ -282,6 +283,7 @@ pub(super) struct Mounts {
     /// Those that have logged in once.
     pub(super) admitted: SharedCount,
     pub(super) users: Users,
+    pub(super) standings: Standings,
     /// Mounts without a login, oldest first; those that have one or are gone
     /// are passed over.
     pub(super) without_login: VecDeque<(Time, SessionId)>,
@@ -439,6 +441,9 @@ impl Mounts {
         self.gates[after as usize] = self.gates[before];
         self.gates[before] = Gate::GONE;
         self.numbers[session.index as usize] = after;
+        if let Some(place) = self.standings.leave(before as u32) {
+            self.standings.enter(after, place);
+        }
         Some(before as u32)
     }
 
@@ -490,6 +495,14 @@ impl Mounts {
     #[inline]
     pub(super) fn watcher(&self, item: &Item, cell: Cell) -> Option<Watcher> {
         item.watchers.at(cell, |subscription| self.session_of(subscription.mount()))
+    }
+
+    /// A mount is logged in as a user that is known.
+    pub(super) fn enter(&mut self, number: u32, user: &[u8]) {
+        match self.users.place(user) {
+            Some(place) => self.standings.enter(number, place),
+            None => debug_assert!(false, "the user of a mount is known"),
+        }
     }
 
     /// Counts an item of a user, or one fewer, that is not at its service yet.

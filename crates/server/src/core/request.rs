@@ -250,6 +250,7 @@ impl Core {
         let view = view.filter(|_| !request.private);
         let subscription = Subscription::new(number, request.stream_id, request.streaming);
         let cell = item.watchers.insert(subscription);
+        self.mounts.standings.add(number, item.standing());
         let with_key = request.key_in_updates;
         let form = Form { view, is_full_view: false, with_key, with_perm_data };
         if let Some(mount) = self.mounts.get_mut(session) {

@@ -73,7 +73,7 @@ impl Core {
         out: &mut O,
     ) {
         if let Some(state) = &status.state {
-            self.items.apply_state(slot, state);
+            self.items.apply_state(slot, state, &mut self.mounts.standings);
         }
         let Some(item) = self.items.known_mut(slot) else { return };
         if let Some(image) = &mut item.image {

@@ -148,6 +148,11 @@ impl Users {
         }
     }
 
+    /// The place of a user in the list.
+    pub(super) fn place(&self, name: &[u8]) -> Option<u32> {
+        self.here.get(name).map(|user| user.place)
+    }
+
     /// Places of the list are below this one.
     pub(super) const fn places(&self) -> u32 {
         self.list.len() as u32

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde_json::Value as Json;
+use time::UtcDateTime;
 
 use super::client::Where;
 use super::rows::cell;
@@ -48,14 +49,19 @@ enum What {
 /// What is printed of each row: the classic name, and ours where it differs.
 type Variables = &'static [(&'static str, &'static str)];
 
+/// For how long a mount has been there, which is printed as the time at which it came.
+const MOUNT_SECONDS: &str = "mountSeconds";
+
 const MOUNT: Variables = &[
     ("channel", "channel"),
+    ("identifier", "identifier"),
     ("loginName", "loginName"),
     ("position", "position"),
     ("applicationKey", "applicationKey"),
     ("applicationName", "applicationName"),
     ("hostname", "hostname"),
-    ("mountTime", "mountSeconds"),
+    ("mountTime", MOUNT_SECONDS),
+    ("version", "version"),
     ("protocol", "protocol"),
     ("singleOpen", "singleOpen"),
 ];
@@ -64,6 +70,10 @@ const USER: Variables = &[
     ("loginName", "loginName"),
     ("channels", "channels"),
     ("total", "total"),
+    ("active", "active"),
+    ("stale", "stale"),
+    ("pending", "pending"),
+    ("maxPriorityClass", "maxPriorityClass"),
     ("aggregateItemLimit", "aggregateItemLimit"),
     ("itemLimitPerMount", "itemLimitPerMount"),
     ("opens", "opens"),
@@ -93,38 +103,48 @@ const SERVICE: Variables = &[
 pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let client = args.at.client()?;
     let mut out = io::stdout().lock();
+    let process = client.get("/v1/process", &[])?;
+    let now = process["unixSeconds"].as_u64().unwrap_or_default();
     let (view, variables) = match args.print {
         What::Mounts => ("mounts", MOUNT),
         What::Users => ("users", USER),
         What::Services => ("services", SERVICE),
         What::Process => {
-            let process = client.get("/v1/process", &[])?;
-            writeln!(out, "releaseVersion : {}", cell(&process["releaseVersion"]))?;
-            writeln!(out, "systemRelease : {}", system_release())?;
+            for name in ["releaseVersion", "systemRelease"] {
+                writeln!(out, "{name} : {}", cell(&process[name]))?;
+            }
+            writeln!(out, "time : {}", date_and_time(now))?;
             return Ok(Verdict::Good);
         }
     };
     let said = client.get(&format!("/v1/{view}"), &[("limit", "1000")])?;
     for row in said["rows"].as_array().into_iter().flatten() {
-        out.write_all(block(row, variables).as_bytes())?;
+        out.write_all(block(row, variables, now).as_bytes())?;
     }
     Ok(Verdict::Good)
 }
 
-/// A row, a line for each variable, and an empty one behind.
-fn block(row: &Json, variables: Variables) -> String {
-    let classic = |value: &Json| match value {
+/// A row, a line for each variable, and an empty one behind. `now`: seconds since 1970.
+fn block(row: &Json, variables: Variables, now: u64) -> String {
+    let classic = |name: &str| match &row[name] {
         Json::Bool(true) => "True".to_owned(),
         Json::Bool(false) => "False".to_owned(),
+        Json::Number(seconds) if name == MOUNT_SECONDS => {
+            date_and_time(now.saturating_sub(seconds.as_u64().unwrap_or_default()))
+        }
         value => cell(value),
     };
-    let lines = variables.iter().map(|(name, ours)| format!("{name} : {}\n", classic(&row[ours])));
+    let lines = variables.iter().map(|(name, ours)| format!("{name} : {}\n", classic(ours)));
     lines.collect::<String>() + "\n"
 }
 
-fn system_release() -> String {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("Linux {}", release.trim())
+/// Seconds since 1970 as a date and a time of day, in UTC.
+fn date_and_time(unix_s: u64) -> String {
+    let at = i64::try_from(unix_s).ok().and_then(|at| UtcDateTime::from_unix_timestamp(at).ok());
+    at.map_or_else(String::new, |at| {
+        let (hour, minute, second) = at.time().as_hms();
+        format!("{} {hour:02}:{minute:02}:{second:02}", at.date())
+    })
 }
 
 #[cfg(test)]
@@ -135,12 +155,19 @@ mod tests {
     #[test]
     fn a_row_is_a_block_of_the_classic_names() {
         let row = json!({ "loginName": "ann", "channels": 2, "total": 7 });
-        let expected = "loginName : ann\nchannels : 2\ntotal : 7\naggregateItemLimit : \n\
-                        itemLimitPerMount : \n";
-        let said = block(&row, USER);
+        let expected = "loginName : ann\nchannels : 2\ntotal : 7\nactive : \nstale : \n";
+        let said = block(&row, USER, 0);
         assert!(
             said.starts_with(expected) && said.ends_with("nonRecoverableCloses : \n\n"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_mount_came_at_a_time_of_day() {
+        let row = json!({ "mountSeconds": 61, "singleOpen": true });
+        let said = block(&row, MOUNT, 1_700_000_000);
+        assert!(said.contains("\nmountTime : 2023-11-14 22:12:19\n"), "{said}");
+        assert!(said.contains("\nsingleOpen : True\n"), "{said}");
     }
 }

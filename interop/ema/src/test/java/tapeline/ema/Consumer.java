@@ -5,6 +5,7 @@ import com.refinitiv.ema.access.EmaFactory;
 import com.refinitiv.ema.access.OmmArray;
 import com.refinitiv.ema.access.OmmConsumer;
 import com.refinitiv.ema.access.OmmConsumerClient;
+import com.refinitiv.ema.access.OmmConsumerConfig;
 import com.refinitiv.ema.access.ReqMsg;
 import com.refinitiv.ema.rdm.EmaRdm;
 import java.util.LinkedHashMap;
@@ -87,6 +88,23 @@ final class Consumer implements AutoCloseable {
                 Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"), port);
     }
 
+    /** A login of this application's own making, with the name of its instance. */
+    static Consumer ofInstance(User user, String instance, int port) {
+        ElementList attributes = Settings.elements(
+                "ApplicationId", user.application(),
+                "ApplicationName", "interop",
+                "Position", user.position(),
+                "InstanceId", instance,
+                "SingleOpen", new Value.UInt(1));
+        ReqMsg login = EmaFactory.createReqMsg().domainType(EmaRdm.MMT_LOGIN).name(user.name()).attrib(attributes);
+        ElementList dictionary = Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary");
+        return new Consumer(EmaFactory.createOmmConsumerConfig()
+                .addAdminMsg(login)
+                .consumerName("Consumer")
+                .config(settings(
+                        channels(Way.SOCKET, Settings.Compression.NONE, port), REQUEST_TIMEOUT_MS, dictionary)));
+    }
+
     /**
      * A warm standby group: the first server is the active one, or with services the one that has
      * {@code owner} as its place in {@code ports} has the service of {@link Source}.
@@ -128,8 +146,12 @@ final class Consumer implements AutoCloseable {
         return new Consumer(new User(USER), settings.map());
     }
 
+    private Consumer(OmmConsumerConfig config) {
+        ema = EmaFactory.createOmmConsumer(config);
+    }
+
     private Consumer(User user, com.refinitiv.ema.access.Map settings) {
-        ema = EmaFactory.createOmmConsumer(EmaFactory.createOmmConsumerConfig()
+        this(EmaFactory.createOmmConsumerConfig()
                 .username(user.name())
                 .applicationId(user.application())
                 .applicationName("interop")

@@ -91,6 +91,8 @@ final class Settings {
             list.add(EmaFactory.createElementEntry().ascii(name, text));
         } else if (value instanceof Integer number) {
             list.add(EmaFactory.createElementEntry().intValue(name, number));
+        } else if (value instanceof Value.UInt number) {
+            list.add(EmaFactory.createElementEntry().uintValue(name, number.value()));
         } else if (value instanceof Value.Enum word) {
             list.add(EmaFactory.createElementEntry().enumValue(name, word.value()));
         } else if (value instanceof ElementList elements) {

@@ -156,6 +156,11 @@ final class Tapeline implements AutoCloseable {
         return port("ni");
     }
 
+    /** Where it can be looked at. */
+    int adminPort() {
+        return port("admin");
+    }
+
     private int port(String name) {
         Integer port = ports.get(name);
         if (port == null) {
