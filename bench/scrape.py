@@ -2,13 +2,18 @@
 """Whether being scraped costs memory: /metrics once a second, for as long as is asked.
 
     scrape.py PROGRAM [SECONDS] [--every SECONDS]      default: 3,600 s, each second
+    scrape.py PROGRAM --cost [MOUNTS]                  default: 1,000 mounts
 
 One source, one process of hub and server with 200 items that are updated and 20 mounts. Sampled: the process's own
 memory (RssAnon) and descriptors. Exit status 1 if the last third has more of either than the first one behind the
 warm-up, beyond noise.
+
+With --cost: how much of its second a scrape takes from the thread of hub and server while MOUNTS are logged in and
+nothing else happens, 200 scrapes in turns with as much time without.
 """
 
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -17,6 +22,8 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
+
+from json_mount import JsonMount
 
 MOUNTS = 20
 ITEMS = 200
@@ -84,7 +91,50 @@ def run(site, seconds, every):
     return samples, scrapes, len(text)
 
 
+def cost(site, mounts):
+    """Prints what a scrape takes from the thread, and how many series there are."""
+    config = site.folder / "site.toml"
+    config.write_text(f"[server]\nmax-mounts = {mounts}\n")
+    server, at = site.addresses("run", "--config", config, "--rssl-port", 0, "--ws-port", 0, "--ni-port", 0,
+                                "--admin-port", 0)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    kept = [JsonMount(at["ws"], f"user{number}") for number in range(mounts)]
+    url = f"http://{at['admin']}/metrics"
+
+    def scrape():
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return answer.read().decode()
+
+    def busy_s():
+        lines = (line for line in scrape().splitlines() if line.startswith("tapeline_thread_busy_seconds_total"))
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+
+    time.sleep(1)
+    scrapes, costs = 40, []
+    for _ in range(5):
+        before, began = busy_s(), time.monotonic()
+        for _ in range(scrapes - 1):
+            scrape()
+        after, took = busy_s(), time.monotonic() - began
+        time.sleep(took)
+        idle = busy_s() - after
+        costs.append((after - before - idle) / scrapes)
+    series = sum(not line.startswith("#") for line in scrape().splitlines())
+    of_a_second = statistics.median(costs)
+    print(f"{len(kept)} mounts, {series:,} series; a scrape takes {of_a_second * 1e6:,.0f} us of the thread "
+          f"(turns: {', '.join(f'{each * 1e6:,.0f}' for each in costs)}), each second {of_a_second:.3%} of it")
+    sys.exit(0 if of_a_second < 0.001 else 1)
+
+
 def main():
+    if sys.argv[2:3] == ["--cost"]:
+        with tempfile.TemporaryDirectory() as name:
+            site = Site(os.path.abspath(sys.argv[1]), Path(name))
+            try:
+                cost(site, int((sys.argv[3:] + ["1000"])[0]))
+            finally:
+                site.end()
     arguments, every = sys.argv[1:], 1.0
     if "--every" in arguments:
         place = arguments.index("--every")
