@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tapeline_measure::stop;
 
 use crate::GaugeError;
+use crate::link::Channel;
 use crate::mux::{Idle, Muxer, timespec};
 use crate::wire::Transport;
 
@@ -28,7 +29,7 @@ const MAX_LINE_BYTES: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Changes whenever a message below does.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// How the server takes part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +57,9 @@ pub(crate) struct Hello {
     pub(crate) group: Option<IpAddr>,
     pub(crate) interface: Option<String>,
     pub(crate) loops_back: bool,
+    /// Of Aeron over a network: where the client hears, and where the server is to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) channels: Option<[Channel; 2]>,
     /// Of the client's UDP socket.
     pub(crate) udp_port: u16,
     pub(crate) locks_memory: bool,
@@ -87,6 +91,9 @@ pub(crate) enum ToClient {
         /// For what has a folder, in this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         folder: Option<String>,
+        /// Of Aeron over a network: where it hears.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<Channel>,
     },
     /// It cannot take part.
     Refused(String),

@@ -1,7 +1,9 @@
-//! Aeron over shared memory: the backbone's transport without the backbone.
+//! Aeron over shared memory or UDP: the backbone's transport without the backbone.
 
 use std::ffi::CString;
 use std::io;
+use std::net::IpAddr;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -13,9 +15,10 @@ use rusteron_media_driver::{
     Aeron, AeronCError, AeronContext, AeronDriver, AeronDriverContext, AeronExclusivePublication,
     AeronFragmentClosureAssembler, AeronHeader, AeronOfferError, AeronSubscription, Handlers,
 };
+use rustix::thread::set_current_timer_slack;
 use tapeline_measure::stop;
 
-use super::Link;
+use super::{Channel, Link};
 use crate::local::{folder_prefix, shared_folder};
 
 /// Of a term: a message may have an eighth of it.
@@ -33,8 +36,19 @@ const TURNS_PER_WORK: u32 = 64;
 /// Fragments that are read in one poll.
 const AT_ONCE: usize = 64;
 
-/// How long the driver sleeps when it has nothing to do.
-const DRIVER_NAP: Duration = Duration::from_micros(200);
+/// How long the driver sleeps when it has nothing to do: nothing that goes
+/// through shared memory goes through the driver.
+pub(super) const DRIVER_NAP: Duration = Duration::from_micros(200);
+
+/// The same of one that messages go through.
+const BUSY_DRIVER_NAP: Duration = Duration::from_micros(50);
+
+/// What is heard by the side that listens, and by the other one.
+const TO_SERVER: i32 = FIRST_STREAM;
+const TO_CLIENT: i32 = FIRST_STREAM + 1;
+
+/// The longest address of an end.
+const MAX_ENDPOINT_BYTES: usize = 128;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -56,14 +70,16 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn start() -> io::Result<Self> {
+    /// One that sleeps for so long when it has nothing to do; `None`: it lets
+    /// others go first, and looks again.
+    pub(super) fn start(nap: Option<Duration>) -> io::Result<Self> {
         let serial = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{serial}", folder_prefix(std::process::id()));
         let folder = shared_folder().join(name).to_string_lossy().into_owned();
         let is_over = Arc::new(AtomicBool::new(false));
         let (started, has_started) = mpsc::channel();
         let (over, of) = (Arc::clone(&is_over), folder.clone());
-        let run = move || work(&of, &over, &started);
+        let run = move || work(&of, nap, &over, &started);
         let thread = thread::Builder::new().name("aeron driver".to_owned()).spawn(run)?;
         let driver = Self { folder, is_over, thread: Some(thread) };
         match has_started.recv_timeout(PATIENCE) {
@@ -83,7 +99,14 @@ impl Drop for Driver {
     }
 }
 
-fn work(folder: &str, is_over: &AtomicBool, started: &Sender<io::Result<()>>) {
+fn work(
+    folder: &str,
+    nap: Option<Duration>,
+    is_over: &AtomicBool,
+    started: &Sender<io::Result<()>>,
+) {
+    // Else the kernel wakes it up to 50 µs late on purpose.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
     let driver = match driver(folder) {
         Ok(driver) => driver,
         Err(error) => {
@@ -94,7 +117,10 @@ fn work(folder: &str, is_over: &AtomicBool, started: &Sender<io::Result<()>>) {
     let _ = started.send(Ok(()));
     while !is_over.load(Ordering::Acquire) {
         if driver.main_do_work().is_ok_and(|work| work == 0) {
-            thread::sleep(DRIVER_NAP);
+            match nap {
+                Some(nap) => thread::sleep(nap),
+                None => thread::yield_now(),
+            }
         }
     }
 }
@@ -106,9 +132,121 @@ fn driver(folder: &str) -> Result<AeronDriver, AeronCError> {
     context.set_dir_delete_on_shutdown(true)?;
     context.set_threading_mode(aeron_threading_mode_enum::AERON_THREADING_MODE_INVOKER)?;
     context.set_ipc_term_buffer_length(TERM_BYTES)?;
+    context.set_term_buffer_length(TERM_BYTES)?;
     let driver = AeronDriver::new(&context)?;
     driver.start(true)?;
     Ok(driver)
+}
+
+fn client(folder: &str) -> Result<Aeron, AeronCError> {
+    let context = AeronContext::new()?;
+    context.set_dir(&c_string(folder))?;
+    context.set_use_conductor_agent_invoker(true)?;
+    let client = Aeron::new(&context)?;
+    client.start()?;
+    Ok(client)
+}
+
+fn publication(
+    client: &Aeron,
+    channel: &str,
+    stream: i32,
+) -> Result<AeronExclusivePublication, AeronCError> {
+    let adding = client.async_add_exclusive_publication(&c_string(channel), stream)?;
+    loop {
+        client.main_do_work()?;
+        if let Some(publication) = adding.poll()? {
+            return Ok(publication);
+        }
+        thread::yield_now();
+    }
+}
+
+fn subscription(
+    client: &Aeron,
+    channel: &str,
+    stream: i32,
+) -> Result<AeronSubscription, AeronCError> {
+    let channel = c_string(channel);
+    let adding = client.async_add_subscription(&channel, stream, Handlers::NONE, Handlers::NONE)?;
+    loop {
+        client.main_do_work()?;
+        if let Some(subscription) = adding.poll()? {
+            return Ok(subscription);
+        }
+        thread::yield_now();
+    }
+}
+
+/// An end that hears over the network, by a driver of its own, and does not know
+/// yet where to speak.
+pub(crate) struct AeronEar {
+    subscription: AeronSubscription,
+    client: Aeron,
+    driver: Arc<Driver>,
+    /// Where it is heard.
+    channel: Channel,
+    /// The stream on which it speaks.
+    out: i32,
+}
+
+impl AeronEar {
+    /// Of the side that listens or of the other one, which has this address of
+    /// its own.
+    pub(crate) fn open(
+        channel: &Channel,
+        own: IpAddr,
+        (listens, is_spinning): (bool, bool),
+    ) -> io::Result<Self> {
+        let driver = Driver::start((!is_spinning).then_some(BUSY_DRIVER_NAP))?;
+        let (out, back) = if listens { (TO_CLIENT, TO_SERVER) } else { (TO_SERVER, TO_CLIENT) };
+        let wanted = channel.heard_at(own);
+        let opened = || -> Result<_, AeronCError> {
+            let client = client(&driver.folder)?;
+            let subscription = subscription(&client, wanted.as_str(), back)?;
+            Ok((client, subscription))
+        };
+        let (client, subscription) = opened().map_err(|error| failed(&error))?;
+        let until = Instant::now() + PATIENCE;
+        let endpoint = loop {
+            client.main_do_work().map_err(|error| failed(&error))?;
+            match subscription.resolved_endpoint_as_string(MAX_ENDPOINT_BYTES) {
+                Ok(endpoint) if !endpoint.is_empty() => break endpoint,
+                Err(error) => return Err(failed(&error)),
+                _ if Instant::now() >= until => {
+                    let what = format!("Aeron hears nothing at {wanted}");
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+                }
+                _ => thread::sleep(DRIVER_NAP),
+            }
+        };
+        let channel = wanted.with_endpoint(&endpoint);
+        Ok(Self { subscription, client, driver: Arc::new(driver), channel, out })
+    }
+
+    /// Where it is heard, with the port that the system has chosen.
+    pub(crate) const fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// The whole end, after the other one hears it.
+    pub(crate) fn speaks_to(self, channel: &Channel) -> io::Result<Box<dyn Link>> {
+        let Self { subscription, client, driver, out, .. } = self;
+        let made = || -> Result<_, AeronCError> {
+            let publication = publication(&client, channel.as_str(), out)?;
+            Ok((publication, AeronFragmentClosureAssembler::new()?))
+        };
+        let (publication, assembler) = made().map_err(|error| failed(&error))?;
+        let end = AeronLink {
+            publication,
+            subscription,
+            assembler,
+            client,
+            _driver: Some(driver),
+            turn: 0,
+        };
+        Ok(Box::new(end.met()?))
+    }
 }
 
 /// One end: it sends on one stream and hears the other.
@@ -141,29 +279,9 @@ impl AeronLink {
         back: i32,
         driver: Option<Arc<Driver>>,
     ) -> Result<Self, AeronCError> {
-        let context = AeronContext::new()?;
-        context.set_dir(&c_string(folder))?;
-        context.set_use_conductor_agent_invoker(true)?;
-        let client = Aeron::new(&context)?;
-        client.start()?;
-        let channel = c_string("aeron:ipc");
-        let adding = client.async_add_exclusive_publication(&channel, out)?;
-        let publication = loop {
-            client.main_do_work()?;
-            if let Some(publication) = adding.poll()? {
-                break publication;
-            }
-            thread::yield_now();
-        };
-        let adding =
-            client.async_add_subscription(&channel, back, Handlers::NONE, Handlers::NONE)?;
-        let subscription = loop {
-            client.main_do_work()?;
-            if let Some(subscription) = adding.poll()? {
-                break subscription;
-            }
-            thread::yield_now();
-        };
+        let client = client(folder)?;
+        let publication = publication(&client, Channel::IPC, out)?;
+        let subscription = subscription(&client, Channel::IPC, back)?;
         let assembler = AeronFragmentClosureAssembler::new()?;
         Ok(Self { publication, subscription, assembler, client, _driver: driver, turn: 0 })
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tapeline_measure::stop;
 
-use super::aeron::{AeronLink, Driver};
+use super::aeron::{AeronLink, DRIVER_NAP, Driver};
 use super::datagram::DatagramLink;
 use super::group::Group;
 use super::session::{SessionLink, SessionMeeting};
@@ -175,7 +175,7 @@ impl Meeting {
                 (Listening::Session(all), addresses)
             }
             Transport::Aeron => {
-                let driver = Arc::new(Driver::start()?);
+                let driver = Arc::new(Driver::start(Some(DRIVER_NAP))?);
                 let address = Address::Folder(driver.folder.clone());
                 (Listening::Aeron(driver), vec![address])
             }

@@ -5,6 +5,7 @@
 //! a schedule while answers come in.
 
 mod aeron;
+mod channel;
 mod datagram;
 mod group;
 mod local;
@@ -23,7 +24,8 @@ use tapeline_measure::clock::now_ns;
 
 use crate::mux::timespec;
 
-pub(crate) use aeron::MAX_BYTES as AERON_MAX_BYTES;
+pub(crate) use aeron::{AeronEar, MAX_BYTES as AERON_MAX_BYTES};
+pub(crate) use channel::Channel;
 pub(crate) use group::Group;
 pub(crate) use meet::{Address, LinkOptions, Meeting, connect, connect_raw};
 pub(crate) use ring::RingLink;

@@ -13,12 +13,13 @@ use tapeline_measure::ticks::TickClock;
 use super::StartServer;
 use super::ends;
 use super::options::Options;
+use super::parts::Parts;
 use super::server::serve;
 use crate::GaugeError;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
-use crate::link::{self, Address, LinkOptions};
+use crate::link::{self, Address, AeronEar, LinkOptions};
 use crate::local::LocalProcess;
-use crate::wire::{IterationEnd, Null, Polled, Ring, Session, Transport, Wire};
+use crate::wire::{IterationEnd, Null, Polled, Ring, Session, Socket, Transport, Wire};
 
 /// How often, and how long apart, a server is looked for.
 const ATTEMPTS: u32 = 100;
@@ -49,6 +50,8 @@ pub(super) struct Client<'a> {
     /// Of the present size.
     pub(super) lost: u64,
     pub(super) late: u64,
+    /// Of the present size, with `--timestamps`.
+    pub(super) parts: Option<Parts>,
     /// Elsewhere, or a thread that sees the end of its connection: `None`.
     _server: Option<LocalProcess>,
 }
@@ -77,6 +80,7 @@ fn hello_of(options: &Options, transport: Transport, side: usize) -> Hello {
         interface: settings.interface.clone(),
         // On one host there is no other way.
         loops_back: settings.loops_back || options.server.is_none(),
+        channels: None,
         udp_port: 0,
         locks_memory: options.arguments.has("lock-memory"),
     }
@@ -104,6 +108,7 @@ impl<'a> Client<'a> {
             samples,
             lost: 0,
             late: 0,
+            parts: options.has_stamps.then(Parts::new),
             _server: server,
         };
         if transport == Transport::Null {
@@ -128,6 +133,9 @@ impl<'a> Client<'a> {
         let options = self.options;
         self.samples.clear();
         (self.lost, self.late) = (0, 0);
+        if let Some(parts) = &mut self.parts {
+            parts.clear();
+        }
         let began = Instant::now();
         loop {
             let had = self.samples.len() as u64;
@@ -167,6 +175,9 @@ impl<'a> Client<'a> {
         for _ in 0..count {
             let ticks = self.iteration(size).map_err(|error| self.explained(error))?;
             self.samples.push(ticks);
+            if let (Some(parts), Some(at)) = (&mut self.parts, self.wire.stamped()) {
+                parts.add(&at);
+            }
             if !self.options.sleep_gap.is_zero() {
                 thread::sleep(self.options.sleep_gap);
             }
@@ -346,10 +357,20 @@ fn agreed(
     if let Some(udp) = &udp {
         theirs.udp_port = udp.local_addr().map_err(GaugeError::io("binding"))?.port();
     }
+    let ear = match transport == Transport::Aeron && !options.sides[0].channel.is_ipc() {
+        true => {
+            let how = (false, ours.is_spinning);
+            let ear = AeronEar::open(&options.sides[0].channel, own, how);
+            Some(ear.map_err(GaugeError::io("Aeron"))?)
+        }
+        false => None,
+    };
+    let of_server = options.sides[1].channel.clone();
+    theirs.channels = ear.as_ref().map(|ear| [ear.channel().clone(), of_server]);
     let server = control.peer.or(theirs.bind).unwrap_or(local);
     control.send(&ToServer::Hello(Box::new(theirs)))?;
-    let (port, folder) = match control.receive()? {
-        ToClient::Ready { port, folder } => (port, folder),
+    let (port, folder, channel) = match control.receive()? {
+        ToClient::Ready { port, folder, channel } => (port, folder, channel),
         ToClient::Refused(why) => {
             return Err(GaugeError::Peer(format!("cannot take part: {why}")));
         }
@@ -363,16 +384,23 @@ fn agreed(
     Ok(match (transport, udp, ring) {
         (Transport::Udp, Some(udp), _) => {
             let to = SocketAddr::new(options.group.unwrap_or(server), port);
-            Box::new(ends::datagrams(&ours, udp, to, patience)?)
+            Box::new(with_stamps(options, ends::datagrams(&ours, udp, to, patience)?)?)
         }
         (Transport::Ring, _, Some(ring)) => Box::new(ring),
         (Transport::Tcp, ..) => {
-            let connected = || ends::stream(&ours, ends::connect(&ours, to)?.into());
+            let connected =
+                || with_stamps(options, ends::stream(&ours, ends::connect(&ours, to)?.into())?);
             ends::taking_turns(&ours, connected, IterationEnd::Received(options.pongs))?
         }
         (Transport::Rssl, ..) => {
             let session = Session::connect(to, ours.is_spinning);
             Box::new(session.map_err(GaugeError::io("a session"))?)
+        }
+        (Transport::Aeron, ..) if ear.is_some() => {
+            let what = || GaugeError::Peer("does not say where it hears".to_owned());
+            let (ear, channel) = ear.zip(channel).ok_or_else(what)?;
+            let link = ear.speaks_to(&channel).map_err(GaugeError::io("Aeron"))?;
+            Box::new(Polled::new(link, ours.is_spinning))
         }
         (Transport::Aeron, ..) => {
             let folder = [Address::Folder(folder.unwrap_or_default())];
@@ -388,6 +416,14 @@ fn agreed(
         }
         _ => return Err(GaugeError::Unsupported(format!("{transport} has no server"))),
     })
+}
+
+/// The same end; the kernel is asked for its stamps if they were asked for.
+fn with_stamps(options: &Options, end: Socket) -> Result<Socket, GaugeError> {
+    match options.has_stamps {
+        true => end.with_stamps().map_err(GaugeError::io("time stamps of the kernel")),
+        false => Ok(end),
+    }
 }
 
 struct Pair {

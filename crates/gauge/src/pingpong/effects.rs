@@ -76,6 +76,25 @@ const OPTIONS: [(&str, Seen); 45] = [
     ("version", Here(|| assert!(told("--version").text.starts_with(env!("CARGO_PKG_VERSION"))))),
 ];
 
+/// Ours beside them, as far as they say how a ping-pong is made.
+const OURS: [(&str, Seen); 12] = [
+    ("seconds", Here(|| assert!(of("--seconds=0.03 --maxiter=1000000").tool.seconds >= 0.03))),
+    ("warm-up", Here(|| assert!(of("--warm-up=0.03").tool.warm_up_dropped_s >= 0.03))),
+    ("rounds", By("it pingpong::whole_round_trips_and_gaps_between_them_are_asked_for")),
+    ("clock", Here(|| assert_eq!(of("--clock=monotonic").tool.clock, "monotonic"))),
+    ("noise", Here(|| assert!(of("--noise=0.01").tool.noise.is_some()))),
+    (
+        "format",
+        Here(|| assert!(told(&format!("{BRIEF} --format=human tcp")).text.contains("p99.9"))),
+    ),
+    ("json", By("it pingpong::samples_and_records_are_written")),
+    ("check", By("it pingpong::a_plan_measures_nothing")),
+    ("keep", By("it pingpong::a_server_that_keeps_on_serves_the_next_after_garbage")),
+    ("sessions", By("it pingpong::sessions_take_turns")),
+    ("timestamps", Here(moments_of_the_kernel_are_told)),
+    ("channel", Here(a_channel_of_the_network_is_told_with_its_port)),
+];
+
 #[derive(Default)]
 struct Told {
     text: String,
@@ -179,6 +198,28 @@ fn the_percentile_is_the_one_asked_for() {
     assert_eq!((lowest.percentile, highest.percentile), (lowest.min, highest.max));
 }
 
+fn moments_of_the_kernel_are_told() {
+    let without = of("");
+    assert!(without.tool.hops.is_empty() && !without.text.contains("# stamps"));
+    // The kernel begins with them a little after it was asked.
+    let told = of("--timestamps=kernel --minms=200 --maxms=200 --maxiter=1000000");
+    let names: Vec<&str> = told.tool.hops.iter().map(|hop| &hop.name[..]).collect();
+    assert_eq!(names, ["send", "outside", "receive"]);
+    let whole: u64 = told.tool.hops.iter().map(|hop| hop.p50_ns).sum();
+    assert!(told.tool.hops.iter().all(|hop| hop.p50_ns > 0) && whole < 4 * told.row.median);
+    assert!(told.tool.counts["untold"] < told.row.iter, "{:?}", told.tool.counts);
+    assert!(told.text.contains("\n# stamps 9: send p50="), "{}", told.text);
+    let human =
+        self::told(&format!("{BRIEF} --format=human --sizes=9 --timestamps=kernel tcp")).text;
+    assert!(human.contains("\n receive  "), "{human}");
+}
+
+fn a_channel_of_the_network_is_told_with_its_port() {
+    let line = format!("{BRIEF} --affinity=any --sizes=9 --channel=aeron:udp aeron");
+    let text = told(&line).text;
+    assert!(text.contains("transport=aeron channel=aeron:udp "), "{text}");
+}
+
 #[test]
 fn every_option_of_the_classic_tool_has_an_effect_that_is_seen() {
     // From the first to the version: what stands behind is ours.
@@ -186,13 +227,25 @@ fn every_option_of_the_classic_tool_has_an_effect_that_is_seen() {
     for name in theirs.filter(|name| *name != "help") {
         let seen = OPTIONS.iter().find(|(of, _)| *of == name);
         let (_, seen) = seen.unwrap_or_else(|| panic!("nothing looks at --{name}"));
-        match seen {
-            Here(look) => look(),
-            By(test) => assert!(test.contains("::"), "--{name}"),
-            Not(why) => assert!(!why.is_empty(), "--{name}"),
-        }
+        look(name, seen);
     }
     assert!(OPTIONS.iter().all(|(name, _)| KNOWN.iter().any(|known| known.name == *name)));
+}
+
+#[test]
+fn options_of_ours_have_an_effect_that_is_seen() {
+    for (name, seen) in &OURS {
+        assert!(KNOWN.iter().any(|known| known.name == *name), "--{name}");
+        look(name, seen);
+    }
+}
+
+fn look(name: &str, seen: &Seen) {
+    match seen {
+        Here(look) => look(),
+        By(test) => assert!(test.contains("::"), "--{name}"),
+        Not(why) => assert!(!why.is_empty(), "--{name}"),
+    }
 }
 
 /// Tests that are named above are there: their sources are looked at.
@@ -205,7 +258,7 @@ fn the_tests_that_are_named_are_there() {
         ("wire::socket::tests", include_str!("../wire/socket.rs")),
         ("it pingpong", include_str!("../../tests/it/pingpong.rs")),
     ];
-    for (name, seen) in &OPTIONS {
+    for (name, seen) in OPTIONS.iter().chain(&OURS) {
         let By(test) = seen else { continue };
         let (module, function) = test.rsplit_once("::").unwrap();
         let source = sources

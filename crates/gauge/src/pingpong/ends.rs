@@ -244,6 +244,7 @@ mod tests {
             group: None,
             interface: None,
             loops_back: false,
+            channels: None,
             udp_port: 0,
             locks_memory: false,
         }

@@ -18,6 +18,7 @@ mod ends;
 pub(crate) mod header;
 pub(crate) mod interface;
 mod options;
+mod parts;
 mod run;
 mod server;
 

@@ -8,6 +8,7 @@ use tapeline_measure::processor::{Affinity, allowed_cores, cores};
 
 use crate::GaugeError;
 use crate::arguments::{Arguments, Known, flag, value};
+use crate::link::Channel;
 use crate::mux::{Idle, Muxer};
 use crate::sizes;
 use crate::wire::Transport;
@@ -85,8 +86,9 @@ pub(super) const KNOWN: [Known; 67] = [
     value("interval", "accepted, without effect: a row is told when it is complete"),
     value("hdr", "write a log of HDR histograms to pingpong.hlog in this folder"),
     value("sessions", "TCP connections that talk, in turns (1)"),
-    value("timestamps", "not available yet"),
-    value("channel", "not available yet"),
+    value("timestamps", "kernel: tells when kernel and card had a message, of tcp and udp"),
+    value("channel", "of aeron, where each side hears: aeron:ipc, aeron:udp, aeron:udp?endpoint=…")
+        .by_side(),
     flag("child", "serve the process that started this one"),
     flag("debug", "accepted, without effect"),
 ];
@@ -111,6 +113,8 @@ pub(super) struct Side {
     pub(super) loops_back: bool,
     pub(super) ttl: u32,
     pub(super) cores: Option<Vec<usize>>,
+    /// Where it hears Aeron.
+    pub(super) channel: Channel,
 }
 
 /// Which clock is read.
@@ -155,6 +159,8 @@ pub(super) struct Options {
     pub(super) group: Option<IpAddr>,
     pub(super) is_ipv6: bool,
     pub(super) is_ipv4: bool,
+    /// Whether kernel and card are asked when they had a message.
+    pub(super) has_stamps: bool,
     /// Whether the cores were named, and not chosen.
     pub(super) cores_named: bool,
     pub(super) warnings: Vec<String>,
@@ -167,12 +173,6 @@ impl Options {
         let given = Arguments::read(&KNOWN, arguments)?;
         let mut warnings = Vec::new();
         let (transport, server) = destination(&given)?;
-        // What would change the figures is refused, not passed over.
-        for name in ["timestamps", "channel"] {
-            if let Some(text) = given.text(name) {
-                return Err(GaugeError::option(name, text, "not available yet; leave it away"));
-            }
-        }
         for name in ["forkboth", "debug", "interval"] {
             if given.has(name) && given.text(name) != Some("0") {
                 warnings.push(format!("--{name} has no effect"));
@@ -241,6 +241,14 @@ impl Options {
             group: group(&given)?,
             is_ipv6: given.is_set("ipv6")?,
             is_ipv4: given.is_set("ipv4")?,
+            has_stamps: match given.text("timestamps") {
+                None => false,
+                Some("kernel") => true,
+                Some(other) => {
+                    let what = "give kernel: the card's are told too, where it has them";
+                    return Err(GaugeError::option("timestamps", other, what));
+                }
+            },
             sides,
             cores_named,
             warnings,
@@ -259,12 +267,19 @@ impl Options {
             let what = "sessions beside the first are connections of tcp";
             return Err(GaugeError::option("sessions", &self.sessions.to_string(), what));
         }
+        if self.has_stamps && !matches!(transport, Transport::Tcp | Transport::Udp) {
+            let what =
+                format!("{transport} passes no network card; there are stamps of tcp and udp");
+            return Err(GaugeError::option("timestamps", "kernel", &what));
+        }
+        self.check_channels(transport)?;
         let is_stream = !transport.is_datagram();
         if is_stream && self.sizes.contains(&0) && transport != Transport::Null {
             let what = format!("a message of {transport} has a byte at least");
             return Err(GaugeError::option("sizes", "0", &what));
         }
-        if self.server.is_some() && !transport.is_network() {
+        let is_network = transport.is_network() || !self.sides[0].channel.is_ipc();
+        if self.server.is_some() && !is_network {
             let what = format!("{transport} stays within a host; leave the host away");
             return Err(GaugeError::Usage(what));
         }
@@ -285,6 +300,19 @@ impl Options {
         let theirs = if self.server.is_some() { Vec::new() } else { cores(1) };
         let affinity = Affinity { ours: cores(0), theirs };
         affinity.check().map_err(GaugeError::Core)
+    }
+
+    fn check_channels(&self, transport: Transport) -> Result<(), GaugeError> {
+        let Some(text) = self.arguments.text("channel") else { return Ok(()) };
+        let wrong = |what: &str| Err(GaugeError::option("channel", text, what));
+        if transport != Transport::Aeron {
+            return wrong("channels are of aeron");
+        }
+        let [ours, theirs] = self.sides.each_ref().map(|side| side.channel.is_ipc());
+        match ours == theirs {
+            true => Ok(()),
+            false => wrong("both sides have shared memory, or neither"),
+        }
     }
 }
 
@@ -355,7 +383,10 @@ fn side(given: &Arguments, side: usize) -> Result<Side, GaugeError> {
             GaugeError::option("affinity", list, "give cores as 0 or 0,2-3, or any")
         })?),
     };
+    let channel = given.side("channel", side).unwrap_or(Channel::IPC);
+    let no_channel = |what: String| GaugeError::option("channel", channel, &what);
     Ok(Side {
+        channel: channel.parse().map_err(no_channel)?,
         is_spinning: given.side_flag("spin", side)?,
         muxer: muxer.parse().map_err(wrong)?,
         timeout_s: given.side_number("timeout", side, 0, 3600)?,
@@ -499,7 +530,14 @@ mod tests {
         assert!(error("--sessions=4 udp").contains("connections of tcp"));
         assert!(error("--sessions=0 tcp").starts_with("--sessions"));
         assert!(read("--sessions=4 tcp").is_ok() && read("--sessions=1 udp").is_ok());
-        assert!(error("--channel=aeron:ipc aeron").contains("not available yet"));
+        assert!(error("--timestamps=kernel pipe").contains("passes no network card"));
+        assert!(error("--timestamps=card tcp").contains("give kernel"));
+        assert!(error("--channel=aeron:udp tcp").contains("channels are of aeron"));
+        assert!(error("--channel=aeron:udp;aeron:ipc aeron").contains("or neither"));
+        assert!(error("--channel=udp://a aeron").contains("aeron:udp?endpoint=HOST:PORT"));
+        assert!(error("aeron host").contains("stays within a host"));
+        assert!(error("--channel=aeron:ipc aeron host").contains("stays within a host"));
+        assert!(read("--channel=aeron:udp aeron host").is_ok());
         assert!(error("tcp a b").contains("`b` is too much"));
     }
 

@@ -239,6 +239,12 @@ impl Cell<'_> {
             1 => String::new(),
             count => format!(" sessions={count}"),
         };
+        let channel = match &self.options.sides.each_ref().map(|side| &side.channel) {
+            _ if !self.options.arguments.has("channel") => String::new(),
+            [ours, theirs] if ours == theirs => format!(" channel={ours}"),
+            [ours, theirs] => format!(" channel={ours};{theirs}"),
+        };
+        let stamps = if self.options.has_stamps { " timestamps=kernel" } else { "" };
         let chosen = if self.options.cores_named { "" } else { " (chosen)" };
         let server = match self.transport {
             Transport::Ring => " server=thread",
@@ -250,7 +256,7 @@ impl Cell<'_> {
             percentile: self.options.percentile,
             is_whole: self.options.is_whole,
             tapeline: format!(
-                "transport={}{sessions} spin={spin} muxer={muxer} clock={} overhead={}ns{noise} \
+                "transport={}{channel}{sessions}{stamps} spin={spin} muxer={muxer} clock={} overhead={}ns{noise} \
                  affinity={}{chosen}{server}",
                 self.transport,
                 self.clock.source().name(),
@@ -263,8 +269,15 @@ impl Cell<'_> {
 
     fn human_header(&self, header: &Header) -> String {
         let what = if self.options.is_whole { "round trips" } else { "half round trips" };
+        let parts = match self.options.has_stamps {
+            true => {
+                "; below each size, of whole ones: send (program to driver), outside, receive \
+                     (driver to program)"
+            }
+            false => "",
+        };
         format!(
-            "{}\n{what} in µs\n{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}{:>10}\n",
+            "{}\n{what} in µs{parts}\n{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}{:>10}\n",
             header.tapeline, "size", "p50", "p99", "p99.9", "p99.99", "max", "lost", "count"
         )
     }
@@ -299,11 +312,21 @@ impl Cell<'_> {
         let human = self.human_row(size, samples, lost);
         let tool = self.record((size, round), &nanos, classic, (lost, late));
         let warm_up_dropped_s = warm_up.as_secs_f64();
-        let tool = Tool { seconds, warm_up_dropped_s, disturbed, ..tool };
-        let text = match self.options.is_classic {
+        let mut tool = Tool { seconds, warm_up_dropped_s, disturbed, ..tool };
+        let mut text = match self.options.is_classic {
             true => format!("{}\n", classic.row(size)),
             false => human,
         };
+        if let Some(parts) = &client.parts {
+            tool.hops = parts.hops();
+            for (name, count) in [("untold", parts.untold), ("clock_errors", parts.clock_errors)] {
+                tool.counts.insert(name.to_owned(), count);
+            }
+            text.push_str(&match self.options.is_classic {
+                true => parts.classic_line(size),
+                false => parts.human_rows(),
+            });
+        }
         Ok((text, tool))
     }
 

@@ -8,7 +8,7 @@ use tapeline_measure::processor;
 
 use super::ends;
 use crate::control::{Control, Hello, ToClient, ToServer, VERSION};
-use crate::link::{Address, LinkOptions, Meeting};
+use crate::link::{Address, AeronEar, Link, LinkOptions, Meeting};
 use crate::wire::{IterationEnd, Polled, Ring, Session, SessionListener, Transport, Wire};
 use crate::{GaugeError, setup};
 
@@ -93,7 +93,9 @@ fn prepared(
     }
     let local = control.own.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let bind = hello.bind.unwrap_or(local);
-    let ready = |control: &mut Control, port| control.send(&ToClient::Ready { port, folder: None });
+    let ready = |control: &mut Control, port| {
+        control.send(&ToClient::Ready { port, folder: None, channel: None })
+    };
     Ok(match hello.transport {
         Transport::Tcp => {
             let listener = ends::listener(hello, bind)?;
@@ -132,21 +134,30 @@ fn prepared(
                 listener.accept(hello.is_spinning).map_err(GaugeError::io("a session"))?;
             Box::new(session)
         }
-        Transport::Aeron => {
-            let options = LinkOptions::default();
-            let meeting = Meeting::listen(Transport::Aeron, bind, &options);
-            let meeting = meeting.map_err(GaugeError::io("Aeron"))?;
-            let [Address::Folder(folder)] = meeting.addresses() else {
-                return Err(GaugeError::Unsupported("Aeron without a folder".to_owned()));
-            };
-            control.send(&ToClient::Ready { port: 0, folder: Some(folder.clone()) })?;
-            let mut links = meeting.accept(1, &options).map_err(GaugeError::io("Aeron"))?;
-            Box::new(Polled::new(links.remove(0), hello.is_spinning))
-        }
+        Transport::Aeron => Box::new(Polled::new(aeron(control, hello, bind)?, hello.is_spinning)),
         Transport::Null => {
             return Err(GaugeError::Unsupported("null needs no server".to_owned()));
         }
     })
+}
+
+fn aeron(control: &mut Control, hello: &Hello, own: IpAddr) -> Result<Box<dyn Link>, GaugeError> {
+    let of_aeron = || GaugeError::io("Aeron");
+    if let Some([theirs, ours]) = &hello.channels {
+        let ear = AeronEar::open(ours, own, (true, hello.is_spinning)).map_err(of_aeron())?;
+        let channel = Some(ear.channel().clone());
+        control.send(&ToClient::Ready { port: 0, folder: None, channel })?;
+        return ear.speaks_to(theirs).map_err(of_aeron());
+    }
+    let options = LinkOptions::default();
+    let meeting = Meeting::listen(Transport::Aeron, own, &options).map_err(of_aeron())?;
+    let [Address::Folder(folder)] = meeting.addresses() else {
+        return Err(GaugeError::Unsupported("Aeron without a folder".to_owned()));
+    };
+    let folder = Some(folder.clone());
+    control.send(&ToClient::Ready { port: 0, folder, channel: None })?;
+    let mut links = meeting.accept(1, &options).map_err(of_aeron())?;
+    Ok(links.remove(0))
 }
 
 /// Answers batch by batch until the client ends.

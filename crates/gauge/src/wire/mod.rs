@@ -4,6 +4,7 @@ mod memory;
 mod polled;
 mod session;
 mod socket;
+mod stamps;
 mod turns;
 
 use std::fmt;
@@ -18,6 +19,7 @@ pub(crate) use memory::{Null, Ring};
 pub(crate) use polled::Polled;
 pub(crate) use session::{Session, SessionListener};
 pub(crate) use socket::{Socket, SocketKind};
+pub(crate) use stamps::Stamped;
 pub(crate) use turns::{IterationEnd, Turns};
 
 /// One end of something that carries messages.
@@ -31,6 +33,12 @@ pub(crate) trait Wire {
     /// Errors: `TimedOut` when nothing came for as long as this side waits,
     /// `UnexpectedEof` when the other end is gone.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// The moments of the last message that was sent and of the last that came, if the
+    /// kernel was asked for them. It is asked between iterations only.
+    fn stamped(&mut self) -> Option<Stamped> {
+        None
+    }
 
     /// Whether a message can be read now. It is asked between batches only.
     fn is_ready(&self) -> bool {

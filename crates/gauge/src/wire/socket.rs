@@ -13,7 +13,8 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, recv, send, sendto};
 use tapeline_measure::stop;
 
-use super::Wire;
+use super::stamps::Stamps;
+use super::{Stamped, Wire};
 use crate::mux::{Waiter, timespec};
 
 /// How its bytes are read.
@@ -42,6 +43,7 @@ pub(crate) struct Socket {
     is_spinning: bool,
     /// How long it waits for a message.
     patience: Option<Duration>,
+    stamps: Option<Box<Stamps>>,
 }
 
 impl Socket {
@@ -59,13 +61,19 @@ impl Socket {
         } else if kind != SocketKind::Pipe {
             set_socket_timeout(&fd, Timeout::Recv, patience)?;
         }
-        Ok(Self { kind, fd, write, peer: None, waiter, is_spinning, patience })
+        Ok(Self { kind, fd, write, peer: None, waiter, is_spinning, patience, stamps: None })
     }
 
     /// Sends to `peer`, since the socket is not connected.
     pub(crate) fn to(mut self, peer: SocketAddr) -> Self {
         self.peer = Some(peer);
         self
+    }
+
+    /// Asks the kernel when it has what is sent and what comes.
+    pub(crate) fn with_stamps(mut self) -> io::Result<Self> {
+        self.stamps = Some(Box::new(Stamps::of(&self.fd, self.kind)?));
+        Ok(self)
     }
 
     #[cfg(test)]
@@ -88,7 +96,10 @@ impl Socket {
     }
 
     #[inline]
-    fn read_once(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+    fn read_once(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        if let Some(stamps) = &mut self.stamps {
+            return stamps.receive(&self.fd, buffer);
+        }
         match self.kind {
             SocketKind::Pipe => rustix::io::read(&self.fd, buffer),
             _ => recv(&self.fd, buffer, RecvFlags::empty()).map(|(_, bytes)| bytes),
@@ -110,6 +121,8 @@ impl Socket {
             if may_read {
                 match self.read_once(buffer) {
                     Ok(bytes) => return Ok(bytes),
+                    // What woke it was the stamp of what it has sent.
+                    Err(Errno::AGAIN) if self.takes_sent() => continue,
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -122,6 +135,11 @@ impl Socket {
                 self.check(&mut until, false)?;
             }
         }
+    }
+
+    /// Takes the stamps of what was sent; false if there are none.
+    fn takes_sent(&mut self) -> bool {
+        self.stamps.as_mut().is_some_and(|stamps| stamps.take_sent(&self.fd))
     }
 
     /// Errors: it has waited long enough, or somebody wants the program to end.
@@ -151,9 +169,17 @@ impl Socket {
 impl Wire for Socket {
     fn send(&mut self, message: &[u8], more: bool) -> io::Result<()> {
         let mut sent = 0;
+        if let Some(stamps) = &mut self.stamps {
+            stamps.called();
+        }
         loop {
             match self.write_once(&message[sent..], more) {
-                Ok(bytes) => sent += bytes,
+                Ok(bytes) => {
+                    sent += bytes;
+                    if let Some(stamps) = &mut self.stamps {
+                        stamps.sent(bytes);
+                    }
+                }
                 Err(Errno::AGAIN) => self.wait_for_room()?,
                 Err(Errno::INTR) => {}
                 // The other side's socket was closed: its end is told of on the
@@ -185,6 +211,11 @@ impl Wire for Socket {
         Ok(got)
     }
 
+    fn stamped(&mut self) -> Option<Stamped> {
+        self.takes_sent();
+        self.stamps.as_ref().map(|stamps| stamps.last())
+    }
+
     fn is_ready(&self) -> bool {
         let mut one = [PollFd::new(&self.fd, PollFlags::IN)];
         poll(&mut one, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
@@ -194,7 +225,7 @@ impl Wire for Socket {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
 
     use super::*;
     use crate::mux::{Idle, Muxer};
@@ -218,6 +249,69 @@ mod tests {
         assert_eq!(held, io::ErrorKind::WouldBlock);
         end.send(b"second", false).unwrap();
         assert_eq!(far.read(&mut buffer).unwrap(), 11);
+    }
+
+    /// Two sockets that are connected to each other over the loopback device.
+    fn over_loopback(kind: SocketKind) -> [OwnedFd; 2] {
+        if kind == SocketKind::Stream {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            near.set_nodelay(true).unwrap();
+            return [near.into(), listener.accept().unwrap().0.into()];
+        }
+        let [near, far] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+        near.connect(far.local_addr().unwrap()).unwrap();
+        far.connect(near.local_addr().unwrap()).unwrap();
+        [near.into(), far.into()]
+    }
+
+    #[test]
+    fn the_kernel_tells_when_it_had_a_message() {
+        for kind in [SocketKind::Stream, SocketKind::Datagram] {
+            for (muxer, is_spinning) in
+                [(Muxer::None, false), (Muxer::Poll, false), (Muxer::Epoll, true)]
+            {
+                let [near, far] = over_loopback(kind).map(|fd| {
+                    let idle = Idle::default().open().unwrap();
+                    let waiter = Waiter::new(muxer, is_spinning, idle).unwrap();
+                    Socket::new(kind, (fd, None), waiter, is_spinning, None).unwrap()
+                });
+                let (mut near, mut far) = (near.with_stamps().unwrap(), far);
+                let (message, mut buffer) = ([7; 64], [0; 64]);
+                let mut last: Option<Stamped> = None;
+                // The kernel begins with them a little after it was asked.
+                let is_told = |of: &Stamped| of.left_ns.is_some() && of.came_ns.is_some();
+                let until = Instant::now() + Duration::from_secs(10);
+                while !last.as_ref().is_some_and(is_told) && Instant::now() < until {
+                    near.send(&message, false).unwrap();
+                    far.receive(&mut buffer).unwrap();
+                    far.send(&buffer, false).unwrap();
+                    near.receive(&mut buffer).unwrap();
+                    last = near.stamped();
+                }
+                let at = last.unwrap();
+                let in_order = [Some(at.called_ns), at.left_ns, at.came_ns, Some(at.taken_ns)];
+                assert!(in_order.iter().all(Option::is_some), "{kind:?} {muxer}: {at:?}");
+                assert!(in_order.is_sorted(), "{kind:?} {muxer}: {at:?}");
+                // There is no card.
+                assert_eq!((at.left_card_ns, at.came_card_ns), (None, None));
+                assert_eq!(far.stamped(), None);
+                // A message that nobody answers has no moments of an earlier one.
+                near.send(&message, false).unwrap();
+                let again = near.stamped().unwrap();
+                assert!(again.called_ns > at.taken_ns && again.left_ns > at.left_ns, "{again:?}");
+                let counted = allocation_counter::measure(|| {
+                    for _ in 0..50 {
+                        near.send(&message, false).unwrap();
+                        far.receive(&mut buffer).unwrap();
+                        far.send(&buffer, false).unwrap();
+                        near.receive(&mut buffer).unwrap();
+                        near.stamped().unwrap();
+                    }
+                });
+                assert_eq!(counted.count_total, 0, "{kind:?} {muxer}");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::Wire;
+use super::{Stamped, Wire};
 
 /// What ends an iteration as one side sees it: so many messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,12 @@ impl<W: Wire> Wire for Turns<W> {
             self.note(of);
         }
         Ok(bytes)
+    }
+
+    fn stamped(&mut self) -> Option<Stamped> {
+        // The iteration that is over was the turn of the one before.
+        let before = self.at.checked_sub(1).unwrap_or(self.wires.len() - 1);
+        self.wires[before].stamped()
     }
 
     fn is_ready(&self) -> bool {

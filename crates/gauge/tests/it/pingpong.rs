@@ -95,6 +95,39 @@ fn sessions_take_turns() {
 }
 
 #[test]
+fn moments_of_the_kernel_are_told_whatever_waits() {
+    for transport in ["tcp", "udp"] {
+        for muxer in Muxer::ALL {
+            for spin in ["", "--spin"] {
+                let line =
+                    format!("{spin} --muxer={muxer} --timestamps=kernel --sizes=5 {transport}");
+                assert_measures(&line, &[5]);
+            }
+        }
+    }
+    assert_measures("--timestamps=kernel --sessions=3 --sizes=1,40000 tcp", &[1, 40_000]);
+    assert_measures("--timestamps=kernel --n-pings=3 --n-pongs=2 --sizes=9 tcp", &[9]);
+    assert_measures("--timestamps=kernel --mcast=239.1.2.49 --mcastintf=lo --sizes=9 udp", &[9]);
+}
+
+/// Both directions over the network, each by the driver of its side.
+#[test]
+fn aeron_goes_over_the_network() {
+    for spin in ["", "--spin"] {
+        let line = format!("{spin} --channel=aeron:udp --sizes=1,64,5000 aeron");
+        assert_measures(&line, &[1, 64, 5_000]);
+    }
+    assert_measures("--channel=aeron:udp?endpoint=127.0.0.1:0;aeron:udp --sizes=9 aeron", &[9]);
+    assert_measures("--channel=aeron:ipc --sizes=9 aeron", &[9]);
+    let (address, server) = serving("--port=0 --bind=127.0.0.1");
+    assert_measures(&format!("--channel=aeron:udp --sizes=1,64 aeron {address}"), &[1, 64]);
+    assert!(server.join().unwrap().unwrap());
+    let nowhere =
+        run(&format!("{BRIEF} --channel=aeron:udp?endpoint=no-such-host.invalid:0 aeron"));
+    assert!(nowhere.err().unwrap().to_string().starts_with("Aeron: "));
+}
+
+#[test]
 fn sockets_take_their_options() {
     assert_measures("--nodelay --bind=127.0.0.1 --timeout=5 --sizes=7 tcp", &[7]);
     assert_measures("--connect --bind=127.0.0.1;127.0.0.1 --sizes=7 udp", &[7]);
@@ -218,7 +251,7 @@ fn a_server_of_another_version_is_refused_with_both() {
     let ours = env!("CARGO_PKG_VERSION");
     assert_eq!(
         error,
-        format!("the other side has version 0.0.1/0, this one {ours}/2; use the same")
+        format!("the other side has version 0.0.1/0, this one {ours}/3; use the same")
     );
     assert!(old.join().unwrap().contains("version"));
 }
@@ -251,7 +284,7 @@ fn a_lost_ping_is_sent_again_and_counted() {
     let address = listener.local_addr().unwrap();
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let version = format!("{{\"version\":\"{}/2\"}}\n", env!("CARGO_PKG_VERSION"));
+        let version = format!("{{\"version\":\"{}/3\"}}\n", env!("CARGO_PKG_VERSION"));
         stream.write_all(version.as_bytes()).unwrap();
         stream.write_all(format!("{{\"ready\":{{\"port\":{relay}}}}}\n").as_bytes()).unwrap();
         let lines = BufReader::new(stream).lines().map_while(Result::ok);
