@@ -2,6 +2,7 @@
 
 mod block;
 mod figures;
+mod limit;
 mod medium;
 mod options;
 mod place;

@@ -20,6 +20,7 @@ use tapeline_measure::{processor, stop};
 
 use super::block;
 use super::figures::{CLASSIC_HEAD, Told, classic_line, told};
+use super::limit::Spent;
 use super::medium::{self, Aligned};
 use super::options::{Options, Task, known};
 use super::place::Places;
@@ -33,6 +34,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// Operations of an interval that are kept one by one.
 const MAX_KEPT: usize = 10_000_000;
+
+/// The fewest operations of a warm-up, unless it takes too long.
+const LEAST_WARM_UP: u64 = 20;
 
 /// Bytes that are written at once before it is measured.
 const FILL_BYTES: usize = 1 << 20;
@@ -86,6 +90,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
     let target = Target::open(&options)?;
     let mut worker = Worker::new(&options, &target.file);
     let watch = setup::watch(&options.common.cores[..1]);
+    worker.warm_up()?;
     worker.work(out)?;
     let disturbed = watch.ended();
     // What somebody else has written has no numbers.
@@ -96,7 +101,7 @@ pub fn run(typed: &[String], by_name: bool, out: &mut dyn Output) -> Result<bool
     };
     let tool = Tool { disturbed, ..worker.record(&medium, noise, torn.len() as u64) };
     if !options.common.is_classic {
-        out.text(&sum(&tool, &options));
+        out.text(&sum(&tool, &options, &worker.spent));
     }
     if let Some(block) = torn.first() {
         out.text(&format!(
@@ -239,6 +244,10 @@ struct Worker<'a> {
     due: u64,
     ends: u64,
     exceeded: u64,
+    spent: Spent,
+    /// When the last call ended.
+    free_ns: u64,
+    warm_up_s: f64,
     time_s: f64,
 }
 
@@ -266,8 +275,41 @@ impl<'a> Worker<'a> {
             due: 0,
             ends: 0,
             exceeded: 0,
+            spent: Spent::default(),
+            free_ns: 0,
+            warm_up_s: 0.0,
             time_s: 0.0,
         }
+    }
+
+    /// One operation after the other, as many as are due in the time of the
+    /// warm-up at most: what the disk can do. With a rate of 0 the run itself is
+    /// that.
+    fn warm_up(&mut self) -> Result<(), GaugeError> {
+        let options = self.options;
+        let most = (options.rate_per_s as f64 * options.common.warm_up.as_secs_f64()).ceil() as u64;
+        if most == 0 {
+            return Ok(());
+        }
+        let (start, mut now) = (now_ns(), now_ns());
+        let end = start + options.common.warm_up.as_nanos() as u64;
+        while self.done < most.max(LEAST_WARM_UP) && now < end && !stop::is_asked() {
+            self.operation(now)?;
+            now = now_ns();
+        }
+        let alone_per_s = self.done as f64 * 1e9 / (now - start).max(1) as f64;
+        let numbers = std::mem::take(&mut self.numbers);
+        *self = Self {
+            numbers,
+            next_number: self.next_number,
+            spent: Spent { alone_per_s: Some(alone_per_s), ..Spent::default() },
+            warm_up_s: (now - start) as f64 / 1e9,
+            ..Self::new(options, self.file)
+        };
+        if options.task == Task::Read && !options.leaves_cached {
+            let _ = fadvise(self.file, 0, None, Advice::DontNeed);
+        }
+        Ok(())
     }
 
     fn work(&mut self, out: &mut dyn Output) -> Result<(), GaugeError> {
@@ -314,6 +356,8 @@ impl<'a> Worker<'a> {
             0 => self.done,
             _ => schedule.due_by(now.min(end).saturating_sub(1)),
         };
+        let run_ns = now.min(end) - start;
+        self.spent = Spent { run_ns, done: self.done, due: self.due, ..self.spent };
         Ok(())
     }
 
@@ -345,6 +389,9 @@ impl<'a> Worker<'a> {
             self.file.read_exact_at(self.buffer.as_mut_slice(), offset).map_err(what())?;
         }
         let took = now_ns() - sent;
+        self.spent.calls_ns += took;
+        self.spent.own_ns += sent.saturating_sub(due.max(self.free_ns));
+        self.free_ns = sent + took;
         self.done += 1;
         self.from_send.saturating_record(took);
         self.from_schedule.saturating_record(sent + took - due.min(sent));
@@ -392,7 +439,12 @@ impl<'a> Worker<'a> {
 
     fn record(&self, medium: &str, noise: Option<Noise>, torn: u64) -> Tool {
         let options = self.options;
-        let valid = self.done as f64 >= 0.99 * self.due as f64 && !stop::is_asked();
+        let why_invalid = match stop::is_asked() {
+            true => Some("cut short".to_owned()),
+            false => self.spent.why_invalid(),
+        };
+        let valid = why_invalid.is_none();
+        let alone_per_s = self.spent.alone_per_s.unwrap_or_default();
         let counts = [
             ("due", self.due),
             ("done", self.done),
@@ -401,6 +453,9 @@ impl<'a> Worker<'a> {
             ("torn", torn),
             ("syncs", self.syncs.len()),
             ("sync_p99_ns", self.syncs.value_at_quantile(0.99)),
+            ("calls_ns", self.spent.calls_ns),
+            ("own_late_ns", self.spent.own_ns),
+            ("alone_per_s", alone_per_s.round() as u64),
         ];
         let chosen = [
             ("mode", options.mode.name().to_owned()),
@@ -422,8 +477,8 @@ impl<'a> Worker<'a> {
             round: 1,
             seconds: self.time_s,
             valid,
-            why_invalid: (!valid)
-                .then(|| format!("{} of {} operations were done", self.done, self.due)),
+            warm_up_dropped_s: self.warm_up_s,
+            why_invalid,
             achieved_per_s: Some(self.done as f64 / self.time_s.max(1e-9)),
             from_send: Distribution::of(&self.from_send).filter(|_| valid),
             from_schedule: Distribution::of(&self.from_schedule).filter(|_| valid),
@@ -488,7 +543,7 @@ fn human_line(of: &Told, ends: u64, mib: f64, seconds: f64) -> String {
     )
 }
 
-fn sum(tool: &Tool, options: &Options) -> String {
+fn sum(tool: &Tool, options: &Options, spent: &Spent) -> String {
     let count = |name: &str| tool.counts.get(name).copied().unwrap_or_default();
     let head = format!(
         "{} of {} operations, {:.1}/s, on {}\n",
@@ -524,6 +579,7 @@ fn sum(tool: &Tool, options: &Options) -> String {
         row("operation", &tool.from_send),
         row("from schedule", &tool.from_schedule),
         row("late by", &tool.lateness),
+        format!("{}\n", spent.text()),
         syncs,
         exceeded,
     ]
