@@ -262,6 +262,14 @@ pub(crate) fn set_priority(given: &Arguments) -> Result<(), GaugeError> {
     Priority::read(text)?.set().map_err(|what| GaugeError::option("priority", text, &what))
 }
 
+/// The level of FIFO or RR that was asked for; 0 of neither.
+pub(crate) fn real_time_level(given: &Arguments) -> Result<u8, GaugeError> {
+    Ok(match given.text("priority").map(Priority::read).transpose()? {
+        Some(Priority::Fifo(level) | Priority::RoundRobin(level)) => level,
+        _ => 0,
+    })
+}
+
 /// Looks at who else is at work from now on: on the cores of these sides, or on
 /// all there are where a side may be anywhere.
 ///

@@ -1,25 +1,35 @@
-//! What the kernel counted on a core: interrupts, switches, stolen time.
+//! What was counted on a core: interrupts, softirqs, switches, stolen time, SMIs.
 //!
 //! Counts, not causes: a gap beyond them is the hypervisor's, the firmware's or
 //! nobody's that tells.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 /// Ticks of `/proc/stat` are hundredths of a second.
 const MS_PER_TICK: u64 = 10;
+
+/// The register in which processors that have it count system management
+/// interrupts since they were reset.
+const MSR_SMI_COUNT: u64 = 0x34;
 
 /// What was counted since boot, or between two moments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Interrupts by the name of their line.
     pub interrupts: BTreeMap<String, u64>,
+    /// Softirqs by their name.
+    pub softirqs: BTreeMap<String, u64>,
     /// Times that the thread had to give the core up.
     pub switches: u64,
     /// How long the thread waited for the core, in nanoseconds.
     pub waited_ns: u64,
     /// Time that the host gave to others, in ms.
     pub steal_ms: u64,
+    /// Times that the firmware had the core; `None` where the processor does not
+    /// tell, or not to this process.
+    pub smis: Option<u64>,
 }
 
 impl Counts {
@@ -29,23 +39,24 @@ impl Counts {
         let thread = "/proc/thread-self";
         Self {
             interrupts: interrupts(&file("/proc/interrupts"), core),
+            softirqs: interrupts(&file("/proc/softirqs"), core),
             switches: involuntary(&file(&format!("{thread}/status"))),
             waited_ns: waited_ns(&file(&format!("{thread}/schedstat"))),
             steal_ms: steal_ms(&file("/proc/stat"), core),
+            smis: smis(&format!("/dev/cpu/{core}/msr")),
         }
     }
 
     /// What came since `before`, lines without any left out.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        let of = |name: &String| before.interrupts.get(name).copied().unwrap_or_default();
-        let grown =
-            self.interrupts.iter().map(|(name, n)| (name.clone(), n.saturating_sub(of(name))));
         Self {
-            interrupts: grown.filter(|(_, count)| *count > 0).collect(),
+            interrupts: grown(&self.interrupts, &before.interrupts),
+            softirqs: grown(&self.softirqs, &before.softirqs),
             switches: self.switches.saturating_sub(before.switches),
             waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
             steal_ms: self.steal_ms.saturating_sub(before.steal_ms),
+            smis: self.smis.zip(before.smis).map(|(now, then)| now.wrapping_sub(then)),
         }
     }
 
@@ -55,7 +66,23 @@ impl Counts {
     }
 }
 
-/// The column of a core in `/proc/interrupts`, by the name of the line.
+/// What was counted since, lines without any left out.
+fn grown(now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let since = |(name, count): (&String, &u64)| {
+        let before = then.get(name).copied().unwrap_or_default();
+        (name.clone(), count.saturating_sub(before))
+    };
+    now.iter().map(since).filter(|(_, count)| *count > 0).collect()
+}
+
+fn smis(path: &str) -> Option<u64> {
+    let mut bytes = [0; 8];
+    File::open(path).ok()?.read_exact_at(&mut bytes, MSR_SMI_COUNT).ok()?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// The column of a core in `/proc/interrupts` or `/proc/softirqs`, by the name
+/// of the line.
 fn interrupts(text: &str, core: usize) -> BTreeMap<String, u64> {
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
@@ -109,17 +136,38 @@ mod tests {
         let expected = [("1 i8042", 0), ("24 eth0-rx-0", 345), ("LOC", 2000)];
         assert_eq!(of, expected.map(|(name, count)| (name.to_owned(), count)).into());
         assert_eq!(interrupts(INTERRUPTS, 2).len(), 0);
+        let softirqs = "   CPU0 CPU1\n  TIMER:  7  9\n NET_RX: 1 2\n";
+        let expected = [("NET_RX", 2), ("TIMER", 9)];
+        let of = interrupts(softirqs, 1);
+        assert_eq!(of, expected.map(|(name, count)| (name.to_owned(), count)).into());
     }
 
     #[test]
     fn what_grew_is_told() {
         let interrupts = |loc| [("LOC".to_owned(), loc), ("1 i8042".to_owned(), 12)].into();
-        let before = Counts { interrupts: interrupts(5), switches: 3, waited_ns: 10, steal_ms: 20 };
-        let after = Counts { interrupts: interrupts(9), switches: 4, waited_ns: 15, steal_ms: 30 };
+        let softirqs = |timer| [("TIMER".to_owned(), timer), ("HI".to_owned(), 1)].into();
+        let before = Counts {
+            interrupts: interrupts(5),
+            softirqs: softirqs(2),
+            switches: 3,
+            waited_ns: 10,
+            steal_ms: 20,
+            smis: Some(70),
+        };
+        let after = Counts {
+            interrupts: interrupts(9),
+            softirqs: softirqs(5),
+            switches: 4,
+            waited_ns: 15,
+            steal_ms: 30,
+            smis: Some(72),
+        };
         let grown = after.since(&before);
         assert_eq!(grown.interrupts, [("LOC".to_owned(), 4)].into());
         assert_eq!((grown.interrupt_count(), grown.switches, grown.steal_ms), (4, 1, 10));
-        assert_eq!(grown.waited_ns, 5);
+        assert_eq!(grown.softirqs, [("TIMER".to_owned(), 3)].into());
+        assert_eq!((grown.waited_ns, grown.smis), (5, Some(2)));
+        assert_eq!(after.since(&Counts { smis: None, ..before }).smis, None);
     }
 
     #[test]
@@ -128,5 +176,11 @@ mod tests {
         assert_eq!(waited_ns("100 42 7\n"), 42);
         let stat = "cpu  1 2 3 4 5 6 7 8 9 10\ncpu1 1 2 3 4 5 6 7 80 9 10\n";
         assert_eq!((steal_ms(stat, 1), steal_ms(stat, 0)), (800, 0));
+        let folder = tempfile::tempdir().unwrap();
+        let registers = folder.path().join("msr");
+        let path = registers.to_str().unwrap();
+        assert_eq!(smis(path), None);
+        fs::write(&registers, [&[0; 0x34][..], &[9, 1], &[0; 6]].concat()).unwrap();
+        assert_eq!(smis(path), Some(0x109));
     }
 }

@@ -1,5 +1,7 @@
 //! The jitter of cores from a command line to its rows.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -49,6 +51,8 @@ struct Options {
     sleeps: bool,
     period: Duration,
     format: Format,
+    /// Of FIFO or RR, as cyclictest tells it.
+    level: u8,
 }
 
 /// What was found on a core by one method.
@@ -108,9 +112,9 @@ pub fn run(
         write_records(Path::new(path), environment, &all, &clock)?;
     }
     out.text(&match options.format {
-        Format::Human => human(&all),
+        Format::Human => format!("{}{}", human(&all), tracing_hint(&options)),
         Format::Sysjitter => sysjitter(&all, options.threshold_ns, clock.hz()),
-        Format::Cyclictest => cyclictest(&all, options.period),
+        Format::Cyclictest => cyclictest(&all, options.period, options.level),
     });
     Ok(())
 }
@@ -160,6 +164,7 @@ impl Options {
             sleeps: mode != "spin",
             period: Duration::from_micros(given.number("period-us", 1000, 10, 10_000_000)?),
             format,
+            level: crate::setup::real_time_level(given)?,
         })
     }
 }
@@ -258,6 +263,7 @@ fn human(all: &[Found]) -> String {
         "interrupts",
         "switches",
         "steal ms",
+        "SMI",
         "unexplained",
     ];
     let mut table = Table::new(&head);
@@ -277,18 +283,22 @@ fn human(all: &[Found]) -> String {
             found.counts.interrupt_count().to_string(),
             found.counts.switches.to_string(),
             found.counts.steal_ms.to_string(),
+            found.counts.smis.map_or("-".to_owned(), |count| count.to_string()),
             of_spin(found.unexplained().to_string()),
         ]);
     }
     let mut text = format!("{table}times in µs; unexplained: hypervisor, SMI, NMI\n");
     for found in all.iter().filter(|found| found.method == "spin") {
-        let mut lines: Vec<_> = found.counts.interrupts.iter().collect();
-        lines.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let named: Vec<String> =
-            lines.iter().take(5).map(|(name, count)| format!("{name} {count}")).collect();
-        if !named.is_empty() {
-            let core = found.core.to_string();
-            text.extend(["core ", &core, ", interrupts: ", &named.join(", "), "\n"]);
+        let Counts { interrupts, softirqs, waited_ns, .. } = &found.counts;
+        let core = found.core;
+        for (what, counted) in [("interrupts", interrupts), ("softirqs", softirqs)] {
+            if !counted.is_empty() {
+                let _ = writeln!(text, "core {core}, {what}: {}", most(counted));
+            }
+        }
+        if *waited_ns > 0 {
+            let waited_ms = *waited_ns as f64 / 1e6;
+            let _ = writeln!(text, "core {core}: others had it for {waited_ms:.2} ms meanwhile");
         }
     }
     let worst =
@@ -299,6 +309,28 @@ fn human(all: &[Found]) -> String {
         text.push_str(&floor_line(worst, from));
     }
     text
+}
+
+/// The five largest counts.
+fn most(counted: &BTreeMap<String, u64>) -> String {
+    let mut lines: Vec<_> = counted.iter().collect();
+    lines.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let named: Vec<String> =
+        lines.iter().take(5).map(|(name, count)| format!("{name} {count}")).collect();
+    named.join(", ")
+}
+
+/// What tells the cause of each gap, where this kernel can.
+fn tracing_hint(options: &Options) -> String {
+    let tracers = std::fs::read_to_string("/sys/kernel/tracing/available_tracers");
+    match tracers.is_ok_and(|all| all.split_whitespace().any(|tracer| tracer == "osnoise")) {
+        false => String::new(),
+        true => {
+            let cores: Vec<String> = options.cores.iter().map(ToString::to_string).collect();
+            let seconds = options.runtime.as_secs().max(1);
+            format!("the cause of each: rtla osnoise top -c {} -d {seconds}s\n", cores.join(","))
+        }
+    }
 }
 
 fn floor_line(worst: &Found, from: f64) -> String {
@@ -344,12 +376,12 @@ fn sysjitter(all: &[Found], threshold_ns: u64, hz: u64) -> String {
 }
 
 /// A line a thread, in µs.
-fn cyclictest(all: &[Found], period: Duration) -> String {
+fn cyclictest(all: &[Found], period: Duration, level: u8) -> String {
     let micros = |nanos: u64| nanos / 1000;
     let slept = all.iter().filter(|found| found.method == "timer").enumerate();
     let line = |(number, found): (usize, &Found)| {
         format!(
-            "T:{number:2} ({:5}) P: 0 I:{} C:{:7} Min:{:7} Act:{:5} Avg:{:5} Max:{:8}\n",
+            "T:{number:2} ({:5}) P:{level:2} I:{} C:{:7} Min:{:7} Act:{:5} Avg:{:5} Max:{:8}\n",
             found.thread,
             period.as_micros(),
             found.count,
@@ -389,8 +421,10 @@ fn record(found: &Found, clock: &TickClock) -> Tool {
     for value in &found.sorted_ns {
         nanos.saturating_record(*value);
     }
+    let softirqs = found.counts.softirqs.values().sum();
     let counts = [
         ("gaps", found.count),
+        ("softirqs", softirqs),
         ("interrupts", found.counts.interrupt_count()),
         ("switches", found.counts.switches),
         ("steal_ms", found.counts.steal_ms),
@@ -407,7 +441,11 @@ fn record(found: &Found, clock: &TickClock) -> Tool {
         seconds: found.runtime_ns as f64 / 1e9,
         valid: true,
         from_send: Distribution::of(&nanos),
-        counts: counts.map(|(name, count)| (name.to_owned(), count)).into(),
+        counts: counts
+            .into_iter()
+            .chain(found.counts.smis.map(|count| ("smis", count)))
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect(),
         ..Tool::default()
     }
 }
@@ -427,8 +465,11 @@ mod tests {
             total_ns: 46_000,
             counts: Counts {
                 interrupts: [("LOC".to_owned(), 2)].into(),
+                softirqs: [("TIMER".to_owned(), 3), ("SCHED".to_owned(), 4)].into(),
                 switches: 1,
-                ..Counts::default()
+                waited_ns: 1_250_000,
+                steal_ms: 30,
+                smis: Some(6),
             },
             thread: 2613,
             ..Found::default()
@@ -463,10 +504,10 @@ int_total(%): 0.002 0.002
 
     #[test]
     fn cyclictests_line_is_in_microseconds() {
-        let text = cyclictest(&[found(0, "timer")], Duration::from_millis(1));
+        let text = cyclictest(&[found(0, "timer")], Duration::from_millis(1), 95);
         assert_eq!(
             text,
-            "T: 0 ( 2613) P: 0 I:1000 C:      4 Min:      1 Act:    3 Avg:   11 Max:      40\n"
+            "T: 0 ( 2613) P:95 I:1000 C:      4 Min:      1 Act:    3 Avg:   11 Max:      40\n"
         );
     }
 
@@ -474,10 +515,18 @@ int_total(%): 0.002 0.002
     fn people_read_who_it_was() {
         let text = human(&[found(1, "spin"), found(1, "timer")]);
         assert!(text.contains("core 1, interrupts: LOC 2\n"), "{text}");
+        assert!(text.contains("core 1, softirqs: SCHED 4, TIMER 3\n"), "{text}");
+        assert!(text.contains("core 1: others had it for 1.25 ms meanwhile\n"), "{text}");
+        let untold =
+            Found { counts: Counts { smis: None, ..found(1, "spin").counts }, ..found(1, "spin") };
+        let rows = human(&[untold]);
+        assert_eq!(rows.lines().nth(1).unwrap().split_whitespace().nth_back(1), Some("-"));
         // Of four gaps, two interrupts and a switch explain three.
         let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
-        let expected =
-            ["1", "spin", "0.002", "2.0", "2.00", "40.00", "40.00", "40.00", "2", "1", "0", "1"];
+        let expected = [
+            "1", "spin", "0.002", "2.0", "2.00", "40.00", "40.00", "40.00", "2", "1", "30", "6",
+            "1",
+        ];
         assert_eq!(row, expected);
         let last = text.lines().last().unwrap();
         assert_eq!(
