@@ -35,7 +35,7 @@ const TURNS: u32 = 1 << 10;
 
 /// After the end, messages that are on their way are waited for: until none has
 /// come for so long, and never longer than that.
-const QUIET_NS: u64 = 300_000_000;
+pub(super) const QUIET: Duration = Duration::from_millis(300);
 const DRAIN_NS: u64 = 2_000_000_000;
 
 /// What a module did in a run, or in an interval.
@@ -239,7 +239,7 @@ impl<'f> Worker<'f> {
             if looks && (stop::is_asked() || is_over.load(Ordering::Relaxed)) {
                 return Ok((self.done(), false));
             }
-            if self.is_over(now, end_ns) {
+            if self.is_over(now, end_ns, conditions.quiet_ns) {
                 return Ok((self.done(), true));
             }
             if !spec.is_polling {
@@ -359,7 +359,7 @@ impl<'f> Worker<'f> {
         Err(GaugeError::io(format!("link `{link}`"))(error))
     }
 
-    fn is_over(&self, now: u64, end_ns: u64) -> bool {
+    fn is_over(&self, now: u64, end_ns: u64, quiet_ns: u64) -> bool {
         // Everybody at the other ends has gone.
         let mut ends = self.ports.iter().filter(|port| port.callee.is_none()).peekable();
         if ends.peek().is_some() && ends.all(Port::is_over) {
@@ -371,7 +371,7 @@ impl<'f> Worker<'f> {
         let is_clear = self.ports.iter().all(Port::is_free)
             && self.slots.iter().all(|slot| slot.module.is_clear());
         let quiet_since = self.last_came_ns.max(end_ns);
-        (is_clear && now >= quiet_since + QUIET_NS) || now >= end_ns + DRAIN_NS
+        (is_clear && now >= quiet_since + quiet_ns) || now >= end_ns + DRAIN_NS
     }
 
     fn traffic(&self, of: &OfModule) -> (Traffic, Traffic) {
@@ -503,7 +503,8 @@ mod tests {
         let mut worker = Worker::new(&flow, 0);
         let start_ns = now_ns();
         let measured = Measured { from_ns: start_ns, to_ns: start_ns + 60_000_000_000 };
-        worker.begin(Conditions { start_ns, measured, is_fanned: false }).unwrap();
+        let quiet_ns = QUIET.as_nanos() as u64;
+        worker.begin(Conditions { start_ns, measured, quiet_ns, is_fanned: false }).unwrap();
         worker.calls.reserve(1 << 20);
         let mut turns = |count: u32| {
             for _ in 0..count {

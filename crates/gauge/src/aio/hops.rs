@@ -1,8 +1,10 @@
-//! What a hop takes by itself: half a round trip over a link of that kind,
-//! between threads that sleep or poll on the same cores, at the flow's rate and
-//! size. Measured just before the flow, which is predicted by it.
+//! What a hop takes by itself, at the flow's rate and size, between threads that
+//! sleep or poll on the same cores. Measured just before the flow, which is
+//! predicted by it: one way, after what comes before it in the flow
+//! ([`super::alone`]); where answers come back, or nobody ever rests, half a
+//! round trip.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +15,8 @@ use rustix::thread::set_current_timer_slack;
 use tapeline_measure::clock::now_ns;
 use tapeline_measure::{processor, stop};
 
-use super::flow::{Flow, LinkSpec, Origin, Via};
+use super::alone::AloneHop;
+use super::flow::{Flow, Kind as ModuleKind, LinkSpec, Origin, Via};
 use crate::link::{LinkOptions, Links, Meeting, Readiness, RingLink, connect};
 use crate::message::{Head, Kind};
 use crate::statistics::nearest_rank;
@@ -49,7 +52,10 @@ struct HopKind {
 pub(super) fn predicted(flow: &Flow) -> Result<BTreeMap<usize, f64>, GaugeError> {
     let rate: f64 =
         flow.modules.iter().filter_map(|of| of.kind.origin()).map(Origin::whole_rate_per_s).sum();
+    let rate_per_s = rate.clamp(LEAST_RATE_PER_S, MOST_RATE_PER_S) as u64;
     let (mut all, mut known): (_, Vec<(HopKind, f64)>) = (BTreeMap::new(), Vec::new());
+    let mut known_alone: Vec<(AloneHop, f64)> = Vec::new();
+    let answered = answered(flow);
     for (number, link) in flow.links.iter().enumerate() {
         let ends = [link.from, link.to].map(|module| flow.thread_of(module));
         let [Some(from), Some(to)] = ends else { continue };
@@ -57,11 +63,25 @@ pub(super) fn predicted(flow: &Flow) -> Result<BTreeMap<usize, f64>, GaugeError>
             all.insert(number, 0.0);
             continue;
         }
+        let is_answered = link.from.is_some_and(|module| answered.contains(&module));
+        let one_way = AloneHop::of(flow, number, rate_per_s);
+        if let Some(hop) = one_way.filter(|hop| !is_answered && !hop.never_rests()) {
+            let nanos = match known_alone.iter().find(|(of, _)| *of == hop) {
+                Some((_, nanos)) => *nanos,
+                None => {
+                    let nanos = hop.measured_ns()?;
+                    known_alone.push((hop, nanos));
+                    nanos
+                }
+            };
+            all.insert(number, nanos);
+            continue;
+        }
         let threads = [from, to].map(|thread| &flow.threads[thread]);
         let kind = HopKind {
             via: link.via,
             bytes: flow.most_bytes(),
-            rate_per_s: rate.clamp(LEAST_RATE_PER_S, MOST_RATE_PER_S) as u64,
+            rate_per_s,
             polls: threads.map(|thread| thread.is_polling),
             cores: threads.map(|thread| thread.core),
             // Nothing comes back from a group: what its way takes is that of the
@@ -81,6 +101,18 @@ pub(super) fn predicted(flow: &Flow) -> Result<BTreeMap<usize, f64>, GaugeError>
         all.insert(number, nanos);
     }
     Ok(all)
+}
+
+/// Clients, and all that their messages come to.
+fn answered(flow: &Flow) -> BTreeSet<usize> {
+    let is_client = |module: &usize| matches!(flow.modules[*module].kind, ModuleKind::Client(_));
+    let mut all: BTreeSet<usize> = (0..flow.modules.len()).filter(is_client).collect();
+    let mut next: Vec<usize> = all.iter().copied().collect();
+    while let Some(module) = next.pop() {
+        let links = flow.modules[module].outputs.iter().map(|link| &flow.links[*link]);
+        next.extend(links.filter_map(|link| link.to).filter(|to| all.insert(*to)));
+    }
+    all
 }
 
 /// The median of some round trips, halved.

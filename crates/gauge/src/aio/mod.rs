@@ -5,8 +5,9 @@
 //! A flow is a file of links and of parts (processes) of threads of modules.
 //! `read` makes one of its text, `engine` runs a thread of it, `modules`
 //! are what messages go through, without links or threads; `hops` measures
-//! what each kind of link takes by itself.
+//! what each link takes by itself, `alone` in the state in which the flow finds it.
 
+mod alone;
 mod check;
 mod document;
 mod engine;

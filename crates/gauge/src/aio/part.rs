@@ -41,6 +41,8 @@ pub(super) const LEAD_NS: u64 = 300_000_000;
 pub(super) struct RunPlan {
     pub(super) seconds: Duration,
     pub(super) warm_up: Duration,
+    /// For so long nothing has to come behind the end.
+    pub(super) quiet: Duration,
     pub(super) is_classic: bool,
     pub(super) is_quiet: bool,
 }
@@ -79,6 +81,8 @@ pub(super) enum FromOutside {
 /// A flow of one part: nobody is outside.
 pub(super) struct Alone<'o> {
     pub(super) is_ready: bool,
+    /// The first message is due so long after all are ready.
+    pub(super) lead_ns: u64,
     pub(super) on_text: &'o mut dyn FnMut(&str),
 }
 
@@ -94,7 +98,7 @@ impl Outside for Alone<'_> {
 
     fn heard(&mut self) -> Result<Option<FromOutside>, GaugeError> {
         let is_new = std::mem::take(&mut self.is_ready);
-        Ok(is_new.then(|| FromOutside::Go(now_ns() + LEAD_NS)))
+        Ok(is_new.then(|| FromOutside::Go(now_ns() + self.lead_ns)))
     }
 
     fn text(&mut self, text: &str) -> Result<(), GaugeError> {
@@ -336,7 +340,8 @@ fn work(
             Some(std::fs::File::create(path).map_err(what)?)
         }
     };
-    let conditions = Conditions { start_ns, measured, is_fanned: false };
+    let quiet_ns = plan.quiet.as_nanos() as u64;
+    let conditions = Conditions { start_ns, measured, quiet_ns, is_fanned: false };
     let (modules, is_whole) = worker.run(conditions, &board.is_over, &mut |lines: &[Line]| {
         let text = told::lines(flow, lines, plan.is_classic);
         if let Some(file) = &mut file {

@@ -21,6 +21,7 @@ use tapeline_measure::stop;
 
 use super::document::Value;
 use super::engine::ModuleDone;
+use super::engine::QUIET;
 use super::flow::Flow;
 use super::part::{self, FromOutside, LEAD_NS, Outside, PartDone, RunPlan};
 use super::read;
@@ -47,6 +48,7 @@ impl Plan {
         RunPlan {
             seconds: Duration::from_secs_f64(self.seconds),
             warm_up: Duration::from_secs_f64(self.warm_up_s),
+            quiet: QUIET,
             is_classic: self.is_classic,
             is_quiet: self.is_quiet,
         }

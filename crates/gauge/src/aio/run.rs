@@ -122,7 +122,7 @@ fn parts(
     match (part, flow.parts.len()) {
         (None, 2..) => processes::run(flow, plan, start, on_text),
         (part, _) => {
-            let mut alone = Alone { is_ready: false, on_text };
+            let mut alone = Alone { is_ready: false, lead_ns: part::LEAD_NS, on_text };
             part::run(flow, part.unwrap_or(0), plan.run_plan(), &mut alone)
         }
     }

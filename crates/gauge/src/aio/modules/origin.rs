@@ -26,6 +26,8 @@ pub(in crate::aio) struct Conditions {
     /// When the first message is due.
     pub(in crate::aio) start_ns: u64,
     pub(in crate::aio) measured: Measured,
+    /// Behind the end, nothing more is waited for when none has come for so long.
+    pub(in crate::aio) quiet_ns: u64,
     /// What comes over each connection is a copy.
     pub(in crate::aio) is_fanned: bool,
 }
@@ -232,7 +234,7 @@ mod tests {
 
     fn client(origin: &Origin, has_answers: bool) -> Client {
         let measured = Measured { from_ns: 0, to_ns: 1_000 * MS };
-        let conditions = Conditions { start_ns: 0, measured, is_fanned: false };
+        let conditions = Conditions { start_ns: 0, measured, quiet_ns: 0, is_fanned: false };
         // A turn takes no time.
         Client { clock: || 0, ..Client::new(origin, has_answers, conditions) }
     }
