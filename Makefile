@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-test fmt lint doc unit interop sim chaos soak soak-scrape mutants \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-tools prerequisites-test fmt lint doc unit interop sim chaos soak soak-scrape mutants \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools bench-eyes fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -43,6 +43,9 @@ prerequisites-demo:
 
 prerequisites-bench:
 	scripts/prerequisites.sh bench
+
+prerequisites-tools:
+	scripts/prerequisites.sh tools
 
 prerequisites-test:
 	scripts/prerequisites.sh test
@@ -121,7 +124,7 @@ bench-report: ## The results so far as one HTML page
 bench-peers: prerequisites ## Beside NATS, ZeroMQ, the vendor's Java provider and bare Aeron
 	bench/peers/run.sh $(PEERS)
 
-bench-tools: prerequisites-bench ## The host tools beside sockperf, fio, iperf3, cyclictest (20 minutes): make bench-tools TOOLS=--quick
+bench-tools: prerequisites-tools ## The host tools beside sockperf, fio, iperf3, cyclictest (20 minutes): make bench-tools TOOLS=--quick
 	$(CARGO) build --release --quiet --locked -p tapeline-lab
 	bench/tools/run.sh $(TOOLS)
 

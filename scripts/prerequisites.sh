@@ -6,6 +6,8 @@
 #   scripts/prerequisites.sh demo      C compiler alone: without a media driver
 #   scripts/prerequisites.sh bench     also iproute2 and nftables, for the rows that
 #                                      are measured over a network that loses
+#   scripts/prerequisites.sh tools     also the tools that the host tools are measured
+#                                      beside: sockperf, fio, iperf3, rt-tests
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
 #                                      faketime, tmux
 #
@@ -128,6 +130,18 @@ bench_tools() {
     install_missing || echo "without them, the rows that need them are missing" >&2
 }
 
+# cyclictest is in /usr/bin or /usr/sbin. sfnt-pingpong and sysjitter are used where they are, and
+# never fetched.
+rival_tools() {
+    missing=()
+    need python3 has_command python3
+    need sockperf has_command sockperf
+    need fio has_command fio
+    need iperf3 has_command iperf3
+    need rt-tests has_command cyclictest
+    install_missing || echo "without them, the rows that need them are missing" >&2
+}
+
 test_tools() {
     missing=()
     need openjdk-17-jdk-headless has_jdk
@@ -158,13 +172,18 @@ case $level in
         local_cmake
         bench_tools
         ;;
+    tools)
+        build_tools
+        local_cmake
+        rival_tools
+        ;;
     test)
         build_tools
         local_cmake
         test_tools
         ;;
     *)
-        echo "usage: scripts/prerequisites.sh [build|demo|bench|test]" >&2
+        echo "usage: scripts/prerequisites.sh [build|demo|bench|tools|test]" >&2
         exit 2
         ;;
 esac

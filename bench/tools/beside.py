@@ -239,6 +239,27 @@ def sfnt_rows(bench: Bench) -> list[Row]:
     return rows
 
 
+def stream_row(bench: Bench) -> Row:
+    rates, ms = "50000-500000+50000", max(200, round(bench.seconds * 100))
+
+    def of(command: list[str]) -> Figures:
+        text = bench.run([*command, f"--rates={rates}", f"--millisec={ms}", "tcp"])
+        # target, send and receive rates, then the latency: mean, min …
+        rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d", line)]
+        means = [float(row[3]) for row in rows if float(row[3]) > 0]
+        if not means:
+            raise RuntimeError("no rate was reached")
+        return {"mean": statistics.geometric_mean(means) / 1e3}
+
+    def theirs() -> Figures:
+        return of(["sfnt-stream", f"--affinity={bench.near},{bench.far};{bench.far}"])
+
+    def ours() -> Figures:
+        return of([bench.lab, "nwtool", "stream", "--noise=0", f"--affinity={bench.near},{bench.far};{bench.far}"])
+
+    return Row("tcp 24 B, 50k to 500k/s, sfnt-stream", "sfnt-stream", theirs, ours, [Aim("mean", "µs", 1.05)])
+
+
 def iperf_row(bench: Bench) -> Row:
     rate, size, seconds = 10_000, 1000, max(1, round(bench.seconds))
 
@@ -365,6 +386,7 @@ def all_rows(bench: Bench) -> list[Row]:
     return [
         *sockperf_rows(bench),
         *sfnt_rows(bench),
+        stream_row(bench),
         iperf_row(bench),
         disk_row(bench, "direct", 1000),
         disk_row(bench, "buffered", 10_000),

@@ -5,8 +5,8 @@
 #   run.sh [--quick] [--only WORD] [--pairs N] [--seconds S] [--json FILE]
 #
 # --quick measures a second in place of five. --only takes the rows with that word in their name.
-# sockperf, fio, cyclictest (rt-tests) and iperf3 are taken from the path, as are sfnt-pingpong and
-# sysjitter; one that is not there is a row that says `missing`. Status 0 also when an aim is
+# sockperf, fio, cyclictest (rt-tests) and iperf3 are taken from the path, as are sfnt-pingpong,
+# sfnt-stream and sysjitter; one that is not there is a row that says `missing`. Status 0 also when an aim is
 # missed: the table says so.
 set -euo pipefail
 

@@ -267,6 +267,7 @@ mod tests {
 
     #[test]
     fn the_kernel_tells_when_it_had_a_message() {
+        const PATIENCE: Duration = Duration::from_millis(300);
         for kind in [SocketKind::Stream, SocketKind::Datagram] {
             for (muxer, is_spinning) in
                 [(Muxer::None, false), (Muxer::Poll, false), (Muxer::Epoll, true)]
@@ -274,7 +275,8 @@ mod tests {
                 let [near, far] = over_loopback(kind).map(|fd| {
                     let idle = Idle::default().open().unwrap();
                     let waiter = Waiter::new(muxer, is_spinning, idle).unwrap();
-                    Socket::new(kind, (fd, None), waiter, is_spinning, None).unwrap()
+                    let patience = Some(PATIENCE);
+                    Socket::new(kind, (fd, None), waiter, is_spinning, patience).unwrap()
                 });
                 let (mut near, mut far) = (near.with_stamps().unwrap(), far);
                 let (message, mut buffer) = ([7; 64], [0; 64]);
@@ -300,6 +302,12 @@ mod tests {
                 near.send(&message, false).unwrap();
                 let again = near.stamped().unwrap();
                 assert!(again.called_ns > at.taken_ns && again.left_ns > at.left_ns, "{again:?}");
+                // The moment at which one was sent wakes who waits, and is no answer.
+                near.send(&message, false).unwrap();
+                let began = Instant::now();
+                let nothing = near.receive(&mut buffer).unwrap_err().kind();
+                assert_eq!(nothing, io::ErrorKind::TimedOut, "{kind:?} {muxer}");
+                assert!(began.elapsed() >= PATIENCE, "{kind:?} {muxer}");
                 let counted = allocation_counter::measure(|| {
                     for _ in 0..50 {
                         near.send(&message, false).unwrap();

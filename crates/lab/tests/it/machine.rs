@@ -39,6 +39,16 @@ fn a_disk_is_written_and_verified_in_each_mode_and_nothing_is_left() {
             let tool = tool(&json);
             assert_eq!((&tool["role"], &tool["counts"]["torn"]), (&task.into(), &0.into()));
             assert!(tool["counts"]["done"].as_u64().unwrap() > 0 && tool["medium"].is_string());
+            // What the disk can do is told, and who it was if that was not enough.
+            assert!(tool["counts"]["alone_per_s"].as_u64().unwrap() > 0, "{tool}");
+            let names_who =
+                |why: &serde_json::Value| why.as_str().unwrap().contains(" is the limit");
+            assert!(tool["valid"] == true || names_who(&tool["why_invalid"]), "{tool}");
+            assert!(
+                done.out.contains(" % the disk waited for this program; one after"),
+                "{}",
+                done.out
+            );
             assert!(!file.exists(), "our own file is removed");
         }
     }
