@@ -281,6 +281,9 @@ module = [{ type = "sink", name = "to", in = ["d"] }]
         assert_eq!((via(&last), last.work_ns), (Some(second.way.via), 35_000));
         assert_eq!(last.ends.map(|waits| waits.is_polling), [true, false]);
         assert!(!last.never_rests() && first != second);
+        let polling = Waits { is_polling: true, ..last.ends[0] };
+        let busy = AloneHop { ends: [polling; 2], before: None, ..last };
+        assert!(busy.never_rests());
         // One that is always at work would not be alone.
         let flow = read::read("flow.toml", FLOW, &[]).unwrap();
         assert_eq!(AloneHop::of(&flow, 3, 50_000).unwrap().work_ns, 10_000);
@@ -302,17 +305,17 @@ module = [{ type = "sink", name = "to", in = ["d"] }]
 
     #[test]
     fn a_hop_that_takes_its_time_is_not_the_work_before_it() {
-        // As long as the work takes, over a ring to a thread that polls.
         let of = AloneHop {
             before: None,
-            way: Way { via: Via::Ring, ..hop(0).way },
-            ends: [Waits { is_polling: true, core: None, priority: None }; 2],
-            work_ns: 2_000_000,
+            way: hop(1).way,
+            ends: [Waits { is_polling: false, core: None, priority: None }; 2],
+            work_ns: 5_000_000,
             rate_per_s: 100,
             bytes: 200,
         };
-        assert!(of.never_rests());
-        let least = (0..20).map(|_| of.measured_ns().unwrap()).find(|nanos| *nanos < 1_000_000.0);
+        // On a busy machine who is woken may have to wait for a core.
+        let mut all = (0..40).map(|_| of.measured_ns().unwrap());
+        let least = all.find(|nanos| *nanos < 2_500_000.0);
         assert!(least.is_some());
     }
 }

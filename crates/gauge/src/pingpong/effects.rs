@@ -199,18 +199,20 @@ fn the_percentile_is_the_one_asked_for() {
 }
 
 fn moments_of_the_kernel_are_told() {
+    const LONGER: &str = "--timestamps=kernel --minms=200 --maxms=200 --maxiter=1000000";
     let without = of("");
     assert!(without.tool.hops.is_empty() && !without.text.contains("# stamps"));
     // The kernel begins with them a little after it was asked.
-    let told = of("--timestamps=kernel --minms=200 --maxms=200 --maxiter=1000000");
+    let told = of(LONGER);
     let names: Vec<&str> = told.tool.hops.iter().map(|hop| &hop.name[..]).collect();
     assert_eq!(names, ["send", "outside", "receive"]);
-    let whole: u64 = told.tool.hops.iter().map(|hop| hop.p50_ns).sum();
-    assert!(told.tool.hops.iter().all(|hop| hop.p50_ns > 0) && whole < 4 * told.row.median);
+    // None takes longer than the longest round trip; a hundredth is between the clocks.
+    let most_ns = 2 * (told.row.max + 1) * 101 / 100;
+    assert!(told.tool.hops.iter().all(|hop| (1..=most_ns).contains(&hop.p50_ns)));
     assert!(told.tool.counts["untold"] < told.row.iter, "{:?}", told.tool.counts);
     assert!(told.text.contains("\n# stamps 9: send p50="), "{}", told.text);
-    let human =
-        self::told(&format!("{BRIEF} --format=human --sizes=9 --timestamps=kernel tcp")).text;
+    let human = format!("{BRIEF} --format=human --sizes=9 {LONGER} tcp");
+    let human = self::told(&human).text;
     assert!(human.contains("\n receive  "), "{human}");
 }
 

@@ -68,7 +68,7 @@ fn late(transport: &str, delay: Duration) -> (SocketAddr, JoinHandle<()>) {
 fn agree(mut stream: &TcpStream, port: u16) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("version"));
-    writeln!(stream, "{{\"version\":\"{}/2\"}}", env!("CARGO_PKG_VERSION")).unwrap();
+    writeln!(stream, "{{\"version\":\"{}/3\"}}", env!("CARGO_PKG_VERSION")).unwrap();
     assert!(lines.next().unwrap().unwrap().contains("hello"));
     writeln!(stream, "{{\"ready\":{{\"port\":{port}}}}}").unwrap();
     // Lines of later are read by nobody, and held by the kernel.
@@ -84,7 +84,7 @@ fn late_pair(control: OwnedFd, delay: Duration) -> std::io::Result<Child> {
         let mut lines = BufReader::new(control.try_clone().unwrap()).lines();
         let mut say = control.try_clone().unwrap();
         assert!(lines.next().unwrap().unwrap().contains("version"));
-        writeln!(say, "{{\"version\":\"{}/2\"}}", env!("CARGO_PKG_VERSION")).unwrap();
+        writeln!(say, "{{\"version\":\"{}/3\"}}", env!("CARGO_PKG_VERSION")).unwrap();
         assert!(lines.next().unwrap().unwrap().contains("hello"));
         writeln!(say, "{{\"ready\":{{\"port\":0}}}}").unwrap();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];

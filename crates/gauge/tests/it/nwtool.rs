@@ -119,7 +119,7 @@ fn late_side(port: u16, delay: Duration) {
     let control = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut lines = BufReader::new(control.try_clone().unwrap()).lines();
     let mut say = control;
-    writeln!(say, "{{\"version\":\"{}/2\"}}", env!("CARGO_PKG_VERSION")).unwrap();
+    writeln!(say, "{{\"version\":\"{}/3\"}}", env!("CARGO_PKG_VERSION")).unwrap();
     assert!(lines.next().unwrap().unwrap().contains("version"));
     let open = lines.next().unwrap().unwrap();
     let address = open.split("\"ip\":\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -173,7 +173,7 @@ fn a_side_that_goes_is_named_by_the_others() {
     let control = TcpStream::connect(("127.0.0.1", port(&said))).unwrap();
     let mut lines = BufReader::new(control.try_clone().unwrap()).lines();
     let mut say = control.try_clone().unwrap();
-    writeln!(say, "{{\"version\":\"{}/2\"}}", env!("CARGO_PKG_VERSION")).unwrap();
+    writeln!(say, "{{\"version\":\"{}/3\"}}", env!("CARGO_PKG_VERSION")).unwrap();
     assert!(lines.next().unwrap().unwrap().contains("version"));
     let open = lines.next().unwrap().unwrap();
     let address = open.split("\"ip\":\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -215,7 +215,7 @@ fn another_version_is_refused_with_both() {
     let error = second.join().unwrap().0.unwrap_err().to_string();
     let ours = env!("CARGO_PKG_VERSION");
     let expected =
-        format!("side 1 (send at {address}) has version 0.0.1/0, this one {ours}/2; use the same");
+        format!("side 1 (send at {address}) has version 0.0.1/0, this one {ours}/3; use the same");
     assert_eq!(error, expected);
     old.join().unwrap();
 }
