@@ -77,6 +77,9 @@ pub struct ServerConfig {
     /// The servers that a client is told of that asks for them in its login
     /// (`DownloadConnectionConfig`). Default none.
     pub standby_hosts: Vec<StandbyServer>,
+    /// How often mounts that know how to answer are asked how long that takes, in
+    /// milliseconds. Default 0: never.
+    pub rtt_interval_ms: u32,
     /// The numbers by which consumers know services. Others get the number of
     /// the hub, or the next that is free. Servers that stand in for each other
     /// have the same. Default none.
@@ -152,6 +155,7 @@ impl Default for ServerConfig {
             standby_image: StandbyImage::default(),
             standby_posts: StandbyPosts::default(),
             standby_hosts: Vec::new(),
+            rtt_interval_ms: 0,
             service_ids: BTreeMap::new(),
             allow_same_item_twice: false,
             limits: Limits::default(),

@@ -47,12 +47,12 @@ pub(crate) fn write(line: ConnectionLine<'_>) {
 /// The log of what happens to users and mounts.
 #[derive(Debug, Default)]
 pub(crate) struct NoteLog {
-    lines: Throttles<8>,
+    lines: Throttles<9>,
 }
 
 /// Kinds of notes, in the order of their numbers, as they are told when some were
 /// left out.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "logins",
     "refused logins",
     "slow mounts",
@@ -61,6 +61,7 @@ const KINDS: [&str; 8] = [
     "services",
     "roles",
     "take-overs",
+    "round trips",
 ];
 
 const fn kind(note: &Note<'_>) -> usize {
@@ -73,6 +74,7 @@ const fn kind(note: &Note<'_>) -> usize {
         Note::Service { .. } => 5,
         Note::Role { .. } => 6,
         Note::TakenOver { .. } => 7,
+        Note::RoundTrip { .. } => 8,
     }
 }
 
@@ -121,6 +123,10 @@ impl NoteLog {
                 let user = word(user);
                 let (first_ms, last_ms) = (first.as_millis(), last.as_millis());
                 tracing::info!(%session, user, streams, first_ms, last_ms, "a client has taken over");
+            }
+            Note::RoundTrip { session, user, took } => {
+                let (user, took_us) = (word(user), took.as_micros());
+                tracing::info!(%session, user, took_us, "a mount answers round trips");
             }
             Note::Service { name, is_up: true } => {
                 tracing::info!(service = %name, "a service is up");

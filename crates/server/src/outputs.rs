@@ -99,6 +99,15 @@ pub enum Note<'a> {
         /// and until the last had been sent.
         last: Duration,
     },
+    /// It was measured for the first time how long a mount takes to answer.
+    RoundTrip {
+        /// The session.
+        session: SessionId,
+        /// Who is logged in.
+        user: Option<&'a Text>,
+        /// How long it took.
+        took: Duration,
+    },
     /// A service is up or down for consumers.
     Service {
         /// Its name.

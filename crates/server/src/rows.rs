@@ -49,6 +49,14 @@ tapeline_counters::rows! {
         /// Which part its client gave the server: `active`, `standby` or `none`, and
         /// the same for each service that has its own, as `FEED:standby`.
         "standby" => standby: String;
+        /// How many microseconds it took the last time to answer, in mounts that are
+        /// asked (`rtt-interval-ms`) and know how to: there and back, and the turn of
+        /// its program.
+        "roundTripUs" => round_trip_us: Option<u64>;
+        /// The median of the last 128 times,
+        "roundTripP50Us" => round_trip_p50_us: Option<u64>;
+        /// and what one in a hundred of them took longer than.
+        "roundTripP99Us" => round_trip_p99_us: Option<u64>;
         /// Messages that were sent to it.
         "messagesSent" => messages_sent: u64;
         /// Bytes that its socket took.

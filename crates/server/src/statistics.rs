@@ -54,6 +54,12 @@ tapeline_counters::counts! {
         posts_on_standby: u64 = total;
         /// Roles of warm standby that could not be understood.
         roles_ignored: u64 = total;
+        /// Times that mounts were asked on their login, and answered.
+        round_trips: u64 = total;
+        /// The longest of these.
+        round_trip_ns_most: u64 = most(ns);
+        /// Such answers that nobody asked for.
+        round_trips_ignored: u64 = total;
         /// Images that were put off until a mount had caught up.
         images_put_off: u64 = total;
         /// States that were put off, and told as the last one of their item.

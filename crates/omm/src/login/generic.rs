@@ -148,7 +148,7 @@ pub struct LoginRtt {
     pub stream_id: i32,
     /// The sender's clock, in a unit of its own: opaque to the other end.
     pub ticks: u64,
-    /// The last measurement, in the unit of the ticks.
+    /// The last measurement, in microseconds.
     pub round_trip_latency: Option<u64>,
     /// Retransmissions by TCP on this connection.
     pub tcp_retrans: Option<u64>,

@@ -396,6 +396,7 @@ impl Core {
         mount.opened_at = now;
         mount.roles = Roles::default();
         let number = mount.number;
+        mount.round_trip = None;
         if mount.asking.take().is_some() {
             // What was to be renewed is over.
             out.hold(session, mount.is_in_batch);

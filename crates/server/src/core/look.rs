@@ -58,6 +58,7 @@ impl Core {
         let text = |of: fn(&LoginRequest) -> Option<&Text>| Some(of(request?)?.to_string());
         let standing = self.mounts.standings.of_mount(mount.number);
         let slow_since = mount.is_slow.then_some(mount.slow_since);
+        let round_trip = mount.round_trip.as_ref().and_then(|known| known.summary());
         Some(MountRow {
             channel: session.to_string(),
             login_name: login.map(|login| login.shown_user().to_string()),
@@ -83,6 +84,9 @@ impl Core {
                 self.services.name(id).map_or_else(|| id.to_string(), ToString::to_string)
             }),
             is_paused: self.mounts.gate(session) & gate::PAUSED != 0,
+            round_trip_us: round_trip.map(|it| it.last.as_micros() as u64),
+            round_trip_p50_us: round_trip.map(|it| it.p50.as_micros() as u64),
+            round_trip_p99_us: round_trip.map(|it| it.p99.as_micros() as u64),
             messages_sent: 0,
             bytes_sent: 0,
             messages_received: 0,

@@ -3,7 +3,7 @@
 //! One file for each thing it does:
 //!
 //! ```text
-//! mounts   mount, stream, login, directory, dictionary, close
+//! mounts   mount, stream, login, round_trips, directory, dictionary, close
 //! standby  roles, standby
 //! requests request, reissue, batch, pending → item, upstream
 //! hubs     hubs, peer, services, repair
@@ -53,6 +53,7 @@ mod repair;
 mod request;
 mod review;
 mod roles;
+mod round_trips;
 mod rows;
 mod services;
 mod sift;
@@ -94,6 +95,7 @@ use self::item::Items;
 use self::mount::{Login, Mounts};
 use self::news::News;
 use self::post::Posts;
+use self::round_trips::Rounds;
 use self::rows::Cell;
 use self::services::Services;
 use self::slow::SlowMounts;
@@ -194,6 +196,7 @@ pub struct Core {
     requests: Requests,
     entitlements: Entitlements,
     identification: Identification,
+    rounds: Rounds,
     /// So many seats were taken away that were seen to.
     vacated: usize,
     /// What is done in slices.
@@ -240,6 +243,7 @@ impl Core {
             requests: Requests::default(),
             entitlements: Entitlements::default(),
             identification: Identification::default(),
+            rounds: Rounds::default(),
             vacated: 0,
             backlog: Backlog::default(),
             refreshed_at: None,
@@ -341,8 +345,8 @@ impl Core {
         let has_rest = !self.backlog.is_empty() || self.has_vacated_seats();
         let rest = has_rest.then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
-        let login_end = self.identification.deadline();
-        let deadlines = [login, login_end, due, unplaced, posts, repair, drain, rest];
+        let (login_end, rtt) = (self.identification.deadline(), self.round_trips_due());
+        let deadlines = [login, login_end, due, unplaced, posts, repair, drain, rest, rtt];
         deadlines.into_iter().flatten().min()
     }
 
@@ -352,6 +356,7 @@ impl Core {
         self.image_bytes = 0;
         self.check_logins(out);
         self.check_login_ends(out);
+        self.measure_round_trips(out);
         self.check_due(out);
         self.check_unplaced(out);
         self.check_posts(out);

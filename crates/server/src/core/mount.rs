@@ -19,6 +19,7 @@ use super::item::Item;
 use super::map::Map;
 use super::owed::Owed;
 use super::roles::Roles;
+use super::round_trips::RoundTrip;
 use super::rows::Cell;
 use super::standings::Standings;
 use super::stream::{Entry, Stream, UNASKED_LOGIN_STREAM};
@@ -93,6 +94,8 @@ pub(super) struct Mount {
     pub(super) news_told: u64,
     /// Its login is being decided elsewhere.
     pub(super) asking: Option<Box<Asking>>,
+    /// How long it takes to answer, where that is measured.
+    pub(super) round_trip: Option<Box<RoundTrip>>,
 }
 
 impl Mount {
@@ -354,6 +357,7 @@ impl Mounts {
             batch: None,
             is_in_batch: false,
             asking: None,
+            round_trip: None,
             outdated_from: None,
             news_told: 0,
         };

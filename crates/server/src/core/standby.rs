@@ -67,19 +67,19 @@ pub(super) const fn has_part(is_private: bool, domain: Domain) -> bool {
 }
 
 impl Core {
-    /// A client says on its login whether this is its active server. The
-    /// vendor's library does so on stream 1 when it changes its mind, whatever
-    /// the stream of the login.
+    /// A client says on its login whether this is its active server, or returns a
+    /// message by which it is measured. The vendor's library says so on stream 1 when
+    /// it changes its mind, whatever the stream of the login.
     pub(super) fn on_login_generic<O: Outputs>(
         &mut self,
         session: SessionId,
         generic: &GenericMsg<'_>,
         out: &mut O,
     ) {
-        let Ok(LoginMsg::ConsumerConnectionStatus(status)) = LoginMsg::decode(&(*generic).into())
-        else {
-            self.statistics.roles_ignored += 1;
-            return;
+        let status = match LoginMsg::decode(&(*generic).into()) {
+            Ok(LoginMsg::ConsumerConnectionStatus(status)) => status,
+            Ok(LoginMsg::Rtt(rtt)) => return self.on_round_trip(session, &rtt, out),
+            _ => return self.statistics.roles_ignored += 1,
         };
         let role = match (status.action, status.mode) {
             (Some(MapAction::DELETE), _) => None,

@@ -32,6 +32,7 @@ mod private_streams;
 mod quality;
 mod recovery;
 mod reissues;
+mod round_trips;
 mod shells;
 mod slices;
 mod slices_of_mounts;

@@ -270,6 +270,7 @@ pub(crate) fn server_config(
             .iter()
             .map(|host| standby_server(host))
             .collect::<Result<_, _>>()?,
+        rtt_interval_ms: server.rtt_interval_ms,
         service_ids: settings
             .services
             .iter()

@@ -479,6 +479,9 @@ section! {
         /// each as `host:port` or `host:port load type`: how busy it is, 0 to
         /// 65,535, and `active` or `standby`.
         "standby-hosts" => standby_hosts: Vec<String> = Vec::new();
+        /// How often mounts are asked how long they take to answer, where their client
+        /// knows how to; 0: never.
+        "rtt-interval-ms" => rtt_interval_ms: u32 = 0, in 0..=600_000 => Live;
         /// Most bytes of images in one turn that can wait: those of a take-over,
         /// after a pause, and of mounts that have caught up. Updates go first.
         "takeover-bytes-per-turn" => takeover_bytes_per_turn: usize = 1_048_576,

@@ -81,6 +81,15 @@ final class Consumer implements AutoCloseable {
                 Way.JSON, Settings.Compression.NONE, REQUEST_TIMEOUT_MS, Dictionary.settings(), port);
     }
 
+    /** One that answers when it is asked how long that takes. */
+    static Consumer answeringRoundTrips(int port) {
+        ElementList dictionary = Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary");
+        ElementList consumer = consumer("ChannelSet", "Channel" + port);
+        Settings.add(consumer, "EnableRtt", new Value.UInt(1));
+        return new Consumer(
+                new User(USER), settings(consumer, channels(Way.SOCKET, Settings.Compression.NONE, port), dictionary));
+    }
+
     /** Somebody else. */
     Consumer(User user, int port) {
         this(
@@ -125,17 +134,7 @@ final class Consumer implements AutoCloseable {
                 "StartingActiveServer", names.get(0),
                 "StandbyServerSet", String.join(",", names.subList(1, names.size())),
                 "WarmStandbyMode", new Value.Enum(standby.mode));
-        ElementList consumer = Settings.elements(
-                "WarmStandbyChannelSet", "Group",
-                "Dictionary", "Dictionary",
-                "ReconnectAttemptLimit", -1,
-                "ReconnectMinDelay", 100,
-                "ReconnectMaxDelay", 300,
-                "LoginRequestTimeOut", 15_000,
-                "DirectoryRequestTimeOut", 15_000,
-                "DictionaryRequestTimeOut", 15_000,
-                "RequestTimeout", REQUEST_TIMEOUT_MS);
-        Settings.common(consumer);
+        ElementList consumer = consumer("WarmStandbyChannelSet", "Group");
         Settings settings = new Settings()
                 .one("Consumer", "Consumer", consumer)
                 .group("Channel", channels.keySet().iterator().next(), channels)
@@ -203,8 +202,18 @@ final class Consumer implements AutoCloseable {
 
     private static com.refinitiv.ema.access.Map settings(
             Map<String, ElementList> channels, int requestTimeoutMs, ElementList dictionary) {
+        ElementList consumer = consumer(requestTimeoutMs, "ChannelSet", String.join(",", channels.keySet()));
+        return settings(consumer, channels, dictionary);
+    }
+
+    /** A consumer whose connections are named in this set. */
+    private static ElementList consumer(String set, String names) {
+        return consumer(REQUEST_TIMEOUT_MS, set, names);
+    }
+
+    private static ElementList consumer(int requestTimeoutMs, String set, String names) {
         ElementList consumer = Settings.elements(
-                "ChannelSet", String.join(",", channels.keySet()),
+                set, names,
                 "Dictionary", "Dictionary",
                 "ReconnectAttemptLimit", -1,
                 "ReconnectMinDelay", 100,
@@ -214,6 +223,11 @@ final class Consumer implements AutoCloseable {
                 "DictionaryRequestTimeOut", 15_000,
                 "RequestTimeout", requestTimeoutMs);
         Settings.common(consumer);
+        return consumer;
+    }
+
+    private static com.refinitiv.ema.access.Map settings(
+            ElementList consumer, Map<String, ElementList> channels, ElementList dictionary) {
         return new Settings()
                 .one("Consumer", "Consumer", consumer)
                 .group("Channel", channels.keySet().iterator().next(), channels)

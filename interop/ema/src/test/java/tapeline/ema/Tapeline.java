@@ -3,6 +3,10 @@ package tapeline.ema;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,11 +18,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** The program under test as a process of its own. The environment variable TAPELINE names its file. */
 final class Tapeline implements AutoCloseable {
     private static final int LOG_LINES = 400;
     private static final Duration START = Duration.ofSeconds(20);
+    private static final HttpClient HTTP = HttpClient.newHttpClient();
 
     private final String what;
     private final Process process;
@@ -159,6 +166,36 @@ final class Tapeline implements AutoCloseable {
     /** Where it can be looked at. */
     int adminPort() {
         return port("admin");
+    }
+
+    /** A view of its admin port, as JSON. */
+    String view(String name) {
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + port("admin") + "/v1/" + name);
+            return HTTP.send(HttpRequest.newBuilder(uri).build(), BodyHandlers.ofString()).body();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(what + ": interrupted", e);
+        }
+    }
+
+    /** Waits until a number of a view of its admin port, the first by that name, is at least this. */
+    long awaitNumber(String view, String name, long least) {
+        Pattern pattern = Pattern.compile("\"" + name + "\"\\s*:\\s*(\\d+)");
+        long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
+        while (true) {
+            String all = view(view);
+            Matcher found = pattern.matcher(all);
+            if (found.find() && Long.parseLong(found.group(1)) >= least) {
+                return Long.parseLong(found.group(1));
+            }
+            if (System.nanoTime() > end) {
+                throw new AssertionError(what + ": no " + name + " of " + least + " in " + all + "\n" + log());
+            }
+            pause();
+        }
     }
 
     private int port(String name) {
