@@ -119,6 +119,19 @@ final class Consumer implements AutoCloseable {
      * {@code owner} as its place in {@code ports} has the service of {@link Source}.
      */
     static Consumer ofGroup(Standby standby, int owner, int... ports) {
+        return ofGroup(standby, owner, consumer("WarmStandbyChannelSet", "Group"), ports);
+    }
+
+    /** The same, where the active one at the start is preferred: told so, the consumer goes back to it. */
+    static Consumer ofGroupWithPreference(Standby standby, int owner, int... ports) {
+        ElementList consumer = consumer("WarmStandbyChannelSet", "Group");
+        Settings.add(consumer, "EnablePreferredHostOptions", new Value.UInt(1));
+        Settings.add(consumer, "PHFallBackWithInWSBGroup", new Value.UInt(1));
+        Settings.add(consumer, "PreferredWSBChannelName", "Group");
+        return ofGroup(standby, owner, consumer, ports);
+    }
+
+    private static Consumer ofGroup(Standby standby, int owner, ElementList consumer, int... ports) {
         Map<String, ElementList> channels = new LinkedHashMap<>();
         Map<String, ElementList> servers = new LinkedHashMap<>();
         for (int i = 0; i < ports.length; i++) {
@@ -134,12 +147,33 @@ final class Consumer implements AutoCloseable {
                 "StartingActiveServer", names.get(0),
                 "StandbyServerSet", String.join(",", names.subList(1, names.size())),
                 "WarmStandbyMode", new Value.Enum(standby.mode));
-        ElementList consumer = consumer("WarmStandbyChannelSet", "Group");
         Settings settings = new Settings()
                 .one("Consumer", "Consumer", consumer)
                 .group("Channel", channels.keySet().iterator().next(), channels)
                 .group("WarmStandbyServerInfo", names.get(0), servers)
                 .one("WarmStandby", "Group", group)
+                .one("Dictionary", "Dictionary",
+                        Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"));
+        return new Consumer(new User(USER), settings.map());
+    }
+
+    /** Request routing: it is connected to each of these servers, and asks where the service is. */
+    static Consumer routing(int... ports) {
+        Map<String, ElementList> sessions = new LinkedHashMap<>();
+        for (int port : ports) {
+            ElementList session = Settings.elements(
+                    "ChannelSet", "Channel" + port,
+                    "ReconnectAttemptLimit", -1,
+                    "ReconnectMinDelay", 100,
+                    "ReconnectMaxDelay", 300);
+            sessions.put("Session" + port, session);
+        }
+        String names = String.join(",", sessions.keySet());
+        Map<String, ElementList> channels = channels(Way.SOCKET, Settings.Compression.NONE, ports);
+        Settings settings = new Settings()
+                .one("Consumer", "Consumer", consumer("SessionChannelSet", names))
+                .group("Channel", channels.keySet().iterator().next(), channels)
+                .group("SessionChannel", sessions.keySet().iterator().next(), sessions)
                 .one("Dictionary", "Dictionary",
                         Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"));
         return new Consumer(new User(USER), settings.map());

@@ -35,16 +35,20 @@ class MirrorTest {
         return -1;
     }
 
-    @Test
-    void theSecondSourceGoesOnWhereTheFirstWas() {
-        int[] ports = {Ports.free(), Ports.free()};
-        String configuration = String.format(
+    /** The first of these is used before the second. */
+    private static String configuration(int... ports) {
+        return String.format(
                 "[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\norder = 1\n"
                         + "[[service]]\nname = \"%s\"\nmirror = \"image\"\n",
                 ports[0], ports[1], Source.SERVICE);
+    }
+
+    @Test
+    void theSecondSourceGoesOnWhereTheFirstWas() {
+        int[] ports = {Ports.free(), Ports.free()};
         Source first = new Source(ports[0]);
         Source second = null;
-        try (Tapeline tapeline = logs.of(Tapeline.run(configuration));
+        try (Tapeline tapeline = logs.of(Tapeline.run(configuration(ports)));
                 Consumer consumer = new Consumer(Settings.Compression.NONE, tapeline.consumerPort())) {
             // Who is there first is used.
             awaitMode(first, IN_USE_ALONE);
@@ -82,6 +86,36 @@ class MirrorTest {
             if (second != null) {
                 second.close();
             }
+        }
+    }
+
+    @Test
+    void sourcesThatDoNotWantToKnowAreToldNothingAndStandByAllTheSame() {
+        int[] ports = {Ports.free(), Ports.free()};
+        Source first = Source.withoutConsumerStatus(ports[0]);
+        Source second = Source.withoutConsumerStatus(ports[1]);
+        try (Tapeline tapeline = logs.of(Tapeline.run(configuration(ports)));
+                Consumer consumer = new Consumer(Settings.Compression.NONE, tapeline.consumerPort())) {
+            tapeline.awaitLogged(2, "msg=connected", "route=");
+            Watchlist items = Watchlist.open(consumer, "UNTOLD", ITEMS);
+            first.requests.await(ITEMS, "requests", request -> request.name().startsWith("UNTOLD"));
+            second.requests.await(ITEMS, "requests", request -> request.name().startsWith("UNTOLD"));
+            first.update("UNTOLD1.N", 1, Samples.tick(1));
+            assertEquals(Samples.tick(1), items.awaitUpdate(1).payload());
+            int requests = second.requests.size();
+            items.mark();
+            first.close();
+            // The one item that differs has another image, and no other item has anything.
+            items.only(List.of(1)).streams.get(0).fresh(2);
+            second.update("UNTOLD2.N", 2, Samples.tick(2));
+            assertEquals(Samples.tick(2), items.awaitUpdate(2).payload());
+            assertEquals(requests, second.requests.size(), "nothing is asked of the standby");
+            assertEquals(List.of(), first.generics.all());
+            assertEquals(List.of(), second.generics.all());
+            items.assertAlwaysOpen();
+        } finally {
+            first.close();
+            second.close();
         }
     }
 

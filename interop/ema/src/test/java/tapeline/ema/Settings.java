@@ -12,9 +12,8 @@ import java.util.List;
  * EMA's configuration, given in code.
  *
  * <p>Its form is a map of groups; a group is an element list with the name of the default and a map
- * of named element lists. Numbers must be INT, but for a switch or two that are UINT (a {@code Long}
- * here), and the list must come before the default: for some
- * groups EMA reads the first element only.
+ * of named element lists. Numbers must be INT, but for some switches that are UINT, and the list must
+ * come before the default: for some groups EMA reads the first element only.
  */
 final class Settings {
     enum Compression {

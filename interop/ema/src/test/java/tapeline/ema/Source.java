@@ -82,15 +82,32 @@ final class Source implements OmmProviderClient, AutoCloseable {
     }
 
     Source(int port, Settings.Compression compression, int fragmentBytes) {
+        this(SERVICE, true, port, compression, fragmentBytes);
+    }
+
+    /** One that has another service. */
+    static Source of(String service, int port) {
+        return new Source(service, true, port, Settings.Compression.NONE, 6144);
+    }
+
+    /** One that says that it does not want to know what its consumers are to each other. */
+    static Source withoutConsumerStatus(int port) {
+        return new Source(SERVICE, false, port, Settings.Compression.NONE, 6144);
+    }
+
+    private Source(
+            String service, boolean takesConsumerStatus, int port, Settings.Compression compression,
+            int fragmentBytes) {
+        ElementList info = info(takesConsumerStatus);
         ema = EmaFactory.createOmmProvider(
                 EmaFactory.createOmmIProviderConfig()
                         .providerName("Provider")
-                        .config(settings(port, compression, fragmentBytes)),
+                        .config(settings(service, info, port, compression, fragmentBytes)),
                 this);
     }
 
     private static com.refinitiv.ema.access.Map settings(
-            int port, Settings.Compression compression, int fragmentBytes) {
+            String service, ElementList info, int port, Settings.Compression compression, int fragmentBytes) {
         // A private stream has the key of another stream; EMA refuses it unless it is told to accept it.
         ElementList provider = Settings.elements(
                 "Server", "Server", "Directory", "Directory", "AcceptMessageSameKeyButDiffStream", 1);
@@ -103,6 +120,16 @@ final class Source implements OmmProviderClient, AutoCloseable {
                 "MaxFragmentSize", fragmentBytes,
                 "GuaranteedOutputBuffers", Settings.OUTPUT_BUFFERS,
                 "TcpNodelay", 1);
+        ElementList state = Settings.elements("ServiceState", 1, "AcceptingRequests", 1);
+        return new Settings()
+                .one("IProvider", "Provider", provider)
+                .one("Server", "Server", server)
+                .service("Directory", service, Settings.elements("InfoFilter", info, "StateFilter", state))
+                .one("Dictionary", "Dictionary", Dictionary.settings())
+                .map();
+    }
+
+    private static ElementList info(boolean takesConsumerStatus) {
         ElementList info = Settings.elements(
                 "ServiceId", SERVICE_ID,
                 "Vendor", VENDOR,
@@ -114,13 +141,10 @@ final class Source implements OmmProviderClient, AutoCloseable {
                         "MMT_SYMBOL_LIST"),
                 "DictionariesProvided", List.of("Dictionary"),
                 "DictionariesUsed", List.of("Dictionary"));
-        ElementList state = Settings.elements("ServiceState", 1, "AcceptingRequests", 1);
-        return new Settings()
-                .one("IProvider", "Provider", provider)
-                .one("Server", "Server", server)
-                .service("Directory", SERVICE, Settings.elements("InfoFilter", info, "StateFilter", state))
-                .one("Dictionary", "Dictionary", Dictionary.settings())
-                .map();
+        if (!takesConsumerStatus) {
+            Settings.add(info, "AcceptingConsumerStatus", 0);
+        }
+        return info;
     }
 
     // ---- what a test lets it say

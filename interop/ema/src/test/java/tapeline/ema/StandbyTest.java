@@ -1,6 +1,7 @@
 package tapeline.ema;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.refinitiv.ema.access.EmaFactory;
@@ -16,6 +17,8 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Warm standby: an EMA consumer with two servers, one of which it takes its data from. */
 @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
@@ -36,7 +39,8 @@ class StandbyTest {
     }
 
     private Tapeline server(int port) {
-        return logs.of(Tapeline.serving("server", "--rssl-port", String.valueOf(port), "--backbone", backbone));
+        return logs.of(Tapeline.serving("server", "--rssl-port", String.valueOf(port), "--backbone", backbone,
+                "--admin-port", "0"));
     }
 
     /** Streams that the application was told are not open any more. */
@@ -63,7 +67,7 @@ class StandbyTest {
                 second.awaitLogged(1, ROLE, STANDBY);
                 Watchlist items = Watchlist.open(consumer, "WARM", ITEMS);
                 assertEquals(ITEMS, source.requests.all(r -> r.name().startsWith("WARM")).size());
-                everyUpdateComesOnce(source, items);
+                everyUpdateComesOnce(source, "WARM", items);
                 int requests = source.requests.size();
                 items.mark();
 
@@ -108,11 +112,11 @@ class StandbyTest {
         items.await("an image with content", e -> e.isImage() && e.payload() instanceof Value.Fields);
     }
 
-    private static void everyUpdateComesOnce(Source source, Watchlist items) {
+    private static void everyUpdateComesOnce(Source source, String prefix, Watchlist items) {
         items.mark();
         for (int n = 1; n <= 5; n++) {
             for (int i = 0; i < ITEMS; i++) {
-                source.update(Watchlist.name("WARM", i), n, Samples.tick(n));
+                source.update(Watchlist.name(prefix, i), n, Samples.tick(n));
             }
         }
         for (int i = 0; i < ITEMS; i++) {
@@ -158,6 +162,49 @@ class StandbyTest {
             assertEquals(List.of(), ended(items));
             source.update("NAMED7.N", 2, Samples.tick(2));
             items.streams.get(7).events.await("the update", e -> e.isUpdate() && e.seq() == 2);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Consumer.Standby.class)
+    void thePreferredServerTakesItsPlaceAgainOnLiveConnections(Consumer.Standby standby) {
+        int port = Ports.free();
+        int preferred = Ports.free();
+        try (Source source = new Source(port);
+                Tapeline hub = hub(port);
+                Tapeline first = server(preferred);
+                Tapeline second = server(0)) {
+            Tapeline back = null;
+            try (Consumer consumer = Consumer.ofGroupWithPreference(
+                    standby, 0, first.consumerPort(), second.consumerPort())) {
+                first.awaitLogged(1, ROLE, ACTIVE);
+                second.awaitLogged(1, ROLE, STANDBY);
+                Watchlist items = Watchlist.open(consumer, "PREF", ITEMS);
+                first.kill();
+                second.awaitLogged(1, "a client has taken over");
+                awaitContent(items);
+                back = server(preferred);
+                back.awaitLogged(1, ROLE, STANDBY);
+                back.awaitNumber("counters", "items", ITEMS);
+                int requests = source.requests.size();
+                items.mark();
+                Watch watch = Watch.start();
+                consumer.ema.fallbackPreferredHost();
+                back.awaitLogged(1, ROLE, ACTIVE);
+                second.awaitLogged(2, ROLE, STANDBY);
+                awaitContent(items);
+                watch.print("the preferred server is active again");
+                everyUpdateComesOnce(source, "PREF", items);
+                assertEquals(List.of(), ended(items));
+                assertEquals(requests, source.requests.size(), "nothing is asked of the source");
+                for (Tapeline server : List.of(back, second)) {
+                    assertFalse(server.log().contains("a mount is closed"), server.log());
+                }
+            } finally {
+                if (back != null) {
+                    back.close();
+                }
+            }
         }
     }
 

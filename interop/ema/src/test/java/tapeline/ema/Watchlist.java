@@ -24,8 +24,13 @@ final class Watchlist {
 
     /** Opens items of the source's service, with their images. */
     static Watchlist open(Consumer consumer, String prefix, int count) {
+        return open(consumer, Source.SERVICE, prefix, count);
+    }
+
+    /** Opens items of a service, with their images. */
+    static Watchlist open(Consumer consumer, String service, String prefix, int count) {
         List<Stream> streams = IntStream.range(0, count)
-                .mapToObj(i -> consumer.open(Source.SERVICE, name(prefix, i)))
+                .mapToObj(i -> consumer.open(service, name(prefix, i)))
                 .toList();
         streams.forEach(Stream::image);
         return new Watchlist(streams);
