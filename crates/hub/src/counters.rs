@@ -91,6 +91,10 @@ tapeline_counters::counts! {
         /// Items that a non-interactive provider publishes while another one has
         /// them, now: it stands by.
         claims: u64 = now;
+        /// Items that went on with what such a provider had, as the one before was gone,
+        standby_switches: u64 = total;
+        /// and of which servers were told nothing, as both had the same.
+        standby_switches_unseen: u64 = total;
         /// Requests, images, changes and closes that wait now for a provider to
         /// read, or for room in its window.
         unsent_upstream: u64 = now;

@@ -22,7 +22,7 @@ use tapeline_planted::planted;
 use tapeline_time::Time;
 
 use super::Core;
-use super::claims::Claim;
+use super::claims::{Claim, Kept};
 use super::fate::Loss;
 use super::item::Binding;
 use super::members::Ranks;
@@ -74,7 +74,7 @@ pub(crate) struct LostOffer {
     /// The list and the place in it that is next.
     pub(crate) next: (usize, usize),
     /// Items that its source stood by for, by stream.
-    pub(crate) claims: BTreeMap<i32, u32>,
+    pub(crate) claims: BTreeMap<i32, Kept>,
     /// Of no use any more, and too large to be freed at once.
     pub(crate) ranks: Ranks,
     /// The same.
@@ -192,7 +192,7 @@ impl LostOffer {
     }
 
     fn next_claim(&mut self) -> Option<Claim> {
-        let (stream_id, item) = self.claims.pop_first()?;
+        let (stream_id, Kept { item, .. }) = self.claims.pop_first()?;
         let Self { source, service_id, generation, .. } = *self;
         Some(Claim { item, source, service_id, generation, stream_id })
     }

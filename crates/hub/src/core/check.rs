@@ -155,8 +155,11 @@ impl Core {
             let source = self.sources.get(place.0).expect("an offer is of a source");
             assert_eq!(source.streams.get(stream_id), None, "stream {stream_id} of {place:?}");
         }
-        for (stream_id, item) in &offer.claims {
-            assert!(self.items.get(*item).is_some(), "stream {stream_id} of {place:?} stands by");
+        for (stream_id, kept) in &offer.claims {
+            assert!(
+                self.items.get(kept.item).is_some(),
+                "stream {stream_id} of {place:?} stands by"
+            );
         }
     }
 
@@ -177,7 +180,8 @@ impl Core {
         for (source, known) in self.sources.iter() {
             for (service_id, offer) in &known.offers {
                 let place = (source, *service_id, offer.generation);
-                offered.extend(offer.claims.iter().map(|(stream, item)| (place, *stream, *item)));
+                offered
+                    .extend(offer.claims.iter().map(|(stream, kept)| (place, *stream, kept.item)));
             }
         }
         for claim in self.claims.iter() {

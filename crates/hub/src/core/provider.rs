@@ -72,6 +72,7 @@ impl Core {
                 self.counters.stray += 1;
             }
             (Domain::SOURCE, _) => self.provider_directory(now, index, &msg, out),
+            _ if self.standby_message(now, index, &msg, out) => {}
             _ => match &msg {
                 Msg::Refresh(refresh) => self.item_published(now, index, refresh, out),
                 Msg::Status(status) if status.state.is_some_and(|it| is_final(it.stream)) => {

@@ -49,16 +49,22 @@ impl Core {
             self.see_to_lost(now, id, out);
         }
         if let Some((id, item)) = found.and_then(|id| Some((id, self.items.get(id)?)))
-            && let Some(Binding { source: owner, .. }) = item.binding
+            && let Some(binding) = item.binding
         {
-            // Another source has it. This one takes over with its next image
-            // after that is lost.
+            let (owner, stream_id) = (binding.source, refresh.stream_id);
+            if item.published && owner == index && binding.stream_id == Some(stream_id) {
+                // It went on here just now, as it was found to be lost.
+                return self.published_refresh(now, id, refresh, out);
+            }
+            // Another source has it. This one takes over when that is lost.
             self.counters.stray += 1;
             let stands_by = item.published && owner != index && !is_over(&refresh.state);
-            let stream_id = refresh.stream_id;
             let claim = Claim { item: id, source: index, service_id, generation, stream_id };
             match stands_by {
-                true => self.stand_by(now, claim, refresh.domain, out),
+                true => {
+                    self.stand_by(now, claim, refresh.domain, out);
+                    self.keep_standby_image(&claim, refresh);
+                }
                 false => _ = self.stand_down(now, index, stream_id, out),
             }
             return;
@@ -126,9 +132,13 @@ impl Core {
         self.tell_status(id, &told, out);
     }
 
-    /// The provider of an item is gone. The item stays for a while, suspect; for
-    /// as long as another one is there that stands by for it.
+    /// The provider of an item is gone. It goes on with what another one has that
+    /// stands by. Else it stays for a while, suspect; for as long as there is one
+    /// that stands by and has no good image of it.
     pub(super) fn published_lost(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
+        if self.go_on_with_standby(now, id, out) {
+            return;
+        }
         let stale_at = ms(now).saturating_add(self.config.ni_stale_ms);
         self.unbind(id);
         let Some(item) = self.items.known_mut(id) else { return };

@@ -245,7 +245,7 @@ impl Core {
 
 /// Whether an update can be applied to an image. One that cannot would take the
 /// image along, and where it was published unasked there is no other.
-fn suits(image: &Image, update: &UpdateMsg<'_>) -> bool {
+pub(super) fn suits(image: &Image, update: &UpdateMsg<'_>) -> bool {
     let payload = &update.payload;
     let is_content = payload.data_type() != DataType::NO_DATA && image.is_complete();
     let is_same = image.container_type() == payload.data_type();
@@ -254,7 +254,7 @@ fn suits(image: &Image, update: &UpdateMsg<'_>) -> bool {
 
 /// Whether a key names another item: what comes for a stream that was closed
 /// may be about the item that had it before.
-fn is_of_another(item: &ItemKey, key: Option<&MsgKey<'_>>) -> bool {
+pub(super) fn is_of_another(item: &ItemKey, key: Option<&MsgKey<'_>>) -> bool {
     let name = key.and_then(|key| key.name);
     name.is_some_and(|name| *name != *item.as_ref().name)
 }

@@ -10,6 +10,7 @@ use tapeline_omm::directory::{Directory, Service};
 use tapeline_omm::pages::Line;
 use tapeline_rwf::Domain;
 
+use super::claims::Kept;
 use super::identify::ProviderLogin;
 use super::members::Members;
 use super::mirrors::Mirrors;
@@ -162,7 +163,7 @@ pub(crate) struct Offer {
     pub(crate) open: u64,
     /// Items that are another source's, by the streams on which this one stands
     /// by for them.
-    pub(crate) claims: BTreeMap<i32, u32>,
+    pub(crate) claims: BTreeMap<i32, Kept>,
     /// Items of a mirrored service that are another source's, with which this one
     /// stands by.
     pub(crate) mirrors: Mirrors,

@@ -18,6 +18,7 @@ mod shell;
 mod slices;
 mod slow_source;
 mod standby;
+mod standby_images;
 mod storm;
 mod support;
 mod too_long;

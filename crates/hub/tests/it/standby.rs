@@ -1,7 +1,8 @@
-//! Non-interactive providers that publish an item which another one has: they
-//! stand by for it.
+//! Non-interactive providers that publish an item which another one has, and no good
+//! image of it: they stand by for it. What those do that have one is in
+//! `standby_images`.
 
-use super::published::{IMAGE, connected, publish, publishing};
+use super::published::{IMAGE, connected, publish, publish_suspect, publishing};
 use crate::support::{A, World, config, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;
@@ -13,7 +14,7 @@ fn with_standby(config: HubConfig) -> (World, SessionId, SessionId) {
     let (mut world, first) = publishing(config);
     world.open(A, 7, "TRI.N");
     let standby = connected(&mut world);
-    world.says(standby, &publish(-9, "TRI.N"));
+    world.says(standby, &publish_suspect(-9, "TRI.N"));
     world.heard_by(standby);
     world.forget();
     assert_eq!(world.core.counters().claims, 1);
@@ -107,8 +108,8 @@ fn a_stream_of_one_that_stands_by_is_for_one_item() {
     assert_eq!((world.core.counters().items, world.core.counters().claims), (2, 0));
     world.says(first, &publish(-2, "C"));
     world.says(first, &publish(-3, "D"));
-    world.says(standby, &publish(-5, "C"));
-    world.says(standby, &publish(-5, "D"));
+    world.says(standby, &publish_suspect(-5, "C"));
+    world.says(standby, &publish_suspect(-5, "D"));
     assert_eq!(world.core.counters().claims, 1);
     world.closed(first);
     world.pass(60_000);
@@ -173,8 +174,8 @@ fn items_that_are_stood_by_for_go_to_an_interactive_provider_that_comes() {
     world.says(first, &publish(-1, "WATCHED"));
     world.says(first, &publish(-2, "UNWATCHED"));
     let standby = connected(&mut world);
-    world.says(standby, &publish(-1, "WATCHED"));
-    world.says(standby, &publish(-2, "UNWATCHED"));
+    world.says(standby, &publish_suspect(-1, "WATCHED"));
+    world.says(standby, &publish_suspect(-2, "UNWATCHED"));
     world.open(A, 1, "WATCHED");
     world.closed(first);
     world.pass(600_000);
@@ -191,7 +192,7 @@ fn what_many_items_are_stood_by_for_ends_bit_by_bit() {
     let (mut world, first, standby) = with_standby(config);
     for number in 0..100 {
         world.says(first, &publish(-100 - number, &format!("ITEM{number}")));
-        world.says(standby, &publish(-100 - number, &format!("ITEM{number}")));
+        world.says(standby, &publish_suspect(-100 - number, &format!("ITEM{number}")));
     }
     assert_eq!(world.core.counters().claims, 101);
     // Both at once: the first one's items are told first, and nobody is there

@@ -249,19 +249,24 @@ fn the_rest_without_numbers_of_an_image_that_is_asked_for_anew_is_for_nobody() {
 }
 
 #[test]
-fn who_stood_by_does_not_take_over_with_the_rest_of_an_image() {
-    let (mut world, owner) = published(Some(0));
-    world.says(owner, &unasked(-1, Some(1), true));
-    world.open(A, 7, "TRI.N");
-    let other = world.session();
-    world.event(provider::opened(other));
-    world.says(other, &provider::provider_login());
-    world.says(other, &provider::directory_on(0, &[provider::feed(1)]));
-    world.says(other, &unasked(-1, Some(0), false));
-    world.closed(owner);
-    world.forget();
-    world.says(other, &unasked(-1, Some(1), true));
-    assert_eq!(world.frames(), [""; 0]);
-    world.says(other, &unasked(-1, Some(0), true));
-    assert_eq!(world.frames().len(), 1);
+fn who_stood_by_takes_over_with_a_whole_image_and_not_with_the_rest_of_one() {
+    for has_begun in [false, true] {
+        let (mut world, owner) = published(Some(0));
+        world.says(owner, &unasked(-1, Some(1), true));
+        world.open(A, 7, "TRI.N");
+        let other = world.session();
+        world.event(provider::opened(other));
+        world.says(other, &provider::provider_login());
+        world.says(other, &provider::directory_on(0, &[provider::feed(1)]));
+        if has_begun {
+            world.says(other, &unasked(-1, Some(0), false));
+        }
+        world.closed(owner);
+        world.forget();
+        world.says(other, &unasked(-1, Some(1), true));
+        // What was sent while it stood by is kept, so that this is all of it.
+        assert_eq!(world.frames().len(), usize::from(has_begun));
+        world.says(other, &unasked(-1, Some(0), true));
+        assert_eq!(world.frames().len(), 1);
+    }
 }

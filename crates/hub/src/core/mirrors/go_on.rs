@@ -96,7 +96,7 @@ impl Core {
     }
 
     /// Whether servers have of an item what an image is, and nobody waits.
-    fn has_same(&mut self, id: u32, image: &Image) -> bool {
+    pub(in crate::core) fn has_same(&mut self, id: u32, image: &Image) -> bool {
         let Some(item) = self.items.get(id) else { return false };
         let all_have_it = item.interests.iter().all(|it| it.accepted && it.stage == Stage::Live);
         let Some(known) = &item.image else { return false };
@@ -132,13 +132,21 @@ impl Core {
     }
 
     /// Servers get the image of the standby.
-    fn go_on_with(&mut self, now: Time, id: u32, image: &Image, out: &mut impl Outputs) {
+    pub(in crate::core) fn go_on_with(
+        &mut self,
+        now: Time,
+        id: u32,
+        image: &Image,
+        out: &mut impl Outputs,
+    ) {
         self.all_wait(id, out);
-        let Some(domain) = self.items.get(id).map(|item| item.key.as_ref().domain) else { return };
+        let Some(item) = self.items.get(id) else { return };
+        let (domain, is_published) = (item.key.as_ref().domain, item.published);
         let mut parts = image.parts(PART_BYTES);
         let mut payload = Vec::new();
         while let Some(part) = parts.next_part(&mut payload) {
-            let mut flags = RefreshFlags::SOLICITED;
+            let mut flags = RefreshFlags::empty();
+            flags.set(RefreshFlags::SOLICITED, !is_published);
             flags.set(RefreshFlags::CLEAR_CACHE, part.number == 0);
             flags.set(RefreshFlags::REFRESH_COMPLETE, part.is_last);
             let is_only = part.number == 0 && part.is_last;
@@ -156,7 +164,10 @@ impl Core {
                 payload: Encoded::new(image.container_type(), &payload),
                 ..RefreshMsg::new(domain, 0)
             };
-            self.refresh(now, id, &refresh, out);
+            match is_published {
+                true => self.published_refresh(now, id, &refresh, out),
+                false => self.refresh(now, id, &refresh, out),
+            }
             payload.clear();
         }
     }

@@ -2,13 +2,15 @@ package tapeline.ema;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import com.refinitiv.ema.rdm.EmaRdm;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Two EMA providers that mirror each other: both have all items open, one is used. */
+/** Two EMA providers that mirror each other: both have all items, one is used. */
 @DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
 class MirrorTest {
     private static final int ITEMS = 500;
@@ -16,6 +18,7 @@ class MirrorTest {
     private static final int IN_USE_ALONE = 0;
     private static final int IN_USE = 1;
     private static final int STANDBY = 2;
+    private static final String TWICE = "TWICE";
 
     @RegisterExtension
     final Logs logs = new Logs();
@@ -117,6 +120,92 @@ class MirrorTest {
             first.close();
             second.close();
         }
+    }
+
+    @Test
+    void aPublisherThatDiesIsFollowedByTheOneThatHasTheSame() {
+        List<Broadcaster> publishers = new ArrayList<>();
+        try (Tapeline tapeline = logs.of(Tapeline.run("[admin]\nport = 0\n"))) {
+            Broadcaster first = publisher(publishers, tapeline);
+            Broadcaster second = publisher(publishers, tapeline);
+            try (Consumer consumer = new Consumer(Settings.Compression.NONE, tapeline.consumerPort())) {
+                Watchlist items = Watchlist.open(consumer, Broadcaster.SERVICE, TWICE, ITEMS);
+                tapeline.awaitNumber("counters", "claims", ITEMS);
+                int same = ITEMS - 1;
+                for (int i = 0; i < DIFFERENT; i++) {
+                    update(first, i, 1);
+                    items.awaitUpdate(i);
+                }
+                update(first, same, 1);
+                update(second, same, 1);
+                awaitHeard(second, consumer, "HEARD1.N");
+                assertEquals(1, items.streams.get(same).events.all(Event::isUpdate).size(), "what both send comes once");
+
+                items.mark();
+                Watch watch = Watch.start();
+                first.close();
+                List<Integer> different = IntStream.range(0, DIFFERENT).boxed().toList();
+                for (Event image : items.only(different).streams.stream().map(stream -> stream.fresh(2)).toList()) {
+                    assertEquals(Samples.quote(image.name()), image.payload());
+                }
+                watch.print("publisher killed: its items go on from the one that stood by");
+                everyItemComesFrom(second, items, 2);
+                assertEquals(DIFFERENT, told(items), "the others are not told");
+
+                Broadcaster back = publisher(publishers, tapeline);
+                tapeline.awaitNumber("counters", "claims", ITEMS);
+                int before = told(items);
+                items.mark();
+                update(back, same, 666);
+                awaitHeard(back, consumer, "HEARD2.N");
+                everyItemComesFrom(second, items, 3);
+                assertEquals(before, told(items), "who returns stands by");
+                items.mark();
+                second.close();
+                items.await("an image", Event::isImage);
+                everyItemComesFrom(back, items, 4);
+                items.assertAlwaysOpen();
+            }
+        } finally {
+            publishers.forEach(Broadcaster::close);
+        }
+    }
+
+    private static Broadcaster publisher(List<Broadcaster> all, Tapeline tapeline) {
+        Broadcaster publisher = new Broadcaster(tapeline.providerPort(), Settings.Compression.NONE);
+        all.add(publisher);
+        for (int i = 0; i < ITEMS; i++) {
+            String name = Watchlist.name(TWICE, i);
+            publisher.publish(name, Samples.quote(name));
+        }
+        return publisher;
+    }
+
+    private static void update(Broadcaster publisher, int item, int tick) {
+        publisher.update(Watchlist.name(TWICE, item), EmaRdm.MMT_MARKET_PRICE, tick, Samples.tick(tick));
+    }
+
+    /** What a publisher sent so far has arrived. */
+    private static void awaitHeard(Broadcaster publisher, Consumer consumer, String mark) {
+        publisher.publish(mark, Samples.quote(mark));
+        consumer.open(Broadcaster.SERVICE, mark).image();
+    }
+
+    private static void everyItemComesFrom(Broadcaster publisher, Watchlist items, int tick) {
+        items.mark();
+        for (int i = 0; i < ITEMS; i++) {
+            update(publisher, i, tick);
+        }
+        for (int i = 0; i < ITEMS; i++) {
+            assertEquals(Samples.tick(tick), items.awaitUpdate(i).payload(), "item " + i);
+        }
+    }
+
+    /** How much came that is no update, the first images left out. */
+    private static int told(Watchlist items) {
+        return items.streams.stream()
+                .mapToInt(stream -> stream.events.all(event -> !event.isUpdate()).size() - 1)
+                .sum();
     }
 
     /** What came for an item after its image and, where there was one, its first update. */
