@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -10,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
 use tapeline_chaos::market::{SERVICE, Source, Tape, Watcher, loopback};
-use tapeline_chaos::program::{Program, report, wait_until};
+use tapeline_chaos::program::{PATIENCE, Program, report, wait_until};
 
 use super::faults::{backbone, hub, server_arguments};
-use super::program::tapeline;
+use super::program::{TAPELINE, tapeline};
 
 /// How large a crowd is. Larger ones are for figures, of a release build:
 ///
@@ -35,14 +36,20 @@ fn crowd_items() -> usize {
 }
 
 fn crowd_server(backbone: &str) -> Program {
+    server_for(backbone, crowd_mounts() * crowd_items())
+}
+
+/// A server for a crowd that has so many items open.
+fn server_for(backbone: &str, wanted: usize) -> Program {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("crowd.toml");
     // All of a crowd is one user.
-    let wanted = (crowd_mounts() * crowd_items()).max(500_000);
+    let wanted = wanted.max(500_000);
     let text = format!("[server]\nmax-mounts = 1000\nitem-limit = {wanted}\n");
     std::fs::write(&config, text).expect("room on the disk");
     let mut arguments = server_arguments(backbone, 0);
     arguments.extend(["--config".to_owned(), config.to_str().expect("a plain path").to_owned()]);
+    arguments.extend(["--admin-port".to_owned(), "0".to_owned()]);
     tapeline(&arguments)
 }
 
@@ -76,12 +83,12 @@ impl Drop for Worker {
 
 /// Many consumers, each with all items of a tape, whose connections end
 /// together when it is dropped.
-fn crowd(server: SocketAddr, images: &Arc<AtomicU64>) -> Worker {
+fn crowd(server: SocketAddr, (mounts, items): (usize, usize), images: &Arc<AtomicU64>) -> Worker {
     let images = Arc::clone(images);
     Worker::start(move |stop| {
-        let mut consumers: Vec<_> = (0..crowd_mounts()).map(|_| consumer(server)).collect();
+        let mut consumers: Vec<_> = (0..mounts).map(|_| consumer(server)).collect();
         for consumer in &mut consumers {
-            for item in 0..crowd_items() {
+            for item in 0..items {
                 let name = format!("ITEM{item}");
                 consumer.open(&ItemSpec::new(SERVICE, &name)).expect("room");
             }
@@ -100,6 +107,23 @@ fn crowd(server: SocketAddr, images: &Arc<AtomicU64>) -> Worker {
     })
 }
 
+/// What a server counts.
+fn counter(server: &Program, name: &str) -> u64 {
+    let counted = Command::new(TAPELINE)
+        .args([
+            "admin",
+            "--admin",
+            &server.address("admin").to_string(),
+            "get",
+            "counters",
+            "--json",
+        ])
+        .output()
+        .expect("the program");
+    let all: serde_json::Value = serde_json::from_slice(&counted.stdout).expect("JSON");
+    all["server"]["server"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {all}"))
+}
+
 /// How long updates took, each published when the one before had come.
 struct Taken {
     /// Of half of them, at most.
@@ -110,8 +134,13 @@ struct Taken {
 
 impl Taken {
     fn by(tape: &Tape, quiet: &Watcher, during: Duration) -> Self {
-        let (start, mut taken) = (Instant::now(), Vec::new());
-        while start.elapsed() < during || taken.is_empty() {
+        let start = Instant::now();
+        Self::until(tape, quiet, || start.elapsed() >= during)
+    }
+
+    fn until(tape: &Tape, quiet: &Watcher, is_over: impl Fn() -> bool) -> Self {
+        let mut taken = Vec::new();
+        while !is_over() || taken.is_empty() {
             let from = Instant::now();
             tape.publish(1, 1_000);
             quiet.wait_all_of(tape);
@@ -144,7 +173,7 @@ fn consumers_that_come_and_die_together_are_not_felt_by_another_one() {
     let alone = Taken::by(&tape, &quiet, Duration::from_millis(200));
 
     let seen = Arc::new(AtomicU64::new(0));
-    let crowd = crowd(address, &seen);
+    let crowd = crowd(address, (mounts, items), &seen);
     wait_until("images for all of them", || {
         seen.load(Ordering::Relaxed) >= (mounts * items) as u64
     });
@@ -159,6 +188,50 @@ fn consumers_that_come_and_die_together_are_not_felt_by_another_one() {
     assert_eq!(quiet.seen.stale.load(Ordering::Relaxed), 0, "no item was stale");
     report(format_args!(
         "{mounts} mounts of {items} items came and died: updates took {alone} before, {dying} then"
+    ));
+}
+
+/// Its size by `STORM_MOUNTS` and `STORM_ITEMS`: 50 of 20,000 are for figures.
+#[test]
+fn consumers_that_reconnect_at_once_all_have_their_images_and_another_one_its_updates() {
+    let (mounts, items) = (size("STORM_MOUNTS", 20), size("STORM_ITEMS", 2_000));
+    let tape = Tape::new(items);
+    let source = Source::start(&tape, loopback());
+    let backbone = backbone();
+    let _hub = hub(&backbone, source.address);
+    let server = server_for(&backbone, mounts * items);
+    let address = server.address("rssl");
+    let quiet = Watcher::start(&tape, &[address]);
+    quiet.wait_fresh();
+    let (images, updates) = (quiet.images(), quiet.updates());
+    let alone = Taken::by(&tape, &quiet, Duration::from_millis(200));
+
+    let seen = Arc::new(AtomicU64::new(0));
+    let _crowd = crowd(address, (mounts, items), &seen);
+    let wanted = (mounts * items) as u64;
+    wait_until("images for all of them", || seen.load(Ordering::Relaxed) >= wanted);
+    let before = (seen.load(Ordering::Relaxed), counter(&server, "requests_lost"));
+    let logout = Command::new(TAPELINE)
+        .args(["admin", "--admin", &server.address("admin").to_string(), "logout", "crowd"])
+        .output()
+        .expect("the program");
+    assert!(logout.status.success(), "{logout:?}");
+    let start = Instant::now();
+    let loaded = Taken::until(&tape, &quiet, || {
+        assert!(start.elapsed() < PATIENCE, "images for all of them again");
+        seen.load(Ordering::Relaxed) >= before.0 + wanted
+    });
+    let took = start.elapsed();
+
+    assert_eq!(counter(&server, "mounts_cut"), 0, "{}", server.log());
+    assert_eq!(counter(&server, "requests_lost"), before.1, "no request was given up");
+    assert_eq!(tape.streams(), items, "the source has each item open once");
+    assert!(!server.log().contains("a hub is gone"), "the server took its hub for gone");
+    assert_eq!((quiet.images(), quiet.holes()), (images, 0), "nothing had to be healed");
+    assert!(quiet.updates() > updates, "the other one has its updates");
+    report(format_args!(
+        "{mounts} mounts of {items} items reconnected at once: all images after {took:.1?}; updates \
+         of another mount took {alone} before, {loaded} then"
     ));
 }
 
