@@ -180,7 +180,7 @@ fn a_mount_in_json_is_measured_too() {
     let wanted = format!(
         r#"{{"ID":1,"Type":"Generic","Domain":"Login","Complete":false,"ProviderDriven":true,"Elements":{{"Ticks":{ticks}}}}}"#
     );
-    assert_eq!(asked, [wanted.clone()]);
+    assert_eq!(asked, [wanted.as_str()]);
     world.pass(Duration::from_millis(3));
     world.text(session, &wanted);
     assert_eq!(world.core.statistics().round_trip_ns_most, 3_000_000);
