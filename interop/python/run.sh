@@ -4,7 +4,7 @@
 #
 #   run.sh [--program FILE] [TEST...]     default: builds the program for release, runs every test
 #
-# A TEST is Platform.test_... or Metrics.test_..., as unittest knows it. Each library has a virtual environment of its own
+# A TEST is Platform.test_..., Secure.test_... or Metrics.test_..., as unittest knows it. Each library has a virtual environment of its own
 # in target/, made at the first run: they do not go together in one.
 #
 # Without Python, or without a way to get a library, nothing is tested with it: status 0, or 1 if CI
@@ -79,16 +79,16 @@ mkdir -p "$here/target"
 cd "$here"
 status=0
 # The older library asks for a numpy that there is for no Python after 3.12.
-for library in lseg:3,99:platform refinitiv:3,12:platform prometheus:3,99:metrics; do
-    IFS=: read -r name newest subject <<<"$library"
-    chosen=("test_$subject")
-    if [ ${#tests[@]} -gt 0 ]; then
-        chosen=()
+for library in lseg:3,99:platform+secure refinitiv:3,12:platform+secure prometheus:3,99:metrics; do
+    IFS=: read -r name newest subjects <<<"$library"
+    chosen=()
+    for subject in ${subjects//+/ }; do
+        [ ${#tests[@]} -gt 0 ] || chosen+=("test_$subject")
         for test in "${tests[@]}"; do
             [ "${test%%.*}" != "${subject^}" ] || chosen+=("test_$subject.$test")
         done
-        [ ${#chosen[@]} -gt 0 ] || continue
-    fi
+    done
+    [ ${#chosen[@]} -gt 0 ] || continue
     if ! python=$(python_up_to "$newest"); then
         echo "interop/python: skipped $name, which needs a Python up to $newest"
         continue

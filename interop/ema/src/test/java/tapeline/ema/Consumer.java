@@ -8,6 +8,7 @@ import com.refinitiv.ema.access.OmmConsumerClient;
 import com.refinitiv.ema.access.OmmConsumerConfig;
 import com.refinitiv.ema.access.ReqMsg;
 import com.refinitiv.ema.rdm.EmaRdm;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +19,7 @@ final class Consumer implements AutoCloseable {
     static final String POSITION = "127.0.0.1/net";
 
     private static final int REQUEST_TIMEOUT_MS = 15_000;
+    private static final int LOGIN_TIMEOUT_MS = 15_000;
 
     /** Who logs in, with what and from where. */
     record User(String name, String application, String position) {
@@ -27,7 +29,7 @@ final class Consumer implements AutoCloseable {
     }
 
     /** How it connects, and for WebSocket what it speaks. */
-    private enum Way {
+    enum Way {
         SOCKET("RSSL_SOCKET", null),
         RWF("RSSL_WEBSOCKET", "rssl.rwf"),
         JSON("RSSL_WEBSOCKET", "tr_json2");
@@ -179,18 +181,78 @@ final class Consumer implements AutoCloseable {
         return new Consumer(new User(USER), settings.map());
     }
 
+    /** Who logs in with an authentication token in place of a name. */
+    static Consumer withToken(String token, int port) {
+        com.refinitiv.ema.access.Map settings = settings(
+                channels(Way.SOCKET, Settings.Compression.NONE, port), REQUEST_TIMEOUT_MS,
+                Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"));
+        return new Consumer(EmaFactory.createOmmConsumerConfig()
+                .consumerName("Consumer")
+                .config(settings)
+                .addAdminMsg(tokenLogin(token)));
+    }
+
+    private static ReqMsg tokenLogin(String token) {
+        return EmaFactory.Domain.createLoginReq().nameType(EmaRdm.USER_AUTH_TOKEN).name(token).applicationId("256")
+                .position(POSITION).message();
+    }
+
+    /** Logs in again with another token, on a handle of {@link #login()}. */
+    void renew(Stream login, String token) {
+        ema.reissue(tokenLogin(token), login.handle);
+    }
+
+    /** Over TLS, to a server of an authority in this key store whose certificate is for this host. */
+    static Consumer encrypted(Way way, Path trust, String host, int port) {
+        return encrypted(way, trust, host, port, LOGIN_TIMEOUT_MS);
+    }
+
+    /** The same with another patience: a connection that cannot be made is tried again until then. */
+    static Consumer encrypted(Way way, Path trust, String host, int port, int loginTimeoutMs) {
+        ElementList channel = Settings.elements(
+                "ChannelType", "ChannelType::RSSL_ENCRYPTED",
+                "EncryptedProtocolType", "EncryptedProtocolType::" + way.type,
+                "CompressionType", Settings.Compression.NONE.ema(),
+                "Host", host,
+                "Port", String.valueOf(port),
+                "ConnectionPingTimeout", 30_000,
+                "GuaranteedOutputBuffers", Settings.OUTPUT_BUFFERS,
+                "TcpNodelay", 1);
+        if (way.protocol != null) {
+            Settings.add(channel, "WsProtocols", way.protocol);
+        }
+        com.refinitiv.ema.access.Map settings = settings(
+                Map.of("Channel", channel), REQUEST_TIMEOUT_MS, loginTimeoutMs,
+                Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"));
+        return new Consumer(config(new User(USER), settings)
+                .tunnelingKeyStoreFile(trust.toString())
+                .tunnelingKeyStorePasswd(Certificates.PASSWORD)
+                .tunnelingKeyStoreType("PKCS12"));
+    }
+
+    /** In clear, where that is not to get through. */
+    static Consumer inVain(int port, int loginTimeoutMs) {
+        return new Consumer(new User(USER), settings(
+                channels(Way.SOCKET, Settings.Compression.NONE, port), REQUEST_TIMEOUT_MS, loginTimeoutMs,
+                Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary")));
+    }
+
+    private Consumer(User user, com.refinitiv.ema.access.Map settings) {
+        this(config(user, settings));
+    }
+
     private Consumer(OmmConsumerConfig config) {
         ema = EmaFactory.createOmmConsumer(config);
     }
 
-    private Consumer(User user, com.refinitiv.ema.access.Map settings) {
-        this(EmaFactory.createOmmConsumerConfig()
+    private static OmmConsumerConfig config(User user, com.refinitiv.ema.access.Map settings) {
+        return EmaFactory.createOmmConsumerConfig()
                 .username(user.name())
                 .applicationId(user.application())
                 .applicationName("interop")
                 .position(user.position())
                 .consumerName("Consumer")
-                .config(settings));
+                .config(settings);
     }
 
     private Consumer(Way way, Settings.Compression compression, int requestTimeoutMs, int... ports) {
@@ -236,23 +298,28 @@ final class Consumer implements AutoCloseable {
 
     private static com.refinitiv.ema.access.Map settings(
             Map<String, ElementList> channels, int requestTimeoutMs, ElementList dictionary) {
-        ElementList consumer = consumer(requestTimeoutMs, "ChannelSet", String.join(",", channels.keySet()));
-        return settings(consumer, channels, dictionary);
+        return settings(channels, requestTimeoutMs, LOGIN_TIMEOUT_MS, dictionary);
+    }
+
+    private static com.refinitiv.ema.access.Map settings(
+            Map<String, ElementList> channels, int requestTimeoutMs, int loginTimeoutMs, ElementList dictionary) {
+        String names = String.join(",", channels.keySet());
+        return settings(consumer(requestTimeoutMs, loginTimeoutMs, "ChannelSet", names), channels, dictionary);
     }
 
     /** A consumer whose connections are named in this set. */
     private static ElementList consumer(String set, String names) {
-        return consumer(REQUEST_TIMEOUT_MS, set, names);
+        return consumer(REQUEST_TIMEOUT_MS, LOGIN_TIMEOUT_MS, set, names);
     }
 
-    private static ElementList consumer(int requestTimeoutMs, String set, String names) {
+    private static ElementList consumer(int requestTimeoutMs, int loginTimeoutMs, String set, String names) {
         ElementList consumer = Settings.elements(
                 set, names,
                 "Dictionary", "Dictionary",
                 "ReconnectAttemptLimit", -1,
                 "ReconnectMinDelay", 100,
                 "ReconnectMaxDelay", 300,
-                "LoginRequestTimeOut", 15_000,
+                "LoginRequestTimeOut", loginTimeoutMs,
                 "DirectoryRequestTimeOut", 15_000,
                 "DictionaryRequestTimeOut", 15_000,
                 "RequestTimeout", requestTimeoutMs);

@@ -9,6 +9,7 @@ import com.refinitiv.ema.access.EmaFactory;
 import com.refinitiv.ema.access.GenericMsg;
 import com.refinitiv.ema.access.Msg;
 import com.refinitiv.ema.access.OmmArrayEntry;
+import com.refinitiv.ema.access.OmmIProviderConfig;
 import com.refinitiv.ema.access.OmmProvider;
 import com.refinitiv.ema.access.OmmProviderClient;
 import com.refinitiv.ema.access.OmmProviderEvent;
@@ -21,7 +22,11 @@ import com.refinitiv.ema.access.ReqMsg;
 import com.refinitiv.ema.access.StatusMsg;
 import com.refinitiv.ema.access.UpdateMsg;
 import com.refinitiv.ema.rdm.EmaRdm;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -82,37 +87,39 @@ final class Source implements OmmProviderClient, AutoCloseable {
     }
 
     Source(int port, Settings.Compression compression, int fragmentBytes) {
-        this(SERVICE, true, port, compression, fragmentBytes);
+        this(server(port, compression, fragmentBytes), new Offer(SERVICE, true, null));
+    }
+
+    /** One whose directory has this of its load, as EMA's settings name it. */
+    Source(int port, ElementList load) {
+        this(server(port), new Offer(SERVICE, true, load));
     }
 
     /** One that has another service. */
     static Source of(String service, int port) {
-        return new Source(service, true, port, Settings.Compression.NONE, 6144);
+        return new Source(server(port), new Offer(service, true, null));
     }
 
     /** One that says that it does not want to know what its consumers are to each other. */
     static Source withoutConsumerStatus(int port) {
-        return new Source(SERVICE, false, port, Settings.Compression.NONE, 6144);
+        return new Source(server(port), new Offer(SERVICE, false, null));
     }
 
-    private Source(
-            String service, boolean takesConsumerStatus, int port, Settings.Compression compression,
-            int fragmentBytes) {
-        ElementList info = info(takesConsumerStatus);
-        ema = EmaFactory.createOmmProvider(
-                EmaFactory.createOmmIProviderConfig()
-                        .providerName("Provider")
-                        .config(settings(service, info, port, compression, fragmentBytes)),
-                this);
+    private Source(ElementList server, Offer offer) {
+        this(EmaFactory.createOmmIProviderConfig()
+                .providerName("Provider")
+                .config(settings(server, offer)));
     }
 
-    private static com.refinitiv.ema.access.Map settings(
-            String service, ElementList info, int port, Settings.Compression compression, int fragmentBytes) {
-        // A private stream has the key of another stream; EMA refuses it unless it is told to accept it.
-        ElementList provider = Settings.elements(
-                "Server", "Server", "Directory", "Directory", "AcceptMessageSameKeyButDiffStream", 1);
-        Settings.common(provider);
-        ElementList server = Settings.elements(
+    /** What its directory says: the load only if there is one to say. */
+    private record Offer(String service, boolean takesConsumerStatus, ElementList load) {}
+
+    private static ElementList server(int port) {
+        return server(port, Settings.Compression.NONE, 6144);
+    }
+
+    private static ElementList server(int port, Settings.Compression compression, int fragmentBytes) {
+        return Settings.elements(
                 "ServerType", "ServerType::RSSL_SOCKET",
                 "CompressionType", compression.ema(),
                 "CompressionThreshold", 300,
@@ -120,11 +127,67 @@ final class Source implements OmmProviderClient, AutoCloseable {
                 "MaxFragmentSize", fragmentBytes,
                 "GuaranteedOutputBuffers", Settings.OUTPUT_BUFFERS,
                 "TcpNodelay", 1);
+    }
+
+    /** One that is reached over TLS, and shows this certificate. */
+    Source(int port, Certificates.Pair pair) {
+        this(encrypted(port)
+                .providerName("Provider")
+                .config(settings(null, new Offer(SERVICE, true, null)))
+                .keystoreFile(pair.store().toString())
+                .keystorePasswd(Certificates.PASSWORD)
+                .keystoreType("PKCS12"));
+    }
+
+    /** With a server of settings in code, EMA forgets the key store: they are in a file. */
+    private static OmmIProviderConfig encrypted(int port) {
+        try {
+            Path file = Files.createTempFile("tapeline-ema", ".xml");
+            file.toFile().deleteOnExit();
+            Files.writeString(file, """
+                    <?xml version="1.0" encoding="UTF-8"?>
+                    <EmaConfig>
+                    <IProviderGroup><IProviderList><IProvider>
+                    <Name value="Provider"/><Server value="Server"/>
+                    </IProvider></IProviderList></IProviderGroup>
+                    <ServerGroup><ServerList><Server>
+                    <Name value="Server"/><ServerType value="ServerType::RSSL_ENCRYPTED"/>
+                    <CompressionType value="CompressionType::None"/><Port value="%d"/>
+                    <GuaranteedOutputBuffers value="%d"/><TcpNodelay value="1"/>
+                    </Server></ServerList></ServerGroup>
+                    </EmaConfig>
+                    """.formatted(port, Settings.OUTPUT_BUFFERS));
+            return EmaFactory.createOmmIProviderConfig(file.toString());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private Source(OmmIProviderConfig config) {
+        ema = EmaFactory.createOmmProvider(config, this);
+    }
+
+    /** All settings; those of its server unless they are elsewhere. */
+    private static com.refinitiv.ema.access.Map settings(ElementList server, Offer offer) {
+        // A private stream has the key of another stream; EMA refuses it unless it is told to accept it.
+        ElementList provider = Settings.elements(
+                "Directory", "Directory", "AcceptMessageSameKeyButDiffStream", 1);
+        if (server != null) {
+            Settings.add(provider, "Server", "Server");
+        }
+        Settings.common(provider);
+        Settings settings = new Settings().one("IProvider", "Provider", provider);
+        if (server != null) {
+            settings.one("Server", "Server", server);
+        }
         ElementList state = Settings.elements("ServiceState", 1, "AcceptingRequests", 1);
-        return new Settings()
-                .one("IProvider", "Provider", provider)
-                .one("Server", "Server", server)
-                .service("Directory", service, Settings.elements("InfoFilter", info, "StateFilter", state))
+        ElementList filters =
+                Settings.elements("InfoFilter", info(offer.takesConsumerStatus()), "StateFilter", state);
+        if (offer.load() != null) {
+            Settings.add(filters, "LoadFilter", offer.load());
+        }
+        return settings
+                .service("Directory", offer.service(), filters)
                 .one("Dictionary", "Dictionary", Dictionary.settings())
                 .map();
     }

@@ -158,6 +158,21 @@ final class Tapeline implements AutoCloseable {
         return port("ws");
     }
 
+    /** Where consumers connect over TLS. */
+    int encryptedPort() {
+        return port("rssl-tls");
+    }
+
+    /** Where consumers connect over TLS that speak WebSocket. */
+    int encryptedWebSocketPort() {
+        return port("wss");
+    }
+
+    /** Where it is watched over HTTP. */
+    int adminPort() {
+        return port("admin");
+    }
+
     /** Where non-interactive providers connect. */
     int providerPort() {
         return port("ni");
