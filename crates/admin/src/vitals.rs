@@ -36,9 +36,10 @@ pub struct Vitals {
 
 /// What of a count says how well a process is.
 const CUTS: [(&str, &str); 1] = [("server", "mounts_cut")];
-const DENIALS: [(&str, &str); 5] = [
+const DENIALS: [(&str, &str); 6] = [
     ("server", "logins_refused"),
     ("server", "opens_denied"),
+    ("server", "opens_limited"),
     ("server", "posts_denied"),
     ("hub", "logins_refused"),
     ("channel", "refused"),

@@ -99,6 +99,9 @@ tapeline_counters::counts! {
         logins_refused: u64 = total;
         /// Requests that were denied: the service, the name or the lock of the item.
         opens_denied: u64 = total;
+        /// Requests that were refused because a mount, a user or the server has all the
+        /// items it may have.
+        opens_limited: u64 = total;
         /// Streams that ended because a lock or the policy became another one.
         streams_revoked: u64 = total;
         /// Updates that did not go to a watcher because of a lock of their own.

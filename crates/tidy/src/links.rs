@@ -47,13 +47,14 @@ fn fault(tree: &Tree, from: &str, link: &str) -> Option<&'static str> {
     if heading.is_empty() {
         return None;
     }
-    // Of Rust, a heading is the name of a function: a promise names its test.
-    let is_rust = is_kind(&target, "rs");
-    let is_there = tree.text(&target).is_some_and(|text| match is_rust {
-        true => text.contains(&format!("fn {heading}(")),
-        false => anchors(text).contains(heading),
+    // Of code, a heading is the name of a function: a promise names its test.
+    let function = [("rs", "fn"), ("java", "void"), ("py", "def")];
+    let function = function.iter().find(|(kind, _)| is_kind(&target, kind));
+    let is_there = tree.text(&target).is_some_and(|text| match function {
+        Some((_, word)) => text.contains(&format!("{word} {heading}(")),
+        None => anchors(text).contains(heading),
     });
-    (!is_there).then_some(if is_rust { "no such function" } else { "no such heading" })
+    (!is_there).then_some(if function.is_some() { "no such function" } else { "no such heading" })
 }
 
 /// The path from the root of what a file links to; nothing means the file.

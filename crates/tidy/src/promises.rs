@@ -1,17 +1,17 @@
 //! Every promise names a test that holds it, and that test is run.
 
+use crate::Tree;
 use crate::links::{links, resolve};
-use crate::{Tree, is_kind};
 
-/// The page of promises.
-const PAGE: &str = "docs/promises.md";
+/// The pages of which each row of a table is a promise.
+const PAGES: [&str; 2] = ["docs/promises.md", "SECURITY.md"];
 
 pub(crate) fn findings(tree: &Tree, path: &str, text: &str) -> Vec<String> {
-    if path != PAGE {
+    if !PAGES.contains(&path) {
         return Vec::new();
     }
     let fault = |(at, row): (usize, &str)| {
-        let fault = fault(tree, row)?;
+        let fault = fault(tree, path, row)?;
         Some(format!("{path}:{at}: {fault}"))
     };
     rows(text).filter_map(fault).collect()
@@ -30,15 +30,23 @@ fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn fault(tree: &Tree, row: &str) -> Option<String> {
+fn fault(tree: &Tree, page: &str, row: &str) -> Option<String> {
     let proof = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
     let mut tests = links(proof).filter_map(|link| link.split_once('#')).peekable();
     if tests.peek().is_none() {
         return Some("a promise without a test: link to one, as FILE#NAME".to_owned());
     }
     let is_run = |(file, name): &(&str, &str)| {
-        let file = resolve(PAGE, file).filter(|file| is_kind(file, "rs"));
-        file.and_then(|file| tree.text(&file)).is_some_and(|text| is_test(text, name))
+        let Some(file) = resolve(page, file) else { return false };
+        let Some(text) = tree.text(&file) else { return false };
+        match file.rsplit_once('.') {
+            Some((_, "rs")) => is_test(text, name),
+            Some((_, "java")) => is_java_test(text, name),
+            Some((_, "py")) => {
+                name.starts_with("test_") && text.contains(&format!("    def {name}(self"))
+            }
+            _ => false,
+        }
     };
     let (_, name) = tests.find(|test| !is_run(test))?;
     Some(format!("`{name}` is no test that is run"))
@@ -60,17 +68,38 @@ fn is_test(text: &str, name: &str) -> bool {
     is_test && !is_left_out
 }
 
+/// The same of a method of JUnit.
+fn is_java_test(text: &str, name: &str) -> bool {
+    let Some((before, _)) = text.split_once(&format!("    void {name}(")) else { return false };
+    let lines = before.lines().rev().map(str::trim).skip_while(|line| line.is_empty());
+    let mut attributes = lines.take_while(|line| line.starts_with('@'));
+    let is_test = |line: &str| line == "@Test" || line == "@ParameterizedTest";
+    let mut has_test = false;
+    attributes.all(|line| {
+        has_test |= is_test(line);
+        line != "@Disabled"
+    }) && has_test
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAGE: &str = PAGES[0];
 
     const CODE: &str = "/// Of what.\n#[test]\n// Why.\n#[should_panic]\nfn it_holds() {}\n\n\
                         #[test]\n#[ignore]\nfn it_sleeps() {}\n\nfn it_helps() {}\n\
                         proptest! {\n    #[test]\n    fn it_varies(n in 0..3) {}\n}\n";
 
+    const JAVA: &str = "    @Test\n    void itHolds() {\n    }\n    @ParameterizedTest\n    \
+                        @EnumSource\n    void itVaries(Way way) {\n    }\n    void itHelps() {\n    \
+                        }\n    @Disabled\n    @Test\n    void itSleeps() {\n    }\n";
+    const PYTHON: &str = "    def test_it(self):\n        pass\n    def helps(self):\n";
+
     fn of(rows: &str) -> Vec<String> {
         let text = format!("# Promises\n| promise | proven by |\n|---|---|\n{rows}");
-        findings(&Tree::of([(PAGE, &*text), ("src/lib.rs", CODE)]), PAGE, &text)
+        let files = [(PAGE, &*text), ("src/lib.rs", CODE), ("T.java", JAVA), ("t.py", PYTHON)];
+        findings(&Tree::of(files), PAGE, &text)
     }
 
     #[test]
@@ -78,7 +107,9 @@ mod tests {
         let rows = "| It holds. | [it holds](../src/lib.rs#it_holds) |\n\
                     | It varies. | [one](../src/lib.rs#it_varies), [other](../src/lib.rs#it_holds) |\n\
                     \n## More\n\n| promise | proven by |\n|---|---|\n\
-                    | Again. | [it holds](../src/lib.rs#it_holds) |\n";
+                    | Again. | [it holds](../src/lib.rs#it_holds) |\n\
+                    | There. | [a](../T.java#itHolds), [b](../T.java#itVaries) |\n\
+                    | And there. | [c](../t.py#test_it) |\n";
         assert_eq!(of(rows), [""; 0]);
     }
 
@@ -90,6 +121,9 @@ mod tests {
         for name in ["it_sleeps", "it_helps", "it_is_gone"] {
             let found = format!("docs/promises.md:4: `{name}` is no test that is run");
             assert_eq!(of(&format!("| It holds. | [x](../src/lib.rs#{name}) |\n")), [found]);
+        }
+        for test in ["T.java#itHelps", "T.java#itSleeps", "T.java#isGone", "t.py#helps"] {
+            assert_eq!(of(&format!("| It holds. | [x](../{test}) |\n")).len(), 1, "{test}");
         }
     }
 }

@@ -28,6 +28,17 @@ enum Opened {
 }
 
 impl Core {
+    /// Refuses an item as a mount, a user or the server has all it may have.
+    pub(super) fn refuse_for_room<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        out: &mut O,
+    ) {
+        self.statistics.opens_limited += 1;
+        self.refuse(session, msg, &TOO_MANY_ITEMS, out);
+    }
+
     /// Opens an item on a stream that is free.
     pub(super) fn open_item<O: Outputs>(
         &mut self,
@@ -37,7 +48,7 @@ impl Core {
         out: &mut O,
     ) {
         if self.is_at_limit(session) {
-            return self.refuse(session, msg, &TOO_MANY_ITEMS, out);
+            return self.refuse_for_room(session, msg, out);
         }
         let request = match ItemRequest::decode(msg) {
             Ok(request) => request,
@@ -225,7 +236,7 @@ impl Core {
         let number = mount.number;
         let with_perm_data = mount.login.as_ref().is_none_or(|it| it.with_perm_data);
         if found.is_none() && !self.has_room(out) {
-            self.refuse(session, msg, &TOO_MANY_ITEMS, out);
+            self.refuse_for_room(session, msg, out);
             return Opened::Refused;
         }
         let upgraded = match found {
@@ -319,7 +330,7 @@ pub(super) const WAITING: State<'static> =
 
 /// Closed for good: a client that recovers items by itself would ask again at
 /// once, and again.
-pub(super) const TOO_MANY_ITEMS: State<'static> =
+const TOO_MANY_ITEMS: State<'static> =
     State { stream: StreamState::CLOSED, ..usual::TOO_MANY_ITEMS };
 
 const fn usage_error(text: &str) -> State<'_> {

@@ -15,7 +15,6 @@ use tapeline_omm::stream::Reject;
 use tapeline_rwf::{Domain, Msg, MsgKey, RequestFlags, RequestMsg, State, StateCode};
 use tapeline_time::Time;
 
-use super::request::TOO_MANY_ITEMS;
 use super::stream::{Entry, Stream};
 use super::waiting::Unplaced;
 use super::{Core, DUE_PER_TURN, Event, millis};
@@ -136,7 +135,7 @@ impl Core {
             return self.refuse(session, request, &UNKNOWN, out);
         }
         if self.is_at_limit(session) {
-            return self.refuse(session, request, &TOO_MANY_ITEMS, out);
+            return self.refuse_for_room(session, request, out);
         }
         let Some(mount) = self.mounts.known_mut(session) else { return };
         let until = self.now.after(patience);

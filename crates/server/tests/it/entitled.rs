@@ -241,6 +241,20 @@ fn another_lock_by_status_or_image_takes_watchers_off() {
 }
 
 #[test]
+fn no_message_strips_a_lock_with_permission_data_of_no_byte() {
+    let mut world = world();
+    let (ann, bob) = (mount(&mut world, "ann"), mount(&mut world, "bob"));
+    ask(&mut world, &[bob], "VOD.L");
+    world.item(HUB, 1, 1, &locked_image(Some(L2), &[(22, 100)]));
+    let none = [lock_status(&[]), locked_update(&[], &[(22, 1)]), locked_image(Some(&[]), &[])];
+    for (seq, stripping) in (2..).zip(none) {
+        world.item(HUB, 1, seq, &stripping);
+        world.say(ann, &request(seq as i32 + 5, "VOD.L"));
+        assert_denied(&world.heard(ann), &denied_pe("63"));
+    }
+}
+
+#[test]
 fn an_update_with_a_lock_of_its_own_goes_to_who_opens_that_as_well() {
     let mut world = world();
     let (ann, bob) = (mount(&mut world, "ann"), mount(&mut world, "bob"));

@@ -19,6 +19,7 @@ fn a_mount_has_no_more_items_than_allowed() {
     world.open_item(consumer, 5, "TRI.N", 17);
     world.say(consumer, &request(6, "IBM.N"));
     assert_eq!(world.heard(consumer), [format!("STATUS 6 MARKET_PRICE IBM.N@1 {TOO_MANY}")]);
+    assert_eq!(world.core.statistics().opens_limited, 1);
     world.say(consumer, &close(5));
     world.published();
     world.open_item(consumer, 6, "IBM.N", 18);

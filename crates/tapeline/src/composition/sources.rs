@@ -13,6 +13,9 @@ use super::certificates::Certificates;
 use crate::config::{self, CompressionKind};
 use crate::failure::Failure;
 
+/// Where a Debian host has the authorities that it believes.
+const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// The way to a source.
 pub(super) fn route(
     source: &config::Source,
@@ -65,12 +68,16 @@ fn tls_to(
 ) -> Result<Option<TlsClient>, Failure> {
     let failed = |text: String| Failure::Setting(format!("[[hub.source]] {text}"));
     if !source.tls {
-        let is_asked_for = source.tls_name.is_some() || source.tls_certificate.is_some();
-        return match is_asked_for {
-            true => {
-                Err(failed("tls-name or tls-certificate is there, and tls is not true".to_owned()))
-            }
-            false => Ok(None),
+        // Whoever says how to encrypt wants it: what would go on in clear is refused.
+        let asked_for = [
+            ("tls-ca", source.tls_ca.is_some()),
+            ("tls-name", source.tls_name.is_some()),
+            ("tls-certificate", source.tls_certificate.is_some()),
+            ("tls-key", source.tls_key.is_some()),
+        ];
+        return match asked_for.iter().find(|(_, is_there)| *is_there) {
+            Some((key, _)) => Err(failed(format!("{key} is there, and tls is not true"))),
+            None => Ok(None),
         };
     }
     let identity = match (&source.tls_certificate, &source.tls_key) {
@@ -78,7 +85,8 @@ fn tls_to(
         (None, None) => None,
         _ => return Err(failed("tls-certificate and tls-key go together; give both".to_owned())),
     };
-    let files = TlsClientFiles { ca: source.tls_ca.clone(), identity };
+    let ca = source.tls_ca.clone().unwrap_or_else(|| AUTHORITIES.into());
+    let files = TlsClientFiles { ca, identity };
     let tls = certificates.client(files).map_err(|error| failed(error.to_string()))?;
     match &source.tls_name {
         Some(name) => tls.named(name).map(Some).map_err(|error| failed(error.to_string())),
@@ -124,5 +132,28 @@ mod tests {
         }
         let failure = endpoint("mds1:x", 14002).expect_err("no port");
         assert_eq!(failure.to_string(), "source: `mds1:x` is no server: write host:port");
+    }
+
+    #[test]
+    fn a_source_with_anything_of_tls_is_never_reached_in_clear() {
+        let certificates = Certificates::default();
+        let file = || Some("/none.pem".into());
+        for (key, source) in [
+            ("tls-ca", config::Source { tls_ca: file(), ..config::Source::default() }),
+            (
+                "tls-name",
+                config::Source { tls_name: Some("feed".to_owned()), ..config::Source::default() },
+            ),
+            (
+                "tls-certificate",
+                config::Source { tls_certificate: file(), ..config::Source::default() },
+            ),
+            ("tls-key", config::Source { tls_key: file(), ..config::Source::default() }),
+        ] {
+            let failure = tls_to(&source, &certificates).expect_err(key);
+            let text = format!("[[hub.source]] {key} is there, and tls is not true");
+            assert_eq!(failure.to_string(), text);
+        }
+        assert_eq!(tls_to(&config::Source::default(), &certificates).ok(), Some(None));
     }
 }

@@ -379,9 +379,9 @@ section! {
         /// Whether the connection goes through TLS. Where it does not come about, nothing
         /// is sent in clear.
         "tls" => tls: bool = false => Reconnect;
-        /// The PEM file with the authorities that the source is believed by over TLS. Read
-        /// at the start.
-        "tls-ca" => tls_ca: PathBuf = "/etc/ssl/certs/ca-certificates.crt".into() => Reconnect;
+        /// The PEM file with the authorities that the source is believed by over TLS;
+        /// without it, those of the host, `/etc/ssl/certs/ca-certificates.crt`.
+        "tls-ca" => tls_ca: Option<PathBuf> = None => Reconnect;
         /// The name in the certificate of the source, if it is another than that of the
         /// host; it is sent to the source as well (SNI).
         "tls-name" => tls_name: Option<String> = None => Reconnect;

@@ -123,6 +123,21 @@ pub(crate) fn accept(core: &mut Interpreter, out: &mut Counter, item: u32, refer
     image(core, out, item);
 }
 
+/// The hub accepts the first item that was asked for, and has an image of it with this
+/// lock.
+pub(crate) fn accept_locked(
+    core: &mut Interpreter,
+    out: &mut Counter,
+    item: u32,
+    lock: Option<&[u8]>,
+) {
+    frame(core, out, Kind::Accept, item, out.serial, &0_u32.to_le_bytes());
+    let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
+    let perm_data = lock;
+    let head = RefreshMsg { flags, perm_data, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
+    frame(core, out, Kind::Item, item, 1, &quote(&head.into(), 4500));
+}
+
 /// An image comes from the hub.
 pub(crate) fn image(core: &mut Interpreter, out: &mut Counter, item: u32) {
     let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;

@@ -111,3 +111,46 @@ fn who_stands_still_goes_on_afterwards() {
         site.heals();
     }
 }
+
+/// What goes on while nobody takes it, for two seconds.
+const FLOOD_PER_S: u64 = 300_000;
+const FLOODED_S: u64 = 2;
+
+/// What a hub may take more for it: its queue to the backbone, twice, as memory comes in
+/// pieces, and what reading at such a rate takes.
+const MORE_BYTES: u64 = 24 << 20;
+
+#[test]
+fn a_backbone_that_nobody_reads_costs_a_hub_bounded_memory_and_no_last_value() {
+    let tape = Tape::new(1_000);
+    let source = Source::start(&tape, loopback());
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("patient.toml");
+    // The server is not taken for gone meanwhile.
+    let text = "[backbone]\nsilence-ms = 60000\nqueue-bytes = 4194304\n";
+    std::fs::write(&config, text).expect("room on the disk");
+    let config = config.to_str().expect("a plain path");
+    let (channel, source) = (backbone(), source.address.to_string());
+    let shared = ["--backbone", &channel, "--config", config];
+    let hub = tapeline(&[&["hub", "--source", &source, "--ni-port", "0"][..], &shared].concat());
+    let server = tapeline(&[&["server", "--rssl-port", "0"][..], &shared].concat());
+    let watcher = Watcher::start(&tape, &[server.address("rssl")]);
+    watcher.wait_fresh();
+    tape.publish(FLOOD_PER_S / 2, FLOOD_PER_S);
+    watcher.wait_all_of(&tape);
+
+    let before = hub.memory_bytes();
+    server.freeze();
+    tape.publish(FLOODED_S * FLOOD_PER_S, FLOOD_PER_S);
+    let more = hub.memory_bytes().saturating_sub(before);
+    server.resume();
+    let healed = watcher.wait_all_of(&tape);
+    report(format_args!(
+        "{FLOODED_S} s without a reader: {more} bytes more in the hub, all last values {} ms after",
+        healed.as_millis()
+    ));
+    assert!(more < MORE_BYTES, "{more} bytes more");
+    assert!(watcher.updates() < tape.published(), "some were missed, or nothing was shown");
+    let lost = (watcher.downs(), watcher.seen.closed.load(Ordering::Relaxed));
+    assert_eq!(lost, (0, 0), "connections and streams");
+}

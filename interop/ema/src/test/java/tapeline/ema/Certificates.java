@@ -20,6 +20,9 @@ import java.util.Base64;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 
 /**
  * An authority and what it signs, in a folder of its own: PEM files for Tapeline, key stores for the SDK.
@@ -87,6 +90,25 @@ final class Certificates implements AutoCloseable {
             store.setKeyEntry(file, key(pair.key), PASSWORD.toCharArray(), chain);
         });
         return pair;
+    }
+
+    /** TLS of a server with this certificate, and of clients with one of the authority. */
+    SSLContext context(Pair pair) throws GeneralSecurityException, IOException {
+        KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        keys.init(load(pair.store), PASSWORD.toCharArray());
+        TrustManagerFactory believed = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        believed.init(load(trust()));
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(keys.getKeyManagers(), believed.getTrustManagers(), null);
+        return context;
+    }
+
+    private static KeyStore load(Path path) throws GeneralSecurityException, IOException {
+        try (InputStream in = Files.newInputStream(path)) {
+            KeyStore store = KeyStore.getInstance("PKCS12");
+            store.load(in, PASSWORD.toCharArray());
+            return store;
+        }
     }
 
     private static void openssl(String... arguments) {

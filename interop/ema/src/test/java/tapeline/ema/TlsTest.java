@@ -14,8 +14,13 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.security.cert.X509Certificate;
 import java.util.ArrayList;
 import java.util.List;
+import javax.net.ssl.ExtendedSSLSession;
+import javax.net.ssl.SNIHostName;
+import javax.net.ssl.SSLServerSocket;
+import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
@@ -202,6 +207,28 @@ class TlsTest {
         Tapeline tapeline = tapeline(certificates.signed("server", NAME), encrypted(port, ""));
         tapeline.awaitLogged(1, "invalid peer certificate");
         assertEquals(0, source.logins.size());
+    }
+
+    @Test
+    void aProviderIsSentTheNameThatIsExpectedAndShownTheCertificateThatItAsksFor() throws Exception {
+        Certificates.Pair feed = certificates.signed("feed", "DNS:feed.example");
+        Certificates.Pair own = certificates.signed("own", "DNS:hub.example");
+        try (SSLServerSocket provider = (SSLServerSocket) certificates.context(feed).getServerSocketFactory()
+                .createServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            provider.setNeedClientAuth(true);
+            tapeline(certificates.signed("server", NAME), encrypted(provider.getLocalPort(), """
+                    tls-name = "feed.example"
+                    tls-certificate = "%s"
+                    tls-key = "%s"
+                    """.formatted(own.certificate(), own.key())));
+            try (SSLSocket hub = (SSLSocket) provider.accept()) {
+                hub.startHandshake();
+                ExtendedSSLSession session = (ExtendedSSLSession) hub.getSession();
+                assertEquals(List.of(new SNIHostName("feed.example")), session.getRequestedServerNames());
+                X509Certificate shown = (X509Certificate) session.getPeerCertificates()[0];
+                assertEquals("CN=own", shown.getSubjectX500Principal().getName());
+            }
+        }
     }
 
     @Test

@@ -33,6 +33,9 @@ class TokenTest {
             [[user]]
             name = "ann"
             roles = ["all"]
+            [[user]]
+            name = "bob"
+            roles = ["all"]
             """;
 
     /** A token that ends so soon that a test can wait for it, and late enough to log in with on a busy machine. */
@@ -193,7 +196,7 @@ class TokenTest {
         Consumer consumer = consumer(tapeline, Issuer.token(rsa, Issuer.Claims.of("ann")));
         Stream login = consumer.login();
         login.image();
-        consumer.renew(login, Issuer.token(rsa, Issuer.Claims.of("eve")));
+        consumer.renew(login, Issuer.token(rsa, Issuer.Claims.of("bob")));
         assertEquals(StatusCode.NOT_AUTHORIZED, login.closed().state().code());
     }
 

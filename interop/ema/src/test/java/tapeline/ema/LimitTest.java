@@ -1,0 +1,242 @@
+package tapeline.ema;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.refinitiv.ema.access.ElementList;
+import com.refinitiv.ema.access.EmaFactory;
+import com.refinitiv.ema.access.OmmException;
+import com.refinitiv.ema.access.OmmState.DataState;
+import com.refinitiv.ema.access.OmmState.StatusCode;
+import com.refinitiv.ema.access.OmmState.StreamState;
+import com.refinitiv.ema.access.ReqMsg;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledIfEnvironmentVariable;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Bounds of a server and of a source, reached by EMA consumers: what is one too many is told, and nobody else notices. */
+@DisabledIfEnvironmentVariable(named = Market.NEEDS_TAPELINE, matches = "1")
+class LimitTest {
+    private static final String TOO_MANY = "Item limit reached";
+
+    /** How long a consumer tries that is not to get through. */
+    private static final int VAIN_MS = 3_000;
+
+    @RegisterExtension
+    final Logs logs = new Logs();
+
+    private final List<AutoCloseable> opened = new ArrayList<>();
+    private Source source;
+    private Tapeline tapeline;
+
+    @AfterEach
+    void stop() throws Exception {
+        for (int i = opened.size() - 1; i >= 0; i--) {
+            opened.get(i).close();
+        }
+    }
+
+    private <T extends AutoCloseable> T keep(T each) {
+        opened.add(each);
+        return each;
+    }
+
+    private void start(String server, ElementList load) {
+        int port = Ports.free();
+        source = keep(load == null ? new Source(port) : new Source(port, load));
+        tapeline = keep(logs.of(Tapeline.run("""
+                [[hub.source]]
+                hosts = ["127.0.0.1:%d"]
+                [admin]
+                port = 0
+                [server]
+                %s
+                """.formatted(port, server))));
+    }
+
+    private Consumer consumer(String user) {
+        return keep(new Consumer(new Consumer.User(user), tapeline.consumerPort()));
+    }
+
+    private static Stream shown(Consumer consumer, String name) {
+        Stream stream = consumer.open(Source.SERVICE, name);
+        assertTrue(stream.image().says(StreamState.OPEN, DataState.OK));
+        return stream;
+    }
+
+    private static void assertTooMany(Consumer consumer, String name) {
+        Event end = consumer.open(Source.SERVICE, name).closed();
+        assertEquals(StatusCode.TOO_MANY_ITEMS, end.state().code(), end.toString());
+        assertEquals(TOO_MANY, end.state().text());
+    }
+
+    /** The sum of a count over all parts of the process, as the admin port has it. */
+    private long counted(String series) {
+        HttpRequest request = HttpRequest.newBuilder(
+                URI.create("http://127.0.0.1:" + tapeline.adminPort() + "/metrics")).build();
+        try {
+            String all = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body();
+            assertTrue(all.contains("\n" + series), () -> "no " + series + " in\n" + all);
+            return all.lines().filter(line -> line.startsWith(series))
+                    .mapToLong(line -> (long) Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1))).sum();
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(e);
+        }
+    }
+
+    private void awaitCounted(String series, long count) {
+        long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
+        while (counted(series) != count) {
+            assertTrue(System.nanoTime() < end, series + ": " + counted(series));
+        }
+    }
+
+    private void assertLive(Stream stream, String name) {
+        int mark = stream.events.size();
+        source.update(name, 1, Samples.tick(1));
+        stream.updateFrom(mark);
+    }
+
+    /** Each bound on items, two: of a mount, of a user, of the server. The server's is shared by all users. */
+    @ParameterizedTest
+    @CsvSource({"item-limit-per-mount, ann, false", "item-limit, ann, false", "max-items, bob, true"})
+    void oneItemMoreThanMayBeIsRefusedAndNobodyElseNotices(String bound, String second, boolean isShared) {
+        start(bound + " = 2", null);
+        Consumer ann = consumer("ann");
+        Stream one = shown(ann, "ONE.N");
+        Stream two = shown(ann, "TWO.N");
+        Consumer other = bound.equals("item-limit-per-mount") ? ann : consumer(second);
+        assertTooMany(other, "THREE.N");
+        awaitCounted("tapeline_server_opens_limited_total", 1);
+        assertLive(one, "ONE.N");
+        // Another user has what is left, and the server the item that is open already.
+        Consumer neighbour = consumer("cid");
+        assertLive(shown(neighbour, isShared ? "ONE.N" : "THREE.N"), isShared ? "ONE.N" : "THREE.N");
+        // Who closes has room again.
+        ann.ema.unregister(two.handle);
+        source.closes.await("a close", "TWO.N"::equals);
+        shown(other, "FOUR.N");
+    }
+
+    @Test
+    void aUserWithAnItemLimitOfHisOwnHasThat() {
+        start("item-limit = 1\n[[server.user]]\nname = \"bob\"\nitem-limit = 2", null);
+        Consumer ann = consumer("ann");
+        shown(ann, "ONE.N");
+        assertTooMany(ann, "TWO.N");
+        Consumer bob = consumer("bob");
+        shown(bob, "ONE.N");
+        shown(bob, "TWO.N");
+        assertTooMany(bob, "THREE.N");
+    }
+
+    @Test
+    void aUserHasNoMoreMountsThanAllowed() {
+        start("max-mounts-per-user = 1", null);
+        Stream live = shown(consumer("ann"), "ONE.N");
+        OmmException refused = assertThrows(
+                OmmException.class,
+                () -> new Consumer(new Consumer.User("ann"), tapeline.consumerPort()).close());
+        assertTrue(refused.getMessage().contains("The user has all the mounts it may have"), refused.getMessage());
+        awaitCounted("tapeline_server_logins_refused_total", 1);
+        shown(consumer("bob"), "ONE.N");
+        assertLive(live, "ONE.N");
+    }
+
+    @Test
+    void theServerHasNoMoreMountsThanAllowed() {
+        start("max-mounts = 1", null);
+        Consumer ann = new Consumer(new Consumer.User("ann"), tapeline.consumerPort());
+        try (ann) {
+            Stream live = shown(ann, "ONE.N");
+            assertThrows(OmmException.class, () -> Consumer.inVain(tapeline.consumerPort(), VAIN_MS).close());
+            assertTrue(counted("tapeline_channel_refused_total") > 0);
+            tapeline.awaitLogged(1, "a connection did not become a mount", "Too many connections.");
+            assertLive(live, "ONE.N");
+        }
+        shown(consumer("bob"), "ONE.N");
+    }
+
+    @Test
+    void theClassOfARequestIsNoHigherThanARoleMayHave() throws IOException {
+        Path policy = Files.createTempFile("tapeline-policy", ".toml");
+        Files.writeString(policy, """
+                version = 1
+                [entitle]
+                no-lock = "subject"
+                [[role]]
+                name = "all"
+                grants = [{ service = "EMA_FEED" }]
+                max-priority-class = 2
+                [[role]]
+                name = "first"
+                grants = [{ service = "EMA_FEED" }]
+                [[user]]
+                name = "ann"
+                roles = ["all"]
+                [[user]]
+                name = "bob"
+                roles = ["first"]
+                """);
+        keep(() -> Files.delete(policy));
+        start("[entitle]\npolicy = \"" + policy + "\"", openLimit(1));
+        Stream bob = wanted(consumer("bob"), "BOB.N", 3, 1);
+        assertTrue(bob.image().says(StreamState.OPEN, DataState.OK));
+        // Ann says 9, has 2, and waits.
+        Stream ann = wanted(consumer("ann"), "ANN.N", 9, 1);
+        assertLive(bob, "BOB.N");
+        int mark = bob.events.size();
+        // The same from bob goes before him himself.
+        Stream first = wanted(consumer("bob"), "FIRST.N", 9, 1);
+        assertTrue(first.image().says(StreamState.OPEN, DataState.OK));
+        bob.stale(mark);
+        assertTrue(ann.events.all(Event::isImage).isEmpty());
+    }
+
+    private static ElementList openLimit(int items) {
+        return Settings.elements("OpenLimit", items);
+    }
+
+    private static Stream wanted(Consumer consumer, String name, int priorityClass, int count) {
+        ReqMsg request = Consumer.request(Source.SERVICE, name).priority(priorityClass, count);
+        return consumer.open(request, name);
+    }
+
+    @Test
+    void whatIsWantedMoreTakesThePlaceAtASourceAndTheOtherReturns() {
+        start("", openLimit(1));
+        Consumer ann = consumer("ann");
+        Consumer bob = consumer("bob");
+        Stream little = wanted(ann, "LITTLE.N", 1, 1);
+        assertTrue(little.image().says(StreamState.OPEN, DataState.OK));
+        int mark = little.events.size();
+        Stream much = wanted(bob, "MUCH.N", 3, 5);
+        assertTrue(much.image().says(StreamState.OPEN, DataState.OK));
+        Event gone = little.stale(mark);
+        assertEquals(StatusCode.PREEMPTED, gone.state().code(), gone.toString());
+        source.closes.await("the close of what gave way", "LITTLE.N"::equals);
+        awaitCounted("tapeline_hub_preempted_total", 1);
+        assertLive(much, "MUCH.N");
+        // Where there is room again, it is asked for again: by itself.
+        mark = little.events.size();
+        bob.ema.unregister(much.handle);
+        little.fresh(mark);
+        assertLive(little, "LITTLE.N");
+    }
+}
