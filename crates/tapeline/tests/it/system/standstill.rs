@@ -129,11 +129,16 @@ fn a_backbone_that_nobody_reads_costs_a_hub_bounded_memory_and_no_last_value() {
     // The server is not taken for gone meanwhile.
     let text = "[backbone]\nsilence-ms = 60000\nqueue-bytes = 4194304\n";
     std::fs::write(&config, text).expect("room on the disk");
-    let config = config.to_str().expect("a plain path");
-    let (channel, source) = (backbone(), source.address.to_string());
-    let shared = ["--backbone", &channel, "--config", config];
-    let hub = tapeline(&[&["hub", "--source", &source, "--ni-port", "0"][..], &shared].concat());
-    let server = tapeline(&[&["server", "--rssl-port", "0"][..], &shared].concat());
+    let patient = ["--config".to_owned(), config.to_str().expect("a plain path").to_owned()];
+    // Who reads shared memory holds its writer up: nothing is lost on the way.
+    let stack = Stack::new();
+    let hub = tapeline(&[&stack.hub_arguments(source.address)[..], &patient].concat());
+    let server = stack.server_arguments(0, 1);
+    let server: Vec<_> = server
+        .into_iter()
+        .map(|it| if it.ends_with(".toml") { patient[1].clone() } else { it })
+        .collect();
+    let server = tapeline(&server);
     let watcher = Watcher::start(&tape, &[server.address("rssl")]);
     watcher.wait_fresh();
     tape.publish(FLOOD_PER_S / 2, FLOOD_PER_S);
