@@ -68,7 +68,7 @@ fn is_test(text: &str, name: &str) -> bool {
     is_test && !is_left_out
 }
 
-/// The same of a method of JUnit.
+/// The same of a method of `JUnit`.
 fn is_java_test(text: &str, name: &str) -> bool {
     let Some((before, _)) = text.split_once(&format!("    void {name}(")) else { return false };
     let lines = before.lines().rev().map(str::trim).skip_while(|line| line.is_empty());

@@ -133,11 +133,9 @@ fn a_backbone_that_nobody_reads_costs_a_hub_bounded_memory_and_no_last_value() {
     // Who reads shared memory holds its writer up: nothing is lost on the way.
     let stack = Stack::new();
     let hub = tapeline(&[&stack.hub_arguments(source.address)[..], &patient].concat());
-    let server = stack.server_arguments(0, 1);
-    let server: Vec<_> = server
-        .into_iter()
-        .map(|it| if it.ends_with(".toml") { patient[1].clone() } else { it })
-        .collect();
+    let mut server = stack.server_arguments(0, 1);
+    let own = server.iter().position(|it| *it == patient[0]).expect("it has a configuration");
+    server[own + 1].clone_from(&patient[1]);
     let server = tapeline(&server);
     let watcher = Watcher::start(&tape, &[server.address("rssl")]);
     watcher.wait_fresh();
