@@ -18,6 +18,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -34,6 +35,9 @@ class LimitTest {
 
     /** How long a consumer tries that is not to get through. */
     private static final int VAIN_MS = 3_000;
+
+    /** When a hub that refused an item is asked again, and longer. */
+    private static final Duration RETRY = Duration.ofSeconds(45);
 
     @RegisterExtension
     final Logs logs = new Logs();
@@ -171,6 +175,26 @@ class LimitTest {
             assertLive(live, "ONE.N");
         }
         shown(consumer("bob"), "ONE.N");
+    }
+
+    @Test
+    void aHubHasNoMoreItemsThanAllowed() {
+        start("[hub]\nmax-items = 2", null);
+        Consumer ann = consumer("ann");
+        Stream one = shown(ann, "ONE.N");
+        Stream two = shown(ann, "TWO.N");
+        Consumer bob = consumer("bob");
+        // The server recovers for its clients: it waits, and asks again by itself.
+        Stream waiting = bob.open(Source.SERVICE, "THREE.N");
+        Event told = waiting.stale(0);
+        assertEquals(StatusCode.TOO_MANY_ITEMS, told.state().code(), told.toString());
+        assertTrue(counted("tapeline_hub_limited_total") > 0);
+        shown(bob, "ONE.N");
+        assertLive(one, "ONE.N");
+        ann.ema.unregister(two.handle);
+        source.closes.await("a close", "TWO.N"::equals);
+        waiting.events.awaitFrom(0, "an image", Event::isImage, RETRY);
+        assertLive(waiting, "THREE.N");
     }
 
     @Test
