@@ -32,6 +32,7 @@ final class Tapeline implements AutoCloseable {
     private final Deque<String> log = new ArrayDeque<>();
     private final Inbox<String> output;
     private final Thread reader;
+    private final Thread errors;
     private final Map<String, Integer> ports = new HashMap<>();
 
     private Tapeline(List<String> arguments) {
@@ -45,7 +46,7 @@ final class Tapeline implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        Thread errors = new Thread(() -> read(process.errorReader(StandardCharsets.UTF_8), this::remember), "log");
+        errors = new Thread(() -> read(process.errorReader(StandardCharsets.UTF_8), this::remember), "log");
         errors.setDaemon(true);
         errors.start();
         reader = new Thread(() -> read(process.inputReader(StandardCharsets.UTF_8), this::printed), "output");
@@ -168,11 +169,6 @@ final class Tapeline implements AutoCloseable {
         return port("wss");
     }
 
-    /** Where it is watched over HTTP. */
-    int adminPort() {
-        return port("admin");
-    }
-
     /** Where non-interactive providers connect. */
     int providerPort() {
         return port("ni");
@@ -289,6 +285,7 @@ final class Tapeline implements AutoCloseable {
                 throw new AssertionError(what + ": did not end\n" + log());
             }
             reader.join();
+            errors.join();
             return process.exitValue();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
