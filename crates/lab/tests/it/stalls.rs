@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -24,6 +24,22 @@ fn hold(process: u32) {
     // How long it is held is what is looked for.
     std::thread::sleep(HELD);
     let _ = kill_process(id, Signal::CONT);
+}
+
+/// How often a process has waited for something.
+fn waits(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
+}
+
+/// Waits until a process has waited so often from now on, or is gone.
+fn await_waits(process: u32, count: u64) {
+    let Some(from) = waits(process) else { return };
+    let end = Instant::now() + HELD;
+    while waits(process).is_some_and(|now| now < from + count) && Instant::now() < end {
+        std::thread::yield_now();
+    }
 }
 
 fn lines(from: impl Read) -> impl Iterator<Item = String> {
@@ -101,6 +117,8 @@ fn held_server() -> Vec<Value> {
     assert!(rows.next().is_some(), "the first size is measured");
     // A machine that stood still until now may be done with the second.
     if let [server] = children(client.id())[..] {
+        // What comes first of the second is its warm-up, which does not count.
+        await_waits(server, 500);
         hold(server);
     }
     rows.for_each(drop);
