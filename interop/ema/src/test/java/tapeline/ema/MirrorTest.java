@@ -96,9 +96,12 @@ class MirrorTest {
     void sourcesThatDoNotWantToKnowAreToldNothingAndStandByAllTheSame() {
         int[] ports = {Ports.free(), Ports.free()};
         Source first = Source.withoutConsumerStatus(ports[0]);
-        Source second = Source.withoutConsumerStatus(ports[1]);
+        Source second = null;
         try (Tapeline tapeline = logs.of(Tapeline.run(configuration(ports)));
                 Consumer consumer = new Consumer(Settings.Compression.NONE, tapeline.consumerPort())) {
+            // Who is there first is used.
+            tapeline.awaitLogged(1, "a service is up");
+            second = Source.withoutConsumerStatus(ports[1]);
             tapeline.awaitLogged(2, "msg=connected", "route=");
             Watchlist items = Watchlist.open(consumer, "UNTOLD", ITEMS);
             first.requests.await(ITEMS, "requests", request -> request.name().startsWith("UNTOLD"));
@@ -118,7 +121,9 @@ class MirrorTest {
             items.assertAlwaysOpen();
         } finally {
             first.close();
-            second.close();
+            if (second != null) {
+                second.close();
+            }
         }
     }
 
