@@ -5,9 +5,9 @@
 
 One source, one process of hub and server on a core of its own, nine mounts that read and a probe that measures.
 For each flood in turns A B A B: A nothing, B four peers that do nothing else. They run only when neither source
-nor probe wants their core: what the probe waits for then is the server. One row a flood: the probe's latencies in A
-and in B, the server's share of its core, its memory, how many messages or connections the flood came to, and lines
-of the server's log.
+nor probe wants their core. One row a flood: the probe's latencies in A and in B, in which is what a core that is
+shared costs; how long messages were in the server by its own stamps, in which is not; the server's share of its
+core, its memory, how many messages or connections the flood came to, and lines of the server's log.
 """
 
 import base64
@@ -17,12 +17,15 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 from json_mount import JsonMount, connected
-from probe import FILL_S, PHASE_S, REST, YIELD, in_folder, mounts_of, percentile, probe_of, site
+from probe import FILL_S, REST, YIELD, in_folder, mounts_of, percentile, probe_of, site
 
 PEERS = 4
 READERS = 9
+# The server tells the hops of its last whole ten seconds.
+SECONDS = 21
 ITEMS_OF_A_CROWD = 20_000
 ITEMS_OF_A_BATCH = 1_000
 
@@ -139,6 +142,14 @@ def attack(name, addresses, count_file):
             time.sleep(0.01)
 
 
+def in_server_us(addresses):
+    """How long one message in a hundred was in the server, and the longest, in the last whole ten seconds."""
+    with urllib.request.urlopen(f"http://{addresses['admin']}/v1/hops", timeout=30) as answer:
+        rows = json.load(answer)["rows"]
+    of_server = next(row for row in rows if row["hop"] == "server")
+    return of_server["p99Ns"] / 1000, of_server["worstNs"] / 1000
+
+
 def flood(bench, name, items, rate, counts):
     """Latencies of the probe without and with the flood, each twice."""
     server, addresses = site(bench, rate)
@@ -148,13 +159,15 @@ def flood(bench, name, items, rate, counts):
     time.sleep(FILL_S / 2)
     phases = []
     for turn in range(2):
-        phases.append(bench.phase("alone", server, PHASE_S))
+        phases.append(bench.phase("alone", server, SECONDS))
+        counts["alone"].append(in_server_us(addresses))
         files = [bench.folder / f"count-{turn}-{peer}" for peer in range(PEERS)]
         peers = [subprocess.Popen([*YIELD, "taskset", "-c", REST, sys.executable, __file__, "--attack", name,
                                    json.dumps(addresses), file]) for file in files]
         bench.processes += peers
         time.sleep(1)
-        phases.append(bench.phase("flooded", server, PHASE_S))
+        phases.append(bench.phase("flooded", server, SECONDS))
+        counts["flooded"].append(in_server_us(addresses))
         for peer in peers:
             peer.kill()
             peer.wait()
@@ -168,7 +181,7 @@ def flood(bench, name, items, rate, counts):
 
 
 def row(program, name, items, rate):
-    counts = {"done": 0, "lines": 0}
+    counts = {"done": 0, "lines": 0, "alone": [], "flooded": []}
     measured = in_folder(program, lambda bench: flood(bench, name, items, rate, counts))
     turns = {which: [(phase, rows) for phase, rows in measured if phase.name == which]
              for which in ("alone", "flooded")}
@@ -176,6 +189,9 @@ def row(program, name, items, rate):
     for share in (0.5, 0.99, 0.999):
         for which in ("alone", "flooded"):
             line += f"{percentile(sorted(sum((rows for _, rows in turns[which]), [])), share):>9.0f}"
+    for of_turn in (0, 1):
+        for which in ("alone", "flooded"):
+            line += f"{max(turn[of_turn] for turn in counts[which]):>9.0f}"
     for which in ("alone", "flooded"):
         line += f"{max(phase.core for phase, _ in turns[which]):>9.2f}"
     for which in ("alone", "flooded"):
@@ -192,7 +208,7 @@ def main():
     numbers = [int(value) for value in arguments if value.isdigit()]
     items, rate = (numbers + [100, 2000][len(numbers):])[:2]
     chosen = [value for value in arguments if value in FLOODS] or list(FLOODS)
-    heads = ("p50 us", "p99 us", "p99.9 us", "core", "MiB")
+    heads = ("p50 us", "p99 us", "p99.9 us", "server p99 us", "server most us", "core", "MiB")
     print(f"{'':<12}" + "".join(f"{head:>18}" for head in heads) + f"{'flood':>12}{'log':>8}")
     print(f"{'':<12}" + f"{'alone':>9}{'flooded':>9}" * len(heads) + f"{'events':>12}{'lines':>8}")
     for name in chosen:

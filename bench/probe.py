@@ -98,7 +98,8 @@ def site(bench, rate):
     bench.start(REST, "source", "--listen", f"127.0.0.1:{port}", "-S", "FEED", "--rate", rate,
                 "--stamp-rate", min(rate, 5_000))
     server, addresses = bench.ready("0", "run", "--source", f"127.0.0.1:{port}", "--rssl-port", 0, "--ws-port", 0,
-                                    "--ni-port", 0, *os.environ.get("RUN_ARGUMENTS", "--backbone aeron:ipc").split())
+                                    "--ni-port", 0, "--admin-port", 0,
+                                    *os.environ.get("RUN_ARGUMENTS", "--backbone aeron:ipc").split())
     return server, addresses
 
 
