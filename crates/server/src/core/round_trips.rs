@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use tapeline_channel::SessionId;
+use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::login::LoginRtt;
 use tapeline_time::Time;
 
@@ -119,15 +119,20 @@ impl Core {
             return;
         }
         let ticks = now.as_nanos() & MAX_TICKS;
-        known.under_way = Some((ticks, now));
         let rtt = LoginRtt {
             stream_id: login.request.stream_id,
             ticks,
             round_trip_latency: known.last_us().map(u64::from),
             tcp_retrans: None,
         };
-        if let Ok(bytes) = self.scratch.encode(|encoder| rtt.encode(encoder)) {
-            self.trouble.note(session, out.send(session, bytes));
+        let Ok(bytes) = self.scratch.encode(|encoder| rtt.encode(encoder)) else { return };
+        match out.send(session, bytes) {
+            // No mount is cut to be measured: it has its turn in the next round.
+            Sent::Full => {}
+            sent => {
+                known.under_way = Some((ticks, now));
+                self.trouble.note(session, sent);
+            }
         }
     }
 

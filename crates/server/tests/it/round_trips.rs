@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tapeline_channel::SessionId;
+use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::login::{LoginMsg, LoginRequest, LoginRtt};
 use tapeline_rwf::Msg;
 use tapeline_server::ServerConfig;
@@ -163,6 +163,22 @@ fn each_of_many_mounts_is_asked_once_in_a_round_a_slice_in_a_turn() {
     for session in sessions {
         assert_eq!(asked(&mut world, session).len(), 1);
     }
+}
+
+#[test]
+fn a_mount_without_room_is_not_cut_to_be_measured_and_has_its_turn_later() {
+    let mut world = measuring();
+    world.pass(INTERVAL);
+    let session = answering_mount(&mut world);
+    world.answer(session, Sent::Full);
+    world.pass(INTERVAL);
+    assert_eq!(world.core.statistics().mounts_cut, 0);
+    asked(&mut world, session);
+    world.answer(session, Sent::Queued);
+    let rtt = next_round(&mut world, session);
+    world.pass(Duration::from_micros(900));
+    answer(&mut world, session, &rtt);
+    assert_eq!(world.core.statistics().round_trip_ns_most, 900_000);
 }
 
 #[test]
