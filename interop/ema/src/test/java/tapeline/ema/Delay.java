@@ -3,13 +3,8 @@ package tapeline.ema;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -19,56 +14,28 @@ import java.util.concurrent.locks.LockSupport;
 final class Delay implements AutoCloseable {
     private record Piece(long dueNanos, byte[] bytes) {}
 
-    private final ServerSocket listener;
-    private final int target;
+    private final Relay relay;
     private final long nanos;
-    private final List<Socket> sockets = new ArrayList<>();
 
     /** To this port of this host; each way takes so long. */
     Delay(int target, int ms) {
-        this.target = target;
         nanos = TimeUnit.MILLISECONDS.toNanos(ms);
-        try {
-            listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        start(this::accept);
+        relay = new Relay(target, this::joined);
     }
 
     int port() {
-        return listener.getLocalPort();
+        return relay.port();
     }
 
-    private static void start(Runnable body) {
-        Thread thread = new Thread(body, "delay");
-        thread.setDaemon(true);
-        thread.start();
+    private void joined(Socket client, Socket server) {
+        pass(client, server);
+        pass(server, client);
     }
 
-    private void accept() {
-        try {
-            while (true) {
-                Socket client = listener.accept();
-                Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
-                client.setTcpNoDelay(true);
-                server.setTcpNoDelay(true);
-                synchronized (this) {
-                    sockets.add(client);
-                    sockets.add(server);
-                }
-                relay(client, server);
-                relay(server, client);
-            }
-        } catch (IOException e) {
-            // Closed, or nobody is there: the client sees its connection end.
-        }
-    }
-
-    private void relay(Socket from, Socket to) {
+    private void pass(Socket from, Socket to) {
         BlockingQueue<Piece> way = new LinkedBlockingQueue<>();
-        start(() -> read(from, way));
-        start(() -> write(way, to));
+        Relay.start(() -> read(from, way));
+        Relay.start(() -> write(way, to));
     }
 
     private void read(Socket from, BlockingQueue<Piece> way) {
@@ -104,15 +71,6 @@ final class Delay implements AutoCloseable {
 
     @Override
     public void close() {
-        try {
-            listener.close();
-            synchronized (this) {
-                for (Socket socket : sockets) {
-                    socket.close();
-                }
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        relay.close();
     }
 }

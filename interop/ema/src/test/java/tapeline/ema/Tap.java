@@ -4,9 +4,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -21,52 +18,26 @@ final class Tap implements AutoCloseable {
     private static final int ACK_FRAGMENT_BYTES = 10;
     private static final int ACK_COMPRESSION = 16;
 
-    private final ServerSocket listener;
-    private final int target;
+    private final Relay relay;
     private final ByteArrayOutputStream fromServer = new ByteArrayOutputStream();
-    private final List<Socket> sockets = new ArrayList<>();
 
     Tap(int target) {
-        this.target = target;
-        try {
-            listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        start(this::accept);
+        relay = new Relay(target, this::joined);
     }
 
     int port() {
-        return listener.getLocalPort();
+        return relay.port();
     }
 
-    private static void start(Runnable body) {
-        Thread thread = new Thread(body, "tap");
-        thread.setDaemon(true);
-        thread.start();
-    }
-
-    private void accept() {
-        try {
-            while (true) {
-                Socket client = listener.accept();
-                Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
-                client.setTcpNoDelay(true);
-                server.setTcpNoDelay(true);
-                synchronized (this) {
-                    sockets.add(client);
-                    sockets.add(server);
-                    fromServer.reset();
-                }
-                start(() -> relay(client, server, false));
-                start(() -> relay(server, client, true));
-            }
-        } catch (IOException e) {
-            // Closed, or the server is not there: the client sees its connection end.
+    private void joined(Socket client, Socket server) {
+        synchronized (this) {
+            fromServer.reset();
         }
+        Relay.start(() -> pass(client, server, false));
+        Relay.start(() -> pass(server, client, true));
     }
 
-    private void relay(Socket from, Socket to, boolean keep) {
+    private void pass(Socket from, Socket to, boolean keep) {
         byte[] buffer = new byte[65_536];
         try (from;
                 to) {
@@ -136,15 +107,6 @@ final class Tap implements AutoCloseable {
 
     @Override
     public void close() {
-        try {
-            listener.close();
-            synchronized (this) {
-                for (Socket socket : sockets) {
-                    socket.close();
-                }
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        relay.close();
     }
 }
