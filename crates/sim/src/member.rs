@@ -15,7 +15,7 @@ use tapeline_server::{OutputThresholds, Server, ServerConfig};
 use tapeline_time::Time;
 
 use crate::plan::Shape;
-use crate::source::output_limits;
+use crate::source::{HUB_USER, output_limits};
 
 /// A place for a party of the backbone.
 pub(crate) struct Member<P> {
@@ -129,7 +129,12 @@ impl HubMember {
         let mut config = HubConfig::named(format!("hub{}", self.index));
         let is_mine = |index: usize| !shape.own_sources || index == self.index;
         let mine = sources.iter().enumerate().filter(|(index, _)| is_mine(*index));
-        config.routes = mine.map(|(_, at)| Route::to(at.ip().to_string(), at.port())).collect();
+        let to = |(_, at): (usize, &SocketAddr)| {
+            let mut route = Route::to(at.ip().to_string(), at.port());
+            route.login.user = format!("{HUB_USER}{:05}", self.index);
+            route
+        };
+        config.routes = mine.map(to).collect();
         let is_published = shape.publishers > 0 || shape.forger;
         config.ni_listen = is_published.then_some(publishers);
         // Where it is not said, a service that is published before its source is

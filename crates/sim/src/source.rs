@@ -26,10 +26,15 @@ use crate::planted::Planted;
 use crate::random::Random;
 use crate::rights::Locks;
 
+/// Hubs log in to sources by this and their number.
+pub(crate) const HUB_USER: &str = "hub";
+
 /// A stream that a client has open.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     item: Item,
+    /// The hub that asked.
+    hub: usize,
     is_private: bool,
     /// It has had an image, or a part of one.
     is_served: bool,
@@ -325,13 +330,10 @@ impl Source {
         self.streams.values().map(|open| (open.item, open.is_private))
     }
 
-    /// The shared streams that have had something, of each item.
-    pub(crate) fn served(&self) -> BTreeMap<Item, usize> {
-        let mut served = BTreeMap::new();
-        for open in self.streams.values().filter(|open| open.is_served && !open.is_private) {
-            *served.entry(open.item).or_default() += 1;
-        }
-        served
+    /// The shared streams of each hub that have had something.
+    pub(crate) fn served(&self) -> BTreeSet<(usize, Item)> {
+        let served = self.streams.values().filter(|open| open.is_served && !open.is_private);
+        served.map(|open| (open.hub, open.item)).collect()
     }
 
     /// Whether it has sent all that it was asked for.
@@ -464,7 +466,8 @@ impl Source {
                     // That of a snapshot is over with its image.
                     if request.streaming {
                         let is_served = !is_silent && !*is_mute;
-                        let open = Open { item, is_private: request.private, is_served };
+                        let hub = hub_of(stream, responses).expect("hubs log in by their number");
+                        let open = Open { item, hub, is_private: request.private, is_served };
                         streams.insert(stream, open);
                         by_item.entry(item).or_default().push(stream);
                     }
@@ -526,6 +529,13 @@ impl Source {
         );
         work
     }
+}
+
+/// The hub that opened a stream, by the user that it logged in as.
+fn hub_of(stream: StreamHandle, responses: &Responses<'_>) -> Option<usize> {
+    let client = responses.stream(stream)?.client;
+    let user = responses.login(client)?.user_name.to_string();
+    user.strip_prefix(HUB_USER)?.parse().ok()
 }
 
 /// How an image is sent on a stream.

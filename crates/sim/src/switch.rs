@@ -39,8 +39,8 @@ impl World {
             until: now.after(WATCHED),
             requests: self.sources[lost]
                 .served()
-                .into_keys()
-                .map(|item| (item, self.requests_beside(lost, item)))
+                .into_iter()
+                .map(|(_, item)| (item, self.requests_beside(lost, item)))
                 .collect(),
             ok: self
                 .watchers
@@ -55,7 +55,7 @@ impl World {
         self.later(ms, Later::StartSource(lost));
     }
 
-    /// Whether the others have each item as often as this one, and all of it.
+    /// Whether each hub has from the others what it has from this one, and all of it.
     fn is_mirrored_by_others(&self, lost: usize) -> bool {
         let has = self.sources[lost].served();
         let is_same = |other: &crate::source::Source| other.is_settled() && other.served() == has;

@@ -207,6 +207,10 @@ impl Core {
     /// for the one that was coming is in time for that.
     pub(super) fn all_wait(&mut self, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.known_mut(id) else { return };
+        // Who wants updates does not wait for a snapshot that is to be asked for
+        // again: a stream serves both.
+        let is_unasked = item.binding.is_none() && !item.private;
+        item.streaming |= is_unasked && item.interests.iter().any(|interest| !interest.snapshot);
         for interest in &mut item.interests {
             let is_for_snapshot = !item.streaming && !interest.snapshot;
             if is_for_snapshot {

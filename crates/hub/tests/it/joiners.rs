@@ -150,6 +150,34 @@ fn a_streaming_request_waits_for_the_end_of_a_snapshot_of_the_same_item() {
 }
 
 #[test]
+fn who_wants_updates_does_not_wait_for_a_snapshot_that_has_to_be_asked_for_again() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.server_up(B);
+    world.snapshot(A, 7, "TRI.N");
+    world.open(B, 2, "TRI.N");
+    world.says(
+        sources[0],
+        &provider::refresh_with(3, "TRI.N", |msg| {
+            msg.part_num = Some(0);
+            msg.flags.set(RefreshFlags::REFRESH_COMPLETE, false);
+        }),
+    );
+    world.heard_by(sources[0]);
+    world.forget();
+    // Its end does not come.
+    world.pass(15_000);
+    let heard = world.heard_by(sources[0]);
+    assert_eq!(heard.last().expect("a request"), "Request 4 1:TRI.N streaming priority 1/2");
+    world.says(sources[0], &provider::refresh(4, "TRI.N"));
+    let frames = world.frames();
+    assert!(frames.contains(&"B accept 2 as item 0".to_owned()), "{frames:?}");
+    assert!(frames.iter().any(|frame| frame.starts_with("A #3 image snapshot")), "{frames:?}");
+    // The snapshot is over with its image, and the stream goes on.
+    world.close(B, 2);
+    assert_eq!(world.heard_by(sources[0]), ["Close 4"]);
+}
+
+#[test]
 fn a_private_stream_is_its_requesters_alone_and_never_shared() {
     let (mut world, source) = live(config(1));
     let private = RequestMsg {

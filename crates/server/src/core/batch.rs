@@ -117,6 +117,8 @@ impl Core {
         }
     }
 
+    /// Says how a batch went: when there is room for it, where the mount does not
+    /// read.
     pub(super) fn end_batch<O: Outputs>(
         &mut self,
         session: SessionId,
@@ -126,6 +128,13 @@ impl Core {
     ) {
         let status =
             StatusMsg { state: Some(*state), ..StatusMsg::new(request.domain, request.stream_id) };
+        let slow = self.mounts.get_mut(session).filter(|mount| mount.is_slow);
+        if let Some(mount) = slow
+            && let Ok(bytes) = self.scratch.message(&status.into())
+            && mount.owed.answer_later(bytes)
+        {
+            return;
+        }
         self.send(session, &status.into(), out);
     }
 

@@ -20,7 +20,7 @@ const TURN: u32 = 32;
 /// What a step costs, about.
 const fn cost(step: Step) -> u32 {
     match step {
-        Step::Stream(_) | Step::Resumed(_) => 1,
+        Step::Stream(_) | Step::Resumed(_) | Step::Answer => 1,
         Step::Image(_) | Step::Services => 4,
         Step::Part => 16,
     }
@@ -109,6 +109,12 @@ impl Core {
     fn drain_step<O: Outputs>(&mut self, session: SessionId, step: Step, out: &mut O) {
         match step {
             Step::Services => self.tell_owed_services(session, out),
+            Step::Answer => {
+                let answer = self.mounts.get_mut(session).and_then(|it| it.owed.take_answer());
+                if let Some(message) = answer {
+                    self.trouble.note(session, out.send(session, &message));
+                }
+            }
             Step::Image(stream_id) => self.send_late_image(session, stream_id, out),
             Step::Stream(stream_id) => self.send_waiting(session, stream_id, out),
             Step::Part => {

@@ -105,6 +105,26 @@ impl Core {
         }
     }
 
+    /// An update comes between the parts of an image, and some who get these do not
+    /// get it, as they have paused: the parts to come are of after the update, those
+    /// before are not. They get an image when it is whole.
+    #[cold]
+    pub(super) fn drop_out_of_image(&mut self, slot: u32) {
+        let Self { items, mounts, .. } = self;
+        let Some(item) = items.known_mut(slot) else { return };
+        let torn = item
+            .watchers
+            .subscriptions_mut()
+            .filter(|it| it.has(mode::IN_IMAGE) && !it.has(mode::LIVE));
+        for subscription in torn {
+            subscription.set(mode::IN_IMAGE, false);
+            subscription.set(mode::WANTS, true);
+            if let Some(mount) = mounts.mount_of_mut(*subscription) {
+                mount.streams.change(subscription.stream_id(), ProviderStream::abandon_image);
+            }
+        }
+    }
+
     /// Sends an image, or a part, to those who get it. Returns the streams that
     /// are over with it.
     fn spread_image<O: Outputs>(

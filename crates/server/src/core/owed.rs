@@ -12,6 +12,10 @@ use super::streams::Streams;
 /// How many entries for streams that are closed meanwhile are let be.
 const SPARE: usize = 64;
 
+/// Most answers that wait for a mount. Who asks for more without reading any is
+/// told at once, and cut where there is no room for that.
+const MAX_ANSWERS: usize = 256;
+
 /// What of a stream waits, but for its image.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waiting {
@@ -40,6 +44,8 @@ pub(super) struct Owed {
     /// Services that changed: those who watch the directory are told how they
     /// are by then.
     services: BTreeSet<u16>,
+    /// Answers to batches, as messages.
+    answers: VecDeque<Box<[u8]>>,
     /// Dictionaries that are being sent.
     pub(super) downloads: VecDeque<Download>,
     /// Streams whose clients were told that updates are merged.
@@ -58,6 +64,8 @@ pub(super) struct Owed {
 pub(super) enum Step {
     /// What changed of the services.
     Services,
+    /// An answer to a batch.
+    Answer,
     /// The image of a stream.
     Image(i32),
     /// The updates of a stream, and its state.
@@ -91,6 +99,7 @@ impl Owed {
     pub(super) fn is_empty(&self) -> bool {
         self.images.is_empty()
             && self.services.is_empty()
+            && self.answers.is_empty()
             && self.order.is_empty()
             && self.downloads.is_empty()
             && self.announced.is_empty()
@@ -131,6 +140,9 @@ impl Owed {
     pub(super) fn next(&mut self) -> Option<Step> {
         if !self.services.is_empty() {
             return Some(Step::Services);
+        }
+        if !self.answers.is_empty() {
+            return Some(Step::Answer);
         }
         let first = self.turn % TURNS.len();
         self.turn = first + 1;
@@ -236,6 +248,20 @@ impl Owed {
         self.services.extend(services);
     }
 
+    /// Has an answer wait. Whether there is room for it.
+    pub(super) fn answer_later(&mut self, message: &[u8]) -> bool {
+        let has_room = self.answers.len() < MAX_ANSWERS;
+        if has_room {
+            self.answers.push_back(message.into());
+        }
+        has_room
+    }
+
+    /// Takes out the answer that has waited longest.
+    pub(super) fn take_answer(&mut self) -> Option<Box<[u8]>> {
+        self.answers.pop_front()
+    }
+
     /// Takes out the services that changed.
     pub(super) fn take_services(&mut self) -> BTreeSet<u16> {
         core::mem::take(&mut self.services)
@@ -294,6 +320,17 @@ mod tests {
             .chain([Step::Resumed(7)])
             .collect();
         assert_eq!(steps, expected);
+    }
+
+    #[test]
+    fn answers_wait_in_order_and_no_more_than_so_many() {
+        let mut owed = Owed::default();
+        let taken = (0..1000u16).filter(|number| owed.answer_later(&number.to_be_bytes())).count();
+        assert_eq!(taken, MAX_ANSWERS);
+        assert_eq!(owed.next(), Some(Step::Answer));
+        assert_eq!(owed.take_answer().as_deref(), Some(&[0, 0][..]));
+        assert_eq!(owed.take_answer().as_deref(), Some(&[0, 1][..]));
+        assert!(!owed.is_empty());
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Core {
         let gates = &mounts.gates;
         let mut sent_count = 0;
         let mut shared = Shared::default();
-        let (mut is_merged, mut is_missed) = (false, false);
+        let (mut is_merged, mut is_missed, mut is_torn) = (false, false, false);
         for (row, subscriptions) in item.watchers.rows().enumerate() {
             for (column, subscription) in subscriptions.iter().enumerate() {
                 let gate = gates.get(subscription.mount() as usize);
@@ -104,14 +104,20 @@ impl Core {
                     is_merged = true;
                 } else if subscription.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
                     cold.push(Cell::new(row, column));
+                } else if subscription.has(mode::IN_IMAGE) {
+                    is_torn = true;
                 }
             }
         }
         statistics.updates_out += sent_count;
+        if is_torn {
+            self.drop_out_of_image(slot);
+        }
+        let Some(item) = self.items.known_mut(slot) else { return };
         if is_missed {
             item.note_missed();
         }
-        if !cold.is_empty() {
+        if !self.cold.is_empty() {
             is_merged |= self.spread_cold(slot, bytes, out);
         }
         if is_merged {

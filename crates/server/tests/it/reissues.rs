@@ -6,6 +6,22 @@ use tapeline_server::ServerConfig;
 use crate::support::*;
 
 #[test]
+fn an_image_whose_parts_have_an_update_between_them_comes_whole_to_a_paused_stream() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.open_item(consumer, 5, "TRI.N", 17);
+    world.say(consumer, &item_request(5, "TRI.N", |it| it.pause = true));
+    world.heard(consumer);
+    world.item(HUB, 17, 2, &image_part(0, false, &[(22, 1)]));
+    world.item(HUB, 17, 3, &update(&[(22, 2)]));
+    world.item(HUB, 17, 4, &image_part(1, true, &[(25, 2)]));
+    let heard = world.heard(consumer);
+    assert!(heard[0].ends_with("{22=1}"), "{heard:?}");
+    assert!(heard[1].starts_with("REFRESH 5 ") && heard[1].ends_with("{22=2 25=2}"), "{heard:?}");
+    assert_eq!(heard.len(), 2, "{heard:?}");
+}
+
+#[test]
 fn a_paused_stream_gets_states_and_images_and_resumes_with_an_image() {
     let mut world = World::with_feed();
     let consumer = world.mount();

@@ -149,6 +149,26 @@ fn a_batch_of_reissues_brings_all_images() {
 }
 
 #[test]
+fn a_mount_that_asks_for_batch_after_batch_and_reads_nothing_is_answered_when_it_does() {
+    let mut world = World::with_feed();
+    let consumer = watching(&mut world);
+    world.bound(consumer, 1, 2);
+    for item in 0..ITEMS {
+        world.item(HUB, item, 2, &update(&[(22, 2)]));
+    }
+    let id = [10];
+    let payload = RequestPayload { stream_ids: Some(&id), ..RequestPayload::NONE };
+    for stream_id in 1000..1020 {
+        world.say(consumer, &request_with(stream_id, "", &payload, |it| it.key.name = None));
+    }
+    assert_eq!(world.out.closed, []);
+    let heard = world.read_all(consumer);
+    let answers = heard.iter().filter(|line| line.contains("Stream closed for batch"));
+    assert_eq!(answers.count(), 20);
+    assert_eq!(world.out.closed, []);
+}
+
+#[test]
 fn a_hub_that_goes_and_comes_back_leaves_the_last_state_of_each_item() {
     let mut world = World::with_feed();
     let consumer = watching(&mut world);

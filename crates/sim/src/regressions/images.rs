@@ -440,3 +440,81 @@ fn images_that_take_longer_than_a_request_may_come_all_the_same() {
         chance: 0x4bed_1935_b1a2_8f96,
     });
 }
+
+#[test]
+fn an_update_between_the_parts_of_an_image_is_not_left_out_for_one_that_has_resumed() {
+    holds(&Plan {
+        shape: Shape {
+            publishers: 1,
+            published: 1,
+            items: 3,
+            consumers: vec![true],
+            images: Images {
+                most_parts: 4,
+                apart_ms: 2500,
+                numbered_percent: 100,
+                endless_percent: 10,
+                padding_bytes: 90_000,
+            },
+            open_window: 1,
+            open_limit: 2,
+            socket_delay: micros(100),
+            socket_jitter: millis(2),
+            segment_bytes: 4096,
+            window_bytes: 65_536,
+            provider_window_bytes: 65_536,
+            backbone_delay: millis(1),
+            output_bytes: 6144,
+            queue_bytes: 4096,
+            look_at_clock: micros(250),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(1146), Action::Update { item: 7, count: 1, apart_ms: 1 }),
+            (millis(1583), Action::StallConsumer { consumer: 33, ms: 2917 }),
+            (millis(1590), Action::Republish { publisher: 0, item: 58, ms: 2223 }),
+            (millis(2808), Action::Batch { consumer: 13, service: 3 }),
+            (millis(2874), Action::Pause { consumer: 17, open: 21 }),
+            (millis(15239), Action::StallConsumer { consumer: 59, ms: 4007 }),
+            (millis(15661), Action::Unasked { source: 1, item: 55 }),
+            (millis(17212), Action::Update { item: 61, count: 1, apart_ms: 100 }),
+            (millis(18611), Action::Generic { consumer: 0, open: 27 }),
+        ],
+        chance: 0x7cc5_5e51_7fc3_fcf0,
+    });
+}
+
+#[test]
+fn who_joins_a_snapshot_that_never_ends_is_answered() {
+    holds(&Plan {
+        shape: Shape {
+            servers: 2,
+            books: 1,
+            consumers: vec![false, false],
+            hub_cache: true,
+            images: Images {
+                most_parts: 4,
+                apart_ms: 2500,
+                numbered_percent: 0,
+                endless_percent: 40,
+                padding_bytes: 0,
+            },
+            socket_delay: micros(0),
+            socket_jitter: millis(2),
+            segment_bytes: 1460,
+            window_bytes: 262_144,
+            backbone_delay: millis(1),
+            output_bytes: 30_720_000,
+            merged_bytes: 400,
+            queue_bytes: 4096,
+            look_at_clock: micros(5),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(3873), Action::Open { consumer: 34, item: 1, view: false, paused: false }),
+            (millis(3914), Action::Snapshot { consumer: 62, item: 2 }),
+            (millis(6977), Action::Batch { consumer: 49, service: 3 }),
+        ],
+        chance: 0xa864_7564_0aed_a04a,
+    });
+}
