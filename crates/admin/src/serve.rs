@@ -127,12 +127,16 @@ fn router(asked: Arc<Asked>) -> Router {
 
 async fn scrape(State(asked): State<Arc<Asked>>) -> Response {
     let Asked { config, registry, .. } = &*asked;
-    let mut collected = Vec::new();
-    for (view, by) in metrics::VIEWS {
+    // All at once: a thread that rests is woken for them once.
+    let asked = metrics::VIEWS.map(|(view, by)| {
         let by = by.map(ToOwned::to_owned);
         let limit = if by.is_some() { config.top } else { usize::MAX };
         let rows = Rows { view: view.to_owned(), by, limit, ..Rows::default() };
-        collected.push(views::ask(registry, &Ask::Rows(rows), config.patience).await);
+        views::Asked::put(registry, &Ask::Rows(rows))
+    });
+    let mut collected = Vec::new();
+    for view in asked {
+        collected.push(view.answers(config.patience).await);
     }
     match metrics::write(registry, collected, config.version, config.top) {
         Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),

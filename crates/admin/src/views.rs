@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use tapeline_counters::{
-    Act, Answer, Ask, Kind, Query, QueryError, Registry, Row, Rows, Value, View,
+    Act, Answer, Ask, Kind, Query, QueryError, QuerySender, Registry, Row, Rows, Value, View,
 };
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -42,28 +42,44 @@ pub(crate) struct Collected {
 
 /// Asks all threads, and waits for their answers for so long.
 pub(crate) async fn ask(registry: &Registry, ask: &Ask, patience: Duration) -> Collected {
-    let asked: Vec<_> = registry
-        .queues()
-        .map(|queue| {
+    Asked::put(registry, ask).answers(patience).await
+}
+
+/// What was asked of every thread, and may be answered by now.
+#[derive(Debug)]
+pub(crate) struct Asked(Vec<Question>);
+
+/// A question to one thread, by its name.
+type Question = (String, Result<oneshot::Receiver<Vec<Answer>>, QueryError>);
+
+impl Asked {
+    /// Asks every thread.
+    pub(crate) fn put(registry: &Registry, ask: &Ask) -> Self {
+        let put = |queue: &QuerySender| {
             let (reply, answer) = oneshot::channel();
             // Nobody may wait for it any more.
             let query = Query::new(ask.clone(), move |answers| drop(reply.send(answers)));
             (queue.name().to_owned(), queue.ask(query).map(|()| answer))
-        })
-        .collect();
-    let mut all = Collected::default();
-    for (name, answer) in asked {
-        match answer {
-            Err(QueryError::Ended(_)) => {}
-            Err(error) => all.unanswered.push(error.to_string()),
-            Ok(answer) => match timeout(patience, answer).await {
-                Ok(Ok(answers)) => all.answers.extend(answers),
-                Ok(Err(_)) => {}
-                Err(_) => all.unanswered.push(format!("{name} did not answer in time")),
-            },
-        }
+        };
+        Self(registry.queues().map(put).collect())
     }
-    all
+
+    /// What they say within so long.
+    pub(crate) async fn answers(self, patience: Duration) -> Collected {
+        let mut all = Collected::default();
+        for (name, answer) in self.0 {
+            match answer {
+                Err(QueryError::Ended(_)) => {}
+                Err(error) => all.unanswered.push(error.to_string()),
+                Ok(answer) => match timeout(patience, answer).await {
+                    Ok(Ok(answers)) => all.answers.extend(answers),
+                    Ok(Err(_)) => {}
+                    Err(_) => all.unanswered.push(format!("{name} did not answer in time")),
+                },
+            }
+        }
+        all
+    }
 }
 
 /// The rows of a view, as JSON.

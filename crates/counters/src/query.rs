@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::{Row, View};
 
 /// Questions that wait for one thread.
-const WAITING: usize = 16;
+const WAITING: usize = 64;
 
 /// The most rows of one answer.
 pub(crate) const MAX_ROWS: usize = 1_000;

@@ -27,22 +27,22 @@ pub(crate) struct Asked {
 /// What one user has.
 #[derive(Debug)]
 struct User {
+    name: Text,
+    /// What an operator sees in place of the name.
+    shown: Text,
     mounts: SharedCount,
     items: SharedCount,
     asked: Asked,
-    /// Where it is in the list.
-    place: u32,
 }
 
 /// The users of all mounts, by what they are counted by: a name, or a token
 /// where that stands for it.
 #[derive(Debug, Default)]
 pub(super) struct Users {
-    /// Those with a mount on this server.
-    here: Map<Text, User>,
-    /// Their names and what an operator sees in place of them, to look through in
-    /// slices.
-    list: Vec<Option<(Text, Text)>>,
+    /// Places of those with a mount on this server.
+    here: Map<Text, u32>,
+    /// What they have, in places that stay, to look through in slices.
+    list: Vec<Option<User>>,
     free: Vec<u32>,
     siblings: Siblings,
 }
@@ -55,7 +55,7 @@ impl Users {
 
     /// Mounts of a user at this server and its siblings.
     pub(super) fn mounts_of(&self, name: &[u8]) -> usize {
-        match self.here.get(name) {
+        match self.get(name) {
             Some(user) => user.mounts.total(),
             None => self.elsewhere(name).0,
         }
@@ -63,7 +63,7 @@ impl Users {
 
     /// Items of a user at this server and its siblings.
     pub(super) fn items_of(&self, name: &[u8]) -> usize {
-        match self.here.get(name) {
+        match self.get(name) {
             Some(user) => user.items.total(),
             None => self.elsewhere(name).1,
         }
@@ -77,26 +77,40 @@ impl Users {
         counts
     }
 
+    fn get(&self, name: &[u8]) -> Option<&User> {
+        let place = *self.here.get(name)?;
+        self.list[place as usize].as_ref()
+    }
+
+    fn get_mut(&mut self, name: &[u8]) -> Option<&mut User> {
+        let place = *self.here.get(name)?;
+        self.list[place as usize].as_mut()
+    }
+
+    fn add(&mut self, name: &[u8]) {
+        let (mounts, items) = self.siblings.user(name);
+        let (name, asked) = (Text::from(name), Asked::default());
+        let user = Some(User { shown: name.clone(), name: name.clone(), mounts, items, asked });
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.list[place as usize] = user;
+                place
+            }
+            None => {
+                self.list.push(user);
+                self.list.len() as u32 - 1
+            }
+        };
+        self.here.insert(name, place);
+    }
+
     /// A mount of a user logs in, with so many items. Returns whether it may: a
     /// user has at most `max` mounts.
     pub(super) fn join(&mut self, name: &[u8], items: usize, max: Option<usize>) -> bool {
-        let Self { here, siblings, list, free } = self;
-        if !here.contains_key(name) {
-            let (mounts, items) = siblings.user(name);
-            let listed = Some((name.into(), name.into()));
-            let place = match free.pop() {
-                Some(place) => {
-                    list[place as usize] = listed;
-                    place
-                }
-                None => {
-                    list.push(listed);
-                    list.len() as u32 - 1
-                }
-            };
-            here.insert(name.into(), User { mounts, items, asked: Asked::default(), place });
+        if !self.here.contains_key(name) {
+            self.add(name);
         }
-        let Some(user) = here.get_mut(name) else { return false };
+        let Some(user) = self.get_mut(name) else { return false };
         let is_in = user.mounts.claim(max.unwrap_or(usize::MAX));
         if is_in {
             user.items.add(items);
@@ -108,7 +122,7 @@ impl Users {
 
     /// A mount of a user is gone, or logs in as another, with so many items.
     pub(super) fn leave(&mut self, name: &[u8], items: usize) {
-        let Some(user) = self.here.get_mut(name) else {
+        let Some(user) = self.get_mut(name) else {
             debug_assert!(false, "a mount of a user that is not known");
             return;
         };
@@ -120,9 +134,9 @@ impl Users {
     }
 
     fn forget(&mut self, name: &[u8]) {
-        if let Some(user) = self.here.remove(name) {
-            self.list[user.place as usize] = None;
-            self.free.push(user.place);
+        if let Some(place) = self.here.remove(name) {
+            self.list[place as usize] = None;
+            self.free.push(place);
         }
         self.siblings.forget_user(name);
     }
@@ -142,15 +156,14 @@ impl Users {
 
     /// An operator sees a user under this name.
     pub(super) fn show_as(&mut self, name: &[u8], shown: Text) {
-        let place = self.here.get(name).map(|user| user.place as usize);
-        if let Some(Some((_, as_shown))) = place.and_then(|place| self.list.get_mut(place)) {
-            *as_shown = shown;
+        if let Some(user) = self.get_mut(name) {
+            user.shown = shown;
         }
     }
 
     /// The place of a user in the list.
     pub(super) fn place(&self, name: &[u8]) -> Option<u32> {
-        self.here.get(name).map(|user| user.place)
+        self.here.get(name).copied()
     }
 
     /// Places of the list are below this one.
@@ -161,14 +174,13 @@ impl Users {
     /// The user at a place of the list, as an operator sees it: name, mounts and
     /// items at this server, and what it asked for.
     pub(super) fn at(&self, place: u32) -> Option<(&Text, usize, usize, Asked)> {
-        let (name, shown) = self.list.get(place as usize)?.as_ref()?;
-        let user = self.here.get(name)?;
-        Some((shown, user.mounts.own(), user.items.own(), user.asked))
+        let user = self.list.get(place as usize)?.as_ref()?;
+        Some((&user.shown, user.mounts.own(), user.items.own(), user.asked))
     }
 
     /// A user has one more item open; `note` says how.
     pub(super) fn open_item(&mut self, name: &[u8], note: impl FnOnce(&mut Asked)) {
-        if let Some(user) = self.here.get_mut(name) {
+        if let Some(user) = self.get_mut(name) {
             user.items.add(1);
             note(&mut user.asked);
         }
@@ -176,7 +188,7 @@ impl Users {
 
     /// A user has so many items open no more; `note` says how.
     pub(super) fn close_items(&mut self, name: &[u8], count: usize, note: impl FnOnce(&mut Asked)) {
-        if let Some(user) = self.here.get_mut(name) {
+        if let Some(user) = self.get_mut(name) {
             user.items.sub(count);
             note(&mut user.asked);
         }
@@ -185,13 +197,13 @@ impl Users {
     /// Panics if users have something else here than `expected` says: mounts and
     /// items by name.
     pub(super) fn check(&self, expected: &Map<Text, (usize, usize)>) {
-        let here = self.here.iter();
-        let here: Map<Text, (usize, usize)> = here
-            .map(|(name, user)| (name.clone(), (user.mounts.own(), user.items.own())))
-            .collect();
+        let here = self.list.iter().flatten();
+        let here: Map<Text, (usize, usize)> =
+            here.map(|user| (user.name.clone(), (user.mounts.own(), user.items.own()))).collect();
         assert_eq!(here, *expected, "what users have: mounts and items");
-        let listed = self.list.iter().flatten().filter(|(name, _)| self.here.contains_key(name));
-        assert_eq!(listed.count(), self.here.len(), "each user is listed");
+        let is_listed =
+            |(name, _): (&Text, &u32)| self.get(name).is_some_and(|it| it.name == *name);
+        assert!(self.here.iter().all(is_listed), "each user is listed at its place");
         assert_eq!(self.list.len(), self.here.len() + self.free.len(), "the other places are free");
     }
 }
