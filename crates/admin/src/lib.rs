@@ -36,4 +36,4 @@ pub use config::{AdminConfig, AdminError};
 pub use configure::{ConfigAct, ConfigAnswer, ConfigRequest, ConfigSender, NewConfig};
 pub use events::EventFeed;
 pub use serve::Admin;
-pub use vitals::{Normal, Vitals};
+pub use vitals::{Decline, Normal, Vitals};

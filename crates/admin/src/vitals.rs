@@ -15,12 +15,21 @@ const FEW_MOUNTS: u64 = 2;
 /// compared with twice what it was before.
 const FEW_PER_S: f64 = 1.0;
 
+/// How many looks in a row have to be worse before a change is to blame: what comes and
+/// goes is not the change.
+const WORSE_LOOKS: u32 = 3;
+
+/// The same of sources: one that is reached another way has to be connected and to say
+/// what it offers. The way before is held for 20 s, so that nobody notices a change that
+/// is taken back by then.
+const SOURCES_LOOKS: u32 = 10;
+
 /// Numbers at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vitals {
     /// When.
     pub at: Time,
-    /// Sources that are up.
+    /// Sources that are up, without those that leave.
     pub sources_up: u64,
     /// Services that hubs have, and hubs that servers have.
     pub services: u64,
@@ -73,6 +82,21 @@ impl Vitals {
     }
 }
 
+/// In what a process is worse than it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decline {
+    /// In words.
+    pub what: String,
+    /// How many looks in a row it has to be so before the change is taken back.
+    pub looks: u32,
+}
+
+impl Decline {
+    const fn of(what: String) -> Self {
+        Self { what, looks: WORSE_LOOKS }
+    }
+}
+
 /// What was normal before a change: what there was, and how often mounts were cut
 /// and refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,21 +124,25 @@ impl Normal {
 
     /// In what the process is worse now than before the change, if it is: `before`
     /// and `now` are two looks since it.
-    pub fn worse(&self, before: Vitals, now: Vitals) -> Option<String> {
+    pub fn worse(&self, before: Vitals, now: Vitals) -> Option<Decline> {
+        let (up, then) = (now.sources_up, self.last.sources_up);
+        if up < then {
+            let what = format!("{up} sources are up, {then} before");
+            return Some(Decline { what, looks: SOURCES_LOOKS });
+        }
         let fewer = [
-            ("sources are up", self.last.sources_up, now.sources_up),
             ("services are there", self.last.services, now.services),
             ("hubs are heard", self.last.hubs, now.hubs),
         ];
         for (what, then, now) in fewer {
             if now < then {
-                return Some(format!("{now} {what}, {then} before"));
+                return Some(Decline::of(format!("{now} {what}, {then} before")));
             }
         }
         let mounts = self.last.mounts;
         let gone = mounts.saturating_sub(now.mounts);
         if gone > FEW_MOUNTS.max(mounts * MOUNTS_PERCENT / 100) {
-            return Some(format!("{} mounts are there, {mounts} before", now.mounts));
+            return Some(Decline::of(format!("{} mounts are there, {mounts} before", now.mounts)));
         }
         let more = [
             ("mounts are cut", self.cuts_per_s, now.per_s(before, |it| it.cuts)),
@@ -122,7 +150,7 @@ impl Normal {
         ];
         for (what, then, now) in more {
             if now > FEW_PER_S + 2.0 * then {
-                return Some(format!("{now:.1} {what} in a second, {then:.1} before"));
+                return Some(Decline::of(format!("{now:.1} {what} in a second, {then:.1} before")));
             }
         }
         None
@@ -161,8 +189,12 @@ mod tests {
         let worse = |change: fn(&mut Vitals)| {
             let mut now = vitals(11);
             change(&mut now);
-            normal.worse(vitals(10), now).unwrap_or_default()
+            normal.worse(vitals(10), now).map_or_else(String::new, |it| it.what)
         };
+        let no_source = Vitals { sources_up: 3, hubs: 0, ..vitals(11) };
+        let no_hub = Vitals { hubs: 0, ..vitals(11) };
+        let looks = [no_source, no_hub].map(|now| normal.worse(vitals(10), now).map(|it| it.looks));
+        assert_eq!(looks, [Some(SOURCES_LOOKS), Some(WORSE_LOOKS)]);
         assert_eq!(worse(|it| it.sources_up = 3), "3 sources are up, 4 before");
         let three = Vitals { sources_up: 3, ..vitals(11) };
         assert_eq!(normal.with_fewer_sources(1).worse(vitals(10), three), None);

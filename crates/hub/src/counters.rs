@@ -84,7 +84,7 @@ tapeline_counters::counts! {
         items: u64 = now, at most "max-items";
         /// Services now.
         services: u64 = now, at most "max-services";
-        /// Sources that are up now.
+        /// Sources that are up now, without those that leave.
         sources_up: u64 = now;
         /// Servers now.
         servers: u64 = now, at most "max-servers";

@@ -178,7 +178,8 @@ impl Core {
 
     /// What has happened so far, and what there is now.
     pub fn counters(&self) -> Counters {
-        let up = self.sources.iter().filter(|(_, source)| source.phase == Phase::Up).count();
+        let is_up = |source: &Source| source.phase == Phase::Up && !source.leaves;
+        let up = self.sources.iter().filter(|(_, source)| is_up(source)).count();
         Counters {
             items: self.items.len() as u64,
             services: self.services.len() as u64,

@@ -46,10 +46,6 @@ use history::{History, hash, replace};
 const LOOK: Duration = Duration::from_secs(1);
 const LOOKS: usize = 30;
 
-/// How often in a row it is to be worse before a change is taken back: what comes
-/// and goes is not the change.
-const WORSE_LOOKS: u32 = 3;
-
 /// How long a thread may take to prepare a change, and to have it hold.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -432,12 +428,12 @@ impl Control {
         self.looks.push_back(now);
         let Some(watch) = &mut self.watch else { return };
         match watch.normal.worse(last, now) {
-            Some(why) => {
+            Some(decline) => {
                 watch.worse += 1;
-                if watch.worse >= WORSE_LOOKS
+                if watch.worse >= decline.looks
                     && let Some(watch) = self.watch.take()
                 {
-                    self.take_back(watch, &why).await;
+                    self.take_back(watch, &decline.what).await;
                 }
             }
             None => {

@@ -279,8 +279,13 @@ final class Tapeline implements AutoCloseable {
 
     /** Waits for it to end by itself. */
     int exit() {
+        return exit(Inbox.PATIENCE);
+    }
+
+    /** The same for one that takes its time. */
+    int exit(Duration patience) {
         try {
-            if (!process.waitFor(Inbox.PATIENCE.toMillis(), TimeUnit.MILLISECONDS)) {
+            if (!process.waitFor(patience.toMillis(), TimeUnit.MILLISECONDS)) {
                 kill();
                 throw new AssertionError(what + ": did not end\n" + log());
             }
