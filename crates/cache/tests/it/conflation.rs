@@ -88,6 +88,38 @@ fn partial_updates_of_texts_are_not_merged() {
     assert_eq!(Conflation::new(Limits::CONFLATION).merge(0, &partial), Merged::No);
 }
 
+#[test]
+fn a_partial_update_of_a_text_among_many_fields_is_not_merged_either() {
+    let mut many = vec![8, 0, 21];
+    for fid in 1..=20 {
+        many.extend_from_slice(&[0, fid, 1, 7]);
+    }
+    many.extend_from_slice(&[0, 21, 5, 0x1B, b'[', b'3', b'`', b'x']);
+    let merged = |bytes: &[u8]| {
+        let update = UpdateMsg { payload: Encoded::new(DataType::FIELD_LIST, bytes), ..update() };
+        Conflation::new(Limits::CONFLATION).merge(0, &update)
+    };
+    assert_eq!(merged(&many), Merged::No);
+    many.truncate(3 + 20 * 4);
+    many[2] = 20;
+    assert_eq!(merged(&many), Merged::Yes);
+}
+
+#[test]
+fn updates_without_content_are_merged_into_one_without() {
+    for (container_type, bytes) in [(DataType::NO_DATA, 0), (DataType::FIELD_LIST, FIELDS.len())] {
+        let empty = UpdateMsg { payload: Encoded::new(container_type, &[]), ..update() };
+        let first =
+            UpdateMsg { payload: Encoded::new(container_type, &FIELDS[..bytes]), ..update() };
+        let mut conflation = Conflation::new(Limits::CONFLATION);
+        assert_eq!(conflation.merge(0, &first), Merged::Yes, "{container_type}");
+        assert_eq!(conflation.merge(0, &empty), Merged::Yes, "{container_type}");
+        let mut out = Vec::new();
+        let taken = take(&mut conflation, false, &mut out);
+        assert_eq!(taken.payload.bytes(), &FIELDS[..bytes], "{container_type}");
+    }
+}
+
 /// A series of one-byte entries, each field 1 with this value; none for one
 /// that says it has more.
 fn series(values: &[Option<u8>]) -> Vec<u8> {
@@ -125,6 +157,14 @@ fn what_waits_stays_within_its_limit() {
     assert_eq!(conflation.merge(0, &update()), Merged::TooMuch);
     let mut out = Vec::new();
     take(&mut conflation, false, &mut out);
+    assert_eq!(conflation.merge(0, &update()), Merged::Yes);
+}
+
+#[test]
+fn what_waits_may_be_as_much_as_its_limit() {
+    let limits = Limits { max_bytes: 2 * FIELDS.len() as u32, ..Limits::CONFLATION };
+    let mut conflation = Conflation::new(limits);
+    assert_eq!(conflation.merge(0, &update()), Merged::Yes);
     assert_eq!(conflation.merge(0, &update()), Merged::Yes);
 }
 
