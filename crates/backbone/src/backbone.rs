@@ -11,7 +11,9 @@ use tapeline_time::Time;
 use crate::engine::{AeronSink, AeronSource, Channels, Engine};
 use crate::error::BackboneError;
 use crate::local::{LocalSink, LocalSource, Network};
+use crate::merge::PathCounts;
 use crate::outbound::{FrameSink, Offer};
+use crate::paths::{PathSink, PathSource};
 use crate::port::{FrameSource, Port, PortSettings};
 use crate::settings::EngineSettings;
 
@@ -54,7 +56,7 @@ impl Carrier {
     }
 
     /// Whether frames cross a network.
-    pub const fn is_network(&self) -> bool {
+    pub fn is_network(&self) -> bool {
         match &self.0 {
             Kind::Local => false,
             Kind::Aeron(channels) => channels.is_network(),
@@ -115,8 +117,21 @@ impl Backbone {
                 (BackboneSink::Local(sink), BackboneSource::Local(source))
             }
             Means::Aeron(engine, channels) => {
-                let (sink, source) = engine.ends(settings.role, channels)?;
-                (BackboneSink::Aeron(sink), BackboneSource::Aeron(source))
+                let mut ends = engine.ends(settings.role, channels)?;
+                match ends.pop() {
+                    Some((_, sink, source)) if ends.is_empty() => {
+                        (BackboneSink::Aeron(sink), BackboneSource::Aeron(source))
+                    }
+                    last => {
+                        ends.extend(last);
+                        let (sinks, sources): (Vec<_>, Vec<_>) = ends
+                            .into_iter()
+                            .map(|(network, sink, source)| (sink, (network, source)))
+                            .unzip();
+                        let (sink, source) = (PathSink::new(sinks), PathSource::new(sources));
+                        (BackboneSink::Paths(sink), BackboneSource::Paths(source))
+                    }
+                }
             }
         };
         Ok(Port::new(settings, sink, source))
@@ -199,6 +214,8 @@ pub enum BackboneSink {
     Local(LocalSink),
     /// Into a publication.
     Aeron(AeronSink),
+    /// Into several.
+    Paths(PathSink<AeronSink>),
 }
 
 impl FrameSink for BackboneSink {
@@ -207,6 +224,7 @@ impl FrameSink for BackboneSink {
         match self {
             Self::Local(sink) => sink.offer(head, parts),
             Self::Aeron(sink) => sink.offer(head, parts),
+            Self::Paths(sink) => sink.offer(head, parts),
         }
     }
 
@@ -215,6 +233,7 @@ impl FrameSink for BackboneSink {
         match self {
             Self::Local(sink) => sink.max_frame_bytes(),
             Self::Aeron(sink) => sink.max_frame_bytes(),
+            Self::Paths(sink) => sink.max_frame_bytes(),
         }
     }
 
@@ -222,6 +241,7 @@ impl FrameSink for BackboneSink {
         match self {
             Self::Local(sink) => sink.work(now),
             Self::Aeron(sink) => sink.work(now),
+            Self::Paths(sink) => sink.work(now),
         }
     }
 
@@ -229,6 +249,7 @@ impl FrameSink for BackboneSink {
         match self {
             Self::Local(sink) => sink.is_ready(),
             Self::Aeron(sink) => sink.is_ready(),
+            Self::Paths(sink) => sink.is_ready(),
         }
     }
 
@@ -236,6 +257,7 @@ impl FrameSink for BackboneSink {
         match self {
             Self::Local(sink) => sink.failure(),
             Self::Aeron(sink) => sink.failure(),
+            Self::Paths(sink) => sink.failure(),
         }
     }
 }
@@ -246,6 +268,8 @@ pub enum BackboneSource {
     Local(LocalSource),
     /// From a subscription.
     Aeron(AeronSource),
+    /// From several.
+    Paths(PathSource<AeronSource>),
 }
 
 impl FrameSource for BackboneSource {
@@ -253,6 +277,7 @@ impl FrameSource for BackboneSource {
         match self {
             Self::Local(source) => source.poll(now, limit, on_frame),
             Self::Aeron(source) => source.poll(now, limit, on_frame),
+            Self::Paths(source) => source.poll(now, limit, on_frame),
         }
     }
 
@@ -260,6 +285,7 @@ impl FrameSource for BackboneSource {
         match self {
             Self::Local(source) => source.work(now),
             Self::Aeron(source) => source.work(now),
+            Self::Paths(source) => source.work(now),
         }
     }
 
@@ -267,6 +293,7 @@ impl FrameSource for BackboneSource {
         match self {
             Self::Local(source) => source.is_ready(),
             Self::Aeron(source) => source.is_ready(),
+            Self::Paths(source) => source.is_ready(),
         }
     }
 
@@ -274,6 +301,14 @@ impl FrameSource for BackboneSource {
         match self {
             Self::Local(source) => source.failure(),
             Self::Aeron(source) => source.failure(),
+            Self::Paths(source) => source.failure(),
+        }
+    }
+
+    fn path_counts(&self) -> PathCounts {
+        match self {
+            Self::Local(_) | Self::Aeron(_) => PathCounts::default(),
+            Self::Paths(source) => source.path_counts(),
         }
     }
 }

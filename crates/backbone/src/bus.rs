@@ -144,6 +144,14 @@ tapeline_counters::counts! {
         queue_bytes: usize = now(bytes), at most "queue-bytes";
         /// Of them, those of frames that were cut.
         long_queue_bytes: usize = now(bytes);
+        /// Frames that came again over another network.
+        path_duplicates: u64 = total;
+        /// Frames that waited for others that were missing on their network.
+        path_waits: u64 = total;
+        /// Networks over which nothing comes now, while something comes over others.
+        paths_silent: usize = now;
+        /// How often that began.
+        path_losses: u64 = total;
         /// Peers that are up now.
         peers: usize = now, at most "max-servers";
     }

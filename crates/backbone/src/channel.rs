@@ -22,17 +22,26 @@ const DATA_STREAM: i32 = 1001;
 /// | `aeron:udp?control=HOST:PORT` | unicast to each server that asks the hub at HOST:PORT | unicast to HOST, port + 1 |
 ///
 /// The last octet of a multicast group must be odd: Aeron speaks back on the
-/// next address. With `control`, a channel is one hub; a server has a port for
-/// each of them.
+/// next address. With `control`, a channel is one hub; servers name several,
+/// separated by commas, and a hub among them is the first.
 ///
 /// Further parameters, separated by `|`: `interface` (address of the network
 /// interface, with or without `/bits`), `ttl`, `mtu`, `term-length` (bytes, of
 /// data), `fc` (flow control of data: `max`, `min` or `tagged`, with Aeron's
 /// arguments; default `max`), `stream-id` (of data, default 1001; requests have
 /// the next one).
+///
+/// Several of these, separated by blanks, are networks that carry the same: each
+/// frame goes over all of them, and the first copy is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channels {
     text: String,
+    networks: Vec<Network>,
+}
+
+/// One of the networks over which they meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Network {
     media: Media,
     interface: Option<String>,
     ttl: Option<u8>,
@@ -46,8 +55,8 @@ pub struct Channels {
 enum Media {
     Ipc,
     Multicast(Endpoint),
-    /// Of the hub.
-    Unicast(Endpoint),
+    /// Of the hubs.
+    Unicast(Vec<Endpoint>),
 }
 
 /// Host and port; the port is below 65535, so that there is a next one.
@@ -83,17 +92,53 @@ const MAX_MESSAGE_BYTES: u32 = 16 << 20;
 impl Channels {
     /// Reads a channel of the configuration.
     pub fn parse(text: &str) -> Result<Self, BackboneError> {
-        read(text).map_err(|problem| BackboneError::Channel { channel: text.to_owned(), problem })
+        read_all(text)
+            .map_err(|problem| BackboneError::Channel { channel: text.to_owned(), problem })
     }
 
     /// Whether frames cross a network, where the driver has more to do.
-    pub const fn is_network(&self) -> bool {
+    pub fn is_network(&self) -> bool {
+        self.networks.iter().any(Network::is_network)
+    }
+
+    /// What a port of `role` opens: on each network, and for each hub, with the number
+    /// of the network. `window_bytes` and `socket_bytes` are the receiver's window and
+    /// socket buffer.
+    pub(crate) fn streams(
+        &self,
+        role: Role,
+        settings: &EngineSettings,
+        bytes: (u32, u32),
+    ) -> Vec<(usize, Streams)> {
+        let networks = self.networks.iter().enumerate();
+        networks
+            .flat_map(|(number, network)| {
+                let ways = network.ways(role);
+                ways.into_iter().map(move |way| (number, way.streams(role, settings, bytes)))
+            })
+            .collect()
+    }
+}
+
+impl Network {
+    const fn is_network(&self) -> bool {
         !matches!(self.media, Media::Ipc)
     }
 
-    /// What a port of `role` opens. `window_bytes` and `socket_bytes` are the
-    /// receiver's window and socket buffer.
-    pub(crate) fn streams(
+    /// A network with one hub for each that `role` reaches.
+    fn ways(&self, role: Role) -> Vec<Self> {
+        let Media::Unicast(hubs) = &self.media else { return vec![self.clone()] };
+        let count = match role {
+            Role::Hub => 1,
+            Role::Server => hubs.len(),
+        };
+        let way =
+            |hub: &Endpoint| Self { media: Media::Unicast(vec![hub.clone()]), ..self.clone() };
+        hubs.iter().take(count).map(way).collect()
+    }
+
+    /// What a port of `role` opens for the first hub.
+    fn streams(
         &self,
         role: Role,
         settings: &EngineSettings,
@@ -140,12 +185,12 @@ impl Channels {
         match (&self.media, role) {
             (Media::Ipc, _) => "aeron:ipc?".to_owned(),
             (Media::Multicast(group), _) => self.multicast(group, role),
-            (Media::Unicast(hub), Role::Hub) => self.with_flow_control(format!(
+            (Media::Unicast(hubs), Role::Hub) => self.with_flow_control(format!(
                 "aeron:udp?control={}|control-mode=dynamic|",
-                hub.at(0)
+                hubs[0].at(0)
             )),
-            (Media::Unicast(hub), Role::Server) => {
-                self.with_interface(format!("aeron:udp?endpoint={}|", hub.at(1)))
+            (Media::Unicast(hubs), Role::Server) => {
+                self.with_interface(format!("aeron:udp?endpoint={}|", hubs[0].at(1)))
             }
         }
     }
@@ -157,11 +202,13 @@ impl Channels {
             (Media::Multicast(group), _) => {
                 self.with_interface(format!("aeron:udp?endpoint={}|", group.of(role.other())))
             }
-            (Media::Unicast(hub), Role::Hub) => format!("aeron:udp?endpoint={}|", hub.at(1)),
-            (Media::Unicast(hub), Role::Server) => format!(
+            (Media::Unicast(hubs), Role::Hub) => {
+                format!("aeron:udp?endpoint={}|", hubs[0].at(1))
+            }
+            (Media::Unicast(hubs), Role::Server) => format!(
                 "aeron:udp?endpoint={}:0|control={}|control-mode=dynamic|",
-                self.own_address(hub),
-                hub.at(0)
+                self.own_address(&hubs[0]),
+                hubs[0].at(0)
             ),
         }
     }
@@ -267,12 +314,45 @@ impl Endpoint {
     }
 }
 
-fn read(text: &str) -> Result<Channels, String> {
+/// Most networks that carry the same.
+const MAX_NETWORKS: usize = 4;
+
+/// Most hubs of one network.
+const MAX_HUBS: usize = 16;
+
+fn read_all(text: &str) -> Result<Channels, String> {
+    let mut texts: Vec<_> = text.split_whitespace().collect();
+    if texts.is_empty() {
+        texts.push("");
+    }
+    if texts.len() > MAX_NETWORKS {
+        return Err(format!("{} networks; at most {MAX_NETWORKS} carry the same", texts.len()));
+    }
+    let networks = texts.iter().map(|text| read(text)).collect::<Result<Vec<_>, _>>()?;
+    if networks.len() > 1 && networks.iter().any(|network| !network.is_network()) {
+        return Err("shared memory is no network beside others".to_owned());
+    }
+    Ok(Channels { text: text.to_owned(), networks })
+}
+
+/// Hubs by their names, separated by commas.
+fn hubs(text: &str) -> Result<Vec<Endpoint>, String> {
+    let hubs = text.split(',').map(Endpoint::parse).collect::<Result<Vec<_>, _>>()?;
+    if hubs.len() > MAX_HUBS {
+        return Err(format!("{} hubs; at most {MAX_HUBS} can be named", hubs.len()));
+    }
+    let twice = hubs.iter().enumerate().find(|(at, hub)| hubs[..*at].contains(hub));
+    match twice {
+        Some((_, hub)) => Err(format!("hub {} is named twice", hub.at(0))),
+        None => Ok(hubs),
+    }
+}
+
+fn read(text: &str) -> Result<Network, String> {
     let (media, parameters) = text.split_once('?').unwrap_or((text, ""));
     let mut endpoint = None;
     let mut control = None;
-    let mut channels = Channels {
-        text: text.to_owned(),
+    let mut network = Network {
         media: Media::Ipc,
         interface: None,
         ttl: None,
@@ -287,18 +367,18 @@ fn read(text: &str) -> Result<Channels, String> {
         };
         match key {
             "endpoint" => endpoint = Some(Endpoint::parse(value)?),
-            "control" => control = Some(Endpoint::parse(value)?),
-            _ => channels.set(key, value)?,
+            "control" => control = Some(hubs(value)?),
+            _ => network.set(key, value)?,
         }
     }
-    channels.media = match (media, endpoint, control) {
+    network.media = match (media, endpoint, control) {
         ("aeron:ipc", None, None) => Media::Ipc,
         ("aeron:ipc", ..) => return Err("shared memory has neither endpoint nor control".into()),
         ("aeron:udp", Some(group), None) => {
             group.check_group()?;
             Media::Multicast(group)
         }
-        ("aeron:udp", None, Some(hub)) => Media::Unicast(hub),
+        ("aeron:udp", None, Some(hubs)) => Media::Unicast(hubs),
         ("aeron:udp", ..) => {
             return Err(
                 "either endpoint=GROUP:PORT (multicast) or control=HUBHOST:PORT (unicast) is needed"
@@ -307,10 +387,10 @@ fn read(text: &str) -> Result<Channels, String> {
         }
         _ => return Err("it must begin with aeron:ipc or aeron:udp?".into()),
     };
-    Ok(channels)
+    Ok(network)
 }
 
-impl Channels {
+impl Network {
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let bad = |wanted: &str| Err(format!("{key}={value}: {wanted}"));
         match key {
@@ -359,9 +439,14 @@ impl Channels {
 mod tests {
     use super::*;
 
-    fn streams(text: &str, role: Role) -> Streams {
+    fn all_streams(text: &str, role: Role) -> Vec<(usize, Streams)> {
         let settings = EngineSettings::default();
         Channels::parse(text).unwrap().streams(role, &settings, (1000, 2000))
+    }
+
+    fn streams(text: &str, role: Role) -> Streams {
+        let [(0, ref streams)] = all_streams(text, role)[..] else { panic!("one way: {text}") };
+        streams.clone()
     }
 
     fn problem(text: &str) -> String {
@@ -440,6 +525,32 @@ mod tests {
     }
 
     #[test]
+    fn a_server_reaches_all_hubs_and_a_hub_is_the_first() {
+        let text = "aeron:udp?control=hub-a:41000,hub-b:42000|interface=10.0.0.7";
+        let server = all_streams(text, Role::Server);
+        assert_eq!(server.len(), 2);
+        for ((network, streams), hub) in server.iter().zip(["hub-a:41", "hub-b:42"]) {
+            assert_eq!(*network, 0);
+            assert!(streams.publication.uri.contains(&format!("endpoint={hub}001|")));
+            assert!(streams.subscription.uri.contains(&format!("control={hub}000|")));
+        }
+        let hub = streams(text, Role::Hub);
+        assert!(hub.publication.uri.contains("control=hub-a:41000|"), "{}", hub.publication.uri);
+        assert!(hub.subscription.uri.contains("endpoint=hub-a:41001|"));
+    }
+
+    #[test]
+    fn networks_carry_the_same() {
+        let text = "aeron:udp?endpoint=239.1.1.1:4000|interface=10.1.0.0/24 \
+                    aeron:udp?control=h:5000,i:5000|interface=10.2.0.0/24";
+        let numbers = |role| -> Vec<_> {
+            all_streams(text, role).iter().map(|(number, _)| *number).collect()
+        };
+        assert_eq!((numbers(Role::Hub), numbers(Role::Server)), (vec![0, 1], vec![0, 1, 1]));
+        assert!(Channels::parse(text).unwrap().is_network());
+    }
+
+    #[test]
     fn parameters_of_the_channel_go_before_the_settings() {
         let hub = streams("aeron:ipc?mtu=4096|term-length=65536|stream-id=7", Role::Hub);
         assert_eq!(hub.publication.uri, "aeron:ipc?mtu=4096|term-length=65536");
@@ -481,6 +592,9 @@ mod tests {
             ("aeron:ipc?stream-id=0", "from 1"),
             ("aeron:ipc?reliable=false", "none of endpoint"),
             ("aeron:ipc?mtu", "not key=value"),
+            ("aeron:udp?control=h:4000,h:4000", "named twice"),
+            ("aeron:udp?control=h:4000,", "not HOST:PORT"),
+            ("aeron:ipc aeron:udp?control=h:4000", "no network beside others"),
         ];
         for (text, expected) in cases {
             let problem = problem(text);

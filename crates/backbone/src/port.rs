@@ -7,6 +7,7 @@ use tapeline_time::Time;
 
 use crate::bus::{Bus, Counters};
 use crate::frame::{BusEvent, FrameFlags, FrameHeader, Incarnation, Role};
+use crate::merge::PathCounts;
 use crate::outbound::{FrameSink, Outbound};
 use crate::pieces::{Joined, MAX_PARTIAL_BYTES, Partials};
 use crate::presence::{
@@ -27,6 +28,11 @@ pub trait FrameSource {
 
     /// Why it is not ready, if something failed.
     fn failure(&self) -> Option<&str>;
+
+    /// Where the same comes over several networks: what came of that.
+    fn path_counts(&self) -> PathCounts {
+        PathCounts::default()
+    }
 }
 
 /// What a port is told at its start.
@@ -305,6 +311,7 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
     fn counters(&self) -> Counters {
         let Outbound { sent, queued, dropped, unheard, no_peer, too_large, cut, .. } =
             self.outbound;
+        let paths = self.source.path_counts();
         Counters {
             sent,
             queued,
@@ -317,6 +324,10 @@ impl<S: FrameSink, R: FrameSource> Bus for Port<S, R> {
             queue_bytes: self.outbound.queue_bytes(),
             long_queue_bytes: self.outbound.long_queue_bytes(),
             peers: self.outbound.peers(),
+            path_duplicates: paths.duplicates,
+            path_waits: paths.held,
+            paths_silent: paths.silent,
+            path_losses: paths.losses,
             ..self.inbound
         }
     }

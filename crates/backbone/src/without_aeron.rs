@@ -58,7 +58,7 @@ impl Engine {
         &mut self,
         _: Role,
         _: &Channels,
-    ) -> Result<(AeronSink, AeronSource), BackboneError> {
+    ) -> Result<Vec<(usize, AeronSink, AeronSource)>, BackboneError> {
         match self.0 {}
     }
 

@@ -146,16 +146,31 @@ impl Host {
         );
     }
 
+    /// Drops all multicast, as networks of clouds do.
+    pub fn lose_multicast(&self) {
+        self.filter(
+            "add table inet unicast
+             add chain inet unicast arriving { type filter hook input priority 0; }
+             add chain inet unicast leaving { type filter hook output priority 0; }
+             add rule inet unicast arriving ip daddr 224.0.0.0/4 drop
+             add rule inet unicast leaving ip daddr 224.0.0.0/4 drop",
+        );
+    }
+
     /// Drops nothing any more.
     pub fn lose_nothing(&self) {
         self.filter("delete table inet loss");
     }
 
     fn drop_arriving(&self, what: &str, percent: u8) {
+        let share = match percent {
+            100 => String::new(),
+            _ => format!("numgen random mod 100 < {percent}"),
+        };
         self.filter(&format!(
             "add table inet loss
              add chain inet loss arriving {{ type filter hook input priority 0; }}
-             add rule inet loss arriving {what} numgen random mod 100 < {percent} drop",
+             add rule inet loss arriving {what} {share} drop",
         ));
     }
 

@@ -57,6 +57,8 @@ struct Member<A: Metered> {
     agent: A,
     meter: Meter<A::Own>,
     gate: Gate,
+    /// Networks of which the log says that nothing comes over them.
+    silent_networks: usize,
     tally: Tally,
     growths: Growths,
 }
@@ -69,6 +71,7 @@ impl<A: Metered> Member<A> {
             agent,
             meter,
             gate: Gate::default(),
+            silent_networks: 0,
             growths: Growths::default(),
         })
     }
@@ -402,7 +405,14 @@ impl Node {
             Some(Note::Away(after)) => {
                 let reason = self.failure().unwrap_or_default();
                 let after_s = after.as_secs();
-                tracing::warn!(reason, after_s, "the backbone is away; trying again");
+                match self.is_on_backbone() {
+                    true => tracing::warn!(
+                        reason,
+                        after_s,
+                        "a way to the backbone is away; trying again"
+                    ),
+                    false => tracing::warn!(reason, after_s, "the backbone is away; trying again"),
+                }
             }
             Some(Note::Back(after)) => {
                 let after_ms = after.as_millis();
@@ -421,11 +431,13 @@ impl Node {
         {
             tracing::warn!(report, count, "the media driver or its client reports");
         }
-        for Member { agent, gate, .. } in &mut self.hubs {
+        for Member { agent, gate, silent_networks, .. } in &mut self.hubs {
             tell_turned_away(now, agent.bus(), gate);
+            tell_networks(agent.bus(), silent_networks);
         }
-        for Member { agent, gate, .. } in &mut self.servers {
+        for Member { agent, gate, silent_networks, .. } in &mut self.servers {
             tell_turned_away(now, agent.bus(), gate);
+            tell_networks(agent.bus(), silent_networks);
         }
         if self.counts.are_due(now) {
             self.tell_counts();
@@ -522,6 +534,18 @@ fn tell_headroom(level: Level, percent: u64) {
 }
 
 /// Says in the log who is on the channel and not heard.
+/// Says in the log that nothing comes over one of several networks, or again.
+fn tell_networks(port: &BackbonePort, told: &mut usize) {
+    let silent = port.counters().paths_silent;
+    let before = std::mem::replace(told, silent);
+    let at = port.name();
+    if silent > before {
+        tracing::warn!(at, silent, "a network of the backbone is silent; others carry on");
+    } else if silent < before {
+        tracing::info!(at, silent, "a network of the backbone is back");
+    }
+}
+
 fn tell_turned_away(now: Time, port: &BackbonePort, gate: &mut Gate) {
     let Counters { crowded, strangers, unproved, .. } = port.counters();
     let Some(new) = gate.note(now, TurnedAway { crowded, strangers, unproved }) else { return };

@@ -25,6 +25,7 @@ use self::memory::{Memory, log_bytes};
 use self::shared::Shared;
 use self::words::failed;
 pub use crate::channel::Channels;
+use crate::channel::Streams;
 use crate::error::BackboneError;
 use crate::frame::Role;
 use crate::port::{Port, PortSettings};
@@ -135,17 +136,35 @@ impl Engine {
         port: PortSettings,
         channels: &Channels,
     ) -> Result<AeronPort, BackboneError> {
-        let (sink, source) = self.ends(port.role, channels)?;
-        Ok(Port::new(port, sink, source))
+        let mut ends = self.ends(port.role, channels)?;
+        match ends.pop().filter(|_| ends.is_empty()) {
+            Some((_, sink, source)) => Ok(Port::new(port, sink, source)),
+            None => Err(BackboneError::Channel {
+                channel: channels.to_string(),
+                problem: "one way to one hub is wanted here".to_owned(),
+            }),
+        }
     }
 
-    /// The two directions of a port of `role`.
+    /// The two directions of a port of `role`, for each network and hub that it has.
     pub(crate) fn ends(
         &mut self,
         role: Role,
         channels: &Channels,
+    ) -> Result<Vec<(usize, AeronSink, AeronSource)>, BackboneError> {
+        let mut ends = Vec::new();
+        for (network, streams) in channels.streams(role, &self.settings, self.receiver_bytes) {
+            let (sink, source) = self.way(channels, &streams)?;
+            ends.push((network, sink, source));
+        }
+        Ok(ends)
+    }
+
+    fn way(
+        &mut self,
+        channels: &Channels,
+        streams: &Streams,
     ) -> Result<(AeronSink, AeronSource), BackboneError> {
-        let streams = channels.streams(role, &self.settings, self.receiver_bytes);
         self.memory.add(log_bytes(streams.term_bytes));
         if channels.is_network() {
             // A copy of what one peer sends; over shared memory it is the peer's.

@@ -29,6 +29,8 @@ pub struct Tape {
     /// Updates that may be published in all.
     most: AtomicU64,
     streams: AtomicUsize,
+    /// Images that were asked for.
+    requests: AtomicU64,
     /// Whether an item has a stream at the source.
     is_open: Vec<AtomicBool>,
     /// Whether an item goes on from the clock when it is opened.
@@ -57,6 +59,7 @@ impl Tape {
             published: AtomicU64::new(0),
             most: AtomicU64::new(u64::MAX),
             streams: AtomicUsize::new(0),
+            requests: AtomicU64::new(0),
             is_open: (0..items).map(|_| AtomicBool::new(false)).collect(),
             is_by_clock,
         })
@@ -105,6 +108,11 @@ impl Tape {
     /// Streams that are open at the source now.
     pub fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)
+    }
+
+    /// Images that were asked for so far, by requests and reissues.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Publishes at a rate until this many more updates are out, then stops.
@@ -310,6 +318,7 @@ fn on_request(
         }
         _ => return,
     };
+    tape.requests.fetch_add(1, Ordering::Relaxed);
     let seq = tape.last[item].load(Ordering::Relaxed);
     let head = RefreshHead { seq_num: Some(seq), ..RefreshHead::default() };
     let _ = responses.refresh(stream, &head, &content(seq));

@@ -4,11 +4,12 @@
 mod clock;
 mod crowds;
 mod drill;
-mod faults;
+pub(crate) mod faults;
 mod hostile;
 mod hosts;
 mod long_images;
 mod memory;
+mod networks;
 mod ports;
 mod program;
 mod publishing;
