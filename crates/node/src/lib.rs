@@ -33,6 +33,7 @@ mod desk;
 mod error;
 mod headroom;
 mod health;
+mod memory;
 mod meter;
 mod node;
 mod placement;

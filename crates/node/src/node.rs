@@ -18,6 +18,7 @@ use crate::counts::{Counts, Growth, Growths, Tally};
 use crate::desk::Desk;
 use crate::headroom::{Headroom, Level, Traffic, Word};
 use crate::health::{Gate, Health, Note, TurnedAway};
+use crate::memory::MemoryWatch;
 use crate::meter::{Load, Meter, Metered, PUBLISH_INTERVAL, ThreadCounters};
 use crate::rest::Rest;
 use crate::{Agent, HubPart, NodeConfig, NodeError, ServerPart};
@@ -48,6 +49,7 @@ pub struct Node {
     desk: Desk,
     helm: Helm,
     headroom: Headroom,
+    memory: MemoryWatch,
     /// When counts were published.
     published: Time,
 }
@@ -195,6 +197,7 @@ impl Node {
             desk,
             helm: changes.enter(name),
             headroom: Headroom::beside(knee),
+            memory: MemoryWatch::default(),
             published: Time::ZERO,
         })
     }
@@ -295,6 +298,7 @@ impl Node {
         if is_due {
             self.tell(now);
             self.publish(now);
+            self.watch_memory(now);
         }
         work
     }
@@ -354,6 +358,18 @@ impl Node {
     fn abandon(&mut self) {
         self.hubs.iter_mut().for_each(|member| member.agent.abandon());
         self.servers.iter_mut().for_each(|member| member.agent.abandon());
+    }
+
+    /// Tells servers that have a bound of it how much memory the process has.
+    fn watch_memory(&mut self, now: Time) {
+        let watch = |member: &Member<Server<BackbonePort>>| member.agent.watches_memory();
+        if self.servers.iter().any(watch)
+            && let Some(resident_bytes) = self.memory.look(now)
+        {
+            for server in &mut self.servers {
+                server.agent.note_memory(now, resident_bytes);
+            }
+        }
     }
 
     /// Shows what all have counted to whoever reads the registry.

@@ -284,6 +284,22 @@ pub struct Limits {
     /// Items that one mount may have open (`itemLimitPerMount`). Default
     /// 500,000.
     pub item_limit_per_mount: usize,
+    /// Items that one mount may open in a second; the requests of more wait for
+    /// their turn. Default 0: any number.
+    pub opens_per_s: u32,
+    /// Snapshots that may be on their way to one mount; more wait. Default 1,000.
+    pub snapshot_window: usize,
+    /// Snapshots that one user may ask for in a second, over all mounts; more wait.
+    /// Default 0: any number.
+    pub snapshots_per_s: u32,
+    /// Snapshots of one mount that may wait; more are refused. Default 100,000.
+    pub snapshot_queue: usize,
+    /// Images out of the cache that one mount may get in a second; more come later.
+    /// Default 0: any number.
+    pub images_per_s: u32,
+    /// Memory that the process may have. From 90 % of it no items are opened, from 95 %
+    /// images in the cache go. Default 0: no bound.
+    pub memory_max_bytes: usize,
     /// Items that the server has open at hubs, private ones included. Default
     /// 1,000,000.
     pub max_items: usize,
@@ -362,6 +378,12 @@ impl Default for Limits {
             max_mounts_per_user: None,
             item_limit: 500_000,
             item_limit_per_mount: 500_000,
+            opens_per_s: 0,
+            snapshot_window: 1_000,
+            snapshots_per_s: 0,
+            snapshot_queue: 100_000,
+            images_per_s: 0,
+            memory_max_bytes: 0,
             max_items: 1_000_000,
             max_admin_streams: 64,
             mount_messages_per_turn: 32,
@@ -503,6 +525,7 @@ impl ServerConfig {
             ("max_message_bytes", self.limits.max_message_bytes),
             ("max_image_bytes", self.limits.max_image_bytes),
             ("open_window", self.limits.open_window),
+            ("snapshot_window", self.limits.snapshot_window),
             ("take_over_bytes_per_turn", self.limits.take_over_bytes_per_turn),
             ("mount_messages_per_turn", self.limits.mount_messages_per_turn),
             ("messages_per_turn", self.limits.messages_per_turn),

@@ -68,6 +68,7 @@ mod core;
 mod hops;
 mod json;
 mod log;
+mod memory;
 mod mount_drain;
 mod outputs;
 mod pace;

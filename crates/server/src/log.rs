@@ -47,12 +47,12 @@ pub(crate) fn write(line: ConnectionLine<'_>) {
 /// The log of what happens to users and mounts.
 #[derive(Debug, Default)]
 pub(crate) struct NoteLog {
-    lines: Throttles<9>,
+    lines: Throttles<10>,
 }
 
 /// Kinds of notes, in the order of their numbers, as they are told when some were
 /// left out.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "logins",
     "refused logins",
     "slow mounts",
@@ -62,6 +62,7 @@ const KINDS: [&str; 9] = [
     "roles",
     "take-overs",
     "round trips",
+    "memory",
 ];
 
 const fn kind(note: &Note<'_>) -> usize {
@@ -75,6 +76,7 @@ const fn kind(note: &Note<'_>) -> usize {
         Note::Role { .. } => 6,
         Note::TakenOver { .. } => 7,
         Note::RoundTrip { .. } => 8,
+        Note::Memory { .. } => 9,
     }
 }
 
@@ -97,6 +99,12 @@ impl NoteLog {
             Note::LoginRefused { session, peer, user, why } => {
                 let reason = String::from_utf8_lossy(why.text);
                 tracing::warn!(%session, %peer, %user, code = %why.code, %reason, "a login is refused");
+            }
+            Note::Memory { resident_bytes, max_bytes, is_short: true } => {
+                tracing::warn!(resident_bytes, max_bytes, "memory is short; no items are opened");
+            }
+            Note::Memory { resident_bytes, max_bytes, is_short: false } => {
+                tracing::info!(resident_bytes, max_bytes, "memory is enough again");
             }
             Note::Slow { session, user } => {
                 let (user, backlog_bytes) = (word(user), waiting());

@@ -74,6 +74,15 @@ pub enum Note<'a> {
         /// Why.
         reason: &'a str,
     },
+    /// The process came near the memory that it may have, or is far from it again.
+    Memory {
+        /// What it has.
+        resident_bytes: usize,
+        /// What it may have.
+        max_bytes: usize,
+        /// Whether no items are opened from now on.
+        is_short: bool,
+    },
     /// A client that has several servers gave this one a role.
     Role {
         /// The session.

@@ -303,22 +303,22 @@ impl<B: Bus, S: System> Server<B, S> {
     fn take_policies(&mut self, now: Time) -> usize {
         let mut count = 0;
         while let Some(change) = self.edge.as_ref().and_then(EdgePort::policy) {
-            let Self { interpreter, bus, reactor, edge, notes, .. } = self;
-            let mut outbox = reactor.outbox();
-            let port = bus.outbound();
-            let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
-            interpreter.handle(now, Event::Policy(&change), &mut out);
+            self.handle_apart(now, Event::Policy(&change));
             count += 1;
         }
         while let Some(answer) = self.edge.as_ref().and_then(EdgePort::answer) {
-            let Self { interpreter, bus, reactor, edge, notes, .. } = self;
-            let mut outbox = reactor.outbox();
-            let port = bus.outbound();
-            let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
-            interpreter.handle(now, Event::Identified(&answer), &mut out);
+            self.handle_apart(now, Event::Identified(&answer));
             count += 1;
         }
         count
+    }
+
+    /// Handles what comes neither from the backbone nor from a mount.
+    pub(crate) fn handle_apart(&mut self, now: Time, event: Event<'_>) {
+        let Self { interpreter, bus, reactor, edge, notes, .. } = self;
+        let (mut outbox, port) = (reactor.outbox(), bus.outbound());
+        let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
+        interpreter.handle(now, event, &mut out);
     }
 
     /// Where RSSL clients mount, with the ports that the system chose where the

@@ -102,6 +102,15 @@ tapeline_counters::counts! {
         /// Requests that were refused because a mount, a user or the server has all the
         /// items it may have.
         opens_limited: u64 = total;
+        /// Requests that had to wait for their turn, as their mount or user asks faster
+        /// than it may, or for more snapshots at a time.
+        opens_paced: u64 = total;
+        /// Those that wait now.
+        opens_waiting: usize = now;
+        /// Streams that gave way to others of higher priority.
+        streams_preempted: u64 = total;
+        /// Images that went from the cache as memory was scarce.
+        images_let_go: u64 = total;
         /// Streams that ended because a lock or the policy became another one.
         streams_revoked: u64 = total;
         /// Updates that did not go to a watcher because of a lock of their own.

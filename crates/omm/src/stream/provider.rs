@@ -237,6 +237,11 @@ impl ProviderStream {
         self.has(bit::STREAMING)
     }
 
+    /// Whether the requester has paused it.
+    pub const fn is_paused(&self) -> bool {
+        self.has(bit::PAUSED)
+    }
+
     /// Whether the stream is a private one.
     pub const fn is_private(&self) -> bool {
         self.has(bit::PRIVATE)

@@ -116,6 +116,7 @@ impl Core {
                 Stream::Directory(_) => _ = directories.insert(stream_id),
                 Stream::Dictionary(_) => admin += 1,
                 Stream::Pending(_) | Stream::Unplaced(_) => items += 1,
+                Stream::Paced(of) => items += usize::from(of.line.counts()),
             }
         }
         assert_eq!(mount.item_count, items, "items of {session:?}");
@@ -133,8 +134,11 @@ impl Core {
         let is_seen_to = mount.is_slow
             || mount.owed.is_draining
             || mount.outdated_from.is_some()
+            || mount.turns.due().is_some()
             || mount.roles.walk.is_some();
         assert!(is_seen_to || mount.owed.is_empty(), "{session:?} waits: {:?}", mount.owed);
+        self.check_turn_of(session);
+        mount.priorities.check(&mount.streams);
         assert!(mount.news_told <= self.news.count(), "news of {session:?}");
     }
 

@@ -101,10 +101,18 @@ impl Core {
                 mount.admin_count = mount.admin_count.saturating_sub(1);
                 mount.owed.cancel_download(stream_id);
             }
-            Taken::Other(stream @ (Stream::Pending(_) | Stream::Unplaced(_))) => {
+            Taken::Other(
+                stream @ (Stream::Pending(_) | Stream::Unplaced(_) | Stream::Paced(_)),
+            ) => {
                 mount.owed.take(stream_id);
+                let is_counted = match &stream {
+                    Stream::Paced(paced) => mount.turns.leave(paced),
+                    _ => true,
+                };
                 self.waiting.remove(number, stream_id, &stream);
-                self.mounts.count_item(session, false);
+                if is_counted {
+                    self.mounts.count_item(session, false);
+                }
             }
             Taken::Item(item) => self.unwatch((session, stream_id), &item, out),
         }
@@ -118,12 +126,16 @@ impl Core {
         out: &mut O,
     ) {
         self.mounts.count_close(session);
+        if !stream.state.is_streaming() {
+            self.end_snapshot(session);
+        }
         let Self { mounts, items, .. } = self;
         let Some(mount) = mounts.get_mut(session) else {
             debug_assert!(false, "the stream was of a mount");
             return;
         };
         let (number, since) = (mount.number, mount.owed.take(stream_id).since);
+        let was_wanted = mount.priorities.forget(stream_id);
         let identity = mount.login.as_ref().map(|login| Arc::clone(&login.identity));
         if let Some(Item { watchers, .. }) = items.get_mut(stream.slot)
             && let Some(cell) = watchers.cell(stream.subscription(number, stream_id))
@@ -131,5 +143,8 @@ impl Core {
             mount.set_form(watchers, cell, Form::PLAIN);
         }
         self.unsubscribe((number, stream_id), identity.as_deref(), stream, since, out);
+        if was_wanted {
+            self.lower_priority(stream.slot, out);
+        }
     }
 }

@@ -84,6 +84,7 @@ impl Core {
         let mut spent = 0;
         loop {
             let has_enough = spent >= TURN || self.has_images_enough();
+            let has_image_turn = self.has_image_turn(session);
             let is_doomed = self.trouble.doomed.iter().any(|(doomed, _)| *doomed == session);
             let Some(mount) = self.mounts.get_mut(session).filter(|_| !is_doomed) else {
                 return spent;
@@ -96,7 +97,13 @@ impl Core {
                 self.slow.drain_later(session);
                 return spent;
             }
-            let Some(step) = mount.owed.next() else {
+            let Some(step) = mount.owed.next(has_image_turn) else {
+                if mount.owed.has_images() {
+                    // They come at their rate.
+                    mount.owed.is_draining = false;
+                    self.plan_turn(session);
+                    return spent;
+                }
                 mount.owed.give_back();
                 self.end_take_over(session, out);
                 return spent;

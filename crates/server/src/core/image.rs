@@ -48,7 +48,8 @@ impl Core {
             is_last || is_final(stream) && (is_complete || stream != StreamState::NON_STREAMING);
         let is_for_all = is_for_all || is_end && item.is_streaming;
         let is_first = !item.in_parts;
-        begin_image(item, refresh, is_for_all, self.config.cache);
+        let with_cache = self.config.cache && !self.memory.is_scarce();
+        begin_image(item, refresh, is_for_all, with_cache);
         self.items.apply_state(slot, &refresh.state, &mut self.mounts.standings);
         let over = self.spread_image(slot, refresh, is_first, out);
         let Some(item) = self.items.known_mut(slot) else { return };
@@ -226,11 +227,14 @@ impl Core {
             debug_assert!(false, "a cell with a watcher");
             return false;
         };
-        let is_slow = mounts.mount_of_mut(*subscription).is_some_and(|mount| mount.is_slow);
-        if is_slow && is_cached {
+        let session = mounts.mount_of_mut(*subscription).map(|mount| mount.session);
+        let Some(session) = session.filter(|_| is_cached) else { return false };
+        let is_late = self.image_is_late(session);
+        if is_late {
             self.put_image_off(slot, cell);
+            self.plan_turn(session);
         }
-        is_slow && is_cached
+        is_late
     }
 
     /// Sends an image to one watcher, as its stream allows. Whether the stream
@@ -373,8 +377,7 @@ impl Core {
             // It gets one when it has been looked at, as it waits for one.
             return;
         }
-        if self.mounts.get(watcher.session).is_some_and(|mount| mount.is_slow) {
-            self.comes_later(slot, cell);
+        if self.comes_later(slot, cell) {
             return;
         }
         let image = self.items.get_mut(slot).and_then(|item| item.image.take());

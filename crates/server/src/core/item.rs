@@ -100,6 +100,11 @@ impl Item {
         class > known.class
     }
 
+    /// It is wanted so much from now on.
+    pub(super) const fn set_priority(&mut self, priority: Priority) {
+        (self.priority_class, self.priority_count) = (priority.class, priority.count);
+    }
+
     /// What is known of how it stands.
     pub(super) fn state(&self) -> State<'_> {
         let text = self.rare.as_deref().map_or(&[][..], |rare| rare.state_text.as_bytes());

@@ -16,6 +16,7 @@ use super::backlog::Job;
 use super::entitlements::Identity;
 use super::mount::Mount;
 use super::owed::Owed;
+use super::preempt::Priorities;
 use super::stream::{ItemStream, Taken};
 use super::streams::Streams;
 use crate::Outputs;
@@ -28,6 +29,8 @@ pub(super) struct Leaving {
     pub(super) streams: Streams,
     /// What waited for it.
     pub(super) owed: Owed,
+    /// How much it wanted them.
+    priorities: Priorities,
     /// Posts that wait for their acks, if the mount is gone.
     pub(super) session: Option<SessionId>,
     /// Who was logged in.
@@ -40,9 +43,10 @@ impl Leaving {
         let identity = mount.login.as_ref().map(|login| Arc::clone(&login.identity));
         let streams = core::mem::take(&mut mount.streams);
         let owed = core::mem::take(&mut mount.owed);
+        let priorities = core::mem::take(&mut mount.priorities);
         mount.owed.is_draining = owed.is_draining;
         mount.forget_streams();
-        Self { number, streams, owed, session: None, identity }
+        Self { number, streams, owed, priorities, session: None, identity }
     }
 }
 
@@ -92,6 +96,9 @@ impl Core {
                 leaving.owed.forget(stream_id);
                 let identity = leaving.identity.as_deref();
                 self.unsubscribe((leaving.number, stream_id), identity, &stream, since, out);
+                if leaving.priorities.forget(stream_id) {
+                    self.lower_priority(stream.slot, out);
+                }
             }
             Taken::Other(stream) => {
                 leaving.owed.take(stream_id);

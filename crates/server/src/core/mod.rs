@@ -12,6 +12,7 @@
 //!          up, drain for when they do again
 //! posts    post
 //! policy   permit, sift → entitlements; review when it is another one
+//! bounds   turns, memory, preempt
 //! slices   backlog → leave, peer, pending, news, refresh; at_hubs finds the
 //!          items
 //! ```
@@ -39,6 +40,7 @@ mod leave;
 mod login;
 mod look;
 mod map;
+mod memory;
 mod mount;
 mod news;
 mod owed;
@@ -46,6 +48,8 @@ mod peer;
 mod pending;
 mod permit;
 mod post;
+mod preempt;
+mod rate;
 mod recheck;
 mod refresh;
 mod reissue;
@@ -67,6 +71,7 @@ mod subscription;
 mod subscriptions;
 mod too_long;
 mod trouble;
+mod turns;
 mod unplaced;
 mod update;
 mod upstream;
@@ -92,6 +97,7 @@ use self::entitlements::Entitlements;
 use self::hubs::Hubs;
 use self::identify::Identification;
 use self::item::Items;
+use self::memory::Memory;
 use self::mount::{Login, Mounts};
 use self::news::News;
 use self::post::Posts;
@@ -101,6 +107,7 @@ use self::services::Services;
 use self::slow::SlowMounts;
 use self::subscription::Subscription;
 use self::trouble::Trouble;
+use self::turns::DueMounts;
 use self::upstream::Requests;
 use self::users::Users;
 use self::variant::Variants;
@@ -178,6 +185,11 @@ pub enum Event<'a> {
     Policy(&'a PolicyChange),
     /// It was found out who somebody is that logs in, or that it is nobody.
     Identified(&'a LoginAnswer),
+    /// The process has so much memory.
+    Memory {
+        /// In bytes.
+        resident_bytes: usize,
+    },
 }
 
 /// The server without sockets and clocks: events and the time in,
@@ -193,6 +205,10 @@ pub struct Core {
     posts: Posts,
     dictionaries: Dictionaries,
     waiting: Waiting,
+    due_mounts: DueMounts,
+    memory: Memory,
+    /// The next slot that is looked at for an item that gives way.
+    preempt_from: u32,
     requests: Requests,
     entitlements: Entitlements,
     identification: Identification,
@@ -240,6 +256,9 @@ impl Core {
             items: Items::default(),
             posts: Posts::default(),
             waiting: Waiting::default(),
+            due_mounts: DueMounts::default(),
+            memory: Memory::default(),
+            preempt_from: 0,
             requests: Requests::default(),
             entitlements: Entitlements::default(),
             identification: Identification::default(),
@@ -328,6 +347,7 @@ impl Core {
             Event::Closed { session } => self.drop_mount(session),
             Event::Policy(change) => self.enforce(change),
             Event::Identified(answer) => self.on_identified(answer, out),
+            Event::Memory { resident_bytes } => self.on_memory(resident_bytes, out),
         }
         self.settle(out);
     }
@@ -346,7 +366,8 @@ impl Core {
         let rest = has_rest.then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let (login_end, rtt) = (self.identification.deadline(), self.round_trips_due());
-        let deadlines = [login, login_end, due, unplaced, posts, repair, drain, rest, rtt];
+        let turns = self.due_mounts.deadline();
+        let deadlines = [login, login_end, due, unplaced, posts, repair, drain, rest, rtt, turns];
         deadlines.into_iter().flatten().min()
     }
 
@@ -359,6 +380,7 @@ impl Core {
         self.measure_round_trips(out);
         self.check_due(out);
         self.check_unplaced(out);
+        self.check_turns(out);
         self.check_posts(out);
         self.check_seats(out);
         self.work_repairs(out);
@@ -400,6 +422,7 @@ impl Core {
             closes_waiting: self.hubs.closes_waiting(),
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
+            opens_waiting: self.waiting.paced,
             backlog: self.backlog.len(),
             merged_bytes: self.slow.merged_bytes(),
             merged_bytes_most: self.slow.merged_bytes_most(),

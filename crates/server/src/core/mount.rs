@@ -18,6 +18,7 @@ use super::identify::Asking;
 use super::item::Item;
 use super::map::Map;
 use super::owed::Owed;
+use super::preempt::Priorities;
 use super::roles::Roles;
 use super::round_trips::RoundTrip;
 use super::rows::Cell;
@@ -25,6 +26,7 @@ use super::standings::Standings;
 use super::stream::{Entry, Stream, UNASKED_LOGIN_STREAM};
 use super::streams::Streams;
 use super::subscription::Subscription;
+use super::turns::Turns;
 use super::users::{Asked, Users};
 use super::watchers::{Watcher, Watchers};
 use crate::seats::SeatId;
@@ -94,6 +96,10 @@ pub(super) struct Mount {
     pub(super) news_told: u64,
     /// Its login is being decided elsewhere.
     pub(super) asking: Option<Box<Asking>>,
+    /// How much it wants its streams.
+    pub(super) priorities: Priorities,
+    /// How fast it asks, and what of it waits for its turn.
+    pub(super) turns: Turns,
     /// How long it takes to answer, where that is measured.
     pub(super) round_trip: Option<Box<RoundTrip>>,
 }
@@ -105,6 +111,8 @@ impl Mount {
         self.directories = Vec::new();
         (self.item_count, self.admin_count, self.view_bytes) = (0, 0, 0);
         self.owed.forget_all();
+        self.turns.forget_streams();
+        self.priorities = Priorities::default();
         self.outdated_from = None;
     }
 
@@ -358,6 +366,8 @@ impl Mounts {
             is_in_batch: false,
             asking: None,
             round_trip: None,
+            priorities: Priorities::default(),
+            turns: Turns::default(),
             outdated_from: None,
             news_told: 0,
         };

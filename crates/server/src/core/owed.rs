@@ -96,6 +96,11 @@ enum Turn {
 }
 
 impl Owed {
+    /// Whether images wait, or did.
+    pub(super) fn has_images(&self) -> bool {
+        !self.images.is_empty()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.images.is_empty()
             && self.services.is_empty()
@@ -136,8 +141,8 @@ impl Owed {
     }
 
     /// Takes the next step out: the services first, as the states of items
-    /// follow from theirs.
-    pub(super) fn next(&mut self) -> Option<Step> {
+    /// follow from theirs. Images only `with_images`.
+    pub(super) fn next(&mut self, with_images: bool) -> Option<Step> {
         if !self.services.is_empty() {
             return Some(Step::Services);
         }
@@ -147,11 +152,15 @@ impl Owed {
         let first = self.turn % TURNS.len();
         self.turn = first + 1;
         let in_turn = match TURNS[first] {
+            Turn::Images if !with_images => None,
             Turn::Images => self.images.pop_front().map(Step::Image),
             Turn::Streams => self.order.pop_front().map(Step::Stream),
             Turn::Downloads => self.next_part(),
         };
-        let image = |it: &mut Self| it.images.pop_front().map(Step::Image);
+        let image = |it: &mut Self| match with_images {
+            true => it.images.pop_front().map(Step::Image),
+            false => None,
+        };
         let stream = |it: &mut Self| it.order.pop_front().map(Step::Stream);
         in_turn
             .or_else(|| image(self))
@@ -308,9 +317,9 @@ mod tests {
         }
         assert!(owed.announce(7) && !owed.announce(7));
         owed.services_changed([3, 3, 2].into_iter());
-        assert_eq!(owed.next(), Some(Step::Services));
+        assert_eq!(owed.next(true), Some(Step::Services));
         assert!(owed.take_services().into_iter().eq([2, 3]));
-        let steps: Vec<_> = std::iter::from_fn(|| owed.next()).collect();
+        let steps: Vec<_> = std::iter::from_fn(|| owed.next(true)).collect();
         let images = |of: std::ops::Range<i32>| of.map(Step::Image);
         let streams = |of: std::ops::Range<i32>| of.map(Step::Stream);
         let expected: Vec<_> = images(100..103)

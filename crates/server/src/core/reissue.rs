@@ -42,7 +42,7 @@ impl Core {
             Some(Entry::Other(Stream::Directory(_) | Stream::Dictionary(_))) => {
                 self.reject(session, msg, &Reject::Changed("domain"), out);
             }
-            Some(Entry::Other(Stream::Pending(_) | Stream::Unplaced(_))) => {
+            Some(Entry::Other(Stream::Pending(_) | Stream::Unplaced(_) | Stream::Paced(_))) => {
                 // It may ask for something else now that can be served.
                 self.remove_stream(session, msg.stream_id, out);
                 self.open_item(session, msg, bytes, out);
@@ -97,6 +97,9 @@ impl Core {
         }
         change_watcher((mount, item), cell, &request, view, is_live);
         let is_more = item.raise_priority(priority);
+        if priority.is_some() {
+            mount.priorities.set(msg.stream_id, priority);
+        }
         if effect.flow_changed && request.pause {
             // The image that comes with the resumption has it all.
             self.forget_updates(slot, cell);
@@ -106,6 +109,8 @@ impl Core {
         }
         if is_more {
             self.reissue_upstream(slot, false, out);
+        } else if priority.is_some() {
+            self.lower_priority(slot, out);
         }
         if wants {
             self.owe_image(slot, cell, out);

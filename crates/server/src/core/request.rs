@@ -47,9 +47,25 @@ impl Core {
         bytes: &[u8],
         out: &mut O,
     ) {
-        if self.is_at_limit(session) {
+        if self.is_at_limit(session) && !self.makes_room(session, msg, out) {
             return self.refuse_for_room(session, msg, out);
         }
+        if self.lacks_memory(session, msg, out) {
+            return;
+        }
+        if !self.waits_for_turn(session, msg, bytes, out) {
+            self.open_in_turn(session, msg, bytes, out);
+        }
+    }
+
+    /// Opens an item whose turn it is.
+    pub(super) fn open_in_turn<O: Outputs>(
+        &mut self,
+        session: SessionId,
+        msg: &RequestMsg<'_>,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
         let request = match ItemRequest::decode(msg) {
             Ok(request) => request,
             Err(error) => {
@@ -75,6 +91,13 @@ impl Core {
     }
 
     pub(super) fn is_at_limit(&mut self, session: SessionId) -> bool {
+        let (of_user, of_mount) = self.item_limits(session);
+        self.mounts.get(session).map_or(0, |mount| mount.item_count) >= of_mount
+            || self.mounts.items_of_user(session) >= of_user
+    }
+
+    /// How many items the user of a mount may have, and the mount.
+    pub(super) fn item_limits(&mut self, session: SessionId) -> (usize, usize) {
         let of_roles = self.item_limit_of(session);
         let Limits { mut item_limit, mut item_limit_per_mount, .. } = self.config.limits;
         let mount = self.mounts.get(session);
@@ -85,8 +108,7 @@ impl Core {
             item_limit = own.item_limit.unwrap_or(item_limit);
             item_limit_per_mount = own.item_limit_per_mount.unwrap_or(item_limit_per_mount);
         }
-        mount.map_or(0, |mount| mount.item_count) >= item_limit_per_mount
-            || self.mounts.items_of_user(session) >= item_limit.min(of_roles)
+        (item_limit.min(of_roles), item_limit_per_mount)
     }
 
     /// The service of a request cannot serve it now. The request waits if the
@@ -165,6 +187,7 @@ impl Core {
         let Opened::Watching { slot, cell, is_new } = opened else { return };
         let is_snapshot = !msg.flags.contains(RequestFlags::STREAMING);
         let has_view = msg.flags.contains(RequestFlags::HAS_VIEW);
+        let priority = self.priority_of(session, request.priority);
         let policy = self.policy_of(session).filter(|_| !is_administrative(request.domain));
         let mut state = ProviderStream::new(request, policy);
         if let Some(item) = self.items.get(slot)
@@ -181,6 +204,10 @@ impl Core {
         }
         if let Some(mount) = self.mounts.get_mut(session) {
             mount.streams.insert_item(stream_id, &ItemStream { slot, state });
+            if is_snapshot {
+                mount.turns.count_snapshot(true);
+            }
+            mount.priorities.set(stream_id, priority);
         }
         self.mounts.count_open(session, is_snapshot, has_view);
         if self.items.guard(slot) != Guard::Unknown {
@@ -235,7 +262,7 @@ impl Core {
         let Some(mount) = self.mounts.known(session) else { return Opened::Refused };
         let number = mount.number;
         let with_perm_data = mount.login.as_ref().is_none_or(|it| it.with_perm_data);
-        if found.is_none() && !self.has_room(out) {
+        if found.is_none() && !self.has_room(out) && !self.makes_room_for_item(priority, out) {
             self.refuse_for_room(session, msg, out);
             return Opened::Refused;
         }

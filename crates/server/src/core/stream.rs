@@ -5,6 +5,7 @@ use tapeline_omm::directory::DirectoryRequest;
 use tapeline_omm::stream::ProviderStream;
 
 use super::subscription::Subscription;
+use super::turns::PacedRequest;
 use super::unplaced::UnplacedRequest;
 
 /// The stream of a login that nobody asked for; a client's own have positive
@@ -42,6 +43,8 @@ pub(super) enum Stream {
     Pending(Box<PendingRequest>),
     /// A request for a service that no hub has told of yet.
     Unplaced(Box<UnplacedRequest>),
+    /// A request that waits for its turn.
+    Paced(Box<PacedRequest>),
 }
 
 /// A dictionary on a stream.

@@ -121,7 +121,7 @@ impl Core {
         match mount.and_then(|mount| mount.streams.get(request.stream_id)) {
             None => {}
             // It asks for something else now.
-            Some(Entry::Other(Stream::Pending(_) | Stream::Unplaced(_))) => {
+            Some(Entry::Other(Stream::Pending(_) | Stream::Unplaced(_) | Stream::Paced(_))) => {
                 self.remove_stream(session, request.stream_id, out);
             }
             // Whatever service it is, it is not that of the stream.

@@ -1,9 +1,11 @@
 //! What each user has, over all mounts.
 
 use tapeline_omm::Text;
+use tapeline_time::Time;
 
 use super::map::Map;
 use super::mount::Login;
+use super::rate::Rate;
 use crate::seats::Seats;
 use crate::siblings::{SharedCount, Siblings};
 
@@ -33,6 +35,8 @@ struct User {
     mounts: SharedCount,
     items: SharedCount,
     asked: Asked,
+    /// How fast it asks for snapshots.
+    snapshots: Rate,
 }
 
 /// The users of all mounts, by what they are counted by: a name, or a token
@@ -90,7 +94,9 @@ impl Users {
     fn add(&mut self, name: &[u8]) {
         let (mounts, items) = self.siblings.user(name);
         let (name, asked) = (Text::from(name), Asked::default());
-        let user = Some(User { shown: name.clone(), name: name.clone(), mounts, items, asked });
+        let snapshots = Rate::default();
+        let shown = name.clone();
+        let user = Some(User { shown, name: name.clone(), mounts, items, asked, snapshots });
         let place = match self.free.pop() {
             Some(place) => {
                 self.list[place as usize] = user;
@@ -176,6 +182,23 @@ impl Users {
     pub(super) fn at(&self, place: u32) -> Option<(&Text, usize, usize, Asked)> {
         let user = self.list.get(place as usize)?.as_ref()?;
         Some((&user.shown, user.mounts.own(), user.items.own(), user.asked))
+    }
+
+    /// Takes a snapshot of those that a user may have in a second at all servers, if
+    /// there is one now.
+    pub(super) fn take_snapshot(&mut self, name: &[u8], now: Time, per_s: u32) -> bool {
+        let per_s = self.own_part(per_s);
+        self.get_mut(name).is_none_or(|user| user.snapshots.take(now, per_s))
+    }
+
+    /// When there is the next one; `None`: now.
+    pub(super) fn next_snapshot(&self, name: &[u8], now: Time, per_s: u32) -> Option<Time> {
+        self.get(name)?.snapshots.next(now, self.own_part(per_s))
+    }
+
+    /// What this server may of what all its siblings may together.
+    fn own_part(&self, per_s: u32) -> u32 {
+        (per_s / self.siblings.servers() as u32).max(1)
     }
 
     /// A user has one more item open; `note` says how.

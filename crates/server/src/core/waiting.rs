@@ -21,6 +21,8 @@ pub(super) struct Waiting {
     pending: BTreeSet<(u16, u32, i32)>,
     /// For a service that no hub has told of yet.
     unplaced: BTreeSet<Unplaced>,
+    /// How many wait for their turn.
+    pub(super) paced: usize,
     /// When a hub first told of a service.
     first_service_at: Option<Time>,
 }
@@ -45,6 +47,7 @@ impl Waiting {
             }
             // One whose time is up was taken out.
             Stream::Unplaced(of) => _ = self.unplaced.remove(&(of.until, number, stream_id)),
+            Stream::Paced(_) => self.paced -= 1,
             Stream::Login | Stream::Directory(_) | Stream::Dictionary(_) => {}
         }
     }

@@ -1,6 +1,6 @@
 //! The configuration: one file, what it may say, and what flags change.
 //!
-//! Every key is defined once, in [`sections`]; reading, writing and explaining
+//! Every key is defined once, in [`sections`] and its neighbours; reading, writing and explaining
 //! follow from there.
 
 mod classic;
@@ -13,6 +13,7 @@ mod reference;
 mod rights;
 mod section;
 mod sections;
+mod server;
 mod services;
 mod show;
 mod tables;
@@ -34,8 +35,9 @@ pub(crate) use rights::{Authoriser, Entitle, Token, TokenRenewal};
 pub(crate) use section::{Class, Section};
 pub(crate) use sections::{
     Admin, Backbone, CompressionKind, Driver, Hub, IdleWhen, Level, Log, LogFormat, Profile,
-    ProfileName, Server, Source, Unpublished,
+    ProfileName, Source, Unpublished,
 };
+pub(crate) use server::Server;
 pub(crate) use services::{Mirror, Service, StandbyAnswer, StandbyPost, WarmStandbyKind};
 pub(crate) use show::show;
 pub(crate) use tables::{PortTransport, ServerPort, ServerUser};

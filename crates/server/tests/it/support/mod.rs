@@ -115,7 +115,7 @@ impl World {
         session
     }
 
-    fn handle(&mut self, event: Event<'_>) {
+    pub fn handle(&mut self, event: Event<'_>) {
         self.core.handle(self.now, event, &mut self.out);
         check(&self.core);
         if !self.is_late {
