@@ -5,15 +5,28 @@
 use tapeline_backbone::Bus;
 use tapeline_channel::{ListenerId, System};
 
+use crate::door::{Door, listen_config};
 use crate::sampler::Sampler;
-use crate::shell::{Dialled, Hub, HubError, Shell, listen_config};
+use crate::shell::{Dialled, Hub, HubError, Shell};
 use crate::{HubConfig, RouteChanges};
 
-/// The port of a configuration for non-interactive providers.
-#[derive(Debug)]
+/// The ports of a configuration for non-interactive providers, in the order of
+/// [`Door::ALL`].
+#[derive(Debug, Default)]
 pub(crate) struct Prepared {
-    listener: Option<ListenerId>,
-    is_new: bool,
+    ports: [PreparedPort; 2],
+}
+
+/// What becomes of a port.
+#[derive(Debug, Default)]
+enum PreparedPort {
+    /// It is the same as before.
+    #[default]
+    Kept,
+    /// It is closed.
+    Closed,
+    /// Another one is open in its place.
+    Opened(ListenerId),
 }
 
 impl<B: Bus, S: System> Hub<B, S> {
@@ -28,17 +41,42 @@ impl<B: Bus, S: System> Hub<B, S> {
         if let Some(route) = after.routes.iter().find(|route| route.endpoints.is_empty()) {
             return Err(HubError::NoEndpoint { route: route.name.clone() });
         }
-        let is_new = before.ni_listen != after.ni_listen;
-        let listener = match after.ni_listen {
-            Some(address) if is_new => {
-                let mut config = self.core.config().clone();
-                config.adopt(after);
-                Some(self.reactor.listen(address, &listen_config(&config))?)
+        let mut config = self.core.config().clone();
+        config.adopt(after);
+        self.prepared = Some(Prepared::default());
+        let opened = self.open_ports(before, after, &config);
+        if opened.is_err() {
+            self.abandon();
+        }
+        opened
+    }
+
+    fn open_ports(
+        &mut self,
+        before: &HubConfig,
+        after: &HubConfig,
+        effective: &HubConfig,
+    ) -> Result<(), HubError> {
+        for door in Door::ALL {
+            let address = door.address(after);
+            if address.is_some() {
+                // A certificate that is gone is no reason for clear text.
+                listen_config(effective, door)?;
             }
-            Some(_) => self.listener,
-            None => None,
-        };
-        self.prepared = Some(Prepared { listener, is_new });
+            if address == door.address(before) {
+                continue;
+            }
+            let port = match address {
+                Some(address) => {
+                    let config = listen_config(effective, door)?;
+                    PreparedPort::Opened(self.reactor.listen(address, &config)?)
+                }
+                None => PreparedPort::Closed,
+            };
+            if let Some(prepared) = &mut self.prepared {
+                prepared.ports[door as usize] = port;
+            }
+        }
         Ok(())
     }
 
@@ -46,22 +84,32 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// what their connection was granted, also those of a port that is closed. A source
     /// that is not in it any more leaves when what is open there has gone elsewhere.
     pub fn adopt(&mut self, after: &HubConfig) {
-        let Some(Prepared { listener, is_new }) = self.prepared.take() else {
+        let Some(Prepared { ports }) = self.prepared.take() else {
             debug_assert!(false, "it was prepared");
             return;
         };
         self.core.adopt(after);
         self.adopt_routes(after);
         self.sampler = Sampler::new(after.stamp_every);
-        if is_new && let Some(old) = std::mem::replace(&mut self.listener, listener) {
-            self.reactor.stop_listening(old);
-        }
-        if let Some(listener) = self.listener {
-            let granted = self.reactor.grant(listener, &listen_config(self.core.config()));
-            debug_assert!(
-                granted.is_ok(),
-                "the same kind of settings was good before: {granted:?}"
-            );
+        for (door, port) in Door::ALL.into_iter().zip(ports) {
+            let listener = &mut self.listeners[door as usize];
+            let old = match port {
+                PreparedPort::Kept => None,
+                PreparedPort::Closed => listener.take(),
+                PreparedPort::Opened(opened) => listener.replace(opened),
+            };
+            if let Some(old) = old {
+                self.reactor.stop_listening(old);
+            }
+            if let Some(listener) = *listener
+                && let Ok(config) = listen_config(self.core.config(), door)
+            {
+                let granted = self.reactor.grant(listener, &config);
+                debug_assert!(
+                    granted.is_ok(),
+                    "the same kind of settings was good before: {granted:?}"
+                );
+            }
         }
     }
 
@@ -93,8 +141,11 @@ impl<B: Bus, S: System> Hub<B, S> {
 
     /// Gives up what was prepared.
     pub fn abandon(&mut self) {
-        if let Some(Prepared { listener: Some(listener), is_new: true }) = self.prepared.take() {
-            self.reactor.stop_listening(listener);
+        let Some(Prepared { ports }) = self.prepared.take() else { return };
+        for port in ports {
+            if let PreparedPort::Opened(listener) = port {
+                self.reactor.stop_listening(listener);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tapeline_channel::{ReactorConfig, SessionOptions, TlsClient};
+use tapeline_channel::{ReactorConfig, SessionOptions, Tls, TlsClient};
 use tapeline_omm::{Credential, Secret};
 use tapeline_rssl::{Compression, ServerConfig};
 
@@ -26,6 +26,10 @@ pub struct HubConfig {
     /// Where non-interactive providers connect; port 14003 by custom. Default:
     /// nowhere.
     pub ni_listen: Option<SocketAddr>,
+    /// Where they connect over TLS. Default `None`: nowhere.
+    pub ni_listen_tls: Option<SocketAddr>,
+    /// What they are shown there. Default `None`.
+    pub ni_tls: Option<Tls>,
     /// The services that non-interactive providers may publish into, by name.
     /// Default `None`: all that are no interactive provider's, which are those
     /// that no route names and that none has offered since the hub started.
@@ -93,6 +97,8 @@ impl HubConfig {
             name: name.into(),
             routes: Vec::new(),
             ni_listen: None,
+            ni_listen_tls: None,
+            ni_tls: None,
             ni_services: None,
             mirrored_services: Vec::new(),
             unpublished: Unpublished::default(),
@@ -127,6 +133,8 @@ impl HubConfig {
             name: _,
             routes,
             ni_listen: _,
+            ni_listen_tls: _,
+            ni_tls,
             ni_services: _,
             mirrored_services: _,
             unpublished,
@@ -149,6 +157,7 @@ impl HubConfig {
         let HubLimits { max_services, max_servers, max_message_bytes, .. } = own.limits;
         *self = Self {
             routes,
+            ni_tls,
             unpublished,
             ni_stale_ms,
             source_timeout_ms,

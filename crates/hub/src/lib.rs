@@ -73,6 +73,7 @@ mod change;
 mod config;
 mod core;
 mod counters;
+mod door;
 mod hold;
 mod item_names;
 mod log;

@@ -7,9 +7,8 @@ use std::time::Duration;
 use tapeline_backbone::{Bus, FrameHeader, Incarnation, Kind, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
-    Admission, ChannelError, Clock, ConnectConfig, ConnectionLog, Kernel, ListenConfig, ListenerId,
-    Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, StrangerLimits, System,
-    TimeSlice, Via, Wait,
+    ChannelError, Clock, ConnectConfig, ConnectionLog, Kernel, ListenerId, Outbox, Reactor,
+    ReactorConfig, Sent, SessionEvent, SessionId, System, TimeSlice, Via, Wait,
 };
 use tapeline_entitle::{EdgePort, LoginQuestion};
 use tapeline_rssl::{ClientConfig, Limits};
@@ -17,6 +16,7 @@ use tapeline_time::Time;
 use thiserror::Error;
 
 use crate::change::Prepared;
+use crate::door::{Door, listen_config};
 use crate::hold::Hold;
 use crate::log;
 use crate::sampler::Sampler;
@@ -68,6 +68,9 @@ pub enum HubError {
         /// Its name.
         route: String,
     },
+    /// Providers are to connect over TLS, and there is nothing to show them.
+    #[error("TLS needs a certificate and its private key; give both, or no port for TLS")]
+    NoCertificate,
 }
 
 /// A hub: its core, its sockets, its port on the backbone.
@@ -92,7 +95,8 @@ pub struct Hub<B, S: System = Kernel> {
     pub(crate) routes: Vec<Dialled>,
     /// Providers that have connected.
     pub(crate) guests: Vec<Guest>,
-    pub(crate) listener: Option<ListenerId>,
+    /// For non-interactive providers, in the order of [`Door::ALL`].
+    pub(crate) listeners: [Option<ListenerId>; 2],
     /// Another configuration that may hold soon.
     pub(crate) prepared: Option<Prepared>,
     /// Routes that the core wants connected.
@@ -215,10 +219,12 @@ impl<B: Bus, S: System> Hub<B, S> {
         let sockets = ReactorConfig { messages_per_poll, ..config.reactor.clone() };
         let clock = system.clock();
         let mut reactor = Reactor::with_system(sockets, system);
-        let listener = match config.ni_listen {
-            None => None,
-            Some(address) => Some(reactor.listen(address, &listen_config(&config))?),
-        };
+        let mut listeners = [None; 2];
+        for (door, listener) in Door::ALL.into_iter().zip(&mut listeners) {
+            if let Some(address) = door.address(&config) {
+                *listener = Some(reactor.listen(address, &listen_config(&config, door)?)?);
+            }
+        }
         let routes = config
             .routes
             .iter()
@@ -232,7 +238,7 @@ impl<B: Bus, S: System> Hub<B, S> {
             clock,
             routes,
             guests: Vec::new(),
-            listener,
+            listeners,
             prepared: None,
             wanted: Vec::new(),
             hold: Hold::default(),
@@ -284,7 +290,17 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// Where non-interactive providers connect, with the port that the system
     /// chose if the configuration left that to it.
     pub fn listening(&self) -> Vec<SocketAddr> {
-        self.listener.and_then(|listener| self.reactor.local_addr(listener)).into_iter().collect()
+        self.listening_at(Door::Clear)
+    }
+
+    /// The same over TLS.
+    pub fn listening_tls(&self) -> Vec<SocketAddr> {
+        self.listening_at(Door::Tls)
+    }
+
+    fn listening_at(&self, door: Door) -> Vec<SocketAddr> {
+        let listener = self.listeners[door as usize];
+        listener.and_then(|listener| self.reactor.local_addr(listener)).into_iter().collect()
     }
 
     /// What the hub has done so far, and what it holds now.
@@ -355,8 +371,10 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// what is queued; [`session_count`](Self::session_count) tells when.
     pub fn shutdown(&mut self, now: Time) {
         self.is_leaving = true;
-        if let Some(listener) = self.listener.take() {
-            self.reactor.stop_listening(listener);
+        for listener in &mut self.listeners {
+            if let Some(listener) = listener.take() {
+                self.reactor.stop_listening(listener);
+            }
         }
         self.reactor.close_all("hub shuts down");
         self.reactor.flush(now);
@@ -497,28 +515,6 @@ fn translated<'a>(
         // Its listener has none.
         SessionEvent::Text(_) => return None,
     })
-}
-
-/// How non-interactive providers are taken.
-pub(crate) fn listen_config(config: &HubConfig) -> ListenConfig {
-    let limits = &config.limits;
-    let mut rssl = config.ni_rssl.clone();
-    rssl.limits.handshake_ms = limits.handshake_timeout_ms;
-    rssl.limits.message_bytes = limits.max_message_bytes;
-    ListenConfig {
-        rssl,
-        session: config.sessions,
-        max_sessions: limits.max_providers,
-        admission: Admission::Program,
-        strangers: StrangerLimits {
-            max_connections: limits.max_without_login,
-            max_per_address: limits.max_without_login_per_address,
-            message_bytes: limits.before_login_bytes,
-            output_bytes: limits.before_login_bytes,
-            ..StrangerLimits::default()
-        },
-        ..ListenConfig::default()
-    }
 }
 
 impl Dialled {

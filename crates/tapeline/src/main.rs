@@ -13,6 +13,7 @@ mod failure;
 
 mod log;
 mod measure;
+mod secrets;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

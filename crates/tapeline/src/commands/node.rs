@@ -12,6 +12,7 @@ use crate::config::Settings;
 use crate::control::{Beginning, Control, Read};
 use crate::descriptors;
 use crate::failure::{Failure, Verdict};
+use crate::secrets;
 
 /// Run a hub and a server in one process
 ///
@@ -101,6 +102,7 @@ fn start(
     let (mut settings, levels) = common.settings()?;
     overlay(&mut settings, hub, server);
     descriptors::check(&settings, descriptors::raise());
+    secrets::keep(&settings);
     let after = common.seconds.map(Duration::from_secs);
     // Before anything listens: who sees the ready file may end it at once.
     let stop = Stop::on_signals(after).map_err(Failure::Signals)?;

@@ -169,6 +169,9 @@ pub(crate) fn announce(
         if let Some(address) = hub.listening().first() {
             all.add("ni", *address);
         }
+        if let Some(address) = hub.listening_tls().first() {
+            all.add("ni-tls", *address);
+        }
     }
     if let Some(path) = ready_file {
         all.write(path)?;

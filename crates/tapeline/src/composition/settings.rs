@@ -100,6 +100,8 @@ pub(crate) fn hub_config(
         name: hub.name.clone(),
         routes,
         ni_listen: listen(listen_key, &hub.listen, hub.ni_port)?,
+        ni_listen_tls: listen(listen_key, &hub.listen, hub.ni_tls_port)?,
+        ni_tls: hub_tls(hub, certificates)?,
         ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
         mirrored_services: settings
             .services
@@ -144,6 +146,12 @@ pub(crate) fn hub_config(
         sessions: SessionOptions::default(),
         stamp_every: hub.stamp_every,
     })
+}
+
+/// What non-interactive providers are shown over TLS.
+fn hub_tls(hub: &config::Hub, certificates: &Certificates) -> Result<Option<Tls>, Failure> {
+    let files = (&hub.tls_certificate, &hub.tls_key);
+    tls(files, certificates).map_err(|error| Failure::Setting(format!("[hub] {error}")))
 }
 
 /// What the machine can do, as it was measured.
@@ -571,6 +579,7 @@ mod tests {
             adopted.adopt(&after);
             // Ports are opened and closed beside it.
             adopted.ni_listen = after.ni_listen;
+            adopted.ni_listen_tls = after.ni_listen_tls;
             return Some((format!("{before:?}"), format!("{after:?}"), format!("{adopted:?}")));
         }
         let before = server_config(&defaults, &certificates).expect("good");

@@ -5,6 +5,7 @@ mod config;
 mod elsewhere;
 mod entitled;
 mod eyes;
+mod hardened;
 mod page;
 mod path;
 mod process;

@@ -11,6 +11,7 @@ use tapeline_api::{
     ItemHandle, Login, PublishSpec, Publisher, PublisherConfig, RefreshHead, Server, ServiceSpec,
     Submissions, UpdateHead,
 };
+use tapeline_channel::{ConnectConfig, ReactorConfig, TlsClient, TlsClientFiles};
 use tapeline_chaos::market::{SERVICE, Source, Tape, Watcher, loopback};
 use tapeline_chaos::program::{Program, wait_until};
 use tapeline_rwf::Primitive;
@@ -34,13 +35,25 @@ struct Uninvited {
 impl Uninvited {
     /// One that publishes the first items of a service.
     fn start(hub: SocketAddr, service: &'static str, items: usize) -> Self {
+        Self::start_over(ConnectConfig::default(), hub, service, items)
+    }
+
+    /// The same over a connection of its own kind.
+    fn start_over(
+        connect: ConnectConfig,
+        hub: SocketAddr,
+        service: &'static str,
+        items: usize,
+    ) -> Self {
         let (updates, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (shared_updates, shared_stop) = (Arc::clone(&updates), Arc::clone(&stop));
         let thread = thread::spawn(move || {
             let server = Server::new(hub.ip().to_string(), hub.port());
             let services = [ServiceSpec::new(1, service).entry()];
             let config = PublisherConfig::new([server], Login::new("uninvited"), services);
-            let mut publisher = Publisher::new(config).expect("a reactor");
+            let sockets = ReactorConfig::default();
+            let publisher = Publisher::with_channel(config, sockets, connect);
+            let mut publisher = publisher.expect("a reactor");
             // Images are kept, and submitted when it is connected.
             let handles = publisher.with(|submissions| publish(submissions, service, items));
             while !shared_stop.load(Ordering::Relaxed) {
@@ -97,6 +110,50 @@ fn update(submissions: &mut Submissions<'_>, handles: &[ItemHandle]) -> u64 {
 
 fn is_refused(program: &Program) -> bool {
     program.log().contains("a provider is refused something")
+}
+
+/// How a hub is reached over TLS by who believes this certificate.
+fn over_tls(ca: &std::path::Path) -> ConnectConfig {
+    let files = TlsClientFiles { ca: ca.to_owned(), identity: None };
+    let tls = TlsClient::from_files(files).expect("a certificate");
+    ConnectConfig { tls: Some(tls), ..ConnectConfig::default() }
+}
+
+#[test]
+fn a_provider_publishes_over_tls_and_in_clear_nobody_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [certificate, key, other] =
+        ["own.pem", "own.key", "other.pem"].map(|it| folder.path().join(it));
+    let made = || rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("made");
+    let own = made();
+    std::fs::write(&certificate, own.cert.pem()).expect("room");
+    std::fs::write(&key, own.signing_key.serialize_pem()).expect("room");
+    std::fs::write(&other, made().cert.pem()).expect("room");
+    let config = folder.path().join("tls.toml");
+    let text = format!(
+        "[hub]\nni-port = \"off\"\nni-tls-port = 0\ntls-certificate = {certificate:?}\ntls-key = {key:?}\n"
+    );
+    std::fs::write(&config, text).expect("room");
+    let config = config.to_str().expect("a plain path");
+    let program = tapeline(&["run", "--config", config, "--rssl-port", "0"]);
+    let hub = program.address("ni-tls");
+    // Neither who speaks in clear nor who expects somebody else gets anywhere.
+    let clear = Uninvited::start(hub, SERVICE, 5);
+    wait_until("clear text to be rejected", || program.log().contains("InvalidContentType"));
+    let deceived = Uninvited::start_over(over_tls(&other), hub, SERVICE, 5);
+    wait_until("another certificate to be rejected", || {
+        program.log().contains("received fatal alert")
+    });
+    assert_eq!(clear.updates.load(Ordering::Relaxed), 0);
+    assert_eq!(deceived.updates.load(Ordering::Relaxed), 0);
+    drop((clear, deceived));
+
+    let tape = Tape::new(5);
+    let watcher = Watcher::start(&tape, &[program.address("rssl")]);
+    let provider = Uninvited::start_over(over_tls(&certificate), hub, SERVICE, 5);
+    provider.wait_heard(5);
+    watcher.wait_fresh();
+    wait_until("updates to come", || watcher.updates() > 5);
 }
 
 #[test]
