@@ -2,11 +2,13 @@ package tapeline.ema;
 
 import com.refinitiv.ema.access.ElementList;
 import com.refinitiv.ema.access.EmaFactory;
+import com.refinitiv.ema.access.OmmNiProviderConfig;
 import com.refinitiv.ema.access.OmmProvider;
 import com.refinitiv.ema.access.OmmState.DataState;
 import com.refinitiv.ema.access.OmmState.StatusCode;
 import com.refinitiv.ema.access.OmmState.StreamState;
 import com.refinitiv.ema.rdm.EmaRdm;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,24 +22,45 @@ final class Broadcaster implements AutoCloseable {
     private final Map<String, Long> handles = new LinkedHashMap<>();
 
     Broadcaster(int port, Settings.Compression compression) {
-        ema = EmaFactory.createOmmProvider(EmaFactory.createOmmNiProviderConfig()
-                .username("broadcaster")
-                .providerName("Broadcaster")
-                .config(settings(port, compression)));
-    }
-
-    private static com.refinitiv.ema.access.Map settings(int port, Settings.Compression compression) {
-        ElementList provider = Settings.elements(
-                "Channel", "Channel", "Directory", "Directory", "ReconnectAttemptLimit", -1, "ReconnectMinDelay", 100,
-                "ReconnectMaxDelay", 300, "LoginRequestTimeOut", 15_000);
-        Settings.common(provider);
-        ElementList channel = Settings.elements(
+        this(config(Settings.elements(
                 "ChannelType", "ChannelType::RSSL_SOCKET",
                 "CompressionType", compression.ema(),
                 "CompressionThreshold", 300,
                 "Host", "127.0.0.1",
                 "Port", String.valueOf(port),
-                "TcpNodelay", 1);
+                "TcpNodelay", 1)));
+    }
+
+    private Broadcaster(OmmNiProviderConfig config) {
+        ema = EmaFactory.createOmmProvider(config);
+    }
+
+    /** Over TLS, to a hub of an authority in this key store whose certificate is for this host. */
+    static Broadcaster encrypted(Path trust, String host, int port) {
+        return new Broadcaster(config(Settings.elements(
+                        "ChannelType", "ChannelType::RSSL_ENCRYPTED",
+                        "EncryptedProtocolType", "EncryptedProtocolType::RSSL_SOCKET",
+                        "CompressionType", Settings.Compression.NONE.ema(),
+                        "Host", host,
+                        "Port", String.valueOf(port),
+                        "TcpNodelay", 1))
+                .tunnelingKeyStoreFile(trust.toString())
+                .tunnelingKeyStorePasswd(Certificates.PASSWORD)
+                .tunnelingKeyStoreType("PKCS12"));
+    }
+
+    private static OmmNiProviderConfig config(ElementList channel) {
+        return EmaFactory.createOmmNiProviderConfig()
+                .username("broadcaster")
+                .providerName("Broadcaster")
+                .config(settings(channel));
+    }
+
+    private static com.refinitiv.ema.access.Map settings(ElementList channel) {
+        ElementList provider = Settings.elements(
+                "Channel", "Channel", "Directory", "Directory", "ReconnectAttemptLimit", -1, "ReconnectMinDelay", 100,
+                "ReconnectMaxDelay", 300, "LoginRequestTimeOut", 15_000);
+        Settings.common(provider);
         ElementList info = Settings.elements(
                 "ServiceId", SERVICE_ID,
                 "Vendor", Source.VENDOR,

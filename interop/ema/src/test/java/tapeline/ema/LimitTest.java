@@ -263,4 +263,54 @@ class LimitTest {
         little.fresh(mark);
         assertLive(little, "LITTLE.N");
     }
+
+    /** The same at a bound of the server: of a mount, of a user over two mounts, of all. */
+    @ParameterizedTest
+    @CsvSource({"item-limit-per-mount, ann", "item-limit, ann", "max-items, bob"})
+    void whatIsWantedMoreTakesThePlaceAtTheServerAndTheOtherReturns(String bound, String second) {
+        start(bound + " = 1", null);
+        Consumer ann = consumer("ann");
+        Consumer other = bound.equals("item-limit-per-mount") ? ann : consumer(second);
+        Stream little = wanted(ann, "LITTLE.N", 1, 1);
+        assertTrue(little.image().says(StreamState.OPEN, DataState.OK));
+        int mark = little.events.size();
+        assertTooMany(other, "ASMUCH.N");
+        Stream much = wanted(other, "MUCH.N", 3, 5);
+        assertTrue(much.image().says(StreamState.OPEN, DataState.OK));
+        Event gone = little.stale(mark);
+        assertEquals(StatusCode.PREEMPTED, gone.state().code(), gone.toString());
+        source.closes.await("the close of what gave way", "LITTLE.N"::equals);
+        awaitCounted("tapeline_server_streams_preempted_total", 1);
+        assertLive(much, "MUCH.N");
+        mark = little.events.size();
+        other.ema.unregister(much.handle);
+        little.fresh(mark);
+        assertLive(little, "LITTLE.N");
+    }
+
+    @Test
+    void whatIsAskedForTooFastComesLaterAndNothingFails() {
+        start("opens-per-s = 4\nimages-per-s = 4", null);
+        Consumer ann = consumer("ann");
+        Stream live = shown(consumer("bob"), "A0.N");
+        List<Stream> all = new ArrayList<>();
+        for (int i = 0; i < 12; i++) {
+            all.add(ann.open(Source.SERVICE, "A" + i + ".N"));
+        }
+        awaitCounted("tapeline_server_opens_paced_total", 8);
+        assertLive(live, "A0.N");
+        for (Stream stream : all) {
+            assertTrue(stream.image().says(StreamState.OPEN, DataState.OK));
+        }
+        awaitCounted("tapeline_server_opens_waiting", 0);
+    }
+
+    @Test
+    void aServerThatIsShortOfMemoryOpensNothing() {
+        start("memory-max-bytes = 1000", null);
+        tapeline.awaitLogged(1, "memory is short");
+        Event end = consumer("ann").open(Source.SERVICE, "ONE.N").closed();
+        assertEquals(StatusCode.NO_RESOURCES, end.state().code(), end.toString());
+        assertEquals("The server is short of memory", end.state().text());
+    }
 }

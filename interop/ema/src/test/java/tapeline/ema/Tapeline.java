@@ -174,6 +174,11 @@ final class Tapeline implements AutoCloseable {
         return port("ni");
     }
 
+    /** Where non-interactive providers connect over TLS. */
+    int encryptedProviderPort() {
+        return port("ni-tls");
+    }
+
     /** Where it can be looked at. */
     int adminPort() {
         return port("admin");

@@ -172,6 +172,26 @@ class TlsTest {
     }
 
     @Test
+    void aNonInteractiveProviderPublishesOverTls() {
+        Certificates.Pair shown = certificates.signed("hub", NAME);
+        Tapeline tapeline = keep(logs.of(Tapeline.run("""
+                [hub]
+                ni-port = "off"
+                ni-tls-port = 0
+                tls-certificate = "%s"
+                tls-key = "%s"
+                """.formatted(shown.certificate(), shown.key()))));
+        Broadcaster broadcaster =
+                keep(Broadcaster.encrypted(certificates.trust(), HOST, tapeline.encryptedProviderPort()));
+        broadcaster.publish("A.N", Samples.tick(0));
+        Stream stream = consumer(tapeline).open(Broadcaster.SERVICE, "A.N");
+        assertEquals(Samples.tick(0), stream.image().payload());
+        int mark = stream.events.size();
+        broadcaster.update("A.N", EmaRdm.MMT_MARKET_PRICE, 1, Samples.tick(1));
+        assertEquals(Samples.tick(1), stream.updateFrom(mark).payload());
+    }
+
+    @Test
     void aProviderIsReachedOverTls() {
         int port = Ports.free();
         Source source = new Source(port, certificates.signed("provider", NAME));
