@@ -128,6 +128,7 @@ impl Core {
         let unsent = item.take_unsent();
         if !is_private {
             self.look_again(slot, true);
+            self.items.awaited.add(slot, index);
         }
         if let Some(with_image) = unsent {
             self.reissue_upstream(slot, with_image, out);
@@ -180,6 +181,24 @@ impl Core {
             self.answered(index, out);
         }
         true
+    }
+
+    /// The first image of an item came, a state in its place, or it is not waited for any
+    /// longer: its hub may have another request.
+    pub(super) fn image_came<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        let hub = self.items.get(slot).and_then(|item| item.upstream().told());
+        if let Some(hub) = hub
+            && self.items.awaited.remove(slot, hub)
+        {
+            self.pump(hub, out);
+        }
+    }
+
+    /// Asks hubs whose items went before they had their images.
+    pub(super) fn pump_freed<O: Outputs>(&mut self, out: &mut O) {
+        while let Some(hub) = self.items.awaited.take_freed() {
+            self.pump(hub, out);
+        }
     }
 
     /// A hub answered a request: it may have another one.

@@ -8,6 +8,7 @@ use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 
 pub(super) use super::asked::Upstream;
 use super::at_hubs::{AtHubs, NOWHERE};
+use super::awaited::Awaited;
 use super::census::Censuses;
 use super::entitlements::Guard;
 use super::map::Map;
@@ -177,6 +178,8 @@ pub(super) struct Items {
     streaming: KeyIndex,
     snapshots: KeyIndex,
     at_hubs: AtHubs,
+    /// First images that are on their way.
+    pub(super) awaited: Awaited,
     /// By service.
     pub(super) census: Censuses,
     pub(super) count: SharedCount,
@@ -315,6 +318,10 @@ impl Items {
         let service_id = item.service_id();
         let before = core::mem::replace(&mut item.upstream, upstream).hub().unwrap_or(NOWHERE);
         let after = upstream.hub().unwrap_or(NOWHERE);
+        let stays = before == after && matches!(upstream, Upstream::Accepted { .. });
+        if !stays {
+            self.awaited.give_up(slot, before);
+        }
         if before != after {
             self.at_hubs.remove((before, service_id), slot);
             self.at_hubs.insert((after, service_id), slot);
@@ -391,6 +398,12 @@ impl Items {
             assert!(item.is_private || found == Some(slot), "item {slot} is found as {found:?}");
         }
         assert!(places.is_empty(), "in rings, but not there: {places:?}");
+        self.awaited.check(self.iter().filter(|(slot, _)| self.awaited.has(*slot)).map(
+            |(slot, item)| match item.upstream {
+                Upstream::Accepted { hub, .. } => hub,
+                other => panic!("item {slot} waits for an image of {other:?}"),
+            },
+        ));
         let shared = self.iter().filter(|(_, item)| !item.is_private).count();
         let keys = self.streaming.len() + self.snapshots.len();
         assert_eq!(keys, shared, "keys of the indexes");
@@ -427,6 +440,7 @@ impl Items {
             let index = if is_streaming { &mut self.streaming } else { &mut self.snapshots };
             index.remove(KeyHash::of(&item.key.as_ref()), slot);
         }
+        self.awaited.give_up(slot, hub);
         let item = self.slots.take(slot as usize)?;
         self.census.sub(item.service_id(), item.standing());
         match unanswered_at {

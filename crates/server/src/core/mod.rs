@@ -19,6 +19,7 @@
 
 mod asked;
 mod at_hubs;
+mod awaited;
 mod backlog;
 mod batch;
 mod census;
@@ -362,7 +363,8 @@ impl Core {
         let due = self.requests.deadline();
         let unplaced = self.waiting.deadline();
         let drain = (self.slow.draining().len() > 0).then_some(self.now);
-        let has_rest = !self.backlog.is_empty() || self.has_vacated_seats();
+        let has_rest =
+            !self.backlog.is_empty() || self.has_vacated_seats() || self.items.awaited.has_freed();
         let rest = has_rest.then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let (login_end, rtt) = (self.identification.deadline(), self.round_trips_due());
@@ -379,6 +381,7 @@ impl Core {
         self.check_login_ends(out);
         self.measure_round_trips(out);
         self.check_due(out);
+        self.pump_freed(out);
         self.check_unplaced(out);
         self.check_turns(out);
         self.check_posts(out);

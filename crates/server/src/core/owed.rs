@@ -336,7 +336,7 @@ mod tests {
         let mut owed = Owed::default();
         let taken = (0..1000u16).filter(|number| owed.answer_later(&number.to_be_bytes())).count();
         assert_eq!(taken, MAX_ANSWERS);
-        assert_eq!(owed.next(), Some(Step::Answer));
+        assert_eq!(owed.next(true), Some(Step::Answer));
         assert_eq!(owed.take_answer().as_deref(), Some(&[0, 0][..]));
         assert_eq!(owed.take_answer().as_deref(), Some(&[0, 1][..]));
         assert!(!owed.is_empty());

@@ -16,6 +16,7 @@ use tapeline_omm::state::is_final;
 use tapeline_rwf::{DataState, Msg, Priority, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
+use super::mount::Login;
 use super::streams::Streams;
 use super::subscription::mode;
 use super::turns::Line;
@@ -113,7 +114,7 @@ impl Core {
         let least = self
             .mounts
             .iter()
-            .filter(|it| is_asked(it.session, it.login.as_ref().map(|login| login.user())))
+            .filter(|it| is_asked(it.session, it.login.as_ref().map(Login::user)))
             .filter_map(|it| Some((it.priorities.least(&it.streams)?, it.session)))
             .min_by_key(|((priority, _), _)| *priority);
         let ((priority, stream_id), session) = least?;

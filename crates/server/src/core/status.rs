@@ -39,6 +39,7 @@ impl Core {
             }
         }
         self.fan_status(slot, status, out);
+        self.image_came(slot, out);
         // Streams that stand by were told nothing, and go on.
         if is_last || end.is_some() {
             self.wait_for_another_try(slot);

@@ -96,7 +96,7 @@ impl Core {
     pub(super) fn pump<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let window = self.config.limits.open_window;
         while let Some(hub) = self.hubs.get_mut(index) {
-            if hub.unanswered >= window {
+            if hub.unanswered + self.items.awaited.due(index) >= window {
                 return;
             }
             if hub.queue.is_empty() {
@@ -285,6 +285,8 @@ impl Core {
         if item.needs_repair || item.is_wanted() {
             self.ask_image(slot, out);
         }
+        // It has had its time: others do not wait for it.
+        self.image_came(slot, out);
     }
 
     /// Withdraws a request that was not answered and sends it once more: one of

@@ -433,6 +433,7 @@ fn a_snapshot_that_becomes_a_stream_is_one_request() {
     assert_eq!(published[0], "Close 100 0");
     assert!(published[1].contains(" TRI.N@1 streaming "), "{published:?}");
     world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
     world.say(second, &request(7, "IBM.N"));
     assert_eq!(world.published().len(), 1);
 }

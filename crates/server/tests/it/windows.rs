@@ -5,6 +5,7 @@ use std::time::Duration;
 use tapeline_backbone::repair::{Held, HeldFlags};
 use tapeline_backbone::{FrameHeader, Kind};
 use tapeline_channel::SessionId;
+use tapeline_rwf::{DataState, StreamState};
 use tapeline_server::ServerConfig;
 
 use crate::support::*;
@@ -26,6 +27,46 @@ fn asking(open_window: usize, names: &[&str]) -> (World, SessionId) {
 /// A request that a hub has wait.
 const fn deferred(request: u32, serial: u32, item: u32) -> Held {
     Held { flags: HeldFlags::empty(), ..live(request, serial, item, 3) }
+}
+
+#[test]
+fn a_hub_is_asked_for_more_when_images_come_and_not_when_it_has_taken_requests() {
+    let (mut world, consumer) = asking(2, &["A", "B", "C", "D", "E", "F"]);
+    world.accept(HUB, 17, 0);
+    world.accept(HUB, 18, 1);
+    assert_eq!(world.published(), [""; 0], "two images are on their way");
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
+    let published = world.published();
+    assert!(published.len() == 1 && published[0].contains(" C@1 "), "{published:?}");
+    // A state in place of an image does as well, and the end of one of several parts.
+    world.item(HUB, 18, 1, &status(StreamState::OPEN, DataState::SUSPECT, "later"));
+    let published = world.published();
+    assert!(published.len() == 1 && published[0].contains(" D@1 "), "{published:?}");
+    world.accept(HUB, 19, 2);
+    world.item(HUB, 19, 1, &image_part(0, false, &[(22, 1)]));
+    assert_eq!(world.published(), [""; 0]);
+    world.item(HUB, 19, 2, &image_part(1, true, &[(25, 1)]));
+    assert_eq!(world.published().len(), 1, "E");
+    // Who closes an item that has no image yet makes room.
+    world.accept(HUB, 20, 3);
+    world.say(consumer, &close(8));
+    world.pass(Duration::ZERO);
+    let published = world.published();
+    assert!(published.len() == 2 && published[1].contains(" F@1 "), "{published:?}");
+}
+
+#[test]
+fn an_image_that_does_not_come_holds_a_place_no_longer_than_a_request() {
+    let (mut world, _) = asking(1, &["A", "B"]);
+    world.accept(HUB, 17, 0);
+    world.pass(Duration::from_secs(14));
+    assert_eq!(world.published(), [""; 0]);
+    world.pass(Duration::from_secs(1));
+    let published = world.published();
+    assert!(
+        published.iter().any(|it| it.contains("Open") && it.contains(" B@1 ")),
+        "{published:?}"
+    );
 }
 
 #[test]
@@ -52,6 +93,7 @@ fn a_request_that_waited_at_its_hub_and_is_lost_there_frees_no_place_that_it_had
     assert_eq!(world.core.statistics().requests_lost, 1);
     assert_eq!(world.published(), [""; 0], "B and C are under way");
     world.accept(HUB, 18, 1);
+    world.item(HUB, 18, 1, &image(&[(22, 1)]));
     assert_eq!(world.published().len(), 1);
 }
 
@@ -69,6 +111,7 @@ fn an_answer_that_was_lost_holds_no_place_for_an_item_that_is_closed() {
     // Its number is another's now.
     world.say(consumer, &request(7, "C"));
     world.accept(HUB, 17, 1);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
     assert_eq!(
         world.published(),
         ["Open 100 0 REQUEST 0 MARKET_PRICE C@1 streaming 1/1 REALTIME/TICK_BY_TICK"]
@@ -182,6 +225,7 @@ fn a_hub_is_asked_only_so_much_at_a_time() {
     // One that is closed before its turn is not asked for at all.
     world.say(consumer, &close(7));
     world.accept(HUB, 17, 0);
+    world.item(HUB, 17, 1, &image(&[(22, 1)]));
     let published = world.published();
     assert_eq!(published.len(), 1);
     assert!(published[0].contains(" D@1 "), "{published:?}");
