@@ -143,7 +143,7 @@ fn a_path_that_is_silent_is_counted_until_it_is_back() {
     let mut it = Reading::new();
     for ms in (0..3_000).step_by(100) {
         it.presence(ms, 0, 5);
-        if ms < 500 || ms > 2_500 {
+        if !(500..=2_500).contains(&ms) {
             it.presence(ms, 1, 5);
         }
         it.wait(ms);
