@@ -3,7 +3,9 @@
 use std::io::IoSlice;
 use std::ops::Deref;
 
-use tapeline_rssl::{Connection, Counters, Negotiated, Priority, SendError, Transmit};
+use tapeline_rssl::{
+    Connection, CopyOf, Counters, Negotiated, Originals, Priority, SendError, Transmit,
+};
 use tapeline_time::Time;
 use tapeline_websocket::TextConnection;
 
@@ -109,6 +111,29 @@ impl Link {
         match self {
             Self::Rssl(connection) => connection.pack_granted(priority, message),
             Self::Text(_) => None,
+        }
+    }
+
+    /// Bytes that are granted, with the lengths of messages; none for texts.
+    #[inline]
+    pub(crate) fn granted_bytes(&mut self, priority: Priority) -> usize {
+        match self {
+            Self::Rssl(connection) => connection.granted_bytes(priority),
+            Self::Text(_) => 0,
+        }
+    }
+
+    /// Packs what was granted of these copies; how many that are.
+    #[inline]
+    pub(crate) fn pack_copies(
+        &mut self,
+        priority: Priority,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        match self {
+            Self::Rssl(connection) => connection.pack_copies(priority, originals, copies),
+            Self::Text(_) => 0,
         }
     }
 

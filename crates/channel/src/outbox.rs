@@ -1,6 +1,6 @@
 //! What the program may do to sessions, inside of a poll or outside.
 
-use tapeline_rssl::Negotiated;
+use tapeline_rssl::{CopyOf, Negotiated, Originals};
 use tapeline_websocket::close_code;
 
 use crate::live::Stage;
@@ -38,6 +38,27 @@ impl<'a, S: System> Outbox<'a, S> {
         patch: impl FnOnce(&mut [u8]),
     ) -> Sent {
         self.table.send(session, message, patch)
+    }
+
+    /// So many bytes of messages, and two more for each, are queued for a session
+    /// with nothing looked at, as long as nothing but
+    /// [`send_copies`](Self::send_copies) is done with it, and no poll or flush
+    /// comes: to queue them later does what it does now. 0 for text sessions.
+    #[inline]
+    pub fn granted_bytes(&mut self, session: SessionId) -> usize {
+        self.table.granted_bytes(session)
+    }
+
+    /// Queues copies of messages, each with its stream id, one behind the other: as
+    /// many as are [granted](Self::granted_bytes). How many that are.
+    #[inline]
+    pub fn send_copies(
+        &mut self,
+        session: SessionId,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        self.table.send_copies(session, originals, copies)
     }
 
     /// Queues a copy of a message of a text session that is in one or more

@@ -69,6 +69,10 @@ faults! {
     ShortPage = "short-page",
     /// server: an update keeps the stream id of the hub
     UnpatchedStreamId = "unpatched-stream-id",
+    /// server: copies of updates that wait for a mount are dropped
+    LostCopies = "lost-copies",
+    /// server: what is sent at once overtakes the copies that wait
+    OvertakenCopies = "overtaken-copies",
     /// server: an item that nobody wants stays open at its hub
     LostClose = "lost-close",
     /// server: what was merged is overtaken by an image or a state

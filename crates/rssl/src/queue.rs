@@ -166,6 +166,14 @@ impl Queue {
         Some(room)
     }
 
+    /// The room up to this [position](Self::position), to be
+    /// [added](Self::extend) as far as it is filled; none if it is not reserved.
+    #[inline]
+    pub(crate) fn room_before(&mut self, end: usize) -> &mut [u8] {
+        let last = &mut self.last;
+        last.bytes.get_mut(last.tail..end).unwrap_or_default()
+    }
+
     /// The frame being written.
     pub(crate) fn open(&mut self) -> &mut [u8] {
         let last = &mut self.last;

@@ -1,6 +1,7 @@
 //! From messages to frames: pack, fragment, compress, wrap, queue.
 
 use crate::compression::Compressor;
+use crate::copies::{CopyOf, Originals};
 use crate::error::{CloseReason, SendError};
 use crate::frame::{
     COMPRESSED, DATA, EXTENDED, FIRST_FRAGMENT, HEADER_BYTES, NEXT_FRAGMENT, PACKED,
@@ -234,6 +235,30 @@ impl Sender {
         *prefix = (length as u16).to_be_bytes();
         self.messages += 1;
         Some(body)
+    }
+
+    /// Bytes that [`pack_granted`](Self::pack_granted) still adds, the lengths of
+    /// messages included.
+    #[inline]
+    pub(crate) fn granted_bytes(&mut self, priority: Priority) -> usize {
+        let end = self.granted_ends[priority.index()];
+        self.output.queue(priority).room_before(end).len()
+    }
+
+    /// Packs copies, as many as are granted; how many that are.
+    #[inline]
+    pub(crate) fn pack_copies(
+        &mut self,
+        priority: Priority,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        let end = self.granted_ends[priority.index()];
+        let queue = self.output.queue(priority);
+        let (bytes, count) = originals.copy_to(copies, queue.room_before(end));
+        queue.extend(bytes);
+        self.messages += count as u64;
+        count
     }
 
     /// Lets `bytes` more be added by [`pack_granted`](Self::pack_granted) to the

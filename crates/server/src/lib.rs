@@ -86,7 +86,7 @@ mod warm_standby;
 pub use crate::config::{
     ConfigError, JsonConfig, Limits, OutputThresholds, PortConfig, ServerConfig, UserLimits,
 };
-pub use crate::core::{Core, Event};
+pub use crate::core::{Core, Event, When};
 pub use crate::json::{Interpreter, JsonEvent};
 pub use crate::outputs::{Note, Outputs, Shared};
 pub use crate::page::pages;

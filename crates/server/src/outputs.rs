@@ -7,6 +7,7 @@ use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_entitle::{LoginQuestion, Usage};
 use tapeline_omm::Text;
+use tapeline_rssl::{CopyOf, Originals};
 use tapeline_rwf::State;
 
 /// A message that goes to many sessions: where outputs that put it into other
@@ -147,6 +148,30 @@ pub trait Outputs {
     ) -> Sent {
         let _ = shared;
         self.send_on(session, stream_id, message)
+    }
+
+    /// So many bytes of messages, and two more for each, a session takes as
+    /// [`send_copies`](Self::send_copies) with no look at anything else: as long as nothing
+    /// else is done with it and with the outputs as a whole, to send them later does
+    /// what it does now, which is that they wait. Outputs that cannot say send each copy
+    /// as it comes.
+    #[inline]
+    fn credit(&mut self, session: SessionId) -> usize {
+        let _ = session;
+        0
+    }
+
+    /// Sends copies of messages, each with its stream id, in this order: as many as
+    /// there is [credit](Self::credit) for. How many that are.
+    #[inline]
+    fn send_copies(
+        &mut self,
+        session: SessionId,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        let _ = (session, originals, copies);
+        0
     }
 
     /// Sends a message on a session that speaks JSON: its text, in one or more

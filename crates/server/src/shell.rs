@@ -1,18 +1,20 @@
 //! The server with sockets and a place on the backbone.
 
+mod outputs;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tapeline_backbone::{Bus, BusEvent, FrameHeader, Publish, Published};
+use tapeline_backbone::{Bus, BusEvent};
 use tapeline_channel::{
-    ChannelError, Clock, ConnectionLog, Kernel, ListenerId, Outbox, Reactor, ReactorConfig, Sent,
-    SessionEvent, SessionId, System, TextEvent, TimeSlice, Wait, join_freed,
+    ChannelError, Clock, ConnectionLog, Kernel, ListenerId, Reactor, ReactorConfig, SessionEvent,
+    SessionId, System, TextEvent, TimeSlice, Wait, join_freed,
 };
-use tapeline_entitle::{EdgePort, LoginQuestion, Usage};
-use tapeline_rwf::patch_stream_id;
+use tapeline_entitle::EdgePort;
 use tapeline_time::Time;
 use thiserror::Error;
 
+use self::outputs::Shell;
 use crate::change::{self, Prepared};
 use crate::hops::Hops;
 use crate::log::{self, NoteLog};
@@ -20,8 +22,8 @@ use crate::mount_drain::MountDrain;
 use crate::pace::Pace;
 use crate::siblings::{SharedCount, Siblings};
 use crate::{
-    ConfigError, Core, Event, Interpreter, JsonEvent, LoginPolicy, Note, Outputs, ServerConfig,
-    Statistics,
+    ConfigError, Core, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig,
+    Statistics, When,
 };
 
 /// What is written in one flush of the output: see
@@ -125,94 +127,6 @@ pub struct Server<B, S: System = Kernel> {
     /// Where policies come from, and records go to.
     edge: Option<EdgePort>,
     pub(crate) hops: Hops,
-}
-
-/// The outputs of the core, inside of one turn.
-struct Shell<'a, 'o, P, S: System> {
-    outbox: &'a mut Outbox<'o, S>,
-    port: &'a mut P,
-    edge: &'a mut Option<EdgePort>,
-    notes: &'a mut NoteLog,
-    now: Time,
-    /// Messages that were sent.
-    copies: usize,
-}
-
-impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
-    #[inline]
-    fn send(&mut self, session: SessionId, message: &[u8]) -> Sent {
-        self.copies += 1;
-        self.outbox.send(session, message)
-    }
-
-    #[inline]
-    fn send_on(&mut self, session: SessionId, stream_id: i32, message: &[u8]) -> Sent {
-        self.copies += 1;
-        self.outbox.send_with(session, message, move |copy| {
-            // What the core sends is a message, long enough for its stream id.
-            let _ = patch_stream_id(copy, stream_id);
-        })
-    }
-
-    #[inline]
-    fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
-        self.copies += 1;
-        self.outbox.send_text(session, pieces, alone)
-    }
-
-    fn admit(&mut self, session: SessionId) {
-        self.outbox.admit(session);
-    }
-
-    fn record(&mut self, usage: &Usage<'_>) {
-        if let Some(edge) = self.edge {
-            edge.record(usage);
-        }
-    }
-
-    fn ask_login(&mut self, question: LoginQuestion) -> bool {
-        self.edge.as_ref().is_some_and(|edge| edge.ask(question))
-    }
-
-    fn allow(&mut self, session: SessionId, bytes: usize) {
-        self.outbox.allow(session, bytes);
-    }
-
-    #[cold]
-    fn note(&mut self, note: Note<'_>) {
-        let session = match note {
-            Note::Slow { session, .. } | Note::Cut { session, .. } => Some(session),
-            _ => None,
-        };
-        let Self { outbox, notes, now, .. } = self;
-        notes.write(*now, note, || session.map_or(0, |session| outbox.backlog_bytes(session)));
-    }
-
-    fn close(&mut self, session: SessionId, reason: &str) {
-        tracing::debug!(%session, reason, "closing a mount");
-        self.outbox.close(session, reason);
-    }
-
-    fn close_json(&mut self, session: SessionId, code: u16, reason: &str) {
-        tracing::debug!(%session, code, reason, "closing a JSON mount");
-        self.outbox.close_text(session, code, reason);
-    }
-
-    fn hold(&mut self, session: SessionId, is_held: bool) {
-        self.outbox.hold(session, is_held);
-    }
-
-    fn publish(&mut self, header: FrameHeader, parts: &[&[u8]]) -> Published {
-        let published = self.port.publish(header, parts);
-        if published == Published::TooLarge {
-            tracing::error!(kind = ?header.kind, "a message is too long for the backbone");
-        }
-        published
-    }
-
-    fn is_congested(&self) -> bool {
-        self.port.is_congested()
-    }
 }
 
 impl<B: Bus> Server<B> {
@@ -345,8 +259,9 @@ impl<B: Bus, S: System> Server<B, S> {
         let hops = &mut self.hops;
         let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
+        interpreter.gather();
         let mut work = pace.turn(&mut time, |most| {
-            let (mut copies, merged) = (0, interpreter.core().updates_merged());
+            let (mut copies, before) = (0, interpreter.core().work_done());
             let came = bus.poll(now, most, |event, port| {
                 let event = hops.without_stamps(event, clock);
                 tell_of_peer(&event);
@@ -354,8 +269,11 @@ impl<B: Bus, S: System> Server<B, S> {
                 interpreter.handle(now, Event::Bus(event), &mut out);
                 copies += out.copies;
             });
-            (came, copies + (interpreter.core().updates_merged() - merged) as usize)
+            (came, copies + (interpreter.core().work_done() - before) as usize)
         });
+        let port = bus.outbound();
+        let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
+        interpreter.spread(&mut out);
         work += policies;
         for slice in 0..SLICES_PER_TURN {
             let is_due = interpreter.next_deadline().is_some_and(|deadline| deadline <= now);
@@ -467,6 +385,11 @@ impl<B: Bus, S: System> Server<B, S> {
     /// Whether all sessions have ended, after [`shutdown`](Self::shutdown).
     pub fn is_idle(&self) -> bool {
         self.reactor.session_count() == 0
+    }
+
+    /// When updates are copied mount by mount: for tests and measurements.
+    pub fn copy_by_mount(&mut self, when: When) {
+        self.interpreter.copy_by_mount(when);
     }
 
     /// For tests, between two turns: [`Core::check`](crate::Core::check).

@@ -27,6 +27,8 @@ tapeline_counters::counts! {
         updates_in: u64 = total;
         /// Updates that were sent to mounts as they came, or in another form.
         updates_out: u64 = total;
+        /// Among these, those that waited in a busy turn to be copied mount by mount.
+        updates_by_mount: u64 = total;
         /// Updates that were merged into others.
         updates_merged: u64 = total;
         /// Bytes of updates that are merged for slow mounts.

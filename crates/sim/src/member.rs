@@ -11,7 +11,7 @@ use tapeline_channel::sim::{Host, Network};
 use tapeline_hub::{Hub, HubConfig, Route};
 use tapeline_node::{Agent, HubPart, NewEdgePort, NewPolicy, ServerPart};
 use tapeline_omm::dictionary::FieldDictionary;
-use tapeline_server::{OutputThresholds, Server, ServerConfig};
+use tapeline_server::{OutputThresholds, Server, ServerConfig, When};
 use tapeline_time::Time;
 
 use crate::plan::Shape;
@@ -198,7 +198,13 @@ impl ServerMember {
         let bus = backbone.port(port.clone());
         let part = ServerPart { config, port, policy: NewPolicy::default(), siblings: None, edge };
         let server = part.start(bus, network.host(rssl.ip()));
-        self.party = Some(server.expect("nobody else listens there"));
+        let mut server = server.expect("nobody else listens there");
+        // Few worlds are so busy that updates would wait by themselves.
+        server.copy_by_mount(match seed % 4 {
+            0 => When::Busy,
+            _ => When::Always,
+        });
+        self.party = Some(server);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a session has to send, and its bounds.
 
-use tapeline_rssl::{Priority, SendError};
+use tapeline_rssl::{CopyOf, Originals, Priority, SendError};
 use tapeline_time::Time;
 
 use super::{Live, Stage};
@@ -40,6 +40,18 @@ impl<S: System> Live<S> {
     #[inline]
     pub(crate) fn pack_granted(&mut self, message: &[u8]) -> Option<&mut [u8]> {
         self.connection.pack_granted(PRIORITY, message)
+    }
+
+    /// Bytes that are granted, with the lengths of messages.
+    #[inline]
+    pub(crate) fn granted_bytes(&mut self) -> usize {
+        self.connection.granted_bytes(PRIORITY)
+    }
+
+    /// Packs what was granted of these copies; how many that are.
+    #[inline]
+    pub(crate) fn pack_copies(&mut self, originals: &Originals, copies: &[CopyOf]) -> usize {
+        self.connection.pack_copies(PRIORITY, originals, copies)
     }
 
     /// Lets as much be queued without another look as keeps the backlog below

@@ -1,5 +1,7 @@
 //! From a message to the output of a session.
 
+use tapeline_rssl::{CopyOf, Originals};
+
 use super::{Occupant, RETAINED_SCRATCH_BYTES, Slot, Table};
 use crate::link::Link;
 use crate::live::Live;
@@ -56,6 +58,34 @@ impl<S: System> Table<S> {
         live.grant(backlog_bytes, self.flush_bytes, breach_bytes);
         self.pool.change(&mut live.counted_bytes, backlog_bytes);
         sent
+    }
+
+    /// A session in the table that messages may be sent to.
+    #[inline]
+    fn at_hand(&mut self, id: SessionId) -> Option<&mut Live<S>> {
+        match self.slots.get_mut(id.index as usize)? {
+            Slot { generation, occupant: Occupant::Live(live) } if *generation == id.generation => {
+                Some(live)
+            }
+            _ => None,
+        }
+    }
+
+    /// See [`Outbox::granted_bytes`](crate::Outbox::granted_bytes).
+    #[inline]
+    pub(crate) fn granted_bytes(&mut self, id: SessionId) -> usize {
+        self.at_hand(id).map_or(0, Live::granted_bytes)
+    }
+
+    /// See [`Outbox::send_copies`](crate::Outbox::send_copies).
+    #[inline]
+    pub(crate) fn send_copies(
+        &mut self,
+        id: SessionId,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        self.at_hand(id).map_or(0, |live| live.pack_copies(originals, copies))
     }
 
     /// Sends a text message that is in pieces, to a session in the table or out

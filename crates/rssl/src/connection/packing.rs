@@ -1,9 +1,9 @@
 //! Messages to send: packed, or in frames of their own.
 
 use super::Connection;
-use crate::Priority;
 use crate::error::SendError;
 use crate::sender::PackedRoom;
+use crate::{CopyOf, Originals, Priority};
 
 impl Connection {
     /// The longest message, in bytes, that [`pack`](Self::pack) takes; 0
@@ -34,6 +34,26 @@ impl Connection {
         let copy = self.sender.pack_granted(priority, message.len())?;
         copy.copy_from_slice(message);
         Some(copy)
+    }
+
+    /// Bytes of messages, lengths included, that
+    /// [`pack_granted`](Self::pack_granted) takes before another grant.
+    #[inline]
+    pub fn granted_bytes(&mut self, priority: Priority) -> usize {
+        self.sender.granted_bytes(priority)
+    }
+
+    /// Appends copies to the packed frame being filled for `priority`, in this order,
+    /// as [`pack_granted`](Self::pack_granted) does with each: as many as are granted.
+    /// How many that are.
+    #[inline]
+    pub fn pack_copies(
+        &mut self,
+        priority: Priority,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        self.sender.pack_copies(priority, originals, copies)
     }
 
     /// Lets `bytes` more be added with [`pack_granted`](Self::pack_granted) to the

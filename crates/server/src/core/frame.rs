@@ -18,6 +18,9 @@ impl Core {
             self.statistics.frames_ignored += 1;
             return;
         };
+        if header.kind != Kind::Item {
+            self.copies_first(out);
+        }
         let is_used = match header.kind {
             Kind::Item => self.on_item(hub, header, body, out),
             Kind::Accept => self.on_accept(hub, header, body, out),
@@ -262,6 +265,7 @@ impl Core {
         };
         let Ok(head) = MsgHeader::decode(body) else { return false };
         if body.len() > self.config.limits.max_image_bytes {
+            self.copies_first(out);
             self.end_too_long(slot, body.len(), out);
             return true;
         }
@@ -277,11 +281,15 @@ impl Core {
         }
         if head.class == MsgClass::Update {
             let has_hole = is_missing && item.has_image && !planted!(MissedHole);
+            if has_hole {
+                self.copies_first(out);
+            }
             if !has_hole || self.on_hole(slot, out) {
                 self.on_update(slot, &head, body, out);
             }
             return true;
         }
+        self.copies_first(out);
         self.on_rare(slot, header, body, is_missing, out)
     }
 

@@ -7,8 +7,8 @@
 //! standby  roles, standby
 //! requests request, reissue, batch, pending → item, upstream
 //! hubs     hubs, peer, services, repair
-//! fan-out  frame → update, image, status, generic; variant for those who get
-//!          them in another form, slow and owed for those who do not keep
+//! fan-out  frame → update, image, status, generic; copies where there are many
+//!          for many, variant for those who get them in another form, slow and owed for those who do not keep
 //!          up, drain for when they do again
 //! posts    post
 //! policy   permit, sift → entitlements; review when it is another one
@@ -25,6 +25,7 @@ mod batch;
 mod census;
 mod check;
 mod close;
+mod copies;
 mod dictionary;
 mod directory;
 mod drain;
@@ -93,6 +94,7 @@ use tapeline_rwf::{Domain, Msg, MsgKey, RequestMsg, State, StatusFlags, StatusMs
 use tapeline_time::Time;
 
 use self::backlog::{Backlog, Job};
+use self::copies::Copies;
 use self::dictionary::Dictionaries;
 use self::entitlements::Entitlements;
 use self::hubs::Hubs;
@@ -116,6 +118,7 @@ use self::waiting::Waiting;
 use crate::siblings::Siblings;
 use crate::{LoginPolicy, Note, Outputs, ServerConfig, Statistics};
 
+pub use self::copies::When;
 pub(crate) use self::mount::MountTraits;
 pub(crate) use self::stream::UNASKED_LOGIN_STREAM;
 pub(crate) use self::unplaced::AskedService;
@@ -226,6 +229,7 @@ pub struct Core {
     scratch: Scratch,
     variants: Variants,
     trouble: Trouble,
+    copies: Copies,
     /// Places of watchers that do not take an update as it is.
     cold: Vec<Cell>,
     /// Payload of an image out of the cache.
@@ -270,6 +274,7 @@ impl Core {
             image_bytes: 0,
             news: News::default(),
             trouble: Trouble::default(),
+            copies: Copies::default(),
             cold: Vec::new(),
             payload: Vec::new(),
             slow: SlowMounts::default(),
@@ -331,6 +336,9 @@ impl Core {
     /// Handles an event.
     pub fn handle<O: Outputs>(&mut self, now: Time, event: Event<'_>, out: &mut O) {
         self.now = now;
+        if !matches!(event, Event::Bus(_)) {
+            self.copies_first(out);
+        }
         match event {
             Event::Bus(event) => self.on_bus(event, out),
             Event::Message { session, bytes } => self.on_message(session, bytes, out),
@@ -376,6 +384,7 @@ impl Core {
     /// Does what is due.
     pub fn handle_timeout<O: Outputs>(&mut self, now: Time, out: &mut O) {
         self.now = now;
+        self.copies_first(out);
         self.image_bytes = 0;
         self.check_logins(out);
         self.check_login_ends(out);
@@ -396,6 +405,7 @@ impl Core {
     /// a time.
     pub fn shut_down<O: Outputs>(&mut self, now: Time, reason: &str, out: &mut O) {
         self.now = now;
+        self.copies_first(out);
         self.ends = Some(reason.into());
         self.backlog.add(Job::EndAll { next: 0 });
         self.work_off(out);
@@ -427,6 +437,7 @@ impl Core {
             posts: self.posts.len(),
             opens_waiting: self.waiting.paced,
             backlog: self.backlog.len(),
+            updates_by_mount: self.copies.taken(),
             merged_bytes: self.slow.merged_bytes(),
             merged_bytes_most: self.slow.merged_bytes_most(),
             mounts_draining: self.slow.draining().len(),
@@ -437,9 +448,10 @@ impl Core {
         }
     }
 
-    /// Updates that were merged into others.
-    pub(crate) const fn updates_merged(&self) -> u64 {
-        self.statistics.updates_merged
+    /// Updates that were merged into others, and copies that wait or did: what a turn
+    /// does beside what it sends at once.
+    pub(crate) const fn work_done(&self) -> u64 {
+        self.statistics.updates_merged + self.copies.taken()
     }
 
     fn on_opened<O: Outputs>(&mut self, session: SessionId, peer: SocketAddr, out: &mut O) {
@@ -573,6 +585,11 @@ impl Core {
 
     /// Deals with the sessions that gave trouble while an event was handled.
     fn settle<O: Outputs>(&mut self, out: &mut O) {
+        if self.trouble.is_none() {
+            return;
+        }
+        // Gates are shut, and mounts end, with nothing that waits for them.
+        self.copies_first(out);
         while let Some((session, reason)) = self.trouble.doomed.pop() {
             if self.mounts.get(session).is_some() {
                 self.cut(session, reason, out);

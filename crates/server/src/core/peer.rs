@@ -11,6 +11,9 @@ use crate::Outputs;
 
 impl Core {
     pub(super) fn on_bus<O: Outputs>(&mut self, event: BusEvent<'_>, out: &mut O) {
+        if !matches!(event, BusEvent::Frame { .. }) {
+            self.copies_first(out);
+        }
         match event {
             BusEvent::Frame { header, body } => self.on_frame(&header, body, out),
             BusEvent::PeerUp { peer, .. } => self.hub_up(peer, out),

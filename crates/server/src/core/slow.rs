@@ -184,6 +184,7 @@ impl Core {
     /// update.
     #[cold]
     fn send_unmerged<O: Outputs>(&mut self, slot: u32, update: &UpdateMsg<'_>, out: &mut O) {
+        self.copies_first(out);
         let mut next = Cell::FIRST;
         while let Some((cell, watcher)) = self.watcher_from(slot, next) {
             next = cell.next();

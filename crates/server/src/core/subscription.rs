@@ -26,6 +26,7 @@ const FORM_BITS: u32 = 5;
 const SNAPSHOT_SHIFT: u32 = FORM_SHIFT + FORM_BITS;
 const MOUNT_SHIFT: u32 = SNAPSHOT_SHIFT + 1;
 const FORM_MASK: u32 = ((1 << FORM_BITS) - 1) << FORM_SHIFT;
+const MOUNT_MASK: u32 = u32::MAX << MOUNT_SHIFT;
 /// What must be as in a subscription that takes every update as it is.
 const PLAIN_MASK: u32 = ((1 << SNAPSHOT_SHIFT) - 1) & !(mode::CONFLATION_INFO | mode::RECORDED);
 
@@ -64,6 +65,13 @@ impl Subscription {
     #[inline]
     pub(super) const fn mount(self) -> u32 {
         self.word >> MOUNT_SHIFT
+    }
+
+    /// The number of the mount if it [takes every update as it is](Self::is_plain), and
+    /// otherwise a number that no mount has.
+    #[inline]
+    pub(super) const fn mount_if_plain(self) -> usize {
+        ((self.word & (PLAIN_MASK | MOUNT_MASK)) ^ mode::LIVE).rotate_right(MOUNT_SHIFT) as usize
     }
 
     #[inline]

@@ -43,6 +43,12 @@ impl Subscriptions {
         matches!(self, Self::None)
     }
 
+    /// Whether there are two at most.
+    #[inline]
+    pub(super) const fn are_few(&self) -> bool {
+        !matches!(self, Self::Row(_) | Self::Rows(_))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.rows().map(<[Subscription]>::len).sum()
     }

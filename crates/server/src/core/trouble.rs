@@ -13,6 +13,12 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
+    /// Whether there is none.
+    #[inline]
+    pub(super) const fn is_none(&self) -> bool {
+        self.slow.is_empty() && self.doomed.is_empty()
+    }
+
     /// Takes note of how sending went. Whether the message is on its way.
     #[inline]
     pub(super) fn note(&mut self, session: SessionId, sent: Sent) -> bool {

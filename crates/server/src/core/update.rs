@@ -6,17 +6,46 @@ use tapeline_planted::planted;
 use tapeline_rwf::{Msg, MsgHeader, UpdateFlags, UpdateMsg};
 
 use super::Core;
+use super::copies::{Copies, Gathered, To};
+use super::dictionary::Dictionaries;
 use super::item::Item;
-use super::mount::gate;
+use super::mount::{Gate, gate};
 use super::rows::Cell;
 use super::sift::may_have_locked_entries;
-use super::subscription::mode;
-use super::variant::{Variant, Variants, write_form};
+use super::subscription::{Subscription, mode};
+use super::trouble::Trouble;
+use super::variant::{Variant, Variants, Written, write_form};
 use super::watchers::Watcher;
 use crate::{Outputs, Shared};
 
 /// Flags of updates that are looked at before they go out.
 const RARE: u16 = UpdateFlags::HAS_MSG_KEY.union(UpdateFlags::HAS_PERM_DATA).bits();
+
+/// Whether there are watchers who get an update otherwise, or not at all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Others {
+    is_merged: bool,
+    is_missed: bool,
+    is_torn: bool,
+}
+
+impl Others {
+    /// Takes note of one who does not get it as it is. Whether it may get it in another
+    /// form.
+    #[inline]
+    fn are_cold(&mut self, subscription: Subscription, gate: Option<&Gate>) -> bool {
+        if subscription.has(mode::UNCHECKED) {
+            self.is_missed = true;
+        } else if subscription.has(mode::MERGED) {
+            self.is_merged = true;
+        } else if subscription.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
+            return true;
+        } else if subscription.has(mode::IN_IMAGE) {
+            self.is_torn = true;
+        }
+        false
+    }
+}
 
 impl Core {
     /// Copies an update to everybody who takes updates. Watchers that take them
@@ -33,9 +62,13 @@ impl Core {
         let may_be_locked =
             self.entitlements.is_on() && may_have_locked_entries(head.container_type);
         if head.flags & RARE != 0 || may_be_locked {
+            self.copies_first(out);
             return self.on_rare_update(slot, head, bytes, out);
         }
-        self.spread_update(slot, bytes, out);
+        match self.copies.is_open() {
+            false => self.spread_update(slot, bytes, out),
+            true => self.gather_update(slot, bytes, out),
+        }
     }
 
     /// An update with a key, or with what not everybody may see.
@@ -70,24 +103,16 @@ impl Core {
 
     #[inline]
     fn spread_update<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
-        let Self { items, mounts, dictionaries, trouble, cold, statistics, .. } = self;
+        let Self { items, mounts, dictionaries, trouble, cold, statistics, copies, .. } = self;
         let Some(item) = items.known_mut(slot) else { return };
-        if !item.has_image {
-            // The image that comes has its content.
+        if !take_update(item, bytes, dictionaries) {
             return;
-        }
-        if let Some(image) = &mut item.image
-            && let Ok(Msg::Update(update)) = Msg::decode(bytes)
-        {
-            // An update that does not fit leaves an image nobody is served
-            // from; the update itself goes on.
-            let _ = image.update(&update, Some(dictionaries.source()));
         }
         cold.clear();
         let gates = &mounts.gates;
         let mut sent_count = 0;
         let mut shared = Shared::default();
-        let (mut is_merged, mut is_missed, mut is_torn) = (false, false, false);
+        let mut others = Others::default();
         for (row, subscriptions) in item.watchers.rows().enumerate() {
             for (column, subscription) in subscriptions.iter().enumerate() {
                 let gate = gates.get(subscription.mount() as usize);
@@ -98,23 +123,29 @@ impl Core {
                         if planted!(UnpatchedStreamId) { 0 } else { subscription.stream_id() };
                     let sent = out.send_shared(session, stream_id, bytes, &mut shared);
                     sent_count += u64::from(trouble.note(session, sent));
-                } else if subscription.has(mode::UNCHECKED) {
-                    is_missed = true;
-                } else if subscription.has(mode::MERGED) {
-                    is_merged = true;
-                } else if subscription.has(mode::LIVE) && gate.is_some_and(|gate| gate.is_there()) {
+                } else if others.are_cold(*subscription, gate) {
                     cold.push(Cell::new(row, column));
-                } else if subscription.has(mode::IN_IMAGE) {
-                    is_torn = true;
                 }
             }
         }
         statistics.updates_out += sent_count;
+        copies.note_width(sent_count);
+        self.serve_others(slot, others, bytes, out);
+    }
+
+    /// Those who did not get an update as it is.
+    #[inline]
+    fn serve_others<O: Outputs>(
+        &mut self,
+        slot: u32,
+        Others { mut is_merged, is_missed, is_torn }: Others,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
         if is_torn {
             self.drop_out_of_image(slot);
         }
-        let Some(item) = self.items.known_mut(slot) else { return };
-        if is_missed {
+        if is_missed && let Some(item) = self.items.known_mut(slot) {
             item.note_missed();
         }
         if !self.cold.is_empty() {
@@ -123,6 +154,69 @@ impl Core {
         if is_merged {
             self.merge(slot, bytes, out);
         }
+    }
+
+    /// Does the same in a turn in which updates wait to be copied by mount: see
+    /// [`copies`](super::copies).
+    #[inline(never)]
+    fn gather_update<O: Outputs>(&mut self, slot: u32, bytes: &[u8], out: &mut O) {
+        let Self { items, dictionaries, copies, cold, statistics, .. } = self;
+        let Some(item) = items.known_mut(slot) else { return };
+        if !copies.gathers(item.watchers.are_few()) {
+            return self.spread_update(slot, bytes, out);
+        }
+        let Some(update) = copies.take(bytes) else {
+            self.copies_first(out);
+            return self.spread_update(slot, bytes, out);
+        };
+        if !take_update(item, bytes, dictionaries) {
+            return;
+        }
+        cold.clear();
+        let before = copies.taken();
+        let count = copies.add(update, item.watchers.rows(), cold);
+        statistics.updates_out += count;
+        if !cold.is_empty() {
+            self.gather_others(slot, update, bytes, out);
+        }
+        self.copies.note_width(self.copies.taken() - before);
+        if self.copies.are_many() {
+            self.copies_first(out);
+        }
+    }
+
+    /// The watchers of an update that is gathered whose mounts have no credit, and those
+    /// who do not take it as it is.
+    #[inline(never)]
+    fn gather_others<O: Outputs>(
+        &mut self,
+        slot: u32,
+        update: Gathered,
+        bytes: &[u8],
+        out: &mut O,
+    ) {
+        let Self { items, mounts, trouble, cold, statistics, copies, .. } = self;
+        let Some(item) = items.known_mut(slot) else { return };
+        let mut others = Others::default();
+        let mut shared = Shared::default();
+        cold.retain(|cell| {
+            let Some(subscription) = item.watchers.subscription(*cell) else { return false };
+            let gate = mounts.gates.get(subscription.mount() as usize);
+            if let Some(session) = gate.and_then(|gate| gate.open())
+                && subscription.is_plain()
+            {
+                let to = To {
+                    mount: subscription.mount(),
+                    session,
+                    stream_id: subscription.stream_id(),
+                };
+                let is_sent = copies.send(update, to, &mut shared, (trouble, out));
+                statistics.updates_out += u64::from(is_sent);
+                return false;
+            }
+            others.are_cold(subscription, gate)
+        });
+        self.serve_others(slot, others, bytes, out);
     }
 
     /// The watchers that do not take an update as it is, or not now. Whether it
@@ -170,12 +264,12 @@ impl Core {
         update: &UpdateMsg<'_>,
         out: &mut O,
     ) {
-        let Self { items, variants, trouble, statistics, .. } = self;
+        let Self { items, variants, trouble, statistics, copies, .. } = self;
         let Some(item) = items.known(slot) else { return };
         let known = variant_index(variants, item, watcher.form, update);
-        let Some((bytes, shared)) = variants.at(known) else { return };
-        let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
-        statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
+        let Some(form) = variants.at(known) else { return };
+        let is_sent = send_form(form, watcher, copies, (trouble, out));
+        statistics.updates_out += u64::from(is_sent);
     }
 
     /// Sends an update to watchers in their forms, each form written once, up
@@ -188,7 +282,7 @@ impl Core {
         update: &UpdateMsg<'_>,
         out: &mut O,
     ) -> Option<usize> {
-        let Self { items, mounts, variants, trouble, cold, statistics, .. } = self;
+        let Self { items, mounts, variants, trouble, cold, statistics, copies, .. } = self;
         let item = items.get(slot)?;
         // Most watchers of an item want it in the form of the one before.
         let mut last = None;
@@ -203,9 +297,9 @@ impl Core {
                 _ => variant_index(variants, item, number, update),
             };
             last = Some((number, known));
-            let Some((bytes, shared)) = variants.at(known) else { continue };
-            let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
-            statistics.updates_out += u64::from(trouble.note(watcher.session, sent));
+            let Some(form) = variants.at(known) else { continue };
+            let is_sent = send_form(form, &watcher, copies, (trouble, out));
+            statistics.updates_out += u64::from(is_sent);
         }
         None
     }
@@ -215,6 +309,45 @@ impl Core {
         let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
         login.is_some_and(|login| login.request.attributes.wants_update_type(update.update_type))
     }
+}
+
+/// Has an item take an update. Whether its watchers get it.
+#[inline]
+fn take_update(item: &mut Item, bytes: &[u8], dictionaries: &Dictionaries) -> bool {
+    if !item.has_image {
+        // The image that comes has its content.
+        return false;
+    }
+    if let Some(image) = &mut item.image
+        && let Ok(Msg::Update(update)) = Msg::decode(bytes)
+    {
+        // An update that does not fit leaves an image nobody is served
+        // from; the update itself goes on.
+        let _ = image.update(&update, Some(dictionaries.source()));
+    }
+    true
+}
+
+/// Sends an update in a form to a watcher, or has it wait. Whether it is on its way.
+fn send_form<O: Outputs>(
+    form: Written<'_>,
+    watcher: &Watcher,
+    copies: &mut Copies,
+    (trouble, out): (&mut Trouble, &mut O),
+) -> bool {
+    let Written { bytes, shared, gathered } = form;
+    if copies.are_waiting() {
+        if gathered.is_none() {
+            *gathered = copies.take(bytes);
+        }
+        if let Some(update) = *gathered {
+            let Watcher { session, stream_id, .. } = *watcher;
+            let to = To { mount: watcher.mount(), session, stream_id };
+            return copies.send(update, to, shared, (trouble, out));
+        }
+    }
+    let sent = out.send_shared(watcher.session, watcher.stream_id, bytes, shared);
+    trouble.note(watcher.session, sent)
 }
 
 /// Where an update is in a form.

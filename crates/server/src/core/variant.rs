@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use tapeline_omm::view::ProjectError;
 use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StateCode, StreamState};
 
+use super::copies::Gathered;
 use super::forms::Form;
 use crate::Shared;
 
@@ -48,6 +49,15 @@ struct Known {
     /// Empty where there is nothing to send.
     range: Range<usize>,
     shared: Shared,
+    gathered: Option<Gathered>,
+}
+
+/// A message in one of its variants.
+pub(super) struct Written<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) shared: &'a mut Shared,
+    /// Where it waits to be copied, once it does.
+    pub(super) gathered: &'a mut Option<Gathered>,
 }
 
 /// So many variants are compared one by one; most messages have no more.
@@ -100,7 +110,7 @@ impl Variants {
         write: impl Fn(&mut [u8]) -> Result<Option<usize>, ProjectError>,
     ) -> Option<(&[u8], &mut Shared)> {
         let index = self.index(variant, write);
-        self.at(index)
+        self.at(index).map(|written| (written.bytes, written.shared))
     }
 
     /// Where the message in a variant is, for [`at`](Self::at) until another
@@ -117,7 +127,7 @@ impl Variants {
         let range = self.used..self.used + len;
         self.used += len;
         let index = self.known.len();
-        self.known.push(Known { variant, range, shared: Shared::default() });
+        self.known.push(Known { variant, range, shared: Shared::default(), gathered: None });
         if index >= FEW {
             self.others.insert(variant, index);
         }
@@ -133,10 +143,10 @@ impl Variants {
     /// The message in the variant at this index. `None` when there is nothing
     /// to send in it.
     #[inline]
-    pub(super) fn at(&mut self, index: usize) -> Option<(&[u8], &mut Shared)> {
-        let known = self.known.get_mut(index)?;
-        let bytes = self.buffer.get(known.range.clone()).filter(|bytes| !bytes.is_empty())?;
-        Some((bytes, &mut known.shared))
+    pub(super) fn at(&mut self, index: usize) -> Option<Written<'_>> {
+        let Known { range, shared, gathered, .. } = self.known.get_mut(index)?;
+        let bytes = self.buffer.get(range.clone()).filter(|bytes| !bytes.is_empty())?;
+        Some(Written { bytes, shared, gathered })
     }
 
     fn write(

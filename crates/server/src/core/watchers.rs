@@ -24,6 +24,11 @@ impl Watcher {
     pub(super) const fn has(&self, bit: u32) -> bool {
         self.subscription.has(bit)
     }
+
+    /// The number of its mount.
+    pub(super) const fn mount(&self) -> u32 {
+        self.subscription.mount()
+    }
 }
 
 /// The watchers of an item, in the [order](Subscription::order) of their subscriptions.
@@ -68,6 +73,16 @@ impl Watchers {
             column = 0;
         }
         None
+    }
+
+    /// Whether an update for them is a copy or two.
+    #[inline]
+    pub(super) const fn are_few(&self) -> bool {
+        self.subscriptions.are_few()
+    }
+
+    pub(super) fn subscription(&self, cell: Cell) -> Option<Subscription> {
+        self.subscriptions.get(cell)
     }
 
     pub(super) fn subscription_mut(&mut self, cell: Cell) -> Option<&mut Subscription> {

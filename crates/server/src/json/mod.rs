@@ -50,7 +50,7 @@ use tapeline_time::Time;
 
 use self::names::Names;
 use self::outputs::{JsonOutputs, Writer};
-use crate::core::{AskedService, Core, Event, MountTraits};
+use crate::core::{AskedService, Core, Event, MountTraits, When};
 use crate::siblings::Siblings;
 use crate::{LoginPolicy, Outputs, ServerConfig, Statistics};
 
@@ -200,6 +200,27 @@ impl Interpreter {
             Event::Bus(_) => json.learn(core),
             _ => {}
         }
+    }
+
+    /// Has updates wait: see [`Core::gather`].
+    #[inline]
+    pub fn gather(&mut self) {
+        self.core.gather();
+    }
+
+    /// Sends the updates that wait: see [`Core::spread`].
+    #[inline]
+    pub fn spread<O: Outputs>(&mut self, out: &mut O) {
+        let Self { core, json } = self;
+        match json {
+            None => core.spread(out),
+            Some(json) => core.spread(&mut json.outputs(out)),
+        }
+    }
+
+    /// When updates are to wait.
+    pub fn copy_by_mount(&mut self, when: When) {
+        self.core.copy_by_mount(when);
     }
 
     /// Handles an event of a session that speaks JSON.

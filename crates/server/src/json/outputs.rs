@@ -4,6 +4,7 @@ use tapeline_backbone::{FrameHeader, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_entitle::{LoginQuestion, Usage};
 use tapeline_json::{ToJson, WriteError, push_prefix};
+use tapeline_rssl::{CopyOf, Originals};
 use tapeline_rwf::{
     AckMsg, DataState, DataType, Domain, Msg, MsgClass, MsgHeader, NakCode, RefreshMsg, State,
     StatusMsg, StreamState,
@@ -341,6 +342,24 @@ impl<O: Outputs> Outputs for JsonOutputs<'_, O> {
         };
         *found += 1;
         self.out.send_json(session, &[prefix.of(stream_id), body], false)
+    }
+
+    #[inline]
+    fn credit(&mut self, session: SessionId) -> usize {
+        match self.writer.speaks_json(session) {
+            false => self.out.credit(session),
+            true => 0,
+        }
+    }
+
+    #[inline]
+    fn send_copies(
+        &mut self,
+        session: SessionId,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        self.out.send_copies(session, originals, copies)
     }
 
     fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {

@@ -32,8 +32,10 @@ const BID: i16 = 22;
 pub(super) struct Listener<G: Ground> {
     pub(super) consumer: Consumer<G::System>,
     /// What it has open.
-    items: Vec<(Handle, String)>,
+    pub(super) items: Vec<(Handle, String)>,
     pub(super) told: Vec<String>,
+    /// It reads nothing for now.
+    pub(super) is_asleep: bool,
 }
 
 pub(super) struct Market<G: Ground> {
@@ -98,7 +100,12 @@ fn seeded(seed: u64) -> ReactorConfig {
 
 impl<G: Ground> Market<G> {
     /// All but consumers, with everybody connected and all services up.
-    pub(super) fn open(mut ground: G) -> Self {
+    pub(super) fn open(ground: G) -> Self {
+        Self::open_with(ground, |_| {})
+    }
+
+    /// The same with a server that has other settings.
+    pub(super) fn open_with(mut ground: G, edit: impl FnOnce(&mut ServerConfig)) -> Self {
         let backbone = Network::new(1);
         let feed = ProviderConfig::new([ServiceSpec::new(1, "FEED").entry()]);
         let mut provider = Provider::with_system(feed, seeded(1), ground.system());
@@ -117,7 +124,9 @@ impl<G: Ground> Market<G> {
         let publisher = Publisher::with_system(config, seeded(3), connect, ground.system());
         let listen = vec![ground.listen_at()];
         let listen_websocket = vec![ground.listen_at()];
-        let config = ServerConfig { listen, listen_websocket, seed: 4, ..ServerConfig::default() };
+        let mut config =
+            ServerConfig { listen, listen_websocket, seed: 4, ..ServerConfig::default() };
+        edit(&mut config);
         let port = PortSettings {
             incarnation: SERVER,
             // Small enough for what consumers ask to fill it.
@@ -159,7 +168,12 @@ impl<G: Ground> Market<G> {
         let (reactor, system) = (seeded(10 + index as u64), self.ground.system());
         let consumer = Consumer::with_system(config, reactor, ConnectConfig::default(), system);
         let consumer = consumer.expect("a consumer");
-        self.listeners.push(Listener { consumer, items: Vec::new(), told: Vec::new() });
+        self.listeners.push(Listener {
+            consumer,
+            items: Vec::new(),
+            told: Vec::new(),
+            is_asleep: false,
+        });
         self.until_told(index, "ready");
         index
     }
@@ -218,7 +232,8 @@ impl<G: Ground> Market<G> {
         }
         self.hub.duty_cycle(now);
         self.server.duty_cycle(now);
-        for Listener { consumer, items, told: log } in &mut self.listeners {
+        let awake = self.listeners.iter_mut().filter(|listener| !listener.is_asleep);
+        for Listener { consumer, items, told: log, .. } in awake {
             let note = &mut |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {
                 log.extend(told(&event, items));
             };

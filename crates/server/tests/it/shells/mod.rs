@@ -1,6 +1,7 @@
 //! The shells of hub, server, providers and consumers, all in one thread: over
 //! simulated sockets, and over real ones.
 
+mod by_mount;
 mod ground;
 mod market;
 
