@@ -382,6 +382,12 @@ impl Core {
         copies.write_all(&mounts.gates, (trouble, out));
     }
 
+    /// Updates that were merged into others, and copies that wait or did: what a turn
+    /// does beside what it sends at once.
+    pub(crate) const fn work_done(&self) -> u64 {
+        self.statistics.updates_merged + self.copies.taken()
+    }
+
     /// When updates are to wait.
     pub fn copy_by_mount(&mut self, when: When) {
         self.copies.when = when;

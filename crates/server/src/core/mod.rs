@@ -7,8 +7,8 @@
 //! standby  roles, standby
 //! requests request, reissue, batch, pending → item, upstream
 //! hubs     hubs, peer, services, repair
-//! fan-out  frame → update, image, status, generic; copies where there are many
-//!          for many, variant for those who get them in another form, slow and owed for those who do not keep
+//! fan-out  frame → update, image, status, generic; copies, variant for those who
+//!          get them in another form, slow and owed for those who do not keep
 //!          up, drain for when they do again
 //! posts    post
 //! policy   permit, sift → entitlements; review when it is another one
@@ -446,12 +446,6 @@ impl Core {
             locks_unreadable: self.entitlements.locks().1,
             ..self.statistics
         }
-    }
-
-    /// Updates that were merged into others, and copies that wait or did: what a turn
-    /// does beside what it sends at once.
-    pub(crate) const fn work_done(&self) -> u64 {
-        self.statistics.updates_merged + self.copies.taken()
     }
 
     fn on_opened<O: Outputs>(&mut self, session: SessionId, peer: SocketAddr, out: &mut O) {
