@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tapeline_instrument::{Price, Side};
+use tapeline_layout::Text;
 
-use crate::message::{AddAttributedOrder, Message};
+use crate::message::Message;
 
 /// One order that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,19 +25,33 @@ pub struct Quoted {
 /// Where an order stands: the better price first, then the older one.
 type Place = (bool, i64, u64);
 
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+type Name = Text<11, b' '>;
+
 #[derive(Clone, Debug)]
 struct Entry {
+    id: u64,
     quoted: Quoted,
     place: Place,
-    attribution: Option<AddAttributedOrder>,
+    attribution: Option<Name>,
+    /// Its neighbours among the orders of its side, in the order in which they came.
+    before: u32,
+    behind: u32,
 }
 
 /// The orders of a group of instruments.
+///
+/// A change costs a look into a table and two links, and allocates nothing once the
+/// tables have grown; who wants a side in the order of its prices has it sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Books {
-    orders: HashMap<u64, Entry>,
-    /// By instrument, then by place; of buyers and of sellers.
-    sides: BTreeMap<u32, [BTreeMap<Place, u64>; 2]>,
+    slots: HashMap<u64, u32>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// The last order of each side of each instrument.
+    sides: BTreeMap<u32, [u32; 2]>,
     /// Counts arrivals, which is time as far as priority goes.
     arrivals: u64,
 }
@@ -48,6 +63,18 @@ pub(crate) const MARKET: u8 = 1 << 4;
 pub(crate) const KEPT: u8 = 1;
 
 impl Books {
+    /// Books with room for so many orders from the start.
+    pub fn with_room(orders: usize) -> Self {
+        Self {
+            // What was taken out of a table still takes a place until it is swept: with
+            // twice the places it is swept and never grows.
+            slots: HashMap::with_capacity(2 * orders),
+            entries: Vec::with_capacity(orders),
+            free: Vec::with_capacity(orders),
+            ..Self::default()
+        }
+    }
+
     /// Applies a message; those that are no change of a book do nothing.
     pub fn apply(&mut self, message: &Message) {
         match message {
@@ -57,22 +84,21 @@ impl Books {
             }
             Message::AddAttributedOrder(add) => {
                 let quoted = quoted(add.side, add.price.0, add.flags, add.quantity, add.instrument);
-                self.add(add.order, quoted, Some(*add));
+                self.add(add.order, quoted, Some(add.attribution));
             }
             Message::OrderDeleted(deleted) => {
                 self.remove(deleted.order);
             }
             Message::OrderModified(modified) => {
-                let Some(entry) = self.orders.get_mut(&modified.order) else { return };
+                let Some(entry) = self.entry_mut(modified.order) else { return };
                 let is_kept = modified.flags & KEPT != 0 && entry.quoted.price == modified.price.0;
                 if is_kept {
                     entry.quoted.quantity = modified.quantity;
                     return;
                 }
-                let Some(entry) = self.remove(modified.order) else { return };
+                let Some((quoted, name)) = self.remove(modified.order) else { return };
                 let (price, quantity) = (modified.price.0, modified.quantity);
-                let quoted = Quoted { price, quantity, ..entry.quoted };
-                self.add(modified.order, quoted, entry.attribution);
+                self.add(modified.order, Quoted { price, quantity, ..quoted }, name);
             }
             Message::Executed(executed) => self.reduce(executed.order, executed.quantity),
             Message::ExecutedAtPrice(executed) => match executed.display {
@@ -80,7 +106,7 @@ impl Books {
                     self.remove(executed.order);
                 }
                 display => {
-                    if let Some(entry) = self.orders.get_mut(&executed.order) {
+                    if let Some(entry) = self.entry_mut(executed.order) {
                         entry.quoted.quantity = display;
                     }
                 }
@@ -90,7 +116,7 @@ impl Books {
         }
     }
 
-    fn add(&mut self, id: u64, quoted: Quoted, attribution: Option<AddAttributedOrder>) {
+    fn add(&mut self, id: u64, quoted: Quoted, attribution: Option<Name>) {
         self.remove(id);
         self.arrivals += 1;
         let rank = match quoted.side {
@@ -98,58 +124,103 @@ impl Books {
             Side::Sell => quoted.price.0,
         };
         let place = (!quoted.is_market, rank, self.arrivals);
-        self.sides.entry(quoted.instrument).or_default()[quoted.side as usize].insert(place, id);
-        self.orders.insert(id, Entry { quoted, place, attribution });
+        let last =
+            &mut self.sides.entry(quoted.instrument).or_insert([NONE; 2])[quoted.side as usize];
+        let entry = Entry { id, quoted, place, attribution, before: *last, behind: NONE };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = entry;
+                slot
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        if let Some(before) = self.entries.get_mut(*last as usize) {
+            before.behind = slot;
+        }
+        *last = slot;
+        self.slots.insert(id, slot);
     }
 
-    fn remove(&mut self, id: u64) -> Option<Entry> {
-        let entry = self.orders.remove(&id)?;
-        let sides = self.sides.get_mut(&entry.quoted.instrument)?;
-        sides[entry.quoted.side as usize].remove(&entry.place);
-        Some(entry)
+    fn remove(&mut self, id: u64) -> Option<(Quoted, Option<Name>)> {
+        let slot = self.slots.remove(&id)?;
+        let Entry { quoted, attribution, before, behind, .. } = self.entries[slot as usize];
+        if let Some(before) = self.entries.get_mut(before as usize) {
+            before.behind = behind;
+        }
+        match self.entries.get_mut(behind as usize) {
+            Some(behind) => behind.before = before,
+            None => self.sides.get_mut(&quoted.instrument)?[quoted.side as usize] = before,
+        }
+        self.free.push(slot);
+        Some((quoted, attribution))
+    }
+
+    fn entry_mut(&mut self, id: u64) -> Option<&mut Entry> {
+        let slot = *self.slots.get(&id)?;
+        self.entries.get_mut(slot as usize)
     }
 
     fn reduce(&mut self, id: u64, quantity: u32) {
-        let Some(entry) = self.orders.get_mut(&id) else { return };
+        let Some(entry) = self.entry_mut(id) else { return };
         entry.quoted.quantity = entry.quoted.quantity.saturating_sub(quantity);
         if entry.quoted.quantity == 0 {
             self.remove(id);
         }
     }
 
+    /// The orders of a side, the last one first.
+    fn entries(&self, instrument: u32, side: Side) -> impl Iterator<Item = &Entry> {
+        let mut slot = self.sides.get(&instrument).map_or(NONE, |sides| sides[side as usize]);
+        std::iter::from_fn(move || {
+            let entry = self.entries.get(slot as usize)?;
+            slot = entry.before;
+            Some(entry)
+        })
+    }
+
     /// Forgets the orders of an instrument.
     pub fn clear(&mut self, instrument: u32) {
-        let sides = self.sides.remove(&instrument).unwrap_or_default();
-        for id in sides.iter().flat_map(BTreeMap::values) {
-            self.orders.remove(id);
+        for side in Side::BOTH {
+            let last = |books: &Self| books.entries(instrument, side).next().map(|entry| entry.id);
+            while let Some(id) = last(self) {
+                self.remove(id);
+            }
         }
     }
 
     /// An order by its id.
     pub fn order(&self, id: u64) -> Option<&Quoted> {
-        self.orders.get(&id).map(|entry| &entry.quoted)
+        let slot = *self.slots.get(&id)?;
+        self.entries.get(slot as usize).map(|entry| &entry.quoted)
     }
 
     /// The orders of one side, the best first, at each price the oldest first.
-    pub fn side(&self, instrument: u32, side: Side) -> impl Iterator<Item = (u64, Quoted)> {
-        let sides = self.sides.get(&instrument);
-        let ids = sides.into_iter().flat_map(move |sides| sides[side as usize].values());
-        ids.filter_map(|id| Some((*id, self.orders.get(id)?.quoted)))
+    pub fn side(&self, instrument: u32, side: Side) -> impl Iterator<Item = (u64, Quoted)> + use<> {
+        let mut found: Vec<(Place, u64, Quoted)> = self
+            .entries(instrument, side)
+            .map(|entry| (entry.place, entry.id, entry.quoted))
+            .collect();
+        found.sort_unstable_by_key(|(place, ..)| *place);
+        found.into_iter().map(|(_, id, quoted)| (id, quoted))
     }
 
     /// Who is named with an order, if anybody is.
-    pub(crate) fn attribution(&self, id: u64) -> Option<&AddAttributedOrder> {
-        self.orders.get(&id)?.attribution.as_ref()
+    pub(crate) fn attribution(&self, id: u64) -> Option<Name> {
+        let slot = *self.slots.get(&id)?;
+        self.entries.get(slot as usize)?.attribution
     }
 
     /// How many orders there are.
     pub fn len(&self) -> usize {
-        self.orders.len()
+        self.slots.len()
     }
 
     /// There are none.
     pub fn is_empty(&self) -> bool {
-        self.orders.is_empty()
+        self.slots.is_empty()
     }
 }
 

@@ -20,9 +20,12 @@
 
 mod book;
 mod error;
+mod frames;
 mod message;
 mod publisher;
 mod reader;
+mod requester;
+mod service;
 mod unit;
 
 pub use book::{Books, Quoted};
@@ -36,4 +39,6 @@ pub use message::{
 };
 pub use publisher::{Publisher, REPLAY_MESSAGES, Refused};
 pub use reader::{Outputs, Reader, State};
+pub use requester::{Progress, Requester};
+pub use service::{Admission, Request, Service, ServiceOutputs};
 pub use unit::{HEAD, Unit, UnitHead};

@@ -3,9 +3,10 @@
 
 use tapeline_instrument::Side;
 
-use crate::book::{Books, MARKET};
+use crate::book::{Books, MARKET, Quoted};
 use crate::message::{
-    AddOrder, Message, OrderBookClear, SnapshotComplete, SnapshotResponse, SymbolStatus, Time,
+    AddAttributedOrder, AddOrder, Message, OrderBookClear, SignedPrice, SnapshotComplete,
+    SnapshotResponse, SymbolStatus, Time,
 };
 use crate::unit::{self, HEAD};
 
@@ -46,7 +47,7 @@ pub struct Publisher {
     /// The last messages, by number.
     ring: Vec<Kept>,
     books: Books,
-    /// The last status of each instrument, in the order in which they came.
+    /// The last status of each instrument, in the order in which the first ones came.
     statuses: Vec<SymbolStatus>,
     scratch: Vec<u8>,
 }
@@ -54,14 +55,20 @@ pub struct Publisher {
 impl Publisher {
     /// A publisher of a group, whose messages begin at 1.
     pub fn new(group: u8) -> Self {
+        Self::with_room(group, 0)
+    }
+
+    /// The same with room for so many orders, and for all messages that it keeps,
+    /// from the start: nothing is allocated for a message.
+    pub fn with_room(group: u8, orders: usize) -> Self {
         Self {
             group,
             next: 1,
             unit: Vec::with_capacity(MAX_UNIT),
             count: 0,
             second: None,
-            ring: Vec::new(),
-            books: Books::default(),
+            ring: Vec::with_capacity(if orders > 0 { REPLAY_MESSAGES } else { 0 }),
+            books: Books::with_room(orders),
             statuses: Vec::new(),
             scratch: Vec::with_capacity(Message::LONGEST),
         }
@@ -86,8 +93,11 @@ impl Publisher {
         }
         self.books.apply(message);
         if let Message::SymbolStatus(status) = message {
-            self.statuses.retain(|known| known.instrument != status.instrument);
-            self.statuses.push(*status);
+            let is_it = |known: &&mut SymbolStatus| known.instrument == status.instrument;
+            match self.statuses.iter_mut().find(is_it) {
+                Some(known) => *known = *status,
+                None => self.statuses.push(*status),
+            }
         }
         self.put(message, send)
     }
@@ -182,46 +192,82 @@ impl Publisher {
     /// Sends the orders of all instruments as they are, without numbers: for each
     /// its orders, its status and a [`SnapshotComplete`], and one of these with the
     /// segment and number 0 at the end.
-    pub fn snapshot(&mut self, second: u32, segment: &str, send: &mut impl FnMut(&[u8])) {
-        let mut unit = Vec::new();
-        let mut say = |message: Message| {
-            unit.clear();
-            unit::append_unnumbered(&mut unit, self.group, &[message]);
-            send(&unit);
-        };
-        let response = SnapshotResponse { status: b'A', ..SnapshotResponse::default() };
-        say(response.into());
-        say(Time { seconds: second }.into());
-        let sequence = self.next.wrapping_sub(1);
-        for status in &self.statuses {
-            let instrument = status.instrument;
-            for side in Side::BOTH {
-                for (order, quoted) in self.books.side(instrument, side) {
-                    if let Some(named) = self.books.attribution(order) {
-                        let (price, quantity) = (named.price, quoted.quantity);
-                        say(crate::AddAttributedOrder { quantity, price, ..*named }.into());
-                        continue;
-                    }
-                    let flags = if quoted.is_market { MARKET } else { 0 };
-                    let side = if side == Side::Buy { b'B' } else { b'S' };
-                    let (price, quantity) = (crate::SignedPrice(quoted.price), quoted.quantity);
-                    let add = AddOrder {
-                        order,
-                        side,
-                        quantity,
-                        instrument,
-                        price,
-                        flags,
-                        ..AddOrder::default()
-                    };
-                    say(add.into());
-                }
-            }
-            say((*status).into());
-            say(SnapshotComplete { sequence, instrument, ..SnapshotComplete::default() }.into());
+    pub fn snapshot(&self, second: u32, segment: &str, send: &mut impl FnMut(&[u8])) {
+        self.begin_snapshot(second, send);
+        for at in 0..self.statuses.len() {
+            let _ = self.snapshot_part(at, send);
         }
+        self.end_snapshot(segment, send);
+    }
+
+    /// Begins a snapshot, whose parts need not go out at one moment: each says
+    /// which message it is in step with.
+    pub fn begin_snapshot(&self, second: u32, send: &mut impl FnMut(&[u8])) {
+        let response = SnapshotResponse { status: b'A', ..SnapshotResponse::default() };
+        self.say(response, send);
+        self.say(Time { seconds: second }, send);
+    }
+
+    /// The instruments of which something is known, in the order of the parts of a
+    /// snapshot.
+    pub fn instruments(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.statuses.iter().map(|status| status.instrument)
+    }
+
+    /// Sends one instrument of a snapshot.
+    ///
+    /// # Errors
+    /// There are not so many.
+    pub fn snapshot_part(&self, at: usize, send: &mut impl FnMut(&[u8])) -> Result<(), Refused> {
+        let status = *self.statuses.get(at).ok_or(Refused::OutOfRange)?;
+        let instrument = status.instrument;
+        for side in Side::BOTH {
+            for (order, quoted) in self.books.side(instrument, side) {
+                self.say(self.added(order, &quoted), send);
+            }
+        }
+        self.say(status, send);
+        let sequence = self.next.wrapping_sub(1);
+        let complete = SnapshotComplete { sequence, instrument, ..SnapshotComplete::default() };
+        self.say(complete, send);
+        Ok(())
+    }
+
+    /// Ends a snapshot of a segment.
+    pub fn end_snapshot(&self, segment: &str, send: &mut impl FnMut(&[u8])) {
         let segment = tapeline_layout::Text::new(segment);
-        say(SnapshotComplete { segment, ..SnapshotComplete::default() }.into());
+        self.say(SnapshotComplete { segment, ..SnapshotComplete::default() }, send);
+    }
+
+    /// The message by which an order was added, as it is now.
+    fn added(&self, order: u64, quoted: &Quoted) -> Message {
+        let Quoted { instrument, quantity, .. } = *quoted;
+        let (ns, price) = (0, SignedPrice(quoted.price));
+        let flags = if quoted.is_market { MARKET } else { 0 };
+        let side = if quoted.side == Side::Buy { b'B' } else { b'S' };
+        match self.books.attribution(order) {
+            Some(attribution) => AddAttributedOrder {
+                ns,
+                order,
+                side,
+                quantity,
+                instrument,
+                price,
+                attribution,
+                flags,
+            }
+            .into(),
+            None => {
+                AddOrder { order, side, quantity, instrument, price, flags, ..AddOrder::default() }
+                    .into()
+            }
+        }
+    }
+
+    fn say(&self, message: impl Into<Message>, send: &mut impl FnMut(&[u8])) {
+        let mut unit = Vec::new();
+        unit::append_unnumbered(&mut unit, self.group, &[message.into()]);
+        send(&unit);
     }
 
     /// Begins anew: all that was published is void, and said again by whoever

@@ -1,4 +1,4 @@
-//! The exchange's end of a real-time session.
+//! The exchange's end of a session, real-time or of recovery.
 //!
 //! ```text
 //!  accepted ──▶ Waiting ──logon──▶ Active ──logout, silence, throttle──▶ Leaving ──▶ Closed
@@ -14,7 +14,7 @@ use tapeline_time::Time;
 use crate::check::{self, Fault, INVALID, MISSING};
 use crate::client::{Cancel, CancelReplace, MassCancel, NewOrder};
 use crate::frame::{Frames, HEAD, Message};
-use crate::session::{Heartbeat, Logon, LogonReply, Logout, Reject};
+use crate::session::{Heartbeat, Logon, LogonReply, Logout, MissedMessageRequest, Reject};
 
 /// How long things take, and how much there may be.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,15 @@ impl Default for Limits {
         let heartbeat = Duration::from_secs(3);
         Self { heartbeat, silent_intervals: 5, throttle_per_s: 1000, throttle_seconds: 5 }
     }
+}
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Orders and their reports.
+    RealTime,
+    /// Reports that a client missed.
+    Recovery,
 }
 
 /// Whether a user comes in.
@@ -64,6 +73,8 @@ pub enum Input {
     Cancel(Cancel),
     /// Many orders go.
     MassCancel(MassCancel),
+    /// Reports that were missed, on the recovery channel.
+    Missed(MissedMessageRequest),
 }
 
 /// What a session does.
@@ -124,6 +135,7 @@ struct Throttle {
 /// The exchange's end of a session.
 #[derive(Clone, Debug)]
 pub struct Acceptor {
+    channel: Channel,
     limits: Limits,
     state: State,
     frames: Frames,
@@ -134,9 +146,15 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// A connection has been accepted.
+    /// A connection for orders has been accepted.
     pub fn new(now: Time, limits: Limits) -> Self {
+        Self::of(Channel::RealTime, now, limits)
+    }
+
+    /// A connection of a channel has been accepted.
+    pub fn of(channel: Channel, now: Time, limits: Limits) -> Self {
         Self {
+            channel,
             limits,
             state: State::Waiting { until: now.after(limits.heartbeat * 2) },
             frames: Frames::default(),
@@ -196,6 +214,11 @@ impl Acceptor {
             _ => {}
         }
         self.verdict()
+    }
+
+    /// Something went out beside it, at that moment.
+    pub fn spoke(&mut self, at: Time) {
+        self.said = self.said.max(at);
     }
 
     /// Sends a report of the exchange.
@@ -278,12 +301,9 @@ impl Acceptor {
     fn request(&mut self, now: Time, message: &Message, out: &mut impl Outputs) {
         let fault = match check::check(message) {
             Err(fault) => fault,
-            Ok(()) => match message {
-                Message::NewOrder(order) => return out.request(&Input::New(*order)),
-                Message::CancelReplace(replace) => return out.request(&Input::Replace(*replace)),
-                Message::Cancel(cancel) => return out.request(&Input::Cancel(*cancel)),
-                Message::MassCancel(cancel) => return out.request(&Input::MassCancel(*cancel)),
-                _ => Fault { code: NOT_OFFERED, field: "MsgType" },
+            Ok(()) => match input(self.channel, message) {
+                Some(input) => return out.request(&input),
+                None => Fault { code: NOT_OFFERED, field: "MsgType" },
             },
         };
         let is_named = !matches!(fault.field, "ClOrdID" | "MsgType");
@@ -327,6 +347,18 @@ impl Acceptor {
         self.reject(now, frame[HEAD - 1], fault, name, out);
         true
     }
+}
+
+/// What a message asks for, where its channel has that.
+fn input(channel: Channel, message: &Message) -> Option<Input> {
+    Some(match (channel, message) {
+        (Channel::RealTime, Message::NewOrder(order)) => Input::New(*order),
+        (Channel::RealTime, Message::CancelReplace(replace)) => Input::Replace(*replace),
+        (Channel::RealTime, Message::Cancel(cancel)) => Input::Cancel(*cancel),
+        (Channel::RealTime, Message::MassCancel(cancel)) => Input::MassCancel(*cancel),
+        (Channel::Recovery, Message::MissedMessageRequest(request)) => Input::Missed(*request),
+        _ => return None,
+    })
 }
 
 /// The client's name for a request.

@@ -101,6 +101,8 @@ messages! {
 }
 
 /// Cuts a stream of bytes, as it comes, into messages.
+///
+/// It allocates for the longest half of a message, once.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
     /// A message whose end has not come.
@@ -118,23 +120,29 @@ impl Frames {
         bytes: &[u8],
         mut each: impl FnMut(&[u8]) -> bool,
     ) -> Result<(), NtgError> {
-        let joined: Vec<u8>;
-        let mut rest = bytes;
-        if !self.part.is_empty() {
-            self.part.extend_from_slice(bytes);
-            joined = std::mem::take(&mut self.part);
-            rest = &joined;
+        if self.part.is_empty() {
+            let rest = cut(bytes, &mut each)?;
+            self.part.extend_from_slice(rest);
+            return Ok(());
         }
-        while let Some(len) = frame_len(rest)? {
-            let Some((frame, behind)) = rest.split_at_checked(len) else { break };
-            rest = behind;
-            if !each(frame) {
-                return Ok(());
-            }
-        }
-        self.part.extend_from_slice(rest);
+        self.part.extend_from_slice(bytes);
+        let left = cut(&self.part, &mut each)?.len();
+        self.part.drain(..self.part.len() - left);
         Ok(())
     }
+}
+
+/// Gives each whole frame away. Returns what is left.
+fn cut<'b>(bytes: &'b [u8], each: &mut impl FnMut(&[u8]) -> bool) -> Result<&'b [u8], NtgError> {
+    let mut rest = bytes;
+    while let Some(len) = frame_len(rest)? {
+        let Some((frame, behind)) = rest.split_at_checked(len) else { break };
+        rest = behind;
+        if !each(frame) {
+            return Ok(&[]);
+        }
+    }
+    Ok(rest)
 }
 
 /// How long the first message is; `None` if its head is not there yet.

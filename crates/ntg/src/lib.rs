@@ -1,5 +1,5 @@
 //! The native trading gateway of Millennium Exchange (MIT203, issue 21.2):
-//! messages, and the exchange's end of a session, as decisions without I/O.
+//! messages, and both ends of a session, as decisions without I/O.
 //!
 //! | room | holds |
 //! |---|---|
@@ -7,7 +7,8 @@
 //! | [`exchange`] | what they get: reports and rejects |
 //! | [`session`] | what both send about the session itself |
 //! | [`Message`], [`Frames`] | any message, and messages out of a stream of bytes |
-//! | [`Acceptor`] | logon, heartbeats, throttle, checks of what comes |
+//! | [`Acceptor`] | the exchange's end: logon, heartbeats, throttle, checks of what comes |
+//! | [`Initiator`] | the client's end |
 //!
 //! Every message begins with four bytes, little-endian like all numbers:
 //!
@@ -25,8 +26,10 @@ pub mod client;
 mod error;
 pub mod exchange;
 mod frame;
+mod initiator;
 pub mod session;
 
-pub use acceptor::{Acceptor, Admission, Input, Limits, Outputs, Verdict};
+pub use acceptor::{Acceptor, Admission, Channel, Input, Limits, Outputs, Verdict};
 pub use error::NtgError;
 pub use frame::{Frames, HEAD, Message, START};
+pub use initiator::Initiator;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use tapeline_layout::Text;
 use tapeline_ntg::client::{Cancel, CancelReplace, NewOrder};
-use tapeline_ntg::session::{Heartbeat, Logon, Logout};
-use tapeline_ntg::{Acceptor, Admission, Frames, Input, Limits, Message, Outputs, Verdict};
+use tapeline_ntg::session::{Heartbeat, Logon, Logout, MissedMessageRequest};
+use tapeline_ntg::{
+    Acceptor, Admission, Channel, Frames, Initiator, Input, Limits, Message, Outputs, Verdict,
+};
 use tapeline_time::Time;
 
 /// What a session did, as lines.
@@ -26,6 +28,7 @@ impl Outputs for Seen {
             Input::Replace(replace) => format!("replace {}", replace.cl_ord_id),
             Input::Cancel(cancel) => format!("cancel {}", cancel.cl_ord_id),
             Input::MassCancel(cancel) => format!("mass cancel {}", cancel.cl_ord_id),
+            Input::Missed(request) => format!("missed {}", request.last_sequence),
         });
     }
 
@@ -318,4 +321,60 @@ fn half_messages_wait_for_their_other_half() {
         session.acceptor.received(session.now, &[byte], &mut session.seen);
     }
     assert_eq!(session.lines(), ["new C1"]);
+}
+
+#[test]
+fn the_recovery_channel_takes_requests_for_what_was_missed_and_no_orders() {
+    let missed =
+        Message::MissedMessageRequest(MissedMessageRequest { app_id: 1, last_sequence: 7 });
+    let mut session = Session::new();
+    session.acceptor = Acceptor::of(Channel::Recovery, session.now, Limits::default());
+    for message in [logon(), missed, Message::NewOrder(order())] {
+        session.says(&message);
+    }
+    let found = session.lines();
+    assert_eq!(found[2..], ["missed 7", "reject D 20102 MsgType \"\""]);
+    let mut session = Session::active();
+    session.says(&missed);
+    assert_eq!(session.lines(), ["reject M 20102 MsgType \"\""]);
+}
+
+#[test]
+fn what_goes_out_beside_it_is_no_silence() {
+    let mut session = Session::active();
+    session.after(2_000);
+    session.acceptor.spoke(session.now);
+    session.after(1_500);
+    assert_eq!(session.lines(), [""; 0]);
+    session.after(1_500);
+    assert_eq!(session.lines(), ["heartbeat"]);
+}
+
+/// Both ends, with nothing lost between them.
+#[test]
+fn a_client_stays_in_by_heartbeats_and_answers_a_logout() {
+    let mut session = Session::new();
+    let mut client = Initiator::new(session.now, Limits::default());
+    let mut wire = Vec::new();
+    client.log_on(session.now, "USER1", "secret", &mut |bytes| wire.extend_from_slice(bytes));
+    session.acceptor.received(session.now, &std::mem::take(&mut wire), &mut session.seen);
+    let mut reply = Vec::new();
+    Message::LogonReply(Default::default()).append(&mut reply);
+    let mut kinds = Vec::new();
+    let read =
+        client.received(session.now, &reply, &mut |_| {}, |message| kinds.push(message.kind()));
+    assert_eq!((read, kinds, client.is_active()), (Ok(()), vec![b'B'], true));
+    for _ in 0..20 {
+        session.after(3_000);
+        client.timeout(session.now, &mut |bytes| wire.extend_from_slice(bytes));
+        let said = std::mem::take(&mut wire);
+        client.received(session.now, &[2, 1, 0, b'0'], &mut |_| {}, |_| {}).expect("a heartbeat");
+        let verdict = session.acceptor.received(session.now, &said, &mut session.seen);
+        assert_eq!(verdict, Verdict::Open);
+    }
+    let mut logout = Vec::new();
+    Message::Logout(Logout::default()).append(&mut logout);
+    let answer = &mut |bytes: &[u8]| wire.extend_from_slice(bytes);
+    client.received(session.now, &logout, answer, |_| {}).expect("a logout");
+    assert_eq!((client.is_over(), wire.get(3)), (true, Some(&b'5')));
 }
