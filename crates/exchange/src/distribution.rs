@@ -32,6 +32,11 @@ impl Distribution {
         Self { publisher: Publisher::new(group), instruments: Vec::new(), names: BTreeMap::new() }
     }
 
+    /// The same with room for so many orders from the start.
+    pub fn with_room(group: u8, orders: usize) -> Self {
+        Self { publisher: Publisher::with_room(group, orders), ..Self::new(group) }
+    }
+
     /// Says who a firm is, for orders that are named.
     pub fn name_firm(&mut self, firm: u16, name: &str) {
         self.names.insert(firm, Text::new(name));
@@ -51,6 +56,15 @@ impl Distribution {
             ..SymbolDirectory::default()
         };
         self.publish(now_ns, directory, send);
+        // So that who comes late finds it in a snapshot, too.
+        let status = SymbolStatus {
+            ns: ns(now_ns),
+            instrument: of.id.0,
+            status: Session::Closed.status(),
+            book_type: 1,
+            ..SymbolStatus::default()
+        };
+        self.publish(now_ns, status, send);
     }
 
     /// What answers questions for messages and orders.

@@ -5,6 +5,15 @@ use tapeline_matching::{BookId, Command, Config, Engine, Event};
 
 use crate::distribution::Distribution;
 
+/// Takes what a command means.
+pub(crate) trait Telling {
+    /// Something happened; owners of orders hear of it before the others.
+    fn event(&mut self, event: &Event);
+
+    /// A unit of market data goes out.
+    fn publish(&mut self, unit: &[u8]);
+}
+
 /// Engine and distribution, without sockets or clocks: the same commands at the
 /// same times give the same bytes.
 ///
@@ -40,6 +49,16 @@ impl Market {
         }
     }
 
+    /// The same with room for all orders, and for what a command brings, from the
+    /// start.
+    pub(crate) fn with_room(config: &Config, group: u8) -> Self {
+        Self {
+            engine: Engine::new(config),
+            distribution: Distribution::with_room(group, config.max_orders as usize),
+            events: Vec::with_capacity(4 * 1024),
+        }
+    }
+
     /// Adds an instrument, closed, and publishes it; `send` gets units of market
     /// data.
     pub fn add(
@@ -69,6 +88,25 @@ impl Market {
         }
         self.distribution.flush(send);
         &self.events
+    }
+
+    /// Does what a command asks for, and has all of it told: owners of orders first.
+    pub(crate) fn handle_telling(
+        &mut self,
+        now_ns: u64,
+        command: &Command,
+        telling: &mut impl Telling,
+    ) {
+        self.events.clear();
+        self.engine.handle(now_ns, command, &mut self.events);
+        for event in &self.events {
+            telling.event(event);
+        }
+        let mut send = |unit: &[u8]| telling.publish(unit);
+        for event in &self.events {
+            self.distribution.event(now_ns, event, &mut send);
+        }
+        self.distribution.flush(&mut send);
     }
 
     /// The engine, for whoever compares books with it.

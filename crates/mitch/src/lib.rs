@@ -41,4 +41,4 @@ pub use publisher::{Publisher, REPLAY_MESSAGES, Refused};
 pub use reader::{Outputs, Reader, State};
 pub use requester::{Progress, Requester};
 pub use service::{Admission, Request, Service, ServiceOutputs};
-pub use unit::{HEAD, Unit, UnitHead};
+pub use unit::{HEAD, Unit, UnitHead, append_alone};

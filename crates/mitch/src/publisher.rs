@@ -152,6 +152,21 @@ impl Publisher {
         send(&unit);
     }
 
+    /// Whether messages can be had again.
+    ///
+    /// # Errors
+    /// They are of another group, or not all of them are there.
+    pub fn can_replay(&self, group: u8, first: u32, count: u16) -> Result<(), Refused> {
+        if group != self.group {
+            return Err(Refused::Group);
+        }
+        // What is in the unit that is being filled has not gone out.
+        let sent = self.next.wrapping_sub(u32::from(self.count));
+        let end = first.checked_add(u32::from(count)).filter(|end| *end <= sent);
+        let oldest = self.next.saturating_sub(REPLAY_MESSAGES as u32).max(1);
+        end.filter(|_| first >= oldest && count > 0).map(drop).ok_or(Refused::OutOfRange)
+    }
+
     /// Sends messages again, from a number on, with their numbers.
     ///
     /// # Errors
@@ -163,12 +178,8 @@ impl Publisher {
         count: u16,
         send: &mut impl FnMut(&[u8]),
     ) -> Result<(), Refused> {
-        if group != self.group {
-            return Err(Refused::Group);
-        }
-        let end = first.checked_add(u32::from(count)).filter(|end| *end <= self.next);
-        let oldest = self.next.saturating_sub(REPLAY_MESSAGES as u32).max(1);
-        let end = end.filter(|_| first >= oldest && count > 0).ok_or(Refused::OutOfRange)?;
+        self.can_replay(group, first, count)?;
+        let end = first + u32::from(count);
         let (mut unit, mut from) = (Vec::with_capacity(MAX_UNIT), first);
         unit::begin(&mut unit);
         for number in first..end {

@@ -103,7 +103,6 @@ impl Service {
 
     fn message(&mut self, now: Time, message: &Message, out: &mut impl ServiceOutputs) {
         match (message, self.state) {
-            (_, State::Closed) => {}
             (Message::LoginRequest(login), State::Waiting) => self.log_in(now, login, out),
             (Message::LoginRequest(_) | Message::LogoutRequest(_), State::In) => {
                 self.state = State::Closed;

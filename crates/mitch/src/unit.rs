@@ -92,6 +92,14 @@ pub(crate) fn end(out: &mut [u8], start: usize, count: u8, group: u8, sequence: 
     out[start..start + HEAD].copy_from_slice(&head.to_bytes());
 }
 
+/// Appends a unit of one message without a number, as streams and snapshots have
+/// them.
+pub fn append_alone(out: &mut Vec<u8>, group: u8, message: &Message) {
+    let start = begin(out);
+    message.append(out);
+    end(out, start, 1, group, 0);
+}
+
 /// Appends a unit of some messages without numbers.
 pub(crate) fn append_unnumbered(out: &mut Vec<u8>, group: u8, messages: &[Message]) {
     let start = begin(out);

@@ -1,5 +1,10 @@
 //! Scenarios of the exchange.
 
+mod channels;
 mod flows;
+mod no_allocation;
 mod recording;
+mod reports;
+mod support;
+mod whole_day;
 mod whole_loop;

@@ -1,0 +1,88 @@
+//! What an exchange is made of.
+
+use std::time::Duration;
+
+use tapeline_instrument::Instrument;
+use tapeline_matching::SelfMatch;
+use tapeline_ntg::Limits;
+
+use super::Plan;
+
+/// Who may trade.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserConfig {
+    /// Its name, up to 25 characters.
+    pub name: String,
+    /// Its password, up to 25 characters.
+    pub password: String,
+    /// The firm it trades for.
+    pub firm: u16,
+    /// Orders that ask for it go when the session ends.
+    pub auto_cancel: bool,
+    /// Whether its orders trade with others of the firm.
+    pub self_match: SelfMatch,
+}
+
+/// Who may have market data again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReaderConfig {
+    /// Its name, up to 6 characters.
+    pub name: String,
+    /// Its password, up to 10 characters.
+    pub password: String,
+}
+
+/// What an exchange is made of.
+#[derive(Clone, Debug)]
+pub struct ExchangeConfig {
+    /// What is traded.
+    pub instruments: Vec<Instrument>,
+    /// Who may trade; with none, everybody, each for a firm of its own.
+    pub users: Vec<UserConfig>,
+    /// Who may have market data again; with none, everybody.
+    pub readers: Vec<ReaderConfig>,
+    /// The engine.
+    pub engine: tapeline_matching::Config,
+    /// Sessions of the native gateway.
+    pub limits: Limits,
+    /// The market data group.
+    pub group: u8,
+    /// The sessions of the day.
+    pub plan: Plan,
+    /// The exchange's local time, in seconds ahead of UTC.
+    pub utc_offset_s: i32,
+    /// Draws the ends of calls.
+    pub seed: u64,
+    /// After so long without market data, a heartbeat.
+    pub quiet: Duration,
+    /// Users that are known at once, those who were let in unasked included.
+    pub max_users: usize,
+    /// Connections of all kinds at once.
+    pub max_sessions: usize,
+    /// Reports that can be had again.
+    pub order_cache_messages: usize,
+    /// A client that leaves more bytes unread is logged out.
+    pub max_output_bytes: usize,
+}
+
+impl Default for ExchangeConfig {
+    /// A market without instruments that is open all day, to everybody.
+    fn default() -> Self {
+        Self {
+            instruments: Vec::new(),
+            users: Vec::new(),
+            readers: Vec::new(),
+            engine: tapeline_matching::Config::default(),
+            limits: Limits::default(),
+            group: b'A',
+            plan: Plan::Open,
+            utc_offset_s: 0,
+            seed: 1,
+            quiet: Duration::from_secs(1),
+            max_users: 1_000,
+            max_sessions: 1_000,
+            order_cache_messages: 65_000,
+            max_output_bytes: 4 << 20,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What an exchange counts.
+
+use tapeline_counters::counts;
+
+counts! {
+    /// What the market of a process counts.
+    pub struct ExchangeCounts = "exchange" {
+        /// Clients that are logged on.
+        clients: usize = now, at most "max-users";
+        /// Connections since the start, of clients and readers.
+        connections: u64 = total;
+        /// Connections that found no place.
+        turned_away: u64 = total;
+        /// Logons that were accepted.
+        logons: u64 = total;
+        /// Logons that were not.
+        logons_refused: u64 = total;
+        /// Clients that were logged out since they did not read.
+        slow_clients: u64 = total;
+        /// Orders that are alive, those that wait included.
+        orders: usize = now, at most "max-orders";
+        /// New orders that came.
+        new_orders: u64 = total;
+        /// Amendments that came.
+        amendments: u64 = total;
+        /// Cancels that came.
+        cancels: u64 = total;
+        /// Mass cancels that came.
+        mass_cancels: u64 = total;
+        /// Requests that the gateway rejected: fields, throttle, unknown instruments.
+        rejected: u64 = total;
+        /// Requests that the engine refused.
+        refused: u64 = total;
+        /// Orders that went with their session.
+        disconnect_cancels: u64 = total;
+        /// Trades, those of auctions included.
+        trades: u64 = total;
+        /// Reports to owners of orders, also of those who are away.
+        reports: u64 = total;
+        /// Reports that were sent again.
+        recovered: u64 = total;
+        /// Units of market data.
+        units: u64 = total;
+        /// Bytes of them, on one line.
+        unit_bytes: u64 = total(bytes);
+        /// Messages of market data.
+        messages: u64 = total;
+        /// Replays that were sent.
+        replays: u64 = total;
+        /// Replays that were refused.
+        replays_refused: u64 = total;
+        /// Snapshots that were sent.
+        snapshots: u64 = total;
+        /// Sessions of the day that have begun, of all instruments.
+        session_changes: u64 = total;
+    }
+}
+
+impl ExchangeCounts {
+    /// Counts a message of a session that is a reject.
+    pub(super) fn note_rejected(&mut self, bytes: &[u8]) {
+        self.rejected += u64::from(bytes.get(3) == Some(&b'3'));
+    }
+}

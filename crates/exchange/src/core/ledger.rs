@@ -1,0 +1,124 @@
+//! What the engine does not know of orders: their owners' names for them, and what
+//! reports say besides.
+
+use std::collections::HashMap;
+
+use tapeline_instrument::{OrderId, Side};
+use tapeline_layout::Text;
+use tapeline_matching::{BookId, Order};
+
+/// One order, by the slot that the engine has it in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    /// 0 before the engine has said it.
+    pub(super) id: OrderId,
+    /// Its owner's name for it.
+    pub(super) name: Text<20>,
+    pub(super) user: u16,
+    pub(super) book: BookId,
+    pub(super) side: Side,
+    /// How much of it is shown at a time.
+    pub(super) display: u32,
+    /// Its id in market data.
+    pub(super) shown: OrderId,
+    /// It goes when the session of its owner ends.
+    pub(super) auto_cancel: bool,
+    pub(super) capacity: u8,
+    pub(super) is_alive: bool,
+    /// The last command in which it traded.
+    pub(super) traded_in: u64,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self {
+            id: OrderId(0),
+            name: Text::default(),
+            user: 0,
+            book: BookId(0),
+            side: Side::Buy,
+            display: 0,
+            shown: OrderId(0),
+            auto_cancel: false,
+            capacity: 0,
+            is_alive: false,
+            traded_in: 0,
+        }
+    }
+}
+
+/// All orders that are alive.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    kept: Vec<Kept>,
+    /// The latest order of each name.
+    names: HashMap<(u16, Text<20>), OrderId>,
+}
+
+impl Ledger {
+    /// With room for so many orders.
+    pub(super) fn new(orders: u32) -> Self {
+        let slots = orders as usize + 1;
+        Self {
+            kept: vec![Kept::default(); slots],
+            // What was taken out still takes a place until the table is swept; with
+            // twice the places it never grows.
+            names: HashMap::with_capacity(2 * slots),
+        }
+    }
+
+    /// An order is on its way into this slot.
+    pub(super) fn expect(&mut self, slot: u32, kept: Kept) {
+        self.kept[slot as usize] = kept;
+    }
+
+    /// The order of an event.
+    pub(super) fn meet(&mut self, order: &Order) -> &mut Kept {
+        let kept = &mut self.kept[order.slot as usize];
+        if kept.id != order.id {
+            (kept.id, kept.shown, kept.is_alive) = (order.id, order.id, true);
+            self.names.insert((kept.user, kept.name), order.id);
+        }
+        kept
+    }
+
+    /// An order has another name from now on.
+    pub(super) fn rename(&mut self, order: &Order, name: Text<20>) {
+        self.forget_name(order);
+        let kept = &mut self.kept[order.slot as usize];
+        kept.name = name;
+        self.names.insert((kept.user, name), order.id);
+    }
+
+    /// An order has ended.
+    pub(super) fn ended(&mut self, order: &Order) {
+        self.forget_name(order);
+        self.kept[order.slot as usize].is_alive = false;
+    }
+
+    /// The name may mean a later order by now.
+    fn forget_name(&mut self, order: &Order) {
+        let kept = &self.kept[order.slot as usize];
+        let key = (kept.user, kept.name);
+        if self.names.get(&key) == Some(&order.id) {
+            self.names.remove(&key);
+        }
+    }
+
+    /// The order that a user means by a name.
+    pub(super) fn named(&self, user: u16, name: Text<20>) -> Option<OrderId> {
+        self.names.get(&(user, name)).copied()
+    }
+
+    /// Whose an order that is alive is.
+    pub(super) fn owner_of(&self, id: OrderId) -> Option<u16> {
+        self.kept.iter().find(|kept| kept.is_alive && kept.id == id).map(|kept| kept.user)
+    }
+
+    /// The first order from a slot on that goes with the session of a user.
+    pub(super) fn goes_with(&self, user: u16, from: usize) -> Option<(usize, OrderId)> {
+        let is_it = |kept: &Kept| kept.is_alive && kept.auto_cancel && kept.user == user;
+        let at = self.kept.get(from..)?.iter().position(is_it)?;
+        Some((from + at, self.kept[from + at].id))
+    }
+}

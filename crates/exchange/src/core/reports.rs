@@ -1,0 +1,331 @@
+//! From events of the engine to messages for owners of orders.
+
+use tapeline_instrument::{IdSpace, OrderId};
+use tapeline_layout::Text;
+use tapeline_matching::{BookId, Ending, Entry, Event, Order, Part, Refusal, Shown};
+use tapeline_ntg::Message;
+use tapeline_ntg::exchange::{BusinessReject, CancelReject, ExecutionReport, MassCancelReport};
+use tapeline_time::Time;
+
+use super::cache::Cache;
+use super::ledger::{Kept, Ledger};
+use super::requests::side_code;
+use super::users::Users;
+use super::{ExchangeCounts, Outputs, SessionId};
+use crate::market::Telling;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// The book of London in reports.
+const VENUE: u8 = 21;
+
+/// Restated: an iceberg shows another part.
+const REPLENISHED: u8 = 100;
+
+/// What a client asked for, as far as reports say it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked {
+    /// Nothing: the time has passed, a session of the day begins.
+    Nothing,
+    /// An order.
+    New(Kept),
+    /// An amendment; the name is the order's from now on.
+    Replace { user: u16, name: Text<20>, display: u32 },
+    /// A cancel.
+    Cancel { user: u16, name: Text<20> },
+    /// Many of them.
+    MassCancel { name: Text<20> },
+    /// The session of an owner has ended.
+    Disconnect,
+}
+
+/// Tells owners what became of their orders, and everybody what is public.
+pub(super) struct Reporter<'f, O> {
+    pub(super) ledger: &'f mut Ledger,
+    pub(super) cache: &'f mut Cache,
+    pub(super) users: &'f Users,
+    pub(super) counts: &'f mut ExchangeCounts,
+    pub(super) said: &'f mut [Time],
+    pub(super) slow: &'f mut Vec<SessionId>,
+    pub(super) instruments: &'f [u32],
+    pub(super) ids: IdSpace,
+    pub(super) executions: &'f mut u32,
+    pub(super) max_output_bytes: usize,
+    /// Counts commands.
+    pub(super) command: u64,
+    pub(super) asked: Asked,
+    pub(super) now: Time,
+    pub(super) now_ns: u64,
+    pub(super) published: &'f mut Time,
+    pub(super) out: &'f mut O,
+}
+
+impl<O: Outputs> Telling for Reporter<'_, O> {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Rested { order, shown, entry, .. } => self.rested(order, shown, *entry),
+            Event::Traded { .. } => self.traded(event),
+            Event::Parked { order, .. } => {
+                let kept = *self.ledger.meet(order);
+                self.report(&kept, order, 0, |report| {
+                    (report.exec_type, report.order_status) = (b'9', 9);
+                });
+            }
+            Event::Amended { order, shown, .. } => self.amended(order, shown),
+            Event::Replenished { order, shown, .. } => {
+                let kept = self.ledger.meet(order);
+                kept.shown = shown.id;
+                let kept = *kept;
+                self.report(&kept, order, shown.quantity, |report| {
+                    report.exec_type = b'D';
+                    report.restatement_reason = REPLENISHED;
+                });
+            }
+            Event::Ended { order, cause, .. } => self.ended(order, *cause),
+            Event::Refused { id, refusal, .. } => self.refused(*id, *refusal),
+            Event::Session { .. } => self.counts.session_changes += 1,
+            _ => {}
+        }
+    }
+
+    fn publish(&mut self, unit: &[u8]) {
+        self.counts.units += 1;
+        self.counts.unit_bytes += unit.len() as u64;
+        self.counts.messages += u64::from(unit.get(2).copied().unwrap_or(0));
+        *self.published = self.now;
+        self.out.publish(unit);
+    }
+}
+
+/// The status of an order that is alive, or filled.
+const fn status(order: &Order) -> u8 {
+    match (order.leaves, order.filled) {
+        (0, _) => 2,
+        (_, 0) => 0,
+        _ => 1,
+    }
+}
+
+impl<O: Outputs> Reporter<'_, O> {
+    fn rested(&mut self, order: &Order, shown: &Shown, entry: Entry) {
+        let command = self.command;
+        let kept = self.ledger.meet(order);
+        kept.shown = shown.id;
+        let kept = *kept;
+        // Who traded knows what is left; who amended was told so.
+        if kept.traded_in != command && entry != Entry::Amended {
+            self.report(&kept, order, shown.quantity, |_| {});
+        }
+    }
+
+    fn traded(&mut self, event: &Event) {
+        let Event::Traded { id, price, quantity, taker, maker, side, part, .. } = event else {
+            return;
+        };
+        let Event::Traded { maker_shown, maker_displays, taker_displays, .. } = event else {
+            return;
+        };
+        self.counts.trades += 1;
+        let is_auction = *part == Part::Auction;
+        let taker_kept = *self.ledger.meet(taker);
+        let taker_shows =
+            if is_auction { *taker_displays } else { taker_kept.display.min(taker.leaves) };
+        let maker_type = match part {
+            Part::Shown => 0,
+            Part::Hidden => 1,
+            Part::Auction => 2,
+        };
+        let maker_kept = Kept { shown: *maker_shown, ..*self.ledger.meet(maker) };
+        let [taker_got, maker_got] = if is_auction { [b'C'; 2] } else { [b'R', b'A'] };
+        for (order, kept, shows, side, got, trade_type) in [
+            (taker, taker_kept, taker_shows, *side, taker_got, 2),
+            (maker, maker_kept, *maker_displays, side.opposite(), maker_got, maker_type),
+        ] {
+            self.ledger.meet(order).traded_in = self.command;
+            self.report(&kept, order, shows, |report| {
+                report.exec_type = b'F';
+                report.price = price.0;
+                report.quantity = *quantity as i32;
+                report.side = side_code(side);
+                report.liquidity = got;
+                report.trade_id = id.0;
+                report.trade_type = trade_type;
+            });
+            if order.leaves == 0 {
+                self.ledger.ended(order);
+            }
+        }
+    }
+
+    fn amended(&mut self, order: &Order, shown: &Shown) {
+        if let Asked::Replace { name, display, .. } = self.asked {
+            self.ledger.rename(order, name);
+            self.ledger.meet(order).display = display;
+        }
+        let kept = self.ledger.meet(order);
+        kept.shown = shown.id;
+        let kept = *kept;
+        self.report(&kept, order, shown.quantity, |report| report.exec_type = b'5');
+    }
+
+    fn ended(&mut self, order: &Order, cause: Ending) {
+        let kept = *self.ledger.meet(order);
+        let name = match (cause, self.asked) {
+            (Ending::Cancelled, Asked::Cancel { name, .. })
+            | (Ending::MassCancelled, Asked::MassCancel { name, .. }) => Some(name),
+            _ => None,
+        };
+        let is_cancelled = name.is_some();
+        self.report(&Kept { name: name.unwrap_or(kept.name), ..kept }, order, 0, |report| {
+            (report.exec_type, report.order_status) =
+                if is_cancelled { (b'4', 4) } else { (b'C', 6) };
+        });
+        self.ledger.ended(order);
+    }
+
+    fn refused(&mut self, id: OrderId, refusal: Refusal) {
+        match self.asked {
+            Asked::New(kept) => self.reject(&kept, refusal.code()),
+            Asked::Replace { user, name, .. } | Asked::Cancel { user, name } => {
+                let id = (refusal != Refusal::UnknownOrder).then_some(id);
+                self.reject_cancel(user, name, id, refusal.code());
+            }
+            Asked::MassCancel { name } => {
+                if let Some(user) = self.ledger.owner_of(id) {
+                    self.reject_cancel(user, name, Some(id), refusal.code());
+                }
+            }
+            // Orders that cannot go with their session stay.
+            Asked::Disconnect => {}
+            Asked::Nothing => tracing::warn!(%refusal, "a session of the day does not begin"),
+        }
+    }
+
+    /// A report about an order, with what is special about it.
+    fn report(
+        &mut self,
+        kept: &Kept,
+        order: &Order,
+        shows: u32,
+        special: impl FnOnce(&mut ExecutionReport),
+    ) {
+        let mut report = self.plain(kept);
+        (report.exec_type, report.order_status) = (b'0', status(order));
+        (report.leaves, report.display) = (order.leaves as i32, shows as i32);
+        report.order_id = Text::from_bytes(&order.id.digits());
+        report.public_order_id = Text::from_bytes(&kept.shown.digits());
+        special(&mut report);
+        self.counts.reports += 1;
+        self.deliver(kept.user, &Message::ExecutionReport(report), true);
+    }
+
+    fn plain(&mut self, kept: &Kept) -> ExecutionReport {
+        *self.executions = self.executions.wrapping_add(1);
+        let execution = self.ids.order(self.now_ns, *self.executions);
+        let [transact_s, transact_ns] = self.time();
+        ExecutionReport {
+            app_id: self.ids.partition,
+            sequence: self.cache.number(),
+            exec_id: Text::from_bytes(&execution.digits()),
+            cl_ord_id: kept.name,
+            instrument_id: self.instrument(kept.book) as i32,
+            side: side_code(kept.side),
+            transact_s,
+            transact_ns,
+            last_market: VENUE,
+            capacity: kept.capacity,
+            ..ExecutionReport::default()
+        }
+    }
+
+    /// An order is refused.
+    pub(super) fn reject(&mut self, kept: &Kept, code: i32) {
+        self.counts.refused += 1;
+        let mut report = self.plain(kept);
+        (report.exec_type, report.order_status, report.reject_code) = (b'8', 8, code);
+        self.deliver(kept.user, &Message::ExecutionReport(report), true);
+    }
+
+    /// A cancel or an amendment is refused.
+    pub(super) fn reject_cancel(
+        &mut self,
+        user: u16,
+        name: Text<20>,
+        id: Option<OrderId>,
+        reason: i32,
+    ) {
+        self.counts.refused += 1;
+        let order_id = id.map_or(Text::new("NONE"), |id| Text::from_bytes(&id.digits()));
+        let [transact_s, transact_ns] = self.time();
+        let reject = CancelReject {
+            app_id: self.ids.partition,
+            sequence: self.cache.number(),
+            cl_ord_id: name,
+            order_id,
+            reason,
+            transact_s,
+            transact_ns,
+            ..CancelReject::default()
+        };
+        self.deliver(user, &Message::CancelReject(reject), false);
+    }
+
+    /// The instrument of an order, or of a cancel of one, is not known.
+    pub(super) fn reject_unknown(&mut self, user: u16, name: Text<20>, is_order: bool) {
+        self.counts.rejected += 1;
+        let (code, [transact_s, transact_ns]) = (Refusal::UnknownBook.code(), self.time());
+        let message = match is_order {
+            true => Message::BusinessReject(BusinessReject {
+                code,
+                cl_ord_id: name,
+                transact_s,
+                transact_ns,
+                ..BusinessReject::default()
+            }),
+            false => Message::CancelReject(CancelReject {
+                cl_ord_id: name,
+                order_id: Text::new("NONE"),
+                reason: code,
+                transact_s,
+                transact_ns,
+                ..CancelReject::default()
+            }),
+        };
+        self.deliver(user, &message, false);
+    }
+
+    /// A mass cancel is taken; what it does follows.
+    pub(super) fn taken(&mut self, user: u16, name: Text<20>) {
+        let [transact_s, transact_ns] = self.time();
+        let report = MassCancelReport {
+            app_id: self.ids.partition,
+            sequence: self.cache.number(),
+            cl_ord_id: name,
+            response: 7,
+            transact_s,
+            transact_ns,
+            ..MassCancelReport::default()
+        };
+        self.deliver(user, &Message::MassCancelReport(report), true);
+    }
+
+    fn time(&self) -> [u32; 2] {
+        [(self.now_ns / NS_PER_S) as u32, (self.now_ns % NS_PER_S) as u32]
+    }
+
+    fn instrument(&self, book: BookId) -> u32 {
+        self.instruments.get(usize::from(book.0)).copied().unwrap_or(0)
+    }
+
+    /// Sends a message to its owner, where that is; those that count are kept.
+    fn deliver(&mut self, user: u16, message: &Message, is_kept: bool) {
+        let bytes = self.cache.write(user, message, is_kept);
+        let Some(session) = self.users.get(user).and_then(|user| user.session) else { return };
+        self.out.send(session, bytes);
+        self.said[session.0 as usize] = self.now;
+        let is_slow = self.out.queued(session) > self.max_output_bytes;
+        if is_slow && !self.slow.contains(&session) {
+            self.slow.push(session);
+        }
+    }
+}

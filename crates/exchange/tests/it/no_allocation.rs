@@ -1,0 +1,154 @@
+//! An order costs no allocation on its way from a client's bytes to reports and
+//! market data.
+
+use tapeline_exchange::{Door, Exchange, ExchangeConfig, Outputs, SessionId};
+use tapeline_layout::Text;
+use tapeline_mitch::{Message as Mitch, Reader};
+use tapeline_ntg::Message;
+use tapeline_ntg::client::NewOrder;
+use tapeline_time::Time;
+
+use crate::support::{EPOCH_NS, VOD, cancel, config, logon, order};
+
+/// Counts what comes, and has a reader follow the units.
+struct Counting {
+    reader: Reader,
+    books: Followed,
+    reports: u64,
+}
+
+#[derive(Default)]
+struct Followed {
+    messages: u64,
+}
+
+impl tapeline_mitch::Outputs for Followed {
+    fn message(&mut self, _: u32, _: &Mitch) {
+        self.messages += 1;
+    }
+
+    fn ask_replay(&mut self, _: u32, _: u16) {
+        panic!("nothing is lost");
+    }
+
+    fn ask_snapshot(&mut self) {
+        panic!("nothing is lost");
+    }
+
+    fn set_stale(&mut self, _: bool) {}
+
+    fn restart(&mut self) {}
+}
+
+impl Outputs for Counting {
+    fn send(&mut self, _: SessionId, _: &[u8]) {
+        self.reports += 1;
+    }
+
+    fn close(&mut self, session: SessionId) {
+        panic!("{session:?} is closed");
+    }
+
+    fn publish(&mut self, unit: &[u8]) {
+        self.reader.unit(unit, &mut self.books).expect("a unit");
+    }
+
+    fn queued(&self, _: SessionId) -> usize {
+        0
+    }
+}
+
+/// Round after round without a pause.
+fn at(round: u64, step: u64) -> Time {
+    Time::from_nanos((round * 10_001 + step) * 5_000_000)
+}
+
+/// Orders of two clients around a price that moves, icebergs and cancels among them,
+/// in pieces that do not end with messages.
+fn trade(
+    exchange: &mut Exchange,
+    out: &mut Counting,
+    (sessions, plain, wire): ([SessionId; 2], NewOrder, &mut Vec<u8>),
+    round: u64,
+) {
+    let mut bytes = [0_u8; 600];
+    let mut random = round;
+    for step in 0..10_000_u64 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(step | 1);
+        let draw = |bits: u32, below: u64| (random >> bits) % below;
+        let mut order = plain;
+        let mut name = *b"N0000";
+        for (at, digit) in name.iter_mut().skip(1).enumerate() {
+            *digit = b'0' + (step / 10_u64.pow(at as u32) % 10) as u8;
+        }
+        order.cl_ord_id = Text::from_bytes(&name);
+        order.side = 1 + draw(20, 2) as u8;
+        order.limit = (1_000 + (step / 40 % 400).abs_diff(200) + draw(24, 40)) as i64 * 1_000_000;
+        order.quantity = 1 + draw(32, 500) as i32;
+        order.display = if draw(40, 6) == 0 { 1 + order.quantity / 4 } else { order.quantity };
+        wire.clear();
+        Message::NewOrder(order).append(wire);
+        if step % 3 == 0 {
+            cancel("C", "").append_with(&name, wire);
+        }
+        let session = sessions[(step % 2) as usize];
+        let now = at(round, step);
+        bytes[..wire.len()].copy_from_slice(wire);
+        let cut = draw(44, wire.len() as u64) as usize;
+        exchange.received(now, session, &bytes[..cut], out);
+        exchange.received(now, session, &bytes[cut..wire.len()], out);
+        exchange.timeout(now, out);
+    }
+    for session in sessions {
+        let mass = tapeline_ntg::client::MassCancel {
+            cl_ord_id: Text::new("M"),
+            kind: 8,
+            ..Default::default()
+        };
+        wire.clear();
+        Message::MassCancel(mass).append(wire);
+        exchange.received(at(round, 10_000), session, wire, out);
+    }
+}
+
+/// A cancel of the order of a name.
+trait AppendWith {
+    fn append_with(self, name: &[u8], out: &mut Vec<u8>);
+}
+
+impl AppendWith for Message {
+    fn append_with(self, name: &[u8], out: &mut Vec<u8>) {
+        let Self::Cancel(cancel) = self else { return };
+        let orig_cl_ord_id = Text::from_bytes(name);
+        Self::Cancel(tapeline_ntg::client::Cancel { orig_cl_ord_id, ..cancel }).append(out);
+    }
+}
+
+#[test]
+fn orders_cost_no_allocation_from_the_clients_bytes_to_market_data() {
+    let mut config: ExchangeConfig = config();
+    config.limits.throttle_per_s = u32::MAX;
+    config.engine.max_orders = 20_000;
+    let mut exchange = Exchange::new(&config, EPOCH_NS);
+    let mut out =
+        Counting { reader: Reader::new(b'A', 1_000), books: Followed::default(), reports: 0 };
+    exchange.open(Time::ZERO, &mut out);
+    let sessions = ["ANN", "BOB"].map(|name| {
+        let session = exchange.accepted(Time::ZERO, Door::Orders).expect("room");
+        let mut bytes = Vec::new();
+        logon(name).append(&mut bytes);
+        exchange.received(Time::ZERO, session, &bytes, &mut out);
+        session
+    });
+    let (plain, mut wire) = (order("X", "buy 100@10.00"), Vec::with_capacity(600));
+    for round in 0..3 {
+        trade(&mut exchange, &mut out, (sessions, plain, &mut wire), round);
+    }
+    let before = (out.reports, out.books.messages, exchange.counts().trades);
+    let counted = allocation_counter::measure(|| {
+        trade(&mut exchange, &mut out, (sessions, plain, &mut wire), 3);
+    });
+    assert!(out.reports > before.0 + 15_000 && out.books.messages > before.1 + 10_000);
+    assert!(exchange.counts().trades > before.2 + 1_000, "{VOD} trades");
+    assert_eq!(counted.count_total, 0, "allocations for 10,000 orders");
+}
