@@ -7,29 +7,20 @@
 //!
 //! Who listens at the admin port gets the same lines, as JSON.
 
-use std::fmt::{self, Write as _};
 use std::io;
 
-use serde_json::Value as Json;
 use tapeline_admin::EventFeed;
-use tracing::field::{Field, Visit};
+use tapeline_logline::{CRATE_PREFIX, Lines};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{Level, Log, LogFormat};
 use crate::failure::Failure;
-
-/// What stands before the component in the target of an event.
-const CRATE_PREFIX: &str = "tapeline_";
 
 impl From<Level> for LevelFilter {
     fn from(level: Level) -> Self {
@@ -72,13 +63,6 @@ pub(crate) fn check(log: &Log) -> Result<(), String> {
     targets(log, "").map(drop)
 }
 
-/// The time, as lines have it.
-pub(crate) fn now() -> String {
-    let mut time = String::new();
-    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
-    time
-}
-
 /// What is logged, by component.
 fn targets(log: &Log, words: &str) -> Result<Targets, String> {
     let mut level = log.level;
@@ -114,7 +98,7 @@ pub(crate) fn start(
 ) -> Result<Levels, Failure> {
     let words = words.unwrap_or_default().to_owned();
     let (filter, handle) = reload::Layer::new(targets(log, &words).map_err(Failure::Log)?);
-    let lines = Lines { format: log.format };
+    let lines = Lines { is_json: log.format == LogFormat::Json };
     let lines = tracing_subscriber::fmt::layer().event_format(lines).with_writer(io::stderr);
     let told = events.cloned().map(Told);
     // A second start in one process changes nothing.
@@ -148,117 +132,8 @@ struct Told(EventFeed);
 impl<S: Subscriber> Layer<S> for Told {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         if *event.metadata().level() <= tracing::Level::INFO {
-            self.0.tell(&LineFields::of(event).json(&now(), event));
+            self.0.tell(&tapeline_logline::json(event));
         }
-    }
-}
-
-/// The form of a line.
-struct Lines {
-    format: LogFormat,
-}
-
-impl<S, N> FormatEvent<S, N> for Lines
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let time = now();
-        let fields = LineFields::of(event);
-        match self.format {
-            LogFormat::Logfmt => writeln!(writer, "{}", fields.logfmt(&time, event)),
-            LogFormat::Json => writeln!(writer, "{}", fields.json(&time, event)),
-        }
-    }
-}
-
-fn level(event: &Event<'_>) -> String {
-    event.metadata().level().as_str().to_ascii_lowercase()
-}
-
-fn component(event: &Event<'_>) -> &'static str {
-    let target = event.metadata().target();
-    let component = target.split("::").next().unwrap_or(target);
-    component.strip_prefix(CRATE_PREFIX).unwrap_or(component)
-}
-
-/// The fields of an event, the message apart from the others.
-#[derive(Default)]
-struct LineFields {
-    message: String,
-    others: Vec<(&'static str, Json)>,
-}
-
-impl LineFields {
-    fn of(event: &Event<'_>) -> Self {
-        let mut fields = Self::default();
-        event.record(&mut fields);
-        fields
-    }
-
-    fn logfmt(&self, time: &str, event: &Event<'_>) -> String {
-        let (level, component, message) = (level(event), component(event), Value(&self.message));
-        let mut line = format!("time={time} level={level} component={component} msg={message}");
-        for (name, value) in &self.others {
-            let _ = match value.as_str() {
-                Some(text) => write!(line, " {name}={}", Value(text)),
-                None => write!(line, " {name}={value}"),
-            };
-        }
-        line
-    }
-
-    fn json(self, time: &str, event: &Event<'_>) -> String {
-        let head = [
-            ("time", time.into()),
-            ("level", level(event).into()),
-            ("component", component(event).into()),
-            ("msg", self.message.into()),
-        ];
-        let fields = head.into_iter().chain(self.others);
-        Json::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect()).to_string()
-    }
-}
-
-impl Visit for LineFields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.record_str(field, &format!("{value:?}"));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        match field.name() {
-            "message" => value.clone_into(&mut self.message),
-            name => self.others.push((name, value.into())),
-        }
-    }
-
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.others.push((field.name(), value.into()));
-    }
-
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.others.push((field.name(), value.into()));
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.others.push((field.name(), value.into()));
-    }
-}
-
-/// A value, in quotes if it would not be one word without them.
-struct Value<'v>(&'v str);
-
-impl fmt::Display for Value<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_word = !self.0.is_empty()
-            && !self.0.contains(|c: char| c.is_whitespace() || c.is_control() || "\"=".contains(c));
-        if is_word { f.write_str(self.0) } else { write!(f, "{:?}", self.0) }
     }
 }
 
@@ -276,11 +151,5 @@ mod tests {
             parse("hub=loud"),
             Err("log level is `loud`; give one of off, error, warn, info, debug, trace".to_owned())
         );
-    }
-
-    #[test]
-    fn values_of_several_words_are_quoted() {
-        let shown = ["a:1", "", "a b", "a=\"b\"", "a\nb"].map(|text| Value(text).to_string());
-        assert_eq!(shown, ["a:1", "\"\"", "\"a b\"", "\"a=\\\"b\\\"\"", "\"a\\nb\""]);
     }
 }

@@ -72,7 +72,7 @@ impl History {
 
     /// Notes something of a configuration.
     pub(crate) fn note(&self, number: u64, what: &Json) -> io::Result<()> {
-        let mut line = json!({ "number": number, "time": crate::log::now() });
+        let mut line = json!({ "number": number, "time": tapeline_logline::now() });
         if let (Json::Object(line), Json::Object(what)) = (&mut line, what) {
             line.extend(what.clone());
         }
