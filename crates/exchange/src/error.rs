@@ -1,6 +1,7 @@
 //! Why the exchange cannot do its work.
 
 use std::io;
+use std::net::SocketAddr;
 
 use tapeline_instrument::InstrumentError;
 use thiserror::Error;
@@ -25,6 +26,30 @@ pub enum ExchangeError {
         /// What is wrong with it.
         fault: String,
     },
+    /// An address cannot be listened on.
+    #[error("the port for {what} cannot listen at {at}: {error}; give another, or 0 for any")]
+    Listen {
+        /// The door.
+        what: &'static str,
+        /// The address.
+        at: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A line of market data cannot be used.
+    #[error("market data cannot use {at}: {error}")]
+    Line {
+        /// The group or receiver.
+        at: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The system does not tell of sockets.
+    #[error("the system tells of no sockets: {0}")]
+    Poll(io::Error),
+    /// A configuration cannot be.
+    #[error("{0}")]
+    Config(String),
     /// An instrument cannot be.
     #[error("{0}")]
     Instrument(#[from] InstrumentError),

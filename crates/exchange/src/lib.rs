@@ -7,8 +7,10 @@
 mod core;
 mod distribution;
 mod error;
+mod feeding;
 mod flow;
 mod market;
+mod shell;
 
 pub use crate::core::{
     Door, Exchange, ExchangeConfig, ExchangeCounts, Outputs, Plan, ReaderConfig, SessionId,
@@ -16,5 +18,7 @@ pub use crate::core::{
 };
 pub use distribution::Distribution;
 pub use error::ExchangeError;
+pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use market::Market;
+pub use shell::{Line, Receiver, Venue, VenueConfig};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::market_state::MarketState;
+
 /// A side of the book; the codes are those of the field `ORDER_SIDE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
@@ -105,18 +107,20 @@ pub(crate) struct Touched {
     /// The best of both sides before the first action, if any touched orders.
     pub(crate) best: Option<[Option<(i64, Level)>; 2]>,
     pub(crate) trades: Option<Trades>,
+    /// What the market said before, if it has said something else.
+    pub(crate) market: Option<MarketState>,
     pub(crate) is_cleared: bool,
 }
 
 impl Touched {
     pub(crate) fn is_empty(&self) -> bool {
-        self.orders.is_empty() && self.trades.is_none() && !self.is_cleared
+        self.orders.is_empty() && self.trades.is_none() && self.market.is_none() && !self.is_cleared
     }
 
     pub(crate) fn clear(&mut self) {
         self.orders.clear();
         self.levels.clear();
-        (self.best, self.trades, self.is_cleared) = (None, None, false);
+        (self.best, self.trades, self.market, self.is_cleared) = (None, None, None, false);
     }
 }
 

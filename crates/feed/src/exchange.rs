@@ -10,6 +10,7 @@ use tapeline_rwf::{DataType, Domain};
 use crate::FeedError;
 use crate::book::{Action, Book, Order, Side, Trade};
 use crate::items::{self, DOMAINS};
+use crate::market_state::{self, MarketState};
 use crate::published::{Instrument, Payloads};
 use crate::update::Update;
 
@@ -25,7 +26,8 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// Messages change books at once; [`publish`](Self::publish) gives what all of them
 /// since the last call have changed, one update for each item, so that nobody sees
 /// half a match. Orders without a limit, which wait for an auction, are not in the
-/// items.
+/// items. The quote says the session too (`MKT_STATUS`), and in calls what the auction
+/// would bring (`IND_AUC`, `IND_AUCVOL`).
 #[derive(Debug, Default)]
 pub struct ExchangeFeed {
     names: BTreeMap<u32, String>,
@@ -76,9 +78,12 @@ impl ExchangeFeed {
         let names = &self.names;
         let of = self.instruments.entry(instrument).or_insert_with(|| {
             let name = names.get(&instrument).cloned();
-            Instrument::new(instrument, name.unwrap_or_else(|| format!("{instrument}.X")))
+            let name = name.unwrap_or_else(|| format!("{instrument}.X"));
+            let market = Some(MarketState::default());
+            Instrument { market, ..Instrument::new(instrument, name) }
         });
         of.time_ns = time_ns;
+        note_state(of, message);
         for action in actions.into_iter().flatten() {
             of.book.apply_noting(&action, &mut of.touched);
         }
@@ -102,6 +107,8 @@ impl ExchangeFeed {
             Message::ExecutedAtPrice(of) => of.ns,
             Message::Trade(of) => of.ns,
             Message::AuctionTrade(of) => of.ns,
+            Message::AuctionInfo(of) => of.ns,
+            Message::Statistics(of) => of.ns,
             _ => return None,
         })
     }
@@ -199,15 +206,55 @@ impl ExchangeFeed {
         let Some(of) = self.instrument(name).filter(|_| DOMAINS.contains(&domain)) else {
             return Ok(None);
         };
-        let written = items::append_image(domain, name, &of.book, out);
+        let written = items::append_image(domain, (name, &of.book), of.market.as_ref(), out);
         let encode = |error| FeedError::Encode { item: name.to_owned(), error };
         written.map(|()| Some(items::container_type(domain))).map_err(encode)
     }
 }
 
+/// Notes what a message says besides orders and trades.
+fn note_state(of: &mut Instrument, message: &Message) {
+    let Some(state) = &mut of.market else { return };
+    let before = *state;
+    let nano = |price: Price| price.0 * NANO_PER_UNIT;
+    match message {
+        Message::SymbolDirectory(said) => {
+            let close = said.previous_close.0;
+            state.previous_close_nano = (close.0 > 0).then(|| nano(close));
+        }
+        Message::SymbolStatus(said) => {
+            state.session = market_state::word(said.status);
+            if !matches!(said.status, b'a' | b'd') {
+                state.indicative = None;
+            }
+            if said.status == b'w' {
+                (state.opening, state.closing) = (None, None);
+            }
+        }
+        Message::AuctionInfo(said) => {
+            let price = (nano(said.price.0), u64::from(said.paired));
+            state.indicative = (said.paired > 0).then_some(price);
+        }
+        Message::AuctionTrade(said) if said.flags == 0 => {
+            let traded = Some((nano(said.price.0), u64::from(said.quantity)));
+            match said.auction_type {
+                b'C' => state.closing = traded,
+                _ => state.opening = traded,
+            }
+        }
+        _ => {}
+    }
+    if before != *state {
+        of.touched.market.get_or_insert(before);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use tapeline_mitch::{AddOrder, AuctionTrade, Executed, OrderModified, SignedPrice, Time};
+    use tapeline_mitch::{
+        AddOrder, AuctionInfo, AuctionTrade, Executed, OrderModified, SignedPrice, SymbolStatus,
+        Time,
+    };
 
     use super::*;
     use crate::update::UpdateKind;
@@ -271,6 +318,51 @@ mod tests {
         let book = feed.book("7.X").expect("a book");
         assert_eq!(book.orders().len(), 0);
         assert_eq!(book.trades().last.map(|trade| trade.size), Some(500));
+    }
+
+    /// The fields of an update of the quote, as texts.
+    fn quote(feed: &mut ExchangeFeed) -> Vec<(i16, String)> {
+        let mut found = Vec::new();
+        feed.publish(|_, update| {
+            if update.domain == Domain::MARKET_PRICE {
+                let list = update.payload.field_list().expect("fields");
+                for field in list.iter().map(|field| field.expect("a field")) {
+                    let of = tapeline_omm::dictionary::FieldDictionary::builtin();
+                    let kind = of.field(field.field_id).expect("is defined").rwf_type;
+                    let value = field.primitive(kind).expect("a value");
+                    found.push((field.field_id, format!("{value:?}")));
+                }
+            }
+        })
+        .expect("it fits");
+        found
+    }
+
+    #[test]
+    fn a_quote_says_the_session_and_what_an_auction_would_bring() {
+        let mut feed = ExchangeFeed::new(0);
+        feed.name(7, "VOD.L");
+        let status = |status| SymbolStatus { instrument: 7, status, ..SymbolStatus::default() };
+        feed.message(&status(b'a').into());
+        let ids = |found: &[(i16, String)]| found.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+        let first = quote(&mut feed);
+        assert_eq!(ids(&first), [3915], "{first:?}");
+        let price = SignedPrice(Price(1_003_000_000));
+        let info = AuctionInfo { instrument: 7, paired: 300, price, ..AuctionInfo::default() };
+        feed.message(&info.into());
+        feed.message(&info.into());
+        assert_eq!(ids(&quote(&mut feed)), [3912, 3913]);
+        feed.message(&info.into());
+        assert_eq!(quote(&mut feed), [], "nothing is new");
+        let (quantity, instrument) = (300, 7);
+        let trade =
+            AuctionTrade { instrument, quantity, price, auction_type: b'O', ..Default::default() };
+        feed.message(&trade.into());
+        feed.message(&status(b'T').into());
+        let found = ids(&quote(&mut feed));
+        for id in [6, 3915, 3912, 3868, 3871] {
+            assert!(found.contains(&id), "{id} is not among {found:?}");
+        }
     }
 
     #[test]

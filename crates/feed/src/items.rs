@@ -10,6 +10,7 @@ use tapeline_rwf::{
 use time::UtcDateTime;
 
 use crate::book::{Book, Level, Order, Side, Touched, Trades};
+use crate::market_state::MarketState;
 use crate::update::append_container;
 
 /// The domains that an instrument is published in.
@@ -45,7 +46,7 @@ pub(crate) fn price(price_nano: i64) -> Real {
     Real::decimal(mantissa, decimals)
 }
 
-fn whole(number: u64) -> Real {
+pub(crate) fn whole(number: u64) -> Real {
     Real::decimal(number.min(i64::MAX as u64) as i64, 0)
 }
 
@@ -63,14 +64,14 @@ fn date(time_ns: u64) -> Date {
 /// Appends the whole item as an encoded payload.
 pub(crate) fn append_image(
     domain: Domain,
-    name: &str,
-    book: &Book,
+    (name, book): (&str, &Book),
+    market: Option<&MarketState>,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     append_container(out, container_type(domain), |slot| match domain {
         Domain::MARKET_BY_ORDER => orders_image(name, book, slot),
         Domain::MARKET_BY_PRICE => levels_image(name, book, slot),
-        _ => price_image(name, book, slot),
+        _ => price_image(name, book, market, slot),
     })
 }
 
@@ -228,7 +229,12 @@ pub(crate) fn append_levels_update(
     })
 }
 
-fn price_image(name: &str, book: &Book, slot: Slot<'_, '_>) -> Result<(), EncodeError> {
+fn price_image(
+    name: &str,
+    book: &Book,
+    market: Option<&MarketState>,
+    slot: Slot<'_, '_>,
+) -> Result<(), EncodeError> {
     let mut fields = slot.field_list(&FieldListHead::with_info(TEMPLATE))?;
     fields.put(fid::DSPLY_NAME, Primitive::rmtes(name))?;
     trade_fields(&mut fields, book.trades())?;
@@ -239,6 +245,9 @@ fn price_image(name: &str, book: &Book, slot: Slot<'_, '_>) -> Result<(), Encode
     match newest.into_iter().flatten().max() {
         Some(time_ns) => fields.put(fid::QUOTIM_MS, ms_of_day(time_ns))?,
         None => fields.blank(fid::QUOTIM_MS)?,
+    }
+    if let Some(market) = market {
+        market.put(None, &mut fields)?;
     }
     fields.finish()
 }
@@ -285,7 +294,7 @@ pub(crate) fn price_update_type(book: &Book, touched: &Touched) -> Option<Update
         (true, true) => Some(UpdateType::QUOTES_TRADE),
         (true, false) => Some(UpdateType::TRADE),
         (false, true) => Some(UpdateType::QUOTE),
-        (false, false) => None,
+        (false, false) => touched.market.map(|_| UpdateType::UNSPECIFIED),
     }
 }
 
@@ -304,7 +313,7 @@ fn changed_sides(book: &Book, touched: &Touched) -> impl Iterator<Item = Side> {
 pub(crate) fn append_price_update(
     book: &Book,
     touched: &Touched,
-    time_ns: u64,
+    (market, time_ns): (Option<&MarketState>, u64),
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     append_container(out, DataType::FIELD_LIST, |slot| {
@@ -319,6 +328,9 @@ pub(crate) fn append_price_update(
         }
         if is_quote {
             fields.put(fid::QUOTIM_MS, ms_of_day(time_ns))?;
+        }
+        if let (Some(market), Some(before)) = (market, &touched.market) {
+            market.put(Some(before), &mut fields)?;
         }
         fields.finish()
     })

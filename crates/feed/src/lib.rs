@@ -43,6 +43,7 @@ mod error;
 mod exchange;
 mod item_list;
 mod items;
+mod market_state;
 mod published;
 mod recording;
 mod update;

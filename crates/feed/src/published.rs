@@ -4,6 +4,7 @@ use tapeline_rwf::{Domain, EncodeError, Encoded, UpdateType};
 
 use crate::book::{Book, Touched};
 use crate::items::{self, DOMAINS};
+use crate::market_state::MarketState;
 use crate::update::{Update, UpdateKind};
 
 /// From how many orders on an event is a new image rather than an update: the
@@ -18,6 +19,8 @@ pub(crate) struct Instrument {
     pub(crate) book: Book,
     pub(crate) touched: Touched,
     pub(crate) time_ns: u64,
+    /// What the market says besides; recordings do not have it.
+    pub(crate) market: Option<MarketState>,
 }
 
 /// The payloads of one event, in the order of [`DOMAINS`].
@@ -29,7 +32,7 @@ pub(crate) struct Payloads {
 
 impl Instrument {
     pub(crate) fn new(id: u32, name: String) -> Self {
-        Self { id, name, book: Book::new(), touched: Touched::default(), time_ns: 0 }
+        Self { id, name, book: Book::new(), touched: Touched::default(), time_ns: 0, market: None }
     }
 }
 
@@ -46,7 +49,8 @@ impl Payloads {
 
     /// Writes what an event changes.
     pub(crate) fn write(&mut self, instrument: &Instrument) -> Result<(), EncodeError> {
-        let Instrument { name, book, touched, time_ns, .. } = instrument;
+        let Instrument { name, book, touched, time_ns, market, .. } = instrument;
+        let market = market.as_ref();
         let is_image = touched.is_cleared || touched.orders.len() > MANY_ORDERS;
         let rows = (is_image || !touched.orders.is_empty())
             .then_some(UpdateKind::Changes(UpdateType::UNSPECIFIED));
@@ -59,10 +63,12 @@ impl Payloads {
             out.clear();
             match (kind, domain) {
                 (None, _) => {}
-                (Some(UpdateKind::Image), _) => items::append_image(domain, name, book, out)?,
+                (Some(UpdateKind::Image), _) => {
+                    items::append_image(domain, (name, book), market, out)?;
+                }
                 (_, Domain::MARKET_BY_ORDER) => items::append_orders_update(book, touched, out)?,
                 (_, Domain::MARKET_BY_PRICE) => items::append_levels_update(book, touched, out)?,
-                _ => items::append_price_update(book, touched, *time_ns, out)?,
+                _ => items::append_price_update(book, touched, (market, *time_ns), out)?,
             }
         }
         Ok(())

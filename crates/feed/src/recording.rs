@@ -164,7 +164,7 @@ impl Recording {
         let Some(instrument) = self.instrument(name).filter(|_| DOMAINS.contains(&domain)) else {
             return Ok(None);
         };
-        match items::append_image(domain, name, &instrument.book, out) {
+        match items::append_image(domain, (name, &instrument.book), None, out) {
             Ok(()) => Ok(Some(items::container_type(domain))),
             Err(error) => Err(encode_error(name, error)),
         }

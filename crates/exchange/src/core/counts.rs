@@ -43,6 +43,8 @@ counts! {
         units: u64 = total;
         /// Bytes of them, on one line.
         unit_bytes: u64 = total(bytes);
+        /// Units that the kernel did not take, over all lines.
+        units_lost: u64 = total;
         /// Messages of market data.
         messages: u64 = total;
         /// Replays that were sent.

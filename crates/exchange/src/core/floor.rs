@@ -105,12 +105,14 @@ impl Floor {
         let now_ns = self.ns(now);
         for instrument in std::mem::take(&mut self.config.instruments) {
             let (id, segment) = (instrument.id.0, Text::new(&instrument.segment));
-            let mut units = 0;
+            let (mut units, mut messages) = (0, 0);
             let book = self.market.add(now_ns, instrument, &mut |unit| {
                 units += 1;
+                messages += u64::from(unit.get(2).copied().unwrap_or(0));
                 out.publish(unit);
             });
             self.counts.units += units;
+            self.counts.messages += messages;
             self.instruments.push(id);
             self.segments.push(segment);
             self.books.insert(id, book);

@@ -8,3 +8,4 @@ mod reports;
 mod support;
 mod whole_day;
 mod whole_loop;
+mod whole_system;

@@ -8,7 +8,7 @@ use serde_json::json;
 use tapeline_ending::Verdict;
 use tapeline_exchange::{Flow, Runner, hash};
 
-use crate::failure::Failure;
+use super::failure::Failure;
 
 /// Run a flow of orders through the matching engine: the hash of the result, and
 /// messages a second

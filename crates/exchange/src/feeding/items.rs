@@ -1,0 +1,189 @@
+//! The items of a feed handler at a hub.
+
+use std::collections::HashMap;
+
+use tapeline_api::{
+    ApiError, ItemHandle, PublishSpec, PublisherEvent, PublisherHandler, RefreshHead, StatusHead,
+    Submissions,
+};
+use tapeline_feed::{FeedError, UpdateKind};
+use tapeline_rwf::{DataState, Domain, Encoded, State, StateCode, StreamState};
+use tapeline_time::Time;
+
+use super::handler::{FeedCounts, FeedHandler};
+
+/// What every instrument is published as.
+const DOMAINS: [Domain; 3] =
+    [Domain::MARKET_BY_ORDER, Domain::MARKET_BY_PRICE, Domain::MARKET_PRICE];
+
+const LOSS: &str = "market data of the exchange is missing";
+
+type Handles = HashMap<String, [ItemHandle; DOMAINS.len()]>;
+
+/// A feed handler, and what of it a hub has.
+pub struct Feeding {
+    /// What decides.
+    pub handler: FeedHandler,
+    service: String,
+    handles: Handles,
+    /// What the hub was told of the items.
+    is_suspect: bool,
+    refusal: Option<String>,
+    failure: Option<String>,
+    buffer: Vec<u8>,
+}
+
+const fn state(is_suspect: bool) -> State<'static> {
+    match is_suspect {
+        true => State::new(StreamState::OPEN, DataState::SUSPECT, StateCode::NONE, LOSS),
+        false => State::open_ok(""),
+    }
+}
+
+impl Feeding {
+    /// A feed handler that publishes to a service.
+    pub fn new(handler: FeedHandler, service: &str) -> Self {
+        Self {
+            handler,
+            service: service.to_owned(),
+            handles: Handles::new(),
+            is_suspect: true,
+            refusal: None,
+            failure: None,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Why it cannot go on: the hub refused the login, or an item cannot be written.
+    pub fn failure(&self) -> Option<&str> {
+        self.refusal.as_deref().or(self.failure.as_deref())
+    }
+
+    /// What it has counted.
+    pub fn counts(&self, now: Time) -> FeedCounts {
+        FeedCounts { items: self.handles.len() * DOMAINS.len(), ..self.handler.counts(now) }
+    }
+
+    /// Publishes what has changed, and whether it is good.
+    pub fn publish(&mut self, now: Time, submissions: &mut Submissions<'_>) {
+        let is_suspect = self.handler.is_stale(now);
+        let was_suspect = std::mem::replace(&mut self.is_suspect, is_suspect);
+        if is_suspect && !was_suspect {
+            tracing::warn!("items are suspect");
+            self.handler.counts.stales += 1;
+            for handle in self.handles.values().flatten() {
+                let _ = submissions.status(*handle, &StatusHead::of(state(true)));
+            }
+        }
+        if let Err(error) = self.publish_changes(submissions) {
+            self.failure = Some(error.to_string());
+        }
+        if was_suspect && !is_suspect {
+            tracing::info!(items = self.handles.len() * DOMAINS.len(), "items are good");
+            self.images(submissions);
+        }
+    }
+
+    fn publish_changes(&mut self, submissions: &mut Submissions<'_>) -> Result<(), FeedError> {
+        let Self { handler, handles, is_suspect, buffer, .. } = self;
+        let (mut images, mut updates) = (0, 0);
+        let mut new = Vec::new();
+        handler.publish(|name, update| {
+            let Some(handles) = handles.get(name) else {
+                if new.last().is_none_or(|last| last != name) {
+                    new.push(name.to_owned());
+                }
+                return;
+            };
+            let at = DOMAINS.iter().position(|domain| *domain == update.domain).unwrap_or(0);
+            // A hub that does not take it asks for an image later.
+            match update.kind {
+                UpdateKind::Image => {
+                    let head = RefreshHead { state: state(*is_suspect), ..RefreshHead::default() };
+                    let _ = submissions.refresh(handles[at], &head, &update.payload);
+                    images += 1;
+                }
+                UpdateKind::Changes(_) => {
+                    buffer.clear();
+                    if update.append(0, None, buffer).is_ok() {
+                        let _ = submissions.send(handles[at], buffer);
+                        updates += 1;
+                    }
+                }
+            }
+        })?;
+        handler.counts.images += images;
+        handler.counts.updates += updates;
+        for name in new {
+            match open(&self.service, &name, submissions) {
+                Ok(opened) => self.handles.insert(name.clone(), opened),
+                Err(error) => {
+                    tracing::error!(item = name, %error, "an item is not published");
+                    continue;
+                }
+            };
+            self.images_of(&name, submissions);
+        }
+        Ok(())
+    }
+
+    /// Sends the images of all items.
+    fn images(&mut self, submissions: &mut Submissions<'_>) {
+        let names: Vec<String> = self.handles.keys().cloned().collect();
+        for name in &names {
+            self.images_of(name, submissions);
+        }
+    }
+
+    fn images_of(&mut self, name: &str, submissions: &mut Submissions<'_>) {
+        for domain in DOMAINS {
+            self.image(domain, name, submissions);
+        }
+    }
+
+    fn image(&mut self, domain: Domain, name: &str, submissions: &mut Submissions<'_>) {
+        let Self { handler, handles, is_suspect, buffer, .. } = self;
+        let at = DOMAINS.iter().position(|known| *known == domain).unwrap_or(0);
+        let Some(handle) = handles.get(name).map(|handles| handles[at]) else { return };
+        buffer.clear();
+        match handler.image(domain, name, buffer) {
+            Ok(Some(kind)) => {
+                let head = RefreshHead { state: state(*is_suspect), ..RefreshHead::default() };
+                let _ = submissions.refresh(handle, &head, &Encoded::new(kind, buffer));
+                handler.counts.images += 1;
+            }
+            Ok(None) => {}
+            Err(error) => self.failure = Some(error.to_string()),
+        }
+    }
+}
+
+fn open(
+    service: &str,
+    name: &str,
+    submissions: &mut Submissions<'_>,
+) -> Result<[ItemHandle; DOMAINS.len()], ApiError> {
+    let mut open = |domain| submissions.open(&PublishSpec::new(service, name).domain(domain));
+    Ok([open(DOMAINS[0])?, open(DOMAINS[1])?, open(DOMAINS[2])?])
+}
+
+impl PublisherHandler for Feeding {
+    fn event(&mut self, event: PublisherEvent<'_>, submissions: &mut Submissions<'_>) {
+        match event {
+            PublisherEvent::Ready => tracing::info!(service = self.service, "published at the hub"),
+            PublisherEvent::Login { state, .. } if state.stream != StreamState::OPEN => {
+                self.refusal = Some(format!("the hub refuses: {}", state.text_lossy()));
+            }
+            PublisherEvent::RefreshWanted { item } => {
+                let found = self.handles.iter().find_map(|(name, handles)| {
+                    let at = handles.iter().position(|handle| *handle == item)?;
+                    Some((DOMAINS[at], name.clone()))
+                });
+                if let Some((domain, name)) = found {
+                    self.image(domain, &name, submissions);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! The configuration of an exchange and of its feed handler, one file for both.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tapeline_exchange::{
+    ExchangeConfig, ExchangeError, Line, Plan, ReaderConfig, UserConfig, VenueConfig,
+};
+use tapeline_instrument::{Instrument, Lots, Price, Schedule, Session, TickTable, Turn};
+use tapeline_matching::SelfMatch;
+
+/// What an exchange is without a file: open all day to everybody on this host, with
+/// market data to two ports of it.
+const DEFAULT: &str = include_str!("default.toml");
+
+/// The file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Config {
+    #[serde(default)]
+    pub(crate) gateway: Gateway,
+    #[serde(default)]
+    pub(crate) market_data: MarketData,
+    #[serde(default)]
+    pub(crate) day: DaySection,
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    #[serde(default)]
+    pub(crate) feed: Feed,
+    #[serde(default)]
+    pub(crate) admin: Admin,
+    #[serde(default, rename = "instrument")]
+    pub(crate) instruments: Vec<InstrumentSection>,
+    #[serde(default, rename = "user")]
+    pub(crate) users: Vec<User>,
+    #[serde(default, rename = "reader")]
+    pub(crate) readers: Vec<Reader>,
+}
+
+/// The native gateway.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Gateway {
+    /// Where clients and readers are listened to.
+    pub(crate) listen: IpAddr,
+    pub(crate) orders_port: u16,
+    pub(crate) recovery_port: u16,
+    pub(crate) heartbeat_ms: u64,
+    pub(crate) silent_intervals: u32,
+    pub(crate) throttle_per_s: u32,
+    pub(crate) throttle_seconds: u32,
+}
+
+/// Market data.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct MarketData {
+    /// A group or a receiver, with a port.
+    pub(crate) line_a: Option<SocketAddrV4>,
+    pub(crate) line_b: Option<SocketAddrV4>,
+    pub(crate) interface: Ipv4Addr,
+    pub(crate) ttl: u32,
+    pub(crate) replay_port: u16,
+    pub(crate) snapshot_port: u16,
+    pub(crate) group: char,
+    pub(crate) heartbeat_ms: u64,
+}
+
+/// The sessions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct DaySection {
+    /// `open`, `closed`, `sets`, or `turns` for those below.
+    pub(crate) sessions: Sessions,
+    pub(crate) length_s: u32,
+    pub(crate) utc_offset_s: i32,
+    pub(crate) seed: u64,
+    #[serde(rename = "turn")]
+    pub(crate) turns: Vec<TurnSection>,
+}
+
+/// Which sessions there are.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Sessions {
+    Open,
+    Closed,
+    Sets,
+    Turns,
+}
+
+/// A session that begins by the clock.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct TurnSection {
+    /// Seconds since the day began.
+    pub(crate) at_s: u32,
+    pub(crate) session: SessionName,
+    #[serde(default)]
+    pub(crate) random_s: u32,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SessionName {
+    Closed,
+    OpeningCall,
+    Regular,
+    ClosingCall,
+    MarketClose,
+}
+
+/// Bounds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Limits {
+    pub(crate) max_orders: u32,
+    pub(crate) max_users: usize,
+    pub(crate) max_sessions: usize,
+    pub(crate) order_cache_messages: usize,
+    pub(crate) max_output_bytes: usize,
+    /// Of a reader, while it waits for what it missed.
+    pub(crate) max_buffered: usize,
+}
+
+/// The feed handler.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Feed {
+    /// Hubs, the next one tried when one fails.
+    pub(crate) hub: Vec<String>,
+    pub(crate) service: String,
+    pub(crate) service_id: u16,
+    /// The host of replay and snapshot.
+    pub(crate) exchange: String,
+    pub(crate) user: String,
+    pub(crate) password: String,
+    pub(crate) segment: String,
+}
+
+/// The admin port.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Admin {
+    /// At 127.0.0.1; without one there is none.
+    pub(crate) port: Option<u16>,
+}
+
+/// What is traded.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct InstrumentSection {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    /// One tick for all prices; without it, a table of the directive.
+    pub(crate) tick: Option<String>,
+    /// The column of that table, 1 to 6, by how liquid the instrument is.
+    #[serde(default = "most_liquid")]
+    pub(crate) mifid_column: u8,
+    pub(crate) previous_close: Option<String>,
+    #[serde(default)]
+    pub(crate) isin: String,
+    #[serde(default = "sets")]
+    pub(crate) segment: String,
+    #[serde(default = "pence")]
+    pub(crate) currency: String,
+    #[serde(default = "one")]
+    pub(crate) lot: u32,
+    #[serde(default = "one")]
+    pub(crate) min_size: u32,
+    #[serde(default = "largest")]
+    pub(crate) max_size: u32,
+    #[serde(default = "one")]
+    pub(crate) min_hidden_size: u32,
+}
+
+/// Who may trade.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) password: String,
+    pub(crate) firm: u16,
+    #[serde(default = "yes")]
+    pub(crate) auto_cancel: bool,
+    #[serde(default)]
+    pub(crate) self_match: SelfMatchName,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SelfMatchName {
+    #[default]
+    Allowed,
+    CancelIncoming,
+    CancelResting,
+}
+
+/// Who may have market data again.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Reader {
+    pub(crate) name: String,
+    pub(crate) password: String,
+}
+
+const fn most_liquid() -> u8 {
+    6
+}
+
+fn sets() -> String {
+    "SETS".to_owned()
+}
+
+fn pence() -> String {
+    "GBX".to_owned()
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn largest() -> u32 {
+    i32::MAX as u32
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        let limits = tapeline_ntg::Limits::default();
+        Self {
+            listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            orders_port: 14_300,
+            recovery_port: 14_301,
+            heartbeat_ms: limits.heartbeat.as_millis() as u64,
+            silent_intervals: limits.silent_intervals,
+            throttle_per_s: limits.throttle_per_s,
+            throttle_seconds: limits.throttle_seconds,
+        }
+    }
+}
+
+impl Default for MarketData {
+    fn default() -> Self {
+        let here = |port| Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port));
+        Self {
+            line_a: here(14_310),
+            line_b: here(14_311),
+            interface: Ipv4Addr::UNSPECIFIED,
+            ttl: 1,
+            replay_port: 14_302,
+            snapshot_port: 14_303,
+            group: 'A',
+            heartbeat_ms: 1_000,
+        }
+    }
+}
+
+impl Default for DaySection {
+    fn default() -> Self {
+        Self {
+            sessions: Sessions::Open,
+            length_s: 86_400,
+            utc_offset_s: 0,
+            seed: 1,
+            turns: Vec::new(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let exchange = ExchangeConfig::default();
+        Self {
+            max_orders: exchange.engine.max_orders,
+            max_users: exchange.max_users,
+            max_sessions: exchange.max_sessions,
+            order_cache_messages: exchange.order_cache_messages,
+            max_output_bytes: exchange.max_output_bytes,
+            max_buffered: 100_000,
+        }
+    }
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self {
+            hub: vec!["127.0.0.1:14003".to_owned()],
+            service: "EXCHANGE".to_owned(),
+            service_id: 1,
+            exchange: "127.0.0.1".to_owned(),
+            user: "FEED".to_owned(),
+            password: "FEED".to_owned(),
+            segment: sets(),
+        }
+    }
+}
+
+impl Config {
+    /// The file, or the default market without one.
+    pub(crate) fn read(path: Option<&Path>) -> Result<Self, ExchangeError> {
+        let Some(path) = path else { return Self::parse("the default market", DEFAULT) };
+        let file = path.display().to_string();
+        let read = fs::read_to_string(path);
+        let text = read.map_err(|error| ExchangeError::Io { file: file.clone(), error })?;
+        Self::parse(&file, &text)
+    }
+
+    fn parse(file: &str, text: &str) -> Result<Self, ExchangeError> {
+        let fault = |what: String| ExchangeError::Config(format!("{file}: {}", what.trim_end()));
+        let config: Self = toml::from_str(text).map_err(|error| fault(error.to_string()))?;
+        if config.instruments.is_empty() {
+            return Err(fault("nothing is traded; give an [[instrument]] with id and name".into()));
+        }
+        for (at, instrument) in config.instruments.iter().enumerate() {
+            if config.instruments[..at].iter().any(|other| other.id == instrument.id) {
+                return Err(fault(format!("two instruments have the id {}", instrument.id)));
+            }
+        }
+        Ok(config)
+    }
+
+    /// The lines of market data.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let MarketData { line_a, line_b, interface, ttl, .. } = self.market_data;
+        let line = |to| Line { to, interface, ttl };
+        [line_a, line_b].into_iter().flatten().map(line).collect()
+    }
+
+    fn plan(&self) -> Result<Plan, ExchangeError> {
+        let day_s = self.day.length_s;
+        Ok(match self.day.sessions {
+            Sessions::Open => Plan::Open,
+            Sessions::Closed => Plan::Closed,
+            Sessions::Sets => Plan::daily(Schedule::sets()),
+            Sessions::Turns => {
+                let turn = |turn: &TurnSection| Turn {
+                    at_s: turn.at_s,
+                    session: match turn.session {
+                        SessionName::Closed => Session::Closed,
+                        SessionName::OpeningCall => Session::OpeningCall,
+                        SessionName::Regular => Session::Regular,
+                        SessionName::ClosingCall => Session::ClosingCall,
+                        SessionName::MarketClose => Session::MarketClose,
+                    },
+                    random_s: turn.random_s,
+                };
+                let turns = self.day.turns.iter().map(turn).collect();
+                Plan::Schedule { schedule: Schedule::new(turns)?, day_s }
+            }
+        })
+    }
+
+    /// The exchange.
+    pub(crate) fn venue(&self, epoch_ns: u64) -> Result<VenueConfig, ExchangeError> {
+        let Self { gateway, market_data, limits, .. } = self;
+        let user = |user: &User| UserConfig {
+            name: user.name.clone(),
+            password: user.password.clone(),
+            firm: user.firm,
+            auto_cancel: user.auto_cancel,
+            self_match: match user.self_match {
+                SelfMatchName::Allowed => SelfMatch::Allowed,
+                SelfMatchName::CancelIncoming => SelfMatch::CancelIncoming,
+                SelfMatchName::CancelResting => SelfMatch::CancelResting,
+            },
+        };
+        let reader = |reader: &Reader| ReaderConfig {
+            name: reader.name.clone(),
+            password: reader.password.clone(),
+        };
+        let instruments = self.instruments.iter().map(InstrumentSection::instrument);
+        let engine = tapeline_matching::Config {
+            max_orders: limits.max_orders,
+            seed: self.day.seed,
+            ..tapeline_matching::Config::default()
+        };
+        let exchange = ExchangeConfig {
+            instruments: instruments.collect::<Result<_, _>>()?,
+            users: self.users.iter().map(user).collect(),
+            readers: self.readers.iter().map(reader).collect(),
+            engine,
+            limits: tapeline_ntg::Limits {
+                heartbeat: Duration::from_millis(gateway.heartbeat_ms),
+                silent_intervals: gateway.silent_intervals,
+                throttle_per_s: gateway.throttle_per_s,
+                throttle_seconds: gateway.throttle_seconds,
+            },
+            group: self.group(),
+            plan: self.plan()?,
+            utc_offset_s: self.day.utc_offset_s,
+            seed: self.day.seed,
+            quiet: Duration::from_millis(market_data.heartbeat_ms),
+            max_users: limits.max_users,
+            max_sessions: limits.max_sessions,
+            order_cache_messages: limits.order_cache_messages,
+            max_output_bytes: limits.max_output_bytes,
+        };
+        let ports = [
+            gateway.orders_port,
+            gateway.recovery_port,
+            market_data.replay_port,
+            market_data.snapshot_port,
+        ];
+        Ok(VenueConfig { exchange, host: gateway.listen, ports, lines: self.lines(), epoch_ns })
+    }
+
+    /// The market data group.
+    pub(crate) fn group(&self) -> u8 {
+        u8::try_from(self.market_data.group).unwrap_or(b'A')
+    }
+}
+
+impl InstrumentSection {
+    fn instrument(&self) -> Result<Instrument, ExchangeError> {
+        let ticks = match &self.tick {
+            Some(tick) => TickTable::flat(tick.parse()?)?,
+            None => TickTable::mifid(self.mifid_column).ok_or_else(|| {
+                let Self { name, mifid_column, .. } = self;
+                ExchangeError::Config(format!(
+                    "{name}: mifid-column is {mifid_column}; give 1 to 6"
+                ))
+            })?,
+        };
+        let previous_close = self.previous_close.as_deref().map(str::parse::<Price>).transpose()?;
+        Ok(Instrument {
+            isin: self.isin.clone(),
+            segment: self.segment.clone(),
+            currency: self.currency.clone(),
+            lots: Lots {
+                lot: self.lot,
+                min: self.min_size,
+                max: self.max_size,
+                min_hidden: self.min_hidden_size,
+            },
+            previous_close,
+            ..Instrument::new(self.id, &self.name, ticks)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_market_is_one_that_can_be() {
+        let config = Config::read(None).expect("good");
+        let venue = config.venue(0).expect("good");
+        assert_eq!(venue.exchange.instruments.len(), 3);
+        assert_eq!((venue.lines.len(), venue.ports[0]), (2, 14_300));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, what) in [
+            ("[gateway]\nport = 1\n", "unknown field `port`"),
+            ("", "nothing is traded"),
+            (
+                "[[instrument]]\nid = 1\nname = \"A\"\n[[instrument]]\nid = 1\nname = \"B\"\n",
+                "two instruments",
+            ),
+            ("[day]\nsessions = \"never\"\n", "line 2"),
+        ] {
+            let error = Config::parse("x.toml", text).expect_err("wrong").to_string();
+            assert!(error.starts_with("x.toml: ") && error.contains(what), "{error}");
+        }
+        let text = "[[instrument]]\nid = 1\nname = \"A\"\nmifid-column = 9\n";
+        let config = Config::parse("x.toml", text).expect("it can be read");
+        assert!(config.venue(0).expect_err("wrong").to_string().contains("give 1 to 6"));
+    }
+
+    #[test]
+    fn sessions_of_ones_own_follow_each_other() {
+        let turns = |second: &str| {
+            format!(
+                "[[instrument]]\nid = 1\nname = \"A\"\n[day]\nsessions = \"turns\"\nlength-s = 300\n\
+                 [[day.turn]]\nat-s = 0\nsession = \"opening-call\"\nrandom-s = 5\n\
+                 [[day.turn]]\nat-s = 20\nsession = \"{second}\"\n"
+            )
+        };
+        let plan = |second| Config::parse("x", &turns(second)).expect("good").plan();
+        assert!(matches!(plan("regular"), Ok(Plan::Schedule { day_s: 300, .. })));
+        assert!(plan("closing-call").is_err());
+    }
+}

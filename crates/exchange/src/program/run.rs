@@ -1,0 +1,166 @@
+//! `tapeline exchange run`: an exchange in one process.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, SystemTime};
+
+use tapeline_admin::{Admin, AdminConfig, EventFeed};
+use tapeline_counters::{Counted, Registry, Writer};
+use tapeline_edge::Edge;
+use tapeline_ending::Verdict;
+use tapeline_exchange::{ExchangeCounts, Venue};
+use tapeline_time::{MonotonicClock, Time};
+use tracing::level_filters::LevelFilter;
+
+use super::failure::Failure;
+use super::ready::Ready;
+use super::{Common, log};
+
+/// How often counts are published, and told in the log.
+const PUBLISH: Duration = Duration::from_millis(10);
+const TELL: Duration = Duration::from_secs(60);
+
+/// Run an exchange: native gateway, matching, market data
+///
+/// One process, one market thread: orders over TCP by the native gateway's
+/// protocol, reports that were missed over its recovery channel, market data as
+/// MITCH over UDP on two lines, and again over TCP by replay and snapshot.
+/// Without a file it is open all day to everybody on this host. What listens
+/// where is logged and, with --ready-file, written as lines like
+/// `orders=127.0.0.1:14300`.
+///
+/// Exit status: 0 after SIGTERM, SIGINT or --seconds, 2 if it could not start.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+
+    /// Choose all ports yourself: for tests and for several on one host
+    #[arg(long)]
+    any_port: bool,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
+    let (config, mut watch) = args.common.start()?;
+    let stop = args.common.stop()?;
+    let mut venue_config = config.venue(now_ns())?;
+    if args.any_port {
+        venue_config.ports = [0; 4];
+    }
+    let clock = MonotonicClock::start();
+    let start = clock.now();
+    // The market's clock begins with the process.
+    let clock = move || Time::from_nanos(clock.now().as_nanos() - start.as_nanos());
+    let mut venue = Venue::start(&venue_config, clock())?;
+    let mut ready = Ready::default();
+    for (door, address) in venue.listening() {
+        ready.add(door.name(), address);
+    }
+    watch.announce(&mut ready);
+    for to in venue.lines() {
+        tracing::info!(%to, "market data goes");
+    }
+    ready.write(args.common.ready_file.as_deref())?;
+    let limits = [
+        ("clients", config.limits.max_users as u64),
+        ("orders", u64::from(config.limits.max_orders)),
+    ];
+    let mut counts = Counts::new(&watch, "exchange", &limits)?;
+    while !stop.is_asked() {
+        venue.turn(clock(), PUBLISH, clock);
+        counts.publish(clock(), &venue.counts());
+    }
+    counts.tell(&venue.counts());
+    venue.close();
+    Ok(Verdict::Good)
+}
+
+/// Nanoseconds since 1970 UTC.
+pub(super) fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Who looks at the process from outside.
+pub(super) struct Watch {
+    registry: Registry,
+    admin: Option<Admin>,
+    /// Kept for as long as the admin port is there.
+    _edge: Option<Edge>,
+}
+
+impl Watch {
+    /// Starts the log, and the admin port if there is to be one.
+    pub(super) fn start(level: LevelFilter, port: Option<u16>) -> Result<Self, Failure> {
+        let registry = Registry::default();
+        let Some(port) = port else {
+            log::start(level, None);
+            return Ok(Self { registry, admin: None, _edge: None });
+        };
+        let events = EventFeed::default();
+        log::start(level, Some(events.clone()));
+        let edge = Edge::start()?;
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let version = env!("CARGO_PKG_VERSION");
+        let config = AdminConfig { version, ..AdminConfig::at(at) };
+        let admin = Admin::start(&edge, config, registry.clone(), events, None)?;
+        Ok(Self { registry, admin: Some(admin), _edge: Some(edge) })
+    }
+
+    pub(super) fn announce(&mut self, ready: &mut Ready) {
+        if let Some(admin) = &self.admin {
+            ready.add("admin", admin.address());
+        }
+    }
+}
+
+/// Publishes counts, and tells them in the log.
+pub(super) struct Counts<C> {
+    writer: Writer<C>,
+    published: Time,
+    told: Time,
+    last: Vec<(&'static str, u64)>,
+}
+
+/// Counts by their names.
+pub(super) trait Named: Counted {
+    fn all(&self) -> Vec<(&'static str, u64)>;
+}
+
+impl Named for ExchangeCounts {
+    fn all(&self) -> Vec<(&'static str, u64)> {
+        self.named().to_vec()
+    }
+}
+
+impl<C: Named> Counts<C> {
+    pub(super) fn new(watch: &Watch, name: &str, limits: &[(&str, u64)]) -> Result<Self, Failure> {
+        let writer = watch.registry.enter(name, limits).map_err(Failure::Counters)?;
+        Ok(Self { writer, published: Time::ZERO, told: Time::ZERO, last: Vec::new() })
+    }
+
+    /// Publishes them when it is time to.
+    pub(super) fn publish(&mut self, now: Time, counts: &C) {
+        if now.since(self.published) < PUBLISH {
+            return;
+        }
+        self.published = now;
+        self.writer.publish(counts);
+        if now.since(self.told) >= TELL {
+            self.told = now;
+            self.tell(counts);
+        }
+    }
+
+    /// Says in the log what is new.
+    pub(super) fn tell(&mut self, counts: &C) {
+        let all = counts.all();
+        let is_new = |count: &&(&str, u64)| count.1 > 0 && !self.last.contains(count);
+        let new: Vec<String> =
+            all.iter().filter(is_new).map(|(name, value)| format!("{name}={value}")).collect();
+        if !new.is_empty() {
+            tracing::info!(counts = new.join(" "), "counters");
+        }
+        self.last = all;
+    }
+}

@@ -1,0 +1,114 @@
+//! Market data by UDP: to groups, or to one receiver where there is no multicast.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::error::ExchangeError;
+
+/// What the kernel is asked to keep for a receiver that is busy.
+const RECEIVE_BYTES: usize = 8 << 20;
+
+/// One line of market data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// A multicast group, or one receiver, with a port.
+    pub to: SocketAddrV4,
+    /// The address of the interface; unspecified for where the kernel sends it.
+    pub interface: Ipv4Addr,
+    /// How many routers multicast passes.
+    pub ttl: u32,
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub(super) struct Sender {
+    socket: UdpSocket,
+    to: SocketAddr,
+    /// Units that the kernel did not take; a replay has them.
+    lost: u64,
+}
+
+impl Sender {
+    pub(super) fn new(line: &Line) -> Result<Self, ExchangeError> {
+        let to = SocketAddr::V4(line.to);
+        let failed = |error| ExchangeError::Line { at: to, error };
+        let socket = UdpSocket::bind((line.interface, 0)).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        if line.to.ip().is_multicast() {
+            let options = socket2::SockRef::from(&socket);
+            options.set_multicast_ttl_v4(line.ttl).map_err(failed)?;
+            options.set_multicast_loop_v4(true).map_err(failed)?;
+            if !line.interface.is_unspecified() {
+                options.set_multicast_if_v4(&line.interface).map_err(failed)?;
+            }
+        }
+        Ok(Self { socket, to, lost: 0 })
+    }
+
+    pub(super) fn to(&self) -> SocketAddr {
+        self.to
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    pub(super) fn send(&mut self, unit: &[u8]) {
+        self.lost += u64::from(self.socket.send_to(unit, self.to).is_err());
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct Receiver {
+    socket: mio::net::UdpSocket,
+}
+
+impl Receiver {
+    /// Listens on a line; several programs of a host may do so on the same group.
+    pub fn new(line: &Line) -> Result<Self, ExchangeError> {
+        let at = SocketAddr::V4(line.to);
+        let failed = |error| ExchangeError::Line { at, error };
+        let open = || {
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+            if line.to.ip().is_multicast() {
+                socket.set_reuse_address(true)?;
+            }
+            // As much as the kernel allows is as much as can be had.
+            let _ = socket.set_recv_buffer_size(RECEIVE_BYTES);
+            // Bound to the group, so that other groups' messages to this port do not
+            // come.
+            socket.bind(&at.into())?;
+            if line.to.ip().is_multicast() {
+                socket.join_multicast_v4(line.to.ip(), &line.interface)?;
+            }
+            socket.set_nonblocking(true)?;
+            Ok(mio::net::UdpSocket::from_std(socket.into()))
+        };
+        Ok(Self { socket: open().map_err(failed)? })
+    }
+
+    /// Its socket, to be told of.
+    pub fn source(&mut self) -> &mut impl mio::event::Source {
+        &mut self.socket
+    }
+
+    /// The address at which it listens.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// The next unit, if one has come. What the kernel has against the socket is not
+    /// a unit either.
+    pub fn receive<'b>(&self, room: &'b mut [u8]) -> Option<&'b [u8]> {
+        loop {
+            match self.socket.recv(room) {
+                Ok(len) => return Some(&room[..len]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}

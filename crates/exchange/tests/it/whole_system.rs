@@ -1,0 +1,478 @@
+//! The whole loop on sockets: a client's orders by TCP, market data by UDP over lines
+//! that lose some, feed handler, hub, server, and a consumer. At rest its books are
+//! the engine's.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use tapeline_api::{
+    Consumer, ConsumerConfig, ConsumerEvent, Handle, ItemSpec, Login, Publisher, PublisherConfig,
+    Requests, Server, ServiceSpec,
+};
+use tapeline_backbone::{Carrier, PortSettings, Role};
+use tapeline_channel::Idle;
+use tapeline_exchange::{
+    Door, FeedConfig, FeedHandler, FeedSockets, Feeding, Line, Venue, VenueConfig,
+};
+use tapeline_hub::HubConfig;
+use tapeline_instrument::Side;
+use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, ServerPart};
+use tapeline_ntg::{Initiator, Limits, Message};
+use tapeline_omm::market::{Book, fid};
+use tapeline_rwf::{DataState, DataType, Domain, Encoded, MapAction, StreamState};
+use tapeline_server::ServerConfig;
+use tapeline_time::{MonotonicClock, Time};
+
+use crate::support::{EPOCH_NS, config, new, order};
+
+/// However busy the machine is, what is waited for has come by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SERVICE: &str = "EXCHANGE";
+const DOMAINS: [Domain; 3] =
+    [Domain::MARKET_BY_ORDER, Domain::MARKET_BY_PRICE, Domain::MARKET_PRICE];
+
+/// Rows by key, each with its fields as texts; a quote is one row.
+type Rows = BTreeMap<Vec<u8>, BTreeMap<i16, String>>;
+
+/// What the consumer knows.
+#[derive(Default)]
+struct Watching {
+    handles: Vec<Handle>,
+    rows: [Rows; DOMAINS.len()],
+    states: [Option<(StreamState, DataState)>; DOMAINS.len()],
+    suspects: usize,
+}
+
+fn texts(list: &tapeline_rwf::FieldList<'_>) -> BTreeMap<i16, String> {
+    let dictionary = tapeline_omm::dictionary::FieldDictionary::builtin();
+    let fields = list.iter().map(|field| field.expect("a field"));
+    let text = |field: tapeline_rwf::FieldEntry<'_>| {
+        let kind = dictionary.field(field.field_id).expect("is defined").rwf_type;
+        let text = match field.primitive(kind).expect("a value") {
+            tapeline_rwf::Primitive::Real(real) => real.to_string(),
+            tapeline_rwf::Primitive::Rmtes(text) => String::from_utf8_lossy(text).into_owned(),
+            other => format!("{other:?}"),
+        };
+        (field.field_id, text)
+    };
+    fields.map(text).collect()
+}
+
+impl Watching {
+    fn apply(&mut self, at: usize, payload: &Encoded<'_>, is_image: bool) {
+        if is_image {
+            self.rows[at].clear();
+        }
+        if payload.data_type() == DataType::FIELD_LIST {
+            let list = payload.field_list().expect("fields");
+            self.rows[at].entry(Vec::new()).or_default().extend(texts(&list));
+            return;
+        }
+        for row in Book::decode(payload).expect("a book").rows() {
+            let row = row.expect("a row");
+            match row.action {
+                MapAction::DELETE => drop(self.rows[at].remove(row.key.bytes())),
+                _ => {
+                    let fields = texts(&row.fields().expect("fields"));
+                    self.rows[at].entry(row.key.bytes().to_vec()).or_default().extend(fields);
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, event: &ConsumerEvent<'_>, requests: &mut Requests<'_>) {
+        let place = |watching: &Self, handle| {
+            watching.handles.iter().position(|known| *known == handle).expect("is open")
+        };
+        match event {
+            ConsumerEvent::Ready if self.handles.is_empty() => {
+                for domain in DOMAINS {
+                    let spec = ItemSpec { domain, ..ItemSpec::new(SERVICE, "VOD.L") };
+                    self.handles.push(requests.open(&spec).expect("room"));
+                }
+            }
+            ConsumerEvent::Refresh { handle, msg } => {
+                let at = place(self, *handle);
+                self.note(at, &msg.state);
+                self.apply(at, &msg.payload, true);
+            }
+            ConsumerEvent::Update { handle, msg } => {
+                self.apply(place(self, *handle), &msg.payload, false);
+            }
+            ConsumerEvent::Status { handle, msg } => {
+                if let Some(state) = &msg.state {
+                    self.note(place(self, *handle), state);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, at: usize, state: &tapeline_rwf::State<'_>) {
+        self.states[at] = Some((state.stream, state.data));
+        self.suspects += usize::from(state.data == DataState::SUSPECT);
+    }
+}
+
+/// Between the exchange and a feed handler: loses datagrams of either line.
+struct Lossy {
+    from: [UdpSocket; 2],
+    to: [SocketAddr; 2],
+    percent: u64,
+    random: u64,
+    lost: usize,
+}
+
+impl Lossy {
+    fn new(percent: u64) -> Self {
+        let socket = || {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+            socket.set_nonblocking(true).expect("a socket");
+            socket
+        };
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+        Self { from: [socket(), socket()], to: [nowhere; 2], percent, random: 1, lost: 0 }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let line = |socket: &UdpSocket| match socket.local_addr().expect("bound") {
+            SocketAddr::V4(to) => Line { to, interface: Ipv4Addr::UNSPECIFIED, ttl: 1 },
+            SocketAddr::V6(_) => unreachable!(),
+        };
+        self.from.iter().map(line).collect()
+    }
+
+    fn turn(&mut self) {
+        let mut room = [0; 2048];
+        for (socket, to) in self.from.iter().zip(self.to) {
+            while let Ok(len) = socket.recv(&mut room) {
+                self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if (self.random >> 33) % 100 < self.percent || to.port() == 9 {
+                    self.lost += 1;
+                    continue;
+                }
+                socket.send_to(&room[..len], to).expect("loopback takes it");
+            }
+        }
+    }
+}
+
+/// A client of the gateway on a socket.
+struct Client {
+    socket: TcpStream,
+    session: Initiator,
+    reports: usize,
+    sent: usize,
+}
+
+impl Client {
+    fn new(at: SocketAddr, now: Time, user: &str) -> Self {
+        let mut socket = TcpStream::connect(at).expect("it listens");
+        let mut session = Initiator::new(now, Limits::default());
+        session.log_on(now, user, &format!("{user}-secret1"), &mut |bytes| {
+            socket.write_all(bytes).expect("a connection");
+        });
+        socket.set_nonblocking(true).expect("a socket");
+        Self { socket, session, reports: 0, sent: 0 }
+    }
+
+    fn turn(&mut self, now: Time) {
+        let mut room = [0; 16_384];
+        let Self { socket, session, reports, .. } = self;
+        while let Ok(len) = socket.read(&mut room) {
+            assert!(len > 0, "the exchange has closed");
+            let mut answer = Vec::new();
+            let send = &mut |bytes: &[u8]| answer.extend_from_slice(bytes);
+            let count = |message: &Message| *reports += usize::from(message.kind() == b'8');
+            session.received(now, &room[..len], send, count).expect("messages");
+            socket.write_all(&answer).expect("room");
+        }
+        let mut beat = Vec::new();
+        session.timeout(now, &mut |bytes| beat.extend_from_slice(bytes));
+        socket.write_all(&beat).expect("room");
+    }
+
+    fn order(&mut self, now: Time, message: &Message) {
+        let socket = &mut self.socket;
+        self.session.send(now, message, &mut |bytes| socket.write_all(bytes).expect("room"));
+        self.sent += 1;
+    }
+}
+
+struct World {
+    clock: MonotonicClock,
+    venue: Venue,
+    lossy: Lossy,
+    feed: Option<(FeedSockets, Feeding, Publisher)>,
+    node: Node,
+    consumer: Consumer,
+    watching: Watching,
+    clients: Vec<Client>,
+    random: u64,
+}
+
+impl World {
+    fn new(percent: u64) -> Self {
+        let clock = MonotonicClock::start();
+        let lossy = Lossy::new(percent);
+        let venue_config = VenueConfig {
+            exchange: config(),
+            host: Ipv4Addr::LOCALHOST.into(),
+            ports: [0; 4],
+            lines: lossy.lines(),
+            epoch_ns: EPOCH_NS,
+        };
+        let venue = Venue::start(&venue_config, clock.now()).expect("it starts");
+        let mut hub = HubConfig::named("hub");
+        hub.ni_listen = Some((Ipv4Addr::LOCALHOST, 0).into());
+        let port = PortSettings::new(Role::Hub, "hub");
+        let hub = HubPart { config: hub, port, field_rules: None, edge: None };
+        let server = ServerPart {
+            config: ServerConfig {
+                listen: vec![(Ipv4Addr::LOCALHOST, 0).into()],
+                ..ServerConfig::default()
+            },
+            port: PortSettings::new(Role::Server, "server"),
+            policy: NewPolicy::default(),
+            edge: None,
+            siblings: None,
+        };
+        let idle = Idle::Park { micros: 1 };
+        let (hubs, servers) = (vec![hub], vec![server]);
+        let node = NodeConfig { hubs, servers, idle, ..NodeConfig::on(Carrier::LOCAL) };
+        let node = Node::start(node).expect("it starts");
+        let at = node.servers().next().expect("a server").listening()[0];
+        let server = Server::new(at.ip().to_string(), at.port());
+        let consumer =
+            Consumer::new(ConsumerConfig::new([server], Login::new("user"))).expect("sockets");
+        Self {
+            clock,
+            venue,
+            lossy,
+            feed: None,
+            node,
+            consumer,
+            watching: Watching::default(),
+            clients: Vec::new(),
+            random: 7,
+        }
+    }
+
+    fn door(&self, wanted: Door) -> SocketAddr {
+        self.venue.listening().find(|(door, _)| *door == wanted).expect("it listens").1
+    }
+
+    fn start_feed(&mut self) {
+        let here = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let line = Line { to: here, interface: Ipv4Addr::UNSPECIFIED, ttl: 1 };
+        let (replay, snapshot) = (self.door(Door::Replay), self.door(Door::Snapshot));
+        let sockets = FeedSockets::new(&[line, line], replay, snapshot).expect("ports");
+        for (to, address) in self.lossy.to.iter_mut().zip(sockets.addresses()) {
+            *to = address;
+        }
+        let handler = FeedHandler::new(&FeedConfig {
+            group: b'A',
+            segment: "SETS".to_owned(),
+            user: "FEED".to_owned(),
+            password: "FEED".to_owned(),
+            names: vec![(7, "VOD.L".to_owned())],
+            max_buffered: 10_000,
+            silence: Duration::from_secs(20),
+            midnight_ns: EPOCH_NS,
+        });
+        let feeding = Feeding::new(handler, SERVICE);
+        let hub = self.node.hubs().next().expect("a hub").listening()[0];
+        let service = ServiceSpec::new(1, SERVICE)
+            .domain(Domain::MARKET_BY_ORDER)
+            .domain(Domain::MARKET_BY_PRICE);
+        let hub = Server::new(hub.ip().to_string(), hub.port());
+        let publisher =
+            Publisher::new(PublisherConfig::new([hub], Login::new("feed"), [service.entry()]));
+        self.feed = Some((sockets, feeding, publisher.expect("sockets")));
+    }
+
+    fn turn(&mut self) {
+        let now = self.clock.now();
+        self.venue.turn(now, Duration::ZERO, || now);
+        self.lossy.turn();
+        self.clients.iter_mut().for_each(|client| client.turn(now));
+        if let Some((sockets, feeding, publisher)) = &mut self.feed {
+            sockets.turn(Duration::ZERO, || now, &mut feeding.handler);
+            publisher.with(|submissions| feeding.publish(now, submissions));
+            publisher.poll(Some(Duration::ZERO), feeding);
+            assert_eq!(feeding.failure(), None);
+        }
+        self.node.turn(self.node.now());
+        let watching = &mut self.watching;
+        self.consumer.poll(
+            Some(Duration::ZERO),
+            &mut |event: ConsumerEvent<'_>, requests: &mut Requests<'_>| {
+                watching.event(&event, requests);
+            },
+        );
+    }
+
+    /// Works all until something is so.
+    fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
+        let began = Instant::now();
+        while !is_so(self) {
+            assert!(began.elapsed() < PATIENCE, "{what}: {}", self.differs().unwrap_or_default());
+            self.turn();
+        }
+    }
+
+    fn clients_come(&mut self) {
+        let at = self.door(Door::Orders);
+        let now = self.clock.now();
+        self.clients = ["ANN", "BOB"].map(|user| Client::new(at, now, user)).into();
+        self.until("logons", |world| world.clients.iter().all(|client| client.session.is_active()));
+    }
+
+    /// Orders around a price, so that some trade and some rest.
+    fn trade(&mut self, orders: usize) {
+        for _ in 0..orders {
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+            let draw = |bits: u32, below: u64| (self.random >> bits) % below;
+            let side = if draw(20, 2) == 0 { "buy" } else { "sell" };
+            let text = format!("{side} {}@10.{}", 1 + draw(30, 90), 10 + draw(40, 30));
+            let mut message = new("X", &text);
+            if draw(50, 8) == 0 {
+                let mut iceberg = order("X", &text);
+                iceberg.display = 1 + iceberg.quantity / 3;
+                message = Message::NewOrder(iceberg);
+            }
+            let now = self.clock.now();
+            let client = draw(55, 2) as usize;
+            self.clients[client].order(now, &message);
+            self.turn();
+        }
+    }
+
+    /// Why the consumer's books are not the engine's; `None` if they are.
+    fn differs(&self) -> Option<String> {
+        let engine = self.venue.exchange().engine();
+        let book = engine.book_of(tapeline_instrument::InstrumentId(7)).expect("it is traded");
+        let (mut orders, mut levels) = (BTreeMap::new(), BTreeMap::new());
+        for side in Side::BOTH {
+            for depth in engine.depth(book, side) {
+                let price = depth.price.expect("a limit").to_string();
+                orders.insert(depth.id.0.to_string(), (price.clone(), u64::from(depth.quantity)));
+                let key = format!("{price}{}", if side == Side::Buy { 'B' } else { 'A' });
+                let level = levels.entry(key).or_insert((0_u64, 0_u64));
+                (level.0, level.1) = (level.0 + u64::from(depth.quantity), level.1 + 1);
+            }
+        }
+        let text = |key: &Vec<u8>| String::from_utf8(key.clone()).expect("a text");
+        let of = |fields: &BTreeMap<i16, String>, id| fields.get(&id).cloned().unwrap_or_default();
+        let number = |fields: &BTreeMap<i16, String>, id| of(fields, id).parse().unwrap_or(0);
+        let [by_order, by_price, quote] = &self.watching.rows;
+        let seen: BTreeMap<String, (String, u64)> = by_order
+            .iter()
+            .map(|(key, row)| (text(key), (of(row, fid::ORDER_PRC), number(row, fid::ORDER_SIZE))))
+            .collect();
+        if seen != orders {
+            return Some(format!("orders: {} are seen, {} are there", seen.len(), orders.len()));
+        }
+        let seen: BTreeMap<String, u64> =
+            by_price.iter().map(|(key, row)| (text(key), number(row, fid::ORDER_SIZE))).collect();
+        let sizes: BTreeMap<String, u64> =
+            levels.into_iter().map(|(key, (size, _))| (key, size)).collect();
+        if seen != sizes {
+            return Some(format!("levels: {seen:?} are seen, {sizes:?} are there"));
+        }
+        let quote = quote.get(&Vec::new()).cloned().unwrap_or_default();
+        for (side, price_id, size_id) in
+            [(Side::Buy, fid::BID, fid::BIDSIZE), (Side::Sell, fid::ASK, fid::ASKSIZE)]
+        {
+            let best = engine.best(book, side);
+            let there = best.map(|best| (best.price.expect("a limit").to_string(), best.quantity));
+            let there = there.map(|(price, size)| (price, size.to_string())).unwrap_or_default();
+            let shown = (of(&quote, price_id), of(&quote, size_id));
+            if best.is_some() && shown != there {
+                return Some(format!("{side:?}: {shown:?} is seen, {there:?} is there"));
+            }
+        }
+        None
+    }
+
+    fn rests(&mut self) {
+        let all = |world: &Self| world.clients.iter().map(|client| client.sent).sum::<usize>();
+        self.until("all orders are taken", |world| {
+            world.venue.counts().new_orders as usize == all(world)
+        });
+        self.until("books are the engine's", |world| {
+            let good = Some((StreamState::OPEN, DataState::OK));
+            world.watching.states == [good; 3] && world.differs().is_none()
+        });
+    }
+}
+
+#[test]
+fn a_consumers_books_are_the_engines() {
+    let mut world = World::new(0);
+    world.start_feed();
+    world.clients_come();
+    for _ in 0..3 {
+        world.trade(150);
+        world.rests();
+    }
+    let counts = world.venue.counts();
+    assert!(counts.trades > 50, "{counts:?}");
+    let reports: usize = world.clients.iter().map(|client| client.reports).sum();
+    assert_eq!(reports as u64, counts.reports);
+    let (_, feeding, _) = world.feed.as_ref().expect("it runs");
+    let seen = feeding.counts(world.clock.now());
+    assert_eq!((seen.stales, seen.replays, seen.snapshots), (0, 0, 0), "{seen:?}");
+    assert_eq!(world.watching.rows[2][&Vec::new()][&3915], "REG");
+}
+
+#[test]
+fn what_the_lines_lose_is_healed_and_items_are_suspect_meanwhile() {
+    let mut world = World::new(30);
+    world.start_feed();
+    world.clients_come();
+    world.until("items are there", |world| world.watching.states.iter().all(Option::is_some));
+    for _ in 0..3 {
+        world.trade(200);
+        world.rests();
+    }
+    let (_, feeding, _) = world.feed.as_ref().expect("it runs");
+    let seen = feeding.counts(world.clock.now());
+    assert!(world.lossy.lost > 100 && seen.replays > 5, "{} lost, {seen:?}", world.lossy.lost);
+    assert!(seen.stales > 0 && world.watching.suspects > 0, "{seen:?}");
+}
+
+#[test]
+fn a_feed_handler_that_starts_late_begins_with_a_snapshot() {
+    let mut world = World::new(0);
+    world.clients_come();
+    world.trade(300);
+    world.start_feed();
+    world.trade(50);
+    world.rests();
+    let (_, feeding, _) = world.feed.as_ref().expect("it runs");
+    assert_eq!(feeding.counts(world.clock.now()).snapshots, 1);
+    // And one that was away for a while.
+    let (sockets, ..) = world.feed.take().expect("it runs");
+    drop(sockets);
+    world.trade(100);
+    world.start_feed();
+    world.rests();
+}
+
+#[test]
+fn a_silent_exchange_makes_items_suspect() {
+    let mut world = World::new(0);
+    world.start_feed();
+    world.clients_come();
+    world.trade(20);
+    world.rests();
+    let now = world.clock.now();
+    let (_, feeding, publisher) = world.feed.as_mut().expect("it runs");
+    let later = now.after(Duration::from_secs(30));
+    publisher.with(|submissions| feeding.publish(later, submissions));
+    world.until("suspect", |world| world.watching.suspects >= 3);
+}
