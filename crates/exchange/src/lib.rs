@@ -11,6 +11,7 @@ mod feeding;
 mod flow;
 mod market;
 mod shell;
+mod traders;
 
 pub use crate::core::{
     Door, Exchange, ExchangeConfig, ExchangeCounts, Outputs, Plan, ReaderConfig, SessionId,
@@ -22,3 +23,4 @@ pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets,
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use market::Market;
 pub use shell::{Line, Receiver, Venue, VenueConfig};
+pub use traders::{Traded, Traders};

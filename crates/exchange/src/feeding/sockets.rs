@@ -126,6 +126,11 @@ impl FeedSockets {
         Ok(Self { poll, events, lines: receivers, links, room })
     }
 
+    /// Where what was missed can be had from now on.
+    pub fn ask_at(&mut self, replay: SocketAddr, snapshot: SocketAddr) {
+        self.links.to = [replay, snapshot];
+    }
+
     /// Where it listens, line by line.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.lines.iter().filter_map(|line| line.address().ok())

@@ -38,6 +38,12 @@ pub(crate) enum Failure {
     /// The hub cannot be published to.
     #[error("{0}")]
     Api(#[from] tapeline_api::ApiError),
+    /// A thread cannot be started.
+    #[error("a thread cannot be started: {0}")]
+    Thread(io::Error),
+    /// Hub and server cannot go on.
+    #[error("{0}")]
+    Node(#[from] tapeline_node::NodeError),
     /// The feed handler cannot go on.
     #[error("{0}")]
     Feed(String),

@@ -1,6 +1,7 @@
 //! The program around the rooms: its configuration, its log, its subcommands.
 
 mod config;
+mod demo;
 mod failure;
 mod feed;
 mod log;
@@ -32,6 +33,7 @@ pub(crate) struct Cli {
 enum Command {
     Run(run::Args),
     Feed(feed::Args),
+    Demo(demo::Args),
     Match(matching::Args),
 }
 
@@ -41,6 +43,7 @@ impl Cli {
         let done = match &self.command {
             Command::Run(args) => run::run(args),
             Command::Feed(args) => feed::run(args),
+            Command::Demo(args) => demo::run(args),
             Command::Match(args) => matching::run(args),
         };
         match done {

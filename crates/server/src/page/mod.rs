@@ -9,6 +9,7 @@
 //! | `page.js` | which part tells which |
 //! | `mount.js` | the protocol; knows nothing of the page |
 //! | `board.js`, `fields.js` | the items, and all fields of the chosen one |
+//! | `book.js`, `book.css` | the book of the chosen one, where its service has market by price |
 //! | `cell.js` | a value that shows when it changes |
 //! | `gauges.js` | rates and delays, and their lines |
 //!
@@ -22,14 +23,16 @@ use tapeline_channel::{Page, Pages};
 
 /// Path, media type and content of each file. Paths are relative in the files
 /// themselves, so that the page works behind a proxy under any path.
-const FILES: [(&str, &str, &str); 9] = [
+const FILES: [(&str, &str, &str); 11] = [
     ("/", "text/html; charset=utf-8", include_str!("page.html")),
     ("/page.css", "text/css; charset=utf-8", include_str!("page.css")),
+    ("/book.css", "text/css; charset=utf-8", include_str!("book.css")),
     ("/icon.svg", "image/svg+xml", include_str!("icon.svg")),
     ("/page.js", SCRIPT, include_str!("page.js")),
     ("/mount.js", SCRIPT, include_str!("mount.js")),
     ("/board.js", SCRIPT, include_str!("board.js")),
     ("/fields.js", SCRIPT, include_str!("fields.js")),
+    ("/book.js", SCRIPT, include_str!("book.js")),
     ("/cell.js", SCRIPT, include_str!("cell.js")),
     ("/gauges.js", SCRIPT, include_str!("gauges.js")),
 ];

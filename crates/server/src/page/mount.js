@@ -63,6 +63,27 @@ export class Item {
     }
 }
 
+/** The price levels of an item, by their keys; each has its fields. */
+export class Levels extends Item {
+    constructor(service, name) {
+        super(service, name);
+        this.domain = "MarketByPrice";
+        this.rows = new Map();
+    }
+
+    apply(entries) {
+        for (const { Action, Key, Fields = {} } of entries) {
+            if (Action === "Delete") {
+                this.rows.delete(Key);
+                continue;
+            }
+            const row = Action === "Add" ? new Map() : this.rows.get(Key) ?? new Map();
+            for (const [name, value] of Object.entries(Fields)) row.set(name, value);
+            this.rows.set(Key, row);
+        }
+    }
+}
+
 // Numbers keep the digits they were written with: 101.50 is not 101.5 to a
 // trader, and 64 bits do not fit a double. Browsers that do not show a reviver
 // the source give the plain number.
@@ -84,6 +105,7 @@ function plain(element) {
  *     services([{ name, isUp }])            the directory, in its order
  *     image(item), update(item, fields)     fields: those of the update
  *     state(item)                           its state is another
+ *     levels(levels or null)                those that are watched are others
  *     roundTrip(ms)                         a ping was answered
  *     received(characters, messages)        a frame
  */
@@ -94,6 +116,7 @@ export class Mount {
     #socket = null;
     #isLoggedIn = false;
     #items = new Map();
+    #levels = null;
     #byId = new Map();
     #nextId = FIRST_ITEM_ID;
     #services = new Map();
@@ -147,6 +170,19 @@ export class Mount {
     close(item) {
         this.#items.delete(item.key);
         if (this.#leave(item)) this.#send({ ID: item.id, Type: "Close" });
+    }
+
+    /** Watches the price levels of an item, if its service has them, and of no other. */
+    watchLevels(item) {
+        const [service, name] = [item?.service, item?.name];
+        if (this.#levels?.service === service && this.#levels?.name === name) return;
+        if (this.#levels !== null && this.#leave(this.#levels)) {
+            this.#send({ ID: this.#levels.id, Type: "Close" });
+        }
+        const hasThem = [...this.#services.values()].some((known) => known.name === service && known.hasLevels);
+        this.#levels = hasThem ? new Levels(service, name) : null;
+        if (hasThem && this.#isLoggedIn) this.#send(this.#request(this.#levels));
+        this.#told.levels(this.#levels);
     }
 
     // ---- the connection
@@ -283,6 +319,10 @@ export class Mount {
             this.#services.set(Key, service);
             for (const { ID, Elements = {} } of FilterList?.Entries ?? []) {
                 if (ID === 1 && Elements.Name !== undefined) service.name = plain(Elements.Name);
+                if (ID === 1 && Elements.Capabilities !== undefined) {
+                    const domains = [plain(plain(Elements.Capabilities))].flat();
+                    service.hasLevels = domains.some((domain) => domain === 8 || domain === "MarketByPrice");
+                }
                 if (ID === 2 && Elements.ServiceState !== undefined) {
                     service.isUp = plain(Elements.ServiceState) !== 0;
                 }
@@ -297,7 +337,8 @@ export class Mount {
         item.id = this.#nextId;
         this.#nextId += 1;
         this.#byId.set(item.id, item);
-        return { ID: item.id, KeyInUpdates: false, Key: { Service: item.service, Name: item.name } };
+        const domain = item.domain === undefined ? {} : { Domain: item.domain };
+        return { ID: item.id, ...domain, KeyInUpdates: false, Key: { Service: item.service, Name: item.name } };
     }
 
     // Whether it has a stream on this connection, or asked for one. Its ID alone
@@ -312,6 +353,9 @@ export class Mount {
 
     // What is shown of the wanted items is of a connection that is over.
     #suspect(why) {
+        // Whoever shows them asks for the levels again.
+        this.#levels = null;
+        this.#told.levels(null);
         for (const item of this.#items.values()) {
             if (!item.isWanted) continue;
             item.setState(item.stream, "Suspect", "", why);
@@ -327,14 +371,21 @@ export class Mount {
     }
 
     #image(item, message) {
+        if (item === this.#levels && message.ClearCache !== false) item.rows.clear();
+        if (item === this.#levels) item.apply(message.Map?.Entries ?? []);
         if (message.ClearCache !== false) item.fields.clear();
         for (const [name, value] of Object.entries(message.Fields ?? {})) item.fields.set(name, value);
         item.changedAt = Date.now();
         this.#state(item, message.State ?? {});
-        this.#told.image(item);
+        if (item !== this.#levels) this.#told.image(item);
     }
 
     #update(item, message) {
+        if (item === this.#levels) {
+            item.apply(message.Map?.Entries ?? []);
+            this.#told.levels(item);
+            return;
+        }
         const fields = message.Fields ?? {};
         for (const [name, value] of Object.entries(fields)) item.fields.set(name, value);
         item.updates += 1;
@@ -347,6 +398,10 @@ export class Mount {
         const data = Data === undefined || Data === "NoChange" ? item.data : Data;
         item.setState(Stream ?? item.stream, data, Code, Text);
         if (item.stream !== "Open") this.#leave(item);
+        if (item === this.#levels) {
+            this.#told.levels(item);
+            return;
+        }
         if (item.stream === "ClosedRecover") this.#reaskLater();
         this.#told.state(item);
     }

@@ -1,6 +1,7 @@
 // The page: which part tells which.
 
 import { Board } from "./board.js";
+import { BookView } from "./book.js";
 import { Fields } from "./fields.js";
 import { Gauges } from "./gauges.js";
 import { MAX_ITEMS, Mount } from "./mount.js";
@@ -22,8 +23,15 @@ socketAddress.search = "";
 
 const gauges = new Gauges(byId("gauges"));
 const fields = new Fields(byId("fields"), { toggled: (field) => board.toggleColumn(field) });
+const book = new BookView(byId("book"));
+let chosen = null;
 const board = new Board(byId("board"), address.getAll("field"), {
-    chosen: (item) => fields.choose(item),
+    chosen: (item) => {
+        chosen = item;
+        fields.choose(item);
+        book.choose(item);
+        mount.watchLevels(item);
+    },
     removed: (item) => remove(item),
     left: () => itemsInput.focus(),
     columns: (columns) => {
@@ -38,14 +46,16 @@ fields.setColumns(board.columns);
 const changed = new Set();
 let isDrawing = false;
 let isHeld = false;
+let levels = null;
 
 function draw(item) {
-    changed.add(item);
+    if (item !== null) changed.add(item);
     if (isDrawing) return;
     isDrawing = true;
     requestAnimationFrame(() => {
         isDrawing = false;
         if (isHeld) return;
+        book.show(levels);
         for (const item of changed) {
             if (mount.items.get(item.key) !== item) continue;
             board.show(item);
@@ -111,6 +121,7 @@ function showCountdown() {
 let chosenService = address.get("service") ?? "";
 
 function showServices(services) {
+    mount.watchLevels(chosen);
     const isThere = services.some(({ name }) => name === chosenService);
     const wanted = isThere ? chosenService : serviceInput.value;
     const options = services.map(({ name, isUp }) => {
@@ -129,11 +140,16 @@ const mount = new Mount(socketAddress.href, {
     image: draw,
     update: (item, updated) => {
         gauges.update(updated);
+        book.update(item, updated);
         draw(item);
     },
     state: (item) => {
         say(item);
         draw(item);
+    },
+    levels: (watched) => {
+        levels = watched;
+        draw(null);
     },
     roundTrip: (ms) => gauges.roundTrip(ms),
     received: (characters) => gauges.received(characters),
