@@ -43,7 +43,7 @@ if ! command -v "${CHROMIUM:-chromium}" >/dev/null || ! command -v python3 >/dev
 fi
 
 if [ -z "$program" ]; then
-    (cd "$root" && cargo build --quiet --release --locked -p tapeline)
+    (cd "$root" && cargo build --quiet --release --locked -p tapeline -p tapeline-exchange)
     program=${CARGO_TARGET_DIR:-$root/target}/release/tapeline
 fi
 export TAPELINE=$program
@@ -54,6 +54,6 @@ if [ -n "$screenshots" ]; then
     exec python3 screenshots.py "$screenshots"
 fi
 if [ ${#tests[@]} -eq 0 ]; then
-    tests=(test_page test_admin)
+    tests=(test_page test_admin test_book)
 fi
 exec python3 -m unittest -v "${tests[@]}"

@@ -4,13 +4,19 @@ import os
 import sys
 
 from browser import Browser
-from tapeline import Market
+from tapeline import Market, Tapeline
+from test_book import exchange
 
 ITEMS = ["TAPE1.X", "TAPE2.X", "TAPE3.X", "TAPE4.X", "XXA%3D", "XXB%3D", "XXC%3D", "NOTHING.X"]
 WIDTH, HEIGHT = 1280, 800
 
 # How long the figures run before the picture is taken, so that their lines are there.
 SECONDS = 45
+
+# The light one is of a call, the dark one of regular trading.
+SESSION_OPENS = ("document.querySelectorAll('#book .levels .bid:not(:empty)').length >= 8"
+                 " && !document.querySelector('#book .auction').hidden")
+TRADES = "document.querySelectorAll('#book .trades tbody tr').length >= 12"
 
 
 def main(folder):
@@ -28,8 +34,26 @@ def main(folder):
                 admin.screenshot(os.path.join(folder, f"admin-{scheme}.png"), WIDTH, HEIGHT)
         finally:
             market.stop()
+        demo = Tapeline("demo", "--any-port", program=exchange())
+        try:
+            books = {scheme: open_book(browser, demo, scheme) for scheme in ("light", "dark")}
+            for scheme, when in (("light", SESSION_OPENS), ("dark", TRADES)):
+                page = books[scheme]
+                page.call("Page.bringToFront")
+                page.until(when)
+                page.screenshot(os.path.join(folder, f"book-{scheme}.png"), WIDTH, 1000)
+        finally:
+            demo.stop()
     finally:
         browser.close()
+
+
+def open_book(browser, demo, scheme):
+    page = browser.page(WIDTH, 1000)
+    page.prefer(prefers_color_scheme=scheme)
+    names = ("VOD.L", "BP.L", "HSBA.L")
+    page.open(f"http://127.0.0.1:{demo.port('ws')}/?" + "&".join(f"item=EXCHANGE/{name}" for name in names))
+    return page
 
 
 def open_page(browser, market, scheme):

@@ -7,7 +7,8 @@ import { asText } from "./cell.js";
 const LEVELS = 10;
 const TRADES = 12;
 
-const BUY = "1";
+// The side of buyers, as a number or by its name in the dictionary.
+const BUY = ["1", "BID", "BUY"];
 
 const SESSIONS = {
     CLSD: "Closed",
@@ -88,7 +89,7 @@ export class BookView {
 
     #showLevels(rows) {
         const price = (row) => Number(row.get("ORDER_PRC"));
-        const ofSide = (isBuy) => rows.filter((row) => (asText(row.get("ORDER_SIDE")) === BUY) === isBuy);
+        const ofSide = (isBuy) => rows.filter((row) => BUY.includes(asText(row.get("ORDER_SIDE")).trim()) === isBuy);
         const bids = ofSide(true).sort((a, b) => price(b) - price(a)).slice(0, LEVELS);
         const asks = ofSide(false).sort((a, b) => price(a) - price(b)).slice(0, LEVELS);
         const size = (row) => Number(row?.get("ORDER_SIZE") ?? 0);
