@@ -39,7 +39,7 @@ if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
 fi
 
 if [ "${TAPELINE_DIRECT:-}" != 1 ] && [ -z "$program" ]; then
-    (cd "$root" && cargo build --quiet --release --locked -p tapeline)
+    (cd "$root" && cargo build --quiet --release --locked -p tapeline -p tapeline-exchange)
     program=${CARGO_TARGET_DIR:-$root/target}/release/tapeline
 fi
 export TAPELINE=$program

@@ -36,8 +36,6 @@ const STEP_MS: u64 = 10;
 /// Steps that are made up for when the machine was busy.
 const MOST_STEPS: u64 = 50;
 
-const TRADERS: (usize, usize) = (4, 8);
-
 /// Show a market: traders, exchange, feed handler, hub, server, and the page
 ///
 /// Simulated makers and takers trade by the native gateway, with news now and
@@ -69,6 +67,14 @@ pub(crate) struct Args {
     /// Let the system choose all ports
     #[arg(long)]
     any_port: bool,
+
+    /// Simulated makers; with none, and no takers, the market is yours alone
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    makers: usize,
+
+    /// Simulated takers
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    takers: usize,
 
     /// Trade all day, without calls and closes
     #[arg(long)]
@@ -254,7 +260,8 @@ impl Market {
         }
         let instruments = traded(&venue);
         let mut venue = Venue::start(&venue, Time::ZERO)?;
-        let mut traders = Traders::new(Time::ZERO, instruments, TRADERS, args.seed);
+        let mut traders =
+            Traders::new(Time::ZERO, instruments, (args.makers, args.takers), args.seed);
         let sessions: Vec<SessionId> =
             (0..traders.len()).map_while(|_| venue.join(Time::ZERO, Door::Orders)).collect();
         traders.log_on(Time::ZERO, |at, bytes| venue.say(Time::ZERO, sessions[at], bytes));

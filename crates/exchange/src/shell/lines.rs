@@ -112,3 +112,54 @@ impl Receiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// What a receiver gets, however busy the machine is.
+    fn received(receiver: &Receiver) -> Vec<u8> {
+        let (began, mut room) = (Instant::now(), [0; 2048]);
+        loop {
+            if let Some(unit) = receiver.receive(&mut room) {
+                return unit.to_vec();
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "nothing comes");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn all_receivers_of_a_group_get_what_is_sent_to_it() {
+        let line = |port| Line {
+            to: SocketAddrV4::new(Ipv4Addr::new(239, 255, 90, 71), port),
+            interface: Ipv4Addr::LOCALHOST,
+            ttl: 0,
+        };
+        let first = Receiver::new(&line(0)).expect("a port");
+        let port = first.address().expect("bound").port();
+        let second = Receiver::new(&line(port)).expect("the same port");
+        let mut sender = Sender::new(&line(port)).expect("a socket");
+        for unit in [&b"one"[..], b"two"] {
+            sender.send(unit);
+            assert_eq!((received(&first), received(&second)), (unit.to_vec(), unit.to_vec()));
+        }
+        assert_eq!(sender.lost(), 0);
+    }
+
+    #[test]
+    fn one_receiver_gets_it_where_there_is_no_multicast() {
+        let here = |port| Line {
+            to: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
+            interface: Ipv4Addr::UNSPECIFIED,
+            ttl: 1,
+        };
+        let receiver = Receiver::new(&here(0)).expect("a port");
+        let port = receiver.address().expect("bound").port();
+        let mut sender = Sender::new(&here(port)).expect("a socket");
+        sender.send(b"one");
+        assert_eq!(received(&receiver), b"one");
+    }
+}

@@ -6,6 +6,7 @@ mod no_allocation;
 mod recording;
 mod reports;
 mod support;
+mod traders;
 mod whole_day;
 mod whole_loop;
 mod whole_system;

@@ -36,10 +36,14 @@ final class Tapeline implements AutoCloseable {
     private final Map<String, Integer> ports = new HashMap<>();
 
     private Tapeline(List<String> arguments) {
-        what = "tapeline " + String.join(" ", arguments);
+        this(program(), arguments);
+    }
+
+    private Tapeline(String program, List<String> arguments) {
+        what = Path.of(program).getFileName() + " " + String.join(" ", arguments);
         output = new Inbox<>(what);
         List<String> command = new ArrayList<>();
-        command.add(program());
+        command.add(program);
         command.addAll(arguments);
         try {
             process = new ProcessBuilder(command).start();
@@ -64,13 +68,22 @@ final class Tapeline implements AutoCloseable {
 
     /** A program that says in its ready file where it listens. */
     static Tapeline serving(String... arguments) {
+        return serving(program(), arguments);
+    }
+
+    /** The exchange, whose program lies beside the other one. */
+    static Tapeline exchange(String... arguments) {
+        return serving(Path.of(program()).resolveSibling("tapeline-exchange").toString(), arguments);
+    }
+
+    private static Tapeline serving(String file, String... arguments) {
         try {
             Path directory = Files.createTempDirectory("tapeline-ema");
             Path ready = directory.resolve("ready");
             List<String> all = new ArrayList<>(List.of(arguments));
             all.add("--ready-file");
             all.add(ready.toString());
-            Tapeline program = new Tapeline(all);
+            Tapeline program = new Tapeline(file, all);
             program.awaitReady(ready);
             Files.delete(ready);
             Files.delete(directory);
@@ -177,6 +190,11 @@ final class Tapeline implements AutoCloseable {
     /** Where non-interactive providers connect over TLS. */
     int encryptedProviderPort() {
         return port("ni-tls");
+    }
+
+    /** Where orders come, by the native gateway. */
+    int ordersPort() {
+        return port("orders");
     }
 
     /** Where it can be looked at. */
