@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tapeline_layout::Text;
 use tapeline_ntg::client::{Cancel, CancelReplace, NewOrder};
-use tapeline_ntg::session::{Heartbeat, Logon, Logout, MissedMessageRequest};
+use tapeline_ntg::session::{Heartbeat, Logon, LogonReply, Logout, MissedMessageRequest};
 use tapeline_ntg::{
     Acceptor, Admission, Channel, Frames, Initiator, Input, Limits, Message, Outputs, Verdict,
 };
@@ -359,7 +359,7 @@ fn a_client_stays_in_by_heartbeats_and_answers_a_logout() {
     client.log_on(session.now, "USER1", "secret", &mut |bytes| wire.extend_from_slice(bytes));
     session.acceptor.received(session.now, &std::mem::take(&mut wire), &mut session.seen);
     let mut reply = Vec::new();
-    Message::LogonReply(Default::default()).append(&mut reply);
+    Message::LogonReply(LogonReply::default()).append(&mut reply);
     let mut kinds = Vec::new();
     let read =
         client.received(session.now, &reply, &mut |_| {}, |message| kinds.push(message.kind()));
