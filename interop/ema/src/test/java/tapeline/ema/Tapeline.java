@@ -68,15 +68,15 @@ final class Tapeline implements AutoCloseable {
 
     /** A program that says in its ready file where it listens. */
     static Tapeline serving(String... arguments) {
-        return serving(program(), arguments);
+        return started(program(), arguments);
     }
 
     /** The exchange, whose program lies beside the other one. */
     static Tapeline exchange(String... arguments) {
-        return serving(Path.of(program()).resolveSibling("tapeline-exchange").toString(), arguments);
+        return started(Path.of(program()).resolveSibling("tapeline-exchange").toString(), arguments);
     }
 
-    private static Tapeline serving(String file, String... arguments) {
+    private static Tapeline started(String file, String... arguments) {
         try {
             Path directory = Files.createTempDirectory("tapeline-ema");
             Path ready = directory.resolve("ready");
