@@ -146,6 +146,13 @@ impl ProviderStream {
         stream
     }
 
+    /// The requester had an image on this stream before, and a state since then: the
+    /// next one is no answer. The vendor's consumers drop an answer that they do not
+    /// wait for.
+    pub const fn was_served(&mut self) {
+        self.set(bit::OWES_IMAGE, false);
+    }
+
     /// The stream as numbers, for a table of many: its facts, and the number of
     /// the next part of the image that is being sent, 0 when there is none.
     pub const fn to_numbers(&self) -> (u16, u16) {

@@ -27,6 +27,15 @@ enum Opened {
     Refused,
 }
 
+/// A request that is carried out.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) msg: &'a RequestMsg<'a>,
+    pub(super) bytes: &'a [u8],
+    /// Its stream was served before and gave way: the client waits for no answer.
+    pub(super) is_return: bool,
+}
+
 impl Core {
     /// Refuses an item as a mount, a user or the server has all it may have.
     pub(super) fn refuse_for_room<O: Outputs>(
@@ -54,7 +63,7 @@ impl Core {
             return;
         }
         if !self.waits_for_turn(session, msg, bytes, out) {
-            self.open_in_turn(session, msg, bytes, out);
+            self.open_in_turn(session, Asked { msg, bytes, is_return: false }, out);
         }
     }
 
@@ -62,10 +71,10 @@ impl Core {
     pub(super) fn open_in_turn<O: Outputs>(
         &mut self,
         session: SessionId,
-        msg: &RequestMsg<'_>,
-        bytes: &[u8],
+        asked: Asked<'_>,
         out: &mut O,
     ) {
+        let Asked { msg, bytes, .. } = asked;
         let request = match ItemRequest::decode(msg) {
             Ok(request) => request,
             Err(error) => {
@@ -85,7 +94,7 @@ impl Core {
             return self.refuse(session, msg, &denied(&denial), out);
         }
         match self.services.directory.admit(&request) {
-            Ok(qos) => self.watch(session, (msg, bytes), &request, qos, view, out),
+            Ok(qos) => self.watch(session, asked, &request, qos, view, out),
             Err(state) => self.not_admitted(session, msg, bytes, &state, out),
         }
     }
@@ -176,12 +185,13 @@ impl Core {
     fn watch<O: Outputs>(
         &mut self,
         session: SessionId,
-        (msg, bytes): (&RequestMsg<'_>, &[u8]),
+        asked: Asked<'_>,
         request: &ItemRequest<'_>,
         qos: Option<Qos>,
         view: Option<View>,
         out: &mut O,
     ) {
+        let Asked { msg, bytes, is_return } = asked;
         let stream_id = request.stream_id;
         let opened = self.place_watcher(session, (msg, bytes), request, qos, view, out);
         let Opened::Watching { slot, cell, is_new } = opened else { return };
@@ -190,6 +200,10 @@ impl Core {
         let priority = self.priority_of(session, request.priority);
         let policy = self.policy_of(session).filter(|_| !is_administrative(request.domain));
         let mut state = ProviderStream::new(request, policy);
+        let owes_image = state.owes_image();
+        if is_return {
+            state.was_served();
+        }
         if let Some(item) = self.items.get(slot)
             && self.stands_by(session, item.service_id())
             && has_part(item.is_private, request.domain)
@@ -200,7 +214,7 @@ impl Core {
             self.items.get_mut(slot).and_then(|item| item.watchers.subscription_mut(cell))
         {
             subscription.set(mode::LIVE, state.takes_updates());
-            subscription.set(mode::WANTS, state.owes_image());
+            subscription.set(mode::WANTS, if is_return { owes_image } else { state.owes_image() });
         }
         if let Some(mount) = self.mounts.get_mut(session) {
             mount.streams.insert_item(stream_id, &ItemStream { slot, state });

@@ -21,6 +21,7 @@ use tapeline_time::Time;
 
 use super::mount::Mounts;
 use super::rate::Rate;
+use super::request::Asked;
 use super::stream::{Entry, Stream};
 use super::{Core, DUE_PER_TURN};
 use crate::Outputs;
@@ -319,7 +320,7 @@ impl Core {
             && let Ok(Msg::Request(msg)) = Msg::decode(&request)
             && !self.waits_for_snapshots(session, &msg, &request, out)
         {
-            self.open_in_turn(session, &msg, &request, out);
+            self.open_in_turn(session, asked(&msg, &request), out);
         }
         let Some(mount) = self.mounts.get_mut(session) else { return };
         if let Some(stream_id) = mount.turns.waiting_snapshots.values().next().copied()
@@ -327,7 +328,7 @@ impl Core {
             && let Some(request) = self.take_paced(session, stream_id, out)
             && let Ok(Msg::Request(msg)) = Msg::decode(&request)
         {
-            self.open_in_turn(session, &msg, &request, out);
+            self.open_in_turn(session, asked(&msg, &request), out);
         }
         if self.mounts.get(session).is_some_and(|mount| mount.owed.has_images()) {
             self.begin_draining(session, out);
@@ -353,7 +354,8 @@ impl Core {
             if let Some(request) = self.take_paced(session, stream_id, out)
                 && let Ok(Msg::Request(msg)) = Msg::decode(&request)
             {
-                self.open_in_turn(session, &msg, &request, out);
+                let asked = Asked { is_return: true, ..asked(&msg, &request) };
+                self.open_in_turn(session, asked, out);
             }
         }
     }
@@ -434,3 +436,8 @@ const TOO_MANY_SNAPSHOTS: State<'static> = State::new(
     StateCode::NO_RESOURCES,
     "Too many snapshots wait",
 );
+
+/// A request whose turn has come.
+const fn asked<'a>(msg: &'a RequestMsg<'a>, bytes: &'a [u8]) -> Asked<'a> {
+    Asked { msg, bytes, is_return: false }
+}

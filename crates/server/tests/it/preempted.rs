@@ -73,6 +73,7 @@ fn who_leaves_recovery_to_the_server_has_it_back_when_there_is_room() {
     world.item(HUB, 18, 1, &image(&[(22, 7)]));
     let heard = world.heard(first);
     assert!(heard.len() == 1 && heard[0].starts_with("REFRESH 5"), "{heard:?}");
+    assert!(!heard[0].contains("solicited"), "nobody waits for an answer: {heard:?}");
     world.item(HUB, 18, 2, &update(&[(22, 8)]));
     assert_eq!(world.heard(first), ["UPDATE 5 MARKET_PRICE QUOTE {22=8}"]);
 }

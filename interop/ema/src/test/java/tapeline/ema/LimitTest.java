@@ -267,7 +267,7 @@ class LimitTest {
     /** The same at a bound of the server: of a mount, of a user over two mounts, of all. */
     @ParameterizedTest
     @CsvSource({"item-limit-per-mount, ann", "item-limit, ann", "max-items, bob"})
-    void whatIsWantedMoreTakesThePlaceAtTheServer(String bound, String second) {
+    void whatIsWantedMoreTakesThePlaceAtTheServerAndTheOtherReturns(String bound, String second) {
         start(bound + " = 1", null);
         Consumer ann = consumer("ann");
         Consumer other = bound.equals("item-limit-per-mount") ? ann : consumer(second);
@@ -282,6 +282,10 @@ class LimitTest {
         source.closes.await("the close of what gave way", "LITTLE.N"::equals);
         awaitCounted("tapeline_server_streams_preempted_total", 1);
         assertLive(much, "MUCH.N");
+        mark = little.events.size();
+        other.ema.unregister(much.handle);
+        little.fresh(mark);
+        assertLive(little, "LITTLE.N");
     }
 
     @Test
