@@ -16,7 +16,7 @@ use tapeline_omm::state::is_final;
 use tapeline_rwf::{DataState, Msg, Priority, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
-use super::mount::Login;
+use super::mount::{Login, Mount};
 use super::streams::Streams;
 use super::subscription::mode;
 use super::turns::Line;
@@ -106,17 +106,15 @@ impl Core {
         let (_, per_mount) = self.item_limits(session);
         let mount = self.mounts.get(session)?;
         let user = mount.login.as_ref()?.user();
-        let is_of_mount = mount.item_count >= per_mount;
-        let is_asked = |session: SessionId, login: Option<&[u8]>| match is_of_mount {
-            true => session == mount.session,
-            false => login == Some(user),
+        let least_of = |it: &Mount| Some((it.priorities.least(&it.streams)?, it.session));
+        let least = match mount.item_count >= per_mount {
+            true => least_of(mount),
+            false => {
+                let is_users = |it: &&Mount| it.login.as_ref().map(Login::user) == Some(user);
+                let all = self.mounts.iter().filter(is_users).filter_map(least_of);
+                all.min_by_key(|((priority, _), _)| *priority)
+            }
         };
-        let least = self
-            .mounts
-            .iter()
-            .filter(|it| is_asked(it.session, it.login.as_ref().map(Login::user)))
-            .filter_map(|it| Some((it.priorities.least(&it.streams)?, it.session)))
-            .min_by_key(|((priority, _), _)| *priority);
         let ((priority, stream_id), session) = least?;
         (priority < wanted).then_some((session, stream_id))
     }

@@ -161,8 +161,12 @@ impl Bodies {
 /// The places for a short message. Where its bytes lie only says where to look:
 /// what counts is whether they are the same.
 fn neighbours(rwf: &[u8]) -> Range<usize> {
-    let address = rwf.as_ptr().addr();
-    let first = ((address >> 4) ^ (address >> 10)) % SHORT_PLACES / NEIGHBOURS * NEIGHBOURS;
+    // The forms of an update lie at equal distances, which a multiple of the golden
+    // ratio spreads evenly whatever the distance is.
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    const GROUPS_LOG2: u32 = (SHORT_PLACES / NEIGHBOURS).ilog2();
+    let lines = (rwf.as_ptr().addr() >> 4) as u64;
+    let first = (lines.wrapping_mul(GOLDEN) >> (u64::BITS - GROUPS_LOG2)) as usize * NEIGHBOURS;
     first..first + NEIGHBOURS
 }
 
