@@ -13,7 +13,7 @@ use crate::system::faults::free_port;
 use super::support::{Running, arg, file, folder, run, tapeline};
 
 /// The unit for systemd that comes with the program.
-const UNIT: &str = include_str!("../../../../../docs/examples/tapeline@.service");
+const UNIT: &str = include_str!("../../../../../docs/systemd/tapeline@.service");
 
 /// As systemd rates units: 0 for what is shut in wholly, 10 for what is not at all.
 const MOST_EXPOSED: &str = "20";
