@@ -186,7 +186,7 @@ impl Core {
         true
     }
 
-    /// The first image of an item came, a state in its place, or it is not waited for any
+    /// The first image of an item came, or a part of it, a state in its place, or it is not waited for any
     /// longer: its hub may have another request.
     pub(super) fn image_came<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let hub = self.items.get(slot).and_then(|item| item.upstream().told());

@@ -69,9 +69,8 @@ impl Core {
         for (session, stream_id) in over {
             self.remove_stream(session, stream_id, out);
         }
-        if self.items.get(slot).is_some_and(|item| !item.in_parts) {
-            self.image_came(slot, out);
-        }
+        // Of one in parts it is the first that counts: the last may never come.
+        self.image_came(slot, out);
         self.after_image(slot, is_recoverable(stream), out);
     }
 
