@@ -3,6 +3,7 @@ package tapeline.ema;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.refinitiv.ema.access.OmmInvalidUsageException;
 import com.refinitiv.ema.access.OmmState.DataState;
 import com.refinitiv.ema.access.OmmState.StreamState;
 import java.io.File;
@@ -98,7 +99,7 @@ class ChangeTest {
             seq++;
             for (int item = 0; item < ITEMS; item++) {
                 String name = Watchlist.name("KEPT", item);
-                source.update(name, seq, Samples.quote(name));
+                update(name);
                 items.awaitUpdate(item);
             }
             items.streams.forEach(stream -> {
@@ -108,6 +109,22 @@ class ChangeTest {
                         all.stream().allMatch(it -> it.state() == null || it.says(StreamState.OPEN, DataState.OK)),
                         all.toString());
             });
+        }
+
+        /** The connection that the hub leaves may end just now, and the provider hears of it later. */
+        private void update(String name) {
+            long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
+            while (true) {
+                try {
+                    source.update(name, seq, Samples.quote(name));
+                    return;
+                } catch (OmmInvalidUsageException gone) {
+                    if (System.nanoTime() > end) {
+                        throw gone;
+                    }
+                    Thread.onSpinWait();
+                }
+            }
         }
 
         @Override
