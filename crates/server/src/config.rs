@@ -323,9 +323,9 @@ pub struct Limits {
     /// with a status that says so. The output of a mount may exceed its bound
     /// by as much while it gets an image. Default 64 MiB and 64 KiB.
     pub max_image_bytes: usize,
-    /// Requests to one hub that are not accepted or refused yet, and first images that
-    /// are on their way from it; more wait their turn (`minimumOpenWindow`). Default
-    /// 5,000.
+    /// Requests to one hub that are not accepted or refused yet, and those that are,
+    /// of which no part of an image and no state has come; more wait their turn
+    /// (`minimumOpenWindow`). Default 5,000.
     pub open_window: usize,
     /// How long a hub may take to accept or refuse a request before it is asked
     /// again, in milliseconds; and how long after the first service is known

@@ -1,5 +1,5 @@
-//! First images that are on their way from hubs: each holds a place in the window of
-//! its hub.
+//! First images of which hubs have sent no part yet: each holds a place in the window
+//! of its hub. One that has begun holds none, as it may never end.
 
 use super::item::HubIndex;
 

@@ -186,8 +186,8 @@ impl Core {
         true
     }
 
-    /// The first image of an item came, or a part of it, a state in its place, or it is not waited for any
-    /// longer: its hub may have another request.
+    /// The first image of an item came, or a part of it, or a state in its place, or it is
+    /// not waited for any longer: its hub may have another request.
     pub(super) fn image_came<O: Outputs>(&mut self, slot: u32, out: &mut O) {
         let hub = self.items.get(slot).and_then(|item| item.upstream().told());
         if let Some(hub) = hub

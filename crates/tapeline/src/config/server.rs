@@ -167,9 +167,9 @@ section! {
         /// with a status that says so. The output of a mount may exceed its bound
         /// by as much while it gets an image.
         "max-image-bytes" => max_image_bytes: usize = 67_174_400, in 65_536..=67_174_400;
-        /// Requests to one hub that it has not accepted or refused yet, and first images
-        /// that are on their way from it; more wait their turn. What has no image, and no
-        /// state in its place, after `open-timeout-ms` makes room as well.
+        /// Requests to one hub that it has not accepted or refused yet, and those of which
+        /// no part of an image and no state has come; more wait their turn. What has
+        /// neither after `open-timeout-ms` makes room as well.
         "open-window" => open_window: usize = 5_000, in 1..=1_000_000 => Live;
         /// How long a hub may leave a request without an answer.
         "open-timeout-ms" => open_timeout_ms: u32 = 15_000, in 100..=600_000 => Live;

@@ -245,23 +245,7 @@ class LimitTest {
     @Test
     void whatIsWantedMoreTakesThePlaceAtASourceAndTheOtherReturns() {
         start("", openLimit(1));
-        Consumer ann = consumer("ann");
-        Consumer bob = consumer("bob");
-        Stream little = wanted(ann, "LITTLE.N", 1, 1);
-        assertTrue(little.image().says(StreamState.OPEN, DataState.OK));
-        int mark = little.events.size();
-        Stream much = wanted(bob, "MUCH.N", 3, 5);
-        assertTrue(much.image().says(StreamState.OPEN, DataState.OK));
-        Event gone = little.stale(mark);
-        assertEquals(StatusCode.PREEMPTED, gone.state().code(), gone.toString());
-        source.closes.await("the close of what gave way", "LITTLE.N"::equals);
-        awaitCounted("tapeline_hub_preempted_total", 1);
-        assertLive(much, "MUCH.N");
-        // Where there is room again, it is asked for again: by itself.
-        mark = little.events.size();
-        bob.ema.unregister(much.handle);
-        little.fresh(mark);
-        assertLive(little, "LITTLE.N");
+        givesWayAndReturns(consumer("ann"), consumer("bob"), "tapeline_hub_preempted_total", () -> {});
     }
 
     /** The same at a bound of the server: of a mount, of a user over two mounts, of all. */
@@ -271,19 +255,26 @@ class LimitTest {
         start(bound + " = 1", null);
         Consumer ann = consumer("ann");
         Consumer other = bound.equals("item-limit-per-mount") ? ann : consumer(second);
-        Stream little = wanted(ann, "LITTLE.N", 1, 1);
+        givesWayAndReturns(
+                ann, other, "tapeline_server_streams_preempted_total", () -> assertTooMany(other, "ASMUCH.N"));
+    }
+
+    /** There is room for one item, and two are wanted, one of them more. */
+    private void givesWayAndReturns(Consumer first, Consumer second, String counter, Runnable before) {
+        Stream little = wanted(first, "LITTLE.N", 1, 1);
         assertTrue(little.image().says(StreamState.OPEN, DataState.OK));
         int mark = little.events.size();
-        assertTooMany(other, "ASMUCH.N");
-        Stream much = wanted(other, "MUCH.N", 3, 5);
+        before.run();
+        Stream much = wanted(second, "MUCH.N", 3, 5);
         assertTrue(much.image().says(StreamState.OPEN, DataState.OK));
         Event gone = little.stale(mark);
         assertEquals(StatusCode.PREEMPTED, gone.state().code(), gone.toString());
         source.closes.await("the close of what gave way", "LITTLE.N"::equals);
-        awaitCounted("tapeline_server_streams_preempted_total", 1);
+        awaitCounted(counter, 1);
         assertLive(much, "MUCH.N");
+        // Where there is room again, it is asked for again: by itself.
         mark = little.events.size();
-        other.ema.unregister(much.handle);
+        second.ema.unregister(much.handle);
         little.fresh(mark);
         assertLive(little, "LITTLE.N");
     }
