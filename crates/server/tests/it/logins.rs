@@ -226,3 +226,24 @@ fn only_the_update_types_that_the_login_wants_are_sent() {
     world.item(HUB, 17, 3, &update_of(UpdateType::TRADE, &[(6, 1)]));
     assert_eq!(world.heard(consumer), ["UPDATE 5 MARKET_PRICE TRADE {6=1}"]);
 }
+
+#[test]
+fn in_a_busy_turn_too_only_the_update_types_that_the_login_wants_are_sent() {
+    let mut world = World::with_feed();
+    let [others, consumer] = [(); 2].map(|()| world.connect());
+    let mut wanted = LoginRequest::new(1, "user");
+    world.say(others, &login_of(&wanted));
+    wanted.attributes.update_type_filter = Some(1 << UpdateType::TRADE.0);
+    world.say(consumer, &login_of(&wanted));
+    [others, consumer].map(|session| world.heard(session));
+    world.open_item(others, 5, "TRI.N", 17);
+    world.say(consumer, &request(6, "TRI.N"));
+    world.item_to_us(HUB, 17, 1, &image(&[(22, 100)]));
+    [others, consumer].map(|session| world.heard(session));
+    let [quote, trade] = [UpdateType::QUOTE, UpdateType::TRADE].map(|it| update_of(it, &[(6, 1)]));
+    let updates = [&quote, &trade, &quote, &trade];
+    let updates = [2, 3, 4, 5].into_iter().zip(updates).map(|(seq, body)| (17, seq, &body[..]));
+    world.in_a_busy_turn(HUB, &updates.collect::<Vec<_>>());
+    assert_eq!(world.heard(others).len(), 4);
+    assert_eq!(world.heard(consumer), ["UPDATE 6 MARKET_PRICE TRADE {6=1}"; 2]);
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tapeline_api::{ItemChange, ItemSpec, Protocol, RefreshHead, StatusHead, UpdateHead};
+use tapeline_omm::login::WarmStandbyMode;
 use tapeline_omm::view::View;
 use tapeline_rwf::{DataState, Primitive, Real, State, StateCode, StreamState};
 use tapeline_server::{OutputThresholds, ServerConfig, When};
@@ -41,6 +42,11 @@ enum Step {
         listener: usize,
         place: usize,
     },
+    /// It has its data from elsewhere, or from here again.
+    StandBy {
+        listener: usize,
+        stands_by: bool,
+    },
     Pause {
         listener: usize,
         place: usize,
@@ -72,6 +78,7 @@ enum How {
     View,
     Key,
     Snapshot,
+    Private,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -80,7 +87,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(How::Plain),
         2 => Just(How::View),
         1 => Just(How::Key),
-        1 => Just(How::Snapshot)
+        1 => Just(How::Snapshot),
+        1 => Just(How::Private)
     ];
     let (listener, item, place) = (0..LISTENERS, 0..NAMES.len(), 0..8_usize);
     prop_oneof![
@@ -95,6 +103,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(listener, place, is_paused)| Step::Pause { listener, place, is_paused }),
         1 => (listener.clone(), place, any::<bool>())
             .prop_map(|(listener, place, is_whole)| Step::View { listener, place, is_whole }),
+        1 => (listener.clone(), any::<bool>())
+            .prop_map(|(listener, stands_by)| Step::StandBy { listener, stands_by }),
         1 => (listener, any::<bool>())
             .prop_map(|(listener, is_asleep)| Step::Sleep { listener, is_asleep }),
         2 => (1..6_usize).prop_map(Step::Turns),
@@ -156,6 +166,7 @@ impl Script {
             How::View => spec = spec.fields([FIELDS[item % 2], FIELDS[2]]),
             How::Key => spec.key_in_updates = true,
             How::Snapshot => spec = spec.snapshot(),
+            How::Private => spec = spec.private(),
         }
         let listener = &mut self.market.listeners[listener];
         if let Ok(handle) = listener.consumer.open(&spec) {
@@ -227,6 +238,12 @@ impl Script {
                         false => requests.resume(*handle),
                     });
                 }
+            }
+            Step::StandBy { listener, stands_by } => {
+                let mode =
+                    if stands_by { WarmStandbyMode::Standby } else { WarmStandbyMode::Active };
+                let consumer = &mut self.market.listeners[listener].consumer;
+                let _ = consumer.with(|requests| requests.set_role(Some(mode)));
             }
             Step::View { listener, place, is_whole } => {
                 let listener = &mut self.market.listeners[listener];

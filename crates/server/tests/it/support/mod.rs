@@ -13,7 +13,7 @@ use tapeline_backbone::repair::{Held, HeldFlags, Page, Wanted};
 use tapeline_backbone::{BusEvent, FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_entitle::{LoginAnswer, LoginQuestion, Person, Policy, PolicyChange, Unidentified};
-use tapeline_server::{AcceptAll, Event, Interpreter, JsonEvent, LoginPolicy, ServerConfig};
+use tapeline_server::{AcceptAll, Event, Interpreter, JsonEvent, LoginPolicy, ServerConfig, When};
 use tapeline_time::Time;
 
 pub use recorder::{Bounds, Recorder};
@@ -429,6 +429,21 @@ impl World {
     /// A message of an item for all servers.
     pub fn item(&mut self, hub: Incarnation, item: u32, seq: u32, body: &[u8]) {
         self.item_with(hub, item, seq, FrameFlags::empty(), body);
+    }
+
+    /// Updates of items of a hub, which wait to be copied by mount.
+    pub fn in_a_busy_turn(&mut self, hub: Incarnation, updates: &[(u32, u32, &[u8])]) {
+        self.out.credit_bytes = 4_096;
+        self.core.copy_by_mount(When::Always);
+        self.core.gather();
+        for (item, seq, body) in updates {
+            let mut header = FrameHeader::new(Kind::Item, Incarnation::ALL, *item);
+            (header.sender, header.item_seq) = (hub, *seq);
+            self.frame(header, body);
+        }
+        self.core.spread(&mut self.out);
+        self.out.credit_bytes = 0;
+        check(&self.core);
     }
 
     pub fn item_with(

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tapeline_backbone::{FrameHeader, Kind, Published};
 use tapeline_channel::{Sent, SessionId};
 use tapeline_entitle::{LoginQuestion, Usage};
+use tapeline_rssl::{CopyOf, Originals};
 use tapeline_rwf::patch_stream_id;
 use tapeline_server::Outputs;
 
@@ -37,6 +38,8 @@ pub struct Recorder {
     pub held: BTreeSet<SessionId>,
     /// Sessions whose output has bounds.
     pub bounds: BTreeMap<SessionId, Bounds>,
+    /// What each session has credit for, in bytes.
+    pub credit_bytes: usize,
 }
 
 /// How many messages may wait for a session.
@@ -77,6 +80,23 @@ impl Outputs for Recorder {
         let mut copy = message.to_vec();
         patch_stream_id(&mut copy, stream_id).expect("a message");
         self.send(session, &copy)
+    }
+
+    fn credit(&mut self, _: SessionId) -> usize {
+        self.credit_bytes
+    }
+
+    fn send_copies(
+        &mut self,
+        session: SessionId,
+        originals: &Originals,
+        copies: &[CopyOf],
+    ) -> usize {
+        let sent = copies.iter().take_while(|copy| {
+            let message = originals.message(**copy);
+            self.send_on(session, copy.stream_id(), message) == Sent::Queued
+        });
+        sent.count()
     }
 
     fn send_json(&mut self, session: SessionId, pieces: &[&[u8]], alone: bool) -> Sent {
