@@ -114,7 +114,8 @@ impl World {
 
     /// How long requests may wait for places of windows: one may be of one place.
     pub(crate) fn windows_take(&self) -> Duration {
-        match self.sources.iter().any(Source::has_window) {
+        let has_window = self.shape.server_window > 0;
+        match has_window || self.sources.iter().any(Source::has_window) {
             true => self.shape.requests_take(),
             false => Duration::ZERO,
         }

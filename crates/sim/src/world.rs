@@ -24,10 +24,6 @@ use crate::strangers::Strangers;
 use crate::switch::Switch;
 use crate::watcher::Watcher;
 
-/// The longest that nobody is asked whether there is something to do: parties
-/// have timers that they do not tell.
-const LONGEST_TURN: Duration = Duration::from_millis(20);
-
 /// How long a world without faults may take until all is as it should be, beside
 /// what requests wait for places of windows.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -280,7 +276,8 @@ impl World {
         let of_providers = of_sources.chain(of_publishers);
         let moments = arrivals.chain(of_hubs).chain(of_servers).chain(of_providers);
         let wait = moments.chain(of_later).chain(until).map(|at| at.since(now)).min();
-        wait.unwrap_or(LONGEST_TURN).clamp(least, LONGEST_TURN)
+        let longest = self.shape.longest_turn;
+        wait.unwrap_or(longest).clamp(least, longest)
     }
 
     /// Has all end that is broken, and everybody want everything.

@@ -116,9 +116,11 @@ impl Pipe {
         }
         let count = room.len().min(self.unread.len());
         if count > 0 || room.is_empty() {
-            for (place, byte) in room.iter_mut().zip(self.unread.drain(..count)) {
-                *place = byte;
-            }
+            let (first, second) = self.unread.as_slices();
+            let of_first = count.min(first.len());
+            room[..of_first].copy_from_slice(&first[..of_first]);
+            room[of_first..count].copy_from_slice(&second[..count - of_first]);
+            self.unread.drain(..count);
             self.held_bytes -= count;
             return Found::Bytes(count);
         }

@@ -422,7 +422,11 @@ impl World {
         if room == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
-        let bytes: Vec<u8> = slices.iter().flat_map(|slice| &**slice).copied().take(room).collect();
+        let mut bytes = Vec::with_capacity(room.min(slices.iter().map(|slice| slice.len()).sum()));
+        for slice in slices {
+            let taken = slice.len().min(room - bytes.len());
+            bytes.extend_from_slice(&slice[..taken]);
+        }
         if let Some(tape) = tape.and_then(|index| self.tapes.get_mut(index)) {
             match side {
                 Client => tape.to_server.extend_from_slice(&bytes),

@@ -183,6 +183,7 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         mirrored: false,
         locks: false,
         look_at_clock: Duration::from_micros(one(random, [0, 0, 5, 250])),
+        longest_turn: Duration::from_millis(one(random, [50, 200])),
     }
 }
 

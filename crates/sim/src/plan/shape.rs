@@ -66,6 +66,9 @@ pub(crate) struct Shape {
     pub(crate) locks: bool,
     /// What passes between two looks at a clock.
     pub(crate) look_at_clock: Duration,
+    /// The longest that nobody is asked whether there is something to do: parties
+    /// have timers that they do not tell.
+    pub(crate) longest_turn: Duration,
 }
 
 /// How providers send images.
@@ -131,6 +134,7 @@ impl Shape {
         mirrored: false,
         locks: false,
         look_at_clock: Duration::ZERO,
+        longest_turn: Duration::from_millis(20),
     };
 
     /// Services of all providers.

@@ -293,3 +293,45 @@ fn who_comes_to_what_gave_way_is_told_so() {
         chance: 0xc61e_a98b_dee0_a7eb,
     });
 }
+
+#[test]
+fn updates_of_a_private_stream_go_out_while_the_others_of_its_mount_are_held() {
+    let looked_at = millis(10_882);
+    holds(&Plan {
+        shape: Shape {
+            hubs: 2,
+            sources: 2,
+            consumers: vec![true, false],
+            hub_cache: true,
+            server_cache: true,
+            groups: true,
+            socket_delay: millis(3),
+            segment_bytes: 1460,
+            window_bytes: 2048,
+            backbone_delay: micros(20),
+            output_bytes: 32_768,
+            queue_bytes: 1024,
+            server_window: 2,
+            longest_turn: millis(50),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (
+                millis(4198),
+                Action::Group {
+                    source: 0,
+                    service: 1,
+                    group: 0,
+                    saying: Saying::ServiceClosed,
+                    ms: 23_956,
+                },
+            ),
+            (millis(5300), Action::Private { consumer: 41, item: 7 }),
+            (micros(10_881_300), Action::Look),
+            (looked_at, Action::StandBy { consumer: 31, ms: 200 }),
+            (looked_at, Action::StandBy { consumer: 44, ms: 8000 }),
+            (looked_at, Action::UpdateAll),
+        ],
+        chance: 0xf000_89b5_3fb6_f46a,
+    });
+}
