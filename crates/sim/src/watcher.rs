@@ -13,7 +13,7 @@ use tapeline_omm::login::WarmStandbyMode;
 use tapeline_omm::market::Part;
 use tapeline_omm::state::is_final;
 use tapeline_omm::view::View;
-use tapeline_rwf::{AckMsg, DataState, Priority, RefreshFlags, State, StreamState};
+use tapeline_rwf::{AckMsg, DataState, Priority, RefreshFlags, State, StreamState, UpdateType};
 use tapeline_time::Time;
 
 use crate::item::{Changes, Content, Item, SOME, Truth};
@@ -126,13 +126,16 @@ impl Watcher {
     pub(crate) fn new(
         index: usize,
         servers: Vec<Address>,
-        is_json: bool,
+        (is_json, says_types): (bool, bool),
         network: &Network,
         (seed, planted): (u64, Planted),
     ) -> Self {
         let protocol = if is_json { Protocol::Json } else { Protocol::Rssl };
-        let user = user(index);
-        let config = ConsumerConfig { protocol, ..ConsumerConfig::new(servers, Login::new(user)) };
+        let mut login = Login::new(user(index));
+        if says_types {
+            login.attributes.update_type_filter = Some(1 << UpdateType::QUOTE.0);
+        }
+        let config = ConsumerConfig { protocol, ..ConsumerConfig::new(servers, login) };
         Self {
             index,
             consumer: start(&config, index, network, seed),

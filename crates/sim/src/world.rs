@@ -134,7 +134,8 @@ impl World {
             let servers = from(index, shape.servers).take(known);
             let servers = servers.map(|server| address(listeners(server)[usize::from(*is_json)]));
             let chance = (random.next(), planted);
-            Watcher::new(index, servers.collect(), *is_json, &network, chance)
+            let says = (*is_json, shape.filters && index % 2 == 0);
+            Watcher::new(index, servers.collect(), says, &network, chance)
         };
         let watchers = shape.consumers.iter().enumerate().map(watcher).collect();
         let mut world = Self {

@@ -61,6 +61,7 @@ impl Plan {
         }
         let mut plan = Self { shape, actions, chance: random.next() };
         plan.add_more(seed, size);
+        plan.shape.filters = Random::new(seed ^ FILTERS).percent(20);
         add_roles(&mut Random::new(seed ^ ROLES), &plan.shape, &mut plan.actions);
         plan.add_story(seed, size);
         plan
@@ -108,6 +109,9 @@ impl Plan {
 /// What consumers say of roles is left to a chance of its own: worlds without it
 /// are what they were before there was any.
 const ROLES: u64 = 0x0057_414e_4442_5953;
+
+/// The same of what they say of types of updates.
+const FILTERS: u64 = 0x5345_5059_5445_4854;
 
 /// Has some worlds' consumers take their data from elsewhere now and then.
 fn add_roles(random: &mut Random, shape: &Shape, actions: &mut Vec<(Duration, Action)>) {
@@ -182,6 +186,7 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         forger: false,
         mirrored: false,
         locks: false,
+        filters: false,
         look_at_clock: Duration::from_micros(one(random, [0, 0, 5, 250])),
         longest_turn: Duration::from_millis(one(random, [50, 200])),
     }

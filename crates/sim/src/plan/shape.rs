@@ -64,6 +64,9 @@ pub(crate) struct Shape {
     pub(crate) mirrored: bool,
     /// Some items have locks, and servers a policy.
     pub(crate) locks: bool,
+    /// Every other consumer says in its login which types of updates it wants: all that
+    /// there are.
+    pub(crate) filters: bool,
     /// What passes between two looks at a clock.
     pub(crate) look_at_clock: Duration,
     /// The longest that nobody is asked whether there is something to do: parties
@@ -133,6 +136,7 @@ impl Shape {
         forger: false,
         mirrored: false,
         locks: false,
+        filters: false,
         look_at_clock: Duration::ZERO,
         longest_turn: Duration::from_millis(20),
     };

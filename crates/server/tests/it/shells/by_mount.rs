@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tapeline_api::{ItemChange, ItemSpec, Protocol, RefreshHead, StatusHead, UpdateHead};
+use tapeline_api::{ItemChange, ItemSpec, Login, Protocol, RefreshHead, StatusHead, UpdateHead};
 use tapeline_omm::login::WarmStandbyMode;
 use tapeline_omm::view::View;
-use tapeline_rwf::{DataState, Primitive, Real, State, StateCode, StreamState};
+use tapeline_rwf::{DataState, Primitive, Real, State, StateCode, StreamState, UpdateType};
 use tapeline_server::{OutputThresholds, ServerConfig, When};
 
 use super::ground::{Simulated, Tape};
@@ -17,6 +17,8 @@ const NAMES: [&str; 5] = ["A", "B", "C", "D", "E"];
 const LISTENERS: usize = 5;
 /// The last of them.
 const SPEAKS_JSON: usize = LISTENERS - 1;
+/// Its login wants no other updates.
+const WANTS_TRADES: usize = 2;
 const FIELDS: [i16; 3] = [22, 25, 30];
 
 /// What happens next.
@@ -146,7 +148,11 @@ impl Script {
                 SPEAKS_JSON => (Protocol::Json, websocket),
                 _ => (Protocol::Rssl, rssl),
             };
-            market.listener(protocol, at);
+            let mut login = Login::new("consumer");
+            if index == WANTS_TRADES {
+                login.attributes.update_type_filter = Some(1 << UpdateType::TRADE.0);
+            }
+            market.listener_as(login, protocol, at);
         }
         let mut script = Self { market, value: 0 };
         for listener in 0..LISTENERS {
@@ -179,10 +185,11 @@ impl Script {
         self.value += 1;
         let fields: [(i16, Primitive<'static>); 1] =
             [(FIELDS[field], Real::decimal(self.value, 2).into())];
+        let head = if self.value % 3 == 0 { UpdateHead::TRADE } else { UpdateHead::QUOTE };
         let Market { provider, open, .. } = &mut self.market;
         provider.with(|responses| {
             for (stream, _) in open.iter().filter(|(_, name)| name == NAMES[item]) {
-                let _ = responses.update(*stream, &UpdateHead::QUOTE, &fields);
+                let _ = responses.update(*stream, &head, &fields);
             }
         });
     }

@@ -160,11 +160,18 @@ impl<G: Ground> Market<G> {
 
     /// Another consumer, when it is ready; its number.
     pub(super) fn listener(&mut self, protocol: Protocol, at: std::net::SocketAddr) -> usize {
+        self.listener_as(Login::new("consumer"), protocol, at)
+    }
+
+    /// The same with a login of its own.
+    pub(super) fn listener_as(
+        &mut self,
+        login: Login,
+        protocol: Protocol,
+        at: std::net::SocketAddr,
+    ) -> usize {
         let index = self.listeners.len();
-        let config = ConsumerConfig {
-            protocol,
-            ..ConsumerConfig::new([address(at)], Login::new("consumer"))
-        };
+        let config = ConsumerConfig { protocol, ..ConsumerConfig::new([address(at)], login) };
         let (reactor, system) = (seeded(10 + index as u64), self.ground.system());
         let consumer = Consumer::with_system(config, reactor, ConnectConfig::default(), system);
         let consumer = consumer.expect("a consumer");
