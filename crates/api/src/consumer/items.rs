@@ -34,8 +34,8 @@ pub(super) struct Item {
     pub(super) is_view_new: bool,
     /// Updates were left out in a pause: the next ones make sense with an image.
     pub(super) misses_updates: bool,
-    /// Parts of its image are to come.
-    pub(super) in_parts: bool,
+    /// Parts of its image that are to come.
+    pub(super) parts: PartsToCome,
     /// It was on a connection that is lost, and was not requested since.
     pub(super) is_lost: bool,
     /// Why it is not requested, as the user was told.
@@ -45,6 +45,14 @@ pub(super) struct Item {
     pub(super) attempts: u32,
     /// The deadline that is in the table of deadlines.
     timer_ms: Option<u64>,
+}
+
+/// How an image goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartsToCome {
+    None,
+    Numbered,
+    Unnumbered,
 }
 
 /// Where an item is requested.
@@ -180,7 +188,7 @@ impl Items {
             matched: None,
             is_counted: false,
             misses_updates: false,
-            in_parts: false,
+            parts: PartsToCome::None,
             is_lost: false,
             told: None,
             group: None,

@@ -13,7 +13,7 @@ use tapeline_rwf::{
 };
 
 use super::core::{ConsumerCore, ConsumerOutputs, Fresh, Phase, Run, SentBatch, ms};
-use super::items::{Item, OnWire, Wish};
+use super::items::{Item, OnWire, PartsToCome, Wish};
 use super::requests::fitting;
 use super::session::has_window;
 use super::spec::Handle;
@@ -285,7 +285,7 @@ impl ConsumerCore {
         item.on_wire = Some(on_wire);
         item.matched = qos;
         item.is_lost = false;
-        (item.misses_updates, item.in_parts) = (false, false);
+        (item.misses_updates, item.parts) = (false, PartsToCome::None);
         item.told = None;
         item.stream.request(now_ms).send
     }

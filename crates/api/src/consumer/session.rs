@@ -9,7 +9,7 @@ use tapeline_rwf::{Domain, Msg, RefreshFlags, RefreshMsg, State, StreamState};
 use super::config::DictionarySource;
 use super::core::{Phase, Run, ms};
 use super::event::ConsumerEvent;
-use super::items::Item;
+use super::items::{Item, PartsToCome};
 use super::spec::Handle;
 use super::streams::{DIRECTORY_STREAM, LOGIN_STREAM};
 
@@ -240,9 +240,22 @@ impl Item {
     /// An image, or a part of one, came. What was left out is in the image only
     /// if that begins with it.
     pub(super) fn note_part(&mut self, part: &RefreshMsg<'_>) {
-        let begins = part.part_num.map_or(!self.in_parts, |number| number == 0);
+        let begins = match part.part_num {
+            Some(number) => number == 0,
+            // Whole, or the next part of one without numbers: one that is not completed
+            // may have been begun by a source that is lost.
+            None => {
+                self.parts != PartsToCome::Unnumbered
+                    || part.flags.contains(RefreshFlags::CLEAR_CACHE)
+            }
+        };
         self.misses_updates &= !begins;
-        self.in_parts = !part.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        let is_last = part.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+        self.parts = match part.part_num {
+            _ if is_last => PartsToCome::None,
+            Some(_) => PartsToCome::Numbered,
+            None => PartsToCome::Unnumbered,
+        };
     }
 
     /// Keeps the group that a message puts the item in: an image when it is

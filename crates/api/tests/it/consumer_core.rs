@@ -361,6 +361,28 @@ fn what_was_left_out_in_the_middle_of_an_image_comes_with_another_one() {
 }
 
 #[test]
+fn what_was_left_out_is_in_an_image_that_takes_the_place_of_one_never_completed() {
+    let numbered = Part::numbered(0, false);
+    let unnumbered = Part { number: None, is_last: false };
+    // The rest of an image without numbers looks like a whole one that was asked for.
+    for (begun, solicited, fits) in
+        [(numbered, true, true), (unnumbered, false, true), (unnumbered, true, false)]
+    {
+        let mut sim = Sim::new();
+        sim.ready();
+        let item = sim.open("A");
+        sim.msg(image(Domain::MARKET_PRICE, 5, None, true, begun));
+        sim.ask(|requests| requests.pause(item)).expect("open");
+        sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+        sim.ask(|requests| requests.resume(item)).expect("open");
+        sim.msg(image(Domain::MARKET_PRICE, 5, None, solicited, Part::ONLY));
+        sim.told();
+        sim.msg(UpdateMsg::new(Domain::MARKET_PRICE, 5));
+        assert_eq!(sim.told().len(), usize::from(fits), "{begun:?}, {solicited}");
+    }
+}
+
+#[test]
 fn a_post_without_an_ack_is_refused_here_in_the_end() {
     let mut sim = Sim::with(|config| config.max_outstanding_posts = 1);
     sim.ready_with(|refresh| refresh.features.support_post = Some(true));

@@ -226,6 +226,21 @@ fn a_provider_that_is_back_before_its_loss_is_told_publishes_its_items() {
     assert_eq!(world.core.counters().items, u64::from(COUNT));
 }
 
+#[test]
+fn a_source_that_is_taken_out_while_its_items_are_told_of_its_loss_goes_behind_them() {
+    let (mut world, sources) = with_items(config(1));
+    world.closed(sources[0]);
+    let changes = world.core.adopt_routes(world.now, &[], &mut world.out);
+    assert_eq!(changes.left.len(), 1);
+    world.core.check();
+    work_off(&mut world);
+    assert_eq!(count(&world.frames(), "channel down"), COUNT as usize);
+    world.pass(60_000);
+    assert_eq!(world.out.connects, [0; 0]);
+    let again = world.core.adopt_routes(world.now, &config(1).routes, &mut world.out);
+    assert_eq!(again.added, [0], "its place is free");
+}
+
 /// One turn. Returns how many frames and messages it caused.
 fn turn(world: &mut World) -> usize {
     let before = world.out.frames.len() + world.out.sent.len();
