@@ -246,6 +246,13 @@ fn merged_load(offered: &[&Service]) -> Option<ServiceLoad> {
 /// The filters that tell somebody who knows `before` of `after`.
 fn differences(before: Option<&Service>, after: &Service) -> Vec<FilterEntry> {
     let mut filters = Vec::new();
+    let mut clear = |content: FilterContent| filters.push(FilterEntry::Clear { id: content.id() });
+    if let (Some(load), None) = (before.and_then(|it| it.load.clone()), &after.load) {
+        clear(FilterContent::Load(load));
+    }
+    if let (Some(data), None) = (before.and_then(|it| it.data.clone()), &after.data) {
+        clear(FilterContent::Data(data));
+    }
     let mut set = |content| filters.push(FilterEntry::set(content));
     if let Some(info) = after.info.clone()
         && before.and_then(|before| before.info.as_ref()) != Some(&info)

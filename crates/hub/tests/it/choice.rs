@@ -187,6 +187,20 @@ fn a_window_that_opens_lets_requests_through() {
 }
 
 #[test]
+fn a_limit_goes_with_the_source_that_had_it() {
+    let (mut world, sources) = loaded(&[load(None, Some(1), None), load(None, None, None)]);
+    world.closed(sources[1]);
+    assert_eq!(world.frames(), ["all directory change: 1 load None/Some(1)"]);
+    world.closed(sources[0]);
+    world.pass(1_000);
+    assert_eq!(world.frames(), ["all directory change: 1 clear 4 down"]);
+    let back = world.route_opened(1);
+    world.says(back, &provider::login_accepted());
+    world.says(back, &provider::directory(&[provider::feed(1)]));
+    assert_eq!(world.frames(), ["all directory change: 1 up"]);
+}
+
+#[test]
 fn the_open_limit_sends_items_elsewhere_and_then_has_them_wait() {
     let (mut world, sources) =
         loaded(&[load(Some(1), Some(2), None), load(Some(2), Some(1), None)]);

@@ -128,7 +128,11 @@ impl Services {
     ) {
         let Some(id) = self.id_of(name, hub_id) else { return };
         let entry = match hubs.best_for(name) {
-            Some((directory, hub_id)) => self.described(id, entries(directory, hub_id)),
+            Some((directory, hub_id)) => {
+                let all = entries(directory, hub_id);
+                let gone = self.gone(id, &all);
+                self.described(id, all.into_iter().chain(gone).collect())
+            }
             None if is_deleted => self.told.remove(&id).map(|_| ServiceEntry::delete(id)),
             None => {
                 let down = FilterContent::State(ServiceState::new(false, true));
@@ -140,6 +144,24 @@ impl Services {
             all.entries.push(entry);
         }
         all.services.push(id);
+    }
+
+    /// What consumers know of a service and its hub does not say, as another one did
+    /// before: a window, say.
+    fn gone(&self, id: u16, all: &[FilterEntry]) -> Vec<FilterEntry> {
+        let may_go = DirectoryFilter::LOAD
+            | DirectoryFilter::DATA
+            | DirectoryFilter::LINK
+            | DirectoryFilter::SEQUENCED_MULTICAST;
+        let is_said = |filter| all.iter().any(|entry| entry.filter() == filter);
+        let told = self.told.get(&id).into_iter().flatten();
+        let gone = told.filter_map(|known| match known {
+            FilterEntry::Content { content, .. } => Some(content.id()),
+            FilterEntry::Clear { .. } => None,
+        });
+        let gone = gone.filter(|id| may_go.contains(DirectoryFilter::of_id(*id)));
+        let gone = gone.filter(|id| !is_said(DirectoryFilter::of_id(*id)));
+        gone.map(|id| FilterEntry::Clear { id }).collect()
     }
 
     /// What is to be told of a service that is described like this now.
@@ -154,7 +176,9 @@ impl Services {
         let changed: Vec<_> = entries.into_iter().filter(|entry| !told.contains(entry)).collect();
         for entry in &changed {
             told.retain(|known| known.filter() != entry.filter());
-            told.push(entry.clone());
+            if matches!(entry, FilterEntry::Content { .. }) {
+                told.push(entry.clone());
+            }
         }
         (!changed.is_empty()).then(|| ServiceEntry::update(id, changed))
     }

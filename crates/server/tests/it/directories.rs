@@ -2,6 +2,7 @@
 
 use tapeline_omm::directory::{
     DirectoryFilter, DirectoryMsg, DirectoryRequest, FilterContent, FilterEntry, ServiceEntry,
+    ServiceLoad,
 };
 use tapeline_rwf::{MapAction, Msg};
 
@@ -37,7 +38,11 @@ fn filter_text(entry: &FilterEntry) -> String {
         FilterEntry::Content { content: FilterContent::State(state), .. } => {
             format!("up:{:?}", state.is_up.expect("a state"))
         }
-        other => format!("{:?}", other.filter()),
+        FilterEntry::Content { content: FilterContent::Load(load), .. } => {
+            format!("window:{:?}", load.open_window)
+        }
+        FilterEntry::Clear { id } => format!("clear:{id}"),
+        FilterEntry::Content { content, .. } => format!("filter:{}", content.id()),
     }
 }
 
@@ -75,6 +80,29 @@ fn services_come_and_go_while_the_directory_is_open() {
     assert_eq!(heard(&mut world, consumer), [["update 1 up:true"]], "the number stays");
     world.hub_update(HUB_2, vec![ServiceEntry::delete(9)]);
     assert_eq!(heard(&mut world, consumer), [["delete 1 "]]);
+}
+
+#[test]
+fn a_window_goes_with_the_hub_that_had_it() {
+    let mut world = World::new();
+    let consumer = world.mount();
+    world.say(consumer, &directory_request(2));
+    world.hub_up(HUB);
+    let mut feed = service(1, "FEED", true);
+    let load = ServiceLoad { open_window: Some(1), ..ServiceLoad::default() };
+    feed.filters.push(FilterEntry::set(FilterContent::Load(load)));
+    world.hub_directory(HUB, vec![feed.clone()]);
+    world.hub_up(HUB_2);
+    world.hub_directory(HUB_2, vec![service(1, "FEED", true)]);
+    heard(&mut world, consumer);
+    world.hub_down(HUB);
+    assert_eq!(heard(&mut world, consumer), [["update 1 clear:4"]]);
+    world.say(consumer, &directory_request(2));
+    assert_eq!(heard(&mut world, consumer), [["add 1 info:FEED up:true"]]);
+    world.hub_up(HUB);
+    world.hub_directory(HUB, vec![feed]);
+    world.hub_down(HUB_2);
+    assert_eq!(heard(&mut world, consumer), [["update 1 window:Some(1)"]]);
 }
 
 #[test]

@@ -518,3 +518,50 @@ fn who_joins_a_snapshot_that_never_ends_is_answered() {
         chance: 0xa864_7564_0aed_a04a,
     });
 }
+
+#[test]
+fn what_a_pause_left_out_comes_with_the_image_of_another_source() {
+    holds(&Plan {
+        shape: Shape {
+            sources: 2,
+            services: 2,
+            books: 1,
+            consumers: vec![false],
+            server_cache: true,
+            groups: true,
+            images: Images {
+                most_parts: 4,
+                apart_ms: 0,
+                numbered_percent: 0,
+                endless_percent: 40,
+                padding_bytes: 90_000,
+            },
+            socket_jitter: micros(50),
+            segment_bytes: 4096,
+            provider_window_bytes: 65_536,
+            backbone_delay: millis(30),
+            queue_bytes: 1024,
+            filters: true,
+            look_at_clock: micros(5),
+            longest_turn: millis(50),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(3137), Action::Open { consumer: 55, item: 37, view: false, paused: false }),
+            (millis(3144), Action::Open { consumer: 62, item: 58, view: false, paused: false }),
+            (millis(3821), Action::Close { consumer: 55, open: 33 }),
+            (millis(10_143), Action::Batch { consumer: 13, service: 3 }),
+            (millis(10_585), Action::StickServer { server: 1, ms: 10_718 }),
+            (micros(15_673_320), Action::Batch { consumer: 25, service: 0 }),
+            (millis(21_511), Action::Update { item: 21, count: 400, apart_ms: 100 }),
+            (millis(23_827), Action::Batch { consumer: 19, service: 1 }),
+            (millis(23_830), Action::Private { consumer: 63, item: 52 }),
+            (millis(26_010), Action::StallConsumer { consumer: 43, ms: 3266 }),
+            (millis(26_599), Action::Update { item: 11, count: 60, apart_ms: 100 }),
+            (millis(26_604), Action::BreakServer { server: 1, ms: 397 }),
+            (millis(27_967), Action::Pause { consumer: 55, open: 21 }),
+            (micros(30_141_163), Action::Generic { consumer: 10, open: 16 }),
+        ],
+        chance: 0x4ca8_0f7f_ca8b_f610,
+    });
+}

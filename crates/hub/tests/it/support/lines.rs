@@ -90,7 +90,13 @@ fn services(entries: &[ServiceEntry]) -> String {
 fn service(entry: &ServiceEntry) -> String {
     let mut words = Vec::new();
     for filter in &entry.filters {
-        let FilterEntry::Content { content, .. } = filter else { continue };
+        let content = match filter {
+            FilterEntry::Content { content, .. } => content,
+            FilterEntry::Clear { id } => {
+                words.push(format!("clear {id}"));
+                continue;
+            }
+        };
         words.push(match content {
             FilterContent::Info(info) => {
                 info.name.as_ref().map(ToString::to_string).unwrap_or_default()
