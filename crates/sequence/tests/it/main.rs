@@ -1,0 +1,3 @@
+//! Scenarios of the sequencer and the journal.
+
+mod journal;
