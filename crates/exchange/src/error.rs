@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use tapeline_instrument::InstrumentError;
+use tapeline_sequence::{AppendFault, JournalError};
 use thiserror::Error;
 
 /// Why a file cannot be used, or an exchange not be made.
@@ -47,6 +49,45 @@ pub enum ExchangeError {
     /// The system does not tell of sockets.
     #[error("the system tells of no sockets: {0}")]
     Poll(io::Error),
+    /// A journal cannot be used.
+    #[error("{0}")]
+    Journal(#[from] JournalError),
+    /// The folder of a journal cannot be used.
+    #[error("the journal cannot use the folder {}: {error}", dir.display())]
+    JournalDir {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Two processes cannot keep one journal.
+    #[error("another process has the journal in {}; end it, or give another folder", dir.display())]
+    JournalInUse {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// The thread of the journal cannot be started.
+    #[error("the thread of the journal cannot be started: {0}")]
+    JournalThread(io::Error),
+    /// The market cannot open since that cannot be kept.
+    #[error("the market cannot open: {0}")]
+    JournalFailed(AppendFault),
+    /// A journal leads to other events than it did.
+    #[error(
+        "{} leads to other events than when it was written: up to entry {index} they come to \
+         {here:016x} here and to {there:016x} there; use the version that wrote it",
+        dir.display()
+    )]
+    Differs {
+        /// The folder of the journal.
+        dir: PathBuf,
+        /// Up to this entry.
+        index: u64,
+        /// The hash of the events here.
+        here: u64,
+        /// What it was before.
+        there: u64,
+    },
     /// A configuration cannot be.
     #[error("{0}")]
     Config(String),

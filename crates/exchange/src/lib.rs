@@ -9,18 +9,19 @@ mod distribution;
 mod error;
 mod feeding;
 mod flow;
+mod identity;
 mod market;
 mod shell;
 mod traders;
 
 pub use crate::core::{
-    Door, Exchange, ExchangeConfig, ExchangeCounts, Outputs, Plan, ReaderConfig, SessionId,
-    UserConfig,
+    Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, Plan, ReaderConfig,
+    SessionId, UserConfig,
 };
 pub use distribution::Distribution;
 pub use error::ExchangeError;
 pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use market::Market;
-pub use shell::{Line, Receiver, Venue, VenueConfig};
+pub use shell::{JournalSettings, Line, Receiver, Replayed, Venue, VenueConfig, replay};
 pub use traders::{Traded, Traders};

@@ -75,6 +75,11 @@ impl TickTable {
         Self::new(&[(Price(0), tick)])
     }
 
+    /// The bands: from each price on, multiples of its tick.
+    pub fn bands(&self) -> impl Iterator<Item = (Price, Price)> {
+        self.bands.iter().map(|band| (Price(band.from), Price(band.tick)))
+    }
+
     /// Bands: from each price on, multiples of its tick. The first price of a
     /// band is a multiple of the ticks of both bands that meet there.
     ///

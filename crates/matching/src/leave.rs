@@ -100,6 +100,19 @@ impl Engine {
         }
     }
 
+    /// Whether a [`Tick`](crate::Command::Tick) would do something by now.
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        let now_s = now_ns / 1_000_000_000;
+        let interval_ns = self.config.auction_info_interval_ns;
+        let has_timed =
+            self.timed.peek().is_some_and(|Reverse((at_s, _))| u64::from(*at_s) <= now_s);
+        has_timed
+            || self.books.iter().any(|book| {
+                let next_ns = book.indicated_ns.saturating_add(interval_ns);
+                book.session.is_call() && book.is_dirty && now_ns >= next_ns
+            })
+    }
+
     /// Orders whose second has come end, unless they are in a call.
     pub(crate) fn expire_timed<E: Events>(&mut self, now_ns: u64, out: &mut E) {
         let now_s = (now_ns / 1_000_000_000).min(u64::from(u32::MAX)) as u32;

@@ -53,6 +53,8 @@ pub struct ExchangeConfig {
     pub utc_offset_s: i32,
     /// Draws the ends of calls.
     pub seed: u64,
+    /// Bounds of the sequencer.
+    pub sequencer: tapeline_sequence::Limits,
     /// After so long without market data, a heartbeat.
     pub quiet: Duration,
     /// Users that are known at once, those who were let in unasked included.
@@ -78,6 +80,7 @@ impl Default for ExchangeConfig {
             plan: Plan::Open,
             utc_offset_s: 0,
             seed: 1,
+            sequencer: tapeline_sequence::Limits::default(),
             quiet: Duration::from_secs(1),
             max_users: 1_000,
             max_sessions: 1_000,

@@ -33,6 +33,20 @@ counts! {
         refused: u64 = total;
         /// Orders that went with their session.
         disconnect_cancels: u64 = total;
+        /// Entries that the sequencer made.
+        entries: u64 = total;
+        /// Commands that were dropped since they had been taken before.
+        doubles: u64 = total;
+        /// Bytes of entries that wait to be kept.
+        pending_bytes: usize = now(bytes);
+        /// Batches of entries that were written and made safe at one go.
+        journal_batches: u64 = total;
+        /// Bytes of them.
+        journal_bytes: u64 = total(bytes);
+        /// Segments of the journal.
+        journal_segments: usize = now, at most "max-segments";
+        /// 1 when entries cannot be kept any more, and nothing is taken.
+        down: usize = now;
         /// Trades, those of auctions included.
         trades: u64 = total;
         /// Reports to owners of orders, also of those who are away.

@@ -2,6 +2,8 @@
 
 use tapeline_instrument::{Cause, Schedule, Session, Turn};
 
+use super::gate::Turned;
+
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// Which sessions there are.
@@ -86,6 +88,26 @@ impl Day {
         self.next += 1;
         self.draw();
         Some((turn.session, cause))
+    }
+
+    /// What begins, with all that says when the next one does.
+    pub(super) fn turned(&self, session: Session, cause: Cause) -> Turned {
+        Turned {
+            session: session.status(),
+            cause: cause as u8,
+            next: self.next as u32,
+            began_ns: self.began_ns,
+            due_ns: self.due_ns,
+            random: self.random,
+        }
+    }
+
+    /// Takes up after a session that began before.
+    pub(super) fn resume(&mut self, turned: &Turned) {
+        self.next = turned.next as usize;
+        self.began_ns = turned.began_ns;
+        self.due_ns = turned.due_ns;
+        self.random = turned.random;
     }
 }
 

@@ -1,27 +1,44 @@
-//! Where commands are done, one after another: what each means for owners of orders
-//! and for everybody.
+//! What a market is in, and what its gateway answers without asking the engine. The
+//! state of it changes with entries only, in `apply`.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tapeline_instrument::OrderId;
 use tapeline_layout::Text;
-use tapeline_matching::{BookId, Command};
-use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder};
+use tapeline_matching::BookId;
+use tapeline_ntg::client::MassCancel;
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Admission, Channel, Input, Limits};
+use tapeline_sequence::EventHash;
 use tapeline_time::Time;
 
 use super::cache::Cache;
-use super::day::Day;
-use super::ledger::{Kept, Ledger};
+use super::gate::Checked;
+use super::ledger::Ledger;
 use super::reports::{Asked, Reporter};
-use super::requests;
-use super::users::{Readers, User, Users};
+use super::users::{Readers, Users};
 use super::{ExchangeConfig, ExchangeCounts, Outputs, SessionId};
 use crate::market::Market;
 
 const NS_PER_S: u64 = 1_000_000_000;
+
+/// A moment: by the clock of this process, and as the market has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Time,
+    pub(super) ns: u64,
+}
+
+/// Two had other events of the same entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Differs {
+    /// Up to this one.
+    pub index: u64,
+    /// What its events come to here.
+    pub here: EventHash,
+    /// What they came to before, or elsewhere.
+    pub there: EventHash,
+}
 
 /// Everything but the connections.
 #[derive(Debug)]
@@ -40,14 +57,20 @@ pub(super) struct Floor {
     pub(super) said: Vec<Time>,
     /// Connections that do not read.
     pub(super) slow: Vec<SessionId>,
-    config: ExchangeConfig,
+    pub(super) config: ExchangeConfig,
     epoch_ns: u64,
-    ledger: Ledger,
-    books: HashMap<u32, BookId>,
-    day: Day,
-    executions: u32,
-    commands: u64,
-    published: Time,
+    pub(super) ledger: Ledger,
+    pub(super) books: HashMap<u32, BookId>,
+    pub(super) executions: u32,
+    pub(super) commands: u64,
+    /// The last entry that is done.
+    pub(super) applied: u64,
+    pub(super) hash: EventHash,
+    /// What all events up to an entry came to, as somebody else will say it too.
+    pub(super) checkpoint: Checked,
+    /// Somebody else had other events of the same entries.
+    pub(super) differs: Option<Differs>,
+    pub(super) published: Time,
     quiet: Duration,
 }
 
@@ -70,9 +93,12 @@ impl Floor {
             epoch_ns,
             ledger: Ledger::new(orders),
             books: HashMap::new(),
-            day: Day::new(&config.plan, epoch_ns, config.utc_offset_s, config.seed),
             executions: 0,
             commands: 0,
+            applied: 0,
+            hash: EventHash::default(),
+            checkpoint: Checked::default(),
+            differs: None,
             published: Time::ZERO,
             quiet: config.quiet,
         }
@@ -82,7 +108,8 @@ impl Floor {
         self.config.engine.ids.partition
     }
 
-    fn ns(&self, now: Time) -> u64 {
+    /// Nanoseconds since 1970 UTC, by the clock of this process.
+    pub(super) fn ns(&self, now: Time) -> u64 {
         self.epoch_ns.saturating_add(now.as_nanos())
     }
 
@@ -97,83 +124,22 @@ impl Floor {
         ExchangeCounts { clients: self.users.logged_on(), orders, ..self.counts }
     }
 
-    /// Publishes what is traded, and begins the day.
-    pub(super) fn open(&mut self, now: Time, out: &mut impl Outputs) {
-        if self.users.is_open() {
-            tracing::warn!("no user is configured: everybody is let in, each as a firm of its own");
-        }
-        let now_ns = self.ns(now);
-        for instrument in std::mem::take(&mut self.config.instruments) {
-            let (id, segment) = (instrument.id.0, Text::new(&instrument.segment));
-            let (mut units, mut messages) = (0, 0);
-            let book = self.market.add(now_ns, instrument, &mut |unit| {
-                units += 1;
-                messages += u64::from(unit.get(2).copied().unwrap_or(0));
-                out.publish(unit);
-            });
-            self.counts.units += units;
-            self.counts.messages += messages;
-            self.instruments.push(id);
-            self.segments.push(segment);
-            self.books.insert(id, book);
-        }
-        self.published = now;
-        self.tick(now, out);
+    /// When an answer of the gateway's own is made.
+    fn here(&self, now: Time) -> Moment {
+        Moment { now, ns: self.ns(now) }
     }
 
-    /// The time has passed.
-    pub(super) fn tick(&mut self, now: Time, out: &mut impl Outputs) {
-        while let Some((session, cause)) = self.day.due(self.ns(now)) {
-            tracing::info!(session = session.name(), "a session begins");
-            for book in 0..self.instruments.len() {
-                let command = Command::Session { book: BookId(book as u16), session, cause };
-                self.run(now, &command, Asked::Nothing, out);
-            }
-        }
-        self.run(now, &Command::Tick, Asked::Nothing, out);
+    /// Something is due in the market by now.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.market.engine().is_due(self.ns(now))
+    }
+
+    /// Nothing was published for a while.
+    pub(super) fn beat(&mut self, now: Time, out: &mut impl Outputs) {
         if now.since(self.published) >= self.quiet {
             self.published = now;
             self.market.distribution().publisher().heartbeat(&mut |unit| out.publish(unit));
         }
-    }
-
-    /// Does one command.
-    fn run(&mut self, now: Time, command: &Command, asked: Asked, out: &mut impl Outputs) {
-        let now_ns = self.ns(now);
-        self.commands += 1;
-        self.tell(now, asked, out, |market, reporter| {
-            market.handle_telling(now_ns, command, reporter);
-        });
-    }
-
-    /// Has something told.
-    fn tell<O: Outputs, R>(
-        &mut self,
-        now: Time,
-        asked: Asked,
-        out: &mut O,
-        tell: impl FnOnce(&mut Market, &mut Reporter<'_, O>) -> R,
-    ) -> R {
-        let now_ns = self.ns(now);
-        let mut reporter = Reporter {
-            ledger: &mut self.ledger,
-            cache: &mut self.cache,
-            users: &self.users,
-            counts: &mut self.counts,
-            said: &mut self.said,
-            slow: &mut self.slow,
-            instruments: &self.instruments,
-            ids: self.config.engine.ids,
-            executions: &mut self.executions,
-            max_output_bytes: self.config.max_output_bytes,
-            command: self.commands,
-            asked,
-            now,
-            now_ns,
-            published: &mut self.published,
-            out,
-        };
-        tell(&mut self.market, &mut reporter)
     }
 
     /// Somebody wants in.
@@ -203,141 +169,103 @@ impl Floor {
         admission
     }
 
-    /// A client has gone: its orders go where they ask for it.
-    pub(super) fn client_left(&mut self, now: Time, session: SessionId, out: &mut impl Outputs) {
-        let Some(number) = self.users.left(session) else { return };
-        let Some(User { name, owner, auto_cancel, .. }) = self.users.get(number).cloned() else {
-            return;
-        };
-        let before = self.counts.reports;
-        let mut from = 0;
-        while auto_cancel && let Some((at, id)) = self.ledger.goes_with(number, from) {
-            self.run(now, &Command::Cancel { id, owner }, Asked::Disconnect, out);
-            from = at + 1;
-        }
-        let cancelled = self.counts.reports - before;
-        self.counts.disconnect_cancels += cancelled;
-        tracing::info!(user = name.as_str(), cancelled, "logged out");
+    pub(super) fn book(&self, instrument: i32) -> Option<BookId> {
+        self.books.get(&u32::try_from(instrument).ok()?).copied()
     }
 
-    /// A client asks for something.
-    pub(super) fn request(
+    /// Counts a request of a client and looks whether there is such an instrument.
+    /// Returns who asks, if the request goes on.
+    pub(super) fn check(
         &mut self,
         now: Time,
         session: SessionId,
         input: &Input,
         out: &mut impl Outputs,
+    ) -> Option<u16> {
+        let user = self.users.at(session)?;
+        let (count, name, instrument) = match input {
+            Input::New(order) => {
+                (&mut self.counts.new_orders, order.cl_ord_id, Some(order.instrument_id))
+            }
+            Input::Replace(replace) => {
+                (&mut self.counts.amendments, replace.cl_ord_id, Some(replace.instrument_id))
+            }
+            Input::Cancel(cancel) => {
+                (&mut self.counts.cancels, cancel.cl_ord_id, Some(cancel.instrument_id))
+            }
+            Input::MassCancel(cancel) => {
+                let instrument = is_of_instrument(cancel).then_some(cancel.instrument_id);
+                (&mut self.counts.mass_cancels, cancel.cl_ord_id, instrument)
+            }
+            Input::Missed(_) => return None,
+        };
+        *count += 1;
+        if instrument.is_none_or(|instrument| self.book(instrument).is_some()) {
+            return Some(user);
+        }
+        let is_order = matches!(input, Input::New(_));
+        let here = self.here(now);
+        self.answer(here, out, |reporter| reporter.reject_unknown(user, name, is_order));
+        None
+    }
+
+    /// What a client asks for cannot be kept.
+    pub(super) fn refuse_down(
+        &mut self,
+        now: Time,
+        user: u16,
+        name: Text<20>,
+        out: &mut impl Outputs,
     ) {
-        let Some(number) = self.users.at(session) else { return };
-        match input {
-            Input::New(order) => self.new_order(now, number, order, out),
-            Input::Replace(replace) => self.replace(now, number, replace, out),
-            Input::Cancel(cancel) => self.cancel(now, number, cancel, out),
-            Input::MassCancel(cancel) => self.mass_cancel(now, number, cancel, out),
-            Input::Missed(_) => {}
-        }
+        let here = self.here(now);
+        self.answer(here, out, |reporter| reporter.reject_down(user, name));
     }
 
-    fn book(&self, instrument: i32) -> Option<BookId> {
-        self.books.get(&u32::try_from(instrument).ok()?).copied()
+    /// Has something told that no entry says.
+    fn answer<O: Outputs>(
+        &mut self,
+        at: Moment,
+        out: &mut O,
+        tell: impl FnOnce(&mut Reporter<'_, O>),
+    ) {
+        self.tell(at, Asked::Nothing, out, |_, reporter| {
+            reporter.hash = None;
+            tell(reporter);
+        });
     }
 
-    fn new_order(&mut self, now: Time, number: u16, order: &NewOrder, out: &mut impl Outputs) {
-        self.counts.new_orders += 1;
-        let Some(book) = self.book(order.instrument_id) else {
-            let name = order.cl_ord_id;
-            return self.tell(now, Asked::Nothing, out, |_, reporter| {
-                reporter.reject_unknown(number, name, true);
-            });
+    /// Has something told.
+    pub(super) fn tell<O: Outputs, R>(
+        &mut self,
+        at: Moment,
+        asked: Asked,
+        out: &mut O,
+        tell: impl FnOnce(&mut Market, &mut Reporter<'_, O>) -> R,
+    ) -> R {
+        let mut reporter = Reporter {
+            ledger: &mut self.ledger,
+            cache: &mut self.cache,
+            users: &self.users,
+            counts: &mut self.counts,
+            said: &mut self.said,
+            slow: &mut self.slow,
+            instruments: &self.instruments,
+            ids: self.config.engine.ids,
+            executions: &mut self.executions,
+            max_output_bytes: self.config.max_output_bytes,
+            command: self.commands,
+            asked,
+            now: at.now,
+            now_ns: at.ns,
+            published: &mut self.published,
+            hash: Some(&mut self.hash),
+            out,
         };
-        let Some(user) = self.users.get(number) else { return };
-        let kept = Kept {
-            name: order.cl_ord_id,
-            user: number,
-            book,
-            side: requests::side(order.side),
-            display: order.display as u32,
-            auto_cancel: order.auto_cancel == 1,
-            capacity: order.capacity,
-            ..Kept::default()
-        };
-        match requests::new_order(order, user, book) {
-            Ok(new) => {
-                self.ledger.expect(self.market.engine().next_slot(), kept);
-                self.run(now, &Command::New(new), Asked::New(kept), out);
-            }
-            Err(refusal) => self.tell(now, Asked::Nothing, out, |_, reporter| {
-                reporter.reject(&kept, refusal.code());
-            }),
-        }
+        tell(&mut self.market, &mut reporter)
     }
+}
 
-    /// The order that is meant: by its id, else by its name. One that is not known
-    /// has id 0, which no order has.
-    fn meant(&self, user: u16, id: Text<12>, name: Text<20>) -> OrderId {
-        let found = match id.is_empty() {
-            true => self.ledger.named(user, name),
-            false => OrderId::from_digits(id.as_bytes()),
-        };
-        found.unwrap_or_default()
-    }
-
-    fn replace(&mut self, now: Time, number: u16, replace: &CancelReplace, out: &mut impl Outputs) {
-        self.counts.amendments += 1;
-        let name = replace.cl_ord_id;
-        if self.book(replace.instrument_id).is_none() {
-            return self.tell(now, Asked::Nothing, out, |_, reporter| {
-                reporter.reject_unknown(number, name, false);
-            });
-        }
-        let id = self.meant(number, replace.order_id, replace.orig_cl_ord_id);
-        let Some(user) = self.users.get(number) else { return };
-        let command = Command::Replace(requests::replace(replace, id, user));
-        let display = replace.display as u32;
-        self.run(now, &command, Asked::Replace { user: number, name, display }, out);
-    }
-
-    fn cancel(&mut self, now: Time, number: u16, cancel: &Cancel, out: &mut impl Outputs) {
-        self.counts.cancels += 1;
-        let name = cancel.cl_ord_id;
-        if self.book(cancel.instrument_id).is_none() {
-            return self.tell(now, Asked::Nothing, out, |_, reporter| {
-                reporter.reject_unknown(number, name, false);
-            });
-        }
-        let id = self.meant(number, cancel.order_id, cancel.orig_cl_ord_id);
-        let Some(user) = self.users.get(number) else { return };
-        let command = Command::Cancel { id, owner: user.owner };
-        self.run(now, &command, Asked::Cancel { user: number, name }, out);
-    }
-
-    fn mass_cancel(&mut self, now: Time, number: u16, cancel: &MassCancel, out: &mut impl Outputs) {
-        self.counts.mass_cancels += 1;
-        let (name, book) = (cancel.cl_ord_id, self.book(cancel.instrument_id));
-        let is_of_instrument = matches!(cancel.kind, 3 | 9 | 57);
-        if is_of_instrument && book.is_none() {
-            return self.tell(now, Asked::Nothing, out, |_, reporter| {
-                reporter.reject_unknown(number, name, false);
-            });
-        }
-        self.tell(now, Asked::Nothing, out, |_, reporter| reporter.taken(number, name));
-        // There are no quotes.
-        if cancel.sub_type == 3 {
-            return;
-        }
-        let Some(user) = self.users.get(number).cloned() else { return };
-        let asked = Asked::MassCancel { name };
-        if !matches!(cancel.kind, 4 | 15) {
-            let book = book.filter(|_| is_of_instrument);
-            let command = Command::MassCancel(requests::mass_cancel(cancel, &user, book));
-            return self.run(now, &command, asked, out);
-        }
-        for at in 0..self.segments.len() {
-            if self.segments[at].as_bytes() == cancel.segment.as_bytes() {
-                let book = Some(BookId(at as u16));
-                let command = Command::MassCancel(requests::mass_cancel(cancel, &user, book));
-                self.run(now, &command, asked, out);
-            }
-        }
-    }
+/// A mass cancel for one instrument, or a group of orders in it.
+pub(super) const fn is_of_instrument(cancel: &MassCancel) -> bool {
+    matches!(cancel.kind, 3 | 9 | 57)
 }

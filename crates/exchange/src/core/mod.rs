@@ -1,18 +1,21 @@
 //! One market, with everybody who is connected to it, as decisions without I/O.
 //!
 //! ```text
-//!  bytes of clients ─▶ sessions ─▶ orders ─▶ engine ─▶ reports ─▶ clients
-//!  (native gateway)     (ntg)      (names,      │       (and the order cache,
-//!                                   users)      │        for who missed some)
-//!  the clock ─▶ day ─────────── sessions ──────▶│
-//!                                               └─▶ distribution ─▶ units of MITCH
+//!  bytes of clients ─▶ sessions ─▶ orders ─┐
+//!  (native gateway)     (ntg)              ├─▶ sequencer ─▶ entry ─▶ (journal)
+//!  the clock ─▶ day ─▶ sessions, ticks ────┘                           │
+//!                                                                      ▼ committed
+//!      clients, and the order cache for who missed some ◀─ reports ◀─ engine
+//!                                       units of MITCH ◀─ distribution ◀─┘
 //!  bytes of readers ─▶ services ─▶ replay, snapshot, a slice at a time
 //! ```
 //!
 //! | room | holds |
 //! |---|---|
 //! | [`Exchange`] | who is connected, and what is due when |
-//! | `floor` | one command after another: what comes of it, to whom it is told |
+//! | `gate` | commands on their way to the sequencer, entries on their way back |
+//! | `apply` | one entry after another: what comes of it, to whom it is told |
+//! | `floor` | the state that entries change, and what a gateway answers by itself |
 //! | `users` | who may come in, and where each is |
 //! | `ledger` | what the engine does not know of an order: its owner's name for it |
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
@@ -24,11 +27,13 @@
 //! is written once, into the cache and from there to its owner.
 
 mod answers;
+mod apply;
 mod cache;
 mod config;
 mod counts;
 mod day;
 mod floor;
+mod gate;
 mod ledger;
 mod reports;
 mod requests;
@@ -36,20 +41,29 @@ mod users;
 
 use std::time::Duration;
 
+use tapeline_layout::Text;
 use tapeline_mitch::{Service, ServiceOutputs};
 use tapeline_ntg::session::Logon;
-use tapeline_ntg::{Acceptor, Admission, Channel, Input, Verdict};
+use tapeline_ntg::{Acceptor, Admission, Channel, Input, Message, Verdict};
+use tapeline_sequence::{Command, Entry, EventHash};
 use tapeline_time::Time;
 
 pub use config::{ExchangeConfig, ReaderConfig, UserConfig};
 pub use counts::ExchangeCounts;
 pub use day::Plan;
 
+pub use floor::Differs;
+
 use answers::Answer;
+use day::Day;
 use floor::Floor;
+use gate::Gate;
 
 /// How often the market looks at the time.
 const TICK: Duration = Duration::from_millis(10);
+
+/// Bytes of entries that wait to be kept; with more, clients are not read.
+const MAX_PENDING_BYTES: usize = 8 << 20;
 
 /// A connection, by its place among those that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +110,24 @@ pub trait Outputs {
 
     /// How many bytes of a connection have not gone out yet.
     fn queued(&self, session: SessionId) -> usize;
+
+    /// An entry is to be kept before anybody hears what it leads to. What keeps
+    /// nothing has it at once.
+    fn keep(&mut self, _index: u64, _entry: &[u8]) -> Keeping {
+        Keeping::Done
+    }
+
+    /// What all events up to an entry come to.
+    fn checked(&mut self, _index: u64, _hash: EventHash) {}
+}
+
+/// Whether an entry is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// It is.
+    Done,
+    /// [`Exchange::committed`] will be called when it is.
+    UnderWay,
 }
 
 /// Who is at a connection.
@@ -112,6 +144,7 @@ enum Seat {
 #[derive(Debug)]
 pub struct Exchange {
     floor: Floor,
+    gate: Gate,
     seats: Vec<Option<Seat>>,
     ticked: Time,
 }
@@ -121,13 +154,89 @@ impl Exchange {
     /// [`Time::ZERO`]. Nothing is published before [`open`](Self::open).
     pub fn new(config: &ExchangeConfig, epoch_ns: u64) -> Self {
         let seats = (0..config.max_sessions).map(|_| None).collect();
-        Self { floor: Floor::new(config, epoch_ns), seats, ticked: Time::ZERO }
+        let day = Day::new(&config.plan, epoch_ns, config.utc_offset_s, config.seed);
+        let gate = Gate::new(config.sequencer, day);
+        Self { floor: Floor::new(config, epoch_ns), gate, seats, ticked: Time::ZERO }
     }
 
-    /// Publishes what is traded, and begins the day.
+    /// Does again what an entry of a journal asks for; nobody is told. Entries come
+    /// in their order, before [`open`](Self::open).
+    pub fn replay(&mut self, entry: &Entry<'_>, out: &mut impl Outputs) -> Result<(), Differs> {
+        self.gate.resume(entry);
+        self.floor.apply(Time::ZERO, entry, out);
+        self.floor.differs.take().map_or(Ok(()), Err)
+    }
+
+    /// Publishes what is traded, and begins the day; behind a journal, goes on with
+    /// it.
     pub fn open(&mut self, now: Time, out: &mut impl Outputs) {
-        self.floor.open(now, out);
+        if self.floor.users.is_open() {
+            tracing::warn!("no user is configured: everybody is let in, each as a firm of its own");
+        }
         self.ticked = now;
+        self.floor.counts = ExchangeCounts::default();
+        self.floor.published = now;
+        match self.gate.index() {
+            0 => self.gate.open(now),
+            _ => {
+                for user in self.floor.forsaken() {
+                    self.gate.disconnect(now, user);
+                }
+            }
+        }
+        self.gate.turn(now, self.floor.ns(now));
+        self.cycle(now, out);
+    }
+
+    /// Puts all that has come since into one order, as one entry, and does it when
+    /// it is kept: the end of a turn of a shell.
+    pub fn cycle(&mut self, now: Time, out: &mut impl Outputs) {
+        while let Some((index, entry)) = self.gate.sequence(self.floor.ns(now)) {
+            self.floor.counts.entries += 1;
+            match out.keep(index, entry) {
+                Keeping::Done => self.committed(now, index, out),
+                Keeping::UnderWay => {}
+            }
+        }
+        self.close_slow(now, out);
+    }
+
+    /// Everything up to an entry is kept: it is done, and told.
+    pub fn committed(&mut self, now: Time, index: u64, out: &mut impl Outputs) {
+        self.gate.commit(index);
+        while let Some(entry) = self.gate.next(index) {
+            self.floor.apply(now, &entry, out);
+            let checkpoint = self.floor.checkpoint;
+            if checkpoint.index == self.floor.applied {
+                let hash = EventHash(checkpoint.hash);
+                self.gate.check(now, checkpoint.index, hash);
+                out.checked(checkpoint.index, hash);
+            }
+        }
+        self.close_slow(now, out);
+    }
+
+    /// Entries cannot be kept any more: nothing is taken from now on. What is not
+    /// done yet is refused if it is known that it is kept nowhere, which is so for
+    /// entries behind `maybe`; what became of the others, nobody says.
+    pub fn halt(&mut self, now: Time, maybe: u64, out: &mut impl Outputs) {
+        let floor = &mut self.floor;
+        self.gate.halt(maybe, |command| {
+            if let Some(name) = asked_as(command) {
+                floor.refuse_down(now, command.user, name, out);
+            }
+        });
+    }
+
+    /// Whether too much waits to be kept to take more from clients.
+    pub fn is_backed_up(&self) -> bool {
+        self.gate.pending_bytes() > MAX_PENDING_BYTES
+    }
+
+    /// The last entry that was made, the last that is done, and what all events up
+    /// to it come to.
+    pub fn position(&self) -> (u64, u64, EventHash) {
+        (self.gate.index(), self.floor.applied, self.floor.hash)
     }
 
     /// A connection has come through a door. `None`: there are too many.
@@ -157,7 +266,8 @@ impl Exchange {
         Some(SessionId(place as u32))
     }
 
-    /// Bytes of a connection have come.
+    /// Bytes of a connection have come; what they ask for waits for
+    /// [`cycle`](Self::cycle).
     pub fn received(
         &mut self,
         now: Time,
@@ -165,11 +275,12 @@ impl Exchange {
         bytes: &[u8],
         out: &mut impl Outputs,
     ) {
-        let Self { floor, seats, .. } = self;
+        let Self { floor, gate, seats, .. } = self;
         let Some(Some(seat)) = seats.get_mut(session.0 as usize) else { return };
         let goes_on = match seat {
             Seat::Client { acceptor, channel, answer } => {
-                let mut talk = Talk { floor, now, session, channel: *channel, answer, out };
+                let channel = *channel;
+                let mut talk = Talk { floor, gate, now, session, channel, answer, out };
                 let verdict = acceptor.received(now, bytes, &mut talk);
                 acceptor.spoke(self.floor.said[session.0 as usize]);
                 verdict == Verdict::Open
@@ -180,30 +291,31 @@ impl Exchange {
         };
         match goes_on {
             true => self.answer(now, session, out),
-            false => self.leave(now, session, Some(out)),
+            false => self.leave(now, session, out),
         }
-        self.close_slow(now, out);
     }
 
     /// A connection has ended.
-    pub fn closed(&mut self, now: Time, session: SessionId, out: &mut impl Outputs) {
-        self.end(now, session, out);
+    pub fn closed(&mut self, now: Time, session: SessionId) {
+        self.end(now, session);
     }
 
     /// Lets go of a connection.
-    fn leave(&mut self, now: Time, session: SessionId, out: Option<&mut impl Outputs>) {
-        if let Some(out) = out
-            && self.end(now, session, out)
-        {
+    fn leave(&mut self, now: Time, session: SessionId, out: &mut impl Outputs) {
+        if self.end(now, session) {
             out.close(session);
         }
     }
 
-    fn end(&mut self, now: Time, session: SessionId, out: &mut impl Outputs) -> bool {
+    fn end(&mut self, now: Time, session: SessionId) -> bool {
         let seat = self.seats.get_mut(session.0 as usize).and_then(Option::take);
         match &seat {
             None => return false,
-            Some(Seat::Client { .. }) => self.floor.client_left(now, session, out),
+            Some(Seat::Client { .. }) => {
+                if let Some(user) = self.floor.users.left(session) {
+                    self.gate.disconnect(now, user);
+                }
+            }
             Some(Seat::Reader { .. }) => self.floor.readers.left(session),
         }
         true
@@ -227,10 +339,11 @@ impl Exchange {
             if let Some(Some(Seat::Client { acceptor, channel, answer })) =
                 self.seats.get_mut(session.0 as usize)
             {
-                let floor = &mut self.floor;
-                let mut talk = Talk { floor, now, session, channel: *channel, answer, out };
+                let (floor, gate) = (&mut self.floor, &mut self.gate);
+                let channel = *channel;
+                let mut talk = Talk { floor, gate, now, session, channel, answer, out };
                 acceptor.log_out(now, "too slow", &mut talk);
-                self.leave(now, session, Some(out));
+                self.leave(now, session, out);
             }
         }
     }
@@ -241,36 +354,46 @@ impl Exchange {
     }
 
     /// Time has passed: sessions of the day begin, orders expire, who is silent is
-    /// let go, answers go on.
+    /// let go, answers go on. What comes of it for orders waits for
+    /// [`cycle`](Self::cycle).
     pub fn timeout(&mut self, now: Time, out: &mut impl Outputs) {
         if now < self.deadline() {
             return;
         }
         self.ticked = now;
-        self.floor.tick(now, out);
+        self.gate.turn(now, self.floor.ns(now));
+        if self.floor.is_due(now) {
+            self.gate.tick(now);
+        }
+        self.floor.beat(now, out);
         for place in 0..self.seats.len() {
             let session = SessionId(place as u32);
-            let Self { floor, seats, .. } = self;
+            let Self { floor, gate, seats, .. } = self;
             let goes_on = match &mut seats[place] {
                 None => continue,
                 Some(Seat::Client { acceptor, channel, answer }) => {
                     acceptor.spoke(floor.said[place]);
-                    let mut talk = Talk { floor, now, session, channel: *channel, answer, out };
+                    let channel = *channel;
+                    let mut talk = Talk { floor, gate, now, session, channel, answer, out };
                     acceptor.timeout(now, &mut talk) == Verdict::Open
                 }
                 Some(Seat::Reader { service, .. }) => !service.is_over(now),
             };
             match goes_on {
                 true => self.answer(now, session, out),
-                false => self.leave(now, session, Some(out)),
+                false => self.leave(now, session, out),
             }
         }
-        self.close_slow(now, out);
     }
 
     /// What it has counted.
     pub fn counts(&self) -> ExchangeCounts {
-        self.floor.counts()
+        ExchangeCounts {
+            doubles: self.gate.doubles(),
+            pending_bytes: self.gate.pending_bytes(),
+            down: usize::from(self.gate.is_halted()),
+            ..self.floor.counts()
+        }
     }
 
     /// The engine, for whoever compares books with it.
@@ -282,6 +405,7 @@ impl Exchange {
 /// What a client's session does.
 struct Talk<'t, O> {
     floor: &'t mut Floor,
+    gate: &'t mut Gate,
     now: Time,
     session: SessionId,
     channel: Channel,
@@ -291,7 +415,12 @@ struct Talk<'t, O> {
 
 impl<O: Outputs> tapeline_ntg::Outputs for Talk<'_, O> {
     fn admit(&mut self, logon: &Logon) -> Admission {
-        self.floor.admit(self.session, self.channel, logon)
+        let known = self.floor.users.len();
+        let admission = self.floor.admit(self.session, self.channel, logon);
+        if self.floor.users.len() > known {
+            self.gate.introduce(self.now, known as u16, logon.user);
+        }
+        admission
     }
 
     fn request(&mut self, input: &Input) {
@@ -299,13 +428,41 @@ impl<O: Outputs> tapeline_ntg::Outputs for Talk<'_, O> {
             Input::Missed(request) => {
                 *self.answer = self.floor.missed(self.session, request, self.out);
             }
-            _ => self.floor.request(self.now, self.session, input, self.out),
+            _ => self.ask(input),
         }
     }
 
     fn send(&mut self, bytes: &[u8]) {
         self.floor.counts.note_rejected(bytes);
         self.out.send(self.session, bytes);
+    }
+}
+
+impl<O: Outputs> Talk<'_, O> {
+    fn ask(&mut self, input: &Input) {
+        let Self { now, session, .. } = *self;
+        let Some(user) = self.floor.check(now, session, input, self.out) else { return };
+        if self.gate.ask(now, session, user, input).is_err() {
+            let name = match input {
+                Input::New(order) => order.cl_ord_id,
+                Input::Replace(replace) => replace.cl_ord_id,
+                Input::Cancel(cancel) => cancel.cl_ord_id,
+                Input::MassCancel(cancel) => cancel.cl_ord_id,
+                Input::Missed(_) => return,
+            };
+            self.floor.refuse_down(now, user, name, self.out);
+        }
+    }
+}
+
+/// The client's name for what a command asks for, if a client does.
+fn asked_as(command: &Command<'_>) -> Option<Text<20>> {
+    match Message::read(command.payload)? {
+        Message::NewOrder(order) => Some(order.cl_ord_id),
+        Message::CancelReplace(replace) => Some(replace.cl_ord_id),
+        Message::Cancel(cancel) => Some(cancel.cl_ord_id),
+        Message::MassCancel(cancel) => Some(cancel.cl_ord_id),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@ use tapeline_layout::Text;
 use tapeline_matching::{BookId, Ending, Entry, Event, Order, Part, Refusal, Shown};
 use tapeline_ntg::Message;
 use tapeline_ntg::exchange::{BusinessReject, CancelReject, ExecutionReport, MassCancelReport};
+use tapeline_sequence::EventHash;
 use tapeline_time::Time;
 
 use super::cache::Cache;
@@ -21,6 +22,9 @@ const VENUE: u8 = 21;
 
 /// Restated: an iceberg shows another part.
 const REPLENISHED: u8 = 100;
+
+/// The partition is down.
+const DOWN: i32 = 9998;
 
 /// What a client asked for, as far as reports say it.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +61,8 @@ pub(super) struct Reporter<'f, O> {
     pub(super) now: Time,
     pub(super) now_ns: u64,
     pub(super) published: &'f mut Time,
+    /// Of all events so far; `None` where a gateway answers by itself.
+    pub(super) hash: Option<&'f mut EventHash>,
     pub(super) out: &'f mut O,
 }
 
@@ -93,6 +99,9 @@ impl<O: Outputs> Telling for Reporter<'_, O> {
         self.counts.unit_bytes += unit.len() as u64;
         self.counts.messages += u64::from(unit.get(2).copied().unwrap_or(0));
         *self.published = self.now;
+        if let Some(hash) = &mut self.hash {
+            hash.add(unit);
+        }
         self.out.publish(unit);
     }
 }
@@ -294,6 +303,13 @@ impl<O: Outputs> Reporter<'_, O> {
         self.deliver(user, &message, false);
     }
 
+    /// A request could not be kept: the market is down.
+    pub(super) fn reject_down(&mut self, user: u16, name: Text<20>) {
+        self.counts.rejected += 1;
+        let reject = BusinessReject { code: DOWN, cl_ord_id: name, ..BusinessReject::default() };
+        self.deliver(user, &Message::BusinessReject(reject), false);
+    }
+
     /// A mass cancel is taken; what it does follows.
     pub(super) fn taken(&mut self, user: u16, name: Text<20>) {
         let [transact_s, transact_ns] = self.time();
@@ -320,6 +336,9 @@ impl<O: Outputs> Reporter<'_, O> {
     /// Sends a message to its owner, where that is; those that count are kept.
     fn deliver(&mut self, user: u16, message: &Message, is_kept: bool) {
         let bytes = self.cache.write(user, message, is_kept);
+        if let Some(hash) = &mut self.hash {
+            hash.add(bytes);
+        }
         let Some(session) = self.users.get(user).and_then(|user| user.session) else { return };
         self.out.send(session, bytes);
         self.said[session.0 as usize] = self.now;

@@ -34,6 +34,20 @@ pub(super) struct User {
     pub(super) session: Option<SessionId>,
 }
 
+impl User {
+    /// Somebody who is let in unasked, as a firm of its own.
+    fn guest(number: u16, name: Text<25>, password: Text<25>) -> Self {
+        Self {
+            name,
+            password,
+            owner: Owner { firm: number + 1, user: number },
+            auto_cancel: true,
+            self_match: SelfMatch::Allowed,
+            session: None,
+        }
+    }
+}
+
 /// All who trade.
 #[derive(Debug)]
 pub(super) struct Users {
@@ -93,6 +107,18 @@ impl Users {
         self.all.iter().filter(|user| user.session.is_some()).count()
     }
 
+    /// How many are known.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Somebody is known by this number, whoever let them in.
+    pub(super) fn introduce(&mut self, number: u16, name: Text<25>) {
+        if usize::from(number) == self.all.len() {
+            self.add(User::guest(number, name, Text::default()));
+        }
+    }
+
     fn known(&mut self, logon: &Logon) -> Option<u16> {
         if let Some(number) = self.by_name.get(&logon.user).copied() {
             let is_right = self.is_open || self.all[usize::from(number)].password == logon.password;
@@ -102,14 +128,7 @@ impl Users {
             return None;
         }
         let number = self.all.len() as u16;
-        Some(self.add(User {
-            name: logon.user,
-            password: logon.password,
-            owner: Owner { firm: number + 1, user: number },
-            auto_cancel: true,
-            self_match: SelfMatch::Allowed,
-            session: None,
-        }))
+        Some(self.add(User::guest(number, logon.user, logon.password)))
     }
 
     /// Lets somebody in at a connection, or not.

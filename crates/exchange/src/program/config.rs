@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use tapeline_exchange::{
-    ExchangeConfig, ExchangeError, Line, Plan, ReaderConfig, UserConfig, VenueConfig,
+    ExchangeConfig, ExchangeError, JournalSettings, Line, Plan, ReaderConfig, UserConfig,
+    VenueConfig,
 };
 use tapeline_instrument::{Instrument, Lots, Price, Schedule, Session, TickTable, Turn};
 use tapeline_matching::SelfMatch;
+use tapeline_sequence::JournalConfig;
 
 /// What an exchange is without a file: open all day to everybody on this host, with
 /// market data to two ports of it.
@@ -28,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) day: DaySection,
     #[serde(default)]
     pub(crate) limits: Limits,
+    #[serde(default)]
+    pub(crate) journal: JournalSection,
     #[serde(default)]
     pub(crate) feed: Feed,
     #[serde(default)]
@@ -124,6 +128,18 @@ pub(crate) struct Limits {
     pub(crate) max_output_bytes: usize,
     /// Of a reader, while it waits for what it missed.
     pub(crate) max_buffered: usize,
+    /// Commands of a gateway before the next one's turn.
+    pub(crate) burst: usize,
+}
+
+/// The journal.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct JournalSection {
+    /// Its folder; without one there is no journal.
+    pub(crate) dir: Option<PathBuf>,
+    pub(crate) segment_bytes: u64,
+    pub(crate) max_segments: usize,
 }
 
 /// The feed handler.
@@ -284,7 +300,15 @@ impl Default for Limits {
             order_cache_messages: exchange.order_cache_messages,
             max_output_bytes: exchange.max_output_bytes,
             max_buffered: 100_000,
+            burst: exchange.sequencer.burst,
         }
+    }
+}
+
+impl Default for JournalSection {
+    fn default() -> Self {
+        let JournalConfig { segment_bytes, max_segments } = JournalConfig::default();
+        Self { dir: None, segment_bytes, max_segments }
     }
 }
 
@@ -396,6 +420,10 @@ impl Config {
             plan: self.plan()?,
             utc_offset_s: self.day.utc_offset_s,
             seed: self.day.seed,
+            sequencer: tapeline_sequence::Limits {
+                burst: limits.burst,
+                ..tapeline_sequence::Limits::default()
+            },
             quiet: Duration::from_millis(market_data.heartbeat_ms),
             max_users: limits.max_users,
             max_sessions: limits.max_sessions,
@@ -408,7 +436,16 @@ impl Config {
             market_data.replay_port,
             market_data.snapshot_port,
         ];
-        Ok(VenueConfig { exchange, host: gateway.listen, ports, lines: self.lines(), epoch_ns })
+        let journal = self.journal.dir.as_deref().map(|dir| self.journal_in(dir));
+        let lines = self.lines();
+        Ok(VenueConfig { exchange, host: gateway.listen, ports, lines, epoch_ns, journal })
+    }
+
+    /// The journal in a folder.
+    pub(crate) fn journal_in(&self, dir: &Path) -> JournalSettings {
+        let JournalSection { segment_bytes, max_segments, .. } = self.journal;
+        let config = JournalConfig { segment_bytes, max_segments };
+        JournalSettings { dir: dir.to_owned(), config }
     }
 
     /// The market data group.

@@ -26,6 +26,9 @@ pub(crate) enum Failure {
         /// What the system says.
         error: io::Error,
     },
+    /// There is nothing to replay.
+    #[error("no journal is named: give --journal DIR, or `dir` in [journal]")]
+    NoJournal,
     /// Signals cannot be caught.
     #[error("cannot catch signals: {0}")]
     Signals(io::Error),

@@ -7,6 +7,7 @@ mod feed;
 mod log;
 mod matching;
 mod ready;
+mod replay;
 mod run;
 
 use std::path::PathBuf;
@@ -35,6 +36,7 @@ enum Command {
     Feed(feed::Args),
     Demo(demo::Args),
     Match(matching::Args),
+    Replay(replay::Args),
 }
 
 impl Cli {
@@ -45,6 +47,7 @@ impl Cli {
             Command::Feed(args) => feed::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Match(args) => matching::run(args),
+            Command::Replay(args) => replay::run(args),
         };
         match done {
             Ok(verdict) => verdict.into(),

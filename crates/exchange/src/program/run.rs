@@ -1,6 +1,7 @@
 //! `tapeline exchange run`: an exchange in one process.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use tapeline_admin::{Admin, AdminConfig, EventFeed};
@@ -28,6 +29,10 @@ const TELL: Duration = Duration::from_secs(60);
 /// where is logged and, with --ready-file, written as lines like
 /// `orders=127.0.0.1:14300`.
 ///
+/// With --journal, nobody hears of an order before it is on the disk, and a start
+/// goes on where the last run ended, however it did. Orders that ask for it go with
+/// the sessions that ended with it. Without it, what happens is forgotten.
+///
 /// Exit status: 0 after SIGTERM, SIGINT or --seconds, 2 if it could not start.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -37,6 +42,10 @@ pub(crate) struct Args {
     /// Choose all ports yourself: for tests and for several on one host
     #[arg(long)]
     any_port: bool,
+
+    /// Keep a journal in this folder, and go on with the one that is there
+    #[arg(long, value_name = "DIR")]
+    journal: Option<PathBuf>,
 }
 
 /// Runs the subcommand.
@@ -46,6 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut venue_config = config.venue(now_ns())?;
     if args.any_port {
         venue_config.ports = [0; 4];
+    }
+    if let Some(dir) = &args.journal {
+        venue_config.journal = Some(config.journal_in(dir));
     }
     let clock = MonotonicClock::start();
     let start = clock.now();
@@ -64,6 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let limits = [
         ("clients", config.limits.max_users as u64),
         ("orders", u64::from(config.limits.max_orders)),
+        ("journal_segments", config.journal.max_segments as u64),
     ];
     let mut counts = Counts::new(&watch, "exchange", &limits)?;
     while !stop.is_asked() {

@@ -1,23 +1,32 @@
 //! An exchange on sockets: TCP for clients and readers, UDP for market data.
 //!
 //! It reads, writes and knows the time; what anything means is the
-//! [`Exchange`]'s to say. One thread turns all of it.
+//! [`Exchange`]'s to say. One thread turns all of it; where there is a journal,
+//! another one keeps it, since a disk takes longer than a turn may.
 
+mod files;
+mod journal;
 mod lines;
 mod outbox;
+mod replay;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
+use tapeline_sequence::{AppendError, EventHash};
 use tapeline_time::Time;
 
+pub use journal::JournalSettings;
 pub use lines::{Line, Receiver};
+pub use replay::{Replayed, replay};
 
-use crate::core::{Door, Exchange, ExchangeConfig, ExchangeCounts, Outputs, SessionId};
+use crate::core::{Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, SessionId};
 use crate::error::ExchangeError;
+use crate::identity;
+use journal::Keeper;
 use lines::Sender;
 use outbox::{Connection, Leaving};
 
@@ -29,6 +38,12 @@ const READS: usize = 4;
 
 /// Connections that one turn accepts at each door.
 const ACCEPTS: usize = 64;
+
+/// How often a start looks at the journal at least.
+const KEEP_WAIT: Duration = Duration::from_millis(100);
+
+/// The journal has something to say.
+const JOURNAL: Token = Token(usize::MAX);
 
 /// Where an exchange listens and sends.
 #[derive(Clone, Debug)]
@@ -43,6 +58,8 @@ pub struct VenueConfig {
     pub lines: Vec<Line>,
     /// Nanoseconds since 1970 UTC at [`Time::ZERO`].
     pub epoch_ns: u64,
+    /// Where its journal is; without one, what happens is forgotten with the process.
+    pub journal: Option<JournalSettings>,
 }
 
 /// An exchange on sockets.
@@ -64,6 +81,7 @@ struct Sockets {
     connections: Vec<Option<Connection>>,
     leaving: Vec<Leaving>,
     lines: Vec<Sender>,
+    keeper: Option<Keeper>,
     now: Time,
 }
 
@@ -89,37 +107,91 @@ impl Outputs for Sockets {
         let connection = self.connections.get(session.0 as usize).and_then(Option::as_ref);
         connection.map_or(0, Connection::queued)
     }
+
+    fn keep(&mut self, _: u64, entry: &[u8]) -> Keeping {
+        let Some(keeper) = &self.keeper else { return Keeping::Done };
+        keeper.push(entry);
+        Keeping::UnderWay
+    }
+
+    fn checked(&mut self, index: u64, hash: EventHash) {
+        tracing::debug!(index, hash = format!("{:016x}", hash.0), "events so far");
+    }
+}
+
+/// Opens the journal, does again what it says, and starts its thread.
+fn start_journal(
+    settings: &JournalSettings,
+    exchange: &mut Exchange,
+    config: &ExchangeConfig,
+    poll: &Poll,
+) -> Result<Keeper, ExchangeError> {
+    let (journal, found) = journal::recover(settings, identity::of(config), exchange, |_| {})?;
+    let (_, applied, hash) = exchange.position();
+    let (dir, hash) = (settings.dir.display(), format!("{:016x}", hash.0));
+    let (entries, torn_bytes) = (found.entries, found.torn_bytes);
+    tracing::info!(%dir, entries, last = applied, torn_bytes, hash, "the journal is read");
+    let waker = Waker::new(poll.registry(), JOURNAL).map_err(ExchangeError::Poll)?;
+    Keeper::start(journal, waker)
 }
 
 impl Venue {
-    /// Listens, and opens the market.
+    /// Listens, and opens the market, as its journal left it if it has one.
     pub fn start(config: &VenueConfig, now: Time) -> Result<Self, ExchangeError> {
         let poll = Poll::new().map_err(ExchangeError::Poll)?;
-        let mut doors = Vec::new();
-        for (at, (door, port)) in Door::ALL.into_iter().zip(config.ports).enumerate() {
-            let address = SocketAddr::new(config.host, port);
-            let failed = |error| ExchangeError::Listen { what: door.name(), at: address, error };
-            let mut listener = TcpListener::bind(address).map_err(failed)?;
-            let bound = listener.local_addr().map_err(failed)?;
-            poll.registry()
-                .register(&mut listener, Token(at), Interest::READABLE)
-                .map_err(failed)?;
-            doors.push((door, listener, bound));
-        }
+        let mut exchange = Exchange::new(&config.exchange, config.epoch_ns);
+        let start = |settings| start_journal(settings, &mut exchange, &config.exchange, &poll);
+        let keeper = config.journal.as_ref().map(start).transpose()?;
         let lines = config.lines.iter().map(Sender::new).collect::<Result<_, _>>()?;
         let connections = (0..config.exchange.max_sessions).map(|_| None).collect();
-        let mut sockets = Sockets { connections, leaving: Vec::new(), lines, now };
-        let mut exchange = Exchange::new(&config.exchange, config.epoch_ns);
-        exchange.open(now, &mut sockets);
-        Ok(Self {
+        let mut venue = Self {
             exchange,
             poll,
             events: Events::with_capacity(256),
-            doors,
-            sockets,
+            doors: Vec::new(),
+            sockets: Sockets { connections, leaving: Vec::new(), lines, keeper, now },
             unread: Vec::with_capacity(16),
             buffer: vec![0; READ_BYTES].into(),
-        })
+        };
+        venue.exchange.open(now, &mut venue.sockets);
+        venue.wait_until_open(now)?;
+        for (at, (door, port)) in Door::ALL.into_iter().zip(config.ports).enumerate() {
+            let (listener, bound) = venue.listen(door, SocketAddr::new(config.host, port), at)?;
+            venue.doors.push((door, listener, bound));
+        }
+        Ok(venue)
+    }
+
+    fn listen(
+        &self,
+        door: Door,
+        address: SocketAddr,
+        at: usize,
+    ) -> Result<(TcpListener, SocketAddr), ExchangeError> {
+        let failed = |error| ExchangeError::Listen { what: door.name(), at: address, error };
+        let mut listener = TcpListener::bind(address).map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        let registry = self.poll.registry();
+        registry.register(&mut listener, Token(at), Interest::READABLE).map_err(failed)?;
+        Ok((listener, bound))
+    }
+
+    /// Nobody is let in before the market is open, and it is when that is kept.
+    fn wait_until_open(&mut self, now: Time) -> Result<(), ExchangeError> {
+        loop {
+            if let Some(failure) = self.commit(now) {
+                return Err(ExchangeError::JournalFailed(failure.error));
+            }
+            let (last, applied, _) = self.exchange.position();
+            if applied == last {
+                return Ok(());
+            }
+            let polled = self.poll.poll(&mut self.events, Some(KEEP_WAIT));
+            polled.or_else(|error| match error.kind() {
+                ErrorKind::Interrupted => Ok(()),
+                _ => Err(ExchangeError::Poll(error)),
+            })?;
+        }
     }
 
     /// What listens where.
@@ -140,12 +212,20 @@ impl Venue {
     /// What the market has counted.
     pub fn counts(&self) -> ExchangeCounts {
         let lost = self.sockets.lines.iter().map(Sender::lost).sum();
-        ExchangeCounts { units_lost: lost, ..self.exchange.counts() }
+        let journal = self.sockets.keeper.as_ref().map(Keeper::counts).unwrap_or_default();
+        ExchangeCounts {
+            units_lost: lost,
+            journal_batches: journal.batches,
+            journal_bytes: journal.bytes,
+            journal_segments: journal.segments,
+            ..self.exchange.counts()
+        }
     }
 
     /// One turn at `now`: waits for up to `most` for something to come, and does it.
     pub fn turn(&mut self, now: Time, most: Duration, clock: impl Fn() -> Time) {
-        let wait = if self.unread.is_empty() { most } else { Duration::ZERO };
+        let is_backed_up = self.exchange.is_backed_up();
+        let wait = if self.unread.is_empty() || is_backed_up { most } else { Duration::ZERO };
         let wait = wait.min(self.exchange.deadline().since(now));
         if let Err(error) = self.poll.poll(&mut self.events, Some(wait))
             && error.kind() != ErrorKind::Interrupted
@@ -154,10 +234,12 @@ impl Venue {
         }
         let now = clock();
         self.sockets.now = now;
+        self.commit(now);
         let mut ready = std::mem::take(&mut self.unread);
         let mut knocked = [false; Door::ALL.len()];
         for event in &self.events {
             match event.token().0.checked_sub(Door::ALL.len()) {
+                _ if event.token() == JOURNAL => {}
                 None => knocked[event.token().0] = true,
                 Some(place) if event.is_readable() || event.is_read_closed() => {
                     ready.push(SessionId(place as u32));
@@ -168,14 +250,32 @@ impl Venue {
         for (at, _) in knocked.iter().enumerate().filter(|(_, knocked)| **knocked) {
             self.accept(now, at);
         }
-        for session in ready.drain(..) {
-            self.read(now, session);
+        match self.exchange.is_backed_up() {
+            // Clients wait in their sockets until the journal has caught up.
+            true => std::mem::swap(&mut self.unread, &mut ready),
+            false => ready.drain(..).for_each(|session| self.read(now, session)),
         }
         if self.unread.is_empty() {
             self.unread = ready;
         }
         self.exchange.timeout(now, &mut self.sockets);
+        self.exchange.cycle(now, &mut self.sockets);
         self.flush(now);
+    }
+
+    /// What the journal has kept is done and told. Returns why it keeps nothing any
+    /// more, once.
+    fn commit(&mut self, now: Time) -> Option<AppendError> {
+        let keeper = self.sockets.keeper.as_ref()?;
+        // In this order: what was kept before it failed is done first.
+        let failure = keeper.failure();
+        let synced = keeper.synced();
+        self.exchange.committed(now, synced, &mut self.sockets);
+        if let Some(failure) = &failure {
+            tracing::error!(error = %failure, "nothing is taken any more: entries cannot be kept");
+            self.exchange.halt(now, failure.maybe, &mut self.sockets);
+        }
+        failure
     }
 
     fn accept(&mut self, now: Time, door: usize) {
@@ -213,7 +313,7 @@ impl Venue {
         let token = Token(Door::ALL.len() + session.0 as usize);
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = self.poll.registry().register(&mut stream, token, interest) {
-            self.exchange.closed(now, session, &mut self.sockets);
+            self.exchange.closed(now, session);
             return Err(error);
         }
         tracing::debug!(%peer, door = door.name(), "connected");
@@ -243,7 +343,7 @@ impl Venue {
 
     fn lose(&mut self, now: Time, session: SessionId) {
         self.sockets.connections[session.0 as usize] = None;
-        self.exchange.closed(now, session, &mut self.sockets);
+        self.exchange.closed(now, session);
     }
 
     fn flush(&mut self, now: Time) {
@@ -258,6 +358,12 @@ impl Venue {
 
     /// Says goodbye to everybody: sockets are closed when this is dropped.
     pub fn close(&mut self) {
+        let now = self.sockets.now;
+        if let Some(keeper) = &mut self.sockets.keeper {
+            keeper.close();
+            self.commit(now);
+            self.flush(now);
+        }
         for connection in self.sockets.connections.iter_mut().filter_map(Option::take) {
             self.sockets.leaving.extend(connection.leave(self.sockets.now));
         }

@@ -2,8 +2,10 @@
 
 mod channels;
 mod flows;
+mod killed;
 mod no_allocation;
 mod recording;
+mod replays;
 mod reports;
 mod support;
 mod traders;

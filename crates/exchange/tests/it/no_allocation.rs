@@ -98,6 +98,7 @@ fn trade(
         exchange.received(now, session, &bytes[..cut], out);
         exchange.received(now, session, &bytes[cut..wire.len()], out);
         exchange.timeout(now, out);
+        exchange.cycle(now, out);
     }
     for session in sessions {
         let mass = tapeline_ntg::client::MassCancel {
@@ -108,6 +109,7 @@ fn trade(
         wire.clear();
         Message::MassCancel(mass).append(wire);
         exchange.received(at(round, 10_000), session, wire, out);
+        exchange.cycle(at(round, 10_000), out);
     }
 }
 
@@ -138,6 +140,7 @@ fn orders_cost_no_allocation_from_the_clients_bytes_to_market_data() {
         let mut bytes = Vec::new();
         logon(name).append(&mut bytes);
         exchange.received(Time::ZERO, session, &bytes, &mut out);
+        exchange.cycle(Time::ZERO, &mut out);
         session
     });
     let (plain, mut wire) = (order("X", "buy 100@10.00"), Vec::with_capacity(600));

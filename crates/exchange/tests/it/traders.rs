@@ -9,19 +9,27 @@ use crate::support::{VOD, Venue, config};
 
 /// Half a minute of a market of traders: what was published, and how many trades.
 fn traded(seed: u64) -> (Vec<Vec<u8>>, u64) {
-    let mut venue = Venue::new(&ExchangeConfig { users: Vec::new(), max_sessions: 20, ..config() });
+    let mut venue = market_of_traders(seed, 3_000);
+    let trades = venue.exchange.counts().trades;
+    (std::mem::take(&mut venue.wires.units), trades)
+}
+
+/// A market after so many steps of traders, 10 ms each.
+pub(crate) fn market_of_traders(seed: u64, steps: u64) -> Venue {
+    let mut venue = Venue::new(&open_market());
     let instrument = Traded { id: VOD as u32, tick: Price(1_000_000), value: Price(1_000_000_000) };
     let mut traders = Traders::new(venue.now, vec![instrument], (3, 5), seed);
     let sessions: Vec<SessionId> =
         (0..traders.len()).map(|_| venue.connect(Door::Orders, "trader")).collect();
     let mut said = Vec::new();
     traders.log_on(venue.now, |at, bytes| said.push((at, bytes.to_vec())));
-    for step in 0..3_000_u64 {
+    for step in 0..steps {
         venue.now = Time::from_nanos(1_000_000_000 + step * 10_000_000);
         for (at, bytes) in std::mem::take(&mut said) {
             venue.exchange.received(venue.now, sessions[at], &bytes, &mut venue.wires);
         }
         venue.exchange.timeout(venue.now, &mut venue.wires);
+        venue.exchange.cycle(venue.now, &mut venue.wires);
         let session = venue.exchange.engine().session_of(BookId(0)).expect("a book");
         for (at, own) in sessions.iter().enumerate() {
             let bytes = venue.wires.to.remove(own).unwrap_or_default();
@@ -30,9 +38,13 @@ fn traded(seed: u64) -> (Vec<Vec<u8>>, u64) {
         traders.step(venue.now, session, |at, bytes| said.push((at, bytes.to_vec())));
     }
     assert_eq!(venue.wires.closed, [], "nobody is logged out");
-    let trades = venue.exchange.counts().trades;
     assert_eq!(venue.exchange.counts().rejected, 0);
-    (std::mem::take(&mut venue.wires.units), trades)
+    venue
+}
+
+/// A market that lets everybody in.
+pub(crate) fn open_market() -> ExchangeConfig {
+    ExchangeConfig { users: Vec::new(), max_sessions: 20, ..config() }
 }
 
 #[test]

@@ -224,6 +224,7 @@ impl World {
             ports: [0; 4],
             lines: lossy.lines(),
             epoch_ns: EPOCH_NS,
+            journal: None,
         };
         let venue = Venue::start(&venue_config, clock.now()).expect("it starts");
         let mut hub = HubConfig::named("hub");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tapeline_exchange::{Door, Exchange, ExchangeConfig, Outputs, SessionId, UserConfig};
+use tapeline_exchange::{Door, Exchange, ExchangeConfig, Keeping, Outputs, SessionId, UserConfig};
 use tapeline_instrument::{Instrument, Price, TickTable};
 use tapeline_layout::Text;
 use tapeline_matching::SelfMatch;
@@ -12,6 +12,7 @@ use tapeline_mitch::{Message as Mitch, Unit};
 use tapeline_ntg::client::{Cancel, CancelReplace, NewOrder};
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Frames, Limits, Message};
+use tapeline_sequence::EventHash;
 use tapeline_time::Time;
 
 /// Midnight of a day in 2024.
@@ -30,10 +31,25 @@ pub(crate) struct Wires {
     pub(crate) lines: Vec<String>,
     /// Bytes are not taken any more.
     pub(crate) is_stuck: bool,
+    /// Entries of the sequencer, one behind the other.
+    pub(crate) entries: Vec<u8>,
+    /// What all events came to, by entries.
+    pub(crate) checked: Vec<(u64, EventHash)>,
+    /// Entries are kept when somebody says so.
+    pub(crate) keeps_later: bool,
     names: BTreeMap<SessionId, &'static str>,
 }
 
 impl Outputs for Wires {
+    fn keep(&mut self, _: u64, entry: &[u8]) -> Keeping {
+        self.entries.extend_from_slice(entry);
+        if self.keeps_later { Keeping::UnderWay } else { Keeping::Done }
+    }
+
+    fn checked(&mut self, index: u64, hash: EventHash) {
+        self.checked.push((index, hash));
+    }
+
     fn send(&mut self, session: SessionId, bytes: &[u8]) {
         self.to.entry(session).or_default().extend_from_slice(bytes);
         let who = self.names.get(&session).copied().unwrap_or("?");
@@ -182,11 +198,19 @@ impl Venue {
         let mut bytes = Vec::new();
         message.append(&mut bytes);
         self.exchange.received(self.now, session, &bytes, &mut self.wires);
+        self.exchange.cycle(self.now, &mut self.wires);
     }
 
     pub(crate) fn after(&mut self, ms: u64) {
         self.now = self.now.after(Duration::from_millis(ms));
         self.exchange.timeout(self.now, &mut self.wires);
+        self.exchange.cycle(self.now, &mut self.wires);
+    }
+
+    /// A connection ends without a word.
+    pub(crate) fn hangs_up(&mut self, session: SessionId) {
+        self.exchange.closed(self.now, session);
+        self.exchange.cycle(self.now, &mut self.wires);
     }
 
     /// What has happened since.

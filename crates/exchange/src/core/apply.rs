@@ -1,0 +1,222 @@
+//! What entries do, command by command: the only place where the state of a market
+//! changes. Whoever applies the same entries is in the same state and has said the
+//! same, whatever its clock shows.
+
+use tapeline_instrument::OrderId;
+use tapeline_layout::Text;
+use tapeline_matching::{BookId, Command};
+use tapeline_ntg::Message;
+use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder};
+use tapeline_sequence::{Command as Sequenced, Entry, EventHash, Kind};
+use tapeline_time::Time;
+
+use super::Outputs;
+use super::floor::{Differs, Floor, Moment, is_of_instrument};
+use super::gate::{Checked, Turned};
+use super::ledger::Kept;
+use super::reports::Asked;
+use super::requests;
+use super::users::User;
+
+/// After so many entries, what all events come to is noted and compared.
+const CHECK_EVERY: u64 = 10_000;
+
+impl Floor {
+    /// Does what an entry asks for. `now` is for what this process notes by itself.
+    pub(super) fn apply(&mut self, now: Time, entry: &Entry<'_>, out: &mut impl Outputs) {
+        let at = Moment { now, ns: entry.head().time_ns };
+        for command in entry.commands() {
+            self.perform(at, &command, out);
+        }
+        self.applied = entry.head().index;
+        if self.applied.is_multiple_of(CHECK_EVERY) {
+            self.checkpoint = Checked { index: self.applied, hash: self.hash.0 };
+        }
+    }
+
+    fn perform(&mut self, at: Moment, command: &Sequenced<'_>, out: &mut impl Outputs) {
+        let user = command.user;
+        match command.kind {
+            Kind::NEW | Kind::REPLACE | Kind::CANCEL | Kind::MASS_CANCEL => {
+                match Message::read(command.payload) {
+                    Some(Message::NewOrder(order)) => self.new_order(at, user, &order, out),
+                    Some(Message::CancelReplace(replace)) => self.replace(at, user, &replace, out),
+                    Some(Message::Cancel(cancel)) => self.cancel(at, user, &cancel, out),
+                    Some(Message::MassCancel(cancel)) => self.mass_cancel(at, user, &cancel, out),
+                    _ => debug_assert!(false, "gateways sequence nothing else"),
+                }
+            }
+            Kind::DISCONNECT => self.disconnect(at, user, out),
+            Kind::SESSION => self.turn(at, command.payload, out),
+            Kind::TICK => self.run(at, &Command::Tick, Asked::Nothing, out),
+            Kind::OPEN => self.open(at, out),
+            Kind::USER => self.users.introduce(user, Text::from_bytes(command.payload)),
+            Kind::CHECK => self.compare(command.payload),
+            _ => debug_assert!(false, "this version makes no others"),
+        }
+    }
+
+    /// What the same entries led to before, or elsewhere.
+    fn compare(&mut self, payload: &[u8]) {
+        let Some(there) = Checked::read(payload) else { return };
+        let here = self.checkpoint;
+        if there.index == here.index && there.hash != here.hash {
+            let [here, there_hash] = [here.hash, there.hash].map(EventHash);
+            self.differs = Some(Differs { index: there.index, here, there: there_hash });
+        }
+    }
+
+    /// Publishes what is traded.
+    fn open(&mut self, at: Moment, out: &mut impl Outputs) {
+        for instrument in std::mem::take(&mut self.config.instruments) {
+            let (id, segment) = (instrument.id.0, Text::new(&instrument.segment));
+            let (mut units, mut messages) = (0, 0);
+            let hash = &mut self.hash;
+            let book = self.market.add(at.ns, instrument, &mut |unit| {
+                units += 1;
+                messages += u64::from(unit.get(2).copied().unwrap_or(0));
+                hash.add(unit);
+                out.publish(unit);
+            });
+            self.counts.units += units;
+            self.counts.messages += messages;
+            self.instruments.push(id);
+            self.segments.push(segment);
+            self.books.insert(id, book);
+        }
+        self.published = at.now;
+    }
+
+    fn turn(&mut self, at: Moment, payload: &[u8], out: &mut impl Outputs) {
+        let begins = Turned::read(payload).and_then(|turned| turned.begins());
+        let Some((session, cause)) = begins else { return };
+        tracing::info!(session = session.name(), "a session begins");
+        for book in 0..self.instruments.len() {
+            let command = Command::Session { book: BookId(book as u16), session, cause };
+            self.run(at, &command, Asked::Nothing, out);
+        }
+    }
+
+    /// Does one command of the engine.
+    fn run(&mut self, at: Moment, command: &Command, asked: Asked, out: &mut impl Outputs) {
+        self.commands += 1;
+        self.tell(at, asked, out, |market, reporter| {
+            market.handle_telling(at.ns, command, reporter);
+        });
+    }
+
+    /// The session of a user has ended: its orders go where they ask for it.
+    fn disconnect(&mut self, at: Moment, number: u16, out: &mut impl Outputs) {
+        let Some(User { name, owner, auto_cancel, .. }) = self.users.get(number).cloned() else {
+            return;
+        };
+        let before = self.counts.reports;
+        let mut from = 0;
+        while auto_cancel && let Some((place, id)) = self.ledger.goes_with(number, from) {
+            self.run(at, &Command::Cancel { id, owner }, Asked::Disconnect, out);
+            from = place + 1;
+        }
+        let cancelled = self.counts.reports - before;
+        self.counts.disconnect_cancels += cancelled;
+        tracing::info!(user = name.as_str(), cancelled, "logged out");
+    }
+
+    fn new_order(&mut self, at: Moment, number: u16, order: &NewOrder, out: &mut impl Outputs) {
+        let (Some(book), Some(user)) = (self.book(order.instrument_id), self.users.get(number))
+        else {
+            return;
+        };
+        let kept = Kept {
+            name: order.cl_ord_id,
+            user: number,
+            book,
+            side: requests::side(order.side),
+            display: order.display as u32,
+            auto_cancel: order.auto_cancel == 1,
+            capacity: order.capacity,
+            ..Kept::default()
+        };
+        match requests::new_order(order, user, book) {
+            Ok(new) => {
+                self.ledger.expect(self.market.engine().next_slot(), kept);
+                self.run(at, &Command::New(new), Asked::New(kept), out);
+            }
+            Err(refusal) => self.tell(at, Asked::Nothing, out, |_, reporter| {
+                reporter.reject(&kept, refusal.code());
+            }),
+        }
+    }
+
+    /// The order that is meant: by its id, else by its name. One that is not known
+    /// has id 0, which no order has.
+    fn meant(&self, user: u16, id: Text<12>, name: Text<20>) -> OrderId {
+        let found = match id.is_empty() {
+            true => self.ledger.named(user, name),
+            false => OrderId::from_digits(id.as_bytes()),
+        };
+        found.unwrap_or_default()
+    }
+
+    fn replace(
+        &mut self,
+        at: Moment,
+        number: u16,
+        replace: &CancelReplace,
+        out: &mut impl Outputs,
+    ) {
+        let name = replace.cl_ord_id;
+        let id = self.meant(number, replace.order_id, replace.orig_cl_ord_id);
+        let Some(user) = self.users.get(number) else { return };
+        let command = Command::Replace(requests::replace(replace, id, user));
+        let display = replace.display as u32;
+        self.run(at, &command, Asked::Replace { user: number, name, display }, out);
+    }
+
+    fn cancel(&mut self, at: Moment, number: u16, cancel: &Cancel, out: &mut impl Outputs) {
+        let name = cancel.cl_ord_id;
+        let id = self.meant(number, cancel.order_id, cancel.orig_cl_ord_id);
+        let Some(user) = self.users.get(number) else { return };
+        let command = Command::Cancel { id, owner: user.owner };
+        self.run(at, &command, Asked::Cancel { user: number, name }, out);
+    }
+
+    fn mass_cancel(
+        &mut self,
+        at: Moment,
+        number: u16,
+        cancel: &MassCancel,
+        out: &mut impl Outputs,
+    ) {
+        let (name, book) = (cancel.cl_ord_id, self.book(cancel.instrument_id));
+        self.tell(at, Asked::Nothing, out, |_, reporter| reporter.taken(number, name));
+        // There are no quotes.
+        if cancel.sub_type == 3 {
+            return;
+        }
+        let Some(user) = self.users.get(number).cloned() else { return };
+        let asked = Asked::MassCancel { name };
+        if !matches!(cancel.kind, 4 | 15) {
+            let book = book.filter(|_| is_of_instrument(cancel));
+            let command = Command::MassCancel(requests::mass_cancel(cancel, &user, book));
+            return self.run(at, &command, asked, out);
+        }
+        for place in 0..self.segments.len() {
+            if self.segments[place].as_bytes() == cancel.segment.as_bytes() {
+                let book = Some(BookId(place as u16));
+                let command = Command::MassCancel(requests::mass_cancel(cancel, &user, book));
+                self.run(at, &command, asked, out);
+            }
+        }
+    }
+
+    /// Users whose orders should have gone with a session that nobody closed: the
+    /// process ended before it could.
+    pub(super) fn forsaken(&self) -> Vec<u16> {
+        let is_it = |number: &u16| {
+            let user = self.users.get(*number);
+            let goes = self.ledger.goes_with(*number, 0).is_some();
+            goes && user.is_some_and(|user| user.auto_cancel && user.session.is_none())
+        };
+        (0..self.users.len() as u16).filter(is_it).collect()
+    }
+}

@@ -1,0 +1,227 @@
+//! What the market asks its sequencer for, and entries that are not committed yet.
+
+use tapeline_instrument::{Cause, Session};
+use tapeline_layout::{Text, message};
+use tapeline_ntg::{Input, Message};
+use tapeline_sequence::{Command, Entry, EventHash, Kind, Limits, NotTaken, Sequencer, Source};
+use tapeline_time::Time;
+
+use super::SessionId;
+use super::day::Day;
+
+/// The native gateway of this process.
+const NATIVE: Source = Source(1);
+
+message! {
+    /// A session of the day begins: which, and when the next one does.
+    Turned: 32, fill 0 {
+        /// Its character.
+        0 => session: u8,
+        /// Why: the reason of Symbol Status.
+        1 => cause: u8,
+        /// The next turn of the day.
+        4 => next: u32,
+        /// When this day began, in nanoseconds since 1970 UTC.
+        8 => began_ns: u64,
+        /// When the next session begins.
+        16 => due_ns: u64,
+        /// The state of the generator that draws such times.
+        24 => random: u64,
+    }
+}
+
+message! {
+    /// What all events up to an entry come to.
+    Checked: 16, fill 0 {
+        /// The entry.
+        0 => index: u64,
+        /// The hash.
+        8 => hash: u64,
+    }
+}
+
+impl Turned {
+    /// Which session, and why.
+    pub(super) fn begins(&self) -> Option<(Session, Cause)> {
+        let cause = match self.cause {
+            0 => Cause::Scheduled,
+            _ => Cause::Operator,
+        };
+        Some((Session::from_status(self.session)?, cause))
+    }
+}
+
+/// Commands on their way to the sequencer, and entries on their way back.
+#[derive(Debug)]
+pub(super) struct Gate {
+    sequencer: Sequencer,
+    pub(super) day: Day,
+    /// Entries that were made and are not committed.
+    pending: Vec<u8>,
+    /// So many bytes of them are.
+    done: usize,
+    payload: Vec<u8>,
+    /// Nothing is taken any more: what is asked for could not be kept.
+    is_halted: bool,
+}
+
+impl Gate {
+    pub(super) fn new(limits: Limits, day: Day) -> Self {
+        Self {
+            sequencer: Sequencer::new(limits),
+            day,
+            pending: Vec::with_capacity(64 << 10),
+            done: 0,
+            payload: Vec::with_capacity(tapeline_sequence::MAX_PAYLOAD),
+            is_halted: false,
+        }
+    }
+
+    /// A client's request waits for its turn.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        session: SessionId,
+        user: u16,
+        input: &Input,
+    ) -> Result<(), NotTaken> {
+        let (kind, message) = match *input {
+            Input::New(order) => (Kind::NEW, Message::NewOrder(order)),
+            Input::Replace(replace) => (Kind::REPLACE, Message::CancelReplace(replace)),
+            Input::Cancel(cancel) => (Kind::CANCEL, Message::Cancel(cancel)),
+            Input::MassCancel(cancel) => (Kind::MASS_CANCEL, Message::MassCancel(cancel)),
+            Input::Missed(_) => return Ok(()),
+        };
+        self.payload.clear();
+        message.append(&mut self.payload);
+        self.offer(now, NATIVE, kind, (user, session.0))
+    }
+
+    /// The session of a user has ended.
+    pub(super) fn disconnect(&mut self, now: Time, user: u16) {
+        self.payload.clear();
+        let _ = self.offer(now, NATIVE, Kind::DISCONNECT, (user, 0));
+    }
+
+    /// A user is known from now on.
+    pub(super) fn introduce(&mut self, now: Time, user: u16, name: Text<25>) {
+        self.payload.clear();
+        self.payload.extend_from_slice(name.as_bytes());
+        let _ = self.offer(now, NATIVE, Kind::USER, (user, 0));
+    }
+
+    /// The market opens.
+    pub(super) fn open(&mut self, now: Time) {
+        self.payload.clear();
+        let _ = self.offer(now, Source::OWN, Kind::OPEN, (0, 0));
+    }
+
+    /// Time has passed, and something is due in the market.
+    pub(super) fn tick(&mut self, now: Time) {
+        self.payload.clear();
+        let _ = self.offer(now, Source::OWN, Kind::TICK, (0, 0));
+    }
+
+    /// Sessions begin by now.
+    pub(super) fn turn(&mut self, now: Time, now_ns: u64) {
+        let mut has_turned = false;
+        while let Some((session, cause)) = self.day.due(now_ns) {
+            let turned = self.day.turned(session, cause);
+            self.payload.clear();
+            self.payload.extend_from_slice(&turned.to_bytes());
+            let _ = self.offer(now, Source::OWN, Kind::SESSION, (0, 0));
+            has_turned = true;
+        }
+        if has_turned {
+            self.tick(now);
+        }
+    }
+
+    /// What all events so far come to, for whoever replays them.
+    pub(super) fn check(&mut self, now: Time, index: u64, hash: EventHash) {
+        self.payload.clear();
+        self.payload.extend_from_slice(&Checked { index, hash: hash.0 }.to_bytes());
+        let _ = self.offer(now, Source::OWN, Kind::CHECK, (0, 0));
+    }
+
+    fn offer(
+        &mut self,
+        now: Time,
+        source: Source,
+        kind: Kind,
+        (user, session): (u16, u32),
+    ) -> Result<(), NotTaken> {
+        if self.is_halted {
+            return Err(NotTaken::Full);
+        }
+        let number = self.sequencer.last_number(source) + 1;
+        let (sent_ns, payload) = (now.as_nanos(), &self.payload[..]);
+        self.sequencer.offer(&Command { kind, source, user, session, number, sent_ns, payload })
+    }
+
+    /// Makes an entry of what waits. Returns its number and its bytes.
+    pub(super) fn sequence(&mut self, now_ns: u64) -> Option<(u64, &[u8])> {
+        if self.done == self.pending.len() {
+            self.pending.clear();
+            self.done = 0;
+        }
+        let start = self.pending.len();
+        let index = self.sequencer.sequence(now_ns, &mut self.pending)?;
+        Some((index, &self.pending[start..]))
+    }
+
+    /// Everything up to an entry is committed.
+    pub(super) fn commit(&mut self, index: u64) {
+        self.sequencer.commit(index);
+    }
+
+    /// The next entry up to this one that is committed and not taken yet.
+    pub(super) fn next(&mut self, upto: u64) -> Option<Entry<'_>> {
+        let (entry, _) = Entry::read(&self.pending[self.done..]).ok()?;
+        if entry.head().index > upto {
+            return None;
+        }
+        self.done += entry.bytes().len();
+        Some(entry)
+    }
+
+    /// Takes up after an entry that was made before.
+    pub(super) fn resume(&mut self, entry: &Entry<'_>) {
+        self.sequencer.resume(entry);
+        for command in entry.commands().filter(|command| command.kind == Kind::SESSION) {
+            if let Some(turned) = Turned::read(command.payload) {
+                self.day.resume(&turned);
+            }
+        }
+    }
+
+    /// Nothing is taken any more. Entries behind `maybe` are not kept anywhere: what
+    /// they ask for comes back, to be refused.
+    pub(super) fn halt(&mut self, maybe: u64, mut refused: impl FnMut(&Command<'_>)) {
+        self.is_halted = true;
+        while let Some(entry) = self.next(u64::MAX) {
+            if entry.head().index > maybe {
+                entry.commands().for_each(|command| refused(&command));
+            }
+        }
+    }
+
+    pub(super) const fn is_halted(&self) -> bool {
+        self.is_halted
+    }
+
+    /// Bytes of entries that are not committed.
+    pub(super) fn pending_bytes(&self) -> usize {
+        self.pending.len() - self.done
+    }
+
+    /// The last entry.
+    pub(super) const fn index(&self) -> u64 {
+        self.sequencer.index()
+    }
+
+    /// Commands that were dropped since they had been taken before.
+    pub(super) const fn doubles(&self) -> u64 {
+        self.sequencer.doubles()
+    }
+}
