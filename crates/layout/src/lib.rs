@@ -24,7 +24,11 @@
 //! assert_eq!(Cancel::read(&bytes), Some(cancel));
 //! ```
 
+mod records;
+
 use std::fmt;
+
+pub use records::{Record, Sections, append_blob, append_section};
 
 /// What a field can be: so many bytes, little-endian.
 pub trait Field: Copy {
@@ -203,6 +207,18 @@ macro_rules! message {
                         &bytes[$at..$at + <$type as $crate::Field>::LEN],
                     ),)*
                 })
+            }
+        }
+
+        impl $crate::Record for $name {
+            const LEN: usize = $len;
+
+            fn append(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_bytes());
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Option<Self> {
+                Self::read(bytes)
             }
         }
     };

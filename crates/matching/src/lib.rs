@@ -58,6 +58,7 @@ mod orders;
 mod queues;
 mod refusal;
 mod session;
+mod state;
 mod uncross;
 mod wait;
 

@@ -216,6 +216,28 @@ impl Orders {
         0..self.fresh
     }
 
+    /// Slots that were used and are free, and the first that was never used.
+    pub(crate) fn places(&self) -> (&[Node], Node) {
+        (&self.free, self.fresh)
+    }
+
+    /// Takes up which slots are free. `None` if there is no room for so many.
+    pub(crate) fn restore_places(
+        &mut self,
+        free: Vec<Node>,
+        fresh: Node,
+        alive: u32,
+    ) -> Option<()> {
+        let is_possible = fresh as usize <= self.resting.len()
+            && free.len() + alive as usize == fresh as usize
+            && free.iter().all(|slot| *slot < fresh);
+        // Room for all stays: giving a slot back never allocates.
+        self.free.clear();
+        self.free.extend(free);
+        (self.fresh, self.alive) = (fresh, alive);
+        is_possible.then_some(())
+    }
+
     /// The id that market data has for what is shown of an order.
     #[inline]
     pub(crate) fn shown_id(&self, slot: Node) -> OrderId {

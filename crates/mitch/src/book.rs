@@ -118,7 +118,26 @@ impl Books {
 
     fn add(&mut self, id: u64, quoted: Quoted, attribution: Option<Name>) {
         self.remove(id);
-        self.arrivals += 1;
+        self.put_back(id, quoted, self.arrivals + 1, attribution);
+    }
+
+    /// All orders, each with when it came among them, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u64, Quoted, u64, Option<Name>)> {
+        self.slots.values().filter_map(|slot| {
+            let Entry { id, quoted, place, attribution, .. } = self.entries.get(*slot as usize)?;
+            Some((*id, *quoted, place.2, *attribution))
+        })
+    }
+
+    /// Adds an order that is not there, behind all that came before it.
+    pub(crate) fn put_back(
+        &mut self,
+        id: u64,
+        quoted: Quoted,
+        arrival: u64,
+        attribution: Option<Name>,
+    ) {
+        self.arrivals = arrival;
         let rank = match quoted.side {
             Side::Buy => -quoted.price.0,
             Side::Sell => quoted.price.0,

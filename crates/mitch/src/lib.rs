@@ -26,6 +26,7 @@ mod publisher;
 mod reader;
 mod requester;
 mod service;
+mod state;
 mod unit;
 
 pub use book::{Books, Quoted};

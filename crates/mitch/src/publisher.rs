@@ -102,6 +102,54 @@ impl Publisher {
         self.put(message, send)
     }
 
+    /// The next number, and the second that was told last.
+    pub(crate) fn numbers(&self) -> (u32, Option<u32>) {
+        debug_assert!(self.count == 0, "what is not sent is not kept");
+        (self.next, self.second)
+    }
+
+    pub(crate) fn statuses(&self) -> &[SymbolStatus] {
+        &self.statuses
+    }
+
+    pub(crate) fn books_mut(&mut self) -> &mut Books {
+        &mut self.books
+    }
+
+    /// The messages that can be had again, the oldest first.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &[u8]> {
+        let oldest = self.next.saturating_sub(REPLAY_MESSAGES as u32).max(1);
+        (oldest..self.next).map(|number| {
+            let kept = &self.ring[number as usize % REPLAY_MESSAGES];
+            &kept.bytes[..usize::from(kept.len)]
+        })
+    }
+
+    /// Takes up numbers, the last messages and what is known of instruments. `None`
+    /// if there are more messages than numbers.
+    pub(crate) fn resume(
+        &mut self,
+        next: u32,
+        second: Option<u32>,
+        statuses: Vec<SymbolStatus>,
+        kept: &[&[u8]],
+    ) -> Option<()> {
+        let oldest = next.checked_sub(kept.len() as u32).filter(|oldest| *oldest > 0)?;
+        if kept.len() > REPLAY_MESSAGES {
+            return None;
+        }
+        for (number, bytes) in (oldest..).zip(kept) {
+            if bytes.len() > Message::LONGEST {
+                return None;
+            }
+            self.scratch.clear();
+            self.scratch.extend_from_slice(bytes);
+            self.keep(number);
+        }
+        (self.next, self.second, self.statuses) = (next, second, statuses);
+        Some(())
+    }
+
     fn put(&mut self, message: &Message, send: &mut impl FnMut(&[u8])) -> u32 {
         self.scratch.clear();
         message.append(&mut self.scratch);

@@ -4,5 +4,6 @@ mod auctions;
 mod model;
 mod no_allocation;
 mod orders;
+mod state;
 mod support;
 mod worked;

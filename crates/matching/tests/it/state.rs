@@ -1,0 +1,192 @@
+//! An engine that is saved and restored goes on as if nothing had been.
+
+use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
+use tapeline_layout::Sections;
+use tapeline_matching::{
+    BookId, Command, Config, Engine, Event, Kind, NewOrder, Owner, Passive, Replace, SelfMatch,
+    TimeInForce,
+};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Noon of a day in 2024.
+const NOON_S: u64 = 19_800 * 86_400 + 43_200;
+
+fn engine() -> Engine {
+    let mut engine = Engine::new(&Config { max_orders: 2_000, ..Config::default() });
+    for id in 1..=2 {
+        let ticks = TickTable::flat(Price(1)).expect("a table");
+        engine.add(Instrument::new(id, "X", ticks));
+    }
+    engine
+}
+
+/// Commands of all kinds, drawn from a state.
+struct Flow {
+    random: u64,
+    step: u64,
+    ids: Vec<(OrderId, Owner)>,
+}
+
+impl Flow {
+    fn draw(&mut self, below: u64) -> u64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.random >> 33) % below
+    }
+
+    fn order(&mut self) -> NewOrder {
+        let book = BookId(self.draw(2) as u16);
+        let owner = Owner { firm: 1 + self.draw(3) as u16, user: self.draw(4) as u16 };
+        let side = if self.draw(2) == 0 { Side::Buy } else { Side::Sell };
+        let price = Price(10_000 + self.draw(30) as i64);
+        let mut order = NewOrder::limit(book, owner, side, 1 + self.draw(500) as u32, price);
+        match self.draw(12) {
+            0 => order.display = 0,
+            1 | 2 => order.display = 1 + order.quantity / 4,
+            3 => {
+                order.display = 1 + order.quantity / 5;
+                order.is_random_peak = true;
+            }
+            4 => order.kind = Kind::Stop(price),
+            5 => order.kind = Kind::StopLimit { stop: price, limit: price },
+            _ => {}
+        }
+        let now_s = (NOON_S + self.step / 50) as u32;
+        order.time_in_force = match self.draw(12) {
+            0 => TimeInForce::UntilTime(now_s + self.draw(20) as u32),
+            1 => TimeInForce::UntilDay(now_s + 86_400),
+            2 => TimeInForce::AtClosing,
+            3 => TimeInForce::EveryAuction,
+            4 => TimeInForce::NextAuction,
+            5 => TimeInForce::ImmediateOrCancel,
+            _ => TimeInForce::Day,
+        };
+        order.self_match = match self.draw(6) {
+            0 => SelfMatch::CancelIncoming,
+            1 => SelfMatch::CancelResting,
+            _ => SelfMatch::Allowed,
+        };
+        order.group = self.draw(3) as u8;
+        order.is_named = self.draw(5) == 0;
+        order
+    }
+
+    fn next(&mut self) -> (u64, Command) {
+        self.step += 1;
+        let now_ns = NOON_S * SECOND_NS + self.step * SECOND_NS / 50;
+        let session = match self.step % 4_000 {
+            1 | 2 => Some(Session::OpeningCall),
+            500 | 501 => Some(Session::Regular),
+            3_000 | 3_001 => Some(Session::ClosingCall),
+            3_500 | 3_501 => Some(Session::MarketClose),
+            3_600 | 3_601 => Some(Session::Closed),
+            _ => None,
+        };
+        if let Some(session) = session {
+            let book = BookId((self.step % 2) as u16);
+            return (now_ns, Command::Session { book, session, cause: Cause::Scheduled });
+        }
+        let known = self.ids.len() as u64;
+        let command = match self.draw(10) {
+            0 => Command::Tick,
+            1 | 2 if known > 0 => {
+                let at = self.draw(known) as usize;
+                let (id, owner) = self.ids.swap_remove(at);
+                Command::Cancel { id, owner }
+            }
+            3 if known > 0 => {
+                let at = self.draw(known) as usize;
+                let (id, owner) = self.ids[at];
+                let quantity = 1 + self.draw(600) as u32;
+                let limit = Some(Price(10_000 + self.draw(30) as i64));
+                let (stop, expire_s, passive) = (None, None, Passive::No);
+                let display = quantity;
+                Command::Replace(Replace {
+                    id,
+                    owner,
+                    quantity,
+                    display,
+                    limit,
+                    stop,
+                    expire_s,
+                    passive,
+                })
+            }
+            _ => Command::New(self.order()),
+        };
+        (now_ns, command)
+    }
+
+    fn note(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::Rested { order, .. } | Event::Parked { order, .. } = event {
+                self.ids.push((order.id, order.owner));
+            }
+        }
+    }
+}
+
+fn saved(engine: &Engine) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    engine.save(&mut bytes);
+    bytes
+}
+
+fn restored(bytes: &[u8]) -> Option<Engine> {
+    let mut engine = engine();
+    let mut sections = Sections::new(bytes);
+    engine.restore(&mut sections)?;
+    sections.is_over().then_some(engine)
+}
+
+#[test]
+fn an_engine_that_is_restored_goes_on_with_the_same_events() {
+    let (mut first, mut flow) = (engine(), Flow { random: 7, step: 0, ids: Vec::new() });
+    let mut second = engine();
+    let (mut events, mut same) = (Vec::new(), Vec::new());
+    let (mut trades, mut most, mut saves) = (0, 0, 0);
+    for step in 0..40_000 {
+        // In every session, and in the middle of everything.
+        if step % 157 == 0 {
+            let bytes = saved(&first);
+            second = restored(&bytes).expect("a state");
+            assert!(saved(&second) == bytes, "the state of the state differs at {step}");
+            saves += 1;
+        }
+        let (now_ns, command) = flow.next();
+        events.clear();
+        same.clear();
+        first.handle(now_ns, &command, &mut events);
+        second.handle(now_ns, &command, &mut same);
+        assert_eq!(same, events, "step {step}, {command:?}");
+        trades += events.iter().filter(|event| matches!(event, Event::Traded { .. })).count();
+        most = most.max(first.alive());
+        flow.note(&events);
+    }
+    assert!(trades > 5_000 && most > 300 && saves > 200, "{trades} trades, {most} orders");
+}
+
+#[test]
+fn what_is_no_state_of_this_engine_is_none() {
+    let (mut engine, mut flow) = (engine(), Flow { random: 3, step: 0, ids: Vec::new() });
+    let mut events = Vec::new();
+    for _ in 0..2_000 {
+        let (now_ns, command) = flow.next();
+        engine.handle(now_ns, &command, &mut events);
+        flow.note(&events);
+        events.clear();
+    }
+    let bytes = saved(&engine);
+    assert!(restored(&bytes).is_some());
+    for len in (0..bytes.len()).step_by(37) {
+        assert!(restored(&bytes[..len]).is_none(), "{len} bytes");
+    }
+    let mut other = Engine::new(&Config { max_orders: 2_000, ..Config::default() });
+    assert!(other.restore(&mut Sections::new(&bytes)).is_none(), "it has no books");
+    let mut small = Engine::new(&Config { max_orders: 3, ..Config::default() });
+    for id in 1..=2 {
+        let ticks = TickTable::flat(Price(1)).expect("a table");
+        small.add(Instrument::new(id, "X", ticks));
+    }
+    assert!(small.restore(&mut Sections::new(&bytes)).is_none(), "it has no room");
+}
