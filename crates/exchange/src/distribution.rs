@@ -67,6 +67,11 @@ impl Distribution {
         self.publish(now_ns, status, send);
     }
 
+    /// An instrument that was published before.
+    pub(crate) fn add_known(&mut self, instrument: u32) {
+        self.instruments.push(instrument);
+    }
+
     /// What answers questions for messages and orders.
     pub fn publisher(&mut self) -> &mut Publisher {
         &mut self.publisher

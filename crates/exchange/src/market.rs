@@ -1,6 +1,7 @@
 //! A whole market in one thread: commands into the engine, market data out.
 
 use tapeline_instrument::Instrument;
+use tapeline_layout::Sections;
 use tapeline_matching::{BookId, Command, Config, Engine, Event};
 
 use crate::distribution::Distribution;
@@ -70,6 +71,19 @@ impl Market {
         self.distribution.add(now_ns, &instrument, send);
         self.distribution.flush(send);
         self.engine.add(instrument)
+    }
+
+    /// Adds an instrument that was published before.
+    pub(crate) fn add_known(&mut self, instrument: Instrument) -> BookId {
+        self.distribution.add_known(instrument.id.0);
+        self.engine.add(instrument)
+    }
+
+    /// Takes up the states of the engine and of the publisher. `None` if there are
+    /// none.
+    pub(crate) fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        self.engine.restore(sections)?;
+        self.distribution.publisher().restore(sections)
     }
 
     /// Does what a command asks for, at a time in nanoseconds since 1970 UTC;

@@ -40,7 +40,9 @@ mod tests {
 
     fn of(messages: &[&[u8]]) -> EventHash {
         let mut hash = EventHash::default();
-        messages.iter().for_each(|message| hash.add(message));
+        for message in messages {
+            hash.add(message);
+        }
         hash
     }
 

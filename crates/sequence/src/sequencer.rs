@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tapeline_layout::{Sections, append_section, message};
 use thiserror::Error;
 
 use crate::command::{Command, MAX_PAYLOAD, Source};
@@ -34,6 +35,23 @@ pub enum NotTaken {
     /// It is longer than a command may be.
     #[error("the command is longer than {MAX_PAYLOAD} bytes")]
     TooLong,
+}
+
+message! {
+    /// What is of the whole sequencer.
+    Numbers: 24, fill 0 {
+        0 => index: u64,
+        8 => time_ns: u64,
+        16 => term: u32,
+    }
+}
+
+message! {
+    /// The number up to which a gateway's commands are taken.
+    Taken: 16, fill 0 {
+        0 => last: u64,
+        8 => source: u16,
+    }
 }
 
 /// What waits of one gateway.
@@ -156,6 +174,29 @@ impl Sequencer {
             let stream = self.streams.entry(command.source).or_default();
             stream.last = stream.last.max(command.number);
         }
+    }
+
+    /// Appends its state behind the last entry; what waits is not in it.
+    pub fn save(&self, out: &mut Vec<u8>) {
+        let numbers = Numbers { index: self.index, time_ns: self.time_ns, term: self.term };
+        append_section(out, [numbers]);
+        let streams = self.streams.iter();
+        append_section(
+            out,
+            streams.map(|(source, stream)| Taken { last: stream.last, source: source.0 }),
+        );
+    }
+
+    /// Takes up such a state. `None` if there is none.
+    pub fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        let numbers: Numbers = sections.record()?;
+        (self.index, self.time_ns, self.term) = (numbers.index, numbers.time_ns, numbers.term);
+        self.committed = numbers.index;
+        let streams: Vec<Taken> = sections.records()?;
+        for Taken { source, last } in streams {
+            self.streams.entry(Source(source)).or_default().last = last;
+        }
+        Some(())
     }
 
     /// The number of the last entry.

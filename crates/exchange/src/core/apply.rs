@@ -80,11 +80,16 @@ impl Floor {
             });
             self.counts.units += units;
             self.counts.messages += messages;
-            self.instruments.push(id);
-            self.segments.push(segment);
-            self.books.insert(id, book);
+            self.note_instrument(id, segment, book);
         }
         self.published = at.now;
+    }
+
+    /// An instrument is traded from now on.
+    pub(super) fn note_instrument(&mut self, id: u32, segment: Text<6, b' '>, book: BookId) {
+        self.instruments.push(id);
+        self.segments.push(segment);
+        self.books.insert(id, book);
     }
 
     fn turn(&mut self, at: Moment, payload: &[u8], out: &mut impl Outputs) {

@@ -59,6 +59,27 @@ impl Cache {
         &self.scratch
     }
 
+    /// The message of a number and its user, if it is kept.
+    pub(super) fn kept(&self, number: i32) -> Option<(u16, &[u8])> {
+        let entry = self.ring.get(number as usize % self.ring.len())?;
+        let is_it = entry.number == number;
+        is_it.then(|| (entry.user, &entry.bytes[..usize::from(entry.len)]))
+    }
+
+    /// A message is there again. `None` if it is too long.
+    pub(super) fn put_back(&mut self, number: i32, user: u16, bytes: &[u8]) -> Option<()> {
+        let at = number as usize % self.ring.len();
+        let entry = &mut self.ring[at];
+        (entry.number, entry.user, entry.len) = (number, user, bytes.len() as u8);
+        entry.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(())
+    }
+
+    /// Goes on behind a number.
+    pub(super) fn resume(&mut self, last: i32) {
+        self.last = last;
+    }
+
     /// The message of a number, if it is kept and of this user.
     pub(super) fn get(&self, user: u16, number: i32) -> Option<&[u8]> {
         let entry = self.ring.get(number as usize % self.ring.len())?;

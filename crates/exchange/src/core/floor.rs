@@ -58,7 +58,7 @@ pub(super) struct Floor {
     /// Connections that do not read.
     pub(super) slow: Vec<SessionId>,
     pub(super) config: ExchangeConfig,
-    epoch_ns: u64,
+    pub(super) epoch_ns: u64,
     pub(super) ledger: Ledger,
     pub(super) books: HashMap<u32, BookId>,
     pub(super) executions: u32,

@@ -1,7 +1,7 @@
 //! What the market asks its sequencer for, and entries that are not committed yet.
 
 use tapeline_instrument::{Cause, Session};
-use tapeline_layout::{Text, message};
+use tapeline_layout::{Sections, Text, append_section, message};
 use tapeline_ntg::{Input, Message};
 use tapeline_sequence::{Command, Entry, EventHash, Kind, Limits, NotTaken, Sequencer, Source};
 use tapeline_time::Time;
@@ -193,6 +193,20 @@ impl Gate {
                 self.day.resume(&turned);
             }
         }
+    }
+
+    /// Appends the state of the sequencer and of the day.
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        self.sequencer.save(out);
+        append_section(out, [self.day.turned(Session::default(), Cause::default())]);
+    }
+
+    /// Takes up such a state.
+    pub(super) fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        self.sequencer.restore(sections)?;
+        let turned: Turned = sections.record()?;
+        self.day.resume(&turned);
+        Some(())
     }
 
     /// Nothing is taken any more. Entries behind `maybe` are not kept anywhere: what

@@ -67,6 +67,27 @@ impl Ledger {
         }
     }
 
+    /// All slots.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (u32, &Kept)> {
+        (0..).zip(&self.kept)
+    }
+
+    /// The latest order of each name.
+    pub(super) fn names(&self) -> impl Iterator<Item = (u16, Text<20>, OrderId)> {
+        self.names.iter().map(|((user, name), id)| (*user, *name, *id))
+    }
+
+    /// An order is there again. `None` if there is no such slot.
+    pub(super) fn put_back(&mut self, slot: u32, kept: Kept) -> Option<()> {
+        *self.kept.get_mut(slot as usize)? = kept;
+        Some(())
+    }
+
+    /// A name means an order again.
+    pub(super) fn put_name(&mut self, user: u16, name: Text<20>, id: OrderId) {
+        self.names.insert((user, name), id);
+    }
+
     /// An order is on its way into this slot.
     pub(super) fn expect(&mut self, slot: u32, kept: Kept) {
         self.kept[slot as usize] = kept;

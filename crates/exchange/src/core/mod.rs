@@ -20,6 +20,7 @@
 //! | `ledger` | what the engine does not know of an order: its owner's name for it |
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
 //! | `cache` | the last reports, for the recovery channel |
+//! | `state` | all of it as bytes, for a start that does not do everything again |
 //! | `answers` | replay, snapshot and recovery, in slices |
 //! | `day` | the sessions of the day by the clock |
 //!
@@ -37,6 +38,7 @@ mod gate;
 mod ledger;
 mod reports;
 mod requests;
+mod state;
 mod users;
 
 use std::time::Duration;
@@ -157,6 +159,13 @@ impl Exchange {
         let day = Day::new(&config.plan, epoch_ns, config.utc_offset_s, config.seed);
         let gate = Gate::new(config.sequencer, day);
         Self { floor: Floor::new(config, epoch_ns), gate, seats, ticked: Time::ZERO }
+    }
+
+    /// Takes up the state of another one of the same configuration, which has been
+    /// restored; keeps its own clock.
+    pub(crate) fn take_up(&mut self, mut restored: Self) {
+        restored.floor.epoch_ns = self.floor.epoch_ns;
+        *self = restored;
     }
 
     /// Does again what an entry of a journal asks for; nobody is told. Entries come

@@ -140,6 +140,8 @@ pub(crate) struct JournalSection {
     pub(crate) dir: Option<PathBuf>,
     pub(crate) segment_bytes: u64,
     pub(crate) max_segments: usize,
+    /// A start behind so many entries keeps the state that they led to.
+    pub(crate) snapshot_entries: u64,
 }
 
 /// The feed handler.
@@ -308,7 +310,7 @@ impl Default for Limits {
 impl Default for JournalSection {
     fn default() -> Self {
         let JournalConfig { segment_bytes, max_segments } = JournalConfig::default();
-        Self { dir: None, segment_bytes, max_segments }
+        Self { dir: None, segment_bytes, max_segments, snapshot_entries: 10_000 }
     }
 }
 
@@ -443,9 +445,9 @@ impl Config {
 
     /// The journal in a folder.
     pub(crate) fn journal_in(&self, dir: &Path) -> JournalSettings {
-        let JournalSection { segment_bytes, max_segments, .. } = self.journal;
+        let JournalSection { segment_bytes, max_segments, snapshot_entries, .. } = self.journal;
         let config = JournalConfig { segment_bytes, max_segments };
-        JournalSettings { dir: dir.to_owned(), config }
+        JournalSettings { dir: dir.to_owned(), config, snapshot_entries }
     }
 
     /// The market data group.

@@ -65,19 +65,19 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
 }
 
 fn print(out: &mut impl Write, replayed: &Replayed, is_json: bool) -> io::Result<()> {
-    let Replayed { entries, last, commands, torn_bytes, reports, trades, orders, units, hash } =
-        replayed;
+    let Replayed { snapshot, entries, last, commands, torn_bytes, .. } = replayed;
+    let Replayed { reports, trades, orders, units, hash, .. } = replayed;
     let hash = format!("{hash:016x}");
     if is_json {
         let line = serde_json::json!({
-            "entries": entries, "last": last, "commands": commands, "torn_bytes": torn_bytes,
+            "snapshot": snapshot, "entries": entries, "last": last, "commands": commands, "torn_bytes": torn_bytes,
             "reports": reports, "trades": trades, "orders": orders, "units": units, "hash": hash,
         });
         return writeln!(out, "{line}");
     }
     writeln!(
         out,
-        "entries {entries}, the last {last}; commands {commands}; reports {reports}; trades \
+        "snapshot {snapshot}; entries {entries}, the last {last}; commands {commands}; reports {reports}; trades \
          {trades}; orders alive {orders}; units {units}; torn bytes {torn_bytes}; events {hash}"
     )
 }

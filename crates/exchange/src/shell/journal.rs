@@ -1,18 +1,20 @@
 //! The thread that keeps entries: it takes all that waits at once, writes it, has it
 //! made safe, and says so.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use mio::Waker;
-use tapeline_sequence::{AppendError, Entry, Identity, Journal, JournalConfig, Recovered};
+use tapeline_sequence::{AppendError, Entry, Journal, JournalConfig, Recovered, Storage as _};
 
 use super::files::Files;
-use crate::core::{Exchange, Outputs, SessionId};
+use super::snapshot::{list, read, write};
+use crate::core::{Exchange, ExchangeConfig, Outputs, SessionId};
 use crate::error::ExchangeError;
+use crate::identity;
 
 /// After so long without an entry, the mark says what was committed.
 const QUIET: Duration = Duration::from_millis(50);
@@ -24,6 +26,9 @@ pub struct JournalSettings {
     pub dir: PathBuf,
     /// Its segments.
     pub config: JournalConfig,
+    /// A start that did so many entries again keeps the state that they led to; 0 for
+    /// never.
+    pub snapshot_entries: u64,
 }
 
 /// What the two threads have in common.
@@ -149,13 +154,14 @@ impl Shared {
             state.segments = journal.segments();
             let is_kept = kept.is_ok();
             match kept {
-                Ok(synced) => {
+                Ok(_) => {
                     state.batches += 1;
                     state.bytes += batch.len() as u64;
-                    self.synced.store(synced, Ordering::Release);
                 }
                 Err(error) => state.failed = Some(error),
             }
+            // Also of a batch that was not kept as a whole.
+            self.synced.store(journal.synced(), Ordering::Release);
             drop(state);
             if let Err(error) = waker.wake() {
                 tracing::error!(%error, "the journal cannot wake the market");
@@ -175,23 +181,65 @@ fn mark(journal: &mut Journal<Files>) {
     }
 }
 
-/// Opens a journal and has an exchange do again what it says.
-pub(crate) fn recover(
+/// What a market took up.
+#[derive(Debug)]
+pub(super) struct TakenUp {
+    pub(super) journal: Journal<Files>,
+    pub(super) found: Recovered,
+    /// The entry whose state was in a snapshot; 0 for none.
+    pub(super) snapshot: u64,
+}
+
+/// Has an exchange take up the newest snapshot, if one is needed or wanted, and do
+/// again what the journal has behind it.
+pub(super) fn recover(
     settings: &JournalSettings,
-    identity: Identity,
+    config: &ExchangeConfig,
     exchange: &mut Exchange,
+    wants_snapshot: bool,
     mut each: impl FnMut(&Entry<'_>),
-) -> Result<(Journal<Files>, Recovered), ExchangeError> {
-    let files = Files::open(&settings.dir)?;
-    Journal::open(files, settings.config, identity, |entry| {
+) -> Result<TakenUp, ExchangeError> {
+    let (dir, identity) = (&settings.dir, identity::of(config));
+    let files = Files::open(dir)?;
+    let failed = |error| ExchangeError::JournalDir { dir: dir.clone(), error };
+    let is_whole = files.segments().map_err(failed)?.first().is_none_or(|first| *first == 1);
+    let mut snapshot = 0;
+    let indexes =
+        if is_whole && !wants_snapshot { Vec::new() } else { list(dir).map_err(failed)? };
+    for index in indexes {
+        let state = read(dir, identity, index).map_err(failed)?;
+        let mut restored = Exchange::new(config, 0);
+        if state.and_then(|state| restored.restore(&state)).is_some() {
+            exchange.take_up(restored);
+            snapshot = index;
+            break;
+        }
+        tracing::warn!(dir = %dir.display(), index, "a snapshot cannot be read");
+    }
+    let (journal, found) = Journal::open(files, settings.config, identity, snapshot, |entry| {
         each(entry);
         exchange.replay(entry, &mut Nobody).map_err(|differs| ExchangeError::Differs {
-            dir: settings.dir.clone(),
+            dir: dir.clone(),
             index: differs.index,
             here: differs.here.0,
             there: differs.there.0,
         })
-    })
+    })?;
+    Ok(TakenUp { journal, found, snapshot })
+}
+
+/// Keeps the state of a market behind its last entry, if all of them are done.
+/// Returns up to which entry no journal is needed.
+pub(super) fn keep_state(
+    dir: &Path,
+    config: &ExchangeConfig,
+    exchange: &mut Exchange,
+) -> Result<u64, ExchangeError> {
+    let mut state = Vec::new();
+    let Some(index) = exchange.save(&mut state) else { return Ok(0) };
+    let written = write(dir, identity::of(config), index, &state);
+    tracing::info!(dir = %dir.display(), index, bytes = state.len(), "the state is kept");
+    written.map_err(|error| ExchangeError::JournalDir { dir: dir.to_owned(), error })
 }
 
 /// Nobody hears what happens again.

@@ -9,6 +9,7 @@ mod journal;
 mod lines;
 mod outbox;
 mod replay;
+mod snapshot;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -25,8 +26,7 @@ pub use replay::{Replayed, replay};
 
 use crate::core::{Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, SessionId};
 use crate::error::ExchangeError;
-use crate::identity;
-use journal::Keeper;
+use journal::{Keeper, TakenUp};
 use lines::Sender;
 use outbox::{Connection, Leaving};
 
@@ -126,11 +126,19 @@ fn start_journal(
     config: &ExchangeConfig,
     poll: &Poll,
 ) -> Result<Keeper, ExchangeError> {
-    let (journal, found) = journal::recover(settings, identity::of(config), exchange, |_| {})?;
+    let TakenUp { mut journal, found, snapshot } =
+        journal::recover(settings, config, exchange, true, |_| {})?;
     let (_, applied, hash) = exchange.position();
     let (dir, hash) = (settings.dir.display(), format!("{:016x}", hash.0));
-    let (entries, torn_bytes) = (found.entries, found.torn_bytes);
-    tracing::info!(%dir, entries, last = applied, torn_bytes, hash, "the journal is read");
+    let (last, torn_bytes) = (applied, found.torn_bytes);
+    tracing::info!(%dir, last, snapshot, torn_bytes, hash, "the journal is read");
+    if settings.snapshot_entries > 0 && applied - snapshot >= settings.snapshot_entries {
+        let upto = journal::keep_state(&settings.dir, config, exchange)?;
+        let segments = journal.trim(upto)?;
+        if segments > 0 {
+            tracing::info!(%dir, segments, "segments before the snapshots are gone");
+        }
+    }
     let waker = Waker::new(poll.registry(), JOURNAL).map_err(ExchangeError::Poll)?;
     Keeper::start(journal, waker)
 }

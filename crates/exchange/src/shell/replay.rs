@@ -3,14 +3,16 @@
 use tapeline_ntg::Message;
 use tapeline_sequence::Kind;
 
-use super::journal::{JournalSettings, recover};
+use super::journal::{JournalSettings, TakenUp, recover};
 use crate::core::{Exchange, ExchangeConfig};
 use crate::error::ExchangeError;
-use crate::identity;
 
 /// What a journal holds and leads to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
+    /// The entry whose state was in a snapshot, where the journal begins later; 0 for
+    /// none.
+    pub snapshot: u64,
     /// Entries.
     pub entries: u64,
     /// The last of them.
@@ -43,7 +45,7 @@ pub fn replay(
 ) -> Result<Replayed, ExchangeError> {
     let mut exchange = Exchange::new(config, 0);
     let mut commands = 0;
-    let (_, found) = recover(settings, identity::of(config), &mut exchange, |entry| {
+    let taken_up = recover(settings, config, &mut exchange, false, |entry| {
         commands += u64::from(entry.head().count);
         for command in entry.commands().filter(|command| command.kind == Kind::NEW) {
             if let Some(Message::NewOrder(new)) = Message::read(command.payload) {
@@ -51,8 +53,10 @@ pub fn replay(
             }
         }
     })?;
+    let TakenUp { found, snapshot, .. } = taken_up;
     let (counts, (_, _, hash)) = (exchange.counts(), exchange.position());
     Ok(Replayed {
+        snapshot,
         entries: found.entries,
         last: found.last,
         commands,

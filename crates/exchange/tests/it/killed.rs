@@ -67,6 +67,17 @@ impl House {
         running
     }
 
+    /// Files of the journal that end so, in order.
+    fn files(&self, suffix: &str) -> Vec<String> {
+        let all = fs::read_dir(self.path("journal")).expect("a folder");
+        let mut names: Vec<String> = all
+            .map(|file| file.expect("a file").file_name().into_string().expect("a name"))
+            .filter(|name| name.ends_with(suffix))
+            .collect();
+        names.sort();
+        names
+    }
+
     /// What `replay` prints: the orders that the journal has, and its summary.
     fn replay(&self) -> (Vec<String>, serde_json::Value) {
         let output = Command::new(PROGRAM)
@@ -267,7 +278,8 @@ fn recovered(running: &Running, user: &str) -> BTreeMap<i32, Vec<u8>> {
 
 #[test]
 fn no_accepted_order_is_lost_or_doubled_by_twenty_kills_under_load() {
-    let mut house = House::new("segment-bytes = 2097152");
+    // Most starts begin with a snapshot, and write one.
+    let mut house = House::new("segment-bytes = 2097152\nsnapshot-entries = 20");
     let mut log = Log::default();
     let mut longest = Duration::ZERO;
     for life in 0..20_u64 {
@@ -295,6 +307,8 @@ fn no_accepted_order_is_lost_or_doubled_by_twenty_kills_under_load() {
     assert!(lost.is_empty(), "{} of {} are lost: {lost:?}", lost.len(), log.accepted.len());
     assert!(log.accepted.len() > 1_000, "{} orders", log.accepted.len());
     assert!(summary["trades"].as_u64().is_some_and(|trades| trades > 100), "{summary}");
+    let snapshots = house.files(".snapshot");
+    assert_eq!(snapshots.len(), 2, "{snapshots:?}");
     // Once more, and it comes to the same.
     assert_eq!(house.replay().1["hash"], summary["hash"]);
     println!(
@@ -366,4 +380,47 @@ fn a_damaged_journal_and_one_in_use_are_refused_with_their_place() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("00000000000000000001.journal is damaged at byte "), "{said}");
+}
+
+#[test]
+fn behind_snapshots_old_segments_go_and_what_was_told_holds() {
+    let mut house = House::new("segment-bytes = 1048640\nsnapshot-entries = 20");
+    let mut log = Log::default();
+    for _ in 0..3 {
+        let mut running = house.start();
+        let mut ann = running.connect("orders", "ANN");
+        log.trade(&mut ann, 7_000);
+        running.kill();
+        while ann.listen() {}
+        log.note(&mut ann);
+    }
+    let running = house.start();
+    let segments = house.files(".journal");
+    assert!(segments[0].as_str() > "00000000000000000001.journal", "{segments:?}");
+    let again = {
+        let _ann = running.connect("orders", "ANN");
+        recovered(&running, "ANN")
+    };
+    assert!(log.reports.len() > 20_000, "{} reports", log.reports.len());
+    for (number, report) in &log.reports {
+        assert_eq!(again.get(number), Some(report), "report {number}");
+    }
+    drop(running);
+    // From the older snapshot on and from the newer one it comes to the same.
+    let (_, summary) = house.replay();
+    assert!(summary["snapshot"].as_u64().is_some_and(|index| index > 0), "{summary}");
+    let newest = house.files(".snapshot").pop().expect("a snapshot");
+    fs::remove_file(house.path("journal").join(newest)).expect("it is there");
+    let (_, from_older) = house.replay();
+    assert!(from_older["snapshot"].as_u64() < summary["snapshot"].as_u64(), "{from_older}");
+    assert_eq!(from_older["hash"], summary["hash"]);
+    let oldest = house.files(".snapshot").pop().expect("a snapshot");
+    fs::remove_file(house.path("journal").join(oldest)).expect("it is there");
+    let refused = Command::new(PROGRAM)
+        .args(["replay", "--journal"])
+        .args([house.path("journal"), house.path("market.toml")])
+        .output()
+        .expect("the program");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("is the first segment, and no snapshot has"), "{said}");
 }

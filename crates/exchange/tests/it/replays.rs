@@ -139,3 +139,47 @@ fn unit_numbers(unit: &[u8]) -> (u32, u32) {
     let first = u32::from_le_bytes([unit[4], unit[5], unit[6], unit[7]]);
     (first, first + u32::from(unit[2]))
 }
+
+#[test]
+fn a_snapshot_and_the_entries_behind_it_lead_to_the_same_events() {
+    let mut venue = market_of_traders(5, 4_000);
+    let (_, last, hash) = venue.exchange.position();
+    // The state at some entries, by doing the first ones again.
+    for half in [2, last / 2, last - 1] {
+        let (mut first, mut wires) = (Exchange::new(&open_market(), EPOCH_NS), Wires::default());
+        let mut rest = &venue.wires.entries[..];
+        while let Ok((entry, behind)) = Entry::read(rest) {
+            if entry.head().index > half {
+                break;
+            }
+            first.replay(&entry, &mut wires).expect("the same");
+            rest = behind;
+        }
+        let mut state = Vec::new();
+        assert_eq!(first.save(&mut state), Some(half));
+        let mut second = Exchange::new(&open_market(), EPOCH_NS);
+        second.restore(&state).expect("a state");
+        let mut again = Vec::new();
+        second.save(&mut again);
+        assert!(again == state, "the state of the state differs");
+        wires.units.clear();
+        let mut others = Wires::default();
+        while let Ok((entry, behind)) = Entry::read(rest) {
+            first.replay(&entry, &mut wires).expect("the same");
+            second.replay(&entry, &mut others).expect("the same");
+            rest = behind;
+        }
+        assert!(wires.units == others.units, "market data differs behind entry {half}");
+        assert_eq!((first.position(), second.position().2), (second.position(), hash));
+        for len in (0..state.len()).step_by(state.len() / 40) {
+            let mut none = Exchange::new(&open_market(), EPOCH_NS);
+            assert_eq!(none.restore(&state[..len]), None, "{len} bytes");
+        }
+    }
+    venue.wires.keeps_later = true;
+    venue.log_on("ANN");
+    venue.after(10);
+    let (made, done, _) = venue.exchange.position();
+    assert!(made > done);
+    assert_eq!(venue.exchange.save(&mut Vec::new()), None, "an entry is not done yet");
+}

@@ -93,6 +93,19 @@ pub enum JournalError {
         /// What is wrong.
         fault: String,
     },
+    /// The journal begins too late.
+    #[error(
+        "{file} is the first segment, and no snapshot has what entries {from} to {first} led to; \
+         restore the files that are missing from a copy"
+    )]
+    Missing {
+        /// The first segment.
+        file: String,
+        /// The first entry that is needed.
+        from: u64,
+        /// The first that is there.
+        first: u64,
+    },
     /// A bound is too small for one entry.
     #[error("a segment of the journal has {bytes} bytes; give at least {least}")]
     SegmentBytes {
@@ -162,7 +175,8 @@ pub struct Journal<S> {
 }
 
 impl<S: Storage> Journal<S> {
-    /// Opens what is there and gives all its entries to `each`, in their order.
+    /// Opens what is there and gives all its entries behind `after` to `each`, in
+    /// their order.
     ///
     /// # Errors
     /// The files cannot be read, belong to another market, or miss what was
@@ -171,6 +185,7 @@ impl<S: Storage> Journal<S> {
         mut storage: S,
         config: JournalConfig,
         identity: Identity,
+        after: u64,
         mut each: impl FnMut(&Entry<'_>) -> Result<(), E>,
     ) -> Result<(Self, Recovered), E> {
         let least = (SEGMENT_HEAD + crate::entry::MAX_ENTRY) as u64;
@@ -178,8 +193,17 @@ impl<S: Storage> Journal<S> {
             let bytes = config.segment_bytes;
             return Err(JournalError::SegmentBytes { bytes, least }.into());
         }
-        let mut scan = Scan::new(identity, Known { committed: storage.mark() });
+        // Whoever has the state behind an entry had it committed.
+        let mut scan = Scan::new(identity, Known { committed: storage.mark().max(after) });
         let segments = storage.segments().map_err(|error| io_error(&storage, "list", 0, error))?;
+        if let Some(first) = segments.first().copied().filter(|first| *first > after + 1) {
+            let file = storage.name(first);
+            return Err(JournalError::Missing { file, from: after + 1, first }.into());
+        }
+        let mut each = |entry: &Entry<'_>| match entry.head().index > after {
+            true => each(entry),
+            false => Ok(()),
+        };
         let mut found = Recovered::default();
         let mut kept = 0;
         let mut place = None;
@@ -231,7 +255,8 @@ impl<S: Storage> Journal<S> {
     }
 
     /// Writes whole entries, and has them on stable storage when this returns. They
-    /// follow the last ones.
+    /// follow the last ones. If there is room for the first of them only, these are
+    /// kept, as [`synced`](Self::synced) says.
     pub fn append(&mut self, entries: &[u8]) -> Result<u64, AppendError> {
         let mut rest = entries;
         while !rest.is_empty() {
@@ -257,13 +282,12 @@ impl<S: Storage> Journal<S> {
         if self.segment.is_some() && room >= u64::from(head.length) {
             return Ok(room);
         }
+        // Entries of the segment before are safe first: a crash leaves no hole, and if
+        // there is no room for more, what there was room for is kept.
+        self.sync()?;
         if self.segments >= self.config.max_segments {
             let error = AppendFault::Full(self.config.max_segments);
             return Err(AppendError { error, maybe: self.written });
-        }
-        // Entries of the segment before are safe first: a crash leaves no hole.
-        if self.segment.is_some() {
-            self.sync()?;
         }
         let first = head.index;
         let made = self.storage.create(first, self.config.segment_bytes);
@@ -303,6 +327,22 @@ impl<S: Storage> Journal<S> {
     /// no entry follows.
     pub fn mark(&mut self, committed: u64) -> io::Result<()> {
         self.storage.set_mark(committed.min(self.synced))
+    }
+
+    /// Takes segments away that hold nothing behind an entry. Returns how many.
+    pub fn trim(&mut self, upto: u64) -> Result<usize, JournalError> {
+        let storage = &mut self.storage;
+        let all = storage.segments().map_err(|error| io_error(storage, "list", 0, error))?;
+        let next = all.iter().skip(1);
+        let old: Vec<u64> = all
+            .iter()
+            .zip(next)
+            .filter(|(_, next)| **next <= upto + 1)
+            .map(|(first, _)| *first)
+            .collect();
+        remove_all(storage, &old)?;
+        self.segments -= old.len();
+        Ok(old.len())
     }
 
     /// The last entry that is on stable storage.

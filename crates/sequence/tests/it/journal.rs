@@ -7,7 +7,7 @@ use tapeline_sequence::{
 
 const OURS: Identity = Identity([7; 32]);
 
-const CONFIG: JournalConfig = JournalConfig { segment_bytes: 2 << 20, max_segments: 3 };
+const CONFIG: JournalConfig = JournalConfig { segment_bytes: 1_100_000, max_segments: 3 };
 
 /// Makes entries of commands with a payload of so many bytes.
 struct Maker {
@@ -43,7 +43,7 @@ fn open(storage: Memory) -> Opened {
 
 fn open_as(storage: Memory, identity: Identity) -> Opened {
     let mut numbers = Vec::new();
-    let (journal, found) = Journal::open(storage, CONFIG, identity, |entry| {
+    let (journal, found) = Journal::open(storage, CONFIG, identity, 0, |entry| {
         numbers.extend(entry.commands().map(|command| command.number));
         Ok::<_, JournalError>(())
     })?;
@@ -200,6 +200,17 @@ fn entries_go_on_in_the_next_segment_until_all_are_full() {
 }
 
 #[test]
+fn of_a_batch_what_there_is_room_for_is_kept() {
+    let (mut journal, _, _) = open(Memory::default()).expect("an empty journal");
+    let mut maker = Maker::new();
+    let batch: Vec<Vec<u8>> = (0..10).map(|_| maker.entry(5_000)).collect();
+    // Two of these fit into each of the three segments.
+    let failed = journal.append(&batch.concat()).expect_err("it is full");
+    assert_eq!((failed.maybe, journal.synced()), (6, 6), "nobody has to wonder");
+    assert_eq!(open(journal.into_storage()).expect("good").1.last, 6);
+}
+
+#[test]
 fn a_full_disk_and_one_that_fails_keep_nothing_new() {
     let mut storage = Memory::default();
     storage.room = Some(3 << 20);
@@ -237,7 +248,7 @@ fn the_journal_of_another_market_is_refused() {
     assert!(matches!(open(other), Err(JournalError::NoSegment { .. })));
     let small = JournalConfig { segment_bytes: 4096, ..CONFIG };
     let none = |_: &tapeline_sequence::Entry<'_>| Ok::<_, JournalError>(());
-    let refused = Journal::open(Memory::default(), small, OURS, none).expect_err("too small");
+    let refused = Journal::open(Memory::default(), small, OURS, 0, none).expect_err("too small");
     assert!(refused.to_string().contains("give at least 1048640"), "{refused}");
 }
 
@@ -248,4 +259,30 @@ fn a_segment_that_was_made_and_never_used_is_taken_away() {
     let (journal, found, _) = open(storage).expect("good");
     assert_eq!((found.last, journal.segments()), (5, 1));
     assert_eq!(journal.storage().segments().expect("segments"), [1]);
+}
+
+#[test]
+fn behind_a_snapshot_old_segments_are_not_needed() {
+    let (mut journal, _, _) = open(Memory::default()).expect("an empty journal");
+    let (mut maker, mut last) = (Maker::new(), 0);
+    while journal.segments() < 3 {
+        last = journal.append(&maker.entry(5_000)).expect("room");
+        maker.sequencer.commit(last);
+    }
+    let firsts = journal.storage().segments().expect("segments");
+    assert_eq!(journal.trim(firsts[2] - 2).expect("segments"), 1);
+    assert_eq!(journal.storage().segments().expect("segments"), firsts[1..]);
+    let storage = journal.into_storage();
+    let behind = |after: u64| {
+        let mut indexes = Vec::new();
+        let opened = Journal::open(storage.clone(), CONFIG, OURS, after, |entry| {
+            indexes.push(entry.head().index);
+            Ok::<_, JournalError>(())
+        });
+        opened.map(|_| indexes)
+    };
+    assert_eq!(behind(firsts[2]).expect("good"), (firsts[2] + 1..=last).collect::<Vec<_>>());
+    assert_eq!(behind(last).expect("good"), [0; 0]);
+    assert!(matches!(behind(firsts[1] - 2), Err(JournalError::Missing { .. })));
+    assert!(matches!(behind(last + 1), Err(JournalError::Damaged { .. })), "the end is missing");
 }

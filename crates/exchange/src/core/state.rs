@@ -1,0 +1,223 @@
+//! The whole state of a market as bytes: all that entries up to one have led to.
+
+use tapeline_instrument::{OrderId, Side};
+use tapeline_layout::{Sections, Text, append_blob, append_section, message};
+use tapeline_matching::BookId;
+use tapeline_sequence::EventHash;
+
+use super::Exchange;
+use super::cache::Cache;
+use super::floor::Floor;
+use super::gate::Checked;
+use super::ledger::{Kept, Ledger};
+
+message! {
+    /// What is of the whole market.
+    Numbers: 48, fill 0 {
+        0 => applied: u64,
+        8 => hash: u64,
+        16 => commands: u64,
+        24 => check_index: u64,
+        32 => check_hash: u64,
+        40 => executions: u32,
+    }
+}
+
+message! {
+    /// What the engine does not know of an order that is alive.
+    KeptState: 72, fill 0 {
+        0 => slot: u32,
+        4 => user: u16,
+        6 => book: u16,
+        8 => id: u64,
+        16 => name: Text<20>,
+        36 => display: u32,
+        40 => shown: u64,
+        48 => traded_in: u64,
+        56 => side: u8,
+        57 => auto_cancel: u8,
+        58 => capacity: u8,
+    }
+}
+
+message! {
+    /// The latest order of a name.
+    Named: 32, fill 0 {
+        0 => id: u64,
+        8 => user: u16,
+        12 => name: Text<20>,
+    }
+}
+
+message! {
+    /// Somebody who was let in unasked.
+    Guest: 25, fill 0 {
+        0 => name: Text<25>,
+    }
+}
+
+message! {
+    /// A report that can be had again, in front of its bytes.
+    Report: 8, fill 0 {
+        0 => number: i32,
+        4 => user: u16,
+        6 => len: u8,
+    }
+}
+
+message! {
+    /// The number that was given last.
+    LastReport: 4, fill 0 {
+        0 => number: i32,
+    }
+}
+
+impl Exchange {
+    /// Appends the state behind the last entry. `None` if some entries are not done
+    /// yet: then there is no such state.
+    pub fn save(&mut self, out: &mut Vec<u8>) -> Option<u64> {
+        let (last, applied, _) = self.position();
+        if last != applied || applied == 0 {
+            return None;
+        }
+        self.gate.save(out);
+        self.floor.save(out);
+        Some(applied)
+    }
+
+    /// Takes up the state that [`save`](Self::save) wrote, in a new market of the
+    /// same configuration. `None` if the bytes are not such a state; then it is of no
+    /// use.
+    pub fn restore(&mut self, bytes: &[u8]) -> Option<()> {
+        let mut sections = Sections::new(bytes);
+        self.gate.restore(&mut sections)?;
+        self.floor.restore(&mut sections)?;
+        sections.is_over().then_some(())
+    }
+}
+
+impl Floor {
+    fn save(&mut self, out: &mut Vec<u8>) {
+        let numbers = Numbers {
+            applied: self.applied,
+            hash: self.hash.0,
+            commands: self.commands,
+            check_index: self.checkpoint.index,
+            check_hash: self.checkpoint.hash,
+            executions: self.executions,
+        };
+        append_section(out, [numbers]);
+        let guests = (self.config.users.len()..self.users.len()).filter_map(|number| {
+            self.users.get(number as u16).map(|user| Guest { name: user.name })
+        });
+        append_section(out, guests);
+        self.market.engine().save(out);
+        self.market.distribution().publisher().save(out);
+        self.ledger.save(out);
+        self.cache.save(out);
+    }
+
+    fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        let numbers: Numbers = sections.record()?;
+        self.applied = numbers.applied;
+        self.hash = EventHash(numbers.hash);
+        self.commands = numbers.commands;
+        self.checkpoint = Checked { index: numbers.check_index, hash: numbers.check_hash };
+        self.executions = numbers.executions;
+        let guests: Vec<Guest> = sections.records()?;
+        for guest in guests {
+            self.users.introduce(self.users.len() as u16, guest.name);
+        }
+        for instrument in std::mem::take(&mut self.config.instruments) {
+            let (id, segment) = (instrument.id.0, Text::new(&instrument.segment));
+            let book = self.market.add_known(instrument);
+            self.note_instrument(id, segment, book);
+        }
+        self.market.restore(sections)?;
+        self.ledger.restore(sections)?;
+        self.cache.restore(sections)
+    }
+}
+
+impl Ledger {
+    fn save(&self, out: &mut Vec<u8>) {
+        let alive = self.slots().filter(|(_, kept)| kept.is_alive);
+        append_section(
+            out,
+            alive.map(|(slot, kept)| KeptState {
+                slot,
+                user: kept.user,
+                book: kept.book.0,
+                id: kept.id.0,
+                name: kept.name,
+                display: kept.display,
+                shown: kept.shown.0,
+                traded_in: kept.traded_in,
+                side: kept.side as u8,
+                auto_cancel: u8::from(kept.auto_cancel),
+                capacity: kept.capacity,
+            }),
+        );
+        let mut names: Vec<Named> =
+            self.names().map(|(user, name, id)| Named { id: id.0, user, name }).collect();
+        names.sort_unstable_by_key(|named| named.id);
+        append_section(out, names);
+    }
+
+    fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        let all: Vec<KeptState> = sections.records()?;
+        for kept in all {
+            let side = Side::BOTH.into_iter().find(|side| *side as u8 == kept.side)?;
+            self.put_back(
+                kept.slot,
+                Kept {
+                    id: OrderId(kept.id),
+                    name: kept.name,
+                    user: kept.user,
+                    book: BookId(kept.book),
+                    side,
+                    display: kept.display,
+                    shown: OrderId(kept.shown),
+                    auto_cancel: kept.auto_cancel != 0,
+                    capacity: kept.capacity,
+                    is_alive: true,
+                    traded_in: kept.traded_in,
+                },
+            )?;
+        }
+        let names: Vec<Named> = sections.records()?;
+        for named in names {
+            self.put_name(named.user, named.name, OrderId(named.id));
+        }
+        Some(())
+    }
+}
+
+impl Cache {
+    fn save(&self, out: &mut Vec<u8>) {
+        append_section(out, [LastReport { number: self.last() }]);
+        let mut kept = Vec::new();
+        for number in self.oldest()..=self.last() {
+            if let Some((user, bytes)) = self.kept(number) {
+                let report = Report { number, user, len: bytes.len() as u8 };
+                kept.extend_from_slice(&report.to_bytes());
+                kept.extend_from_slice(bytes);
+            }
+        }
+        append_blob(out, &kept);
+    }
+
+    fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        let last: LastReport = sections.record()?;
+        let mut rest = sections.blob()?;
+        while !rest.is_empty() {
+            let (head, behind) = rest.split_at_checked(Report::LEN)?;
+            let report = Report::read(head)?;
+            let (bytes, behind) = behind.split_at_checked(usize::from(report.len))?;
+            self.put_back(report.number, report.user, bytes)?;
+            rest = behind;
+        }
+        self.resume(last.number);
+        Some(())
+    }
+}
