@@ -93,7 +93,7 @@ impl<'b> Sections<'b> {
 }
 
 #[cfg(test)]
-#[allow(unreachable_pub, reason = "what the macro makes is public")]
+#[allow(unreachable_pub, dead_code, reason = "what the macro makes is public")]
 mod tests {
     use super::*;
     use crate::message;

@@ -120,25 +120,25 @@ mod tests {
     fn message(step: u64) -> Message {
         let order = 1 + step % 97;
         let price = SignedPrice(Price(1_000 + (step * 7 % 13) as i64));
-        let side = if step % 2 == 0 { b'B' } else { b'S' };
+        let side = if step.is_multiple_of(2) { b'B' } else { b'S' };
         let (instrument, quantity) = (7 + (step % 3) as u32, 10 + (step % 5) as u32);
         match step % 7 {
             0..=2 => {
-                AddOrder { order, side, price, quantity, instrument, ..Default::default() }.into()
+                AddOrder { order, side, quantity, instrument, price, ..Default::default() }.into()
             }
             3 => AddAttributedOrder {
                 order,
                 side,
-                price,
                 quantity,
                 instrument,
+                price,
                 attribution: Text::new("ACME"),
                 ..Default::default()
             }
             .into(),
             4 => Executed { order: 1 + step * 31 % 97, quantity: 3, ..Default::default() }.into(),
             5 => OrderDeleted { order: 1 + step * 17 % 97, ..Default::default() }.into(),
-            _ if step % 2 == 0 => {
+            _ if step.is_multiple_of(2) => {
                 SymbolStatus { instrument, status: b'T', ..Default::default() }.into()
             }
             _ => OrderModified { order: 1 + step * 5 % 97, price, quantity, ..Default::default() }

@@ -82,8 +82,8 @@ pub trait Outputs {
     /// Who logs on, and whether it may.
     fn admit(&mut self, logon: &Logon) -> Admission;
 
-    /// A request is for the exchange.
-    fn request(&mut self, input: &Input);
+    /// A request is for the exchange; its frame, for who keeps it as it came.
+    fn request(&mut self, input: &Input, frame: &[u8]);
 
     /// Bytes go out.
     fn send(&mut self, bytes: &[u8]);
@@ -267,7 +267,7 @@ impl Acceptor {
             (Message::Logout(_), _) => {
                 self.log_out(now, "", out);
             }
-            _ => self.request(now, &message, out),
+            _ => self.request(now, (&message, frame), out),
         }
     }
 
@@ -298,11 +298,11 @@ impl Acceptor {
         self.send(now, &Message::LogonReply(reply), out);
     }
 
-    fn request(&mut self, now: Time, message: &Message, out: &mut impl Outputs) {
+    fn request(&mut self, now: Time, (message, frame): (&Message, &[u8]), out: &mut impl Outputs) {
         let fault = match check::check(message) {
             Err(fault) => fault,
             Ok(()) => match input(self.channel, message) {
-                Some(input) => return out.request(&input),
+                Some(input) => return out.request(&input, frame),
                 None => Fault { code: NOT_OFFERED, field: "MsgType" },
             },
         };

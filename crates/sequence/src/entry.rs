@@ -81,6 +81,15 @@ impl<'b> Entry<'b> {
         }
     }
 
+    /// The first of some entries that this process made and nobody had meanwhile:
+    /// they are not summed up again. `None` if there is none.
+    pub fn own(bytes: &'b [u8]) -> Option<Self> {
+        let head = bytes.get(..HEAD).and_then(EntryHead::read)?;
+        let bytes = bytes.get(..head.length as usize).filter(|bytes| bytes.len() >= HEAD)?;
+        debug_assert!(Self::read(bytes).is_ok(), "a process makes what it can read");
+        Some(Self { head, bytes })
+    }
+
     fn is_whole(&self) -> bool {
         let mut rest = &self.bytes[HEAD..];
         for _ in 0..self.head.count {

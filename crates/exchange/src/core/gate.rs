@@ -2,7 +2,7 @@
 
 use tapeline_instrument::{Cause, Session};
 use tapeline_layout::{Sections, Text, append_section, message};
-use tapeline_ntg::{Input, Message};
+use tapeline_ntg::Input;
 use tapeline_sequence::{Command, Entry, EventHash, Kind, Limits, NotTaken, Sequencer, Source};
 use tapeline_time::Time;
 
@@ -77,23 +77,23 @@ impl Gate {
         }
     }
 
-    /// A client's request waits for its turn.
+    /// A client's request waits for its turn, as it came.
     pub(super) fn ask(
         &mut self,
         now: Time,
-        session: SessionId,
-        user: u16,
+        (session, user): (SessionId, u16),
         input: &Input,
+        frame: &[u8],
     ) -> Result<(), NotTaken> {
-        let (kind, message) = match *input {
-            Input::New(order) => (Kind::NEW, Message::NewOrder(order)),
-            Input::Replace(replace) => (Kind::REPLACE, Message::CancelReplace(replace)),
-            Input::Cancel(cancel) => (Kind::CANCEL, Message::Cancel(cancel)),
-            Input::MassCancel(cancel) => (Kind::MASS_CANCEL, Message::MassCancel(cancel)),
+        let kind = match input {
+            Input::New(_) => Kind::NEW,
+            Input::Replace(_) => Kind::REPLACE,
+            Input::Cancel(_) => Kind::CANCEL,
+            Input::MassCancel(_) => Kind::MASS_CANCEL,
             Input::Missed(_) => return Ok(()),
         };
         self.payload.clear();
-        message.append(&mut self.payload);
+        self.payload.extend_from_slice(frame);
         self.offer(now, NATIVE, kind, (user, session.0))
     }
 
@@ -177,7 +177,7 @@ impl Gate {
 
     /// The next entry up to this one that is committed and not taken yet.
     pub(super) fn next(&mut self, upto: u64) -> Option<Entry<'_>> {
-        let (entry, _) = Entry::read(&self.pending[self.done..]).ok()?;
+        let entry = Entry::own(&self.pending[self.done..])?;
         if entry.head().index > upto {
             return None;
         }

@@ -432,12 +432,12 @@ impl<O: Outputs> tapeline_ntg::Outputs for Talk<'_, O> {
         admission
     }
 
-    fn request(&mut self, input: &Input) {
+    fn request(&mut self, input: &Input, frame: &[u8]) {
         match input {
             Input::Missed(request) => {
                 *self.answer = self.floor.missed(self.session, request, self.out);
             }
-            _ => self.ask(input),
+            _ => self.ask(input, frame),
         }
     }
 
@@ -448,10 +448,10 @@ impl<O: Outputs> tapeline_ntg::Outputs for Talk<'_, O> {
 }
 
 impl<O: Outputs> Talk<'_, O> {
-    fn ask(&mut self, input: &Input) {
+    fn ask(&mut self, input: &Input, frame: &[u8]) {
         let Self { now, session, .. } = *self;
         let Some(user) = self.floor.check(now, session, input, self.out) else { return };
-        if self.gate.ask(now, session, user, input).is_err() {
+        if self.gate.ask(now, (session, user), input, frame).is_err() {
             let name = match input {
                 Input::New(order) => order.cl_ord_id,
                 Input::Replace(replace) => replace.cl_ord_id,

@@ -24,6 +24,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_tapeline-exchange");
 struct House {
     dir: TempDir,
     starts: u32,
+    /// The journal is on a disk of so many KiB, which only the process sees.
+    disk_kib: Option<u32>,
 }
 
 impl House {
@@ -38,7 +40,7 @@ impl House {
              [[user]]\nname = \"BOB\"\npassword = \"b-secret1\"\nfirm = 2\n"
         );
         fs::write(dir.path().join("market.toml"), text).expect("room");
-        Self { dir, starts: 0 }
+        Self { dir, starts: 0, disk_kib: None }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -48,7 +50,17 @@ impl House {
     fn start(&mut self) -> Running {
         self.starts += 1;
         let ready = self.path(&format!("ready-{}", self.starts));
-        let child = Command::new(PROGRAM)
+        let mut command = match self.disk_kib {
+            None => Command::new(PROGRAM),
+            Some(kib) => {
+                fs::create_dir_all(self.path("journal")).expect("room");
+                let mount = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
+                let mut command = Command::new("unshare");
+                command.args(["-rm", "sh", "-c", &mount]).arg(self.path("journal")).arg(PROGRAM);
+                command
+            }
+        };
+        let child = command
             .args(["run", "--any-port", "--log", "warn", "--journal"])
             .args([&self.path("journal"), Path::new("--ready-file"), &ready])
             .arg(self.path("market.toml"))
@@ -319,10 +331,8 @@ fn no_accepted_order_is_lost_or_doubled_by_twenty_kills_under_load() {
     );
 }
 
-#[test]
-fn with_its_journal_full_an_exchange_refuses_and_acknowledges_nothing() {
-    let mut house = House::new("segment-bytes = 1048640\nmax-segments = 1");
-    let mut running = house.start();
+/// Trades until the exchange is down, and a little longer.
+fn trade_until_down(running: &Running) -> Log {
     let mut ann = running.connect("orders", "ANN");
     let mut log = Log::default();
     wait_for("the journal to be full", || {
@@ -345,13 +355,36 @@ fn with_its_journal_full_an_exchange_refuses_and_acknowledges_nothing() {
         log.refused.contains(&last).then_some(())
     });
     assert_eq!(log.accepted.len(), accepted);
+    assert!(log.accepted.is_disjoint(&log.refused));
+    assert_eq!((log.accepted.len() + log.refused.len()) as u64, log.sent);
+    log
+}
+
+#[test]
+fn with_its_journal_full_an_exchange_refuses_and_acknowledges_nothing() {
+    let mut house = House::new("segment-bytes = 1048640\nmax-segments = 1");
+    let mut running = house.start();
+    let log = trade_until_down(&running);
     running.kill();
     let (in_journal, _) = house.replay();
     let in_journal: BTreeSet<String> = in_journal.into_iter().collect();
     assert!(log.accepted.is_subset(&in_journal), "an accepted order is not in the journal");
     assert!(log.refused.is_disjoint(&in_journal), "a refused order is in the journal");
-    assert!(log.accepted.is_disjoint(&log.refused));
-    assert_eq!((log.accepted.len() + log.refused.len()) as u64, log.sent);
+}
+
+#[test]
+fn with_its_disk_full_an_exchange_refuses_and_acknowledges_nothing() {
+    let disk = ["-rm", "sh", "-c", "mount -t tmpfs tmpfs /tmp"];
+    if !Command::new("unshare").args(disk).status().is_ok_and(|status| status.success()) {
+        println!("left out: unshare cannot mount a disk of memory here");
+        return;
+    }
+    // There is room for one segment, and not for the second.
+    let mut house = House::new("segment-bytes = 1048640");
+    house.disk_kib = Some(1_600);
+    let running = house.start();
+    let log = trade_until_down(&running);
+    assert!(log.accepted.len() > 1_000, "{} orders", log.accepted.len());
 }
 
 #[test]

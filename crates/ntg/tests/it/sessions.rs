@@ -22,7 +22,8 @@ impl Outputs for Seen {
         self.admission
     }
 
-    fn request(&mut self, input: &Input) {
+    fn request(&mut self, input: &Input, frame: &[u8]) {
+        assert!(Message::read(frame).is_some(), "the frame is not what came");
         self.lines.push(match input {
             Input::New(order) => format!("new {}", order.cl_ord_id),
             Input::Replace(replace) => format!("replace {}", replace.cl_ord_id),
