@@ -11,7 +11,7 @@
 //! one; the same with `--eyes-open`, beside it, what it costs to be looked at.
 
 use clap::{Parser, ValueEnum};
-use tapeline_bench::{Counted, Eyes, Options, Workload};
+use tapeline_bench::{ClientKind, Counted, Eyes, Options, Workload};
 
 #[derive(Parser)]
 struct Arguments {
@@ -28,6 +28,9 @@ struct Arguments {
     /// Items that all mounts have, and again that each has for itself.
     #[arg(long, default_value_t = 500)]
     fanout_items: usize,
+    /// Clients of the fan-out: lean, or api, as applications have them.
+    #[arg(long, default_value = "api")]
+    clients: ClientKind,
     /// Hub and server keep images.
     #[arg(long)]
     cache: bool,
@@ -56,6 +59,7 @@ fn main() -> Result<(), tapeline_bench::BenchError> {
         mounts: arguments.mounts,
         common_items: arguments.fanout_items,
         own_items: arguments.fanout_items,
+        clients: arguments.clients,
         ..Options::default()
     };
     options.setup.cache = arguments.cache;

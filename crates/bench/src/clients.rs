@@ -11,6 +11,7 @@ use tapeline_rwf::{DataState, Domain, MsgClass, MsgHeader};
 
 use crate::BenchError;
 use crate::consumers::{Consumers, Reader};
+use crate::lean::LeanConsumers;
 use crate::share::Share;
 use crate::source::{SERVICE, item_name};
 use crate::stamp::Stamp;
@@ -21,11 +22,18 @@ use crate::update;
 pub(crate) enum Reading {
     /// The header of the message, and the number behind its payload.
     Headers,
-    /// The same, and of one in [`SAMPLE_EVERY`] how late it is.
+    /// The same where the kernel has put it, with less than a consumer does: what is
+    /// measured is the server.
+    InPlace,
+    /// As [`Headers`](Self::Headers), and of one in [`SAMPLE_EVERY`] how late it is.
     Sampled,
     /// Every field, and the times in it.
     Fields,
 }
+
+/// How messages have them.
+const UPDATE_CLASS: u8 = 4;
+const MARKET_PRICE_DOMAIN: u8 = 6;
 
 /// So many updates are passed over for each whose lateness counts: where many are read,
 /// looking at the clock for each would be what is measured.
@@ -33,8 +41,14 @@ const SAMPLE_EVERY: u64 = 61;
 
 /// Consumers with their watchlists.
 pub(crate) struct Clients {
-    consumers: Consumers,
+    consumers: Kind,
     tally: Tally,
+}
+
+/// As applications have them, or lean ones.
+enum Kind {
+    Whole(Box<Consumers>),
+    Lean(LeanConsumers),
 }
 
 /// What came.
@@ -61,6 +75,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Of so many clients whose messages are taken in place.
+    pub(crate) fn in_place(clients: usize) -> Self {
+        Self { shares: vec![Share::default(); clients], ..Self::new(Reading::InPlace) }
+    }
+
     fn new(reading: Reading) -> Self {
         Self {
             reading,
@@ -96,8 +115,14 @@ impl Tally {
 }
 
 impl Reader for Tally {
+    #[inline]
     fn takes(&mut self, client: usize, message: &[u8]) -> bool {
-        if self.reading == Reading::Fields || !is_update(message) {
+        let is_ours = match self.reading {
+            Reading::Fields => false,
+            Reading::InPlace => is_update_in_place(message),
+            Reading::Headers | Reading::Sampled => is_update(message),
+        };
+        if !is_ours {
             return false;
         }
         self.updates += 1;
@@ -152,7 +177,11 @@ impl Clients {
         watchlists: &[Vec<u32>],
         reading: Reading,
     ) -> Result<Self, BenchError> {
-        let mut clients = Self { consumers: Consumers::of(addresses)?, tally: Tally::new(reading) };
+        let consumers = match reading {
+            Reading::InPlace => Kind::Lean(LeanConsumers::of(addresses)),
+            _ => Kind::Whole(Box::new(Consumers::of(addresses)?)),
+        };
+        let mut clients = Self { consumers, tally: Tally::new(reading) };
         for watchlist in watchlists {
             clients.add(watchlist)?;
         }
@@ -161,7 +190,11 @@ impl Clients {
 
     /// One more client.
     pub(crate) fn add(&mut self, watchlist: &[u32]) -> Result<(), BenchError> {
-        self.consumers.add(SERVICE, watchlist.iter().map(|item| item_name(*item as usize)))?;
+        let items = watchlist.iter().map(|item| item_name(*item as usize));
+        match &mut self.consumers {
+            Kind::Whole(consumers) => consumers.add(SERVICE, items)?,
+            Kind::Lean(consumers) => consumers.add(SERVICE, items)?,
+        }
         self.tally.wanted += watchlist.len();
         self.tally.shares.push(Share::default());
         Ok(())
@@ -189,8 +222,20 @@ impl Clients {
 
     /// Reads and writes what there is.
     pub(crate) fn poll(&mut self) -> usize {
-        self.consumers.poll(!self.is_ready(), &mut self.tally)
+        let is_waiting = !self.is_ready();
+        match &mut self.consumers {
+            Kind::Whole(consumers) => consumers.poll(is_waiting, &mut self.tally),
+            Kind::Lean(consumers) => consumers.poll(is_waiting, &mut self.tally),
+        }
     }
+}
+
+/// The same of what this benchmark sends, by its class and domain, which are where
+/// they are in every message.
+#[inline]
+fn is_update_in_place(bytes: &[u8]) -> bool {
+    matches!(bytes, [_, _, class, domain, ..]
+        if (*class, *domain) == (UPDATE_CLASS, MARKET_PRICE_DOMAIN))
 }
 
 /// An update of an item: those of the directory are for the consumer.
@@ -200,4 +245,23 @@ fn is_update(bytes: &[u8]) -> bool {
         std::hint::black_box(header.stream_id);
         header.class == MsgClass::Update && header.domain == Domain::MARKET_PRICE
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::Update;
+
+    #[test]
+    fn an_update_is_known_in_place_as_by_its_header() {
+        let mut update = Update::new();
+        let bytes = Stamp { due_ns: 1, number: 2 }.write_rssl(&mut update).to_vec();
+        assert!(is_update(&bytes) && is_update_in_place(&bytes));
+        for (at, other) in [(2, 2), (3, 4)] {
+            let mut changed = bytes.clone();
+            changed[at] = other;
+            assert!(!is_update(&changed) && !is_update_in_place(&changed), "byte {at}");
+        }
+        assert!(!is_update_in_place(&bytes[..3]));
+    }
 }

@@ -10,7 +10,7 @@ use tapeline_api::{
 use tapeline_channel::{
     ConnectConfig, Outbox, Reactor, ReactorConfig, Sent, SessionEvent, SessionId, random_seed,
 };
-use tapeline_time::MonotonicClock;
+use tapeline_time::{MonotonicClock, Time};
 
 use crate::BenchError;
 
@@ -71,6 +71,25 @@ impl ConsumerOutputs for Connection<'_, '_> {
     }
 }
 
+/// The consumer of a client, which has asked for items.
+pub(crate) fn core_of(
+    number: usize,
+    address: SocketAddr,
+    (service, items): (&str, impl Iterator<Item = String>),
+    (now, out): (Time, &mut impl ConsumerOutputs),
+) -> Result<ConsumerCore, BenchError> {
+    let server = Server::new(address.ip().to_string(), address.port());
+    let mut config = ConsumerConfig::new([server], Login::new(format!("bench-{number}")));
+    config.obey_open_window = false;
+    config.request_timeout = REQUEST_TIMEOUT;
+    let mut core = ConsumerCore::new(config);
+    let mut requests = core.requests(now, out);
+    for item in items {
+        requests.open(&ItemSpec::new(service, &item))?;
+    }
+    Ok(core)
+}
+
 impl Consumers {
     /// None yet; those to come are spread over these servers.
     pub(crate) fn of(addresses: &[SocketAddr]) -> Result<Self, BenchError> {
@@ -93,18 +112,11 @@ impl Consumers {
     ) -> Result<(), BenchError> {
         let number = self.all.len();
         let address = self.address(number);
-        let server = Server::new(address.ip().to_string(), address.port());
-        let mut config = ConsumerConfig::new([server], Login::new(format!("bench-{number}")));
-        config.obey_open_window = false;
-        config.request_timeout = REQUEST_TIMEOUT;
-        let mut client = Client { core: ConsumerCore::new(config), link: Link::default() };
+        let mut link = Link::default();
         let mut outbox = self.reactor.outbox();
-        let mut out = Connection { outbox: &mut outbox, link: &mut client.link };
-        let mut requests = client.core.requests(self.clock.now(), &mut out);
-        for item in items {
-            requests.open(&ItemSpec::new(service, &item))?;
-        }
-        self.all.push(client);
+        let mut out = Connection { outbox: &mut outbox, link: &mut link };
+        let core = core_of(number, address, (service, items), (self.clock.now(), &mut out))?;
+        self.all.push(Client { core, link });
         Ok(())
     }
 

@@ -39,7 +39,9 @@ impl Workload {
                 Plan::one_client(options.latency_items, crate::clients::Reading::Fields)
             }
             Self::Fanout => {
-                Plan::fifty_fifty(options.mounts, options.common_items, options.own_items)
+                let Options { mounts, common_items: common, own_items: own, .. } = *options;
+                let reading = options.clients.reading();
+                Plan { reading, ..Plan::fifty_fifty(mounts, common, own) }
             }
         }
     }

@@ -45,12 +45,14 @@
 //! ```
 
 mod aeron;
+mod busy;
 mod child;
 mod clients;
 mod consumers;
 mod count;
 mod error;
 mod floor;
+mod lean;
 mod options;
 pub mod peers;
 mod plan;
@@ -73,7 +75,7 @@ mod warm_up;
 
 pub use count::{Counted, Eyes, Workload, count};
 pub use error::BenchError;
-pub use options::{Options, Procedure, sweep_rates};
+pub use options::{ClientKind, Options, Procedure, sweep_rates};
 pub use quick::{Row, quick, quick_options};
 pub use serde_json::Value;
 pub use setup::{Between, Profile, Setup, Topology, Tuning};

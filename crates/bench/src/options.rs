@@ -1,10 +1,12 @@
 //! What is to be measured, and how long.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use tapeline_measure::schedule::Pacing;
 
+use crate::clients::Reading;
 use crate::setup::Setup;
 
 /// A procedure.
@@ -26,6 +28,37 @@ impl Procedure {
     /// All, in the order in which they run.
     pub const ALL: [Self; 5] =
         [Self::Floor, Self::Latency, Self::Throughput, Self::Fanout, Self::Memory];
+}
+
+/// Clients of the fan-out procedure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientKind {
+    /// They cost little: updates are counted where the kernel has put them.
+    #[default]
+    Lean,
+    /// As applications have them, over the API.
+    Api,
+}
+
+impl FromStr for ClientKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "lean" => Ok(Self::Lean),
+            "api" => Ok(Self::Api),
+            _ => Err(format!("`{text}` are no clients; give lean or api")),
+        }
+    }
+}
+
+impl ClientKind {
+    pub(crate) const fn reading(self) -> Reading {
+        match self {
+            Self::Lean => Reading::InPlace,
+            Self::Api => Reading::Headers,
+        }
+    }
 }
 
 /// How to measure. The defaults are those of a run of some minutes; published
@@ -62,6 +95,8 @@ pub struct Options {
     pub items: usize,
     /// Client connections of the fan-out procedure. Default 100.
     pub mounts: usize,
+    /// What the clients of the fan-out procedure are.
+    pub clients: ClientKind,
     /// Items that all mounts have. Default 500.
     pub common_items: usize,
     /// Items that each mount has for itself. Default 500.
@@ -88,6 +123,7 @@ impl Default for Options {
             latency_items: 1_000,
             items: 100_000,
             mounts: 100,
+            clients: ClientKind::default(),
             common_items: 500,
             own_items: 500,
             patience: Duration::from_secs(60),

@@ -45,7 +45,7 @@ impl Publisher {
         let item = self.order[self.next];
         self.next = if self.next + 1 == self.order.len() { 0 } else { self.next + 1 };
         let bytes = match self.reading {
-            Reading::Headers | Reading::Sampled => {
+            Reading::Headers | Reading::InPlace | Reading::Sampled => {
                 Stamp { due_ns, number: self.published }.write_rssl(&mut self.update)
             }
             Reading::Fields => self.update.stamped(due_ns, now_ns()),

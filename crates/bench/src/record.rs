@@ -123,6 +123,16 @@ pub struct Measurement {
     /// Seconds on a processor in the time that was measured, by part.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu_seconds: BTreeMap<String, f64>,
+    /// Share of that time in which each part had something to do; what spins is on a
+    /// processor all of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub busy_shares: BTreeMap<String, f64>,
+    /// Which side could do no more: `hub+server`, `clients`, `source`, `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full: Option<String>,
+    /// Bytes of a write of the server to a client, in the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_bytes: Option<u64>,
     /// What ended a search for the highest rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
@@ -136,6 +146,15 @@ pub struct Measurement {
     /// processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updates_per_cpu_second: Option<f64>,
+    /// The same for each of those seconds in which they had something to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates_per_busy_cpu_second: Option<f64>,
+    /// The same of the floor: of the thread that writes, while its writes are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_per_busy_cpu_second: Option<f64>,
+    /// Copies of the same bytes a second to as many buffers in memory, by one thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_copies_per_s: Option<f64>,
     /// Bytes of memory, by what they are for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bytes: BTreeMap<String, f64>,

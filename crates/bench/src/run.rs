@@ -54,6 +54,12 @@ pub(crate) struct Run {
     pub(crate) is_still_coming: bool,
     /// Seconds on a processor in the time that was measured, by part.
     pub(crate) cpu_seconds: BTreeMap<String, f64>,
+    /// Of that time, seconds in which there was something to do, by part; what spins is
+    /// on a processor all the time.
+    pub(crate) busy_seconds: BTreeMap<String, f64>,
+    /// Bytes of a write of the server to a client, in the mean; `None` where it is not
+    /// told.
+    pub(crate) write_bytes: Option<u64>,
     /// Nanoseconds from when an update was due, and from when it was sent.
     pub(crate) from_schedule: Histogram<u64>,
     pub(crate) from_send: Histogram<u64>,
@@ -194,13 +200,51 @@ impl Run {
             self.cpu_seconds.iter().filter(|(part, _)| !is_ours(part)).map(|(_, s)| s).sum();
         (seconds > 0.0).then(|| self.received_measured as f64 / seconds)
     }
+
+    /// The share of the time that was measured in which each part had something to do.
+    pub(crate) fn busy_shares(&self) -> BTreeMap<String, f64> {
+        let time = self.time.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.busy_seconds.iter().map(|(part, busy)| (part.clone(), busy / time)).collect()
+    }
+
+    /// Updates to clients for each second in which hub and server were on a processor
+    /// and had something to do; `None` where that is not told.
+    pub(crate) fn per_busy_cpu_second(&self) -> Option<f64> {
+        let shares = self.busy_shares();
+        let of = |(part, seconds): (&String, &f64)| Some(seconds * shares.get(part)?.min(1.0));
+        let theirs = self.cpu_seconds.iter().filter(|(part, _)| !is_ours(part));
+        let seconds = theirs.map(of).sum::<Option<f64>>()?;
+        (seconds > 0.0).then(|| self.received_measured as f64 / seconds)
+    }
+
+    /// Which side could do no more, by how busy each was; `None` where it is not told.
+    pub(crate) fn full(&self) -> Option<String> {
+        let shares = self.busy_shares();
+        let ours: f64 = shares.iter().filter(|(part, _)| is_ours(part)).map(|its| its.1).sum();
+        let theirs = shares.iter().filter(|(part, _)| !is_ours(part));
+        let mut full: Vec<&str> =
+            theirs.clone().filter(|(_, share)| **share >= FULL).map(|its| its.0.as_str()).collect();
+        theirs.clone().next()?;
+        if ours >= FULL {
+            // They share a thread: the greater part of it is what fills it.
+            let share = |part: &str| shares.get(part).copied().unwrap_or(0.0);
+            full.push(if share(SOURCE) > share(CLIENTS) { SOURCE } else { CLIENTS });
+        }
+        Some(if full.is_empty() { "none".to_owned() } else { full.join(" and ") })
+    }
 }
 
 /// The name of source and clients among the parts.
 pub(crate) const OURS: &str = "source+clients";
+/// The same of each of them.
+pub(crate) const SOURCE: &str = "source";
+pub(crate) const CLIENTS: &str = "clients";
+
+/// A side that has something to do for this share of the time can do no more.
+const FULL: f64 = 0.95;
 
 fn is_ours(part: &str) -> bool {
-    part == OURS
+    [OURS, SOURCE, CLIENTS].contains(&part)
 }
 
 #[cfg(test)]
@@ -234,6 +278,8 @@ mod tests {
                 ("hub".to_owned(), 0.1),
                 ("server".to_owned(), 0.3),
             ]),
+            busy_seconds: BTreeMap::new(),
+            write_bytes: None,
             from_schedule: none.clone(),
             from_send: none,
             series: Vec::new(),
@@ -268,6 +314,28 @@ mod tests {
         assert!((caught_up.achieved_per_s() - 1000.0).abs() < 1e-6);
         let per_cpu_second = run.per_cpu_second().unwrap();
         assert!((per_cpu_second - 5000.0).abs() < 1e-6, "{per_cpu_second}");
+    }
+
+    #[test]
+    fn a_side_that_always_has_something_to_do_is_full() {
+        let busy = |theirs: f64, source: f64, clients: f64| Run {
+            busy_seconds: BTreeMap::from([
+                ("hub+server".to_owned(), theirs),
+                (SOURCE.to_owned(), source),
+                (CLIENTS.to_owned(), clients),
+            ]),
+            cpu_seconds: BTreeMap::from([(OURS.to_owned(), 1.0), ("hub+server".to_owned(), 0.9)]),
+            ..good()
+        };
+        assert_eq!(good().full(), None, "processes do not tell");
+        assert_eq!(busy(0.96, 0.2, 0.3).full().as_deref(), Some("hub+server"));
+        assert_eq!(busy(0.5, 0.2, 0.3).full().as_deref(), Some("none"));
+        assert_eq!(busy(0.5, 0.2, 0.8).full().as_deref(), Some("clients"));
+        assert_eq!(busy(0.99, 0.9, 0.1).full().as_deref(), Some("hub+server and source"));
+        // On a core for 0.9 s, half of which it only span.
+        let per_s = busy(0.5, 0.2, 0.3).per_busy_cpu_second().unwrap();
+        assert!((per_s - 2000.0 / 0.45).abs() < 1e-6, "{per_s}");
+        assert_eq!(good().per_busy_cpu_second(), None);
     }
 
     #[test]

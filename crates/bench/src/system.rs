@@ -9,13 +9,14 @@ use tapeline_measure::schedule::{Pacing, Schedule};
 use tapeline_measure::stop;
 
 use crate::BenchError;
+use crate::busy::Busy;
 use crate::clients::{Clients, Reading};
 use crate::plan::Plan;
 use crate::publisher::Publisher;
 use crate::run::{OURS, Run};
 use crate::setup::Setup;
 use crate::share::{Share, wrong_shares};
-use crate::subject::{Counts, Site, Subject};
+use crate::subject::{Counts, Site, Subject, Written};
 use crate::warm_up::WarmUp;
 
 /// Updates sent before the clients are looked at again.
@@ -65,6 +66,7 @@ pub(crate) struct System {
     fan_out: f64,
     /// From the first connection to the last image.
     pub(crate) ready_after: Duration,
+    busy: Busy,
     _pinned: Pinned,
 }
 
@@ -93,6 +95,7 @@ impl System {
             watchers,
             fan_out: plan.fan_out(),
             ready_after,
+            busy: Busy::told_if(plan.reading == Reading::InPlace),
             _pinned: pinned,
         };
         system.settle();
@@ -176,7 +179,7 @@ impl System {
                     break;
                 }
             }
-            let mut count = 0;
+            let mut count = 0_usize;
             while count < UPDATES_PER_TURN
                 && let Some(due_ns) = schedule.take(now)
             {
@@ -187,6 +190,7 @@ impl System {
             if count > 0 {
                 self.publisher.source.flush();
             }
+            let sent_at = self.busy.note_source(now, count);
             turn = turn.wrapping_add(1);
             if turn.is_multiple_of(TURNS_PER_SOURCE_POLL) {
                 self.publisher.source.poll();
@@ -196,7 +200,9 @@ impl System {
                     break;
                 }
             }
-            self.clients.poll();
+            // The source's look at its own socket is the clients' time: it is rare.
+            let work = self.clients.poll();
+            self.busy.note_clients(sent_at, work);
         }
         let scheduled = schedule.due_by(watch.last_ns);
         let drained = self.drain(before.received + expected);
@@ -209,6 +215,7 @@ impl System {
         let counts = self.subject.counts();
         let sent = self.publisher.published() - before.published;
         let received = tally.updates - before.received;
+        let written = self.subject.written().zip(before.written);
         // Where something is missing, that is what is wrong with the shares.
         let wrong_shares = match received == outcome.expected && !before.shares.is_empty() {
             true => {
@@ -239,6 +246,8 @@ impl System {
             drained_after: outcome.drained.after,
             is_still_coming: outcome.drained.is_given_up,
             cpu_seconds: watch.cpu_seconds,
+            busy_seconds: watch.busy_seconds,
+            write_bytes: written.and_then(|(now, before)| now.mean_bytes_since(before)),
             from_schedule: tally.from_schedule.clone(),
             from_send: tally.from_send.clone(),
             series: watch.series,
@@ -249,6 +258,12 @@ impl System {
         let mut seconds = self.subject.cpu_seconds();
         let ours = processor::thread_seconds(processor::thread_id());
         seconds.extend(ours.map(|ours| (OURS.to_owned(), ours)));
+        seconds
+    }
+
+    fn busy_seconds(&self) -> BTreeMap<String, f64> {
+        let mut seconds = self.subject.busy_seconds();
+        seconds.extend(self.busy.seconds());
         seconds
     }
 
@@ -269,6 +284,12 @@ impl System {
             self.poll();
         }
     }
+}
+
+/// By how much each part has grown. What was not told at both ends is not known.
+fn grown(before: &BTreeMap<String, f64>, now: BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let all = now.into_iter();
+    all.filter_map(|(part, end)| before.get(&part).map(|from| (part, end - from))).collect()
 }
 
 /// How far a count has come, if it is told.
@@ -305,6 +326,7 @@ fn await_images(
 struct Before {
     counts: Counts,
     dropped: Option<u64>,
+    written: Option<Written>,
     published: u64,
     received: u64,
     shares: Vec<Share>,
@@ -319,6 +341,7 @@ impl Before {
         Self {
             counts: system.subject.counts(),
             dropped: system.subject.dropped(),
+            written: system.subject.written(),
             published: system.publisher.published(),
             received: tally.updates,
             shares: if is_numbered { tally.shares().to_vec() } else { Vec::new() },
@@ -359,6 +382,7 @@ struct Watch {
     measured_gaps: Option<u64>,
     measured_recovered: u64,
     cpu_seconds: BTreeMap<String, f64>,
+    busy_seconds: BTreeMap<String, f64>,
     series: Vec<u64>,
     next_ns: u64,
     last_ns: u64,
@@ -383,6 +407,7 @@ impl Watch {
             measured_gaps: system.subject.counts().gaps,
             measured_recovered: tally.recovered(),
             cpu_seconds: BTreeMap::new(),
+            busy_seconds: BTreeMap::new(),
             series: Vec::new(),
             next_ns: start_ns,
             last_ns: start_ns,
@@ -402,6 +427,7 @@ impl Watch {
                 self.measured_gaps = system.subject.counts().gaps;
                 self.measured_recovered = system.clients.tally().recovered();
                 self.cpu_seconds = system.cpu_seconds();
+                self.busy_seconds = system.busy_seconds();
                 system.clients.clear_latencies();
             }
         }
@@ -414,12 +440,8 @@ impl Watch {
             self.next_ns = self.next_ns.min(end_ns);
             return false;
         }
-        let before = std::mem::take(&mut self.cpu_seconds);
-        let all = system.cpu_seconds().into_iter();
-        // What was not told at both ends is not known.
-        self.cpu_seconds = all
-            .filter_map(|(part, end)| before.get(&part).map(|from| (part, end - from)))
-            .collect();
+        self.cpu_seconds = grown(&self.cpu_seconds, system.cpu_seconds());
+        self.busy_seconds = grown(&self.busy_seconds, system.busy_seconds());
         true
     }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tapeline_bench::{
-    Affinity, Between, Options, Output, Pacing, Procedure, Profile, Row, Setup, Topology, Tuning,
-    Value,
+    Affinity, Between, ClientKind, Options, Output, Pacing, Procedure, Profile, Row, Setup,
+    Topology, Tuning, Value,
     peers::{self, Peer},
     quick_options,
 };
@@ -162,6 +162,9 @@ struct Measuring {
     /// Items of each client of the fan-out: this many that all have, and again that it alone has
     #[arg(long, value_name = "N")]
     items_per_mount: Option<usize>,
+    /// Clients of the fan-out: lean ones, which cost little, or api, as applications have them
+    #[arg(long, value_name = "KIND", default_value = "lean")]
+    clients: ClientKind,
     /// Where hub and server run: thread, ipc, multicast, namespaces
     #[arg(long, value_name = "NAME", default_value = "thread")]
     topology: Topology,
@@ -251,6 +254,7 @@ impl Measuring {
             probe: seconds(self.probe, defaults.probe)?,
             rounds: self.rounds.unwrap_or(defaults.rounds),
             mounts: self.mounts.unwrap_or(defaults.mounts),
+            clients: self.clients,
             hdr_folder: self.hdr.clone(),
             ..defaults
         };

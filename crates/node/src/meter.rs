@@ -78,6 +78,11 @@ impl Load {
         counters.turns_long += u64::from(spent > LONG_TURN);
     }
 
+    /// Time at work since the start.
+    pub(super) const fn busy(&self) -> Duration {
+        Duration::from_nanos(self.counters.busy_ns)
+    }
+
     /// A slice of an answer was done.
     pub(super) fn note_slice(&mut self) {
         self.counters.answer_slices += 1;

@@ -212,6 +212,11 @@ impl Node {
         self.servers.iter().map(|member| &member.agent)
     }
 
+    /// Time that its turns with something to do took so far.
+    pub const fn busy(&self) -> Duration {
+        self.load.busy()
+    }
+
     /// Time since it started.
     pub fn now(&self) -> Time {
         self.clock.now()

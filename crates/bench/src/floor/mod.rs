@@ -1,6 +1,7 @@
 //! What this machine does without us.
 
 mod aeron;
+mod fan_out;
 mod paced;
 mod tcp;
 
@@ -12,6 +13,7 @@ use tapeline_measure::stop;
 
 use crate::BenchError;
 use crate::setup::Setup;
+pub(crate) use fan_out::Writes;
 
 /// Bytes of a message of the ping-pong.
 pub(crate) const MESSAGE_BYTES: usize = 120;
@@ -39,14 +41,26 @@ pub(crate) fn tcp_ping_pong(setup: &Setup, time: Duration) -> Result<Histogram<u
     whole(tcp::ping_pong(time, setup.their_cores())?)
 }
 
-/// Bytes a second over bare TCP to many sockets, on the cores of the system.
-pub(crate) fn tcp_fan_out(
+/// Updates over bare TCP to many sockets, in writes of so many bytes, on the cores of the
+/// system.
+pub(crate) fn fan_out_writes(
     setup: &Setup,
-    sockets: usize,
+    (sockets, write_bytes): (usize, usize),
+    time: Duration,
+) -> Result<Writes, BenchError> {
+    let _pinned = Pinned::to(setup.our_cores());
+    whole(fan_out::writes((sockets, write_bytes), time, setup.their_cores())?)
+}
+
+/// Copies of an update a CPU second into many buffers, so many bytes of each in a visit,
+/// on a core of the system.
+pub(crate) fn fan_out_copies(
+    setup: &Setup,
+    (buffers, visit_bytes): (usize, usize),
     time: Duration,
 ) -> Result<f64, BenchError> {
-    let _pinned = Pinned::to(setup.our_cores());
-    whole(tcp::fan_out(sockets, time, setup.their_cores())?)
+    let _pinned = Pinned::to(setup.their_cores());
+    whole(fan_out::copies((buffers, visit_bytes), time))
 }
 
 /// Half round trips over bare Aeron in shared memory, in nanoseconds.

@@ -1,12 +1,15 @@
 //! The floor alone.
 
 use hdrhistogram::Histogram;
-use tapeline_measure::table::{Table, micros};
+use tapeline_measure::table::{Table, micros, rate};
 
 use super::floor_measurement;
 use crate::floor::{self, MESSAGE_BYTES};
 use crate::record::{Distribution, Measurement};
 use crate::{BenchError, Options, Output};
+
+/// Bytes of a write of the fan-out: a few updates, a packed frame, many of them.
+const WRITE_BYTES: [usize; 3] = [512, 6_144, 65_536];
 
 /// Half round trips of small messages, and large writes to many sockets.
 pub(crate) fn floor(options: &Options, out: &mut dyn Output) -> Result<(), BenchError> {
@@ -27,17 +30,41 @@ pub(crate) fn floor(options: &Options, out: &mut dyn Output) -> Result<(), Bench
     out.progress("floor: bare Aeron, half a round trip");
     show("bare Aeron IPC", &floor::aeron_ping_pong(setup, options.time)?, out);
     out.table(&table.to_string());
-    out.progress("floor: bare TCP, fan-out of large writes");
-    let bytes_per_s = floor::tcp_fan_out(setup, options.mounts, options.time)?;
-    let mut table = Table::new(&["fan-out", "MB/s"]);
-    let text = format!("bare TCP, large writes to {} sockets", options.mounts);
-    table.row(vec![text, format!("{:.0}", bytes_per_s / 1e6)]);
-    out.record(Measurement {
-        mounts: Some(options.mounts as u64),
-        valid: true,
-        bytes: [("per second".to_owned(), bytes_per_s)].into(),
-        ..floor_measurement("bare TCP fan-out", seconds, None)
-    });
+    fan_out(options, out)
+}
+
+/// Writes of several sizes to many sockets, and copies without sockets.
+fn fan_out(options: &Options, out: &mut dyn Output) -> Result<(), BenchError> {
+    let (setup, seconds) = (&options.setup, options.time.as_secs_f64());
+    let head = ["fan-out", "bytes a visit", "updates/CPU s", "/s", "writer", "reader"];
+    let mut table = Table::new(&head);
+    for write_bytes in WRITE_BYTES {
+        out.progress(&format!("floor: bare TCP, fan-out in writes of {write_bytes} bytes"));
+        let work = (options.mounts, write_bytes);
+        let found = floor::fan_out_writes(setup, work, options.time)?;
+        table.row(vec![
+            format!("bare TCP, {} sockets", options.mounts),
+            write_bytes.to_string(),
+            rate(found.per_busy_cpu_second),
+            rate(found.updates_per_s),
+            format!("{:.0} %", found.writer_share * 100.0),
+            format!("{:.0} %", found.reader_share * 100.0),
+        ]);
+        let copies = floor::fan_out_copies(setup, work, options.time)?;
+        let what = format!("copies into {} buffers", options.mounts);
+        let dash = "-".to_owned();
+        let cells = [write_bytes.to_string(), rate(copies), dash.clone(), dash.clone(), dash];
+        table.row([what].into_iter().chain(cells).collect());
+        out.record(Measurement {
+            mounts: Some(options.mounts as u64),
+            valid: true,
+            write_bytes: Some(write_bytes as u64),
+            floor_out_per_s: Some(found.updates_per_s),
+            floor_per_busy_cpu_second: Some(found.per_busy_cpu_second),
+            memory_copies_per_s: Some(copies),
+            ..floor_measurement("bare TCP fan-out", seconds, None)
+        });
+    }
     out.table(&table.to_string());
     Ok(())
 }

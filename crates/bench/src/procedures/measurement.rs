@@ -35,8 +35,12 @@ pub(crate) fn measurement(
         dropped_datagrams: run.dropped,
         conflated: run.merged,
         cpu_seconds: run.cpu_seconds.clone(),
+        busy_shares: run.busy_shares(),
+        full: run.full(),
+        write_bytes: run.write_bytes,
         updates_out_per_s: Some(run.out_per_s()),
         updates_per_cpu_second: run.per_cpu_second(),
+        updates_per_busy_cpu_second: run.per_busy_cpu_second(),
         hdr: to_hdr(&run.from_schedule),
         series: run.series.clone(),
         ..Measurement::default()

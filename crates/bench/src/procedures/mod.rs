@@ -9,7 +9,7 @@ mod memory;
 mod search;
 mod throughput;
 
-pub(crate) use fanout::fanout;
+pub(crate) use fanout::{beside_floor, fanout};
 pub(crate) use floor::floor;
 pub(crate) use knee::knee;
 pub(crate) use latency::latency;

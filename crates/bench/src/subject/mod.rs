@@ -16,6 +16,24 @@ use processes::Processes;
 pub(crate) use program::{Program, beside};
 use thread::NodeThread;
 
+/// Hub and server of one thread, among the parts.
+const THREAD_PART: &str = "hub+server";
+
+/// What was written to sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) bytes: u64,
+    pub(crate) writes: u64,
+}
+
+impl Written {
+    /// Bytes of a write, in the mean of those since `before`.
+    pub(crate) fn mean_bytes_since(self, before: Self) -> Option<u64> {
+        let writes = self.writes.checked_sub(before.writes).filter(|writes| *writes > 0)?;
+        Some(self.bytes.saturating_sub(before.bytes) / writes)
+    }
+}
+
 /// What hub and server have done so far; `None` where they do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -87,10 +105,29 @@ impl Subject {
         match self {
             Self::Thread(node) => node
                 .cpu_seconds()
-                .map(|seconds| ("hub+server".to_owned(), seconds))
+                .map(|seconds| (THREAD_PART.to_owned(), seconds))
                 .into_iter()
                 .collect(),
             Self::Processes(processes) => processes.cpu_seconds(),
+        }
+    }
+
+    /// Time that the turns with something to do took so far, by part; nothing of
+    /// processes.
+    pub(crate) fn busy_seconds(&self) -> BTreeMap<String, f64> {
+        match self {
+            Self::Thread(node) => {
+                BTreeMap::from([(THREAD_PART.to_owned(), node.busy().as_secs_f64())])
+            }
+            Self::Processes(_) => BTreeMap::new(),
+        }
+    }
+
+    /// What the servers wrote to clients so far; `None` where it is not told.
+    pub(crate) fn written(&self) -> Option<Written> {
+        match self {
+            Self::Thread(node) => Some(node.written()),
+            Self::Processes(_) => None,
         }
     }
 

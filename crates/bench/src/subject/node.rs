@@ -8,7 +8,7 @@ use tapeline_hub::{HubConfig, Route};
 use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, ServerPart};
 use tapeline_server::{Limits, ServerConfig};
 
-use super::Counts;
+use super::{Counts, Written};
 use crate::BenchError;
 use crate::setup::Setup;
 
@@ -68,6 +68,15 @@ pub(crate) fn counts(node: &Node) -> Counts {
         add(&mut counts.gaps, statistics.gaps + server.bus().counters().gaps);
     }
     counts
+}
+
+/// What its servers wrote to clients so far.
+pub(crate) fn written(node: &Node) -> Written {
+    let all = node.servers().map(|server| server.reactor().counters_so_far());
+    all.fold(Written::default(), |sum, its| Written {
+        bytes: sum.bytes + its.bytes_sent,
+        writes: sum.writes + its.writes,
+    })
 }
 
 fn server_config(setup: &Setup) -> ServerConfig {

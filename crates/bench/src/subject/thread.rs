@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tapeline_measure::processor;
 use tapeline_node::Node;
 
-use super::{Counts, node};
+use super::{Counts, Written, node};
 use crate::BenchError;
 use crate::setup::Setup;
 
@@ -22,9 +23,17 @@ struct Shared {
     merged: AtomicU64,
     cut: AtomicU64,
     gaps: AtomicU64,
+    busy_ns: AtomicU64,
+    bytes_written: AtomicU64,
+    writes: AtomicU64,
 }
 
 impl Shared {
+    fn set_written(&self, written: Written) {
+        self.bytes_written.store(written.bytes, Ordering::Relaxed);
+        self.writes.store(written.writes, Ordering::Relaxed);
+    }
+
     fn set(&self, counts: Counts) {
         let store = |place: &AtomicU64, count: Option<u64>| {
             place.store(count.unwrap_or(0), Ordering::Relaxed);
@@ -80,6 +89,15 @@ impl NodeThread {
         }
     }
 
+    pub(super) fn busy(&self) -> Duration {
+        Duration::from_nanos(self.shared.busy_ns.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn written(&self) -> Written {
+        let of = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        Written { bytes: of(&self.shared.bytes_written), writes: of(&self.shared.writes) }
+    }
+
     pub(super) fn cpu_seconds(&self) -> Option<f64> {
         processor::thread_seconds(self.thread_id)
     }
@@ -108,7 +126,10 @@ fn run(mut node: Node, shared: &Shared) {
         turns = turns.wrapping_add(1);
         if turns.is_multiple_of(TURNS_PER_COUNT) {
             shared.set(node::counts(node));
+            shared.set_written(node::written(node));
         }
+        // Of every turn: some take as long as a hundredth of what is measured.
+        shared.busy_ns.store(node.busy().as_nanos() as u64, Ordering::Relaxed);
         !shared.is_over.load(Ordering::Relaxed) && node.failure().is_none()
     });
 }
