@@ -6,6 +6,8 @@
 #   scripts/prerequisites.sh demo      C compiler alone: without a media driver
 #   scripts/prerequisites.sh bench     also iproute2 and nftables, for the rows that
 #                                      are measured over a network that loses
+#   scripts/prerequisites.sh peers     also Go, libzmq, a JDK 17 and Maven, for the other
+#                                      systems that are measured in turns
 #   scripts/prerequisites.sh tools     also the tools that the host tools are measured
 #                                      beside: sockperf, fio, iperf3, rt-tests
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
@@ -130,6 +132,17 @@ bench_tools() {
     install_missing || echo "without them, the rows that need them are missing" >&2
 }
 
+peer_tools() {
+    missing=()
+    network_tools
+    need golang-go has_command go
+    need pkg-config has_command pkg-config
+    need libzmq3-dev has_header zmq.h
+    need openjdk-17-jdk-headless has_jdk
+    need maven has_command mvn
+    install_missing || echo "without them, the rows that need them are missing" >&2
+}
+
 # cyclictest is in /usr/bin or /usr/sbin. sfnt-pingpong and sysjitter are used where they are, and
 # never fetched.
 rival_tools() {
@@ -172,6 +185,11 @@ case $level in
         local_cmake
         bench_tools
         ;;
+    peers)
+        build_tools
+        local_cmake
+        peer_tools
+        ;;
     tools)
         build_tools
         local_cmake
@@ -183,7 +201,7 @@ case $level in
         test_tools
         ;;
     *)
-        echo "usage: scripts/prerequisites.sh [build|demo|bench|tools|test]" >&2
+        echo "usage: scripts/prerequisites.sh [build|demo|bench|peers|tools|test]" >&2
         exit 2
         ;;
 esac

@@ -29,7 +29,7 @@ const PARK_MICROS: u32 = 50;
 /// has no figures.
 ///
 /// Exit status: 0 when all was measured, 1 when an aim of `quick` or `peers` is
-/// not met or a run is invalid (of a sweep, which ends with one that is: when
+/// not met, a row of `quick` was disturbed by other work or a run is invalid (of a sweep, which ends with one that is: when
 /// all are), 2 when nothing can be measured, or on SIGTERM or SIGINT.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -446,7 +446,7 @@ fn quick(args: &QuickArgs) -> Result<Verdict, Failure> {
     let rows = tapeline_bench::quick(&options, args.only.as_deref(), others, &mut out)?;
     out.clear();
     write_rows(&args.out, &rows)?;
-    Ok(Verdict::of(rows.iter().any(|row| row.met == Some(false))))
+    Ok(Verdict::of(rows.iter().any(|row| row.met == Some(false) || row.is_disturbed)))
 }
 
 /// Rows as a JSON list.

@@ -241,6 +241,7 @@ fn compare(pair: &Pair, figure: Figure, aim: Aim, ours: &Measured, theirs: &Meas
             false => worst.map(|worst| aim.is_met(worst.3)),
         },
         reason,
+        ..Row::default()
     }
 }
 
@@ -283,6 +284,7 @@ fn highest(pair: &Pair, aim: Aim, ours: &Measured, theirs: &Measured) -> Vec<Row
             aim: aim.map_or(String::new(), Aim::text),
             met: aim.zip(ratio).map(|(aim, ratio)| aim.is_met(ratio)),
             reason: ratio.is_none().then(|| why(what)),
+            ..Row::default()
         }
     };
     vec![

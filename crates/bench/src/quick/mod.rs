@@ -1,11 +1,13 @@
 //! Every aim of the project in one table.
 
+mod attention;
 mod latencies;
 mod rates;
 mod row;
 
 use std::time::{Duration, Instant};
 
+use attention::undisturbed;
 pub use row::Row;
 
 use tapeline_measure::stop;
@@ -21,17 +23,19 @@ struct Group {
     /// Names of its rows, for those that cannot be measured, with their aims.
     rows: &'static [row::Name],
     measure: fn(&Options, &mut dyn Output) -> Result<Vec<Row>, BenchError>,
+    /// Whether other work on the cores changes the figures.
+    is_timed: bool,
 }
 
 const GROUPS: [Group; 8] = [
-    Group { rows: latencies::IN_A_THREAD, measure: latencies::in_a_thread },
-    Group { rows: latencies::OVER_RINGS, measure: latencies::over_rings },
-    Group { rows: latencies::OVER_IPC, measure: latencies::over_ipc },
-    Group { rows: latencies::OVER_MULTICAST, measure: latencies::over_multicast },
-    Group { rows: latencies::WITH_LOSS, measure: latencies::with_loss },
-    Group { rows: rates::ONE_CLIENT, measure: rates::one_client },
-    Group { rows: rates::FAN_OUT, measure: rates::fan_out },
-    Group { rows: MEMORY, measure: memory },
+    Group { rows: latencies::IN_A_THREAD, measure: latencies::in_a_thread, is_timed: true },
+    Group { rows: latencies::OVER_RINGS, measure: latencies::over_rings, is_timed: true },
+    Group { rows: latencies::OVER_IPC, measure: latencies::over_ipc, is_timed: true },
+    Group { rows: latencies::OVER_MULTICAST, measure: latencies::over_multicast, is_timed: true },
+    Group { rows: latencies::WITH_LOSS, measure: latencies::with_loss, is_timed: true },
+    Group { rows: rates::ONE_CLIENT, measure: rates::one_client, is_timed: true },
+    Group { rows: rates::FAN_OUT, measure: rates::fan_out, is_timed: true },
+    Group { rows: MEMORY, measure: memory, is_timed: false },
 ];
 
 /// Rows of the comparison with other systems, where it cannot be made.
@@ -52,7 +56,8 @@ pub fn quick_options() -> Options {
 }
 
 /// Measures every row whose name has `only` in it; with `others`, beside other
-/// systems too. A row that cannot be measured says why.
+/// systems too. A row that cannot be measured says why. Rows during which other work
+/// took the cores are measured once more, and have no figure if it did so again.
 ///
 /// Errors: somebody wants the program to end.
 pub fn quick(
@@ -68,14 +73,19 @@ pub fn quick(
     let mut rows = Vec::new();
     for group in GROUPS.iter().filter(|group| group.rows.iter().any(|row| is_wanted(row.0))) {
         stop::check()?;
-        match (group.measure)(options, out) {
+        let measured = match group.is_timed {
+            true => undisturbed(options, out, |out| (group.measure)(options, out)),
+            false => (group.measure)(options, out),
+        };
+        match measured {
             Ok(measured) => rows.extend(measured),
             Err(error) => rows.extend(Row::missing(group.rows, &error.to_string())),
         }
     }
     let compared = match others {
         Some(others) if peers::row_names(others).iter().any(|name| is_wanted(name)) => {
-            peers::rows(others, out).map_err(|error| error.to_string())
+            undisturbed(options, out, |out| peers::rows(others, out))
+                .map_err(|error| error.to_string())
         }
         Some(_) => Ok(Vec::new()),
         None => Err("left out; bench/peers/run.sh builds the others".to_owned()),
@@ -89,7 +99,12 @@ pub fn quick(
     out.result(&Record::from(environment.after()).to_value());
     rows.retain(|row| is_wanted(&row.row));
     let seconds = began.elapsed().as_secs();
-    out.table(&format!("{}measured in {seconds} s\n", row::table(&rows)));
+    let disturbed = rows.iter().filter(|row| row.is_disturbed).count();
+    out.table(&format!(
+        "{}measured in {seconds} s; {disturbed} of {} rows disturbed by other work\n",
+        row::table(&rows),
+        rows.len()
+    ));
     Ok(rows)
 }
 
@@ -158,6 +173,7 @@ mod tests {
         assert!(rows[0].reason.as_deref().unwrap().contains("bench/peers/run.sh"), "{rows:?}");
         let tables = out.tables;
         assert!(tables.contains("NATS") && tables.contains("missing"), "{tables}");
+        assert!(tables.contains("; 0 of 1 rows disturbed by other work\n"), "{tables}");
     }
 
     #[test]

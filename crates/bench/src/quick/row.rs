@@ -20,6 +20,10 @@ pub struct Row {
     pub aim: String,
     /// Whether it is.
     pub met: Option<bool>,
+    /// Whether other work took the cores while it was measured, so that there is no
+    /// figure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_disturbed: bool,
     /// Why there is no figure, or what else is to be known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -47,6 +51,24 @@ impl Row {
     /// Rows without figures.
     pub(super) fn missing(names: &[Name], why: &str) -> impl Iterator<Item = Self> {
         names.iter().map(move |name| Self::none(name, why))
+    }
+
+    /// The row of what was measured while other work was in the way. What had no figure
+    /// anyway says why, as before.
+    pub(super) fn disturbed(self, why: &str) -> Self {
+        if self.value.is_none() {
+            return self;
+        }
+        let reason = format!("disturbed each time: {why}");
+        Self {
+            value: None,
+            floor: None,
+            ratio: None,
+            met: None,
+            is_disturbed: true,
+            reason: Some(reason),
+            ..self
+        }
     }
 
     /// With the floor, and the ratio to it.
@@ -83,7 +105,11 @@ pub(super) fn table(rows: &[Row]) -> String {
         }
         table.row(vec![
             row.row.clone(),
-            row.value.map_or("missing".to_owned(), figure),
+            match row.value {
+                Some(value) => figure(value),
+                None if row.is_disturbed => "disturbed".to_owned(),
+                None => "missing".to_owned(),
+            },
             row.unit.clone(),
             row.floor.map_or(String::new(), figure),
             row.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
@@ -131,6 +157,12 @@ mod tests {
         let text = table(&rows);
         let line = text.lines().nth(1).unwrap();
         assert_eq!(line, "latency    11.0    µs   4.00   2.75   NO  at most 2.5 times the floor");
+        let text = table(&[Row::of(&NAME, 11.0).met(true).disturbed("a build ran")]);
+        let line = text.lines().nth(1).unwrap();
+        assert!(line.starts_with("latency  disturbed    µs "), "{line}");
+        assert!(line.ends_with("(disturbed each time: a build ran)"), "{line}");
+        let missing = Row::none(&NAME, "no root");
+        assert_eq!(missing.clone().disturbed("a build ran"), missing);
         let text = table(&[Row::none(&NAME, "no rate held")]);
         let line = text.lines().nth(1).unwrap();
         assert!(

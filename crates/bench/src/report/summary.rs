@@ -116,6 +116,7 @@ pub(super) fn aims(lists: &[(String, Vec<Row>)]) -> String {
             Cell::maybe(row.ratio.map(|ratio| format!("{} ×", three_digits(ratio)))),
             Cell::text(&row.aim),
             match row.met {
+                _ if row.is_disturbed => Cell::text("disturbed"),
                 _ if row.value.is_none() => Cell::text("not measured"),
                 Some(true) => Cell::Good("met".to_owned()),
                 Some(false) => Cell::Bad("not met".to_owned()),
@@ -239,7 +240,9 @@ mod tests {
             ..Row::default()
         };
         let missing = Row { reason: Some("no Java".to_owned()), ..Row::default() };
-        let html = aims(&[("quick.json".to_owned(), vec![row, missing])]);
+        let disturbed = Row { is_disturbed: true, ..Row::default() };
+        let html = aims(&[("quick.json".to_owned(), vec![row, missing, disturbed])]);
+        assert!(html.contains(">disturbed<"), "{html}");
         assert!(html.contains("11.5") && html.contains("✕ not met"), "{html}");
         assert!(html.contains("not measured") && html.contains("no Java"), "{html}");
     }

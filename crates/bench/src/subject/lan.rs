@@ -1,5 +1,6 @@
 //! Two hosts on one machine: network namespaces joined by a cable.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -32,8 +33,17 @@ fn failed(text: String) -> BenchError {
 }
 
 /// Runs a program. Returns what it said.
+/// Where `ip` and `nft` are, also for those who do not have it in their path: as
+/// scripts/prerequisites.sh looks for them.
+fn path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin");
+    path
+}
+
 fn run(program: &str, arguments: &str) -> Result<String, BenchError> {
     let output = Command::new(program)
+        .env("PATH", path())
         .args(arguments.split_whitespace())
         .output()
         .map_err(|error| failed(format!("{program}: {error}")))?;
@@ -113,6 +123,7 @@ fn lose(host: &str, percent: f64) -> Result<(), BenchError> {
         PORT + 1
     );
     let output = Command::new("ip")
+        .env("PATH", path())
         .args(["netns", "exec", host, "nft", &rules])
         .output()
         .map_err(|error| failed(format!("nft: {error}")))?;

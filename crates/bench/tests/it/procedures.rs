@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tapeline_bench::record::{Measurement, Record};
 use tapeline_bench::{
-    Eyes, Options, Output, Pacing, Procedure, Setup, Value, Workload, count, run,
+    ClientKind, Eyes, Options, Output, Pacing, Procedure, Setup, Value, Workload, count, run,
 };
 use tapeline_channel::Idle;
 
@@ -99,9 +99,10 @@ fn latency_is_told_beside_the_floor_and_nothing_is_lost() {
     assert!(run.series.iter().sum::<u64>() >= from_schedule.count, "{run:?}");
     assert!(run.cpu_seconds.contains_key("hub+server"), "{run:?}");
     let floors: Vec<&str> = out.of("floor").iter().map(|floor| &floor.topology[..]).collect();
-    let alone = ["bare TCP", "bare TCP, paced", "bare Aeron IPC", "bare TCP fan-out"];
-    assert_eq!(floors[..4], alone);
-    assert_eq!(floors[4..], ["bare TCP", "bare TCP, paced"]);
+    let alone = ["bare TCP", "bare TCP, paced", "bare Aeron IPC"];
+    assert_eq!(floors[..3], alone);
+    assert_eq!(floors[3..6], ["bare TCP fan-out"; 3]);
+    assert_eq!(floors[6..], ["bare TCP", "bare TCP, paced"]);
     let log = std::fs::read_to_string(folder.join("latency-500-1.hlog")).unwrap();
     assert!(log.contains("[StartTime: ") && log.lines().last().unwrap().contains(",HIST"), "{log}");
     std::fs::remove_dir_all(folder).unwrap();
@@ -130,6 +131,30 @@ fn searches_end_with_a_rate_that_held_and_say_what_stopped_them() {
     let (inside, outside) = (fanout.achieved_per_s.unwrap(), fanout.updates_out_per_s.unwrap());
     assert!(inside > 0.0 && (outside / inside - 2.5).abs() < 0.01, "{fanout:?}");
     assert!(fanout.floor_out_per_s.unwrap() > 0.0, "{fanout:?}");
+    assert!(fanout.floor_per_busy_cpu_second.unwrap() > 0.0, "{fanout:?}");
+    assert!(fanout.memory_copies_per_s.unwrap() > 0.0, "{fanout:?}");
+    // Frames of updates, and what waits for a round is read at once.
+    assert!(fanout.write_bytes.unwrap() >= fanout.update_bytes.unwrap(), "{fanout:?}");
+    let parts: Vec<&str> = fanout.busy_shares.keys().map(String::as_str).collect();
+    assert_eq!(parts, ["clients", "hub+server", "source"]);
+    assert!(fanout.busy_shares.values().all(|share| (0.0..1.1).contains(share)), "{fanout:?}");
+    // Not more than what each second on a processor brought.
+    let (busy, all) = (fanout.updates_per_busy_cpu_second, fanout.updates_per_cpu_second);
+    assert!(busy > Some(0.0) && busy >= all, "{fanout:?}");
+    assert_eq!(fanout.full.as_deref(), Some("none"), "a rate that any machine holds");
+}
+
+#[test]
+fn clients_over_the_api_get_what_lean_ones_get() {
+    let options = Options { clients: ClientKind::Api, ..brief() };
+    let out = run_undisturbed(&[Procedure::Fanout], &options);
+    let fanout = out.of("fanout")[0];
+    assert!(fanout.valid && fanout.lost == 0, "{fanout:?}");
+    assert_eq!(fanout.fan_out, Some(2.5));
+    for clients in [ClientKind::Lean, ClientKind::Api] {
+        let counted = count(Workload::Fanout, 64, Eyes::Open, &Options { clients, ..brief() });
+        assert_eq!(counted.unwrap().out, 32 * 4 + 32, "{clients:?}");
+    }
 }
 
 #[test]
