@@ -66,6 +66,7 @@ mod run;
 mod search;
 mod setup;
 mod share;
+pub mod size;
 mod source;
 mod stamp;
 mod subject;

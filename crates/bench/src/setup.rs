@@ -189,6 +189,9 @@ pub struct Setup {
     /// Whether hub and server keep images. Default false, as in the published
     /// tests.
     pub cache: bool,
+    /// Whether the server listens for WebSocket clients too; on one thread. Default
+    /// false.
+    pub websocket: bool,
     /// Whether some messages carry stamps, as in a running process; on one thread.
     /// Default true.
     pub stamps: bool,
@@ -213,6 +216,7 @@ impl Default for Setup {
             servers: 1,
             tuning: Tuning::default(),
             cache: false,
+            websocket: false,
             stamps: true,
             idle: None,
             affinity: Affinity::of_machine(),

@@ -302,6 +302,7 @@ impl Measuring {
                 fragment_bytes: self.fragment_bytes,
             },
             stamps: true,
+            websocket: false,
             cache: self.cache,
             idle: self.idle,
             affinity: match &self.affinity {

@@ -4,6 +4,7 @@
 mod all;
 mod bench;
 mod failure;
+mod size;
 mod tools;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ struct Cli {
 enum Command {
     All(all::Args),
     Bench(Box<bench::Args>),
+    Size(Box<size::Args>),
     /// Round trips over every transport, by message size: takes and prints what
     /// sfnt-pingpong does
     #[command(disable_help_flag = true)]
@@ -105,6 +107,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::All(args) => all::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Size(args) => size::run(&args),
         Command::Pingpong { arguments } => tools::pingpong(&arguments, false),
         Command::Compare { arguments } => tools::compare(&arguments),
         Command::Aio { arguments } => tools::aio(&arguments, false),

@@ -9,7 +9,7 @@ use super::table::{Cell, Column, table};
 use crate::published::{FAN_OUT, THROUGHPUT};
 use crate::record::{Measurement, Record};
 
-const COLUMNS: [Column<'_>; 15] = [
+const COLUMNS: [Column<'_>; 18] = [
     ("topology", false),
     ("items", true),
     ("clients", true),
@@ -20,6 +20,9 @@ const COLUMNS: [Column<'_>; 15] = [
     ("floor out/s", true),
     ("out / floor", true),
     ("out per CPU s", true),
+    ("floor, per CPU s", true),
+    ("of it", true),
+    ("full", false),
     ("CPU s", false),
     ("lost", true),
     ("gaps", true),
@@ -78,7 +81,7 @@ fn bars_of(runs: &[&Measurement], published: (f64, &str)) -> Vec<Bar> {
             text: whole(value),
         };
         all.extend(run.updates_out_per_s.map(|value| bar(label("ours"), "s0", value)));
-        let floor = |value| bar("floor: bare TCP, large writes".to_owned(), "floor", value);
+        let floor = |value| bar("floor: bare TCP, the same writes".to_owned(), "floor", value);
         all.extend(run.floor_out_per_s.map(floor));
     }
     let (value, name) = published;
@@ -99,11 +102,16 @@ fn row(run: &Measurement) -> Vec<Cell> {
         cells.push(Cell::maybe(megabytes));
         cells.push(Cell::maybe(run.floor_out_per_s.map(whole)));
         cells.push(Cell::maybe(of_floor.map(|(ours, floor)| ratio(ours, floor))));
-        cells.push(Cell::maybe(run.updates_per_cpu_second.map(whole)));
+        let per_cpu_s = run.updates_per_busy_cpu_second.or(run.updates_per_cpu_second);
+        let of_floor = per_cpu_s.zip(run.floor_per_busy_cpu_second);
+        cells.push(Cell::maybe(per_cpu_s.map(whole)));
+        cells.push(Cell::maybe(run.floor_per_busy_cpu_second.map(whole)));
+        cells.push(Cell::maybe(of_floor.map(|(ours, floor)| ratio(ours, floor))));
+        cells.push(Cell::text(run.full.clone().unwrap_or_default()));
         cells.push(Cell::text(cpu(run)));
     } else {
         let why = run.why_invalid.clone().unwrap_or_else(|| "no rate held".to_owned());
-        cells.push(Cell::Invalid(7, why));
+        cells.push(Cell::Invalid(10, why));
     }
     cells.extend([Some(run.lost), run.gaps, run.conflated].map(count));
     cells.push(Cell::text(run.stopped_by.clone().unwrap_or_default()));
@@ -121,6 +129,9 @@ mod tests {
             achieved_per_s: Some(220_000.0),
             updates_out_per_s: Some(11_110_000.0),
             floor_out_per_s: Some(22_220_000.0),
+            updates_per_busy_cpu_second: Some(9_000_000.0),
+            floor_per_busy_cpu_second: Some(36_000_000.0),
+            full: Some("hub+server".to_owned()),
             update_bytes: Some(100),
             valid: true,
             stopped_by: Some("3 updates were lost at 240 k/s".to_owned()),
@@ -134,6 +145,9 @@ mod tests {
         for text in ["11,110,000", "22,220,000", "0.50 ×", "1,111", "10,100,000", "240 k/s"] {
             assert!(html.contains(text), "{text} is not in {html}");
         }
+        for text in ["9,000,000", "36,000,000", "0.25 ×", "hub+server"] {
+            assert!(html.contains(text), "{text} is not in {html}");
+        }
         assert_eq!(throughput(&[run().into()]), "");
     }
 
@@ -141,7 +155,7 @@ mod tests {
     fn rows_have_all_columns() {
         assert_eq!(row(&run()).len(), COLUMNS.len());
         let invalid = Measurement { valid: false, ..run() };
-        assert_eq!(row(&invalid).len() + 6, COLUMNS.len());
+        assert_eq!(row(&invalid).len() + 9, COLUMNS.len());
         let html = fanout(&[invalid.into()]);
         assert!(!html.contains("11,110,000") && html.contains("no rate held"), "{html}");
     }

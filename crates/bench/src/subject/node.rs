@@ -1,12 +1,12 @@
 //! A hub and a server of one thread, as the program composes them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use tapeline_backbone::{Bus, Carrier, PortSettings, Role};
 use tapeline_channel::random_seed;
 use tapeline_hub::{HubConfig, Route};
 use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, ServerPart};
-use tapeline_server::{Limits, ServerConfig};
+use tapeline_server::{Limits, ServerConfig, Transport};
 
 use super::{Counts, Written};
 use crate::BenchError;
@@ -14,6 +14,9 @@ use crate::setup::Setup;
 
 /// Most mounts of any procedure.
 pub(super) const MAX_MOUNTS: usize = 100_000;
+
+/// One that the system chooses, of this host alone.
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Most items of any procedure.
 pub(super) const MAX_ITEMS: usize = 16_000_000;
@@ -54,6 +57,12 @@ pub(crate) fn address(node: &Node) -> Option<SocketAddr> {
     node.servers().next().and_then(|server| server.listening().first().copied())
 }
 
+/// Where those connect that speak JSON, if they may.
+pub(crate) fn websocket_address(node: &Node) -> Option<SocketAddr> {
+    let server = node.servers().next()?;
+    server.listening_at(Transport::WebSocket).first().copied()
+}
+
 /// What it did so far.
 pub(crate) fn counts(node: &Node) -> Counts {
     let mut counts = Counts { merged: Some(0), cut: Some(0), gaps: Some(0) };
@@ -83,7 +92,8 @@ fn server_config(setup: &Setup) -> ServerConfig {
     let tuning = setup.tuning;
     let defaults = ServerConfig::default();
     ServerConfig {
-        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+        listen: vec![ANY_PORT],
+        listen_websocket: if setup.websocket { vec![ANY_PORT] } else { Vec::new() },
         cache: setup.cache,
         flush_interval_ms: tuning.flush_interval_ms(),
         tcp_no_delay: tuning.tcp_no_delay(),

@@ -6,6 +6,7 @@ mod flows;
 mod machine;
 mod own_cost;
 mod peers;
+mod size;
 mod stalls;
 mod support;
 mod tools;

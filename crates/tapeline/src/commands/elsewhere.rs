@@ -18,8 +18,10 @@ use crate::config::nearest;
 use crate::failure::{Failure, Verdict};
 
 /// What the program that measures is asked for through this one.
-const OF_LAB: [&str; 10] =
-    ["aio", "bench", "compare", "disk", "env", "jitter", "mcast", "nwtool", "pingpong", "tune"];
+const OF_LAB: [&str; 11] = [
+    "aio", "bench", "compare", "disk", "env", "jitter", "mcast", "nwtool", "pingpong", "size",
+    "tune",
+];
 
 /// Classic tools that the program that measures takes the place of, when it is
 /// called by their names.
