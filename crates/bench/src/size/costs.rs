@@ -12,6 +12,8 @@ const MEASURED: &str = include_str!("measured.json");
 pub struct Costs {
     /// The processor that it was measured on.
     pub processor: String,
+    /// What figures were made with, and what else was at work meanwhile.
+    pub conditions: String,
     /// Bytes of an update on a mount's connection.
     pub update_wire_bytes: f64,
     /// Of the hub.

@@ -1,5 +1,6 @@
 //! Measures what each thing costs.
 
+use tapeline_measure::disturbance::{Disturbance, Watch};
 use tapeline_measure::histogram::median;
 
 use super::ledger::{Ledger, SpentNs};
@@ -57,6 +58,7 @@ struct Form {
 ///
 /// Errors: the system cannot be started, or somebody wants the program to end.
 pub fn measure(options: &Options, out: &mut dyn Output) -> Result<Costs, BenchError> {
+    let watch = Watch::start(&[]);
     let bytes = memory_bytes(options, out)?;
     let mut rounds = Vec::new();
     for number in 1..=options.rounds.max(1) {
@@ -68,6 +70,7 @@ pub fn measure(options: &Options, out: &mut dyn Output) -> Result<Costs, BenchEr
     let copy_ns = middle(&|it| (it.wide.server - it.narrow.server) / further_mounts);
     Ok(Costs {
         processor: Environment::read().cpu.model.unwrap_or_else(|| "not told".to_owned()),
+        conditions: conditions(watch.ended()),
         update_wire_bytes: (Update::new().len() + LENGTH_BYTES) as f64,
         hub: HubCosts {
             item_bytes: bytes.item_in_hub,
@@ -92,6 +95,21 @@ pub fn measure(options: &Options, out: &mut dyn Output) -> Result<Costs, BenchEr
             view_copy_ns: middle(&|it| it.view.copy_ns),
         },
     })
+}
+
+/// What a reader must know of the figures.
+fn conditions(others: Option<Disturbance>) -> String {
+    let build = match cfg!(debug_assertions) {
+        true => "A build with debug assertions: times are too long, measure again with `--release`",
+        false => "A release build",
+    };
+    match others {
+        Some(others) if others.is_worth_telling() => {
+            format!("{build}; {others}: measure again on quiet cores")
+        }
+        Some(_) => format!("{build}, on quiet cores"),
+        None => format!("{build}; what else ran is not told"),
+    }
 }
 
 /// With one mount that wants another form, and with many, beside an update that nobody
@@ -138,4 +156,20 @@ fn updates(mounts: usize, options: &Options) -> Result<SpentNs, BenchError> {
     // What grows with the first updates is no part of the others.
     ledger.update(UPDATES / 10)?;
     ledger.update(UPDATES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_reads_the_figures_is_told_what_they_were_made_with() {
+        let calm = conditions(Some(Disturbance::default()));
+        assert!(calm.ends_with(", on quiet cores"), "{calm}");
+        let busy = Disturbance { others_percent: 40.0, stolen_percent: 0.0 };
+        let told = conditions(Some(busy));
+        let expected = "other programs had 40.0 % of the cores: measure again on quiet cores";
+        assert!(told.ends_with(expected), "{told}");
+        assert_eq!(told.contains("--release"), cfg!(debug_assertions), "{told}");
+    }
 }

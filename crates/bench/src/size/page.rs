@@ -104,9 +104,9 @@ pub fn page(costs: &Costs) -> String {
 fn costs_as_rows(costs: &Costs) -> String {
     let Costs { hub, server, .. } = costs;
     let mut text = format!(
-        "## What each thing costs\n\nOn: {}. An update is {:.0} bytes on a mount's connection.\n\n\
+        "## What each thing costs\n\nOn: {}. {}. An update is {:.0} bytes on a mount's connection.\n\n\
          | | hub | server |\n|---|---:|---:|\n",
-        costs.processor, costs.update_wire_bytes
+        costs.processor, costs.conditions, costs.update_wire_bytes
     );
     let bytes = |bytes: f64| format!("{bytes:.0} B");
     let nanos = |nanos: f64| match nanos {

@@ -182,6 +182,7 @@ mod tests {
     fn costs() -> Costs {
         Costs {
             processor: String::new(),
+            conditions: String::new(),
             update_wire_bytes: 100.0,
             hub: HubCosts {
                 item_bytes: 500.0,

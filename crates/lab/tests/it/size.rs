@@ -6,7 +6,7 @@ use crate::support::{arg, file, folder, run};
 
 /// Round figures, with which a reader can reckon.
 const COSTS: &str = r#"{
-    "processor": "abacus", "update_wire_bytes": 100,
+    "processor": "abacus", "conditions": "By hand", "update_wire_bytes": 100,
     "hub": {"item_bytes": 500, "item_open_ns": 4000, "image_ns": 1000, "update_ns": 300},
     "backbone_update_ns": 100,
     "server": {"mount_bytes": 10000, "item_bytes": 200, "watcher_bytes": 20, "login_ns": 50000,
