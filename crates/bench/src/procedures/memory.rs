@@ -33,6 +33,8 @@ const SETTLE: Duration = Duration::from_millis(1_500);
 pub(crate) struct Bytes {
     /// A further mount that has 1,000 items open which others have too.
     pub(crate) mount: f64,
+    /// A further mount that has one item open.
+    pub(crate) mount_of_one: f64,
     pub(crate) item_in_hub: f64,
     /// An item in the server with its one watcher.
     pub(crate) item_in_server: f64,
@@ -62,9 +64,10 @@ pub(crate) fn memory(options: &Options, out: &mut dyn Output) -> Result<(), Benc
     Ok(())
 }
 
-fn rows(bytes: Bytes) -> [(&'static str, f64); 4] {
+fn rows(bytes: Bytes) -> [(&'static str, f64); 5] {
     [
         ("mount with 1,000 items", bytes.mount),
+        ("mount with one item", bytes.mount_of_one),
         ("item in the hub", bytes.item_in_hub),
         ("item in the server, with one watcher", bytes.item_in_server),
         ("further watcher of an item", bytes.watcher),
@@ -100,9 +103,20 @@ pub(crate) fn measure(options: &Options, out: &mut dyn Output) -> Result<Bytes, 
         system.add_client(&watchlist, options.patience)?;
     }
     let last = look(&mut system)?;
+    drop(system);
+    // Of its own, so that mounts do not live in what the bursts of others left behind.
+    out.progress("memory: mounts with one item");
+    plan.watchlists = vec![watchlist[..1].to_vec()];
+    let mut system = System::start(&plan, &setup, options.patience)?;
+    let none = look(&mut system)?;
+    for _ in 0..mounts {
+        system.add_client(&watchlist[..1], options.patience)?;
+    }
+    let bare = look(&mut system)?;
     let each = |from: u64, to: u64, count: usize| (to as f64 - from as f64) / count.max(1) as f64;
     Ok(Bytes {
         mount: each(first.server, last.server, mounts),
+        mount_of_one: each(none.server, bare.server, mounts),
         item_in_hub: each(before.hub, one.hub, items),
         item_in_server: each(before.server, one.server, items),
         watcher: each(two.server, further.server, FURTHER_WATCHERS * items),

@@ -80,8 +80,7 @@ pub fn measure(options: &Options, out: &mut dyn Output) -> Result<Costs, BenchEr
         },
         backbone_update_ns: middle(&|it| f64::midpoint(it.narrow.backbone, it.wide.backbone)),
         server: ServerCosts {
-            // What was measured has a thousand items open that others have too.
-            mount_bytes: (bytes.mount - ITEMS as f64 * bytes.watcher).max(0.0),
+            mount_bytes: bytes.mount_of_one - bytes.watcher,
             item_bytes: bytes.item_in_server,
             watcher_bytes: bytes.watcher,
             login_ns: middle(&|it| it.login.server),

@@ -9,14 +9,24 @@ use super::{Costs, Needs, Site};
 const HEAD: &str = "\
 # Sizing
 
-What each thing costs, and what a site of any size needs. This page is written by `tapeline-lab size --measure --page docs/sizing.md` and not by hand; its figures are in [measured.json](../crates/bench/src/size/measured.json).
+What each thing costs, and what a site of any size needs. This page is written by \
+`tapeline-lab size --measure --page docs/sizing.md` and not by hand; its figures are in \
+[measured.json](../crates/bench/src/size/measured.json).
 
-Memory is what the process of a hub or a server touches of its own, as the difference over large numbers (`tapeline bench memory`). Times are those of the thread that does the work, from its own clock, so that other work on the machine does not count: hub, server and what is between them take turns on one thread with source and clients, 64 updates at once, as in a busy turn. A server's times have the writes to sockets in them.
+Memory is what the process of a hub or a server touches of its own, as the difference over \
+large numbers (`tapeline bench memory`). Times are those of the thread that does the work, \
+from its own clock, so that other work on the machine does not count: hub, server and what \
+is between them take turns on one thread with source and clients, 64 updates at once, as in \
+a busy turn. A server's times have the writes to sockets in them.
 
 ";
 
 const BEHIND_COSTS: &str = "\
-A mount's memory is what it has without items; each item that it has open is a watcher more. Where hub and server keep images, an item takes the bytes of its image more in each of them.
+A mount's memory is what the first mounts with one item take each, nearly all of it what the \
+allocator keeps of the buffers of their opening; one with 1,000 items took no more where it \
+was measured (`tapeline bench memory`), so that what is reckoned here is too much rather \
+than too little. Each item that a mount has open is a watcher more. Where hub and server \
+keep images, an item takes the bytes of its image more in each of them.
 
 ## What a site needs
 
@@ -27,18 +37,28 @@ tapeline-lab size --measure --json here.json      # what things cost on this mac
 tapeline-lab size --costs here.json --check       # three predicted rates beside measured ones
 ```
 
-A thread is to be busy for `--busy` of the time at most (0.7): an update that comes while another one is worked on waits, and beyond that they wait for each other. `servers` is also the number of shards of one server: each is a thread that wants a core of its own, as the hub does.
+A thread is to be busy for `--busy` of the time at most (0.7): an update that comes while \
+another one is worked on waits, and beyond that they wait for each other. `servers` is also \
+the number of shards of one server: each is a thread that wants a core of its own, as the \
+hub does.
 
 ";
 
 const ASSUMPTIONS: &str = "\
 ## Where this ends
 
-- **Mounts are spread as they come**, so each server takes in the updates of nearly all items. Where mounts that watch the same items share a server, it takes in less.
-- **Updates are as long as the measured one** (74 bytes of payload) and come many at a time. One that comes alone costs some four times as much, all parties together ([BENCHMARKING.md](../BENCHMARKING.md)); at rates that are low enough for that, a thread is not busy. `--update-bytes` changes the network, not the time.
-- **Plain RSSL over TCP.** JSON and views are in the table and not in what a site needs. TLS, compression, conflation, posts and entitlements are in neither; what some of them cost an update is in BENCHMARKING.md.
+- **Mounts are spread as they come**, so each server takes in the updates of nearly all \
+items. Where mounts that watch the same items share a server, it takes in less.
+- **Updates are as long as the measured one** (74 bytes of payload) and come many at a time. \
+One that comes alone costs some four times as much, all parties together \
+([BENCHMARKING.md](../BENCHMARKING.md)); at rates that are low enough for that, a thread is \
+not busy. `--update-bytes` changes the network, not the time.
+- **Plain RSSL over TCP.** JSON and views are in the table and not in what a site needs. \
+TLS, compression, conflation, posts and entitlements are in neither; what some of them cost \
+an update is in BENCHMARKING.md.
 - **Nobody is slow.** A mount that does not read holds up to its output bound of memory.
-- **One hub has all services.** What presence, repair and the directory of many servers cost it is not in these figures.
+- **One hub has all services.** What presence, repair and the directory of many servers cost \
+it is not in these figures.
 - **The processor is the one named above.** Measure on yours (`--measure`) before you buy.
 ";
 
