@@ -29,8 +29,9 @@ const PARK_MICROS: u32 = 50;
 /// has no figures.
 ///
 /// Exit status: 0 when all was measured, 1 when an aim of `quick` or `peers` is
-/// not met, a row of `quick` was disturbed by other work or a run is invalid (of
-/// a sweep, which ends with one that is: when all are), 2 when nothing can be measured, or on SIGTERM or SIGINT.
+/// not met, a row of `quick` was disturbed by other work or a run is invalid
+/// (of a sweep, which ends with one that is: when all are), 2 when nothing can
+/// be measured, or on SIGTERM or SIGINT.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
