@@ -235,11 +235,15 @@ fn in_a_busy_turn_too_only_the_update_types_that_the_login_wants_are_sent() {
     world.say(others, &login_of(&wanted));
     wanted.attributes.update_type_filter = Some(1 << UpdateType::TRADE.0);
     world.say(consumer, &login_of(&wanted));
-    [others, consumer].into_iter().for_each(|session| _ = world.heard(session));
+    for session in [others, consumer] {
+        world.heard(session);
+    }
     world.open_item(others, 5, "TRI.N", 17);
     world.say(consumer, &request(6, "TRI.N"));
     world.item_to_us(HUB, 17, 1, &image(&[(22, 100)]));
-    [others, consumer].into_iter().for_each(|session| _ = world.heard(session));
+    for session in [others, consumer] {
+        world.heard(session);
+    }
     let [quote, trade] = [UpdateType::QUOTE, UpdateType::TRADE].map(|it| update_of(it, &[(6, 1)]));
     let updates = [&quote, &trade, &quote, &trade];
     let updates = [2, 3, 4, 5].into_iter().zip(updates).map(|(seq, body)| (17, seq, &body[..]));

@@ -250,7 +250,7 @@ impl Script {
                 let mode =
                     if stands_by { WarmStandbyMode::Standby } else { WarmStandbyMode::Active };
                 let consumer = &mut self.market.listeners[listener].consumer;
-                let _ = consumer.with(|requests| requests.set_role(Some(mode)));
+                consumer.with(|requests| requests.set_role(Some(mode)));
             }
             Step::View { listener, place, is_whole } => {
                 let listener = &mut self.market.listeners[listener];
