@@ -6,8 +6,8 @@
 //!   Site: mounts, items, rate, ... ──▶ Needs: servers, cores, memory, network
 //! ```
 //!
-//! [`measure()`] makes the first, [`Site::needs`] is arithmetic alone, [`check`] holds what
-//! it says against rates that are measured, and [`page`] is `docs/sizing.md`.
+//! [`measure()`] makes the first, [`Site::needs`] is arithmetic alone, [`check()`] holds what
+//! it says against rates that are measured, and [`page()`] is `docs/sizing.md`.
 
 mod check;
 mod costs;
