@@ -43,7 +43,8 @@
 //! | image that does not end | `OPEN`, suspect, and an image that is asked for; a non-interactive provider may still complete its own |
 //! | source lost, service has another | `OPEN`, suspect, `FAILOVER_STARTED`; then an image with `CLEAR_CACHE` and `FAILOVER_COMPLETED` |
 //! | source lost, no other | `OPEN`, suspect; the service down; an image with `CLEAR_CACHE` on return |
-//! | non-interactive source lost | `OPEN`, suspect; closed after [`ni_stale_ms`](HubConfig::ni_stale_ms) unless published again |
+//! | non-interactive source lost, another one stands by | nothing if it has the same; else its image, with `CLEAR_CACHE` and `FAILOVER_COMPLETED` |
+//! | non-interactive source lost, no other | `OPEN`, suspect; closed after [`ni_stale_ms`](HubConfig::ni_stale_ms) unless published again |
 //! | private stream lost | `CLOSED_RECOVER`, and the end of it |
 //!
 //! # Which source

@@ -207,7 +207,15 @@ impl Core {
                 let group = kept.image.group_id().try_into().unwrap_or_default();
                 self.set_group(id, group);
             }
-            false => self.go_on_with(now, id, &kept.image, out),
+            false => {
+                if let Some(item) = self.items.get_mut(id) {
+                    // Who heard nothing of the loss is told that another one goes on: what
+                    // that has may be of before.
+                    item.failing_over |=
+                        item.state.data == DataState::OK && !item.interests.is_empty();
+                }
+                self.go_on_with(now, id, &kept.image, out);
+            }
         }
         true
     }

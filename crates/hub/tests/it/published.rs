@@ -213,7 +213,10 @@ fn a_second_provider_of_an_item_takes_over_with_what_it_has() {
     world.says(second, &provider::update(-9, 1));
     assert_eq!(world.frames(), [""; 0], "the first one has it");
     world.closed(first);
-    assert_eq!(world.frames(), [format!("all #1 image {IMAGE}")]);
+    assert_eq!(
+        world.frames(),
+        [format!("all #1 image {}", IMAGE.replace("None", "FailoverCompleted"))]
+    );
     world.says(second, &publish(-9, "TRI.N"));
     assert_eq!(world.frames(), [format!("all #2 image {IMAGE}")]);
 }

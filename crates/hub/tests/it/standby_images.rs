@@ -54,7 +54,8 @@ fn what_differs_is_replaced_by_what_the_standby_has() {
     world.says(standby, &provider::update(-9, 4700));
     world.closed(first);
     let (_, image) = world.out.frames.last().cloned().expect("an image");
-    assert_eq!(world.frames(), [format!("all #1 image {IMAGE}")]);
+    let image_of_another = IMAGE.replace("None", "FailoverCompleted");
+    assert_eq!(world.frames(), [format!("all #1 image {image_of_another}")]);
     let updated = provider::update(-9, 4700);
     assert_eq!(image[image.len() - 6..], updated[updated.len() - 6..]);
     assert_eq!(switches(&world), (1, 0, 0));
