@@ -108,3 +108,44 @@ fn what_is_closed_and_was_lost_keeps_no_place() {
         chance: 0x2857_9a14_e57e_ff4d,
     });
 }
+
+#[test]
+fn a_window_goes_with_the_hub_that_had_it() {
+    holds(&Plan {
+        shape: Shape {
+            hubs: 2,
+            sources: 2,
+            publishers: 1,
+            published: 2,
+            items: 5,
+            consumers: vec![true],
+            hub_cache: true,
+            server_cache: true,
+            own_sources: true,
+            groups: true,
+            images: Images {
+                most_parts: 4,
+                apart_ms: 2500,
+                numbered_percent: 0,
+                endless_percent: 0,
+                padding_bytes: 0,
+            },
+            socket_jitter: micros(50),
+            window_bytes: 16_384,
+            provider_window_bytes: 2048,
+            backbone_delay: millis(1),
+            output_bytes: 32_768,
+            queue_bytes: 4096,
+            longest_turn: millis(200),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(8410), Action::Open { consumer: 12, item: 53, view: true, paused: false }),
+            (millis(8629), Action::Snapshot { consumer: 19, item: 42 }),
+            (millis(14_022), Action::Load { source: 1, service: 1, window: 1, limit: 1 }),
+            (millis(24_757), Action::StickHub { hub: 0, ms: 884 }),
+            (millis(33_971), Action::Update { item: 52, count: 60, apart_ms: 1 }),
+        ],
+        chance: 0x12f2_62bf_a208_6e8e,
+    });
+}
