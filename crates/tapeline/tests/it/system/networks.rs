@@ -8,9 +8,10 @@ use tapeline_chaos::lan::{Host, Lan};
 use tapeline_chaos::market::{Source, Tape, Watcher};
 use tapeline_chaos::program::{Program, report, wait_until};
 
-use super::program::tapeline_on;
+use super::program::{TAPELINE, tapeline_on};
 
 const RSSL_PORT: u16 = 14_002;
+const ADMIN_PORT: u16 = 14_400;
 const SOURCE_PORT: u16 = 14_100;
 
 /// A hub that keeps images, so that it has what another server asked for.
@@ -42,10 +43,22 @@ impl Cloud {
     }
 
     fn server(&self, number: usize) -> Program {
-        let (host, port) = (self.lan.host(number), RSSL_PORT.to_string());
+        let (host, rssl) = (self.lan.host(number), RSSL_PORT.to_string());
         let hubs = [1, 2].map(|hub| format!("{}:40456", self.lan.host(hub).address)).join(",");
         let channel = format!("aeron:udp?control={hubs}|interface={}", host.address);
-        tapeline_on(host, &["server", "--backbone", &channel, "--rssl-port", &port])
+        let admin = ADMIN_PORT.to_string();
+        let ports = ["--rssl-port", &rssl, "--admin-port", &admin];
+        tapeline_on(host, &[&["server", "--backbone", &channel][..], &ports].concat())
+    }
+
+    /// At how many hubs a server can ask for the items of its one service.
+    fn hubs_of(&self, server: usize) -> u64 {
+        let admin = format!("127.0.0.1:{ADMIN_PORT}");
+        let mut get = self.lan.host(server).command(TAPELINE);
+        get.args(["admin", "--admin", &admin, "get", "services", "--json"]);
+        let said = get.output().expect("it runs").stdout;
+        let said: serde_json::Value = serde_json::from_slice(&said).unwrap_or_default();
+        said["rows"][0]["hubs"].as_u64().unwrap_or(0)
     }
 
     fn watcher(&self, tape: &Tape, server: usize) -> Watcher {
@@ -67,9 +80,7 @@ fn without_multicast_a_hub_that_is_killed_is_healed_by_the_other_one() {
     others.wait_fresh();
     let first = cloud.hub(1);
     let servers = [cloud.server(3), cloud.server(4)];
-    for server in &servers {
-        wait_until("both hubs to be there", || server.log().matches("a hub is there").count() == 2);
-    }
+    wait_until("both hubs to have the service", || [3, 4].map(|it| cloud.hubs_of(it)) == [2, 2]);
     let watchers = [3, 4].map(|server| cloud.watcher(&tape, server));
     for watcher in &watchers {
         let _ = watcher.wait_fresh();
