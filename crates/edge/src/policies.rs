@@ -153,6 +153,7 @@ impl Work {
                 self.read_again();
             }
             lock(&self.shared.ports).retain_mut(Waiting::hand_over);
+            lock(&self.shared.file).free();
         }
     }
 
@@ -234,6 +235,32 @@ mod tests {
         policies.reload();
         let change = next(&ports[0]);
         assert!(change.policy.profile_of("bob").is_none() && change.policy.tests() == 0);
+    }
+
+    #[test]
+    fn a_policy_that_was_in_force_is_freed_by_the_edge_once_nobody_has_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("policy.toml");
+        fs::write(&path, POLICY).expect("room");
+        let config = PolicyConfig { policy: path.clone(), check_interval: LOOK, journal: None };
+        let edge = Edge::start().expect("a thread");
+        let policies = Policies::start(&edge, config).expect("it is good");
+        let port = policies.port();
+        let first = Arc::clone(&next(&port).policy);
+        fs::write(&path, format!("{POLICY}[[user]]\nname = \"bob\"\n")).expect("room");
+        let changed = next(&port).changed.clone().expect("they are named");
+        // As long as somebody has them, so has the edge: it is the last.
+        for _ in 0..10 {
+            lock(&policies.shared.file).free();
+        }
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&changed)), (2, 2));
+        let left = (Arc::downgrade(&first), Arc::downgrade(&changed));
+        drop((first, changed));
+        let until = Instant::now() + Duration::from_secs(20);
+        while left.0.strong_count() + left.1.strong_count() > 0 {
+            assert!(Instant::now() < until, "they are kept");
+            thread::yield_now();
+        }
     }
 
     #[test]

@@ -24,12 +24,28 @@ impl Stamp {
     }
 }
 
+/// What was handed to hubs and servers. To free a large policy takes longer than
+/// one of their turns may: whoever has it last is to be the edge.
+#[derive(Debug)]
+struct Lent<T>(Vec<Arc<T>>);
+
+impl<T> Lent<T> {
+    /// Frees what nobody else has any more.
+    fn free(&mut self) {
+        self.0.retain(|it| Arc::strong_count(it) > 1);
+    }
+}
+
 /// The policy in force and its file.
 #[derive(Debug)]
 pub(crate) struct PolicyFile {
     path: PathBuf,
     stamp: Stamp,
     policy: Arc<Policy>,
+    /// Those that were in force before.
+    before: Lent<Policy>,
+    /// The users that changes named.
+    changed: Lent<HashSet<String>>,
 }
 
 impl PolicyFile {
@@ -37,7 +53,7 @@ impl PolicyFile {
     pub(crate) fn open(path: PathBuf) -> Result<Self, EdgeError> {
         let stamp = Stamp::of(&path);
         let policy = read(&path)?;
-        Ok(Self { path, stamp, policy })
+        Ok(Self { path, stamp, policy, before: Lent(Vec::new()), changed: Lent(Vec::new()) })
     }
 
     /// What a hub or server begins with.
@@ -57,7 +73,16 @@ impl PolicyFile {
         let before = std::mem::replace(&mut self.policy, policy);
         let users = changed_users(&before, &self.policy);
         let changed: HashSet<String> = users.into_iter().map(|user| user.name).collect();
-        Ok(PolicyChange { changed: Some(Arc::new(changed)), ..self.first() })
+        let changed = Arc::new(changed);
+        self.before.0.push(before);
+        self.changed.0.push(Arc::clone(&changed));
+        Ok(PolicyChange { changed: Some(changed), ..self.first() })
+    }
+
+    /// Frees what no hub and no server has any more of the policies before.
+    pub(crate) fn free(&mut self) {
+        self.before.free();
+        self.changed.free();
     }
 }
 

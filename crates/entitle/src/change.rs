@@ -64,7 +64,7 @@ fn answer(engine: &mut Engine, watch: &Watch<'_>) -> Verdict {
 /// those of the old policy first.
 pub fn changed_users(old: &Policy, new: &Policy) -> Vec<ChangedUser> {
     let all = !has_same_settings(old, new);
-    let mut known: HashMap<(ProfileId, ProfileId), bool> = HashMap::new();
+    let mut comparison = Comparison { old, new, profiles: HashMap::new(), grants: HashMap::new() };
     let mut changed = Vec::new();
     for user in &old.document.users {
         let mut must_log_in = true;
@@ -73,9 +73,7 @@ pub fn changed_users(old: &Policy, new: &Policy) -> Vec<ChangedUser> {
             (new.user(&user.name), old.profile_of(&user.name), new.profile_of(&user.name))
         {
             must_log_in = !may_log_in_as(user, other);
-            let pair = (before, after);
-            let is_same = *known.entry(pair).or_insert_with(|| has_same_rights(old, new, pair));
-            is_changed = all || must_log_in || !is_same;
+            is_changed = all || must_log_in || !comparison.has_same_rights((before, after));
         }
         if is_changed {
             changed.push(ChangedUser { name: user.name.clone(), must_log_in });
@@ -108,13 +106,62 @@ fn may_log_in_as(user: &User, other: &User) -> bool {
         && user.until == other.until
 }
 
-fn has_same_rights(old: &Policy, new: &Policy, (before, after): (ProfileId, ProfileId)) -> bool {
-    let (one, other) = (&old.profile(before).services, &new.profile(after).services);
-    one.len() == other.len()
-        && one.iter().all(|(service, access)| {
-            other.get(service).is_some_and(|other| has_same_access(old, new, access, other))
-        })
-        && has_same_extras(old, new, (before, after))
+/// Two policies, and what of them was compared already: many profiles have the same
+/// roles, and a role may have a hundred thousand names.
+struct Comparison<'p> {
+    old: &'p Policy,
+    new: &'p Policy,
+    profiles: HashMap<(ProfileId, ProfileId), bool>,
+    /// Of the old policy, and of the new one.
+    grants: HashMap<(GrantPlace, GrantPlace), bool>,
+}
+
+/// Role, index of the grant in it, and whether it is one of posts.
+type GrantPlace = (usize, usize, bool);
+
+impl Comparison<'_> {
+    fn has_same_rights(&mut self, (before, after): (ProfileId, ProfileId)) -> bool {
+        if let Some(is_same) = self.profiles.get(&(before, after)) {
+            return *is_same;
+        }
+        let (one, other) = (&self.old.profile(before).services, &self.new.profile(after).services);
+        let is_same = one.len() == other.len()
+            && one.iter().all(|(service, access)| {
+                other.get(service).is_some_and(|other| self.has_same_access(access, other))
+            })
+            && has_same_extras(self.old, self.new, (before, after));
+        self.profiles.insert((before, after), is_same);
+        is_same
+    }
+
+    fn has_same_access(&mut self, access: &Access, other: &Access) -> bool {
+        access.codes == other.codes
+            && access.publishes == other.publishes
+            && self.has_same_grants(&access.grants, &other.grants, false)
+            && self.has_same_grants(&access.posts, &other.posts, true)
+    }
+
+    /// Each of one is among the others, and the other way round.
+    fn has_same_grants(
+        &mut self,
+        one: &[(usize, usize)],
+        other: &[(usize, usize)],
+        is_post: bool,
+    ) -> bool {
+        let mut is_same = |one: &(usize, usize), other: &(usize, usize)| {
+            let places = ((one.0, one.1, is_post), (other.0, other.1, is_post));
+            *self.grants.entry(places).or_insert_with_key(|(before, after)| {
+                grant_at(self.old, *before).is_same(grant_at(self.new, *after))
+            })
+        };
+        one.iter().all(|one| other.iter().any(|other| is_same(one, other)))
+            && other.iter().all(|other| one.iter().any(|one| is_same(one, other)))
+    }
+}
+
+fn grant_at(policy: &Policy, (role, at, is_post): GrantPlace) -> &Grant {
+    let role = &policy.document.roles[role];
+    if is_post { &role.posts[at] } else { &role.grants[at] }
 }
 
 /// Views, contracts and limits: as the roles in their order say.
@@ -138,17 +185,4 @@ fn has_same_extras(old: &Policy, new: &Policy, (before, after): (ProfileId, Prof
             _ => return false,
         }
     }
-}
-
-fn has_same_access(old: &Policy, new: &Policy, access: &Access, other: &Access) -> bool {
-    let are_same = |one: Vec<&Grant>, other: Vec<&Grant>| {
-        let are_in = |some: &[&Grant], all: &[&Grant]| {
-            some.iter().all(|grant| all.iter().any(|one| one.is_same(grant)))
-        };
-        are_in(&one, &other) && are_in(&other, &one)
-    };
-    access.codes == other.codes
-        && access.publishes == other.publishes
-        && are_same(old.grants(access).collect(), new.grants(other).collect())
-        && are_same(old.post_grants(access).collect(), new.post_grants(other).collect())
 }

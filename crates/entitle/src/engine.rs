@@ -8,7 +8,7 @@ use tapeline_rwf::StateCode;
 use time::{Date, OffsetDateTime};
 
 use crate::document::{NoLock, PostRight};
-use crate::lock::{Lock, LockError, MAX_LOCK_BYTES};
+use crate::lock::{Lock, LockError, MAX_LOCK_BYTES, Sources};
 use crate::policy::{Policy, ProfileId};
 use crate::verdict::{Denial, Verdict, unknown_user};
 
@@ -92,30 +92,44 @@ pub struct Engine {
     lock_ids: HashMap<Arc<[u8]>, LockId>,
     locks: Vec<Known>,
     lock_bytes: usize,
-    /// For each profile, two bits for each lock: known, and open.
-    memo: Vec<Vec<u64>>,
+    odd_locks: usize,
+    /// By profile.
+    memo: Vec<Memo>,
+    /// What the memo may be of: counted up when something else may open a lock.
+    epoch: u64,
 }
 
 const LOCKS_IN_WORD: usize = 32;
 
-/// A lock that was seen.
+/// A lock that was seen, and how it was read last.
 #[derive(Debug)]
 struct Known {
     bytes: Arc<[u8]>,
     read: Result<Lock, LockError>,
+    read_by: Sources,
+}
+
+/// Which locks open for a profile.
+#[derive(Debug, Default)]
+struct Memo {
+    /// It is of nothing else.
+    epoch: u64,
+    /// Two bits for each lock: known, and open.
+    bits: Vec<u64>,
 }
 
 impl Engine {
     /// Decides by a policy.
     pub fn new(policy: Arc<Policy>) -> Self {
-        let memo = vec![Vec::new(); policy.profiles.len()];
         Self {
             policy,
             directory: HashMap::new(),
             lock_ids: HashMap::new(),
             locks: Vec::new(),
             lock_bytes: 0,
-            memo,
+            odd_locks: 0,
+            memo: Vec::new(),
+            epoch: 0,
         }
     }
 
@@ -125,13 +139,10 @@ impl Engine {
     }
 
     /// Another policy. Profiles of the one before are good no longer: they are
-    /// asked for anew by [`Policy::profile_of`].
+    /// asked for anew by [`Policy::profile_of`]. It takes no longer for more locks
+    /// or users: what was worked out is forgotten where it is asked for.
     pub fn set_policy(&mut self, policy: Arc<Policy>) {
-        self.memo = vec![Vec::new(); policy.profiles.len()];
-        // How locks are read is part of the policy.
-        for known in &mut self.locks {
-            known.read = Lock::decode(&known.bytes, policy.document.lock_sources);
-        }
+        self.epoch += 1;
         self.policy = policy;
     }
 
@@ -140,7 +151,7 @@ impl Engine {
     pub fn set_service(&mut self, id: u16, name: &str) {
         if self.directory.get(&id).is_none_or(|known| known != name) {
             self.directory.insert(id, name.to_owned());
-            self.memo.iter_mut().for_each(Vec::clear);
+            self.epoch += 1;
         }
     }
 
@@ -149,9 +160,9 @@ impl Engine {
         self.locks.len()
     }
 
-    /// How many of them cannot be read.
-    pub fn odd_locks(&self) -> usize {
-        self.locks.iter().filter(|lock| lock.read.is_err()).count()
+    /// How many of them could not be read when they were looked at last.
+    pub const fn odd_locks(&self) -> usize {
+        self.odd_locks
     }
 
     /// Whether a user may log in, and as what.
@@ -274,11 +285,13 @@ impl Engine {
             return None;
         }
         let id = LockId(self.locks.len() as u32);
-        let read = Lock::decode(bytes, self.policy.document.lock_sources);
+        let read_by = self.policy.document.lock_sources;
+        let read = Lock::decode(bytes, read_by);
+        self.odd_locks += usize::from(read.is_err());
         let bytes: Arc<[u8]> = bytes.into();
         self.lock_bytes += bytes.len();
         self.lock_ids.insert(Arc::clone(&bytes), id);
-        self.locks.push(Known { bytes, read });
+        self.locks.push(Known { bytes, read, read_by });
         Some(id)
     }
 
@@ -295,21 +308,39 @@ impl Engine {
     /// Whether a lock opens for a profile: worked out once for both.
     pub fn opens_id(&mut self, profile: ProfileId, lock: LockId) -> bool {
         let (at, shift) = (lock.0 as usize / LOCKS_IN_WORD, lock.0 as usize % LOCKS_IN_WORD * 2);
-        if self.memo.len() <= profile.0 as usize {
-            self.memo.resize_with(profile.0 as usize + 1, Vec::new);
-        }
-        let row = &self.memo[profile.0 as usize];
-        let bits = row.get(at).map_or(0, |word| word >> shift & 3);
+        let of = profile.0 as usize;
+        let memo = self.memo.get(of).filter(|memo| memo.epoch == self.epoch);
+        let bits = memo.and_then(|memo| memo.bits.get(at)).map_or(0, |word| word >> shift & 3);
         if bits & 2 != 0 {
             return bits & 1 != 0;
         }
+        self.read_again(lock);
         let is_open = self.work_out(profile, &self.locks[lock.0 as usize].read);
-        let row = &mut self.memo[profile.0 as usize];
-        if row.len() <= at {
-            row.resize(at + 1, 0);
+        if self.memo.len() <= of {
+            self.memo.resize_with(of + 1, Memo::default);
         }
-        row[at] |= (2 | u64::from(is_open)) << shift;
+        let memo = &mut self.memo[of];
+        if memo.epoch != self.epoch {
+            memo.epoch = self.epoch;
+            memo.bits.clear();
+        }
+        if memo.bits.len() <= at {
+            memo.bits.resize(at + 1, 0);
+        }
+        memo.bits[at] |= (2 | u64::from(is_open)) << shift;
         is_open
+    }
+
+    /// How locks are read is part of the policy, which may be another one since.
+    fn read_again(&mut self, lock: LockId) {
+        let read_by = self.policy.document.lock_sources;
+        let known = &mut self.locks[lock.0 as usize];
+        if known.read_by != read_by {
+            self.odd_locks -= usize::from(known.read.is_err());
+            known.read = Lock::decode(&known.bytes, read_by);
+            known.read_by = read_by;
+            self.odd_locks += usize::from(known.read.is_err());
+        }
     }
 
     fn work_out(&self, profile: ProfileId, lock: &Result<Lock, LockError>) -> bool {

@@ -176,6 +176,29 @@ fn a_number_of_the_directory_opens_locks_that_were_denied() {
 }
 
 #[test]
+fn how_locks_are_read_is_the_policys() {
+    let reading = |way: &str| {
+        let text = POLICY.replace("[entitle]", &format!("[entitle]\nlock-sources = \"{way}\""));
+        let text = text.replace("pe = [62, \"144-160\"]", "pe = [9, 621]");
+        Arc::new(Policy::parse("policy.toml", &text).expect("it is in order"))
+    };
+    let mut engine = Engine::new(reading("unambiguous"));
+    let jdoe = engine.policy().profile_of("jdoe").expect("known");
+    // It can be read in two ways.
+    let lock = Lock::new([Demand::any(5000, &[621]), Demand::any(257, &[9])]);
+    let lock = lock.encode(Sources::Repeated);
+    assert!(!engine.opens(jdoe, &lock));
+    assert_eq!(engine.odd_locks(), 1);
+    engine.set_policy(reading("repeated"));
+    engine.set_service(5000, "FEED");
+    assert!(engine.opens(jdoe, &lock));
+    assert_eq!((engine.odd_locks(), engine.locks()), (0, 1));
+    engine.set_policy(reading("unambiguous"));
+    assert!(!engine.opens(jdoe, &lock));
+    assert_eq!(engine.odd_locks(), 1);
+}
+
+#[test]
 fn logins_are_refused_with_the_codes_that_clients_know() {
     let engine = Engine::new(policy());
     let day = |year| Date::from_calendar_date(year, Month::January, 31).expect("a day");
