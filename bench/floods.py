@@ -82,13 +82,21 @@ def waiting(addresses):
         yield 1
 
 
+def open_batch(mount, first):
+    mount.open(first, [f"FLOOD{number}" for number in range(first, first + ITEMS_OF_A_BATCH)])
+
+
+def close_batch(mount, first):
+    mount.close(first, ITEMS_OF_A_BATCH)
+
+
 def requests(addresses):
     """20,000 items opened and closed again, without end."""
     mount = JsonMount(addresses["ws"], f"flood-{os.getpid()}")
     while True:
-        for of_a_batch in (mount.open, mount.close):
+        for of_a_batch in (open_batch, close_batch):
             for first in range(10, 10 + ITEMS_OF_A_CROWD, ITEMS_OF_A_BATCH):
-                of_a_batch(first, ITEMS_OF_A_BATCH)
+                of_a_batch(mount, first)
                 yield ITEMS_OF_A_BATCH
 
 
@@ -97,9 +105,9 @@ def closes(addresses):
     mount = JsonMount(addresses["ws"], f"flood-{os.getpid()}")
     while True:
         for first in range(10, 10 + ITEMS_OF_A_CROWD, ITEMS_OF_A_BATCH):
-            mount.open(first, ITEMS_OF_A_BATCH)
+            open_batch(mount, first)
             for _ in range(20):
-                mount.close(first, ITEMS_OF_A_BATCH)
+                close_batch(mount, first)
                 yield ITEMS_OF_A_BATCH
 
 
@@ -108,7 +116,7 @@ def watchlists(addresses):
     while True:
         mount = JsonMount(addresses["ws"], f"flood-{os.getpid()}")
         for first in range(10, 200_010, ITEMS_OF_A_BATCH):
-            mount.open(first, ITEMS_OF_A_BATCH)
+            open_batch(mount, first)
             yield ITEMS_OF_A_BATCH
         mount.peer.close()
 

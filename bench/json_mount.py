@@ -47,9 +47,9 @@ class JsonMount:
         except BlockingIOError:
             pass
 
-    def open(self, first, count):
-        self.say({"ID": list(range(first, first + count)),
-                  "Key": {"Service": "FEED", "Name": [f"FLOOD{number}" for number in range(first, first + count)]}})
+    def open(self, first, names):
+        """Opens items in one batch, on streams from `first` on; the batch itself has the one before."""
+        self.say({"ID": first - 1, "Key": {"Service": "FEED", "Name": names}})
 
     def close(self, first, count):
         self.say({"ID": list(range(first, first + count)), "Type": "Close"})
