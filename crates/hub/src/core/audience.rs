@@ -357,6 +357,12 @@ impl Core {
     pub(super) fn drop_interest(&mut self, id: u32, server: u32, request: u32) {
         if let Some(item) = self.items.get_mut(id) {
             item.interests.retain(|one| (one.server, one.request) != (server, request));
+            if item.interests.is_empty() {
+                // What comes now is sent to nobody. A server that was given up, and has
+                // not learned it yet, may hear what is sent once another one asks: it
+                // is to see the hole.
+                item.seq = item.seq.wrapping_add(1);
+            }
         }
         self.rank_anew(id);
         if let Some(server) = self.servers.get_mut(server) {

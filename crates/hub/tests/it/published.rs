@@ -106,6 +106,21 @@ fn what_was_published_is_kept_and_given_to_whoever_asks() {
 }
 
 #[test]
+fn a_server_that_was_given_up_and_does_not_know_it_yet_sees_a_hole() {
+    let (mut world, session) = publishing(config(0));
+    world.open(A, 7, "TRI.N");
+    world.says(session, &provider::update(-1, 4600));
+    world.server_down(A);
+    // Nobody is sent this one.
+    world.says(session, &provider::update(-1, 4601));
+    world.open(B, 8, "TRI.N");
+    world.forget();
+    world.says(session, &provider::update(-1, 4602));
+    let (header, _) = &world.out.frames[0];
+    assert_eq!(header.item_seq, 3, "A had #1");
+}
+
+#[test]
 fn a_snapshot_is_answered_from_what_is_kept() {
     let (mut world, _) = publishing(config(0));
     world.snapshot(A, 7, "TRI.N");

@@ -149,3 +149,37 @@ fn a_window_goes_with_the_hub_that_had_it() {
         chance: 0x12f2_62bf_a208_6e8e,
     });
 }
+
+#[test]
+fn a_server_that_stood_still_and_was_given_up_does_not_miss_an_update_unseen() {
+    holds(&Plan {
+        shape: Shape {
+            servers: 2,
+            publishers: 1,
+            published: 2,
+            items: 1,
+            consumers: vec![false, true],
+            hub_cache: true,
+            groups: true,
+            socket_delay: millis(3),
+            socket_jitter: millis(2),
+            window_bytes: 16_384,
+            backbone_delay: micros(0),
+            merged_bytes: 400,
+            queue_bytes: 4096,
+            filters: true,
+            look_at_clock: micros(0),
+            longest_turn: millis(200),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(6103), Action::Batch { consumer: 2, service: 1 }),
+            (millis(39_763), Action::Generic { consumer: 50, open: 23 }),
+            (millis(39_776), Action::StallServer { server: 0, ms: 2631 }),
+            (millis(40_288), Action::Update { item: 7, count: 400, apart_ms: 7 }),
+            (micros(40_293_306), Action::Batch { consumer: 39, service: 1 }),
+            (millis(40_336), Action::Update { item: 35, count: 5, apart_ms: 100 }),
+        ],
+        chance: 0x25f8_26e3_d072_fde5,
+    });
+}
