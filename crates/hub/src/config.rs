@@ -38,6 +38,8 @@ pub struct HubConfig {
     /// every item open, the first by order is used, and another goes on where it
     /// was when it is lost. Default none.
     pub mirrored_services: Vec<String>,
+    /// Services that consumers know by the name of a group alone. Default none.
+    pub service_groups: Vec<ServiceGroup>,
     /// What a request for an item gets that no non-interactive provider has
     /// published. Default: it waits.
     pub unpublished: Unpublished,
@@ -101,6 +103,7 @@ impl HubConfig {
             ni_tls: None,
             ni_services: None,
             mirrored_services: Vec::new(),
+            service_groups: Vec::new(),
             unpublished: Unpublished::default(),
             ni_stale_ms: 60_000,
             cache_interactive: false,
@@ -137,6 +140,7 @@ impl HubConfig {
             ni_tls,
             ni_services: _,
             mirrored_services: _,
+            service_groups: _,
             unpublished,
             ni_stale_ms,
             cache_interactive: _,
@@ -173,6 +177,28 @@ impl HubConfig {
             ..own
         };
     }
+}
+
+/// Services of sources that are one to consumers, under another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceGroup {
+    /// The name that consumers know.
+    pub name: String,
+    /// The names that sources give to the services in it, which consumers do not
+    /// see. A service is in one group at most: in the first that names it.
+    pub members: Vec<String>,
+    /// At which of them an item is asked for.
+    pub pick: Pick,
+}
+
+/// At which member of a group an item is asked for, of those that take it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// The first, in the order in which the group names them.
+    #[default]
+    Order,
+    /// The one at which the fewest items are open, as if they were one service.
+    Items,
 }
 
 /// What a request for an item gets that no non-interactive provider has

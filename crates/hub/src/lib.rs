@@ -85,7 +85,9 @@ mod shell;
 mod view;
 
 pub use crate::core::{Core, RouteChanges};
-pub use config::{Endpoint, HubConfig, HubLimits, Route, RouteLogin, Unpublished};
+pub use config::{
+    Endpoint, HubConfig, HubLimits, Pick, Route, RouteLogin, ServiceGroup, Unpublished,
+};
 pub use counters::Counters;
 pub use item_names::ItemNames;
 pub use outputs::{Event, Outputs};

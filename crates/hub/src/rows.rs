@@ -16,7 +16,8 @@ tapeline_counters::rows! {
         /// How far its connection is: `down`, `connecting`, `login`, `directory`, `up`; or
         /// `leaves`, if it is not configured any more and its items go to others.
         "phase" => phase: &'static str;
-        /// The services that are taken from it.
+        /// The services that are taken from it; of one in a group, what the source
+        /// calls it, too: `FEED (EAST)`.
         "services" => services: String;
         /// Whether it is asked before others (the lower the earlier), how many
         /// items it has beside those of the same order, and whether it takes no

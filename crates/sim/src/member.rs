@@ -8,7 +8,7 @@ use tapeline_backbone::sim::{Network as Backbone, SimPort};
 use tapeline_backbone::{Incarnation, Key, PortSettings, Role};
 use tapeline_channel::ReactorConfig;
 use tapeline_channel::sim::{Host, Network};
-use tapeline_hub::{Hub, HubConfig, Route};
+use tapeline_hub::{Hub, HubConfig, Pick, Route, ServiceGroup};
 use tapeline_node::{Agent, HubPart, NewEdgePort, NewPolicy, ServerPart};
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_server::{OutputThresholds, Server, ServerConfig, When};
@@ -118,6 +118,15 @@ fn dictionary() -> Arc<FieldDictionary> {
     DICTIONARY.get_or_init(|| Arc::new(FieldDictionary::builtin().clone())).clone()
 }
 
+/// What all sources call a service, in their order, or wherever it is least used.
+fn group(shape: &Shape, service: usize) -> ServiceGroup {
+    ServiceGroup {
+        name: format!("S{service}"),
+        members: (0..shape.sources).map(|source| shape.name_at(source, service)).collect(),
+        pick: if service % 2 == 0 { Pick::Order } else { Pick::Items },
+    }
+}
+
 impl HubMember {
     pub(crate) fn start(
         &mut self,
@@ -145,6 +154,9 @@ impl HubMember {
         if shape.mirrored {
             let services = 0..shape.services;
             config.mirrored_services = services.map(|service| format!("S{service}")).collect();
+        }
+        if shape.grouped {
+            config.service_groups = (0..shape.services).map(|it| group(shape, it)).collect();
         }
         config.ni_stale_ms = 10_000;
         config.cache_interactive = shape.hub_cache;

@@ -58,6 +58,8 @@ pub(crate) struct Source {
     sent: u64,
     /// A change that a planted fault sends later.
     kept: Option<(Item, u64)>,
+    /// What it calls each service.
+    names: Vec<String>,
     /// The number of each service, which changes when it was withdrawn; none
     /// while it is.
     ids: Vec<Option<u16>>,
@@ -104,6 +106,7 @@ impl Source {
             planted,
             sent: 0,
             kept: None,
+            names: (0..shape.services).map(|service| shape.name_at(index, service)).collect(),
             ids: (0..shape.services).map(|index| Some(index as u16 + 1)).collect(),
             withdrawn: vec![0; shape.services],
             loads: vec![(shape.open_window, shape.open_limit); shape.services],
@@ -117,7 +120,7 @@ impl Source {
     }
 
     fn spec(&self, id: u16, service: usize) -> ServiceEntry {
-        let spec = ServiceSpec::new(id, format!("S{service}"));
+        let spec = ServiceSpec::new(id, self.names[service].clone());
         let spec = if self.has_books { spec.domain(Domain::MARKET_BY_PRICE) } else { spec };
         let mut entry = spec.entry();
         entry.filters.extend(load_filter(self.loads[service]));

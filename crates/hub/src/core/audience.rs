@@ -12,7 +12,7 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::downstream::accept;
-use super::item::{Interest, Item, Stage, Void};
+use super::item::{Avoided, Interest, Item, Stage, Void};
 use super::servers::Servers;
 use super::timers::ms;
 use crate::{HubConfig, Outputs};
@@ -258,7 +258,7 @@ impl Core {
         let Some(item) = self.items.known_mut(id) else { return };
         item.recovering = false;
         item.failing_over = false;
-        item.avoid = None;
+        item.avoid = Avoided::default();
         if item.stream.is_over() && !item.published {
             // Those who had an image and did not get this one are told.
             match item.to_all {

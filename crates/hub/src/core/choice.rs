@@ -8,14 +8,14 @@ use tapeline_omm::qos::is_same;
 use tapeline_rwf::{Priority, Qos};
 
 use super::Core;
-use super::item::Item;
+use super::item::{Binding, Item};
 use super::services::offers;
 use super::source::{Offer, Preference, Source};
 
 impl Core {
     /// The source for an item: of those that take requests for its service, are
     /// for its name, offer its domain and quality and have room for one more, the
-    /// first by order, then the least loaded, then the one with the fewest items
+    /// first of a group, then by order, then the least loaded, then the one with the fewest items
     /// for its weight, then each in turn. The one that the item is to avoid only
     /// if there is no other.
     pub(super) fn choose(&mut self, id: u32) -> Option<(u32, u16)> {
@@ -29,14 +29,23 @@ impl Core {
             .offering(item.service)
             .filter(|(_, service_id, source)| takes(source, *service_id, item))
             .min_by_key(|(index, service_id, source)| {
-                let is_avoided = item.avoid == Some(*index);
-                let open = source.offers.get(service_id).map_or(0, |offer| offer.open);
+                let is_avoided = item.avoid.is((*index, *service_id));
+                let offer = source.offers.get(service_id);
+                let (rank, open) = offer.map_or((0, 0), |offer| (offer.rank, offer.open));
                 // Those behind the one that was chosen last come first.
                 let place = (*index <= turn, *index);
                 let Preference { order, .. } = source.preference;
                 let fullness = source.preference.fullness(open);
                 let is_active = active == Some(*index);
-                (is_avoided, !is_active, order, source.load_factor(*service_id), fullness, place)
+                (
+                    is_avoided,
+                    !is_active,
+                    rank,
+                    order,
+                    source.load_factor(*service_id),
+                    fullness,
+                    place,
+                )
             })
             .map(|(index, service_id, _)| (index, service_id))?;
         service.turn = best.0;
@@ -73,11 +82,11 @@ impl Core {
         })
     }
 
-    /// Whether a source other than this one takes an item.
-    pub(super) fn has_alternative(&self, item: &Item, to: u32) -> bool {
-        self.sources
-            .offering(item.service)
-            .any(|(index, service_id, source)| index != to && takes(source, service_id, item))
+    /// Whether it is taken anywhere else than where an item is, or was.
+    pub(super) fn has_alternative(&self, item: &Item, to: &Binding) -> bool {
+        self.sources.offering(item.service).any(|(index, service_id, source)| {
+            (index, service_id) != to.offer() && takes(source, service_id, item)
+        })
     }
 }
 

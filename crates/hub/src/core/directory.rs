@@ -7,6 +7,7 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::{Saying, Work};
+use super::services::Member;
 use super::source::{Offer, Source, SourceKind, is_wanted};
 use crate::Outputs;
 
@@ -44,6 +45,7 @@ impl Core {
             }
         }
         for service in affected {
+            self.leave_members_down(service, out);
             self.service_changed(service);
         }
         self.work_off(now, out);
@@ -61,6 +63,7 @@ impl Core {
             return None;
         }
         let name = source.directory.service(service_id)?.name()?;
+        let Member { known_as, rank } = self.services.member(name);
         let is_interactive = source.is_interactive();
         match source.kind {
             SourceKind::Route(route) => {
@@ -69,21 +72,21 @@ impl Core {
                     return None;
                 }
             }
-            SourceKind::Provider if !self.may_publish(index, name) => {
-                let name = name.clone();
-                self.refuse_service(index, service_id, &name, out);
+            SourceKind::Provider if !self.may_publish(index, &known_as) => {
+                self.refuse_service(index, service_id, &known_as, out);
                 return None;
             }
             SourceKind::Provider => {}
         }
-        let Some(service) = self.services.id_of(name, service_id) else {
+        let Some(service) = self.services.id_of(&known_as, service_id) else {
             self.counters.limited += 1;
             return None;
         };
         let source = self.sources.get_mut(index)?;
         source.generations += 1;
         let generation = source.generations;
-        source.offers.insert(service_id, Offer { service, generation, ..Offer::default() });
+        let offer = Offer { service, rank, generation, ..Offer::default() };
+        source.offers.insert(service_id, offer);
         if is_interactive {
             self.claim_service(service, out);
             if self.is_mirrored(service) {
@@ -91,6 +94,31 @@ impl Core {
             }
         }
         Some(service)
+    }
+
+    /// Where a member of a group is down and another one is not, its items go on there:
+    /// as if the one had been withdrawn and offered anew. Of other services, items stay
+    /// where they are until their source says more.
+    fn leave_members_down(&mut self, service: u16, out: &mut impl Outputs) {
+        let is_group = self.services.get(service).is_some_and(|service| service.is_group);
+        let is_taken = |(_, id, source): (u32, u16, &Source)| source.takes_requests(id);
+        if !is_group || !self.sources.offering(service).any(is_taken) {
+            return;
+        }
+        let has_items = |(_, id, source): &(u32, u16, &Source)| {
+            let offer = source.offers.get(id);
+            offer.is_some_and(|offer| offer.open > 0 || !offer.queue.is_empty())
+        };
+        let is_down = |(_, id, source): &(u32, u16, &Source)| {
+            let state = source.service(*id).and_then(|service| service.state.as_ref());
+            source.is_interactive() && state.is_none_or(|state| state.is_up != Some(true))
+        };
+        let down = self.sources.offering(service).filter(is_down).filter(has_items);
+        let down: Vec<_> = down.map(|(index, service_id, _)| (index, service_id)).collect();
+        for (index, service_id) in down {
+            self.offer_lost(index, service_id);
+            self.take_offer(index, service_id, out);
+        }
     }
 
     /// Something about the sources of a service changed: servers are told what

@@ -11,6 +11,7 @@ use tapeline_time::Time;
 use super::Core;
 use super::backlog::{LostOffer, Saying, Told, Work};
 use super::downstream::{CHANNEL_DOWN, SERVICE_LOST};
+use super::item::Avoided;
 use super::relay::status;
 use super::source::{Offer, Phase, SourceKind};
 use super::timers::ms;
@@ -175,13 +176,12 @@ impl Core {
         item.recovering = true;
         self.all_wait(id, out);
         self.renew_stream(id);
-        let moves =
-            self.items.get(id).is_some_and(|item| self.has_alternative(item, binding.source));
+        let moves = self.items.get(id).is_some_and(|item| self.has_alternative(item, &binding));
         if moves {
             self.counters.failovers += 1;
             if let Some(item) = self.items.get_mut(id) {
                 item.failing_over = true;
-                item.avoid = Some(binding.source);
+                item.avoid = Avoided::of(&binding);
             }
         }
         if !planted!(UntoldLoss) {

@@ -63,8 +63,9 @@ pub(crate) struct Item {
     pub(crate) ranked: Option<Priority>,
     /// The last of what its source said of many items that it was told.
     pub(crate) heard: u32,
-    /// The source that closed it or did not answer: another is tried first.
-    pub(crate) avoid: Option<u32>,
+    /// The source, and its service, that closed it or did not answer: another is tried
+    /// first.
+    pub(crate) avoid: Avoided,
     /// What the provider was last told of the interest.
     pub(crate) told_priority: Priority,
     /// The provider was told of a change on the present stream.
@@ -109,7 +110,30 @@ pub(crate) struct Binding {
     pub(crate) stream_id: Option<i32>,
 }
 
+/// A source and its service, or none: an `Option` of both takes half as much again.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Avoided {
+    source: u32,
+    service_id: u16,
+    is_any: bool,
+}
+
+impl Avoided {
+    pub(crate) const fn of(binding: &Binding) -> Self {
+        Self { source: binding.source, service_id: binding.service_id, is_any: true }
+    }
+
+    pub(crate) fn is(&self, offer: (u32, u16)) -> bool {
+        self.is_any && (self.source, self.service_id) == offer
+    }
+}
+
 impl Binding {
+    /// The source, and its service.
+    pub(crate) const fn offer(&self) -> (u32, u16) {
+        (self.source, self.service_id)
+    }
+
     /// Whether it is a request that waits for room at a source.
     pub(crate) fn waits_at(&self, source: u32, service_id: u16) -> bool {
         (self.source, self.service_id, self.stream_id) == (source, service_id, None)
@@ -176,7 +200,7 @@ impl Item {
             image: None,
             recovering: false,
             failing_over: false,
-            avoid: None,
+            avoid: Avoided::default(),
             wants_image: false,
             in_window: false,
             is_reissued: false,

@@ -1,6 +1,7 @@
 //! Rows of the tables, for whoever looks.
 
 use tapeline_channel::SessionId;
+use tapeline_omm::directory::Service;
 
 use super::Core;
 use super::source::{Phase, Source, SourceKind};
@@ -46,9 +47,15 @@ impl Core {
     }
 
     fn services_of(&self, source: &Source) -> String {
-        let offered = source.offers.values().map(|offer| offer.service);
-        let names = self.services.iter().filter(|(id, _)| offered.clone().any(|own| own == *id));
-        names.map(|(_, service)| service.name.to_string()).collect::<Vec<_>>().join(" ")
+        let names = source.offers.iter().filter_map(|(own_id, offer)| {
+            let own = source.service(*own_id).and_then(Service::name);
+            let name = &self.services.get(offer.service)?.name;
+            Some(match own.filter(|own| *own != name) {
+                Some(own) => format!("{name} ({own})"),
+                None => name.to_string(),
+            })
+        });
+        names.collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -12,6 +12,7 @@ use tapeline_omm::directory::{
 use tapeline_rwf::{Domain, MapAction, Qos, State};
 
 use super::source::{SourceKind, Sources};
+use crate::{Pick, ServiceGroup};
 
 /// A service of the hub.
 #[derive(Debug, Default)]
@@ -27,15 +28,18 @@ pub(crate) struct HubService {
     pub(crate) is_interactive: bool,
     /// Its sources mirror each other.
     pub(crate) is_mirrored: bool,
+    /// It is several services of sources.
+    pub(crate) is_group: bool,
     /// One of its sources leaves.
     pub(crate) is_left: bool,
     /// The one of them that is used, or was.
     pub(crate) active: Option<u32>,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
-    /// What each route said last that the service is, by its number. What servers are
-    /// told of it is not to depend on which sources are up.
-    infos: BTreeMap<usize, ServiceInfo>,
+    /// What each route said last that the service is, by its number and its own id of
+    /// the service. What servers are told of it is not to depend on which sources are
+    /// up.
+    infos: BTreeMap<(usize, u16), ServiceInfo>,
 }
 
 impl HubService {
@@ -59,18 +63,55 @@ pub(crate) struct Services {
     by_name: BTreeMap<Text, u16>,
     /// Names of those whose sources mirror each other.
     mirrored: BTreeSet<Text>,
+    /// By the names that sources say.
+    members: BTreeMap<Text, Member>,
     /// As servers were told.
     published: Directory,
     /// Counts the changes.
     version: u32,
 }
 
+/// What a service of sources is in the group that it is in.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// The name that servers and consumers know it by.
+    pub(crate) known_as: Text,
+    /// Those with a lower one are asked first.
+    pub(crate) rank: u16,
+}
+
+impl Member {
+    fn all_of(groups: &[ServiceGroup]) -> BTreeMap<Text, Self> {
+        let mut all = BTreeMap::new();
+        for group in groups {
+            for (at, name) in group.members.iter().enumerate() {
+                let rank = if group.pick == Pick::Order { at as u16 } else { 0 };
+                let known_as = group.name.as_str().into();
+                all.entry(name.as_str().into()).or_insert(Self { known_as, rank });
+            }
+        }
+        all
+    }
+}
+
 impl Services {
-    pub(crate) fn new(max_services: usize, mirrored: &[String]) -> Self {
+    pub(crate) fn new(max_services: usize, mirrored: &[String], groups: &[ServiceGroup]) -> Self {
         let mut published = Directory::default();
         published.max_services = max_services;
-        let mirrored = mirrored.iter().map(|name| name.as_str().into()).collect();
-        Self { by_id: BTreeMap::new(), by_name: BTreeMap::new(), mirrored, published, version: 0 }
+        Self {
+            by_id: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+            mirrored: mirrored.iter().map(|name| name.as_str().into()).collect(),
+            members: Member::all_of(groups),
+            published,
+            version: 0,
+        }
+    }
+
+    /// As what servers know a service that a source calls like this.
+    pub(crate) fn member(&self, name: &Text) -> Member {
+        let member = self.members.get(name).cloned();
+        member.unwrap_or_else(|| Member { known_as: name.clone(), rank: 0 })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -116,8 +157,9 @@ impl Services {
         let id = (wanted..=u16::MAX).chain(0..wanted).find(|id| !self.by_id.contains_key(id))?;
         self.by_name.insert(name.clone(), id);
         let is_mirrored = self.mirrored.contains(name);
-        let service = HubService { name: name.clone(), is_mirrored, ..HubService::default() };
-        self.by_id.insert(id, service);
+        let is_group = self.members.values().any(|member| member.known_as == *name);
+        let name = name.clone();
+        self.by_id.insert(id, HubService { name, is_mirrored, is_group, ..Default::default() });
         Some(id)
     }
 
@@ -132,7 +174,9 @@ impl Services {
             let Some(service) = source.service(own_id) else { continue };
             offered.push(service);
             match (source.kind, &service.info) {
-                (SourceKind::Route(route), Some(info)) => _ = infos.insert(route, info.clone()),
+                (SourceKind::Route(route), Some(info)) => {
+                    infos.insert((route, own_id), info.clone());
+                }
                 (SourceKind::Provider, Some(info)) => published.push(info),
                 (_, None) => {}
             }
@@ -154,9 +198,15 @@ impl Services {
     /// What a route said of services is of no account any more. Returns those of which
     /// it said something.
     pub(crate) fn forget_route(&mut self, number: usize) -> Vec<u16> {
-        let said = self.by_id.iter_mut();
-        let said = said.filter_map(|(id, known)| known.infos.remove(&number).map(|_| *id));
-        said.collect()
+        let mut said = Vec::new();
+        for (id, known) in &mut self.by_id {
+            let before = known.infos.len();
+            known.infos.retain(|(route, _), _| *route != number);
+            if known.infos.len() < before {
+                said.push(*id);
+            }
+        }
+        said
     }
 
     /// All services, for a server that comes.

@@ -155,6 +155,8 @@ pub(crate) enum Phase {
 pub(crate) struct Offer {
     /// The hub's id of the service.
     pub(crate) service: u16,
+    /// Its place in the group that it is in: those with a lower one are asked first.
+    pub(crate) rank: u16,
     /// Which of all offers of this source it is.
     pub(crate) generation: u32,
     /// The items that are bound here.

@@ -8,7 +8,7 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::downstream::kept_open;
-use super::item::Binding;
+use super::item::{Avoided, Binding};
 use super::services::HubService;
 use super::timers::ms;
 use crate::Outputs;
@@ -256,13 +256,14 @@ impl Core {
     pub(super) fn seek_again(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let Some(binding) = self.unbind(id) else { return };
         if let Some(item) = self.items.get_mut(id) {
-            item.avoid = Some(binding.source);
+            item.avoid = Avoided::of(&binding);
             item.recovering = true;
         }
         self.all_wait(id, out);
-        let moves = self.items.get(id).is_some_and(|item| {
-            !item.stream.is_over() && self.has_alternative(item, binding.source)
-        });
+        let moves = self
+            .items
+            .get(id)
+            .is_some_and(|item| !item.stream.is_over() && self.has_alternative(item, &binding));
         if moves {
             // Another source is asked at once, whatever this one said.
             self.renew_stream(id);

@@ -14,6 +14,7 @@ mod published;
 mod publishers;
 mod repair;
 mod routes;
+mod service_groups;
 mod shell;
 mod slices;
 mod slow_source;

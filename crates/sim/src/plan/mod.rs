@@ -64,6 +64,7 @@ impl Plan {
         plan.shape.filters = Random::new(seed ^ FILTERS).percent(20);
         add_roles(&mut Random::new(seed ^ ROLES), &plan.shape, &mut plan.actions);
         plan.add_story(seed, size);
+        plan.shape.grouped = !plan.shape.mirrored && Random::new(seed ^ GROUPS).percent(15);
         plan
     }
 }
@@ -112,6 +113,9 @@ const ROLES: u64 = 0x0057_414e_4442_5953;
 
 /// The same of what they say of types of updates.
 const FILTERS: u64 = 0x5345_5059_5445_4854;
+
+/// The same of what sources call their services.
+const GROUPS: u64 = 0x5350_554f_5247_5453;
 
 /// Has some worlds' consumers take their data from elsewhere now and then.
 fn add_roles(random: &mut Random, shape: &Shape, actions: &mut Vec<(Duration, Action)>) {
@@ -187,6 +191,7 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         mirrored: false,
         locks: false,
         filters: false,
+        grouped: false,
         look_at_clock: Duration::from_micros(one(random, [0, 0, 5, 250])),
         longest_turn: Duration::from_millis(one(random, [50, 200])),
     }

@@ -67,6 +67,9 @@ pub(crate) struct Shape {
     /// Every other consumer says in its login which types of updates it wants: all that
     /// there are.
     pub(crate) filters: bool,
+    /// Each source has names of its own for its services, and hubs have groups of
+    /// these.
+    pub(crate) grouped: bool,
     /// What passes between two looks at a clock.
     pub(crate) look_at_clock: Duration,
     /// The longest that nobody is asked whether there is something to do: parties
@@ -101,6 +104,14 @@ impl Images {
 }
 
 impl Shape {
+    /// What a source calls a service.
+    pub(crate) fn name_at(&self, source: usize, service: usize) -> String {
+        match self.grouped {
+            true => format!("S{service} of {source}"),
+            false => format!("S{service}"),
+        }
+    }
+
     /// One of each, and all of it as it usually is.
     #[cfg(test)]
     pub(crate) const PLAIN: Self = Self {
@@ -137,6 +148,7 @@ impl Shape {
         mirrored: false,
         locks: false,
         filters: false,
+        grouped: false,
         look_at_clock: Duration::ZERO,
         longest_turn: Duration::from_millis(20),
     };

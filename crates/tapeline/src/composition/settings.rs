@@ -10,7 +10,7 @@ use tapeline_admin::AdminConfig;
 use tapeline_backbone::{Driver, EngineSettings, HostClock, Key, MAX_PEERS, PortSettings, Role};
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, TlsFiles, random_seed};
 use tapeline_edge::{KeySource, LoginConfig};
-use tapeline_hub::{HubConfig, HubLimits, Unpublished};
+use tapeline_hub::{HubConfig, HubLimits, Pick, ServiceGroup, Unpublished};
 use tapeline_identity::{Authoriser, Renewal, TokenRules, Tokens};
 use tapeline_node::Knee;
 use tapeline_omm::dictionary::FieldDictionary;
@@ -87,6 +87,17 @@ fn key(path: &Path) -> Result<Key, Failure> {
     })
 }
 
+fn service_group(service: &config::Service) -> ServiceGroup {
+    ServiceGroup {
+        name: service.name.clone(),
+        members: service.members.clone(),
+        pick: match service.pick {
+            config::Pick::Order => Pick::Order,
+            config::Pick::Items => Pick::Items,
+        },
+    }
+}
+
 /// The hub's part.
 pub(crate) fn hub_config(
     settings: &Settings,
@@ -108,6 +119,12 @@ pub(crate) fn hub_config(
             .iter()
             .filter(|service| service.mirror == Mirror::Image)
             .map(|service| service.name.clone())
+            .collect(),
+        service_groups: settings
+            .services
+            .iter()
+            .filter(|service| !service.members.is_empty())
+            .map(service_group)
             .collect(),
         unpublished: match hub.unpublished {
             config::Unpublished::Pending => Unpublished::Pending,

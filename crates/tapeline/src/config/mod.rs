@@ -38,7 +38,7 @@ pub(crate) use sections::{
     ProfileName, Source, Unpublished,
 };
 pub(crate) use server::Server;
-pub(crate) use services::{Mirror, Service, StandbyAnswer, StandbyPost, WarmStandbyKind};
+pub(crate) use services::{Mirror, Pick, Service, StandbyAnswer, StandbyPost, WarmStandbyKind};
 pub(crate) use show::show;
 pub(crate) use tables::{PortTransport, ServerPort, ServerUser};
 pub(crate) use value::Port;

@@ -28,6 +28,16 @@ choice! {
 }
 
 choice! {
+    /// At which member of a group an item is asked for.
+    Pick {
+        /// At the first that takes it.
+        "order" => Order,
+        /// At the one with the fewest items open.
+        "items" => Items,
+    }
+}
+
+choice! {
     /// What a client is sent on request for which the server stands by.
     StandbyAnswer {
         /// A refresh without content.
@@ -63,16 +73,55 @@ section! {
         /// where it was, without a request, and without a word for items of which
         /// both have the same.
         "mirror" => mirror: Mirror = Mirror::Off;
+        /// At the hub: the services of sources that are one by this name. Consumers
+        /// do not see their own names. An item is asked for at one of them, and goes on
+        /// at another one when that is down.
+        "members" => members: Vec<String> = Vec::new();
+        /// At the hub, of `members`: `order` is the first of them that takes an item,
+        /// `items` the one with the fewest items open.
+        "pick" => pick: Pick = Pick::Order;
     }
 }
 
 impl Service {
+    /// What is in a group is in no other, and consumers do not see it.
+    fn check_members(&self, others: &[Self]) -> Result<(), String> {
+        let Self { name, members, mirror, .. } = self;
+        if *mirror == Mirror::Image && !members.is_empty() {
+            return Err(format!(
+                "service `{name}` has `members` and `mirror`; sources mirror each other in one \
+                 service only: leave one of the keys out"
+            ));
+        }
+        for other in others {
+            let both = members.iter().find(|member| other.members.contains(member));
+            if let Some(member) = both {
+                let other = &other.name;
+                return Err(format!(
+                    "`{member}` is a member of `{other}` and of `{name}`; leave it out of one"
+                ));
+            }
+            let (inner, outer) = match members.contains(&other.name) {
+                true => (other, self),
+                false if other.members.contains(name) => (self, other),
+                false => continue,
+            };
+            return Err(format!(
+                "service `{}` is a member of `{}`, so that consumers do not see it; leave its \
+                 [[service]] out",
+                inner.name, outer.name
+            ));
+        }
+        Ok(())
+    }
+
     /// It has a name, and neither that nor its number is that of another one.
     pub(super) fn check(&self, others: &[Self]) -> Result<(), String> {
         let Self { name, id, .. } = self;
         if name.is_empty() {
             return Err("a service needs `name`".to_owned());
         }
+        self.check_members(others)?;
         match others.iter().find(|other| other.name == *name || id.is_some() && other.id == *id) {
             None => Ok(()),
             Some(other) if other.name == *name => {

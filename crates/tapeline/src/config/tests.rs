@@ -77,6 +77,32 @@ fn services_are_named_once_and_have_numbers_of_their_own() {
 }
 
 #[test]
+fn a_service_is_in_one_group_and_not_seen_beside_it() {
+    let group = "[[service]]\nname = \"G\"\nmembers = [\"A\", \"B\"]\n";
+    let settings = parsed(&format!("{group}pick = \"items\"\n"));
+    assert_eq!(settings.services[0].members, ["A", "B"]);
+    assert_eq!(parsed(&show(&settings)), settings);
+    for (text, fault) in [
+        (
+            format!("{group}mirror = \"image\"\n"),
+            "1:1: service `G` has `members` and `mirror`; sources mirror each other in one \
+             service only: leave one of the keys out",
+        ),
+        (
+            format!("{group}[[service]]\nname = \"H\"\nmembers = [\"B\"]\n"),
+            "4:1: `B` is a member of `G` and of `H`; leave it out of one",
+        ),
+        (
+            format!("{group}[[service]]\nname = \"A\"\nid = 3\n"),
+            "4:1: service `A` is a member of `G`, so that consumers do not see it; leave its \
+             [[service]] out",
+        ),
+    ] {
+        assert_eq!(faults(&text), [format!("t.toml:{fault}")]);
+    }
+}
+
+#[test]
 fn wrong_values_say_what_would_be_right() {
     let cases = [
         ("[server]\ncache = 1\n", "2:9: `cache` is an integer; give true or false"),
