@@ -123,7 +123,7 @@ fn group(shape: &Shape, service: usize) -> ServiceGroup {
     ServiceGroup {
         name: format!("S{service}"),
         members: (0..shape.sources).map(|source| shape.name_at(source, service)).collect(),
-        pick: if service % 2 == 0 { Pick::Order } else { Pick::Items },
+        pick: if service.is_multiple_of(2) { Pick::Order } else { Pick::Items },
     }
 }
 

@@ -7,7 +7,7 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::{Saying, Work};
-use super::services::Member;
+use super::services::{Member, Sharing};
 use super::source::{Offer, Source, SourceKind, is_wanted};
 use crate::Outputs;
 
@@ -100,7 +100,8 @@ impl Core {
     /// as if the one had been withdrawn and offered anew. Of other services, items stay
     /// where they are until their source says more.
     fn leave_members_down(&mut self, service: u16, out: &mut impl Outputs) {
-        let is_group = self.services.get(service).is_some_and(|service| service.is_group);
+        let known = self.services.get(service);
+        let is_group = known.is_some_and(|known| known.sharing == Sharing::Group);
         let is_taken = |(_, id, source): (u32, u16, &Source)| source.takes_requests(id);
         if !is_group || !self.sources.offering(service).any(is_taken) {
             return;

@@ -36,6 +36,7 @@ use super::Core;
 use super::backlog::Work;
 use super::choice::would_take;
 use super::item::Item;
+use super::services::HubService;
 use super::streams::DIRECTORY_STREAM;
 use crate::Outputs;
 
@@ -131,12 +132,12 @@ impl Core {
 
     /// Whether a service is mirrored.
     pub(super) fn is_mirrored(&self, service: u16) -> bool {
-        self.services.get(service).is_some_and(|service| service.is_mirrored)
+        self.services.get(service).is_some_and(HubService::is_mirrored)
     }
 
     /// Whether sources of a service stand by with items of others.
     pub(super) fn has_mirrors(&self, service: u16) -> bool {
-        self.services.get(service).is_some_and(|known| known.is_mirrored || known.is_left)
+        self.services.get(service).is_some_and(|known| known.is_mirrored() || known.is_left)
     }
 
     /// Whether a source is to stand by with an item: of a mirrored service each one, else

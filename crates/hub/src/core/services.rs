@@ -14,6 +14,18 @@ use tapeline_rwf::{Domain, MapAction, Qos, State};
 use super::source::{SourceKind, Sources};
 use crate::{Pick, ServiceGroup};
 
+/// What the sources of a service are to each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Its items are spread over them.
+    #[default]
+    Spread,
+    /// They mirror each other: each has all items.
+    Mirrored,
+    /// They have services of other names, which are a group.
+    Group,
+}
+
 /// A service of the hub.
 #[derive(Debug, Default)]
 pub(crate) struct HubService {
@@ -26,10 +38,8 @@ pub(crate) struct HubService {
     /// An interactive source offers it, or has: it stays theirs while they are
     /// away.
     pub(crate) is_interactive: bool,
-    /// Its sources mirror each other.
-    pub(crate) is_mirrored: bool,
-    /// It is several services of sources.
-    pub(crate) is_group: bool,
+    /// What its sources are to each other.
+    pub(crate) sharing: Sharing,
     /// One of its sources leaves.
     pub(crate) is_left: bool,
     /// The one of them that is used, or was.
@@ -43,6 +53,11 @@ pub(crate) struct HubService {
 }
 
 impl HubService {
+    /// Whether its sources mirror each other.
+    pub(crate) fn is_mirrored(&self) -> bool {
+        self.sharing == Sharing::Mirrored
+    }
+
     /// The next of the items that wait, round and round.
     pub(crate) fn next_waiting(&mut self) -> Option<u32> {
         let from_turn = self.waiting.range(self.waiting_turn..).next();
@@ -156,10 +171,12 @@ impl Services {
         }
         let id = (wanted..=u16::MAX).chain(0..wanted).find(|id| !self.by_id.contains_key(id))?;
         self.by_name.insert(name.clone(), id);
-        let is_mirrored = self.mirrored.contains(name);
-        let is_group = self.members.values().any(|member| member.known_as == *name);
-        let name = name.clone();
-        self.by_id.insert(id, HubService { name, is_mirrored, is_group, ..Default::default() });
+        let sharing = match self.mirrored.contains(name) {
+            true => Sharing::Mirrored,
+            false if self.members.values().any(|member| member.known_as == *name) => Sharing::Group,
+            false => Sharing::Spread,
+        };
+        self.by_id.insert(id, HubService { name: name.clone(), sharing, ..Default::default() });
         Some(id)
     }
 

@@ -3,6 +3,7 @@
 mod bounds;
 mod certificates;
 mod flags;
+mod hub;
 mod meeting;
 mod settings;
 mod sources;
@@ -93,7 +94,7 @@ pub(crate) fn node_config(
     let max_descriptor = Some(descriptors::max_accepted(settings, descriptors::raise()));
     let mut config = NodeConfig::on(carrier);
     if roles.is_hub {
-        let mut hub = settings::hub_config(settings, certificates)?;
+        let mut hub = hub::hub_config(settings, certificates)?;
         hub.reactor.max_accepted_descriptor = max_descriptor;
         config.hubs.push(HubPart {
             config: hub,

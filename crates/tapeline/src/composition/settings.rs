@@ -8,16 +8,13 @@ use std::time::Duration;
 
 use tapeline_admin::AdminConfig;
 use tapeline_backbone::{Driver, EngineSettings, HostClock, Key, MAX_PEERS, PortSettings, Role};
-use tapeline_channel::{ReactorConfig, SessionOptions, Tls, TlsFiles, random_seed};
+use tapeline_channel::{Tls, TlsFiles, random_seed};
 use tapeline_edge::{KeySource, LoginConfig};
-use tapeline_hub::{HubConfig, HubLimits, Pick, ServiceGroup, Unpublished};
 use tapeline_identity::{Authoriser, Renewal, TokenRules, Tokens};
 use tapeline_node::Knee;
 use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_omm::login::StandbyServer;
-use tapeline_rssl::{
-    Compression, CompressionThresholds, Origins, Pings, ServerConfig as RsslServerConfig,
-};
+use tapeline_rssl::{Compression, CompressionThresholds, Origins, Pings};
 use tapeline_server::{
     JsonConfig, OutputThresholds, ServerConfig, StandbyImage, StandbyPosts, WarmStandby,
 };
@@ -25,9 +22,8 @@ use tapeline_time::host_now;
 
 use super::bounds;
 use super::certificates::Certificates;
-use super::sources::route;
 use crate::config::{
-    self, Mirror, Port, PortTransport, Settings, StandbyAnswer, StandbyPost, WarmStandbyKind,
+    self, Port, PortTransport, Settings, StandbyAnswer, StandbyPost, WarmStandbyKind,
 };
 use crate::dictionary;
 use crate::failure::Failure;
@@ -85,90 +81,6 @@ fn key(path: &Path) -> Result<Key, Failure> {
     Key::new(bytes.trim_ascii_end()).map_err(|error| {
         Failure::Setting(format!("[backbone] key-file {}: {error}", path.display()))
     })
-}
-
-fn service_group(service: &config::Service) -> ServiceGroup {
-    ServiceGroup {
-        name: service.name.clone(),
-        members: service.members.clone(),
-        pick: match service.pick {
-            config::Pick::Order => Pick::Order,
-            config::Pick::Items => Pick::Items,
-        },
-    }
-}
-
-/// The hub's part.
-pub(crate) fn hub_config(
-    settings: &Settings,
-    certificates: &Certificates,
-) -> Result<HubConfig, Failure> {
-    let hub = &settings.hub;
-    let routes = settings.sources.iter().map(|source| route(source, certificates));
-    let routes = routes.collect::<Result<_, _>>()?;
-    let listen_key = "[hub] listen";
-    Ok(HubConfig {
-        name: hub.name.clone(),
-        routes,
-        ni_listen: listen(listen_key, &hub.listen, hub.ni_port)?,
-        ni_listen_tls: listen(listen_key, &hub.listen, hub.ni_tls_port)?,
-        ni_tls: hub_tls(hub, certificates)?,
-        ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
-        mirrored_services: settings
-            .services
-            .iter()
-            .filter(|service| service.mirror == Mirror::Image)
-            .map(|service| service.name.clone())
-            .collect(),
-        service_groups: settings
-            .services
-            .iter()
-            .filter(|service| !service.members.is_empty())
-            .map(service_group)
-            .collect(),
-        unpublished: match hub.unpublished {
-            config::Unpublished::Pending => Unpublished::Pending,
-            config::Unpublished::NotFound => Unpublished::NotFound,
-        },
-        ni_stale_ms: hub.ni_stale_ms,
-        cache_interactive: hub.cache,
-        pause_upstream: hub.pause_upstream,
-        source_timeout_ms: hub.source_timeout_ms,
-        request_timeout_ms: hub.request_timeout_ms,
-        image_timeout_ms: hub.image_timeout_ms,
-        retry_delay_ms: hub.retry_delay_ms,
-        post_timeout_ms: hub.post_timeout_ms,
-        reconnect_min_ms: hub.reconnect_min_ms,
-        reconnect_max_ms: hub.reconnect_max_ms.max(hub.reconnect_min_ms),
-        limits: HubLimits {
-            max_items: hub.max_items,
-            max_services: hub.max_services,
-            max_servers: hub.max_servers,
-            max_posts: hub.max_posts,
-            max_providers: hub.max_providers,
-            max_without_login: hub.max_without_login,
-            max_without_login_per_address: hub.max_without_login_per_address,
-            handshake_timeout_ms: hub.handshake_timeout_ms,
-            max_items_per_provider: hub.max_items_per_provider,
-            max_image_bytes: hub.max_image_bytes,
-            max_message_bytes: hub.max_message_bytes,
-            ..HubLimits::default()
-        },
-        reactor: ReactorConfig { seed: random_seed(), ..ReactorConfig::default() },
-        ni_rssl: RsslServerConfig {
-            // Anything but none lets the other side choose.
-            compression: if hub.compression { Compression::Zlib } else { Compression::None },
-            ..RsslServerConfig::default()
-        },
-        sessions: SessionOptions::default(),
-        stamp_every: hub.stamp_every,
-    })
-}
-
-/// What non-interactive providers are shown over TLS.
-fn hub_tls(hub: &config::Hub, certificates: &Certificates) -> Result<Option<Tls>, Failure> {
-    let files = (&hub.tls_certificate, &hub.tls_key);
-    tls(files, certificates).map_err(|error| Failure::Setting(format!("[hub] {error}")))
 }
 
 /// What the machine can do, as it was measured.
@@ -426,7 +338,7 @@ fn standby_server(text: &str) -> Result<StandbyServer, Failure> {
 }
 
 /// What is shown over TLS, if anything is.
-fn tls(
+pub(super) fn tls(
     (chain, key): (&Option<PathBuf>, &Option<PathBuf>),
     certificates: &Certificates,
 ) -> Result<Option<Tls>, String> {
@@ -441,7 +353,7 @@ fn tls(
     }
 }
 
-fn listen(key: &str, address: &str, port: Port) -> Result<Option<SocketAddr>, Failure> {
+pub(super) fn listen(key: &str, address: &str, port: Port) -> Result<Option<SocketAddr>, Failure> {
     let Port::At(port) = port else {
         return Ok(None);
     };
@@ -456,7 +368,10 @@ fn listen(key: &str, address: &str, port: Port) -> Result<Option<SocketAddr>, Fa
 
 #[cfg(test)]
 mod tests {
+    use tapeline_hub::HubConfig;
+
     use super::*;
+    use crate::composition::hub::hub_config;
 
     #[test]
     fn the_defaults_are_those_of_the_rooms() {

@@ -1,0 +1,95 @@
+//! What the configuration is to a hub.
+
+use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
+use tapeline_hub::{HubConfig, HubLimits, Pick, ServiceGroup, Unpublished};
+use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
+
+use super::certificates::Certificates;
+use super::settings::{listen, tls};
+use super::sources::route;
+use crate::config::{self, Mirror, Settings};
+use crate::failure::Failure;
+
+/// The hub's part.
+pub(crate) fn hub_config(
+    settings: &Settings,
+    certificates: &Certificates,
+) -> Result<HubConfig, Failure> {
+    let hub = &settings.hub;
+    let routes = settings.sources.iter().map(|source| route(source, certificates));
+    let routes = routes.collect::<Result<_, _>>()?;
+    let listen_key = "[hub] listen";
+    Ok(HubConfig {
+        name: hub.name.clone(),
+        routes,
+        ni_listen: listen(listen_key, &hub.listen, hub.ni_port)?,
+        ni_listen_tls: listen(listen_key, &hub.listen, hub.ni_tls_port)?,
+        ni_tls: hub_tls(hub, certificates)?,
+        ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
+        mirrored_services: settings
+            .services
+            .iter()
+            .filter(|service| service.mirror == Mirror::Image)
+            .map(|service| service.name.clone())
+            .collect(),
+        service_groups: settings
+            .services
+            .iter()
+            .filter(|service| !service.members.is_empty())
+            .map(service_group)
+            .collect(),
+        unpublished: match hub.unpublished {
+            config::Unpublished::Pending => Unpublished::Pending,
+            config::Unpublished::NotFound => Unpublished::NotFound,
+        },
+        ni_stale_ms: hub.ni_stale_ms,
+        cache_interactive: hub.cache,
+        pause_upstream: hub.pause_upstream,
+        source_timeout_ms: hub.source_timeout_ms,
+        request_timeout_ms: hub.request_timeout_ms,
+        image_timeout_ms: hub.image_timeout_ms,
+        retry_delay_ms: hub.retry_delay_ms,
+        post_timeout_ms: hub.post_timeout_ms,
+        reconnect_min_ms: hub.reconnect_min_ms,
+        reconnect_max_ms: hub.reconnect_max_ms.max(hub.reconnect_min_ms),
+        limits: HubLimits {
+            max_items: hub.max_items,
+            max_services: hub.max_services,
+            max_servers: hub.max_servers,
+            max_posts: hub.max_posts,
+            max_providers: hub.max_providers,
+            max_without_login: hub.max_without_login,
+            max_without_login_per_address: hub.max_without_login_per_address,
+            handshake_timeout_ms: hub.handshake_timeout_ms,
+            max_items_per_provider: hub.max_items_per_provider,
+            max_image_bytes: hub.max_image_bytes,
+            max_message_bytes: hub.max_message_bytes,
+            ..HubLimits::default()
+        },
+        reactor: ReactorConfig { seed: random_seed(), ..ReactorConfig::default() },
+        ni_rssl: RsslServerConfig {
+            // Anything but none lets the other side choose.
+            compression: if hub.compression { Compression::Zlib } else { Compression::None },
+            ..RsslServerConfig::default()
+        },
+        sessions: SessionOptions::default(),
+        stamp_every: hub.stamp_every,
+    })
+}
+
+fn service_group(service: &config::Service) -> ServiceGroup {
+    ServiceGroup {
+        name: service.name.clone(),
+        members: service.members.clone(),
+        pick: match service.pick {
+            config::Pick::Order => Pick::Order,
+            config::Pick::Items => Pick::Items,
+        },
+    }
+}
+
+/// What non-interactive providers are shown over TLS.
+fn hub_tls(hub: &config::Hub, certificates: &Certificates) -> Result<Option<Tls>, Failure> {
+    let files = (&hub.tls_certificate, &hub.tls_key);
+    tls(files, certificates).map_err(|error| Failure::Setting(format!("[hub] {error}")))
+}
