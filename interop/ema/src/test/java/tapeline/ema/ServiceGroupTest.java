@@ -20,7 +20,7 @@ class ServiceGroupTest {
 
     private static String configuration(int... ports) {
         return String.format(
-                "[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n"
+                "[admin]\nport = 0\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n[[hub.source]]\nhosts = [\"127.0.0.1:%d\"]\n"
                         + "[[service]]\nname = \"%s\"\nmembers = [\"EAST\", \"WEST\"]\n",
                 ports[0], ports[1], GROUP);
     }
@@ -33,7 +33,7 @@ class ServiceGroupTest {
         Source east = Source.of("EAST", ports[1]);
         try (Tapeline tapeline = logs.of(Tapeline.run(configuration(ports)));
                 Consumer consumer = new Consumer(Settings.Compression.NONE, tapeline.consumerPort())) {
-            tapeline.awaitLogged(2, "msg=connected", "route=");
+            tapeline.awaitNumber("counters", "sources_up", 2);
             Stream stranger = consumer.open("EAST", "ALONE.N");
             Watchlist items = Watchlist.open(consumer, GROUP, "GROUP", ITEMS);
             east.requests.await(ITEMS, "requests", request -> request.name().startsWith("GROUP"));
