@@ -25,12 +25,21 @@ pub(super) const ENUM_DICTIONARY: &str = "RWFEnum";
 pub(super) struct Services {
     pub(super) directory: Directory,
     /// What consumers were told, by number.
-    told: BTreeMap<u16, Vec<FilterEntry>>,
+    told: BTreeMap<u16, Told>,
     /// Numbers that are given to names before there is a service.
     fixed: BTreeMap<Text, u16>,
     ids: BTreeMap<Text, u16>,
     names: BTreeMap<u16, Text>,
 }
+
+/// What is known of a service, by the filters' ids.
+type Told = BTreeMap<u8, FilterContent>;
+
+/// What consumers know of a service only as long as its hub says it: a window, say.
+const WHILE_SAID: DirectoryFilter = DirectoryFilter::LOAD
+    .union(DirectoryFilter::DATA)
+    .union(DirectoryFilter::LINK)
+    .union(DirectoryFilter::SEQUENCED_MULTICAST);
 
 /// What became of the services.
 #[derive(Debug, Default)]
@@ -128,15 +137,11 @@ impl Services {
     ) {
         let Some(id) = self.id_of(name, hub_id) else { return };
         let entry = match hubs.best_for(name) {
-            Some((directory, hub_id)) => {
-                let all = entries(directory, hub_id);
-                let gone = self.gone(id, &all);
-                self.described(id, all.into_iter().chain(gone).collect())
-            }
+            Some((directory, hub_id)) => self.described(id, contents(directory, hub_id), true),
             None if is_deleted => self.told.remove(&id).map(|_| ServiceEntry::delete(id)),
             None => {
                 let down = FilterContent::State(ServiceState::new(false, true));
-                self.described(id, vec![FilterEntry::set(down)])
+                self.described(id, vec![down], false)
             }
         };
         if let Some(entry) = entry {
@@ -146,39 +151,33 @@ impl Services {
         all.services.push(id);
     }
 
-    /// What consumers know of a service and its hub does not say, as another one did
-    /// before: a window, say.
-    fn gone(&self, id: u16, all: &[FilterEntry]) -> Vec<FilterEntry> {
-        let may_go = DirectoryFilter::LOAD
-            | DirectoryFilter::DATA
-            | DirectoryFilter::LINK
-            | DirectoryFilter::SEQUENCED_MULTICAST;
-        let is_said = |filter| all.iter().any(|entry| entry.filter() == filter);
-        let told = self.told.get(&id).into_iter().flatten();
-        let gone = told.filter_map(|known| match known {
-            FilterEntry::Content { content, .. } => Some(content.id()),
-            FilterEntry::Clear { .. } => None,
-        });
-        let gone = gone.filter(|id| may_go.contains(DirectoryFilter::of_id(*id)));
-        let gone = gone.filter(|id| !is_said(DirectoryFilter::of_id(*id)));
-        gone.map(|id| FilterEntry::Clear { id }).collect()
-    }
-
-    /// What is to be told of a service that is described like this now.
-    fn described(&mut self, id: u16, entries: Vec<FilterEntry>) -> Option<ServiceEntry> {
-        let is_info = |entry: &FilterEntry| entry.filter() == DirectoryFilter::INFO;
+    /// What is to be told of a service of which this is said now. `is_all`: what another
+    /// hub said before, and this one does not, is so no more.
+    fn described(
+        &mut self,
+        id: u16,
+        said: Vec<FilterContent>,
+        is_all: bool,
+    ) -> Option<ServiceEntry> {
         let Some(told) = self.told.get_mut(&id) else {
             // Consumers take no service whose name they do not know.
-            entries.iter().any(is_info).then_some(())?;
-            self.told.insert(id, entries.clone());
-            return Some(ServiceEntry::add(id, entries));
+            said.iter().any(|content| matches!(content, FilterContent::Info(_))).then_some(())?;
+            self.told.insert(id, said.iter().map(|it| (it.id(), it.clone())).collect());
+            return Some(ServiceEntry::add(id, said.into_iter().map(FilterEntry::set).collect()));
         };
-        let changed: Vec<_> = entries.into_iter().filter(|entry| !told.contains(entry)).collect();
-        for entry in &changed {
-            told.retain(|known| known.filter() != entry.filter());
-            if matches!(entry, FilterEntry::Content { .. }) {
-                told.push(entry.clone());
+        let is_said = |id: u8| said.iter().any(|content| content.id() == id);
+        let may_go = |id: u8| is_all && WHILE_SAID.contains(DirectoryFilter::of_id(id));
+        let gone: Vec<_> = told.keys().copied().filter(|id| may_go(*id) && !is_said(*id)).collect();
+        let mut changed = Vec::new();
+        for content in said {
+            if told.get(&content.id()) != Some(&content) {
+                told.insert(content.id(), content.clone());
+                changed.push(FilterEntry::set(content));
             }
+        }
+        for id in gone {
+            told.remove(&id);
+            changed.push(FilterEntry::Clear { id });
         }
         (!changed.is_empty()).then(|| ServiceEntry::update(id, changed))
     }
@@ -186,7 +185,9 @@ impl Services {
     /// A service as consumers are to know it by now.
     pub(super) fn as_told(&self, id: u16) -> ServiceEntry {
         match self.told.get(&id) {
-            Some(filters) => ServiceEntry::add(id, filters.clone()),
+            Some(told) => {
+                ServiceEntry::add(id, told.values().cloned().map(FilterEntry::set).collect())
+            }
             None => ServiceEntry::delete(id),
         }
     }
@@ -236,19 +237,25 @@ impl Services {
 }
 
 /// All that a directory knows of a service, as consumers are to see it.
-fn entries(directory: &Directory, hub_id: u16) -> Vec<FilterEntry> {
+fn contents(directory: &Directory, hub_id: u16) -> Vec<FilterContent> {
     let everything = DirectoryFilter::from_bits_retain(0x7F);
     let mut request = DirectoryRequest::new(0, everything);
     request.service_id = Some(hub_id);
     let refresh = directory.refresh(&request, &State::open_ok(""));
-    let mut entries = refresh.services.into_iter().next().map_or(Vec::new(), |it| it.filters);
-    for entry in &mut entries {
-        if let FilterEntry::Content { content: FilterContent::Info(info), .. } = entry {
+    let entries = refresh.services.into_iter().next().map_or(Vec::new(), |it| it.filters);
+    let contents = entries.into_iter().filter_map(|entry| match entry {
+        FilterEntry::Content { content, .. } => Some(content),
+        // A refresh has what is there.
+        FilterEntry::Clear { .. } => None,
+    });
+    let mut contents: Vec<_> = contents.collect();
+    for content in &mut contents {
+        if let FilterContent::Info(info) = content {
             offer_dictionaries(info);
             put_in_order(info);
         }
     }
-    entries
+    contents
 }
 
 /// Has lists in an order of their own, so that two servers say the same of a
