@@ -95,6 +95,10 @@ tapeline_counters::counts! {
         standby_switches: u64 = total;
         /// and of which servers were told nothing, as both had the same.
         standby_switches_unseen: u64 = total;
+        /// Times that sources were not read for a while, as the backbone took no more,
+        holds: u64 = total;
+        /// and for how many milliseconds in all.
+        held_ms: u64 = total;
         /// Requests, images, changes and closes that wait now for a provider to
         /// read, or for room in its window.
         unsent_upstream: u64 = now;

@@ -14,22 +14,46 @@ const MAX_SLOW_HOLD: Duration = Duration::from_millis(500);
 /// For how long the backbone has taken no more.
 #[derive(Debug, Default)]
 pub(crate) struct Hold {
-    /// In all,
+    /// Since it took all,
     slow: Duration,
     /// and since a frame last went out.
     still: Duration,
     /// Frames that had gone out when that was last looked at.
     sent: u64,
+    /// Sources are not read now.
+    is_on: bool,
+    /// How often that began,
+    times: u64,
+    /// and how long it was in all.
+    total: Duration,
 }
 
 impl Hold {
+    /// The backbone takes all.
+    pub(crate) fn end(&mut self) {
+        let Self { times, total, .. } = *self;
+        *self = Self { times, total, ..Self::default() };
+    }
+
+    /// How often sources were left unread, and for how long in all, to the length of a
+    /// turn.
+    pub(crate) const fn totals(&self) -> (u64, Duration) {
+        (self.times, self.total)
+    }
+
     /// Whether sources are left unread for another turn, `step` after the last
     /// one. A long image is waited for as long as pieces of it go out.
     pub(crate) fn goes_on(&mut self, step: Duration, sent: u64, is_long_image: bool) -> bool {
         let has_moved = sent != std::mem::replace(&mut self.sent, sent);
         self.still = if has_moved { Duration::ZERO } else { self.still + step };
         self.slow = if is_long_image { Duration::ZERO } else { self.slow + step };
-        self.still < MAX_HOLD && self.slow < MAX_SLOW_HOLD
+        let goes_on = self.still < MAX_HOLD && self.slow < MAX_SLOW_HOLD;
+        if goes_on {
+            self.times += u64::from(!self.is_on);
+            self.total += step;
+        }
+        self.is_on = goes_on;
+        goes_on
     }
 }
 
@@ -51,6 +75,20 @@ mod tests {
         assert_eq!(turns(|_| 0, false), 19);
         assert_eq!(turns(|turn| turn / 10, false), 499);
         assert_eq!(turns(|turn| turn.min(100), false), 100 + 20);
+    }
+
+    #[test]
+    fn how_often_and_how_long_is_counted() {
+        let mut hold = Hold::default();
+        hold.end();
+        assert_eq!(hold.totals(), (0, Duration::ZERO));
+        for (turns, times, ms) in [(5, 1, 5), (100, 2, 5 + 19)] {
+            for _ in 0..turns {
+                hold.goes_on(STEP, 0, false);
+            }
+            assert_eq!(hold.totals(), (times, Duration::from_millis(ms)));
+            hold.end();
+        }
     }
 
     #[test]

@@ -305,7 +305,8 @@ impl<B: Bus, S: System> Hub<B, S> {
 
     /// What the hub has done so far, and what it holds now.
     pub fn counters(&self) -> Counters {
-        self.core.counters()
+        let (holds, held) = self.hold.totals();
+        Counters { holds, held_ms: held.as_millis() as u64, ..self.core.counters() }
     }
 
     /// The limits of what it has, by the names of its [`Counters`].
@@ -391,7 +392,7 @@ impl<B: Bus, S: System> Hub<B, S> {
         let step = now.since(self.last_turn).min(MAX_HOLD_STEP);
         self.last_turn = now;
         if !self.bus.is_congested() {
-            self.hold = Hold::default();
+            self.hold.end();
             return false;
         }
         let counters = self.bus.counters();
