@@ -124,7 +124,7 @@ fn without_multicast_a_hub_that_is_killed_is_healed_by_the_other_one() {
     // A hub that comes back is there for everybody.
     let first = cloud.hub(1);
     for server in &servers {
-        wait_until("the hub to be back", || server.log().matches("a hub is there").count() == 3);
+        wait_until("the hub to be back", || server.log().matches("a hub is there").count() > 2);
     }
     for program in [first, second, third].into_iter().chain(servers) {
         assert!(program.end().success());
