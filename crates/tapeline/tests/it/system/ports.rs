@@ -1,5 +1,6 @@
 //! What keeps a process off the backbone, and who is not heard on it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -109,7 +110,11 @@ fn other_systems_on_the_same_group_are_not_heard() {
     ours.publish(1_000, 10_000);
     watcher.wait_all_of(&ours);
     assert_eq!(theirs.streams(), 0, "nothing was asked of the strangers");
-    assert_eq!(server.log().matches("a hub is there").count(), 1, "{}", server.log());
+    // A machine that is busy may lose the hub and find it again.
+    let log = server.log();
+    let met = log.lines().filter(|line| line.contains("a hub is there"));
+    let met: BTreeSet<_> = met.filter_map(|line| line.split("incarnation=").nth(1)).collect();
+    assert_eq!(met.len(), 1, "{log}");
     for program in [test_hub, guess, hub, server] {
         assert!(program.end().success());
     }
