@@ -3,7 +3,7 @@
 //! At a bound, the stream of lowest class and count goes whose priority is below that
 //! of the newcomer: of the mount at the bound of a mount, of all mounts of the user at
 //! the bound of a user; at the bound of the server the item whose watchers want it
-//! least, with all of them. A client that leaves recovery to the server hears that it
+//! least, with all of them, unless these are many. A client that leaves recovery to the server hears that it
 //! waits, and its stream is opened again when there is room; others hear that it is
 //! closed.
 
@@ -26,7 +26,8 @@ use crate::Outputs;
 /// wanted less.
 const LOOKED_AT: usize = 256;
 
-/// An item with more watchers than this is not asked how much each of them wants it.
+/// An item with more watchers than this gives way to none, and nobody asks how much each
+/// of them wants it: one newcomer is not worth so many.
 const WATCHERS_ASKED: usize = 64;
 
 /// What a client is told of a stream that gave way.
@@ -129,18 +130,17 @@ impl Core {
         let all = self.items.slots().end;
         let from = self.preempt_from;
         let slots = (from..all).chain(0..from.min(all)).take(LOOKED_AT);
-        let least = slots
-            .filter(|slot| self.items.get(*slot).is_some())
-            .map(|slot| (self.wanted_by_all(slot), slot))
-            .min();
+        let has_few = |slot: &u32| {
+            self.items.get(*slot).is_some_and(|item| item.watchers.len() <= WATCHERS_ASKED)
+        };
+        let least = slots.filter(has_few).map(|slot| (self.wanted_by_all(slot), slot)).min();
         self.preempt_from = (from + LOOKED_AT as u32).checked_rem(all).unwrap_or(0);
         let Some((priority, slot)) = least else { return false };
         if priority >= wanted.unwrap_or_default() {
             return false;
         }
         let Some(item) = self.items.get(slot) else { return false };
-        let watchers: Vec<_> =
-            item.watchers.subscriptions().take(WATCHERS_ASKED + 1).copied().collect();
+        let watchers: Vec<_> = item.watchers.subscriptions().copied().collect();
         for subscription in watchers {
             if let Some(session) = self.mounts.session_of(subscription.mount()) {
                 self.preempt(session, subscription.stream_id(), out);

@@ -123,6 +123,27 @@ fn at_the_bound_of_the_server_the_item_goes_that_all_together_want_least() {
 }
 
 #[test]
+fn an_item_that_many_watch_gives_way_to_none_and_one_that_fewer_watch_does_with_all() {
+    for (watchers, gives_way) in [(64, true), (65, false)] {
+        let limits = Limits { max_items: 1, max_mounts: 100, ..Limits::default() };
+        let mut world = limited(limits);
+        let mounts: Vec<_> = (0..watchers).map(|_| recovering(&mut world)).collect();
+        world.open_item(mounts[0], 5, "TRI.N", 17);
+        for mount in &mounts[1..] {
+            world.say(*mount, &request(5, "TRI.N"));
+        }
+        mounts.iter().for_each(|mount| drop(world.heard(*mount)));
+        let newcomer = recovering(&mut world);
+        world.say(newcomer, &wanted(7, "GE.N", 9, 9));
+        let closed = format!("STATUS 5 MARKET_PRICE TRI.N@1 ClosedRecover / {GAVE_WAY}");
+        let told = mounts.iter().filter(|mount| world.heard(**mount) == [closed.clone()]).count();
+        assert_eq!(told, if gives_way { watchers } else { 0 });
+        let refused = format!("STATUS 7 MARKET_PRICE GE.N@1 {TOO_MANY}");
+        assert_eq!(world.heard(newcomer) == [refused], !gives_way);
+    }
+}
+
+#[test]
 fn a_hub_is_told_that_an_item_is_wanted_less() {
     let mut world = World::with_feed();
     let (first, second) = (world.mount(), world.mount());
