@@ -130,10 +130,8 @@ impl Core {
         let all = self.items.slots().end;
         let from = self.preempt_from;
         let slots = (from..all).chain(0..from.min(all)).take(LOOKED_AT);
-        let has_few = |slot: &u32| {
-            self.items.get(*slot).is_some_and(|item| item.watchers.len() <= WATCHERS_ASKED)
-        };
-        let least = slots.filter(has_few).map(|slot| (self.wanted_by_all(slot), slot)).min();
+        let few = slots.filter(|slot| self.has_few_watchers(*slot));
+        let least = few.map(|slot| (self.wanted_by_all(slot), slot)).min();
         self.preempt_from = (from + LOOKED_AT as u32).checked_rem(all).unwrap_or(0);
         let Some((priority, slot)) = least else { return false };
         if priority >= wanted.unwrap_or_default() {
@@ -149,13 +147,15 @@ impl Core {
         self.has_room(out)
     }
 
+    /// Whether an item is there and each of its watchers can be asked.
+    fn has_few_watchers(&self, slot: u32) -> bool {
+        self.items.get(slot).is_some_and(|item| item.watchers.len() <= WATCHERS_ASKED)
+    }
+
     /// How much all watchers of an item want it: the highest class, and the sum of
     /// counts in it.
     fn wanted_by_all(&self, slot: u32) -> Priority {
         let Some(item) = self.items.get(slot) else { return Priority::default() };
-        if item.watchers.subscriptions().nth(WATCHERS_ASKED).is_some() {
-            return Priority { count: u16::MAX, ..item.priority() };
-        }
         let mut all = Priority { class: 0, count: 0 };
         for subscription in item.watchers.subscriptions() {
             let mount = self.mounts.session_of(subscription.mount());
@@ -174,10 +174,11 @@ impl Core {
     /// Who wanted an item more than usual wants it no more, or less: its hub is told if
     /// it is of a lower class by that.
     pub(super) fn lower_priority<O: Outputs>(&mut self, slot: u32, out: &mut O) {
-        let Some(item) = self.items.get(slot) else { return };
-        let is_asked = item.watchers.subscriptions().nth(WATCHERS_ASKED).is_none();
+        if !self.has_few_watchers(slot) {
+            return;
+        }
         let now = self.wanted_by_all(slot);
-        let Some(item) = self.items.get_mut(slot).filter(|_| is_asked) else { return };
+        let Some(item) = self.items.get_mut(slot) else { return };
         if now.class < item.priority().class {
             item.set_priority(now);
             if item.upstream().told().is_some() {

@@ -131,8 +131,8 @@ fn an_item_that_many_watch_gives_way_to_none_and_one_that_fewer_watch_does_with_
         world.open_item(mounts[0], 5, "TRI.N", 17);
         for mount in &mounts[1..] {
             world.say(*mount, &request(5, "TRI.N"));
+            world.heard(*mount);
         }
-        mounts.iter().for_each(|mount| drop(world.heard(*mount)));
         let newcomer = recovering(&mut world);
         world.say(newcomer, &wanted(7, "GE.N", 9, 9));
         let closed = format!("STATUS 5 MARKET_PRICE TRI.N@1 ClosedRecover / {GAVE_WAY}");
