@@ -42,6 +42,8 @@ impl Kind {
     pub const USER: Self = Self(11);
     /// What all events up to an entry come to.
     pub const CHECK: Self = Self(12);
+    /// Another replica leads: whoever was connected to the one before is not any more.
+    pub const LEAD: Self = Self(13);
 }
 
 /// One command.

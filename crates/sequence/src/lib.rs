@@ -33,6 +33,7 @@ mod command;
 mod entry;
 mod hash;
 mod journal;
+mod replica;
 mod sequencer;
 
 pub use command::{Command, Kind, MAX_PAYLOAD, Source};
@@ -41,5 +42,9 @@ pub use hash::EventHash;
 pub use journal::{
     AppendError, AppendFault, Identity, Journal, JournalConfig, JournalError, Memory, Recovered,
     SEGMENT_HEAD, Storage,
+};
+pub use replica::{
+    Ballot, Body, CommitMode, LogState, MESSAGE_HEAD, Member, Position, Replica, ReplicaConfig,
+    ReplicaMessage, ReplicaOutputs, Role, Terms,
 };
 pub use sequencer::{Limits, NotTaken, Sequencer};

@@ -199,6 +199,12 @@ impl Sequencer {
         Some(())
     }
 
+    /// Who leads is another one: entries are of this term from now on.
+    pub fn set_term(&mut self, term: u32) {
+        debug_assert!(term >= self.term, "terms rise");
+        self.term = term;
+    }
+
     /// The number of the last entry.
     pub const fn index(&self) -> u64 {
         self.index

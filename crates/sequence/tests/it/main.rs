@@ -1,3 +1,5 @@
-//! Scenarios of the sequencer and the journal.
+//! Scenarios of the sequencer, the journal and the replicas.
 
 mod journal;
+mod replicas;
+mod twin;
