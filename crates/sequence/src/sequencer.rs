@@ -164,12 +164,11 @@ impl Sequencer {
         self.committed = self.committed.max(index);
     }
 
-    /// Takes up after an entry that was made before.
+    /// Takes up after an entry that was made before, which may be committed or not.
     pub fn resume(&mut self, entry: &Entry<'_>) {
         let head = entry.head();
         (self.index, self.time_ns) = (head.index, head.time_ns);
         self.term = self.term.max(head.term);
-        self.committed = head.index;
         for command in entry.commands() {
             let stream = self.streams.entry(command.source).or_default();
             stream.last = stream.last.max(command.number);

@@ -144,6 +144,9 @@ pub enum AppendFault {
         /// What the system says.
         error: io::Error,
     },
+    /// Entries that were not committed cannot be taken away.
+    #[error("{0}")]
+    Cut(String),
 }
 
 /// What was found in a journal.
@@ -327,6 +330,31 @@ impl<S: Storage> Journal<S> {
     /// no entry follows.
     pub fn mark(&mut self, committed: u64) -> io::Result<()> {
         self.storage.set_mark(committed.min(self.synced))
+    }
+
+    /// Takes entries behind one away: they were never committed, and others take their
+    /// place.
+    pub fn cut(&mut self, last: u64) -> Result<(), JournalError> {
+        if last >= self.written {
+            return Ok(());
+        }
+        let storage = &mut self.storage;
+        let all = storage.segments().map_err(|error| io_error(storage, "list", 0, error))?;
+        let kept = all.iter().filter(|first| **first <= last + 1).count();
+        remove_all(storage, &all[kept..])?;
+        self.segments = kept;
+        (self.written, self.synced) = (last, last);
+        self.segment = all[..kept].last().copied();
+        let Some(first) = self.segment else { return Ok(()) };
+        let bytes = storage.read(first).map_err(|error| io_error(storage, "read", first, error))?;
+        let mut offset = SEGMENT_HEAD;
+        let next = |offset: usize| bytes.get(offset..).and_then(Entry::own);
+        while let Some(entry) = next(offset).filter(|entry| entry.head().index <= last) {
+            offset += entry.bytes().len();
+        }
+        self.offset = offset as u64;
+        let cut = storage.cut(first, self.offset, self.config.segment_bytes);
+        cut.map_err(|error| io_error(storage, "cut", first, error))
     }
 
     /// Takes segments away that hold nothing behind an entry. Returns how many.

@@ -244,7 +244,7 @@ mod tests {
 
         fn cut(&mut self, _: u64) {}
 
-        fn read(&mut self, _: u64, _: usize, _: &mut Vec<u8>) {}
+        fn read(&mut self, _: Member, _: u64, _: usize, _: &mut Vec<u8>) {}
     }
 
     fn replica(mode: CommitMode, ballot: Ballot, is_whole: bool) -> Replica {

@@ -67,7 +67,7 @@ impl Replica {
         }
         let mut slice = std::mem::take(&mut self.slice);
         slice.clear();
-        out.read(peer.next, self.config.slice_bytes, &mut slice);
+        out.read(to, peer.next, self.config.slice_bytes, &mut slice);
         let (mut rest, mut next) = (&slice[..], peer.next);
         while let Some(entry) = Entry::own(rest).filter(|entry| entry.head().index == next) {
             rest = &rest[entry.bytes().len()..];

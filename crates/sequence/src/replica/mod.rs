@@ -148,10 +148,10 @@ pub trait ReplicaOutputs {
     /// Entries behind this one were never committed and are gone.
     fn cut(&mut self, last: u64);
 
-    /// Appends whole entries from this one on to `out`: at least one, not many more
-    /// bytes than `most_bytes`. None if they cannot be had at once; then it is asked
-    /// again.
-    fn read(&mut self, from: u64, most_bytes: usize, out: &mut Vec<u8>);
+    /// Appends whole entries from this one on to `out`, which another one misses: at
+    /// least one, not many more bytes than `most_bytes`. None if they cannot be had at
+    /// once; then it is asked again.
+    fn read(&mut self, to: Member, from: u64, most_bytes: usize, out: &mut Vec<u8>);
 }
 
 /// What a replica is.

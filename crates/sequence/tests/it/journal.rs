@@ -286,3 +286,32 @@ fn behind_a_snapshot_old_segments_are_not_needed() {
     assert!(matches!(behind(firsts[1] - 2), Err(JournalError::Missing { .. })));
     assert!(matches!(behind(last + 1), Err(JournalError::Damaged { .. })), "the end is missing");
 }
+
+#[test]
+fn entries_that_were_never_committed_are_cut_off_and_others_take_their_place() {
+    let (mut journal, _, _) = open(Memory::default()).expect("an empty journal");
+    let mut maker = Maker::new();
+    while journal.segments() < 3 {
+        journal.append(&maker.entry(5_000)).expect("room");
+    }
+    let whole = journal.into_storage();
+    let firsts = whole.segments().expect("segments");
+    let last = open(whole.clone()).expect("good").1.last;
+    for cut in (0..=last).chain([last + 5]) {
+        let (mut journal, _, _) = open(whole.clone()).expect("good");
+        journal.cut(cut).expect("segments");
+        let kept = cut.min(last);
+        assert_eq!(journal.synced(), kept);
+        let segments = firsts.iter().filter(|first| **first <= kept + 1).count();
+        assert_eq!(journal.segments(), segments, "behind {kept}");
+        let mut maker = Maker::new();
+        for _ in 0..kept {
+            maker.entry(5_000);
+        }
+        let synced = journal.append(&maker.entry(3)).expect("room");
+        assert_eq!(synced, kept + 1);
+        let (_, found, numbers) = open(journal.into_storage()).expect("good");
+        assert_eq!((found.last, found.torn_bytes), (kept + 1, 0));
+        assert_eq!(numbers.len() as u64, kept * 5_000 + 3);
+    }
+}

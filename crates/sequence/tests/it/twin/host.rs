@@ -48,7 +48,7 @@ impl ReplicaOutputs for Around {
         self.on_disk = self.on_disk.min(last as usize);
     }
 
-    fn read(&mut self, from: u64, most_bytes: usize, out: &mut Vec<u8>) {
+    fn read(&mut self, _: Member, from: u64, most_bytes: usize, out: &mut Vec<u8>) {
         for entry in &self.log[from as usize - 1..] {
             if !out.is_empty() && out.len() + entry.len() > most_bytes {
                 return;
