@@ -23,5 +23,7 @@ pub use error::ExchangeError;
 pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use market::Market;
-pub use shell::{JournalSettings, Line, Receiver, Replayed, Venue, VenueConfig, replay};
+pub use shell::{
+    JournalSettings, Line, Receiver, Replayed, ReplicaSettings, Venue, VenueConfig, replay,
+};
 pub use traders::{Traded, Traders};

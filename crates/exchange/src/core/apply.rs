@@ -52,6 +52,7 @@ impl Floor {
             Kind::OPEN => self.open(at, out),
             Kind::USER => self.users.introduce(user, Text::from_bytes(command.payload)),
             Kind::CHECK => self.compare(command.payload),
+            Kind::LEAD => self.succeed(at, out),
             _ => debug_assert!(false, "this version makes no others"),
         }
     }
@@ -108,6 +109,15 @@ impl Floor {
         self.tell(at, asked, out, |market, reporter| {
             market.handle_telling(at.ns, command, reporter);
         });
+    }
+
+    /// Another one leads: no session of before is there any more.
+    fn succeed(&mut self, at: Moment, out: &mut impl Outputs) {
+        for user in 0..self.users.len() as u16 {
+            if self.ledger.goes_with(user, 0).is_some() {
+                self.disconnect(at, user, out);
+            }
+        }
     }
 
     /// The session of a user has ended: its orders go where they ask for it.

@@ -47,6 +47,14 @@ counts! {
         journal_segments: usize = now, at most "max-segments";
         /// 1 when entries cannot be kept any more, and nothing is taken.
         down: usize = now;
+        /// 1 while clients are let in: it is alone, or it leads its replicas.
+        leads: usize = now;
+        /// The term of its replicas, which rises with each election.
+        term: u64 = now;
+        /// Other replicas that it is connected to.
+        replicas: usize = now;
+        /// How often it stood for election.
+        elections: u64 = total;
         /// Trades, those of auctions included.
         trades: u64 = total;
         /// Reports to owners of orders, also of those who are away.

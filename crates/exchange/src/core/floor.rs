@@ -15,7 +15,7 @@ use tapeline_time::Time;
 use super::cache::Cache;
 use super::gate::Checked;
 use super::ledger::Ledger;
-use super::reports::{Asked, Reporter};
+use super::reports::{Asked, DOWN, Reporter};
 use super::users::{Readers, Users};
 use super::{ExchangeConfig, ExchangeCounts, Outputs, SessionId};
 use crate::market::Market;
@@ -71,6 +71,8 @@ pub(super) struct Floor {
     /// Somebody else had other events of the same entries.
     pub(super) differs: Option<Differs>,
     pub(super) published: Time,
+    /// Clients are let in.
+    pub(super) is_open: bool,
     quiet: Duration,
 }
 
@@ -100,6 +102,7 @@ impl Floor {
             checkpoint: Checked::default(),
             differs: None,
             published: Time::ZERO,
+            is_open: true,
             quiet: config.quiet,
         }
     }
@@ -149,7 +152,10 @@ impl Floor {
         channel: Channel,
         logon: &Logon,
     ) -> Admission {
-        let admission = self.users.admit(session, channel, logon);
+        let admission = match self.is_open {
+            true => self.users.admit(session, channel, logon),
+            false => Admission::Refused(DOWN),
+        };
         let user = logon.user.as_str();
         let channel = if channel == Channel::RealTime { "orders" } else { "recovery" };
         match admission {
@@ -160,6 +166,11 @@ impl Floor {
             Admission::Silent => {
                 self.counts.logons_refused += 1;
                 tracing::warn!(user, channel, "logon refused: name or password");
+            }
+            // Clients look for the replica that leads.
+            Admission::Refused(DOWN) => {
+                self.counts.logons_refused += 1;
+                tracing::debug!(user, channel, "logon refused: another replica leads, or none");
             }
             Admission::Refused(code) => {
                 self.counts.logons_refused += 1;

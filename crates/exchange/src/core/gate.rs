@@ -40,6 +40,16 @@ message! {
     }
 }
 
+/// Has a sequencer and a day go on behind an entry.
+fn resume(sequencer: &mut Sequencer, day: &mut Day, entry: &Entry<'_>) {
+    sequencer.resume(entry);
+    for command in entry.commands().filter(|command| command.kind == Kind::SESSION) {
+        if let Some(turned) = Turned::read(command.payload) {
+            day.resume(&turned);
+        }
+    }
+}
+
 impl Turned {
     /// Which session, and why.
     pub(super) fn begins(&self) -> Option<(Session, Cause)> {
@@ -63,6 +73,8 @@ pub(super) struct Gate {
     payload: Vec<u8>,
     /// Nothing is taken any more: what is asked for could not be kept.
     is_halted: bool,
+    /// Entries come from a leader.
+    is_following: bool,
 }
 
 impl Gate {
@@ -74,6 +86,7 @@ impl Gate {
             done: 0,
             payload: Vec::with_capacity(tapeline_sequence::MAX_PAYLOAD),
             is_halted: false,
+            is_following: false,
         }
     }
 
@@ -182,16 +195,57 @@ impl Gate {
             return None;
         }
         self.done += entry.bytes().len();
+        if self.is_following {
+            resume(&mut self.sequencer, &mut self.day, &entry);
+        }
         Some(entry)
     }
 
     /// Takes up after an entry that was made before.
     pub(super) fn resume(&mut self, entry: &Entry<'_>) {
-        self.sequencer.resume(entry);
-        for command in entry.commands().filter(|command| command.kind == Kind::SESSION) {
-            if let Some(turned) = Turned::read(command.payload) {
-                self.day.resume(&turned);
-            }
+        resume(&mut self.sequencer, &mut self.day, entry);
+    }
+
+    /// Entries of a leader wait to be committed.
+    pub(super) fn follow(&mut self, entries: &[u8]) {
+        self.is_following = true;
+        if self.done == self.pending.len() {
+            self.pending.clear();
+            self.done = 0;
+        } else if self.done > self.pending.len() / 2 {
+            self.pending.drain(..self.done);
+            self.done = 0;
+        }
+        self.pending.extend_from_slice(entries);
+    }
+
+    /// Entries behind this one were never committed.
+    pub(super) fn forget_behind(&mut self, last: u64) {
+        let mut end = self.done;
+        while let Some(entry) = Entry::own(&self.pending[end..])
+            && entry.head().index <= last
+        {
+            end += entry.bytes().len();
+        }
+        self.pending.truncate(end);
+    }
+
+    /// This one leads from now on: behind all that waits, its term begins with an
+    /// entry. In a new market, this one opens it.
+    pub(super) fn lead(&mut self, now: Time, term: u32) {
+        let Self { sequencer, day, pending, done, .. } = self;
+        let mut rest = &pending[*done..];
+        while let Some(entry) = Entry::own(rest) {
+            resume(sequencer, day, &entry);
+            rest = &rest[entry.bytes().len()..];
+        }
+        self.is_following = false;
+        let is_new = self.sequencer.index() == 0;
+        self.sequencer.set_term(term);
+        self.payload.clear();
+        let _ = self.offer(now, Source::OWN, Kind::LEAD, (0, 0));
+        if is_new {
+            self.open(now);
         }
     }
 

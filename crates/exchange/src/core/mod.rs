@@ -20,6 +20,7 @@
 //! | `ledger` | what the engine does not know of an order: its owner's name for it |
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
 //! | `cache` | the last reports, for the recovery channel |
+//! | `standing` | one among replicas: it follows, or it leads |
 //! | `state` | all of it as bytes, for a start that does not do everything again |
 //! | `answers` | replay, snapshot and recovery, in slices |
 //! | `day` | the sessions of the day by the clock |
@@ -38,6 +39,7 @@ mod gate;
 mod ledger;
 mod reports;
 mod requests;
+mod standing;
 mod state;
 mod users;
 
@@ -47,7 +49,7 @@ use tapeline_layout::Text;
 use tapeline_mitch::{Service, ServiceOutputs};
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Acceptor, Admission, Channel, Input, Message, Verdict};
-use tapeline_sequence::{Command, Entry, EventHash};
+use tapeline_sequence::{Command, EventHash};
 use tapeline_time::Time;
 
 pub use config::{ExchangeConfig, ReaderConfig, UserConfig};
@@ -55,11 +57,13 @@ pub use counts::ExchangeCounts;
 pub use day::Plan;
 
 pub use floor::Differs;
+pub(crate) use standing::Nobody;
 
 use answers::Answer;
 use day::Day;
 use floor::Floor;
 use gate::Gate;
+use standing::Standing;
 
 /// How often the market looks at the time.
 const TICK: Duration = Duration::from_millis(10);
@@ -149,6 +153,7 @@ pub struct Exchange {
     gate: Gate,
     seats: Vec<Option<Seat>>,
     ticked: Time,
+    standing: Standing,
 }
 
 impl Exchange {
@@ -158,7 +163,8 @@ impl Exchange {
         let seats = (0..config.max_sessions).map(|_| None).collect();
         let day = Day::new(&config.plan, epoch_ns, config.utc_offset_s, config.seed);
         let gate = Gate::new(config.sequencer, day);
-        Self { floor: Floor::new(config, epoch_ns), gate, seats, ticked: Time::ZERO }
+        let (ticked, standing) = (Time::ZERO, Standing::Alone);
+        Self { floor: Floor::new(config, epoch_ns), gate, seats, ticked, standing }
     }
 
     /// Takes up the state of another one of the same configuration, which has been
@@ -166,14 +172,6 @@ impl Exchange {
     pub(crate) fn take_up(&mut self, mut restored: Self) {
         restored.floor.epoch_ns = self.floor.epoch_ns;
         *self = restored;
-    }
-
-    /// Does again what an entry of a journal asks for; nobody is told. Entries come
-    /// in their order, before [`open`](Self::open).
-    pub fn replay(&mut self, entry: &Entry<'_>, out: &mut impl Outputs) -> Result<(), Differs> {
-        self.gate.resume(entry);
-        self.floor.apply(Time::ZERO, entry, out);
-        self.floor.differs.take().map_or(Ok(()), Err)
     }
 
     /// Publishes what is traded, and begins the day; behind a journal, goes on with
@@ -213,15 +211,20 @@ impl Exchange {
     /// Everything up to an entry is kept: it is done, and told.
     pub fn committed(&mut self, now: Time, index: u64, out: &mut impl Outputs) {
         self.gate.commit(index);
+        if !self.tells() {
+            while self.apply_quietly(now, index) {}
+            return;
+        }
         while let Some(entry) = self.gate.next(index) {
             self.floor.apply(now, &entry, out);
             let checkpoint = self.floor.checkpoint;
-            if checkpoint.index == self.floor.applied {
+            if checkpoint.index == self.floor.applied && self.has_clock() {
                 let hash = EventHash(checkpoint.hash);
                 self.gate.check(now, checkpoint.index, hash);
                 out.checked(checkpoint.index, hash);
             }
         }
+        self.open_if_decided(now);
         self.close_slow(now, out);
     }
 
@@ -370,11 +373,13 @@ impl Exchange {
             return;
         }
         self.ticked = now;
-        self.gate.turn(now, self.floor.ns(now));
-        if self.floor.is_due(now) {
-            self.gate.tick(now);
+        if self.has_clock() {
+            self.gate.turn(now, self.floor.ns(now));
+            if self.floor.is_due(now) {
+                self.gate.tick(now);
+            }
+            self.floor.beat(now, out);
         }
-        self.floor.beat(now, out);
         for place in 0..self.seats.len() {
             let session = SessionId(place as u32);
             let Self { floor, gate, seats, .. } = self;

@@ -24,7 +24,7 @@ const VENUE: u8 = 21;
 const REPLENISHED: u8 = 100;
 
 /// The partition is down.
-const DOWN: i32 = 9998;
+pub(super) const DOWN: i32 = 9998;
 
 /// What a client asked for, as far as reports say it.
 #[derive(Clone, Copy, Debug)]

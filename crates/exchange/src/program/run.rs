@@ -8,7 +8,7 @@ use tapeline_admin::{Admin, AdminConfig, EventFeed};
 use tapeline_counters::{Counted, Registry, Writer};
 use tapeline_edge::Edge;
 use tapeline_ending::Verdict;
-use tapeline_exchange::{ExchangeCounts, Venue};
+use tapeline_exchange::{ExchangeCounts, ExchangeError, Venue};
 use tapeline_time::{MonotonicClock, Time};
 use tracing::level_filters::LevelFilter;
 
@@ -33,6 +33,9 @@ const TELL: Duration = Duration::from_secs(60);
 /// goes on where the last run ended, however it did. Orders that ask for it go with
 /// the sessions that ended with it. Without it, what happens is forgotten.
 ///
+/// With --replica N, it is one of the replicas that the file names: one of them leads
+/// and lets clients in, the others refuse them with 9998 and take over when it dies.
+///
 /// Exit status: 0 after SIGTERM, SIGINT or --seconds, 2 if it could not start.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -46,6 +49,10 @@ pub(crate) struct Args {
     /// Keep a journal in this folder, and go on with the one that is there
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
+
+    /// Be this one of the members of [replicas], from 1; needs a journal of its own
+    #[arg(long, value_name = "N")]
+    replica: Option<u8>,
 }
 
 /// Runs the subcommand.
@@ -59,6 +66,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     if let Some(dir) = &args.journal {
         venue_config.journal = Some(config.journal_in(dir));
     }
+    venue_config.replicas = config.replica(args.replica)?;
+    if venue_config.replicas.is_some() && venue_config.journal.is_none() {
+        let what = "--replica needs a journal of its own; give --journal DIR, or [journal] dir";
+        return Err(ExchangeError::Config(what.to_owned()).into());
+    }
     let clock = MonotonicClock::start();
     let start = clock.now();
     // The market's clock begins with the process.
@@ -67,6 +79,10 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut ready = Ready::default();
     for (door, address) in venue.listening() {
         ready.add(door.name(), address);
+    }
+    // Whoever starts anew listens where it did.
+    for (port, (_, address)) in venue_config.ports.iter_mut().zip(venue.listening()) {
+        *port = address.port();
     }
     watch.announce(&mut ready);
     for to in venue.lines() {
@@ -82,6 +98,16 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     while !stop.is_asked() {
         venue.turn(clock(), PUBLISH, clock);
         counts.publish(clock(), &venue.counts());
+        if let Some(trouble) = venue.trouble() {
+            counts.tell(&venue.counts());
+            return Err(trouble.into());
+        }
+        if venue.is_deposed() {
+            tracing::warn!("another replica leads; this one starts anew with its journal");
+            venue.close();
+            drop(venue);
+            venue = Venue::start(&venue_config, clock())?;
+        }
     }
     counts.tell(&venue.counts());
     venue.close();

@@ -15,6 +15,23 @@ const SUFFIX: &str = ".journal";
 const MARK: &str = "committed";
 const LOCK: &str = "lock";
 
+/// The file of a segment.
+pub(super) fn path(dir: &Path, first: u64) -> PathBuf {
+    dir.join(format!("{first:020}{SUFFIX}"))
+}
+
+/// The segments of a folder, by their first entries, in order.
+pub(super) fn segments(dir: &Path) -> io::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        let first = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
+        found.extend(first.and_then(|first| first.parse::<u64>().ok()));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
 /// A folder with a journal, which one process at a time has.
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -55,7 +72,7 @@ impl Files {
     }
 
     fn path(&self, first: u64) -> PathBuf {
-        self.dir.join(format!("{first:020}{SUFFIX}"))
+        path(&self.dir, first)
     }
 
     /// The file of a segment, opened once.
@@ -78,14 +95,7 @@ impl Files {
 
 impl Storage for Files {
     fn segments(&self) -> io::Result<Vec<u64>> {
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            let name = entry?.file_name();
-            let first = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
-            found.extend(first.and_then(|first| first.parse::<u64>().ok()));
-        }
-        found.sort_unstable();
-        Ok(found)
+        segments(&self.dir)
     }
 
     fn name(&self, first: u64) -> String {

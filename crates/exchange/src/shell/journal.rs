@@ -8,13 +8,19 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use mio::Waker;
-use tapeline_sequence::{AppendError, Entry, Journal, JournalConfig, Recovered, Storage as _};
+use tapeline_sequence::{
+    AppendError, AppendFault, Entry, Journal, JournalConfig, LogState, Recovered, Storage as _,
+};
+use tapeline_time::Time;
 
 use super::files::Files;
 use super::snapshot::{list, read, write};
-use crate::core::{Exchange, ExchangeConfig, Outputs, SessionId};
+use crate::core::{Differs, Exchange, ExchangeConfig, Nobody};
 use crate::error::ExchangeError;
 use crate::identity;
+
+/// What is on this disk is committed.
+const ALONE: u64 = u64::MAX;
 
 /// After so long without an entry, the mark says what was committed.
 const QUIET: Duration = Duration::from_millis(50);
@@ -36,12 +42,18 @@ pub struct JournalSettings {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// What was cut off is.
+    done: Condvar,
     synced: AtomicU64,
+    /// Everything up to this entry is committed.
+    committed: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
+    /// Entries behind this one are to go, before anything else is written.
+    cut: Option<u64>,
     is_over: bool,
     failed: Option<AppendError>,
     batches: u64,
@@ -65,11 +77,17 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the thread; `waker` is woken when more is safe, or nothing can be any
+    /// Starts the thread. With replicas, it does not decide alone what is committed:
+    /// `agreed` is up to where they have agreed. `waker` is woken when more is safe, or nothing can be any
     /// more.
-    pub(super) fn start(journal: Journal<Files>, waker: Waker) -> Result<Self, ExchangeError> {
+    pub(super) fn start(
+        journal: Journal<Files>,
+        agreed: Option<u64>,
+        waker: Waker,
+    ) -> Result<Self, ExchangeError> {
         let shared = Arc::new(Shared::default());
         shared.synced.store(journal.synced(), Ordering::Release);
+        shared.committed.store(agreed.unwrap_or(ALONE), Ordering::Release);
         shared.lock().segments = journal.segments();
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new()
@@ -77,6 +95,22 @@ impl Keeper {
             .spawn(move || own.keep(journal, &waker))
             .map_err(ExchangeError::JournalThread)?;
         Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Everything up to an entry is committed, so it must not be missing later.
+    pub(super) fn note_committed(&self, index: u64) {
+        self.shared.committed.store(index, Ordering::Release);
+    }
+
+    /// Has all that waits kept, and then what is behind an entry taken away: another
+    /// leader's entries take its place. It waits for it, which is seldom: once for a
+    /// leader that was replaced.
+    pub(super) fn cut(&self, last: u64) {
+        let mut state = self.shared.lock();
+        state.cut = Some(last);
+        self.shared.changed.notify_all();
+        let is_at_it = |state: &mut State| state.cut.is_some() && state.failed.is_none();
+        drop(self.shared.done.wait_while(state, is_at_it).unwrap_or_else(PoisonError::into_inner));
     }
 
     /// An entry waits to be kept.
@@ -128,7 +162,8 @@ impl Shared {
     /// Waits for entries and moves them to `batch`. Returns whether there is more to
     /// come.
     fn take(&self, batch: &mut Vec<u8>, most: Duration) -> bool {
-        let idle = |state: &mut State| state.waiting.is_empty() && !state.is_over;
+        let idle =
+            |state: &mut State| state.waiting.is_empty() && !state.is_over && state.cut.is_none();
         let (mut state, _) = self
             .changed
             .wait_timeout_while(self.lock(), most, idle)
@@ -143,9 +178,13 @@ impl Shared {
         let mut marked = journal.synced();
         while self.take(&mut batch, QUIET) {
             if batch.is_empty() {
-                if marked < journal.synced() {
-                    marked = journal.synced();
-                    mark(&mut journal);
+                if self.cut_off(&mut journal).is_err() {
+                    return;
+                }
+                let committed = self.committed.load(Ordering::Acquire).min(journal.synced());
+                if marked < committed {
+                    marked = committed;
+                    mark(&mut journal, committed);
                 }
                 continue;
             }
@@ -167,16 +206,32 @@ impl Shared {
                 tracing::error!(%error, "the journal cannot wake the market");
             }
             if !is_kept {
+                self.done.notify_all();
                 return;
             }
         }
-        mark(&mut journal);
+        mark(&mut journal, self.committed.load(Ordering::Acquire));
+    }
+
+    /// Takes away what is to go, if something is.
+    fn cut_off(&self, journal: &mut Journal<Files>) -> Result<(), ()> {
+        let Some(last) = self.lock().cut else { return Ok(()) };
+        let cut = journal.cut(last);
+        let mut state = self.lock();
+        state.cut = None;
+        state.segments = journal.segments();
+        self.synced.store(journal.synced(), Ordering::Release);
+        let is_cut = cut.map_err(|error| {
+            let error = AppendFault::Cut(error.to_string());
+            state.failed = Some(AppendError { error, maybe: u64::MAX });
+        });
+        self.done.notify_all();
+        is_cut
     }
 }
 
-fn mark(journal: &mut Journal<Files>) {
-    let synced = journal.synced();
-    if let Err(error) = journal.mark(synced) {
+fn mark(journal: &mut Journal<Files>, committed: u64) {
+    if let Err(error) = journal.mark(committed) {
         tracing::warn!(%error, "the journal cannot note what was committed");
     }
 }
@@ -218,14 +273,42 @@ pub(super) fn recover(
     }
     let (journal, found) = Journal::open(files, settings.config, identity, snapshot, |entry| {
         each(entry);
-        exchange.replay(entry, &mut Nobody).map_err(|differs| ExchangeError::Differs {
-            dir: dir.clone(),
-            index: differs.index,
-            here: differs.here.0,
-            there: differs.there.0,
-        })
+        exchange.replay(entry, &mut Nobody).map_err(|differs| differ(dir, differs))
     })?;
     Ok(TakenUp { journal, found, snapshot })
+}
+
+pub(super) fn differ(dir: &Path, differs: Differs) -> ExchangeError {
+    let Differs { index, here, there } = differs;
+    ExchangeError::Differs { dir: dir.to_owned(), index, here: here.0, there: there.0 }
+}
+
+/// Has a market that stands by follow what its journal has: what is known to be
+/// committed is done, what is behind it waits. Returns the log, too.
+pub(super) fn follow(
+    settings: &JournalSettings,
+    config: &ExchangeConfig,
+    exchange: &mut Exchange,
+    now: Time,
+) -> Result<(TakenUp, LogState), ExchangeError> {
+    let files = Files::open(&settings.dir)?;
+    let mark = files.mark();
+    let mut log = LogState::default();
+    exchange.stand_by();
+    let commit = |exchange: &mut Exchange, committed: u64| {
+        exchange.committed(now, committed, &mut Nobody);
+        exchange.take_differs().map_or(Ok(()), |differs| Err(differ(&settings.dir, differs)))
+    };
+    let (journal, found) =
+        Journal::open(files, settings.config, identity::of(config), 0, |entry| {
+            log.terms.push(entry.head().term);
+            log.committed = log.committed.max(entry.head().committed);
+            exchange.follow(entry.bytes());
+            commit(exchange, entry.head().committed)
+        })?;
+    log.committed = log.committed.max(mark);
+    commit(exchange, log.committed)?;
+    Ok((TakenUp { journal, found, snapshot: 0 }, log))
 }
 
 /// Keeps the state of a market behind its last entry, if all of them are done.
@@ -240,19 +323,4 @@ pub(super) fn keep_state(
     let written = write(dir, identity::of(config), index, &state);
     tracing::info!(dir = %dir.display(), index, bytes = state.len(), "the state is kept");
     written.map_err(|error| ExchangeError::JournalDir { dir: dir.to_owned(), error })
-}
-
-/// Nobody hears what happens again.
-struct Nobody;
-
-impl Outputs for Nobody {
-    fn send(&mut self, _: SessionId, _: &[u8]) {}
-
-    fn close(&mut self, _: SessionId) {}
-
-    fn publish(&mut self, _: &[u8]) {}
-
-    fn queued(&self, _: SessionId) -> usize {
-        0
-    }
 }

@@ -9,10 +9,12 @@ mod journal;
 mod lines;
 mod outbox;
 mod replay;
+mod replicas;
 mod snapshot;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
@@ -23,12 +25,15 @@ use tapeline_time::Time;
 pub use journal::JournalSettings;
 pub use lines::{Line, Receiver};
 pub use replay::{Replayed, replay};
+pub use replicas::ReplicaSettings;
 
 use crate::core::{Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, SessionId};
 use crate::error::ExchangeError;
+use crate::identity;
 use journal::{Keeper, TakenUp};
 use lines::Sender;
 use outbox::{Connection, Leaving};
+use replicas::{REPLICAS, Team};
 
 /// Bytes that one read takes at most.
 const READ_BYTES: usize = 16 << 10;
@@ -60,6 +65,8 @@ pub struct VenueConfig {
     pub epoch_ns: u64,
     /// Where its journal is; without one, what happens is forgotten with the process.
     pub journal: Option<JournalSettings>,
+    /// The other replicas, and which one this is; without them, it is alone.
+    pub replicas: Option<ReplicaSettings>,
 }
 
 /// An exchange on sockets.
@@ -73,6 +80,9 @@ pub struct Venue {
     /// Connections with more to read than one turn takes.
     unread: Vec<SessionId>,
     buffer: Box<[u8]>,
+    /// Why it cannot go on.
+    trouble: Option<ExchangeError>,
+    dir: PathBuf,
 }
 
 /// What the market's outputs go to.
@@ -82,6 +92,7 @@ struct Sockets {
     leaving: Vec<Leaving>,
     lines: Vec<Sender>,
     keeper: Option<Keeper>,
+    team: Option<Team>,
     now: Time,
 }
 
@@ -111,6 +122,9 @@ impl Outputs for Sockets {
     fn keep(&mut self, _: u64, entry: &[u8]) -> Keeping {
         let Some(keeper) = &self.keeper else { return Keeping::Done };
         keeper.push(entry);
+        if let Some(team) = &mut self.team {
+            team.made(entry);
+        }
         Keeping::UnderWay
     }
 
@@ -140,7 +154,29 @@ fn start_journal(
         }
     }
     let waker = Waker::new(poll.registry(), JOURNAL).map_err(ExchangeError::Poll)?;
-    Keeper::start(journal, waker)
+    Keeper::start(journal, None, waker)
+}
+
+/// Opens the journal of a replica, and starts its thread and its links.
+fn start_replica(
+    settings: &ReplicaSettings,
+    journal: &JournalSettings,
+    exchange: &mut Exchange,
+    config: &ExchangeConfig,
+    (poll, now): (&Poll, Time),
+) -> Result<(Keeper, Team), ExchangeError> {
+    let (TakenUp { journal: kept, found, .. }, mut log) =
+        journal::follow(journal, config, exchange, now)?;
+    let (ballot, is_whole) = Team::ballot(&journal.dir)?;
+    log.is_whole = is_whole;
+    let (dir, last, committed) = (journal.dir.display(), found.last, log.committed);
+    let (term, replica) = (ballot.term, settings.own + 1);
+    tracing::info!(%dir, last, committed, term, is_whole, replica, "the journal is read");
+    let waker = Waker::new(poll.registry(), JOURNAL).map_err(ExchangeError::Poll)?;
+    let keeper = Keeper::start(kept, Some(committed), waker)?;
+    let place = (journal.dir.clone(), identity::of(config));
+    let team = Team::start(settings, place, (ballot, log), poll.registry(), now)?;
+    Ok((keeper, team))
 }
 
 impl Venue {
@@ -148,8 +184,18 @@ impl Venue {
     pub fn start(config: &VenueConfig, now: Time) -> Result<Self, ExchangeError> {
         let poll = Poll::new().map_err(ExchangeError::Poll)?;
         let mut exchange = Exchange::new(&config.exchange, config.epoch_ns);
-        let start = |settings| start_journal(settings, &mut exchange, &config.exchange, &poll);
-        let keeper = config.journal.as_ref().map(start).transpose()?;
+        let (keeper, team) = match (&config.journal, &config.replicas) {
+            (Some(journal), Some(replicas)) => {
+                let at = (&poll, now);
+                let (keeper, team) =
+                    start_replica(replicas, journal, &mut exchange, &config.exchange, at)?;
+                (Some(keeper), Some(team))
+            }
+            (Some(journal), None) => {
+                (Some(start_journal(journal, &mut exchange, &config.exchange, &poll)?), None)
+            }
+            (None, _) => (None, None),
+        };
         let lines = config.lines.iter().map(Sender::new).collect::<Result<_, _>>()?;
         let connections = (0..config.exchange.max_sessions).map(|_| None).collect();
         let mut venue = Self {
@@ -157,12 +203,16 @@ impl Venue {
             poll,
             events: Events::with_capacity(256),
             doors: Vec::new(),
-            sockets: Sockets { connections, leaving: Vec::new(), lines, keeper, now },
+            sockets: Sockets { connections, leaving: Vec::new(), lines, keeper, team, now },
             unread: Vec::with_capacity(16),
             buffer: vec![0; READ_BYTES].into(),
+            trouble: None,
+            dir: config.journal.as_ref().map(|journal| journal.dir.clone()).unwrap_or_default(),
         };
-        venue.exchange.open(now, &mut venue.sockets);
-        venue.wait_until_open(now)?;
+        if venue.sockets.team.is_none() {
+            venue.exchange.open(now, &mut venue.sockets);
+            venue.wait_until_open(now)?;
+        }
         for (at, (door, port)) in Door::ALL.into_iter().zip(config.ports).enumerate() {
             let (listener, bound) = venue.listen(door, SocketAddr::new(config.host, port), at)?;
             venue.doors.push((door, listener, bound));
@@ -221,11 +271,18 @@ impl Venue {
     pub fn counts(&self) -> ExchangeCounts {
         let lost = self.sockets.lines.iter().map(Sender::lost).sum();
         let journal = self.sockets.keeper.as_ref().map(Keeper::counts).unwrap_or_default();
+        let team = self.sockets.team.as_ref().map(Team::counts);
+        let (_, term, replicas, elections) = team.unwrap_or_default();
+        let term = u64::from(term);
         ExchangeCounts {
             units_lost: lost,
             journal_batches: journal.batches,
             journal_bytes: journal.bytes,
             journal_segments: journal.segments,
+            leads: usize::from(self.exchange.is_open()),
+            term,
+            replicas,
+            elections,
             ..self.exchange.counts()
         }
     }
@@ -234,7 +291,9 @@ impl Venue {
     pub fn turn(&mut self, now: Time, most: Duration, clock: impl Fn() -> Time) {
         let is_backed_up = self.exchange.is_backed_up();
         let wait = if self.unread.is_empty() || is_backed_up { most } else { Duration::ZERO };
+        let replicas = self.sockets.team.as_ref().map(Team::deadline);
         let wait = wait.min(self.exchange.deadline().since(now));
+        let wait = replicas.map_or(wait, |due| wait.min(due.since(now)));
         if let Err(error) = self.poll.poll(&mut self.events, Some(wait))
             && error.kind() != ErrorKind::Interrupted
         {
@@ -242,12 +301,16 @@ impl Venue {
         }
         let now = clock();
         self.sockets.now = now;
+        self.replicate(now);
         self.commit(now);
+        if self.is_deposed() {
+            return;
+        }
         let mut ready = std::mem::take(&mut self.unread);
         let mut knocked = [false; Door::ALL.len()];
         for event in &self.events {
             match event.token().0.checked_sub(Door::ALL.len()) {
-                _ if event.token() == JOURNAL => {}
+                _ if event.token() == JOURNAL || event.token() == REPLICAS => {}
                 None => knocked[event.token().0] = true,
                 Some(place) if event.is_readable() || event.is_read_closed() => {
                     ready.push(SessionId(place as u32));
@@ -278,12 +341,65 @@ impl Venue {
         // In this order: what was kept before it failed is done first.
         let failure = keeper.failure();
         let synced = keeper.synced();
-        self.exchange.committed(now, synced, &mut self.sockets);
+        let committed = match &mut self.sockets.team {
+            Some(team) if team.is_deposed() => return None,
+            Some(team) => {
+                let committed = team.committed(synced);
+                keeper.note_committed(committed);
+                committed
+            }
+            None => synced,
+        };
+        self.exchange.committed(now, committed, &mut self.sockets);
+        if self.sockets.team.is_some() {
+            let differs = self.exchange.take_differs();
+            let differs = differs.map(|differs| journal::differ(&self.dir, differs));
+            let failed = failure.map(|failure| ExchangeError::JournalFailed(failure.error));
+            self.trouble = self.trouble.take().or(differs).or(failed);
+            return None;
+        }
         if let Some(failure) = &failure {
             tracing::error!(error = %failure, "nothing is taken any more: entries cannot be kept");
             self.exchange.halt(now, failure.maybe, &mut self.sockets);
         }
         failure
+    }
+
+    /// What other replicas say is done, and this one leads if it was elected.
+    fn replicate(&mut self, now: Time) {
+        let (Some(mut team), Some(keeper)) = (self.sockets.team.take(), &self.sockets.keeper)
+        else {
+            return;
+        };
+        let exchange = &mut self.exchange;
+        team.turn(now, self.poll.registry(), |cut, entries| {
+            if let Some(last) = cut {
+                tracing::warn!(last, "entries that were never committed are cut off");
+                keeper.cut(last);
+                exchange.forget_behind(last);
+            }
+            if !entries.is_empty() {
+                keeper.push(entries);
+                exchange.follow(entries);
+            }
+        });
+        let elected = team.elected();
+        self.sockets.team = Some(team);
+        if let Some(term) = elected {
+            tracing::info!(term, "elected: this one leads");
+            self.exchange.lead(now, term, &mut self.sockets);
+        }
+    }
+
+    /// Whether this one led, and another one does: it has to start anew, with what
+    /// its journal has.
+    pub fn is_deposed(&self) -> bool {
+        self.sockets.team.as_ref().is_some_and(Team::is_deposed)
+    }
+
+    /// Why it cannot go on, if it cannot.
+    pub fn trouble(&mut self) -> Option<ExchangeError> {
+        self.trouble.take()
     }
 
     fn accept(&mut self, now: Time, door: usize) {
@@ -362,6 +478,9 @@ impl Venue {
             }
         }
         self.sockets.leaving.retain_mut(|leaving| leaving.stays(now));
+        if let Some(team) = &mut self.sockets.team {
+            team.flush();
+        }
     }
 
     /// Says goodbye to everybody: sockets are closed when this is dropped.
@@ -371,6 +490,9 @@ impl Venue {
             keeper.close();
             self.commit(now);
             self.flush(now);
+            if let Some(team) = &self.sockets.team {
+                team.end();
+            }
         }
         for connection in self.sockets.connections.iter_mut().filter_map(Option::take) {
             self.sockets.leaving.extend(connection.leave(self.sockets.now));

@@ -29,6 +29,29 @@ impl Connection {
         Self { stream: None, queue: Vec::with_capacity(64 << 10), written: 0 }
     }
 
+    /// Whether the other side, which was dialled, is there.
+    pub(super) fn is_connected(&self) -> io::Result<bool> {
+        let Some(stream) = &self.stream else { return Ok(true) };
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        match stream.peer_addr() {
+            Ok(_) => stream.set_nodelay(true).map(|()| true),
+            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Nothing more is said in either direction.
+    pub(super) fn break_off(&mut self) {
+        if let Some(stream) = &self.stream {
+            // It may be broken already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.queue.clear();
+        self.written = 0;
+    }
+
     /// Reads what has come; who is of this process has nothing to read here.
     pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.stream {

@@ -1,9 +1,11 @@
 //! Scenarios of the exchange.
 
 mod channels;
+mod failover;
 mod flows;
 mod killed;
 mod no_allocation;
+mod processes;
 mod recording;
 mod replays;
 mod reports;

@@ -225,6 +225,7 @@ impl World {
             lines: lossy.lines(),
             epoch_ns: EPOCH_NS,
             journal: None,
+            replicas: None,
         };
         let venue = Venue::start(&venue_config, clock.now()).expect("it starts");
         let mut hub = HubConfig::named("hub");
