@@ -11,6 +11,7 @@ mod feeding;
 mod flow;
 mod identity;
 mod market;
+mod reference;
 mod shell;
 mod traders;
 
@@ -23,6 +24,7 @@ pub use error::ExchangeError;
 pub use feeding::{FeedConfig, FeedCounts, FeedHandler, FeedOutputs, FeedSockets, Feeding, Link};
 pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use market::Market;
+pub use reference::counters_reference;
 pub use shell::{
     JournalSettings, Line, Receiver, Replayed, ReplicaSettings, Venue, VenueConfig, replay,
 };

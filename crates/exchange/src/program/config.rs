@@ -1,25 +1,24 @@
 //! The configuration of an exchange and of its feed handler, one file for both.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use tapeline_exchange::{
-    ExchangeConfig, ExchangeError, JournalSettings, Line, Plan, ReaderConfig, ReplicaSettings,
-    UserConfig, VenueConfig,
+    ExchangeConfig, ExchangeError, JournalSettings, Line, Plan, ReaderConfig, UserConfig,
+    VenueConfig,
 };
 use tapeline_instrument::{Instrument, Lots, Price, Schedule, Session, TickTable, Turn};
 use tapeline_matching::SelfMatch;
-use tapeline_sequence::{CommitMode, JournalConfig, ReplicaConfig};
+use tapeline_sequence::JournalConfig;
+
+use super::replicas::ReplicaSection;
 
 /// What an exchange is without a file: open all day to everybody on this host, with
 /// market data to two ports of it.
 const DEFAULT: &str = include_str!("default.toml");
-
-/// More are slower and no safer.
-const MAX_REPLICAS: usize = 9;
 
 /// The file.
 #[derive(Clone, Debug, Deserialize)]
@@ -147,29 +146,6 @@ pub(crate) struct JournalSection {
     pub(crate) max_segments: usize,
     /// A start behind so many entries keeps the state that they led to.
     pub(crate) snapshot_entries: u64,
-}
-
-/// The replicas: processes that keep the same market, of which one leads.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct ReplicaSection {
-    /// Where each listens to the others, in the same order for all of them; with none,
-    /// the exchange is alone.
-    pub(crate) members: Vec<SocketAddr>,
-    pub(crate) commit: CommitName,
-    pub(crate) heartbeat_ms: u64,
-    /// A leader that is not heard for so long, and up to twice as long, is replaced.
-    pub(crate) election_ms: u64,
-}
-
-/// When an order is committed among replicas.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum CommitName {
-    /// A majority has it in memory.
-    Memory,
-    /// A majority has it on the disk.
-    Disk,
 }
 
 /// The feed handler.
@@ -342,18 +318,6 @@ impl Default for JournalSection {
     }
 }
 
-impl Default for ReplicaSection {
-    fn default() -> Self {
-        let replica = ReplicaConfig::default();
-        Self {
-            members: Vec::new(),
-            commit: CommitName::Memory,
-            heartbeat_ms: replica.heartbeat.as_millis() as u64,
-            election_ms: replica.election.as_millis() as u64,
-        }
-    }
-}
-
 impl Default for Feed {
     fn default() -> Self {
         Self {
@@ -482,50 +446,6 @@ impl Config {
         let lines = self.lines();
         let (host, replicas) = (gateway.listen, None);
         Ok(VenueConfig { exchange, host, ports, lines, epoch_ns, journal, replicas })
-    }
-
-    /// This process as one of the replicas, by its number; without one, it is alone.
-    pub(crate) fn replica(
-        &self,
-        number: Option<u8>,
-    ) -> Result<Option<ReplicaSettings>, ExchangeError> {
-        let ReplicaSection { members, commit, heartbeat_ms, election_ms } = &self.replicas;
-        let fault = |what: String| Err(ExchangeError::Config(what));
-        let Some(number) = number else {
-            return match members.is_empty() {
-                true => Ok(None),
-                false => fault(
-                    "[replicas] has members; say which one this is, with --replica N".to_owned(),
-                ),
-            };
-        };
-        let many = members.len();
-        if many > MAX_REPLICAS {
-            return fault(format!("[replicas] has {many} members; give at most {MAX_REPLICAS}"));
-        }
-        if number == 0 || usize::from(number) > many {
-            return fault(format!(
-                "--replica {number}: members of [replicas] has {many} addresses; give 1 to {many}"
-            ));
-        }
-        if *heartbeat_ms == 0 || *election_ms < 2 * heartbeat_ms {
-            return fault(format!(
-                "[replicas] has election-ms = {election_ms} and heartbeat-ms = {heartbeat_ms}; \
-                 give at least twice as much for an election as for a heartbeat"
-            ));
-        }
-        let mode = match (many, commit) {
-            (1, _) => CommitMode::Single,
-            (_, CommitName::Memory) => CommitMode::Memory,
-            (_, CommitName::Disk) => CommitMode::Disk,
-        };
-        Ok(Some(ReplicaSettings {
-            own: number - 1,
-            members: members.clone(),
-            mode,
-            heartbeat: Duration::from_millis(*heartbeat_ms),
-            election: Duration::from_millis(*election_ms),
-        }))
     }
 
     /// The journal in a folder.

@@ -8,6 +8,7 @@ mod log;
 mod matching;
 mod ready;
 mod replay;
+mod replicas;
 mod run;
 
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use tapeline_ending::Stop;
+use tapeline_ending::{Stop, Verdict};
 use tracing::level_filters::LevelFilter;
 
 use config::Config;
@@ -37,6 +38,8 @@ enum Command {
     Demo(demo::Args),
     Match(matching::Args),
     Replay(replay::Args),
+    /// Print all that an exchange and its feed handler count, as Markdown
+    Counters,
 }
 
 impl Cli {
@@ -48,6 +51,10 @@ impl Cli {
             Command::Demo(args) => demo::run(args),
             Command::Match(args) => matching::run(args),
             Command::Replay(args) => replay::run(args),
+            Command::Counters => {
+                print!("{}", tapeline_exchange::counters_reference());
+                Ok(Verdict::Good)
+            }
         };
         match done {
             Ok(verdict) => verdict.into(),

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     if let Some(dir) = &args.journal {
         venue_config.journal = Some(config.journal_in(dir));
     }
-    venue_config.replicas = config.replica(args.replica)?;
+    venue_config.replicas = config.replicas.settings(args.replica)?;
     if venue_config.replicas.is_some() && venue_config.journal.is_none() {
         let what = "--replica needs a journal of its own; give --journal DIR, or [journal] dir";
         return Err(ExchangeError::Config(what.to_owned()).into());

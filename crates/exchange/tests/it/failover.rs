@@ -2,6 +2,7 @@
 //! the clients go to who leads then.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tapeline_ntg::Message;
@@ -11,6 +12,9 @@ use crate::processes::{Client, House, Log, PATIENCE, Running, order, recovered_b
 /// Without a leader for so long, whoever was killed last is started again.
 const TOO_LONG: Duration = Duration::from_secs(5);
 
+/// An election time-out that no busy machine reaches by itself.
+const CALM_MS: u32 = 1_500;
+
 /// Three replicas of a market.
 struct Group {
     house: House,
@@ -18,8 +22,8 @@ struct Group {
 }
 
 impl Group {
-    fn new(commit: &str) -> Self {
-        let mut house = House::of_replicas("segment-bytes = 2097152", commit);
+    fn new(commit: &str, election_ms: u32) -> Self {
+        let mut house = House::of_replicas("segment-bytes = 2097152", commit, election_ms);
         let running = (1..=3).map(|number| (number, house.start_replica(number))).collect();
         Self { house, running }
     }
@@ -121,7 +125,7 @@ fn trade(log: &mut Log, client: &mut Client, more: usize) -> bool {
 /// Kills replicas while a client trades, and holds all that it was told against all
 /// journals.
 fn survive(commit: &str, kills: usize) {
-    let mut group = Group::new(commit);
+    let mut group = Group::new(commit, 500);
     let mut log = Log::default();
     let (mut times, mut moves) = (Vec::new(), 0);
     let (mut number, mut client) = group.leader();
@@ -186,7 +190,7 @@ fn with_orders_on_disks_no_kill_of_a_replica_loses_or_doubles_one() {
 
 #[test]
 fn a_leader_that_stood_still_acknowledges_nothing_more_and_follows() {
-    let mut group = Group::new("memory");
+    let mut group = Group::new("memory", CALM_MS);
     let mut log = Log::default();
     let (old, mut behind) = group.leader();
     assert!(trade(&mut log, &mut behind, 100));
@@ -232,4 +236,88 @@ fn a_leader_that_stood_still_acknowledges_nothing_more_and_follows() {
     wait_for("the third to catch up", || group.running[&third].has_said("caught up").then_some(()));
     group.end();
     group.account(&log);
+}
+
+#[test]
+fn what_a_leader_made_alone_is_cut_off() {
+    let mut group = Group::new("disk", CALM_MS);
+    let mut log = Log::default();
+    let (old, mut alone) = group.leader();
+    assert!(trade(&mut log, &mut alone, 100));
+    let others: Vec<usize> = (1..=3).filter(|number| *number != old).collect();
+    for other in &others {
+        group.kill(*other);
+    }
+    let lost: Vec<u64> = (1_000_001..1_000_050).collect();
+    for number in &lost {
+        alone.say(&Message::NewOrder(order(*number)));
+    }
+    wait_for("it to step down", || {
+        let is_there = alone.listen();
+        log.note(&mut alone);
+        (!is_there).then_some(())
+    });
+    wait_for("it to start anew", || group.running[&old].has_said("starts anew").then_some(()));
+    let is_lost = |name: &String| lost.iter().any(|number| *name == format!("N{number}"));
+    assert!(!log.accepted.iter().any(is_lost), "it acknowledged what it had alone");
+    // The others agree on something else.
+    group.running[&old].signal("STOP");
+    let stopped = group.running.remove(&old).expect("it is there");
+    for other in others {
+        let running = group.house.start_replica(other);
+        group.running.insert(other, running);
+    }
+    let (new, mut client) = group.leader();
+    assert!(go_on(&mut log, &group.running[&new], &mut client).is_some());
+    assert!(trade(&mut log, &mut client, 100));
+    stopped.signal("CONT");
+    wait_for("its entries to go", || stopped.has_said("never committed").then_some(()));
+    group.running.insert(old, stopped);
+    assert!(trade(&mut log, &mut client, 100));
+    // It has the history of the others, and can go on with it.
+    group.kill(new);
+    wait_for("a client to go on", || {
+        let number;
+        (number, client) = group.leader();
+        go_on(&mut log, &group.running[&number], &mut client)
+    });
+    group.start_all();
+    group.end();
+    group.account(&log);
+    let orders = group.house.replay_of(&format!("journal-{old}")).0;
+    assert!(!orders.iter().any(is_lost), "the journal still has what was cut off");
+}
+
+#[test]
+fn a_replica_whose_disk_is_full_ends_and_the_others_go_on() {
+    let disk = ["-rm", "sh", "-c", "mount -t tmpfs tmpfs /tmp"];
+    if !Command::new("unshare").args(disk).status().is_ok_and(|status| status.success()) {
+        println!("left out: unshare cannot mount a disk of memory here");
+        return;
+    }
+    let mut house = House::of_replicas("segment-bytes = 1048640", "disk", CALM_MS);
+    // The first one has room for one segment, and not for the second.
+    house.disk_kib = Some(1_600);
+    let first = house.start_replica(1);
+    house.disk_kib = None;
+    let others = [2, 3].map(|number| (number, house.start_replica(number)));
+    let mut group = Group { house, running: [(1, first)].into_iter().chain(others).collect() };
+    let mut log = Log::default();
+    let (mut number, mut client) = group.leader();
+    wait_for("the first one to end", || {
+        if !trade(&mut log, &mut client, 500) {
+            (number, client) = group.leader();
+            go_on(&mut log, &group.running[&number], &mut client);
+        }
+        group.running.get_mut(&1).is_some_and(Running::has_ended).then_some(())
+    });
+    let first = group.running.remove(&1).expect("it was there");
+    assert!(first.has_said("No space left on device"), "it says why");
+    if number == 1 {
+        wait_for("a client to go on", || {
+            (number, client) = group.leader();
+            go_on(&mut log, &group.running[&number], &mut client)
+        });
+    }
+    assert!(trade(&mut log, &mut client, 100), "the others go on");
 }

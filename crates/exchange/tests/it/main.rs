@@ -9,6 +9,7 @@ mod processes;
 mod recording;
 mod replays;
 mod reports;
+mod standing;
 mod support;
 mod traders;
 mod whole_day;

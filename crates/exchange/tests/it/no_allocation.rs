@@ -6,6 +6,10 @@ use tapeline_layout::Text;
 use tapeline_mitch::{Message as Mitch, Reader};
 use tapeline_ntg::Message;
 use tapeline_ntg::client::NewOrder;
+use tapeline_sequence::{
+    Ballot, Command, CommitMode, Entry, Kind, LogState, Member, Replica, ReplicaConfig,
+    ReplicaMessage, ReplicaOutputs, Sequencer, Source,
+};
 use tapeline_time::Time;
 
 use crate::support::{EPOCH_NS, VOD, cancel, config, logon, order};
@@ -154,4 +158,93 @@ fn orders_cost_no_allocation_from_the_clients_bytes_to_market_data() {
     assert!(out.reports > before.0 + 15_000 && out.books.messages > before.1 + 10_000);
     assert!(exchange.counts().trades > before.2 + 1_000, "{VOD} trades");
     assert_eq!(counted.count_total, 0, "allocations for 10,000 orders");
+}
+
+/// Two of three replicas, and what each has for the other.
+#[derive(Default)]
+struct Wire {
+    bytes: Vec<u8>,
+    appended: usize,
+}
+
+impl ReplicaOutputs for Wire {
+    fn send(&mut self, to: Member, message: &ReplicaMessage<'_>) {
+        // The third one is not there.
+        if to != Member(2) {
+            message.append_to(&mut self.bytes);
+        }
+    }
+
+    fn has_room(&self, _: Member) -> bool {
+        true
+    }
+
+    fn keep(&mut self, _: Ballot) -> bool {
+        true
+    }
+
+    fn append(&mut self, entries: &[u8]) {
+        self.appended += entries.len();
+    }
+
+    fn cut(&mut self, last: u64) {
+        panic!("{last} is all there is");
+    }
+
+    fn read(&mut self, to: Member, _: u64, _: usize, _: &mut Vec<u8>) {
+        assert_eq!(to, Member(2), "the other one has everything");
+    }
+}
+
+/// Has one hear what the other one said.
+fn hears(now: Time, replica: &mut Replica, from: &mut Wire, own: &mut Wire) {
+    let mut rest = &from.bytes[..];
+    while let Some(length) = rest.first_chunk() {
+        let (message, behind) = rest.split_at(u32::from_le_bytes(*length) as usize);
+        let message = ReplicaMessage::read(message).expect("a message");
+        replica.received(now, &message, own);
+        rest = behind;
+    }
+    from.bytes.clear();
+}
+
+#[test]
+fn an_entry_that_replicas_agree_on_costs_no_allocation() {
+    let replica = |own| {
+        let own = Member(own);
+        let mode = CommitMode::Disk;
+        let config = ReplicaConfig { own, members: 3, mode, ..ReplicaConfig::default() };
+        Replica::new(config, Ballot::default(), LogState::default(), Time::ZERO)
+    };
+    let (mut leader, mut follower) = (replica(0), replica(1));
+    let (mut here, mut there) = (Wire::default(), Wire::default());
+    let now = Time::from_nanos(2_000_000_000);
+    leader.timeout(now, &mut here);
+    while !leader.is_leading() {
+        hears(now, &mut follower, &mut here, &mut there);
+        hears(now, &mut leader, &mut there, &mut here);
+    }
+    let mut sequencer = Sequencer::new(tapeline_sequence::Limits::default());
+    sequencer.set_term(leader.term());
+    let (mut bytes, mut number) = (Vec::new(), 0);
+    let mut agree = |times: u64| {
+        for _ in 0..times {
+            number += 1;
+            let (kind, source) = (Kind::NEW, Source(1));
+            let command = Command { kind, source, number, payload: b"buy", ..Command::default() };
+            sequencer.offer(&command).expect("room");
+            bytes.clear();
+            let index = sequencer.sequence(number, &mut bytes).expect("a command");
+            leader.appended(&Entry::own(&bytes).expect("an entry"), &mut here);
+            leader.synced(index, &mut here);
+            hears(now, &mut follower, &mut here, &mut there);
+            follower.synced(index, &mut there);
+            hears(now, &mut leader, &mut there, &mut here);
+            assert_eq!(leader.committed(), index);
+            sequencer.commit(index);
+        }
+    };
+    agree(1_000);
+    let allocated = allocation_counter::measure(|| agree(10_000));
+    assert_eq!((allocated.count_total, allocated.bytes_total), (0, 0));
 }

@@ -47,7 +47,7 @@ impl House {
     }
 
     /// A market of three replicas: each has a journal of its own.
-    pub(crate) fn of_replicas(journal: &str, commit: &str) -> Self {
+    pub(crate) fn of_replicas(journal: &str, commit: &str, election_ms: u32) -> Self {
         let house = Self::new(journal);
         let path = house.path("market.toml");
         // The system chooses, and the replicas bind what it chose.
@@ -56,7 +56,9 @@ impl House {
         let chosen = [free(), free(), free()];
         let members: Vec<String> = chosen.iter().map(at).collect();
         let text = fs::read_to_string(&path).expect("a file");
-        let replicas = format!("[replicas]\nmembers = {members:?}\ncommit = \"{commit}\"\n");
+        let replicas = format!(
+            "[replicas]\nmembers = {members:?}\ncommit = \"{commit}\"\nelection-ms = {election_ms}\n"
+        );
         fs::write(path, replicas + &text).expect("room");
         house
     }
@@ -78,10 +80,10 @@ impl House {
         let mut command = match self.disk_kib {
             None => Command::new(PROGRAM),
             Some(kib) => {
-                fs::create_dir_all(self.path("journal")).expect("room");
+                fs::create_dir_all(self.path(journal)).expect("room");
                 let mount = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
                 let mut command = Command::new("unshare");
-                command.args(["-rm", "sh", "-c", &mount]).arg(self.path("journal")).arg(PROGRAM);
+                command.args(["-rm", "sh", "-c", &mount]).arg(self.path(journal)).arg(PROGRAM);
                 command
             }
         };
@@ -166,6 +168,10 @@ impl Running {
     /// Whether it has logged something.
     pub(crate) fn has_said(&self, what: &str) -> bool {
         fs::read_to_string(&self.log).is_ok_and(|log| log.contains(what))
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
     }
 
     /// SIGTERM, and its end.

@@ -1,0 +1,37 @@
+//! The page of all that an exchange and its feed handler count.
+
+use tapeline_counters::Counted;
+
+use crate::core::ExchangeCounts;
+use crate::feeding::FeedCounts;
+
+const HEAD: &str = "\
+# Counters of the exchange
+
+What `tapeline exchange run`, `demo` and `feed` count, at the admin port as `exchange` and `feed` \
+([exchange.md](exchange.md)); how names and kinds are to be read is said in \
+[counters.md](counters.md).
+
+This page is printed by `tapeline exchange counters`.
+";
+
+/// The page, as Markdown.
+pub fn counters_reference() -> String {
+    let whole = tapeline_counters::reference(&[ExchangeCounts::TABLE, FeedCounts::TABLE], &[]);
+    let tables = whole.find("\n## ").map_or("", |at| &whole[at..]);
+    [HEAD, tables].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_that_of_the_tables() {
+        let page = include_str!("../../../docs/exchange-counters.md");
+        assert!(
+            page == counters_reference(),
+            "docs/exchange-counters.md is old: tapeline exchange counters > docs/exchange-counters.md"
+        );
+    }
+}
