@@ -24,11 +24,12 @@
 //!
 //! Terms, votes, and that a leader commits by count only what is of its own term are
 //! Raft's, with its pre-vote: whoever returns from behind a cut link disturbs nobody.
-//! One rule is not. A replica whose memory counted, and who lost it, may have
-//! acknowledged what it does not have any more; it votes only when it has caught up
-//! with a leader, or has heard from all others and votes for the longest log of all
-//! ([`is_sure`](Replica::is_sure)). So a market in mode `Memory` needs all of its
-//! replicas for its first start, and after all of them were killed.
+//! One rule is not. A replica whose memory counted, and who lost it, or who has a new
+//! disk, may have acknowledged what it does not have any more; it votes only when it
+//! has caught up with a leader, or has heard from all others and votes for the longest
+//! log of all ([`is_sure`](Replica::is_sure)). So a market needs all of its replicas
+//! for its first start, and in mode `Memory` after all of them were killed. What was
+//! on its way to one who died must not reach its next life, as is so with connections.
 //!
 //! It may touch nothing: what it does goes through [`ReplicaOutputs`], which has
 //! links, the journal and the ballot. The cost on the way of an entry is one message to
@@ -125,8 +126,8 @@ pub struct LogState {
     pub terms: Terms,
     /// Everything up to this entry is known to be committed.
     pub committed: u64,
-    /// Nothing that the replica ever had is missing: it ended in order, or its memory
-    /// never counted.
+    /// Nothing that the replica ever acknowledged is missing: its disk is what counts,
+    /// and is the one that it always had, or it ended in order.
     pub is_whole: bool,
 }
 
@@ -220,7 +221,7 @@ impl Replica {
             terms: log.terms,
             committed: log.committed,
             matched: 0,
-            is_sure: log.is_whole || config.mode != CommitMode::Memory,
+            is_sure: log.is_whole,
             sure_at: None,
             peers: vec![Peer::default(); usize::from(config.members)],
             due: now,

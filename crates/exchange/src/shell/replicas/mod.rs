@@ -52,6 +52,8 @@ struct Around {
     catch_up: Vec<CatchUp>,
     dir: PathBuf,
     ballot: Ballot,
+    /// Whether the journal has all that this one acknowledged, if it died now.
+    is_whole: bool,
     /// What the leader sent, and what of the log is to go before it is taken.
     taken: Vec<u8>,
     cut: Option<u64>,
@@ -68,7 +70,7 @@ impl ReplicaOutputs for Around {
 
     fn keep(&mut self, ballot: Ballot) -> bool {
         self.ballot = ballot;
-        match ballot::write(&self.dir, ballot, false) {
+        match ballot::write(&self.dir, ballot, self.is_whole) {
             Ok(()) => true,
             Err(error) => {
                 tracing::error!(%error, dir = %self.dir.display(), "the ballot cannot be kept");
@@ -110,6 +112,7 @@ pub(super) struct Team {
     leads: Option<u32>,
     followed: Option<Member>,
     has_more: bool,
+    mode: CommitMode,
     /// What it knew of its log is all there, as far as it has said.
     was_sure: bool,
     messages: Vec<u8>,
@@ -137,8 +140,9 @@ impl Team {
         let at = settings.members[usize::from(settings.own)];
         let links = Links::new(own, common, &settings.members, registry)
             .map_err(|error| ExchangeError::Listen { what: "replicas", at, error })?;
-        // From here on it is not whole, until it ends in order.
-        ballot::write(&dir, ballot, false)
+        // What only memory has makes it less than whole, until it ends in order.
+        let is_whole = log.is_whole && settings.mode != CommitMode::Memory;
+        ballot::write(&dir, ballot, is_whole)
             .map_err(|error| ExchangeError::JournalDir { dir: dir.clone(), error })?;
         let config = ReplicaConfig {
             own,
@@ -157,12 +161,14 @@ impl Team {
             catch_up,
             dir,
             ballot,
+            is_whole,
             taken: Vec::new(),
             cut: None,
         };
         let was_sure = replica.is_sure();
         Ok(Self {
             was_sure,
+            mode: settings.mode,
             replica,
             around,
             leads: None,
@@ -214,6 +220,8 @@ impl Team {
     fn note_leader(&mut self) {
         if !self.was_sure && self.replica.is_sure() {
             self.was_sure = true;
+            self.around.is_whole = self.mode != CommitMode::Memory;
+            self.around.keep(self.around.ballot);
             tracing::info!(last = self.replica.end().index, "caught up: this one votes again");
         }
         let leader = self.replica.leader();

@@ -1,8 +1,8 @@
 //! One host of the world: a replica with its sequencer, its memory and its disk.
 
 use tapeline_sequence::{
-    Ballot, Command, Entry, Kind, Limits, LogState, Member, NotTaken, Replica, ReplicaConfig,
-    ReplicaMessage, ReplicaOutputs, Sequencer, Source, Terms,
+    Ballot, Command, CommitMode, Entry, Kind, Limits, LogState, Member, NotTaken, Replica,
+    ReplicaConfig, ReplicaMessage, ReplicaOutputs, Sequencer, Source, Terms,
 };
 use tapeline_time::Time;
 
@@ -66,6 +66,8 @@ pub(super) struct Host {
     life: u32,
     is_whole: bool,
     is_syncing: bool,
+    /// What its disk has is all that it ever acknowledged.
+    has_caught_up: bool,
     /// The sequencer, while this one leads, and the term.
     sequencer: Option<(u32, Sequencer)>,
     /// The entry that this one began its term with.
@@ -82,6 +84,7 @@ impl Host {
             life: 0,
             is_whole: false,
             is_syncing: false,
+            has_caught_up: false,
             sequencer: None,
             began: 0,
             told: 0,
@@ -102,7 +105,10 @@ impl Host {
             terms.push(head.term);
             committed = head.committed;
         }
-        let log = LogState { terms, committed, is_whole: self.is_whole };
+        // A host that never ran may be a new one with an old name.
+        let keeps_all = self.config.mode != CommitMode::Memory && self.has_caught_up;
+        let is_whole = self.is_whole || keeps_all;
+        let log = LogState { terms, committed, is_whole };
         self.replica = Some(Replica::new(self.config, self.around.ballot, log, now));
         (self.is_syncing, self.told) = (false, 0);
     }
@@ -110,9 +116,8 @@ impl Host {
     /// Ends: what is not on the disk is lost, or some of it, or in an orderly end
     /// nothing.
     pub(super) fn end(&mut self, is_orderly: bool, draws: &mut Draws) {
-        if self.replica.take().is_none() {
-            return;
-        }
+        let Some(replica) = self.replica.take() else { return };
+        self.has_caught_up = replica.is_sure();
         self.sequencer = None;
         self.is_whole = is_orderly;
         if !is_orderly {
@@ -122,6 +127,13 @@ impl Host {
         }
         self.around.on_disk = self.around.log.len();
         self.around.sent.clear();
+    }
+
+    /// Ends, and has an empty disk the next time.
+    pub(super) fn lose_disk(&mut self, draws: &mut Draws) {
+        self.end(false, draws);
+        self.around = Around { cuts: self.around.cuts, ..Around::default() };
+        self.has_caught_up = false;
     }
 
     /// Which of its lives it is in, if it lives.

@@ -203,7 +203,7 @@ impl World {
     fn strike(&mut self) {
         let host = self.draws.below(self.hosts.len() as u64) as usize;
         let other = self.draws.below(self.hosts.len() as u64) as usize;
-        match self.draws.below(9) {
+        match self.draws.below(10) {
             0 | 1 if self.may_die(host) => {
                 self.kills += 1;
                 let is_orderly = self.draws.one_in(8);
@@ -224,6 +224,10 @@ impl World {
                 self.alone.clear();
             }
             7 => self.loss = [0, 0, 4, 20][self.draws.below(4) as usize],
+            9 if self.setting.mode == CommitMode::Disk && self.others_are_well(host) => {
+                self.kills += 1;
+                self.hosts[host].lose_disk(&mut self.draws);
+            }
             _ => {
                 if !self.slow.remove(&host) {
                     self.slow.insert(host);
@@ -234,8 +238,12 @@ impl World {
 
     /// What memory holds outlives one death at a time.
     fn may_die(&self, host: usize) -> bool {
+        self.setting.mode != CommitMode::Memory || self.others_are_well(host)
+    }
+
+    fn others_are_well(&self, host: usize) -> bool {
         let is_well = |(at, other): (usize, &Host)| at == host || other.is_sure();
-        self.setting.mode != CommitMode::Memory || self.hosts.iter().enumerate().all(is_well)
+        self.hosts.iter().enumerate().all(is_well)
     }
 
     /// Nothing is broken any more.
