@@ -214,7 +214,8 @@ fn an_entry_that_replicas_agree_on_costs_no_allocation() {
         let own = Member(own);
         let mode = CommitMode::Disk;
         let config = ReplicaConfig { own, members: 3, mode, ..ReplicaConfig::default() };
-        Replica::new(config, Ballot::default(), LogState::default(), Time::ZERO)
+        let log = LogState { is_whole: true, ..LogState::default() };
+        Replica::new(config, Ballot::default(), log, Time::ZERO)
     };
     let (mut leader, mut follower) = (replica(0), replica(1));
     let (mut here, mut there) = (Wire::default(), Wire::default());
