@@ -46,10 +46,10 @@ pub(crate) struct HubService {
     pub(crate) active: Option<u32>,
     /// Where the search for a source begins when all are equal.
     pub(crate) turn: u32,
-    /// What each route said last that the service is, by its number and its own id of
-    /// the service. What servers are told of it is not to depend on which sources are
-    /// up.
-    infos: BTreeMap<(usize, u16), ServiceInfo>,
+    /// What each route said last that the service is, by its number and its own name
+    /// of the service. What servers are told of it is not to depend on which sources
+    /// are up.
+    infos: BTreeMap<(usize, Text), ServiceInfo>,
 }
 
 impl HubService {
@@ -192,7 +192,8 @@ impl Services {
             offered.push(service);
             match (source.kind, &service.info) {
                 (SourceKind::Route(route), Some(info)) => {
-                    infos.insert((route, own_id), info.clone());
+                    let name = info.name.clone().unwrap_or_default();
+                    infos.insert((route, name), info.clone());
                 }
                 (SourceKind::Provider, Some(info)) => published.push(info),
                 (_, None) => {}

@@ -1,8 +1,12 @@
 //! Services of sources that are one to consumers, under another name.
 
+use tapeline_backbone::Kind;
 use tapeline_channel::SessionId;
 use tapeline_hub::{HubConfig, Pick, ServiceGroup};
-use tapeline_omm::directory::{FilterContent, FilterEntry, ServiceEntry, ServiceState};
+use tapeline_omm::directory::{
+    DirectoryMsg, FilterContent, FilterEntry, ServiceEntry, ServiceState,
+};
+use tapeline_rwf::{Domain, Msg};
 
 use crate::support::{A, World, config, provider};
 
@@ -100,6 +104,30 @@ fn items_are_spread_over_members_where_that_is_wanted() {
         let asked = [0, 1].map(|at: usize| world.heard_by(sources[at]).len());
         assert_eq!(asked, spread, "{pick:?}");
     }
+}
+
+#[test]
+fn what_a_member_was_under_another_number_counts_no_more() {
+    let (mut world, sources) = grouped(Pick::Order, &[&[(1, "EAST")]]);
+    world.forget();
+    world.says(sources[0], &provider::directory(&[]));
+    let mut info = provider::info("EAST");
+    info.capabilities = Some(vec![Domain::MARKET_BY_ORDER]);
+    let filters = vec![
+        FilterEntry::set(FilterContent::Info(info)),
+        FilterEntry::set(FilterContent::State(ServiceState::new(true, true))),
+    ];
+    world.says(sources[0], &provider::directory(&[ServiceEntry::add(2, filters)]));
+    let told = world.out.frames.iter().filter(|(header, _)| header.kind == Kind::Directory);
+    let domains = told.filter_map(|(_, body)| {
+        let msg = Msg::decode(body).expect("a message");
+        let DirectoryMsg::Update(update) = DirectoryMsg::decode(&msg).ok()? else { return None };
+        update.services.into_iter().flat_map(|it| it.filters).find_map(|filter| match filter {
+            FilterEntry::Content { content: FilterContent::Info(info), .. } => info.capabilities,
+            _ => None,
+        })
+    });
+    assert_eq!(domains.last(), Some(vec![Domain::MARKET_BY_ORDER]));
 }
 
 #[test]
