@@ -85,7 +85,10 @@ fn without_multicast_a_hub_that_is_killed_is_healed_by_the_other_one() {
     for watcher in &watchers {
         let _ = watcher.wait_fresh();
     }
-    wait_until("items to be at both hubs", || tape.streams() == ITEMS + ITEMS / 2);
+    // Each of the two servers has half of its items at each hub, not always the same
+    // half: it begins with the hub that it met first.
+    let streams = tape.streams();
+    assert!((ITEMS + ITEMS / 2..=2 * ITEMS).contains(&streams), "{streams} streams");
     tape.publish(5_000, 5_000);
     for watcher in watchers.iter().chain([&others]) {
         let _ = watcher.wait_all_of(&tape);
