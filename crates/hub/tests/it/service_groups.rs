@@ -119,7 +119,7 @@ fn what_a_member_was_under_another_number_counts_no_more() {
     ];
     world.says(sources[0], &provider::directory(&[ServiceEntry::add(2, filters)]));
     let told = world.out.frames.iter().filter(|(header, _)| header.kind == Kind::Directory);
-    let domains = told.filter_map(|(_, body)| {
+    let mut domains = told.filter_map(|(_, body)| {
         let msg = Msg::decode(body).expect("a message");
         let DirectoryMsg::Update(update) = DirectoryMsg::decode(&msg).ok()? else { return None };
         update.services.into_iter().flat_map(|it| it.filters).find_map(|filter| match filter {
@@ -127,7 +127,7 @@ fn what_a_member_was_under_another_number_counts_no_more() {
             _ => None,
         })
     });
-    assert_eq!(domains.last(), Some(vec![Domain::MARKET_BY_ORDER]));
+    assert_eq!(domains.next_back(), Some(vec![Domain::MARKET_BY_ORDER]));
 }
 
 #[test]
