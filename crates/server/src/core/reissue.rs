@@ -1,11 +1,14 @@
 //! Requests on streams that are open.
 
 use tapeline_channel::SessionId;
+use tapeline_omm::Scratch;
 use tapeline_omm::market::ItemRequest;
 use tapeline_omm::stream::{ReissueEffect, Reject};
 use tapeline_omm::view::ViewChange;
 use tapeline_planted::planted;
-use tapeline_rwf::{DataState, Domain, RequestMsg, State, StateCode, StreamState};
+use tapeline_rwf::{
+    DataState, Domain, Msg, RequestFlags, RequestMsg, State, StateCode, StreamState,
+};
 
 use super::Core;
 use super::forms::Form;
@@ -69,7 +72,7 @@ impl Core {
         };
         let Some((slot, cell)) = self.item_on(session, msg.stream_id) else { return };
         let priority = self.priority_of(session, request.priority);
-        let Self { mounts, items, .. } = self;
+        let Self { mounts, items, scratch, .. } = self;
         let (Some(mount), Some(item)) = (mounts.get_mut(session), items.known_mut(slot)) else {
             return;
         };
@@ -90,7 +93,8 @@ impl Core {
         };
         let wants = effect.image && owes_image;
         if is_private {
-            item.set_request(bytes);
+            let whole = with_view(msg, item.request(), scratch);
+            item.set_request(whole.as_deref().unwrap_or(bytes));
         }
         if let Some(subscription) = item.watchers.subscription_mut(cell).filter(|_| is_torn) {
             subscription.set(mode::IN_IMAGE, false);
@@ -139,6 +143,23 @@ const ON_LOGIN_STREAM: State<'static> = State::new(
     StateCode::USAGE_ERROR,
     "Request Message rejected - the stream is that of the login.",
 );
+
+/// The request of a private stream that has the view of the one before, and so does not
+/// say which that is, with this view: the one before may be lost on its way, and only
+/// the last one is sent again. `None` for any other.
+fn with_view(
+    msg: &RequestMsg<'_>,
+    before: Option<&[u8]>,
+    scratch: &mut Scratch,
+) -> Option<Box<[u8]>> {
+    let keeps_view = msg.flags.contains(RequestFlags::HAS_VIEW) && msg.payload.is_empty();
+    let Ok(Msg::Request(before)) = Msg::decode(before.filter(|_| keeps_view)?) else { return None };
+    if !before.flags.contains(RequestFlags::HAS_VIEW) {
+        return None;
+    }
+    let whole = RequestMsg { payload: before.payload, ..*msg };
+    scratch.message(&whole.into()).ok().map(Box::from)
+}
 
 /// What a reissue changes of the hot half of a stream.
 fn change_watcher(

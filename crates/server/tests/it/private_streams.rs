@@ -1,7 +1,12 @@
 //! Private streams: one to one, never shared, never recovered.
 
+use tapeline_backbone::Kind;
 use tapeline_channel::Sent;
-use tapeline_rwf::{DataState, Domain, RefreshFlags, RefreshMsg, StreamState};
+use tapeline_omm::market::RequestPayload;
+use tapeline_omm::view::{View, ViewChange};
+use tapeline_rwf::{
+    DataState, Domain, Msg, MsgKey, RefreshFlags, RefreshMsg, RequestFlags, RequestMsg, StreamState,
+};
 use tapeline_server::{Limits, ServerConfig};
 
 use crate::support::*;
@@ -164,4 +169,30 @@ fn what_a_private_stream_asks_for_before_its_hub_has_answered_is_passed_on_after
     );
     world.accept(HUB, 17, 0);
     assert_eq!(world.published(), [""; 0], "once");
+}
+
+#[test]
+fn a_request_that_keeps_the_view_of_a_private_stream_is_passed_on_with_it() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    open(&mut world, consumer, 17, 0);
+    let view = View::of_fields([22]);
+    let payload = RequestPayload { view: Some(&view), ..RequestPayload::NONE };
+    let pause = request_with(5, "TRI.N", &payload, |it| (it.private, it.pause) = (true, true));
+    world.say(consumer, &pause);
+    // The request before may be lost on its way: only the last one is sent again.
+    let flags = RequestFlags::STREAMING | RequestFlags::PRIVATE_STREAM | RequestFlags::HAS_VIEW;
+    let resume = RequestMsg {
+        flags,
+        key: MsgKey::item(1, "TRI.N"),
+        ..RequestMsg::new(Domain::MARKET_PRICE, 5)
+    };
+    world.say(consumer, &built(|encoder| encoder.message(&resume.into()).expect("room")));
+    let passed_on = world.out.published.iter().filter(|(header, _)| header.kind == Kind::Reissue);
+    let views = passed_on.map(|(_, body)| {
+        let Ok(Msg::Request(msg)) = Msg::decode(body) else { panic!("a request") };
+        ViewChange::of(&msg, true)
+    });
+    let replaced = || Ok(ViewChange::Replace(view.clone()));
+    assert_eq!(views.collect::<Vec<_>>(), [replaced(), replaced()]);
 }

@@ -183,3 +183,38 @@ fn a_server_that_stood_still_and_was_given_up_does_not_miss_an_update_unseen() {
         chance: 0x25f8_26e3_d072_fde5,
     });
 }
+
+#[test]
+fn the_view_of_a_private_stream_holds_though_the_change_was_lost() {
+    holds(&Plan {
+        shape: Shape {
+            services: 2,
+            consumers: vec![false],
+            socket_delay: millis(40),
+            socket_jitter: millis(2),
+            segment_bytes: 200,
+            window_bytes: 2048,
+            provider_output_bytes: 65_536,
+            backbone_delay: micros(20),
+            merged_bytes: 400,
+            queue_bytes: 4096,
+            look_at_clock: micros(5),
+            longest_turn: millis(200),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(14_636), Action::Private { consumer: 18, item: 26 }),
+            (millis(15_961), Action::Unasked { source: 0, item: 21 }),
+            (millis(18_247), Action::Pause { consumer: 27, open: 25 }),
+            (millis(19_341), Action::Open { consumer: 14, item: 6, view: true, paused: true }),
+            (millis(22_342), Action::Snapshot { consumer: 15, item: 3 }),
+            (millis(22_353), Action::Change { consumer: 8, open: 48, view: None }),
+            (millis(22_963), Action::Lose { hub: 1, server: 1, per_million: 500_000, ms: 2468 }),
+            (millis(22_980), Action::Update { item: 18, count: 2, apart_ms: 100 }),
+            (millis(23_785), Action::PostAside { consumer: 50, item: 39 }),
+            (millis(23_847), Action::Change { consumer: 34, open: 24, view: Some(true) }),
+            (millis(27_230), Action::Update { item: 46, count: 400, apart_ms: 0 }),
+        ],
+        chance: 0xaa87_e2cd_d7df_c34c,
+    });
+}
