@@ -58,6 +58,8 @@ pub(crate) enum Work {
     Away { source: u32, service_id: u16, generation: u32, next: u32 },
     /// A source leaves: its items, from this id on, are asked for at others.
     Move { source: u32, service_id: u16, generation: u32, next: u32 },
+    /// A member of a group is down: its items, from this id on, go on at others.
+    Leave { source: u32, service_id: u16, generation: u32, next: u32 },
     /// Something about the sources of a service changed.
     Changed { service: u16, is_said: bool, left: Option<usize> },
 }
@@ -172,6 +174,7 @@ impl Backlog {
             | Work::Claimed { .. }
             | Work::Mirror { .. }
             | Work::Move { .. }
+            | Work::Leave { .. }
             | Work::Away { .. } => 1,
         };
         self.works.iter().map(items).sum()
@@ -253,6 +256,9 @@ impl Core {
             }
             Work::Move { source, service_id, generation, next } => {
                 self.move_next(now, (*source, *service_id, *generation), next, out)
+            }
+            Work::Leave { source, service_id, generation, next } => {
+                self.leave_next(now, (*source, *service_id, *generation), next, out)
             }
             Work::Mirror { source, service_id, generation, next } => {
                 self.mirror_next(now, (*source, *service_id, *generation), next, out)

@@ -7,6 +7,7 @@ use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::{Saying, Work};
+use super::fate::Loss;
 use super::services::{Member, Sharing};
 use super::source::{Offer, Source, SourceKind, is_wanted};
 use crate::Outputs;
@@ -45,7 +46,7 @@ impl Core {
             }
         }
         for service in affected {
-            self.leave_members_down(service, out);
+            self.leave_members_down(service);
             self.service_changed(service);
         }
         self.work_off(now, out);
@@ -96,30 +97,46 @@ impl Core {
         Some(service)
     }
 
-    /// Where a member of a group is down and another one is not, its items go on there:
-    /// as if the one had been withdrawn and offered anew. Of other services, items stay
-    /// where they are until their source says more.
-    fn leave_members_down(&mut self, service: u16, out: &mut impl Outputs) {
+    /// Where a member of a group is down, its items go on at another one that takes
+    /// them. Others stay where they are until their source says more, as do those of a
+    /// service that is no group.
+    fn leave_members_down(&mut self, service: u16) {
         let known = self.services.get(service);
-        let is_group = known.is_some_and(|known| known.sharing == Sharing::Group);
-        let is_taken = |(_, id, source): (u32, u16, &Source)| source.takes_requests(id);
-        if !is_group || !self.sources.offering(service).any(is_taken) {
+        if known.is_none_or(|known| known.sharing != Sharing::Group) {
             return;
         }
-        let has_items = |(_, id, source): &(u32, u16, &Source)| {
-            let offer = source.offers.get(id);
-            offer.is_some_and(|offer| offer.open > 0 || !offer.queue.is_empty())
-        };
-        let is_down = |(_, id, source): &(u32, u16, &Source)| {
-            let state = source.service(*id).and_then(|service| service.state.as_ref());
-            source.is_interactive() && state.is_none_or(|state| state.is_up != Some(true))
-        };
-        let down = self.sources.offering(service).filter(is_down).filter(has_items);
-        let down: Vec<_> = down.map(|(index, service_id, _)| (index, service_id)).collect();
-        for (index, service_id) in down {
-            self.offer_lost(index, service_id);
-            self.take_offer(index, service_id, out);
+        let down = self.sources.offering(service).filter(|(_, id, source)| source.is_down(*id));
+        let works: Vec<_> = down
+            .filter_map(|(source, service_id, known)| {
+                let offer = known.offers.get(&service_id).filter(|offer| offer.open > 0)?;
+                let generation = offer.generation;
+                Some(Work::Leave { source, service_id, generation, next: 0 })
+            })
+            .collect();
+        works.into_iter().for_each(|work| self.backlog.add(work));
+    }
+
+    /// The next item of a member that is down. Whether there may be more.
+    pub(super) fn leave_next(
+        &mut self,
+        now: Time,
+        place: (u32, u16, u32),
+        next: &mut u32,
+        out: &mut impl Outputs,
+    ) -> bool {
+        let (index, service_id, _) = place;
+        if self.sources.get(index).is_none_or(|source| !source.is_down(service_id)) {
+            return false;
         }
+        let (found, is_left) = self.next_bound(place, next);
+        if let Some(id) = found
+            && let Some(item) = self.items.get(id).filter(|item| !item.private)
+            && let Some(binding) = item.binding
+            && self.has_alternative(item, &binding)
+        {
+            self.item_lost(now, id, Loss::Service, out);
+        }
+        is_left
     }
 
     /// Something about the sources of a service changed: servers are told what

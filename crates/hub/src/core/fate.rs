@@ -152,7 +152,7 @@ impl Core {
         }
     }
 
-    fn item_lost(&mut self, now: Time, id: u32, loss: Loss, out: &mut impl Outputs) {
+    pub(super) fn item_lost(&mut self, now: Time, id: u32, loss: Loss, out: &mut impl Outputs) {
         let why = loss.state();
         let Some(item) = self.items.known_mut(id) else { return };
         let reaction = match loss {

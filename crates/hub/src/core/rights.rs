@@ -40,8 +40,9 @@ impl Core {
         if let Some(services) = &self.config.ni_services {
             return is_wanted(Some(services), name) || planted!(ForgedService);
         }
-        let names =
-            |route: &Route| route.services.is_some() && is_wanted(route.services.as_deref(), name);
+        // Routes name what sources offer, which may be a member of the group.
+        let is_it = |own: &String| self.services.member(&own.as_str().into()).known_as == *name;
+        let names = |route: &Route| route.services.iter().flatten().any(is_it);
         let is_interactive = self.services.named(name).is_some_and(|one| one.is_interactive);
         !is_interactive && !self.config.routes.iter().any(names)
     }

@@ -318,6 +318,12 @@ impl Source {
         self.unclosed.len() + self.untold.len() + wishes.sum::<usize>()
     }
 
+    /// Whether it offers a service on request and does not say that it is up.
+    pub(crate) fn is_down(&self, service_id: u16) -> bool {
+        let state = self.service(service_id).and_then(|service| service.state.as_ref());
+        self.is_interactive() && state.is_none_or(|state| state.is_up != Some(true))
+    }
+
     /// Whether it takes new requests for a service, room or not.
     pub(crate) fn takes_requests(&self, service_id: u16) -> bool {
         self.is_usable(service_id) && self.open_window(service_id) > 0

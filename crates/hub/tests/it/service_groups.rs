@@ -4,7 +4,7 @@ use tapeline_backbone::Kind;
 use tapeline_channel::SessionId;
 use tapeline_hub::{HubConfig, Pick, ServiceGroup};
 use tapeline_omm::directory::{
-    DirectoryMsg, FilterContent, FilterEntry, ServiceEntry, ServiceState,
+    DirectoryMsg, FilterContent, FilterEntry, ServiceEntry, ServiceLoad, ServiceState,
 };
 use tapeline_rwf::{Domain, Msg};
 
@@ -78,6 +78,41 @@ fn an_item_stays_at_a_member_that_is_down_until_another_one_takes_it() {
     assert_eq!(world.heard_by(sources[0]), [""; 0]);
     says_state(&mut world, sources[0], 9, true);
     assert_eq!(world.heard_by(sources[0]), ["Close 3", "Request 4 9:TRI.N streaming"]);
+}
+
+#[test]
+fn what_no_other_member_takes_stays_where_it_is() {
+    let (mut world, sources) = grouped(Pick::Order, &[&[(1, "EAST"), (9, "WEST")]]);
+    world.forget();
+    world.open(A, 1, "TRI.N");
+    world.says(sources[0], &provider::refresh(3, "TRI.N"));
+    // WEST is up, and takes no more than it has.
+    let load = ServiceLoad { open_limit: Some(0), ..ServiceLoad::default() };
+    let load = FilterEntry::set(FilterContent::Load(load));
+    let full = ServiceEntry::update(9, vec![load]);
+    world.says(sources[0], &provider::directory_update(&[full]));
+    world.forget();
+    says_state(&mut world, sources[0], 1, false);
+    assert_eq!((world.frames(), world.heard_by(sources[0])), (vec![], vec![]));
+}
+
+#[test]
+fn nobody_publishes_into_a_group_with_a_member_that_a_route_names() {
+    let members = ["EAST", "WEST"].map(str::to_owned).to_vec();
+    let group = ServiceGroup { name: "FEED".to_owned(), members, pick: Pick::Order };
+    let mut config = HubConfig { service_groups: vec![group], ..config(1) };
+    config.routes[0].services = Some(vec!["EAST".to_owned()]);
+    let mut world = World::new(config);
+    world.server_up(A);
+    let session = world.session();
+    world.event(provider::opened(session));
+    world.says(session, &provider::provider_login());
+    world.forget();
+    let offered = ["FEED", "WEST"].map(|name| provider::service(1, name, true));
+    for service in offered {
+        world.says(session, &provider::directory_on(0, &[service]));
+    }
+    assert_eq!(world.frames(), [""; 0]);
 }
 
 #[test]
