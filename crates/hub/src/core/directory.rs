@@ -113,7 +113,9 @@ impl Core {
                 Some(Work::Leave { source, service_id, generation, next: 0 })
             })
             .collect();
-        works.into_iter().for_each(|work| self.backlog.add(work));
+        for work in works {
+            self.backlog.add(work);
+        }
     }
 
     /// The next item of a member that is down. Whether there may be more.
