@@ -15,7 +15,8 @@ use crate::source::Source;
 use crate::watcher::Watcher;
 use crate::world::World;
 
-/// The tables of hubs and servers are compared in one turn of so many.
+/// The tables of a hub or server are compared in one of so many turns in which it
+/// did something, and what consumers have is in one of so many turns of the world.
 const CHECKED_TURNS: u64 = 8;
 
 /// Within this, consumers are told that nobody is left who has their items, if
@@ -58,13 +59,13 @@ impl World {
         self.check_stale();
         self.check_answered();
         self.check_switch();
+        self.check_tables();
         if self.turns.is_multiple_of(CHECKED_TURNS) {
             self.check_current();
             self.check_held();
             self.check_kept();
             self.check_rights();
             self.check_reached();
-            self.check_tables();
             self.check_bounds();
         }
     }
@@ -75,9 +76,10 @@ impl World {
         Some(Time::ZERO.after(before))
     }
 
-    fn check_tables(&self) {
-        self.hubs.iter().filter_map(|hub| hub.party.as_ref()).for_each(Hub::check);
-        let servers = self.servers.iter().filter_map(|server| server.party.as_ref());
+    fn check_tables(&mut self) {
+        let hubs = self.hubs.iter_mut().filter_map(|it| it.to_be_checked(CHECKED_TURNS));
+        hubs.for_each(Hub::check);
+        let servers = self.servers.iter_mut().filter_map(|it| it.to_be_checked(CHECKED_TURNS));
         servers.for_each(Server::check);
     }
 
@@ -183,8 +185,10 @@ impl World {
             let index = watcher.index;
             for seen in watcher.seen.iter_mut() {
                 let item = seen.item;
-                let is_held = sources.iter().any(|source| source.has(item))
-                    || publishers.iter().any(|publisher| publisher.has(item));
+                let is_held = || {
+                    sources.iter().any(|source| source.has(item))
+                        || publishers.iter().any(|publisher| publisher.has(item))
+                };
                 if seen.is_orphan(is_held, now, since) {
                     let s = told_within.as_secs();
                     violations.push(format!(

@@ -51,6 +51,11 @@ impl Item {
         self.name >= BOOKS
     }
 
+    /// Whether it is a quote, 0, or a book, 1, and its number among them.
+    const fn place(self) -> (usize, usize) {
+        if self.is_book() { (1, self.name - BOOKS) } else { (0, self.name) }
+    }
+
     pub(crate) const fn domain(self) -> Domain {
         if self.is_book() { Domain::MARKET_BY_PRICE } else { Domain::MARKET_PRICE }
     }
@@ -226,7 +231,8 @@ impl Changes {
 /// What was sent, whoever sent it.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
-    changes: BTreeMap<Item, u64>,
+    /// By service, quotes and books, and name: this is asked more than anything.
+    changes: Vec<[Vec<u64>; 2]>,
     /// Items that a source ended for good.
     ended: BTreeSet<Item>,
 }
@@ -234,18 +240,29 @@ pub(crate) struct Truth {
 impl Truth {
     /// How many changes an item had.
     pub(crate) fn seq(&self, item: Item) -> u64 {
-        self.changes.get(&item).copied().unwrap_or_default()
+        let (kind, name) = item.place();
+        let names = self.changes.get(item.service).map(|it| &it[kind]);
+        names.and_then(|names| names.get(name)).copied().unwrap_or_default()
+    }
+
+    fn seq_mut(&mut self, item: Item) -> &mut u64 {
+        let (kind, name) = item.place();
+        let services = self.changes.len().max(item.service + 1);
+        self.changes.resize_with(services, Default::default);
+        let names = &mut self.changes[item.service][kind];
+        names.resize(names.len().max(name + 1), 0);
+        &mut names[name]
     }
 
     pub(crate) fn change(&mut self, item: Item) -> u64 {
-        let seq = self.changes.entry(item).or_default();
+        let seq = self.seq_mut(item);
         *seq += 1;
         *seq
     }
 
     /// An item has had so many changes.
     pub(crate) fn begin_at(&mut self, item: Item, seq: u64) {
-        self.changes.insert(item, seq);
+        *self.seq_mut(item) = seq;
     }
 
     pub(crate) fn end(&mut self, item: Item) {

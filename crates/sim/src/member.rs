@@ -29,6 +29,8 @@ pub(crate) struct Member<P> {
     pub(crate) up_since: Time,
     /// It says goodbye until then.
     leaves_at: Option<Time>,
+    /// Turns in which it did something since its tables were compared.
+    unchecked_turns: u64,
 }
 
 impl<P: Agent> Member<P> {
@@ -41,6 +43,7 @@ impl<P: Agent> Member<P> {
             down_since: Time::ZERO,
             up_since: Time::ZERO,
             leaves_at: None,
+            unchecked_turns: 0,
         }
     }
 
@@ -77,12 +80,22 @@ impl<P: Agent> Member<P> {
         let Some(party) = self.party.as_mut().filter(|_| now >= self.stalled_until) else {
             return 0;
         };
+        let is_due = party.next_deadline().is_some_and(|at| at <= now);
         let work = party.duty_cycle(now);
+        self.unchecked_turns += u64::from(is_due || work > 0);
         if self.leaves_at.is_some_and(|at| at <= now || party.is_over()) {
             self.party = None;
             self.leaves_at = None;
         }
         work
+    }
+
+    /// Who is there, if it did something in so many turns since it was last asked
+    /// for here.
+    pub(crate) fn to_be_checked(&mut self, turns: u64) -> Option<&P> {
+        let is_due = self.unchecked_turns >= turns;
+        self.unchecked_turns = if is_due { 0 } else { self.unchecked_turns };
+        self.party.as_ref().filter(|_| is_due)
     }
 
     /// When it wants to be called.

@@ -431,14 +431,18 @@ impl Seen {
     /// What it is behind its source by, if it is so since before a moment and
     /// nothing says so.
     pub(crate) fn is_stale(&mut self, truth: &Truth, now: Time, since: Time) -> Option<String> {
-        let seq = self.seq().unwrap_or_default();
         let is_judged =
             self.phase == Phase::Ok && !self.is_paused && !self.is_changing() && !self.is_snapshot;
-        if !is_judged || self.behind.is_some_and(|(_, then)| seq >= then) {
+        if !is_judged {
+            self.behind = None;
+            return None;
+        }
+        let seq = self.seq().unwrap_or_default();
+        if self.behind.is_some_and(|(_, then)| seq >= then) {
             self.behind = None;
         }
         let latest = truth.seq(self.item);
-        if self.behind.is_none() && is_judged && seq < latest {
+        if self.behind.is_none() && seq < latest {
             self.behind = Some((now, latest));
         }
         let (_, then) = self.behind.filter(|(at, _)| *at < since)?;
@@ -446,8 +450,13 @@ impl Seen {
     }
 
     /// Whether it is OK since before a moment although nobody had it since then.
-    pub(crate) fn is_orphan(&mut self, is_held: bool, now: Time, since: Time) -> bool {
-        let is_judged = self.phase == Phase::Ok && !self.is_snapshot && !is_held;
+    pub(crate) fn is_orphan(
+        &mut self,
+        is_held: impl FnOnce() -> bool,
+        now: Time,
+        since: Time,
+    ) -> bool {
+        let is_judged = self.phase == Phase::Ok && !self.is_snapshot && !is_held();
         self.unheld_since = self.unheld_since.or(Some(now)).filter(|_| is_judged);
         self.unheld_since.is_some_and(|at| at < since)
     }
