@@ -1,141 +1,77 @@
 //! The exchange's end of a session.
+//!
+//! ```text
+//!  accepted ──▶ Waiting ──logon──▶ Active ──logout, throttle──▶ Leaving ──▶ Closed
+//!                  │                  │                            │ logout, 5 s
+//!                  │ anything else,   │ silence, numbers, damage   │
+//!                  │ too late         │                            │
+//!                  └──────────────────┴────────────────────────────┴───────▶ Closed
+//! ```
 
 use std::time::Duration;
 
 use tapeline_time::Time;
 
+use crate::dictionary::{self, Fault};
+use crate::frame::Frames;
+use crate::header::Header;
+use crate::limits::Limits;
+use crate::link::{COMPLETE, Link, Now, OTHER, Silence, Taken, too_low_text};
 use crate::message::Message;
-use crate::store::{CompIds, Store};
+use crate::outputs::{Admission, Logon, Outputs, Rejection, Verdict};
+use crate::store::{CompIds, MAX_COMP_ID, Stamp};
+use crate::tag;
+use crate::throttle::{Rate, Throttle};
+use crate::value::unsigned;
 
-/// How long things take, and how much there may be.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The shortest interval between heartbeats that a client may ask for.
-    pub shortest_heartbeat: Duration,
-    /// The longest.
-    pub longest_heartbeat: Duration,
-    /// After so many intervals without a message of the other side, the end.
-    pub silent_intervals: u32,
-    /// Application messages a second of one user.
-    pub throttle_per_s: u32,
-    /// Who sends more for so many seconds in a row is logged out.
-    pub throttle_seconds: u32,
-    /// Who has not logged on then is closed.
-    pub logon_within: Duration,
-}
+/// How long a client has to close after it was logged out.
+const TO_CLOSE: Duration = Duration::from_secs(5);
 
-impl Default for Limits {
-    /// Heartbeats each second to each minute, three intervals, a thousand messages,
-    /// five seconds, ten seconds.
-    fn default() -> Self {
-        Self {
-            shortest_heartbeat: Duration::from_secs(1),
-            longest_heartbeat: Duration::from_secs(60),
-            silent_intervals: 3,
-            throttle_per_s: 1000,
-            throttle_seconds: 5,
-            logon_within: Duration::from_secs(10),
-        }
-    }
-}
+/// Status of a logout (1409): the logon was no logon of ours.
+const FAILURE: u16 = 101;
 
-/// Who wants in.
-#[derive(Clone, Copy, Debug)]
-pub struct Logon<'m> {
-    /// 49, who sends it.
-    pub sender: &'m [u8],
-    /// 56, for whom it is.
-    pub target: &'m [u8],
-    /// 553; empty where it is not there.
-    pub user: &'m [u8],
-    /// 554; empty where it is not there.
-    pub password: &'m [u8],
-    /// 925; empty where it is not there.
-    pub new_password: &'m [u8],
-    /// 108, in seconds.
-    pub heartbeat_s: u32,
-    /// 141: numbers begin at 1 again.
-    pub resets: bool,
-}
+/// Status of a logout: by who runs the exchange.
+const BY_OPERATIONS: u16 = 102;
 
-/// Whether a user comes in.
+/// Status of a logon: the new password was refused.
+const OLD_PASSWORD: u16 = 3;
+
+/// Reason of a reject (373): other.
+const OTHER_REASON: u16 = 99;
+
+/// Reasons of a business reject (380).
+const BUSINESS_OTHER: u16 = 0;
+const NOT_OFFERED: u16 = 3;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// It does.
-    Granted,
-    /// It does, but its new password is refused and the old one is kept: 1409 = 3.
-    OldPassword,
-    /// It is closed without a word: nobody of that name, or already here.
-    Silent,
-    /// It is told why not.
-    Refused {
-        /// 1409: 6 locked, 7 no logons now, 8 password, 100 other.
-        status: u16,
-        /// 58.
-        text: &'static str,
-    },
-}
-
-/// What is wrong with an application message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rejection {
-    /// Its form: a session-level Reject, 3.
-    Reject {
-        /// 373: 1 a required tag is missing, 5 a value that there is not, 6 its form.
-        reason: u16,
-        /// 371; 0 for none.
-        tag: u32,
-        /// 58.
-        text: &'static str,
-    },
-    /// What it asks for: a `BusinessMessageReject`, j.
-    Business {
-        /// 380: 0 other, 3 a type that is not offered, 4 the engine is not there.
-        reason: u16,
-        /// 371; 0 for none.
-        tag: u32,
-        /// 58.
-        text: &'static str,
-    },
-}
-
-/// What a session does.
-pub trait Outputs {
-    /// Who logs on, and whether it may.
-    fn admit(&mut self, logon: &Logon<'_>) -> Admission;
-
-    /// The store of who was admitted; asked for only then.
-    fn store(&mut self) -> &mut Store;
-
-    /// An application message, in sequence and of well-known fields.
-    fn request(&mut self, message: &Message<'_>) -> Result<(), Rejection>;
-
-    /// Bytes go out.
-    fn send(&mut self, bytes: &[u8]);
-}
-
-/// Whether a session goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It does.
-    Open,
-    /// The connection is to be closed when what was sent is out.
-    Close,
+enum State {
+    Waiting { until: Time },
+    Active,
+    Leaving { until: Time },
+    Closed,
 }
 
 /// The exchange's end of a session.
 #[derive(Clone, Debug)]
 pub struct Acceptor {
-    comp_ids: CompIds,
     limits: Limits,
-    said: Time,
-    is_active: bool,
+    state: State,
+    frames: Frames,
+    link: Link,
+    throttle: Throttle,
 }
 
 impl Acceptor {
     /// A connection has been accepted by `own`.
     pub fn new(now: Time, own: &[u8], limits: Limits) -> Self {
-        Self { comp_ids: CompIds::new(own, b""), limits, said: now, is_active: false }
+        let ids = CompIds::new(own, b"");
+        Self {
+            limits,
+            state: State::Waiting { until: now.after(limits.logon_within) },
+            frames: Frames::default(),
+            link: Link::new(now, ids, limits.silent_intervals),
+            throttle: Throttle::default(),
+        }
     }
 
     /// Bytes have come.
@@ -146,28 +82,57 @@ impl Acceptor {
         bytes: &[u8],
         out: &mut impl Outputs,
     ) -> Verdict {
-        let _ = (now, now_ns, bytes, out, self.limits);
-        todo!()
+        let now = Now { time: now, wall_ns: now_ns };
+        let mut frames = std::mem::take(&mut self.frames);
+        let read = frames.read(bytes, |message| {
+            self.message(now, message, out);
+            self.state != State::Closed
+        });
+        self.frames = frames;
+        if let Err(error) = read {
+            if self.state == State::Active {
+                self.link.log_out(now, OTHER, &error.to_string(), out);
+            }
+            self.state = State::Closed;
+        }
+        self.verdict()
     }
 
     /// Time has passed.
     pub fn timeout(&mut self, now: Time, now_ns: u64, out: &mut impl Outputs) -> Verdict {
-        let _ = (now, now_ns, out);
-        todo!()
+        let at = Now { time: now, wall_ns: now_ns };
+        match self.state {
+            State::Waiting { until } | State::Leaving { until } if now >= until => {
+                self.state = State::Closed;
+            }
+            State::Active if self.link.timeout(at, out) == Silence::Long => {
+                self.link.log_out(at, OTHER, "nothing was heard for too long", out);
+                self.state = State::Closed;
+            }
+            _ => {}
+        }
+        self.verdict()
     }
 
     /// When [`timeout`](Self::timeout) is to be called.
     pub fn deadline(&self) -> Time {
-        todo!()
+        match self.state {
+            State::Waiting { until } | State::Leaving { until } => until,
+            State::Active => self.link.deadline(),
+            State::Closed => Time::ZERO,
+        }
     }
 
     /// Something went out beside it, at that moment: reports of [`Store::write`].
+    ///
+    /// [`Store::write`]: crate::Store::write
     pub fn spoke(&mut self, at: Time) {
-        self.said = self.said.max(at);
+        self.link.spoke(at);
     }
 
     /// Ends the session with a status (1409): 4 complete, 100 other, 101 failure, 102 by
-    /// operations. A client that does not close is closed after five seconds.
+    /// operations. A client that does not close is closed after five seconds; one that
+    /// has not logged on is, at once.
     pub fn log_out(
         &mut self,
         now: Time,
@@ -176,17 +141,231 @@ impl Acceptor {
         text: &str,
         out: &mut impl Outputs,
     ) {
-        let _ = (now, now_ns, status, text, out);
-        todo!()
+        self.leave(Now { time: now, wall_ns: now_ns }, status, text, out);
     }
 
     /// Whether a user is in.
-    pub const fn is_active(&self) -> bool {
-        self.is_active
+    pub fn is_active(&self) -> bool {
+        self.state == State::Active
     }
 
     /// The names of both sides; the client's is empty before its logon.
     pub const fn comp_ids(&self) -> CompIds {
-        self.comp_ids
+        self.link.comp_ids
+    }
+
+    /// How many messages were passed over because they were damaged.
+    pub const fn garbled(&self) -> u64 {
+        self.frames.garbled()
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.state == State::Closed { Verdict::Close } else { Verdict::Open }
+    }
+
+    fn leave(&mut self, now: Now, status: u16, text: &str, out: &mut impl Outputs) {
+        match self.state {
+            State::Waiting { .. } => self.state = State::Closed,
+            State::Active => {
+                self.link.log_out(now, status, text, out);
+                self.state = State::Leaving { until: now.time.after(TO_CLOSE) };
+            }
+            State::Leaving { .. } | State::Closed => {}
+        }
+    }
+
+    fn message(&mut self, now: Now, message: &Message<'_>, out: &mut impl Outputs) {
+        self.link.heard(now.time);
+        let (header, fault) = dictionary::check(message);
+        if fault == Some(Fault::Doubled) {
+            self.state = State::Closed;
+        } else if matches!(self.state, State::Waiting { .. }) {
+            self.log_on(now, message, &header, out);
+        } else {
+            match self.link.take(now, message, &header, out) {
+                Taken::Done => {}
+                Taken::Over => self.state = State::Closed,
+                Taken::InSequence => self.in_sequence(now, (message, &header), fault, out),
+            }
+        }
+    }
+
+    fn log_on(
+        &mut self,
+        now: Now,
+        message: &Message<'_>,
+        header: &Header<'_>,
+        out: &mut impl Outputs,
+    ) {
+        let own = self.link.comp_ids.own;
+        let is_known = header.target == own.as_bytes()
+            && (1..=MAX_COMP_ID).contains(&header.sender.len())
+            && header.number.is_some();
+        if message.msg_type() != b"A" || !is_known {
+            self.state = State::Closed;
+            return;
+        }
+        self.link.comp_ids = CompIds::new(own.as_bytes(), header.sender);
+        let heartbeat_s = match self.heartbeat_s(message) {
+            Ok(heartbeat_s) => heartbeat_s,
+            Err(text) => return self.refuse(now, FAILURE, text, out),
+        };
+        let text = |tag: u32| message.get(tag).unwrap_or_default();
+        let logon = Logon {
+            sender: header.sender,
+            target: header.target,
+            user: text(tag::USERNAME),
+            password: text(tag::PASSWORD),
+            new_password: text(tag::NEW_PASSWORD),
+            heartbeat_s,
+            resets: text(tag::RESET_SEQ_NUM_FLAG) == b"Y",
+        };
+        match out.admit(&logon) {
+            Admission::Granted => self.begin(now, &logon, header, 0, out),
+            Admission::OldPassword => self.begin(now, &logon, header, OLD_PASSWORD, out),
+            Admission::Silent => self.state = State::Closed,
+            Admission::Refused { status, text } => self.refuse(now, status, text, out),
+        }
+    }
+
+    /// The interval that a logon asks for, if all else that it says about the session
+    /// can be, too.
+    fn heartbeat_s(&self, message: &Message<'_>) -> Result<u32, &'static str> {
+        if message.get(tag::ENCRYPT_METHOD) != Some(b"0") {
+            return Err("EncryptMethod (98) must be 0");
+        }
+        if message.get(tag::DEFAULT_APPL_VER_ID) != Some(b"9") {
+            return Err("DefaultApplVerID (1137) must be 9");
+        }
+        let asked_s = message.get(tag::HEART_BT_INT).and_then(unsigned).unwrap_or(0);
+        if asked_s == 0 {
+            return Err("HeartBtInt (108) must be above 0");
+        }
+        let (shortest, longest) = (self.limits.shortest_heartbeat, self.limits.longest_heartbeat);
+        if (shortest..=longest).contains(&Duration::from_secs(asked_s)) {
+            u32::try_from(asked_s).map_err(|_| "HeartBtInt (108) is out of bounds")
+        } else {
+            Err("HeartBtInt (108) is out of bounds")
+        }
+    }
+
+    /// No session: neither side's number is used up.
+    fn refuse(&mut self, now: Now, status: u16, text: &str, out: &mut impl Outputs) {
+        let stamp = Stamp::new(1, now.wall_ns);
+        self.link.say_as(now, &stamp, b"5", out, |body| {
+            body.text(tag::TEXT, text.as_bytes()).number(tag::SESSION_STATUS, status.into());
+        });
+        self.state = State::Closed;
+    }
+
+    fn begin(
+        &mut self,
+        now: Now,
+        logon: &Logon<'_>,
+        header: &Header<'_>,
+        status: u16,
+        out: &mut impl Outputs,
+    ) {
+        if logon.resets {
+            out.store().restart(1);
+        }
+        let number = header.number.unwrap_or(0);
+        if let Err(expected) = self.link.begin(header, out) {
+            self.link.log_out(now, OTHER, &too_low_text(expected, number), out);
+            self.state = State::Closed;
+            return;
+        }
+        self.state = State::Active;
+        self.link.heartbeat = Duration::from_secs(logon.heartbeat_s.into());
+        self.link.say(now, b"A", out, |body| {
+            body.number(tag::ENCRYPT_METHOD, 0);
+            body.number(tag::HEART_BT_INT, logon.heartbeat_s.into());
+            if logon.resets {
+                body.byte(tag::RESET_SEQ_NUM_FLAG, b'Y');
+            }
+            body.number(tag::DEFAULT_APPL_VER_ID, 9);
+            body.number(tag::SESSION_STATUS, status.into());
+        });
+        self.link.ask(now, number, out);
+        self.link.send_waiting(now, out);
+    }
+
+    fn in_sequence(
+        &mut self,
+        now: Now,
+        this: (&Message<'_>, &Header<'_>),
+        fault: Option<Fault>,
+        out: &mut impl Outputs,
+    ) {
+        let (message, _) = this;
+        match message.msg_type() {
+            b"5" if self.is_active() => self.leave(now, COMPLETE, "", out),
+            b"5" => self.state = State::Closed,
+            b"A" => self.link.reject(now, this, (OTHER_REASON, 0), "already logged on", out),
+            // An answer to a reject would be answered, and so on.
+            b"3" | b"j" => {}
+            _ => self.request(now, this, fault, out),
+        }
+    }
+
+    fn request(
+        &mut self,
+        now: Now,
+        this: (&Message<'_>, &Header<'_>),
+        fault: Option<Fault>,
+        out: &mut impl Outputs,
+    ) {
+        if !self.is_active() {
+            return self.refuse_request(now, this, (BUSINESS_OTHER, 0), "the session ends", out);
+        }
+        match self.throttle.count(now.time, &self.limits) {
+            Rate::Fine => {}
+            Rate::Exceeded => {
+                let text = "Message rate exceeded";
+                return self.refuse_request(now, this, (BUSINESS_OTHER, 0), text, out);
+            }
+            Rate::Lasting => return self.leave(now, BY_OPERATIONS, "Message rate exceeded", out),
+        }
+        match fault {
+            Some(Fault::Rejected { reason, tag, text }) => {
+                return self.link.reject(now, this, (reason, tag), text, out);
+            }
+            Some(Fault::NotOffered | Fault::Doubled) => {
+                let text = "this type of message is not offered";
+                return self.refuse_request(now, this, (NOT_OFFERED, 0), text, out);
+            }
+            None => {}
+        }
+        match out.request(this.0) {
+            Ok(()) => {}
+            Err(Rejection::Reject { reason, tag, text }) => {
+                self.link.reject(now, this, (reason, tag), text, out);
+            }
+            Err(Rejection::Business { reason, tag, text }) => {
+                self.refuse_request(now, this, (reason, tag), text, out);
+            }
+        }
+    }
+
+    /// A `BusinessMessageReject`, which is kept like every message of the application.
+    fn refuse_request(
+        &mut self,
+        now: Now,
+        (message, header): (&Message<'_>, &Header<'_>),
+        (reason, ref_tag): (u16, u32),
+        text: &str,
+        out: &mut impl Outputs,
+    ) {
+        self.link.write(now, b"j", out, |body| {
+            body.number(tag::REF_SEQ_NUM, header.number.unwrap_or(0).into());
+            body.text(tag::TEXT, text.as_bytes());
+            if ref_tag != 0 {
+                body.number(tag::REF_TAG_ID, ref_tag.into());
+            }
+            body.text(tag::REF_MSG_TYPE, message.msg_type());
+            let name = message.get(tag::CL_ORD_ID).unwrap_or_default();
+            body.text(tag::BUSINESS_REJECT_REF_ID, name);
+            body.number(tag::BUSINESS_REJECT_REASON, reason.into());
+        });
     }
 }

@@ -1,11 +1,20 @@
 //! The client's end of a session, for who trades, and for tests.
 
+use std::time::Duration;
+
 use tapeline_time::Time;
 
-use crate::acceptor::Verdict;
+use crate::frame::Frames;
+use crate::header::Header;
+use crate::link::{COMPLETE, Link, Now, OTHER, Silence, Taken, too_low_text};
 use crate::message::Message;
+use crate::outputs::{Admission, Logon, Outputs, Rejection, Verdict};
 use crate::store::{CompIds, Store};
+use crate::tag;
 use crate::writer::Writer;
+
+/// Intervals without a message of the exchange, after which it is gone.
+const SILENT_INTERVALS: u32 = 3;
 
 /// What a client logs on with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,19 +29,34 @@ pub struct Credentials<'c> {
     pub resets: bool,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not logged on, or not yet answered.
+    Outside,
+    Active,
+    /// It has logged out, and waits for the answer.
+    Leaving,
+    Over,
+}
+
 /// The client's end of a session.
+///
+/// It keeps the numbers, asks for what is missing and sends again what is asked for,
+/// says that it is there when it has been silent, and answers a logout.
 #[derive(Clone, Debug)]
 pub struct Initiator {
-    comp_ids: CompIds,
     heartbeat_s: u32,
-    said: Time,
-    is_active: bool,
+    state: State,
+    frames: Frames,
+    link: Link,
 }
 
 impl Initiator {
     /// A connection of `own` to `peer` is there.
     pub fn new(now: Time, own: &[u8], peer: &[u8], heartbeat_s: u32) -> Self {
-        Self { comp_ids: CompIds::new(own, peer), heartbeat_s, said: now, is_active: false }
+        let mut link = Link::new(now, CompIds::new(own, peer), SILENT_INTERVALS);
+        link.heartbeat = Duration::from_secs(heartbeat_s.max(1).into());
+        Self { heartbeat_s, state: State::Outside, frames: Frames::default(), link }
     }
 
     /// Asks to come in.
@@ -44,12 +68,24 @@ impl Initiator {
         store: &mut Store,
         send: impl FnMut(&[u8]),
     ) {
-        let _ = (now, now_ns, credentials, store, send, self.heartbeat_s);
-        todo!()
+        if credentials.resets {
+            store.restart(1);
+        }
+        let heartbeat_s = self.heartbeat_s;
+        let out = &mut Client { store, send, each: |_: &Message<'_>| {} };
+        self.link.say(Now { time: now, wall_ns: now_ns }, b"A", out, |body| {
+            body.number(tag::ENCRYPT_METHOD, 0).number(tag::HEART_BT_INT, heartbeat_s.into());
+            if credentials.resets {
+                body.byte(tag::RESET_SEQ_NUM_FLAG, b'Y');
+            }
+            body.text(tag::USERNAME, credentials.user).text(tag::PASSWORD, credentials.password);
+            body.text(tag::NEW_PASSWORD, credentials.new_password);
+            body.number(tag::DEFAULT_APPL_VER_ID, 9);
+        });
     }
 
-    /// Bytes have come; `each` gets every application message in sequence, and the
-    /// logon, logout and rejects of the exchange.
+    /// Bytes have come; `each` gets every message of the application in sequence, and
+    /// the logon, logout and rejects of the exchange.
     pub fn received(
         &mut self,
         now: Time,
@@ -59,8 +95,18 @@ impl Initiator {
         send: impl FnMut(&[u8]),
         each: impl FnMut(&Message<'_>),
     ) -> Verdict {
-        let _ = (now, now_ns, bytes, store, send, each);
-        todo!()
+        let now = Now { time: now, wall_ns: now_ns };
+        let out = &mut Client { store, send, each };
+        let mut frames = std::mem::take(&mut self.frames);
+        let read = frames.read(bytes, |message| {
+            self.message(now, message, out);
+            self.state != State::Over
+        });
+        self.frames = frames;
+        if read.is_err() {
+            self.state = State::Over;
+        }
+        self.verdict()
     }
 
     /// Sends a request.
@@ -73,8 +119,8 @@ impl Initiator {
         store: &mut Store,
         send: impl FnMut(&[u8]),
     ) {
-        let _ = (now, now_ns, msg_type, body, store, send);
-        todo!()
+        let out = &mut Client { store, send, each: |_: &Message<'_>| {} };
+        self.link.write(Now { time: now, wall_ns: now_ns }, msg_type, out, body);
     }
 
     /// Ends the session: a logout, that the exchange answers.
@@ -86,13 +132,14 @@ impl Initiator {
         store: &mut Store,
         send: impl FnMut(&[u8]),
     ) {
-        let _ = (now, now_ns, text, store, send);
-        todo!()
+        let out = &mut Client { store, send, each: |_: &Message<'_>| {} };
+        self.link.log_out(Now { time: now, wall_ns: now_ns }, COMPLETE, text, out);
+        self.state = State::Leaving;
     }
 
     /// When [`timeout`](Self::timeout) is to be called.
-    pub const fn deadline(&self) -> Time {
-        self.said
+    pub fn deadline(&self) -> Time {
+        self.link.deadline()
     }
 
     /// Time has passed.
@@ -103,17 +150,107 @@ impl Initiator {
         store: &mut Store,
         send: impl FnMut(&[u8]),
     ) -> Verdict {
-        let _ = (now, now_ns, store, send);
-        todo!()
+        let now = Now { time: now, wall_ns: now_ns };
+        let out = &mut Client { store, send, each: |_: &Message<'_>| {} };
+        if self.link.timeout(now, out) == Silence::Long {
+            self.state = State::Over;
+        }
+        self.verdict()
     }
 
     /// Whether the logon was accepted.
-    pub const fn is_active(&self) -> bool {
-        self.is_active
+    pub fn is_active(&self) -> bool {
+        self.state == State::Active
     }
 
     /// The names of both sides.
     pub const fn comp_ids(&self) -> CompIds {
-        self.comp_ids
+        self.link.comp_ids
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.state == State::Over { Verdict::Close } else { Verdict::Open }
+    }
+
+    fn message(&mut self, now: Now, message: &Message<'_>, out: &mut impl Outputs) {
+        self.link.heard(now.time);
+        let header = Header::of(message);
+        if self.state == State::Outside {
+            return self.answer(now, message, &header, out);
+        }
+        match self.link.take(now, message, &header, out) {
+            Taken::Done => return,
+            Taken::Over => {
+                self.state = State::Over;
+                return;
+            }
+            Taken::InSequence => {}
+        }
+        if message.msg_type() == b"5" {
+            if self.state == State::Active {
+                self.link.log_out(now, COMPLETE, "", out);
+            }
+            self.state = State::Over;
+        }
+        tell(message, out);
+    }
+
+    /// The exchange's answer to the logon.
+    fn answer(
+        &mut self,
+        now: Now,
+        message: &Message<'_>,
+        header: &Header<'_>,
+        out: &mut impl Outputs,
+    ) {
+        // A logout instead of it uses up no number.
+        let (true, Some(number)) = (message.msg_type() == b"A", header.number) else {
+            self.state = State::Over;
+            return tell(message, out);
+        };
+        if message.get(tag::RESET_SEQ_NUM_FLAG) == Some(b"Y") {
+            out.store().set_next_in(number);
+        }
+        if let Err(expected) = self.link.begin(header, out) {
+            self.link.log_out(now, OTHER, &too_low_text(expected, number), out);
+            self.state = State::Over;
+            return;
+        }
+        self.state = State::Active;
+        self.link.ask(now, number, out);
+        tell(message, out);
+    }
+}
+
+/// Gives a message to whoever uses the session.
+fn tell(message: &Message<'_>, out: &mut impl Outputs) {
+    // Nothing of an exchange is rejected.
+    let _: Result<(), Rejection> = out.request(message);
+}
+
+/// A client as both ends see who has them.
+struct Client<'s, S, E> {
+    store: &'s mut Store,
+    send: S,
+    each: E,
+}
+
+impl<S: FnMut(&[u8]), E: FnMut(&Message<'_>)> Outputs for Client<'_, S, E> {
+    /// Nobody logs on to a client.
+    fn admit(&mut self, _: &Logon<'_>) -> Admission {
+        Admission::Silent
+    }
+
+    fn store(&mut self) -> &mut Store {
+        self.store
+    }
+
+    fn request(&mut self, message: &Message<'_>) -> Result<(), Rejection> {
+        (self.each)(message);
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        (self.send)(bytes);
     }
 }

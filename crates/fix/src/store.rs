@@ -2,10 +2,18 @@
 
 use tapeline_layout::Text;
 
-use crate::writer::Writer;
+use crate::dictionary::is_admin;
+use crate::frame::MAX_MESSAGE;
+use crate::header::MAX_NUMBER;
+use crate::kept::Kept;
+use crate::tag;
+use crate::writer::{self, Writer};
 
 /// The longest name of a side.
 pub const MAX_COMP_ID: usize = 20;
+
+/// The longest body of an application message: what is left beside the longest header.
+const MAX_BODY: usize = MAX_MESSAGE - 256;
 
 /// The names of both sides of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,20 +31,72 @@ impl CompIds {
     }
 }
 
+/// What is in front of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) number: u32,
+    pub(crate) sent_ns: u64,
+    /// When it was sent first, if this is not the first time: `PossDup`.
+    pub(crate) orig_sent_ns: Option<u64>,
+    /// `PossResend`.
+    pub(crate) is_resent: bool,
+}
+
+impl Stamp {
+    pub(crate) const fn new(number: u32, sent_ns: u64) -> Self {
+        Self { number, sent_ns, orig_sent_ns: None, is_resent: false }
+    }
+
+    /// Appends a whole message.
+    pub(crate) fn append(
+        &self,
+        out: &mut Vec<u8>,
+        session: &CompIds,
+        msg_type: &[u8],
+        body: impl FnOnce(&mut Writer<'_>),
+    ) {
+        writer::append(out, msg_type, |writer| {
+            writer.number(tag::MSG_SEQ_NUM, self.number.into());
+            writer.text(tag::SENDER_COMP_ID, session.own.as_bytes());
+            writer.time(tag::SENDING_TIME, self.sent_ns);
+            writer.text(tag::TARGET_COMP_ID, session.peer.as_bytes());
+            if let Some(orig_sent_ns) = self.orig_sent_ns {
+                writer.byte(tag::POSS_DUP_FLAG, b'Y');
+                writer.time(tag::ORIG_SENDING_TIME, orig_sent_ns);
+            }
+            if self.is_resent {
+                writer.byte(tag::POSS_RESEND, b'Y');
+            }
+            if !is_admin(msg_type) {
+                writer.byte(tag::APPL_VER_ID, b'9');
+            }
+            body(writer);
+        });
+    }
+}
+
 /// What outlives a connection: both numbers, and what was sent, so that it can be sent
 /// again.
+///
+/// It sets aside half a kilobyte for each message that it keeps, twice: once for what
+/// was sent, once for what waits for an absent client. It does not grow.
 #[derive(Clone, Debug)]
 pub struct Store {
     next_out: u32,
-    next_in: u32,
+    /// `None` behind a failover, when only the other side knows.
+    next_in: Option<u32>,
+    sent: Kept,
+    waiting: Kept,
+    body: Vec<u8>,
 }
 
 impl Store {
     /// Keeps the last `messages` application messages; what is older is filled by gap
-    /// fills.
+    /// fills. As many wait for a client that is away, and no more.
     pub fn new(messages: usize) -> Self {
-        let _ = messages;
-        Self { next_out: 1, next_in: 1 }
+        let (sent, waiting) = (Kept::new(messages), Kept::new(messages));
+        let body = Vec::with_capacity(MAX_BODY);
+        Self { next_out: 1, next_in: Some(1), sent, waiting, body }
     }
 
     /// The number of the next message that goes out.
@@ -44,9 +104,12 @@ impl Store {
         self.next_out
     }
 
-    /// The number of the next message that is to come.
+    /// The number of the next message that is to come; 0 if only the other side knows.
     pub const fn next_in(&self) -> u32 {
-        self.next_in
+        match self.next_in {
+            Some(number) => number,
+            None => 0,
+        }
     }
 
     /// Takes an application message and gives it the next number; `frame` is all of it
@@ -63,15 +126,168 @@ impl Store {
         body: impl FnOnce(&mut Writer<'_>),
         frame: &mut Vec<u8>,
     ) {
-        let _ = (session, now_ns, msg_type, is_absent, body, frame);
-        todo!()
+        frame.clear();
+        self.body.clear();
+        body(&mut Writer::new(&mut self.body, MAX_BODY));
+        if is_absent {
+            return self.waiting.push(msg_type, 0, now_ns, &self.body);
+        }
+        let stamp = Stamp::new(self.take_number(), now_ns);
+        self.sent.push(msg_type, stamp.number, now_ns, &self.body);
+        stamp.append(frame, session, msg_type, |writer| writer.fields(&self.body));
     }
 
     /// Numbers begin again: at 1 on a new day, for both sides. Behind a failover at a
     /// `first` above all that the other side may have seen; its own number is then
-    /// taken as its next logon has it.
+    /// taken as its next logon has it. What waits for it still does.
     pub fn restart(&mut self, first: u32) {
-        let _ = first;
-        todo!()
+        self.next_out = first.max(1);
+        self.next_in = (first <= 1).then_some(1);
+        self.sent.clear();
+    }
+
+    /// How many messages wait for a client that is away.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many messages for a client that was away made room for later ones, and will
+    /// never be sent.
+    pub const fn lost(&self) -> u64 {
+        self.waiting.evicted()
+    }
+
+    /// Puts the oldest message that waits for the client into `frame`, under the next
+    /// number. Returns whether there was one.
+    pub(crate) fn next_waiting(
+        &mut self,
+        session: &CompIds,
+        now_ns: u64,
+        frame: &mut Vec<u8>,
+    ) -> bool {
+        frame.clear();
+        let number = self.next_out;
+        let Some((entry, body)) = self.waiting.get(0) else { return false };
+        let stamp = Stamp { is_resent: true, ..Stamp::new(number, now_ns) };
+        stamp.append(frame, session, entry.msg_type(), |writer| writer.fields(body));
+        self.sent.push(entry.msg_type(), number, now_ns, body);
+        self.sent.mark_last_resent();
+        self.waiting.pop();
+        self.take_number();
+        true
+    }
+
+    /// The number of a message that goes out now.
+    pub(crate) fn take_number(&mut self) -> u32 {
+        let number = self.next_out;
+        self.next_out = self.next_out.saturating_add(1);
+        number
+    }
+
+    /// The number that a logon must have; where nobody knows, the one it has.
+    pub(crate) fn expected_at_logon(&mut self, number: u32) -> u32 {
+        *self.next_in.get_or_insert(number)
+    }
+
+    /// The next message that comes is to have this number.
+    pub(crate) fn set_next_in(&mut self, number: u32) {
+        debug_assert!(number <= MAX_NUMBER + 1, "numbers are bounded where they are read");
+        self.next_in = Some(number);
+    }
+
+    /// Messages that were sent, from a number on.
+    pub(crate) const fn sent(&self) -> &Kept {
+        &self.sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+
+    const NOON_NS: u64 = 1_795_694_400_000_000_000;
+
+    fn session() -> CompIds {
+        CompIds::new(b"FGW", b"CLIENT")
+    }
+
+    fn write(store: &mut Store, is_absent: bool, text: &[u8]) -> String {
+        let mut frame = b"old".to_vec();
+        let body = |writer: &mut Writer<'_>| {
+            writer.text(58, text);
+        };
+        store.write(&session(), NOON_NS, b"8", is_absent, body, &mut frame);
+        printed(&frame)
+    }
+
+    fn printed(frame: &[u8]) -> String {
+        if !frame.is_empty() {
+            Message::read(frame).expect("a whole message");
+        }
+        String::from_utf8_lossy(frame).replace('\x01', "|")
+    }
+
+    #[test]
+    fn a_message_gets_the_next_number_and_a_header() {
+        let mut store = Store::new(4);
+        let head = "49=FGW|52=20261126-12:00:00.000000000|56=CLIENT|1128=9|";
+        let first = write(&mut store, false, b"x");
+        assert_eq!(first, format!("8=FIXT.1.1|9=70|35=8|34=1|{head}58=x|10=057|"));
+        assert!(write(&mut store, false, b"y").contains("|34=2|"));
+        assert_eq!((store.next_out(), store.next_in()), (3, 1));
+    }
+
+    #[test]
+    fn what_was_born_while_the_client_was_away_waits_without_a_number() {
+        let mut store = Store::new(2);
+        for text in [b"a", b"b", b"c"] {
+            assert_eq!(write(&mut store, true, text), "");
+        }
+        assert_eq!((store.next_out(), store.waiting(), store.lost()), (1, 2, 1));
+        let mut frame = Vec::new();
+        let mut next = |store: &mut Store| {
+            store.next_waiting(&session(), NOON_NS, &mut frame).then(|| printed(&frame))
+        };
+        let first = next(&mut store).expect("a message");
+        assert!(first.contains("|34=1|") && first.contains("|97=Y|") && first.contains("58=b|"));
+        assert!(next(&mut store).is_some_and(|second| second.contains("|34=2|")));
+        assert_eq!((next(&mut store), store.next_out(), store.waiting()), (None, 3, 0));
+        assert!(store.sent().get(0).is_some_and(|(entry, _)| entry.is_resent));
+    }
+
+    #[test]
+    fn numbers_begin_again_for_both_on_a_new_day_and_for_one_behind_a_failover() {
+        let mut store = Store::new(2);
+        write(&mut store, false, b"x");
+        store.set_next_in(9);
+        store.restart(5001);
+        assert_eq!((store.next_out(), store.next_in(), store.sent().len()), (5001, 0, 0));
+        assert_eq!((store.expected_at_logon(9), store.next_in()), (9, 9));
+        store.restart(1);
+        assert_eq!((store.next_out(), store.next_in()), (1, 1));
+    }
+
+    #[test]
+    fn the_longest_body_still_has_room_for_the_longest_header() {
+        let mut store = Store::new(4);
+        let session = CompIds::new(&[b'x'; 30], &[b'y'; 30]);
+        let (mut frame, long) = (Vec::new(), vec![b'z'; MAX_BODY - 20]);
+        let body = |writer: &mut Writer<'_>| {
+            for _ in 0..20 {
+                writer.text(58, &long).text(27_021, b"1");
+            }
+        };
+        store.next_out = u32::MAX;
+        store.write(&session, NOON_NS, b"8", true, body, &mut frame);
+        assert!(store.next_waiting(&session, NOON_NS, &mut frame));
+        let (entry, body) = store.sent().get(0).expect("a message");
+        let orig_sent_ns = Some(entry.sent_ns);
+        let stamp = Stamp { orig_sent_ns, is_resent: true, ..Stamp::new(u32::MAX, NOON_NS) };
+        let mut again = Vec::new();
+        stamp.append(&mut again, &session, b"8", |writer| writer.fields(body));
+        let message = Message::read(&again).expect("a whole message");
+        assert_eq!(message.get(58).map(<[u8]>::len), Some(long.len()));
+        assert_eq!(message.get(27_021), Some(&b"1"[..]));
     }
 }
