@@ -139,7 +139,10 @@ impl Initiator {
 
     /// When [`timeout`](Self::timeout) is to be called.
     pub fn deadline(&self) -> Time {
-        self.link.deadline()
+        match self.state {
+            State::Active | State::Leaving => self.link.deadline(),
+            State::Outside | State::Over => self.link.silent_at(),
+        }
     }
 
     /// Time has passed.
@@ -152,7 +155,11 @@ impl Initiator {
     ) -> Verdict {
         let now = Now { time: now, wall_ns: now_ns };
         let out = &mut Client { store, send, each: |_: &Message<'_>| {} };
-        if self.link.timeout(now, out) == Silence::Long {
+        let silence = match self.state {
+            State::Active | State::Leaving => self.link.timeout(now, out),
+            State::Outside | State::Over => self.link.silence(now),
+        };
+        if silence == Silence::Long {
             self.state = State::Over;
         }
         self.verdict()
@@ -203,10 +210,14 @@ impl Initiator {
         header: &Header<'_>,
         out: &mut impl Outputs,
     ) {
-        // A logout instead of it uses up no number.
-        let (true, Some(number)) = (message.msg_type() == b"A", header.number) else {
+        let (b"A", Some(number)) = (message.msg_type(), header.number) else {
             self.state = State::Over;
-            return tell(message, out);
+            // A logout instead of it uses up no number. All else will come again: the
+            // logon itself was damaged on its way.
+            if message.msg_type() == b"5" {
+                tell(message, out);
+            }
+            return;
         };
         if message.get(tag::RESET_SEQ_NUM_FLAG) == Some(b"Y") {
             out.store().set_next_in(number);

@@ -32,12 +32,12 @@ pub(crate) enum Taken {
     Over,
 }
 
-/// What passing time asks for.
+/// How long the other side was silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// Nothing more.
+    /// It may still be there.
     Short,
-    /// The other side is gone.
+    /// It is gone.
     Long,
 }
 
@@ -49,6 +49,10 @@ pub(crate) const OTHER: u16 = 100;
 const MISSING: u16 = 1;
 const INVALID: u16 = 5;
 const COMP_ID: u16 = 9;
+
+/// So many resend requests are answered in a second: each may ask for all that is
+/// kept.
+const RESENDS_PER_S: u32 = 10;
 
 /// What was asked for again.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +72,8 @@ pub(crate) struct Link {
     /// Whether the other side was asked if it is there, since it was last heard.
     is_tested: bool,
     asked: Option<Asked>,
+    /// Resend requests in a second.
+    resends: (u64, u32),
     scratch: Vec<u8>,
 }
 
@@ -81,6 +87,7 @@ impl Link {
             said: now,
             is_tested: false,
             asked: None,
+            resends: (0, 0),
             scratch: Vec::with_capacity(1024),
         }
     }
@@ -253,7 +260,7 @@ impl Link {
                 }),
                 _ => self.reject(now, this, (MISSING, tag::TEST_REQ_ID), "nothing to repeat", out),
             },
-            b"2" => self.send_again(now, this, out),
+            b"2" => return self.resend_request(now, this, out),
             b"4" => self.gap_fill(now, this, out),
             _ => return Taken::InSequence,
         }
@@ -269,14 +276,16 @@ impl Link {
         out: &mut impl Outputs,
     ) -> Taken {
         let (message, header) = this;
-        match message.msg_type() {
+        let taken = match message.msg_type() {
             b"5" => return Taken::InSequence,
             // Both sides may miss something, and each waits for the other.
-            b"2" => self.send_again(now, this, out),
-            _ => {}
+            b"2" => self.resend_request(now, this, out),
+            _ => Taken::Done,
+        };
+        if taken == Taken::Done {
+            self.ask(now, header.number.unwrap_or(0), out);
         }
-        self.ask(now, header.number.unwrap_or(0), out);
-        Taken::Done
+        taken
     }
 
     /// It was taken before, if it says so; else the two sides do not agree.
@@ -332,6 +341,22 @@ impl Link {
         self.reject(now, this, (INVALID, tag::NEW_SEQ_NO), text, out);
     }
 
+    fn resend_request(
+        &mut self,
+        now: Now,
+        this: (&Message<'_>, &Header<'_>),
+        out: &mut impl Outputs,
+    ) -> Taken {
+        let second = now.time.as_nanos() / 1_000_000_000;
+        let count = if self.resends.0 == second { self.resends.1 + 1 } else { 1 };
+        self.resends = (second, count);
+        if count > RESENDS_PER_S {
+            return self.end(now, "too many resend requests", out);
+        }
+        self.send_again(now, this, out);
+        Taken::Done
+    }
+
     /// Sends messages again, and says of those that are not kept that they will not
     /// come.
     fn send_again(&mut self, now: Now, this: (&Message<'_>, &Header<'_>), out: &mut impl Outputs) {
@@ -379,8 +404,13 @@ impl Link {
         if self.is_tested { beat } else { beat.min(self.test_at()) }
     }
 
+    /// Whether the other side was silent for too long.
+    pub(crate) fn silence(&self, now: Now) -> Silence {
+        if now.time >= self.silent_at() { Silence::Long } else { Silence::Short }
+    }
+
     pub(crate) fn timeout(&mut self, now: Now, out: &mut impl Outputs) -> Silence {
-        if now.time >= self.silent_at() {
+        if self.silence(now) == Silence::Long {
             return Silence::Long;
         }
         if !self.is_tested && now.time >= self.test_at() {
@@ -401,7 +431,7 @@ impl Link {
         self.heard.after(self.heartbeat.saturating_add(self.heartbeat / 5))
     }
 
-    fn silent_at(&self) -> Time {
+    pub(crate) fn silent_at(&self) -> Time {
         self.heard.after(self.heartbeat.saturating_mul(self.silent_intervals))
     }
 }
