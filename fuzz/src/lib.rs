@@ -1,5 +1,6 @@
 //! What the fuzz targets of one crate share, a module a crate.
 
+pub mod fix;
 pub mod hub;
 pub mod json;
 pub mod omm;

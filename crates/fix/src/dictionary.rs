@@ -115,6 +115,9 @@ static GROUPS: [Shape; 5] = [
     shape(2668, &[2669, 2670], None),
 ];
 
+/// What says how many entries there are.
+const COUNTS: Set = Set::of(&[386, 453, 1461, 2593, 2668]);
+
 /// What all groups have in their entries.
 const MEMBERS: Set = Set::of(&[336, 447, 448, 452, 1462, 1463, 1464, 2376, 2594, 2595, 2669, 2670]);
 
@@ -252,8 +255,13 @@ impl Checks {
         if field.value.is_empty() {
             return Err(rejected(4, field.tag, "a tag without a value"));
         }
-        let ended = self.entries.end();
-        if let Some(group) = GROUPS.iter().find(|group| group.count == field.tag) {
+        let ended = match self.entries.group {
+            Some(_) => self.entries.end(),
+            None => Ok(()),
+        };
+        if COUNTS.has(place)
+            && let Some(group) = GROUPS.iter().find(|group| group.count == field.tag)
+        {
             let said = crate::value::unsigned(field.value);
             let said = said.ok_or(rejected(6, field.tag, "the count of a group is no number"))?;
             self.entries = Entries { group: Some(group), said, ..Entries::default() };
@@ -365,7 +373,7 @@ mod tests {
             ("nonsense|", (0, 0)),
             ("150=0|", (2, 150)),
             ("9999=1|", (3, 9999)),
-            ("4294967296=1|", (0, 0)),
+            ("1234567890=1|", (0, 0)),
             ("44=|", (4, 44)),
             ("386=x|336=a|", (6, 386)),
             ("336=a|", (15, 336)),

@@ -2,7 +2,7 @@
 
 use crate::dictionary;
 use crate::error::FixError;
-use crate::frame::{SOH, Shape, TRAILER, measure};
+use crate::frame::{SOH, Shape, TRAILER, find_end, measure};
 use crate::value;
 
 /// One field.
@@ -35,7 +35,7 @@ impl<'m> Message<'m> {
     pub(crate) fn of(frame: &'m [u8], shape: Shape) -> Result<Self, FixError> {
         let body = &frame[shape.body..shape.len - TRAILER];
         let typed = body.strip_prefix(b"35=").ok_or(FixError::Type)?;
-        let end = typed.iter().position(|&byte| byte == SOH).ok_or(FixError::Type)?;
+        let end = find_end(typed).ok_or(FixError::Type)?;
         let (msg_type, fields) = (&typed[..end], &typed[end + 1..]);
         if msg_type.is_empty() {
             return Err(FixError::Type);
@@ -106,7 +106,7 @@ impl<'m> Fields<'m> {
         {
             return len;
         }
-        value.iter().position(|&byte| byte == SOH).unwrap_or(value.len())
+        find_end(value).unwrap_or(value.len())
     }
 }
 
@@ -132,18 +132,22 @@ impl<'m> Iterator for Fields<'m> {
     }
 }
 
+/// Digits of the longest tag.
+const MAX_TAG_DIGITS: usize = 9;
+
 /// The number in front of a `=`, and its digits. It does not begin with 0.
 #[inline]
 fn tag(bytes: &[u8]) -> Option<(u32, usize)> {
-    let mut tag = 0_u32;
-    for (at, &byte) in bytes.iter().enumerate() {
-        match byte {
-            b'=' if at > 0 => return Some((tag, at)),
-            b'1'..=b'9' => {}
-            b'0' if at > 0 => {}
-            _ => return None,
+    let mut tag = 0;
+    for (at, &byte) in bytes.iter().take(MAX_TAG_DIGITS + 1).enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return (byte == b'=' && tag > 0).then_some((tag, at));
         }
-        tag = tag.checked_mul(10)?.checked_add(u32::from(byte - b'0'))?;
+        if at == MAX_TAG_DIGITS || (tag == 0 && digit == 0) {
+            return None;
+        }
+        tag = tag * 10 + u32::from(digit);
     }
     None
 }
@@ -222,11 +226,11 @@ mod tests {
 
     #[test]
     fn what_is_no_field_has_the_tag_zero() {
-        for field in ["=x", "x=1", "01=1", "0=1", "-1=1", "12", "4294967296=1", ""] {
+        for field in ["=x", "x=1", "01=1", "0=1", "-1=1", "12", "1234567890=1", ""] {
             assert_eq!(fields(&format!("35=D|{field}|1=y|"))[0], (0, field.to_owned()));
         }
         assert_eq!(fields("35=D|11=|"), [(11, String::new())]);
-        assert_eq!(fields("35=D|4294967295=x|")[0].0, u32::MAX);
+        assert_eq!(fields("35=D|999999999=x|")[0].0, 999_999_999);
     }
 
     #[test]

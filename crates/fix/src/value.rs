@@ -127,11 +127,27 @@ pub(crate) fn timestamp(ns_since_1970: u64) -> [u8; 27] {
     text
 }
 
-/// Writes a number over zeros, its end at their end.
-fn put(zeros: &mut [u8], mut number: u64) {
-    for zero in zeros.iter_mut().rev() {
-        *zero = b'0' + (number % 10) as u8;
-        number /= 10;
+/// The numbers below a hundred, in two digits each.
+pub(crate) static PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    pairs
+};
+
+/// Writes a number into as many digits as there are places, zeros first.
+#[inline]
+pub(crate) fn put(places: &mut [u8], mut number: u64) {
+    let mut pairs = places.rchunks_exact_mut(2);
+    for pair in &mut pairs {
+        pair.copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
+    }
+    if let [first] = pairs.into_remainder() {
+        *first = b'0' + (number % 10) as u8;
     }
 }
 

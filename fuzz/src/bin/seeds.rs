@@ -69,6 +69,7 @@ fn main() {
     json_seeds();
     channel_seeds();
     core_seeds();
+    fix_seeds();
 }
 
 /// Steps of a hub: short stories that others can be made of.
@@ -285,4 +286,35 @@ fn rssl_seeds() {
         let steps: Vec<u8> = (0..90_u32).map(|i| (i * i * 37 + i * 11) as u8).collect();
         write("rssl_roundtrip", &format!("steps-{choice:02x}"), &[choice], &steps);
     }
+}
+
+/// Bodies of FIX messages, with `|` for the ends of fields.
+const FIX_BODIES: [(&str, &str); 8] = [
+    ("logon", "35=A|34=1|49=C|52=20261126-12:00:00|56=FGW|98=0|108=30|553=U|554=P|1137=9|"),
+    ("logon-resets", "35=A|34=1|49=C|52=20261126-12:00:00|56=FGW|98=0|108=5|141=Y|1137=9|"),
+    (
+        "order",
+        "35=D|34=2|49=C|52=20261126-12:00:00|56=FGW|11=A|453=1|448=7|447=D|452=76|48=7|22=8|40=2|\
+         44=10.25|54=1|38=9|1138=9|581=1|528=P|60=20261126-12:00:00.123456|",
+    ),
+    ("test", "35=1|34=2|49=C|52=20261126-12:00:00|56=FGW|112=T|"),
+    ("again", "35=2|34=2|49=C|52=20261126-12:00:00|56=FGW|7=1|16=0|"),
+    ("fill", "35=4|34=2|49=C|52=20261126-12:00:00|56=FGW|43=Y|122=20261126-12:00:00|123=Y|36=4|"),
+    ("logout", "35=5|34=9|49=C|52=20261126-12:00:00|56=FGW|58=bye|"),
+    ("data", "35=B|34=2|95=4|96=a||b|58=x|"),
+];
+
+fn fix_seeds() {
+    let body = |text: &str| text.replace('|', "\x01").into_bytes();
+    for (name, text) in FIX_BODIES {
+        write("fix_codec", name, &[], &body(text));
+    }
+    // A body to the exchange's end, behind its length.
+    let step = |text: &str| [&[1, text.len() as u8], &body(text)[..]].concat();
+    let [(_, logon), ..] = FIX_BODIES;
+    for (name, text) in FIX_BODIES {
+        write("fix_session", name, &step(logon), &[step(text), vec![6, 1, b'x', 5, 40]].concat());
+    }
+    // The client's end logs on, both hear each other twice, and it gets a report.
+    write("fix_session", "both-ends", &[], &[8, 0, 9, 10, 6, 1, b'x', 10, 9, 11, 10, 9, 5, 20]);
 }
