@@ -62,23 +62,25 @@ impl Kept {
 
     pub(crate) fn push(&mut self, msg_type: &[u8], number: u32, sent_ns: u64, body: &[u8]) {
         let len = body.len();
-        if len > self.bytes.len() {
+        // Each has a place of its own, also if it is empty.
+        let room = len.max(1);
+        if room > self.bytes.len() {
             self.evicted += 1;
             return;
         }
-        if self.at + len > self.bytes.len() {
+        if self.at + room > self.bytes.len() {
             // What lies between here and the end is the oldest of all.
             let at = self.at;
             self.evict_while(|entry| entry.start >= at);
             self.at = 0;
         }
-        let (start, end) = (self.at, self.at + len);
+        let (start, end) = (self.at, self.at + room);
         self.evict_while(|entry| entry.start >= start && entry.start < end);
         if self.entries.len() == self.messages {
             self.entries.pop_front();
             self.evicted += 1;
         }
-        self.bytes[start..end].copy_from_slice(body);
+        self.bytes[start..start + len].copy_from_slice(body);
         let msg_type = Text::from_bytes(msg_type);
         let entry = Entry { number, sent_ns, is_resent: false, msg_type, start, len };
         self.entries.push_back(entry);
@@ -156,7 +158,17 @@ mod tests {
     fn nothing_is_kept_where_nothing_is_to_be() {
         let mut kept = Kept::new(0);
         kept.push(b"8", 1, 7, b"x");
-        assert_eq!((kept.len(), kept.evicted()), (0, 1));
+        kept.push(b"8", 2, 7, b"");
+        assert_eq!((kept.len(), kept.evicted()), (0, 2));
+    }
+
+    #[test]
+    fn empty_bodies_are_kept_like_others() {
+        let mut kept = Kept::new(2);
+        for (number, body) in [(1, &b""[..]), (2, b""), (3, b"x")] {
+            kept.push(b"8", number, 7, body);
+        }
+        assert_eq!(all(&kept), [(2, vec![]), (3, b"x".to_vec())]);
     }
 
     proptest! {

@@ -58,6 +58,10 @@ const RESENDS_PER_S: u32 = 10;
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     from: u32,
+    /// The number that showed that something was missing.
+    to: u32,
+    /// The highest that was dropped since.
+    dropped: u32,
     at: Time,
 }
 
@@ -196,16 +200,33 @@ impl Link {
     /// Asks for what is missing before a message, unless that was asked already.
     pub(crate) fn ask(&mut self, now: Now, number: u32, out: &mut impl Outputs) {
         let from = out.store().next_in();
-        let was_asked = self
-            .asked
-            .is_some_and(|asked| asked.from == from && now.time < asked.at.after(self.heartbeat));
-        if number <= from || was_asked {
+        if number <= from {
             return;
         }
-        self.asked = Some(Asked { from, at: now.time });
+        if let Some(asked) = &mut self.asked
+            && asked.from == from
+            && now.time < asked.at.after(self.heartbeat)
+        {
+            asked.dropped = asked.dropped.max(number);
+            return;
+        }
+        self.asked = Some(Asked { from, to: number, dropped: number, at: now.time });
         self.say(now, b"2", out, |body| {
             body.number(tag::BEGIN_SEQ_NO, from.into()).number(tag::END_SEQ_NO, 0);
         });
+    }
+
+    /// What was missing has come. What was dropped meanwhile may not: some send again
+    /// only what they had sent when they were asked.
+    fn caught_up(&mut self, now: Now, out: &mut impl Outputs) {
+        let Some(asked) = self.asked else { return };
+        let next = out.store().next_in();
+        if next <= asked.to {
+            return;
+        }
+        self.asked = None;
+        // The one that was dropped is missing, too.
+        self.ask(now, asked.dropped.saturating_add(1), out);
     }
 
     /// Takes a message of a session that has begun.
@@ -228,6 +249,7 @@ impl Link {
         };
         if message.msg_type() == b"4" && message.get(tag::GAP_FILL_FLAG) != Some(b"Y") {
             self.reset(now, this, out);
+            self.caught_up(now, out);
             return Taken::Done;
         }
         let expected = out.store().next_in();
@@ -242,7 +264,9 @@ impl Link {
             self.reject(now, this, (MISSING, tag::SENDING_TIME), "no sending time", out);
             return Taken::Done;
         }
-        self.in_sequence(now, this, out)
+        let taken = self.in_sequence(now, this, out);
+        self.caught_up(now, out);
+        taken
     }
 
     fn in_sequence(

@@ -9,13 +9,30 @@ const AGAIN: &str = "43=Y|122=20261126-11:00:00|";
 #[test]
 fn a_number_too_high_is_asked_for_once_and_comes_again() {
     let mut session = Session::active();
-    session.orders(2, "C2").orders(4, "C4").orders(5, "C5");
+    session.orders(2, "C2").orders(5, "C5");
     assert_eq!(session.lines(), ["request C2", "2 2 7=3 16=0"]);
     for number in 3..=5 {
         session.says("D", number, &format!("{AGAIN}11=C{number}|{ORDER}"));
     }
-    assert_eq!(session.lines(), ["request C3", "request C4", "request C5"]);
-    assert_eq!(session.numbers(), (3, 6));
+    session.orders(6, "C6");
+    assert_eq!(session.lines(), ["request C3", "request C4", "request C5", "request C6"]);
+    assert_eq!(session.numbers(), (3, 7));
+}
+
+/// QuickFIX/J sends again what it had sent when it was asked, and no more.
+#[test]
+fn what_was_dropped_since_is_asked_for_when_its_turn_comes() {
+    let mut session = Session::active();
+    session.orders(3, "C3").orders(4, "C4").orders(5, "C5");
+    assert_eq!(session.lines(), ["2 2 7=2 16=0"]);
+    session.says("4", 2, &format!("{AGAIN}123=Y|36=3|"));
+    session.says("D", 3, &format!("{AGAIN}11=C3|{ORDER}"));
+    assert_eq!(session.lines(), ["2 3 7=4 16=0", "request C3"]);
+    for number in 4..=5 {
+        session.says("D", number, &format!("{AGAIN}11=C{number}|{ORDER}"));
+    }
+    assert_eq!(session.lines(), ["request C4", "request C5"]);
+    assert_eq!(session.numbers(), (4, 6));
 }
 
 #[test]
