@@ -3,7 +3,7 @@
 use tapeline_layout::Text;
 
 use crate::dictionary::is_admin;
-use crate::frame::MAX_MESSAGE;
+use crate::frame::{MAX_MESSAGE, TRAILER};
 use crate::header::MAX_NUMBER;
 use crate::kept::Kept;
 use crate::tag;
@@ -47,14 +47,16 @@ impl Stamp {
         Self { number, sent_ns, orig_sent_ns: None, is_resent: false }
     }
 
-    /// Appends a whole message.
+    /// Appends a whole message. Returns how long its body is, which ends where the
+    /// checksum begins.
     pub(crate) fn append(
         &self,
         out: &mut Vec<u8>,
         session: &CompIds,
         msg_type: &[u8],
         body: impl FnOnce(&mut Writer<'_>),
-    ) {
+    ) -> usize {
+        let mut len = 0;
         writer::append(out, msg_type, |writer| {
             writer.number(tag::MSG_SEQ_NUM, self.number.into());
             writer.text(tag::SENDER_COMP_ID, session.own.as_bytes());
@@ -70,8 +72,9 @@ impl Stamp {
             if !is_admin(msg_type) {
                 writer.byte(tag::APPL_VER_ID, b'9');
             }
-            body(writer);
+            len = writer.body(MAX_BODY, body);
         });
+        len
     }
 }
 
@@ -87,7 +90,6 @@ pub struct Store {
     next_in: Option<u32>,
     sent: Kept,
     waiting: Kept,
-    body: Vec<u8>,
 }
 
 impl Store {
@@ -95,8 +97,7 @@ impl Store {
     /// fills. As many wait for a client that is away, and no more.
     pub fn new(messages: usize) -> Self {
         let (sent, waiting) = (Kept::new(messages), Kept::new(messages));
-        let body = Vec::with_capacity(MAX_BODY);
-        Self { next_out: 1, next_in: Some(1), sent, waiting, body }
+        Self { next_out: 1, next_in: Some(1), sent, waiting }
     }
 
     /// The number of the next message that goes out.
@@ -127,14 +128,15 @@ impl Store {
         frame: &mut Vec<u8>,
     ) {
         frame.clear();
-        self.body.clear();
-        body(&mut Writer::new(&mut self.body, MAX_BODY));
         if is_absent {
-            return self.waiting.push(msg_type, 0, now_ns, &self.body);
+            body(&mut Writer::new(frame, MAX_BODY));
+            self.waiting.push(msg_type, 0, now_ns, frame);
+            return frame.clear();
         }
         let stamp = Stamp::new(self.take_number(), now_ns);
-        self.sent.push(msg_type, stamp.number, now_ns, &self.body);
-        stamp.append(frame, session, msg_type, |writer| writer.fields(&self.body));
+        let len = stamp.append(frame, session, msg_type, body);
+        let end = frame.len() - TRAILER;
+        self.sent.push(msg_type, stamp.number, now_ns, &frame[end - len..end]);
     }
 
     /// Numbers begin again: at 1 on a new day, for both sides. Behind a failover at a

@@ -79,6 +79,14 @@ impl<'b> Writer<'b> {
         self.out.extend_from_slice(fields);
     }
 
+    /// Lets `body` write at most so many bytes. Returns how many it wrote.
+    pub(crate) fn body(&mut self, most: usize, body: impl FnOnce(&mut Writer<'_>)) -> usize {
+        let at = self.out.len();
+        let limit = self.limit.min(at + most);
+        body(&mut Writer::new(self.out, limit));
+        self.out.len() - at
+    }
+
     #[inline]
     fn piece(&mut self, mut piece: Piece) -> &mut Self {
         if self.has_room(piece.len) {
