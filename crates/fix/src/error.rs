@@ -37,3 +37,27 @@ pub enum FixError {
     #[error("{0} bytes are not one whole message")]
     Whole(usize),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_says_what_is_wrong_with_what() {
+        for (error, text) in [
+            (FixError::Long(9000), "a message of 9000 bytes: at most 8192 are read"),
+            (
+                FixError::End(5),
+                "no `10=` where the body length says (5 bytes on): the stream is out of step",
+            ),
+            (
+                FixError::Checksum { len: 27, found: 241, said: 164 },
+                "a message of 27 bytes has checksum 241, and says 164",
+            ),
+            (FixError::Type, "the third field of a message is not its type, 35"),
+            (FixError::Whole(3), "3 bytes are not one whole message"),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}
