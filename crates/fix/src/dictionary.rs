@@ -2,6 +2,7 @@
 
 use crate::header::Header;
 use crate::message::{Field, Message};
+use crate::value::unsigned;
 
 /// Every tag there is here, in rising order.
 const KNOWN: &[u32] = &[
@@ -39,6 +40,7 @@ const IN_TABLE: usize = {
     at
 };
 
+#[inline]
 fn place(tag: u32) -> Option<usize> {
     match PLACES.get(tag as usize) {
         Some(&NONE) => None,
@@ -51,7 +53,7 @@ fn place(tag: u32) -> Option<usize> {
 }
 
 /// Known tags, a bit each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Set(u128);
 
 impl Set {
@@ -73,14 +75,24 @@ impl Set {
         Self(self.0 | other.0)
     }
 
-    fn has(self, place: usize) -> bool {
-        self.0 >> place & 1 == 1
+    /// The one of a tag; empty if it is not known.
+    #[inline]
+    fn one(tag: u32) -> Self {
+        place(tag).map_or(Self(0), |place| Self(1 << place))
+    }
+
+    const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    const fn has(self, one: Self) -> bool {
+        self.0 & one.0 != 0
     }
 
     /// Returns whether it was there before.
-    fn insert(&mut self, place: usize) -> bool {
-        let had = self.has(place);
-        self.0 |= 1 << place;
+    const fn insert(&mut self, one: Self) -> bool {
+        let had = self.has(one);
+        self.0 |= one.0;
         had
     }
 }
@@ -131,10 +143,11 @@ pub(crate) fn members(count_tag: u32) -> Option<&'static [u32]> {
 struct Definition {
     may: Set,
     must: &'static [u32],
+    must_set: Set,
 }
 
 const fn definition(may: &[u32], must: &'static [u32]) -> Definition {
-    Definition { may: HEADER.and(Set::of(may)).and(Set::of(must)), must }
+    Definition { may: HEADER.and(Set::of(may)).and(Set::of(must)), must, must_set: Set::of(must) }
 }
 
 static NEW_ORDER: Definition = definition(
@@ -222,34 +235,32 @@ struct Entries {
     said: u64,
     found: u64,
     /// The fields of this one.
-    seen: u128,
+    seen: Set,
 }
 
 impl Checks {
+    #[inline]
     fn field(&mut self, field: &Field<'_>) -> Result<(), Fault> {
-        let place = place(field.tag);
+        let one = Set::one(field.tag);
         let Some(definition) = self.definition else {
             // Of a type that is not known, groups may repeat anything.
-            return match place {
-                Some(place) if !MEMBERS.has(place) && self.seen.insert(place) => {
-                    Err(Fault::Doubled)
-                }
-                _ => Ok(()),
-            };
+            let is_doubled = !MEMBERS.has(one) && self.seen.insert(one);
+            return if is_doubled { Err(Fault::Doubled) } else { Ok(()) };
         };
-        let Some(place) = place else {
-            return match field.tag {
-                0 => Err(rejected(0, 0, "a field without a tag")),
-                tag => Err(rejected(3, tag, "no such tag")),
-            };
-        };
-        if MEMBERS.has(place) && definition.may.has(place) {
-            return self.member(field, place);
+        if one.is_empty() {
+            return Err(match field.tag {
+                0 => rejected(0, 0, "a field without a tag"),
+                tag => rejected(3, tag, "no such tag"),
+            });
         }
-        if self.seen.insert(place) {
+        let is_defined = definition.may.has(one);
+        if is_defined && MEMBERS.has(one) {
+            return self.member(field, one);
+        }
+        if self.seen.insert(one) {
             return Err(Fault::Doubled);
         }
-        if !definition.may.has(place) {
+        if !is_defined {
             return Err(rejected(2, field.tag, "not a tag of this message"));
         }
         if field.value.is_empty() {
@@ -259,33 +270,34 @@ impl Checks {
             Some(_) => self.entries.end(),
             None => Ok(()),
         };
-        if COUNTS.has(place)
-            && let Some(group) = GROUPS.iter().find(|group| group.count == field.tag)
-        {
-            let said = crate::value::unsigned(field.value);
-            let said = said.ok_or(rejected(6, field.tag, "the count of a group is no number"))?;
-            self.entries = Entries { group: Some(group), said, ..Entries::default() };
+        if COUNTS.has(one) {
+            self.begin_group(field)?;
         }
         ended
     }
 
-    fn member(&mut self, field: &Field<'_>, place: usize) -> Result<(), Fault> {
+    fn begin_group(&mut self, field: &Field<'_>) -> Result<(), Fault> {
+        let said = unsigned(field.value);
+        let said = said.ok_or(rejected(6, field.tag, "the count of a group is no number"))?;
+        let group = GROUPS.iter().find(|group| group.count == field.tag);
+        self.entries = Entries { group, said, ..Entries::default() };
+        Ok(())
+    }
+
+    fn member(&mut self, field: &Field<'_>, one: Set) -> Result<(), Fault> {
         let entries = &mut self.entries;
-        let Some(group) = entries.group.filter(|group| group.set.has(place)) else {
+        let Some(group) = entries.group.filter(|group| group.set.has(one)) else {
             return Err(rejected(15, field.tag, "a field of a group outside of it"));
         };
-        let mut seen = Set(entries.seen);
         if field.tag == group.members[0] {
             let before = entries.entry();
             entries.found += 1;
-            entries.seen = 1 << place;
+            entries.seen = one;
             before?;
         } else if entries.found == 0 {
             return Err(rejected(15, field.tag, "an entry of a group begins with another field"));
-        } else if seen.insert(place) {
+        } else if entries.seen.insert(one) {
             return Err(Fault::Doubled);
-        } else {
-            entries.seen = seen.0;
         }
         if field.value.is_empty() {
             return Err(rejected(4, field.tag, "a tag without a value"));
@@ -295,8 +307,10 @@ impl Checks {
 
     fn end(&mut self, definition: &Definition) -> Result<(), Fault> {
         self.entries.end()?;
-        let is_there = |tag: &u32| place(*tag).is_some_and(|place| self.seen.has(place));
-        match definition.must.iter().find(|tag| !is_there(tag)) {
+        if self.seen.0 & definition.must_set.0 == definition.must_set.0 {
+            return Ok(());
+        }
+        match definition.must.iter().find(|tag| !self.seen.has(Set::one(**tag))) {
             Some(&tag) => Err(rejected(1, tag, "a required tag is missing")),
             None => Ok(()),
         }
@@ -306,12 +320,12 @@ impl Checks {
 impl Entries {
     /// An entry ends; it must have what each must have.
     fn entry(&self) -> Result<(), Fault> {
-        let Some(tag) = self.group.and_then(|group| group.required) else { return Ok(()) };
-        let is_there = place(tag).is_some_and(|place| Set(self.seen).has(place));
-        if self.found == 0 || is_there {
-            return Ok(());
+        match self.group.and_then(|group| group.required) {
+            Some(tag) if self.found > 0 && !self.seen.has(Set::one(tag)) => {
+                Err(rejected(1, tag, "a required tag is missing"))
+            }
+            _ => Ok(()),
         }
-        Err(rejected(1, tag, "a required tag is missing"))
     }
 
     /// A group ends, if it is in one.
