@@ -189,7 +189,7 @@ impl Link {
     /// It is too low; the number that it should be.
     pub(crate) fn begin(&mut self, header: &Header<'_>, out: &mut impl Outputs) -> Result<(), u32> {
         let number = header.number.unwrap_or(0);
-        let expected = out.store().expected_at_logon(number);
+        let expected = out.store().expected(number);
         self.asked = None;
         if number == expected {
             out.store().set_next_in(number + 1);
@@ -252,7 +252,7 @@ impl Link {
             self.caught_up(now, out);
             return Taken::Done;
         }
-        let expected = out.store().next_in();
+        let expected = out.store().expected(number);
         if number > expected {
             return self.too_high(now, this, out);
         }

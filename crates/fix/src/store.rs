@@ -186,8 +186,8 @@ impl Store {
         number
     }
 
-    /// The number that a logon must have; where nobody knows, the one it has.
-    pub(crate) fn expected_at_logon(&mut self, number: u32) -> u32 {
+    /// The number that a message must have; where nobody knows, the one it has.
+    pub(crate) fn expected(&mut self, number: u32) -> u32 {
         *self.next_in.get_or_insert(number)
     }
 
@@ -265,7 +265,7 @@ mod tests {
         store.set_next_in(9);
         store.restart(5001);
         assert_eq!((store.next_out(), store.next_in(), store.sent().len()), (5001, 0, 0));
-        assert_eq!((store.expected_at_logon(9), store.next_in()), (9, 9));
+        assert_eq!((store.expected(9), store.next_in()), (9, 9));
         store.restart(1);
         assert_eq!((store.next_out(), store.next_in()), (1, 1));
     }

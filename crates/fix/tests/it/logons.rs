@@ -225,6 +225,15 @@ fn behind_a_failover_numbers_start_higher_and_reports_come_again() {
 }
 
 #[test]
+fn a_failover_under_a_session_keeps_it() {
+    let mut session = Session::active();
+    session.exchange.store.restart(5001);
+    session.orders(2, "C1").orders(3, "C2").reports("E1");
+    assert_eq!(session.lines(), ["request C1", "request C2", "8 5001 17=E1"]);
+    assert_eq!(session.numbers(), (5002, 4));
+}
+
+#[test]
 fn reports_of_the_time_away_come_behind_the_logon_as_possibly_sent() {
     let mut session = Session::active();
     session.reports("E1");
