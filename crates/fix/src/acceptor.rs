@@ -82,6 +82,10 @@ impl Acceptor {
         bytes: &[u8],
         out: &mut impl Outputs,
     ) -> Verdict {
+        // Of who was not let in there is no store to ask for.
+        if self.state == State::Closed {
+            return Verdict::Close;
+        }
         let now = Now { time: now, wall_ns: now_ns };
         let mut frames = std::mem::take(&mut self.frames);
         let read = frames.read(bytes, |message| {

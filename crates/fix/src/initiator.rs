@@ -95,6 +95,9 @@ impl Initiator {
         send: impl FnMut(&[u8]),
         each: impl FnMut(&Message<'_>),
     ) -> Verdict {
+        if self.state == State::Over {
+            return Verdict::Close;
+        }
         let now = Now { time: now, wall_ns: now_ns };
         let out = &mut Client { store, send, each };
         let mut frames = std::mem::take(&mut self.frames);

@@ -119,6 +119,16 @@ fn an_unknown_name_closes_without_a_word() {
 }
 
 #[test]
+fn what_comes_behind_the_end_is_not_read() {
+    let mut session = Session::new();
+    session.exchange.admission = Admission::Silent;
+    let both = [client("A", 1, LOGON), client("0", 1, "")].concat();
+    session.gets(&both).orders(1, "C1").says("5", 2, "");
+    assert_eq!((session.lines(), session.verdict), (vec![ADMIT.to_owned()], Verdict::Close));
+    assert_eq!(session.numbers(), (1, 1));
+}
+
+#[test]
 fn a_logon_without_a_number_closes_without_a_word() {
     for number in ["", "34=|", "34=0|", "34=x|", "34=4294967297|"] {
         let mut session = Session::new();
