@@ -320,7 +320,8 @@ impl Acceptor {
         out: &mut impl Outputs,
     ) {
         if !self.is_active() {
-            return self.refuse_request(now, this, (BUSINESS_OTHER, 0), "the session ends", out);
+            // Nothing goes out behind a logout: the client hears of it when it is back.
+            return self.refuse_request(now, this, (BUSINESS_OTHER, 0), "the session ended", out);
         }
         match self.throttle.count(now.time, &self.limits) {
             Rate::Fine => {}
@@ -360,7 +361,8 @@ impl Acceptor {
         text: &str,
         out: &mut impl Outputs,
     ) {
-        self.link.write(now, b"j", out, |body| {
+        let is_absent = !self.is_active();
+        self.link.write(now, b"j", is_absent, out, |body| {
             body.number(tag::REF_SEQ_NUM, header.number.unwrap_or(0).into());
             body.text(tag::TEXT, text.as_bytes());
             if ref_tag != 0 {

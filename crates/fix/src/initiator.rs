@@ -123,7 +123,7 @@ impl Initiator {
         send: impl FnMut(&[u8]),
     ) {
         let out = &mut Client { store, send, each: |_: &Message<'_>| {} };
-        self.link.write(Now { time: now, wall_ns: now_ns }, msg_type, out, body);
+        self.link.write(Now { time: now, wall_ns: now_ns }, msg_type, false, out, body);
     }
 
     /// Ends the session: a logout, that the exchange answers.

@@ -139,13 +139,16 @@ impl Link {
         &mut self,
         now: Now,
         msg_type: &[u8],
+        is_absent: bool,
         out: &mut impl Outputs,
         body: impl FnOnce(&mut Writer<'_>),
     ) {
         let (ids, frame) = (&self.comp_ids, &mut self.scratch);
-        out.store().write(ids, now.wall_ns, msg_type, false, body, frame);
-        self.said = now.time;
-        out.send(&self.scratch);
+        out.store().write(ids, now.wall_ns, msg_type, is_absent, body, frame);
+        if !is_absent {
+            self.said = now.time;
+            out.send(&self.scratch);
+        }
     }
 
     /// Sends what waited for the other side to come back.

@@ -1,6 +1,6 @@
 //! What outlives a connection.
 
-use tapeline_layout::Text;
+use tapeline_layout::{Sections, Text, append_blob, append_section, message};
 
 use crate::dictionary::is_admin;
 use crate::frame::{MAX_MESSAGE, TRAILER};
@@ -28,6 +28,15 @@ impl CompIds {
     /// Names, cut to [`MAX_COMP_ID`] bytes.
     pub fn new(own: &[u8], peer: &[u8]) -> Self {
         Self { own: Text::from_bytes(own), peer: Text::from_bytes(peer) }
+    }
+}
+
+message! {
+    /// A message that waits for a client; its body is behind all of these.
+    WaitingState: 16, fill 0 {
+        0 => msg_type: Text<4>,
+        4 => len: u32,
+        8 => sent_ns: u64,
     }
 }
 
@@ -159,6 +168,37 @@ impl Store {
         self.waiting.evicted()
     }
 
+    /// The oldest `count` messages that wait are not to be sent: the client has them.
+    pub fn forget_waiting(&mut self, count: usize) {
+        (0..count.min(self.waiting.len())).for_each(|_| self.waiting.pop());
+    }
+
+    /// Appends what waits for the client.
+    pub fn save_waiting(&self, out: &mut Vec<u8>) {
+        let waiting = || (0..).map_while(|at| self.waiting.get(at));
+        let heads = waiting().map(|(entry, body)| WaitingState {
+            msg_type: Text::from_bytes(entry.msg_type()),
+            len: body.len() as u32,
+            sent_ns: entry.sent_ns,
+        });
+        append_section(out, heads);
+        let bodies: Vec<u8> = waiting().flat_map(|(_, body)| body.iter().copied()).collect();
+        append_blob(out, &bodies);
+    }
+
+    /// Takes up what [`save_waiting`](Self::save_waiting) wrote. `None` if the bytes are
+    /// not that.
+    pub fn restore_waiting(&mut self, sections: &mut Sections<'_>) -> Option<()> {
+        let heads: Vec<WaitingState> = sections.records()?;
+        let mut bodies = sections.blob()?;
+        for head in heads {
+            let (body, rest) = bodies.split_at_checked(head.len as usize)?;
+            self.waiting.push(head.msg_type.as_bytes(), 0, head.sent_ns, body);
+            bodies = rest;
+        }
+        bodies.is_empty().then_some(())
+    }
+
     /// Puts the oldest message that waits for the client into `frame`, under the next
     /// number. Returns whether there was one.
     pub(crate) fn next_waiting(
@@ -256,6 +296,27 @@ mod tests {
         assert!(next(&mut store).is_some_and(|second| second.contains("|34=2|")));
         assert_eq!((next(&mut store), store.next_out(), store.waiting()), (None, 3, 0));
         assert!(store.sent().get(0).is_some_and(|(entry, _)| entry.is_resent));
+    }
+
+    #[test]
+    fn what_waits_outlives_the_process() {
+        let mut store = Store::new(4);
+        for text in [b"a", b"b", b"c"] {
+            write(&mut store, true, text);
+        }
+        store.forget_waiting(1);
+        let mut saved = Vec::new();
+        store.save_waiting(&mut saved);
+        let mut restored = Store::new(4);
+        assert_eq!(restored.restore_waiting(&mut Sections::new(&saved)), Some(()));
+        let mut frame = Vec::new();
+        for text in ["58=b|", "58=c|"] {
+            assert!(restored.next_waiting(&session(), NOON_NS, &mut frame));
+            assert!(printed(&frame).contains(text));
+        }
+        assert!(!restored.next_waiting(&session(), NOON_NS, &mut frame));
+        saved.truncate(saved.len() - 1);
+        assert_eq!(Store::new(4).restore_waiting(&mut Sections::new(&saved)), None);
     }
 
     #[test]

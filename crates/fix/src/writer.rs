@@ -65,6 +65,11 @@ impl<'b> Writer<'b> {
         self.piece(piece)
     }
 
+    /// The day of a moment, UTC: `20261126`.
+    pub fn date(&mut self, tag: u32, ns_since_1970: u64) -> &mut Self {
+        self.text(tag, &timestamp(ns_since_1970)[..8])
+    }
+
     /// A moment, to the nanosecond: `20261126-21:11:13.123456789`.
     pub fn time(&mut self, tag: u32, ns_since_1970: u64) -> &mut Self {
         let mut piece = Piece::of(tag);

@@ -64,19 +64,19 @@ fn who_is_logged_out_before_it_logged_on_is_closed() {
 }
 
 #[test]
-fn behind_a_logout_orders_are_refused_and_what_is_missing_is_still_sent() {
+fn behind_a_logout_only_what_is_missing_is_sent_and_orders_are_refused_at_the_next_logon() {
     let mut session = Session::active();
     session.reports("E2");
     let now_ns = session.now_ns();
     session.acceptor.log_out(session.now, now_ns, 102, "go home", &mut session.exchange);
     session.lines();
     session.orders(2, "C1").says("2", 3, "7=2|16=2|");
+    assert_eq!(session.lines(), ["8 2 43=Y 122=20261126-12:00:01.000000000 17=E2"]);
+    session.reconnects();
+    session.says("A", 4, LOGON);
     assert_eq!(
-        session.lines(),
-        [
-            "j 4 45=2 58=the session ends 372=D 379=C1 380=0",
-            "8 2 43=Y 122=20261126-12:00:01.000000000 17=E2",
-        ]
+        session.lines()[1..],
+        ["A 4 98=0 108=30 1137=9 1409=0", "j 5 97=Y 45=2 58=the session ended 372=D 379=C1 380=0",]
     );
 }
 
