@@ -129,6 +129,12 @@ impl Engine {
         self.orders.next_slot()
     }
 
+    /// The slot of an order that is alive.
+    #[inline]
+    pub fn slot_of(&self, id: OrderId) -> Option<u32> {
+        self.index.get(id)
+    }
+
     /// How many orders are alive, those that wait included.
     pub fn alive(&self) -> u32 {
         self.orders.alive()

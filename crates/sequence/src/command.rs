@@ -44,6 +44,8 @@ impl Kind {
     pub const CHECK: Self = Self(12);
     /// Another replica leads: whoever was connected to the one before is not any more.
     pub const LEAD: Self = Self(13);
+    /// The session of a user has numbers of its own, and these are where it begins.
+    pub const NUMBERS: Self = Self(14);
 }
 
 /// One command.

@@ -13,7 +13,7 @@ use tapeline_time::Time;
 use super::Outputs;
 use super::floor::{Differs, Floor, Moment, is_of_instrument};
 use super::gate::{Checked, Turned};
-use super::ledger::Kept;
+use super::ledger::{Kept, Terms};
 use super::reports::Asked;
 use super::requests;
 use super::users::User;
@@ -47,6 +47,7 @@ impl Floor {
                 }
             }
             Kind::DISCONNECT => self.disconnect(at, user, out),
+            Kind::NUMBERS => self.desks.note(user, command.payload),
             Kind::SESSION => self.turn(at, command.payload, out),
             Kind::TICK => self.run(at, &Command::Tick, Asked::Nothing, out),
             Kind::OPEN => self.open(at, out),
@@ -149,6 +150,7 @@ impl Floor {
             display: order.display as u32,
             auto_cancel: order.auto_cancel == 1,
             capacity: order.capacity,
+            terms: Terms::of(order),
             ..Kept::default()
         };
         match requests::new_order(order, user, book) {
@@ -179,20 +181,19 @@ impl Floor {
         replace: &CancelReplace,
         out: &mut impl Outputs,
     ) {
-        let name = replace.cl_ord_id;
         let id = self.meant(number, replace.order_id, replace.orig_cl_ord_id);
         let Some(user) = self.users.get(number) else { return };
         let command = Command::Replace(requests::replace(replace, id, user));
-        let display = replace.display as u32;
-        self.run(at, &command, Asked::Replace { user: number, name, display }, out);
+        let slot = self.market.engine().slot_of(id);
+        self.run(at, &command, Asked::Replace { user: number, by: *replace, slot }, out);
     }
 
     fn cancel(&mut self, at: Moment, number: u16, cancel: &Cancel, out: &mut impl Outputs) {
-        let name = cancel.cl_ord_id;
         let id = self.meant(number, cancel.order_id, cancel.orig_cl_ord_id);
         let Some(user) = self.users.get(number) else { return };
         let command = Command::Cancel { id, owner: user.owner };
-        self.run(at, &command, Asked::Cancel { user: number, name }, out);
+        let slot = self.market.engine().slot_of(id);
+        self.run(at, &command, Asked::Cancel { user: number, by: *cancel, slot }, out);
     }
 
     fn mass_cancel(
@@ -203,7 +204,8 @@ impl Floor {
         out: &mut impl Outputs,
     ) {
         let (name, book) = (cancel.cl_ord_id, self.book(cancel.instrument_id));
-        self.tell(at, Asked::Nothing, out, |_, reporter| reporter.taken(number, name));
+        let taken = (name, cancel.kind);
+        self.tell(at, Asked::Nothing, out, |_, reporter| reporter.taken(number, taken));
         // There are no quotes.
         if cancel.sub_type == 3 {
             return;

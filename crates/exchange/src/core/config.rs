@@ -45,6 +45,10 @@ pub struct ExchangeConfig {
     pub engine: tapeline_matching::Config,
     /// Sessions of the native gateway.
     pub limits: Limits,
+    /// Sessions of the FIX gateway.
+    pub fix: tapeline_fix::Limits,
+    /// Messages that each user's session of FIX keeps, to send them again.
+    pub fix_messages: usize,
     /// The market data group.
     pub group: u8,
     /// The sessions of the day.
@@ -76,6 +80,8 @@ impl Default for ExchangeConfig {
             readers: Vec::new(),
             engine: tapeline_matching::Config::default(),
             limits: Limits::default(),
+            fix: tapeline_fix::Limits::default(),
+            fix_messages: 2_000,
             group: b'A',
             plan: Plan::Open,
             utc_offset_s: 0,

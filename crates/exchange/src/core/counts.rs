@@ -61,6 +61,11 @@ counts! {
         reports: u64 = total;
         /// Reports that were sent again.
         recovered: u64 = total;
+        /// Reports that wait until their owners log on by FIX again.
+        fix_waiting: usize = now;
+        /// Such reports that made room for later ones: their owners never get them by
+        /// FIX.
+        fix_lost: u64 = total;
         /// Units of market data.
         units: u64 = total;
         /// Bytes of them, on one line.

@@ -13,11 +13,12 @@ use tapeline_sequence::EventHash;
 use tapeline_time::Time;
 
 use super::cache::Cache;
+use super::fix::Desks;
 use super::gate::Checked;
 use super::ledger::Ledger;
 use super::reports::{Asked, DOWN, Reporter};
 use super::users::{Readers, Users};
-use super::{ExchangeConfig, ExchangeCounts, Outputs, SessionId};
+use super::{Door, ExchangeConfig, ExchangeCounts, Outputs, SessionId};
 use crate::market::Market;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -47,6 +48,7 @@ pub(super) struct Floor {
     pub(super) users: Users,
     pub(super) readers: Readers,
     pub(super) cache: Cache,
+    pub(super) desks: Desks,
     pub(super) counts: ExchangeCounts,
     pub(super) limits: Limits,
     pub(super) group: u8,
@@ -84,6 +86,7 @@ impl Floor {
             users: Users::new(config),
             readers: Readers::new(config),
             cache: Cache::new(config.order_cache_messages),
+            desks: Desks::new(config.fix_messages),
             counts: ExchangeCounts::default(),
             limits: config.limits,
             group: config.group,
@@ -121,10 +124,18 @@ impl Floor {
         (self.ns(now) / NS_PER_S % 86_400) as u32
     }
 
+    /// Days since 1970, by the exchange's local time.
+    pub(super) fn local_day(&self, now: Time) -> u32 {
+        let seconds = (self.ns(now) / NS_PER_S) as i64 + i64::from(self.config.utc_offset_s);
+        (seconds / 86_400) as u32
+    }
+
     /// What is counted, with what is there now.
     pub(super) fn counts(&self) -> ExchangeCounts {
         let orders = self.market.engine().alive() as usize;
-        ExchangeCounts { clients: self.users.logged_on(), orders, ..self.counts }
+        let clients = self.users.logged_on();
+        let (fix_waiting, fix_lost) = self.desks.waiting();
+        ExchangeCounts { clients, orders, fix_waiting, fix_lost, ..self.counts }
     }
 
     /// When an answer of the gateway's own is made.
@@ -146,35 +157,34 @@ impl Floor {
     }
 
     /// Somebody wants in.
-    pub(super) fn admit(
-        &mut self,
-        session: SessionId,
-        channel: Channel,
-        logon: &Logon,
-    ) -> Admission {
+    pub(super) fn admit(&mut self, session: SessionId, door: Door, logon: &Logon) -> Admission {
+        let channel = match door {
+            Door::Recovery => Channel::Recovery,
+            _ => Channel::RealTime,
+        };
         let admission = match self.is_open {
             true => self.users.admit(session, channel, logon),
             false => Admission::Refused(DOWN),
         };
         let user = logon.user.as_str();
-        let channel = if channel == Channel::RealTime { "orders" } else { "recovery" };
+        let door = door.name();
         match admission {
             Admission::Granted { .. } => {
                 self.counts.logons += 1;
-                tracing::info!(user, channel, "logged on");
+                tracing::info!(user, door, "logged on");
             }
             Admission::Silent => {
                 self.counts.logons_refused += 1;
-                tracing::warn!(user, channel, "logon refused: name or password");
+                tracing::warn!(user, door, "logon refused: name or password");
             }
             // Clients look for the replica that leads.
             Admission::Refused(DOWN) => {
                 self.counts.logons_refused += 1;
-                tracing::debug!(user, channel, "logon refused: another replica leads, or none");
+                tracing::debug!(user, door, "logon refused: another replica leads, or none");
             }
             Admission::Refused(code) => {
                 self.counts.logons_refused += 1;
-                tracing::warn!(user, channel, code, "logon refused");
+                tracing::warn!(user, door, code, "logon refused");
             }
         }
         admission
@@ -194,19 +204,13 @@ impl Floor {
         out: &mut impl Outputs,
     ) -> Option<u16> {
         let user = self.users.at(session)?;
-        let (count, name, instrument) = match input {
-            Input::New(order) => {
-                (&mut self.counts.new_orders, order.cl_ord_id, Some(order.instrument_id))
-            }
-            Input::Replace(replace) => {
-                (&mut self.counts.amendments, replace.cl_ord_id, Some(replace.instrument_id))
-            }
-            Input::Cancel(cancel) => {
-                (&mut self.counts.cancels, cancel.cl_ord_id, Some(cancel.instrument_id))
-            }
+        let (count, instrument) = match input {
+            Input::New(order) => (&mut self.counts.new_orders, Some(order.instrument_id)),
+            Input::Replace(replace) => (&mut self.counts.amendments, Some(replace.instrument_id)),
+            Input::Cancel(cancel) => (&mut self.counts.cancels, Some(cancel.instrument_id)),
             Input::MassCancel(cancel) => {
                 let instrument = is_of_instrument(cancel).then_some(cancel.instrument_id);
-                (&mut self.counts.mass_cancels, cancel.cl_ord_id, instrument)
+                (&mut self.counts.mass_cancels, instrument)
             }
             Input::Missed(_) => return None,
         };
@@ -214,9 +218,8 @@ impl Floor {
         if instrument.is_none_or(|instrument| self.book(instrument).is_some()) {
             return Some(user);
         }
-        let is_order = matches!(input, Input::New(_));
         let here = self.here(now);
-        self.answer(here, out, |reporter| reporter.reject_unknown(user, name, is_order));
+        self.answer(here, out, |reporter| reporter.reject_unknown(user, input));
         None
     }
 
@@ -225,11 +228,11 @@ impl Floor {
         &mut self,
         now: Time,
         user: u16,
-        name: Text<20>,
+        (name, request): (Text<20>, u8),
         out: &mut impl Outputs,
     ) {
         let here = self.here(now);
-        self.answer(here, out, |reporter| reporter.reject_down(user, name));
+        self.answer(here, out, |reporter| reporter.reject_down(user, name, request));
     }
 
     /// Has something told that no entry says.
@@ -257,6 +260,7 @@ impl Floor {
             ledger: &mut self.ledger,
             cache: &mut self.cache,
             users: &self.users,
+            desks: &mut self.desks,
             counts: &mut self.counts,
             said: &mut self.said,
             slow: &mut self.slow,

@@ -9,8 +9,8 @@ use tapeline_time::Time;
 use super::SessionId;
 use super::day::Day;
 
-/// The native gateway of this process.
-const NATIVE: Source = Source(1);
+/// The gateways of this process.
+const GATEWAYS: Source = Source(1);
 
 message! {
     /// A session of the day begins: which, and when the next one does.
@@ -107,20 +107,27 @@ impl Gate {
         };
         self.payload.clear();
         self.payload.extend_from_slice(frame);
-        self.offer(now, NATIVE, kind, (user, session.0))
+        self.offer(now, GATEWAYS, kind, (user, session.0))
     }
 
     /// The session of a user has ended.
     pub(super) fn disconnect(&mut self, now: Time, user: u16) {
         self.payload.clear();
-        let _ = self.offer(now, NATIVE, Kind::DISCONNECT, (user, 0));
+        let _ = self.offer(now, GATEWAYS, Kind::DISCONNECT, (user, 0));
     }
 
     /// A user is known from now on.
     pub(super) fn introduce(&mut self, now: Time, user: u16, name: Text<25>) {
         self.payload.clear();
         self.payload.extend_from_slice(name.as_bytes());
-        let _ = self.offer(now, NATIVE, Kind::USER, (user, 0));
+        let _ = self.offer(now, GATEWAYS, Kind::USER, (user, 0));
+    }
+
+    /// Where the session of a user begins.
+    pub(super) fn begin(&mut self, now: Time, user: u16, numbers: &[u8]) {
+        self.payload.clear();
+        self.payload.extend_from_slice(numbers);
+        let _ = self.offer(now, GATEWAYS, Kind::NUMBERS, (user, 0));
     }
 
     /// The market opens.

@@ -6,6 +6,58 @@ use std::collections::HashMap;
 use tapeline_instrument::{OrderId, Side};
 use tapeline_layout::Text;
 use tapeline_matching::{BookId, Order};
+use tapeline_ntg::client::{CancelReplace, NewOrder};
+
+/// What an order was asked for with, which reports by FIX say again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// How much in all, what is traded included.
+    pub(super) quantity: u32,
+    /// 1 market, 2 limit, 3 stop, 4 stop limit, as in the native gateway's orders; so
+    /// are those that follow.
+    pub(super) order_type: u8,
+    pub(super) time_in_force: u8,
+    pub(super) sub_type: u8,
+    pub(super) anonymity: u8,
+    pub(super) passive_only: u8,
+    pub(super) clearing_account: u8,
+    pub(super) expire_s: u32,
+    /// With 8 decimals; 0 without one.
+    pub(super) limit: i64,
+    pub(super) stop: i64,
+    pub(super) account: Text<10>,
+}
+
+impl Terms {
+    pub(super) fn of(order: &NewOrder) -> Self {
+        Self {
+            quantity: order.quantity as u32,
+            order_type: order.order_type,
+            time_in_force: order.time_in_force,
+            sub_type: order.sub_type,
+            anonymity: order.anonymity,
+            passive_only: order.passive_only,
+            clearing_account: order.clearing_account,
+            expire_s: order.expire_s,
+            limit: order.limit,
+            stop: order.stop,
+            account: order.account,
+        }
+    }
+
+    /// What they are behind an amendment.
+    pub(super) fn amended(self, by: &CancelReplace) -> Self {
+        let Self { expire_s, limit, stop, account, .. } = self;
+        Self {
+            quantity: by.quantity as u32,
+            expire_s: if by.expire_s > 0 { by.expire_s } else { expire_s },
+            limit: if by.limit > 0 { by.limit } else { limit },
+            stop: if by.stop > 0 { by.stop } else { stop },
+            account: if by.account.is_empty() { account } else { by.account },
+            ..self
+        }
+    }
+}
 
 /// One order, by the slot that the engine has it in.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +76,9 @@ pub(super) struct Kept {
     /// It goes when the session of its owner ends.
     pub(super) auto_cancel: bool,
     pub(super) capacity: u8,
+    pub(super) terms: Terms,
+    /// What the last report said that it is.
+    pub(super) status: u8,
     pub(super) is_alive: bool,
     /// The last command in which it traded.
     pub(super) traded_in: u64,
@@ -41,6 +96,8 @@ impl Default for Kept {
             shown: OrderId(0),
             auto_cancel: false,
             capacity: 0,
+            terms: Terms::default(),
+            status: 0,
             is_alive: false,
             traded_in: 0,
         }
@@ -131,9 +188,14 @@ impl Ledger {
         self.names.get(&(user, name)).copied()
     }
 
-    /// Whose an order that is alive is.
-    pub(super) fn owner_of(&self, id: OrderId) -> Option<u16> {
-        self.kept.iter().find(|kept| kept.is_alive && kept.id == id).map(|kept| kept.user)
+    /// What is in a slot.
+    pub(super) fn at(&self, slot: u32) -> Option<&Kept> {
+        self.kept.get(slot as usize)
+    }
+
+    /// An order that is alive, and its slot.
+    pub(super) fn order(&self, id: OrderId) -> Option<(u32, &Kept)> {
+        self.slots().find(|(_, kept)| kept.is_alive && kept.id == id)
     }
 
     /// The first order from a slot on that goes with the session of a user.

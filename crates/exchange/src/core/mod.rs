@@ -19,6 +19,7 @@
 //! | `users` | who may come in, and where each is |
 //! | `ledger` | what the engine does not know of an order: its owner's name for it |
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
+//! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
 //! | `standing` | one among replicas: it follows, or it leads |
 //! | `state` | all of it as bytes, for a start that does not do everything again |
@@ -34,6 +35,7 @@ mod cache;
 mod config;
 mod counts;
 mod day;
+mod fix;
 mod floor;
 mod gate;
 mod ledger;
@@ -61,9 +63,13 @@ pub(crate) use standing::Nobody;
 
 use answers::Answer;
 use day::Day;
+use fix::{About, FixTalk};
 use floor::Floor;
 use gate::Gate;
 use standing::Standing;
+
+/// Why a client is logged out that leaves too much unread.
+const TOO_SLOW: &str = "too slow";
 
 /// How often the market looks at the time.
 const TICK: Duration = Duration::from_millis(10);
@@ -86,11 +92,14 @@ pub enum Door {
     Replay,
     /// All orders that are shown.
     Snapshot,
+    /// Orders, by FIX.
+    Fix,
 }
 
 impl Door {
     /// All there are.
-    pub const ALL: [Self; 4] = [Self::Orders, Self::Recovery, Self::Replay, Self::Snapshot];
+    pub const ALL: [Self; 5] =
+        [Self::Orders, Self::Recovery, Self::Replay, Self::Snapshot, Self::Fix];
 
     /// Its name in the log and in the ready file.
     pub const fn name(self) -> &'static str {
@@ -99,6 +108,7 @@ impl Door {
             Self::Recovery => "recovery",
             Self::Replay => "replay",
             Self::Snapshot => "snapshot",
+            Self::Fix => "fix",
         }
     }
 }
@@ -141,6 +151,7 @@ pub enum Keeping {
 enum Seat {
     Client { acceptor: Acceptor, channel: Channel, answer: Option<Answer> },
     Reader { service: Service, door: Door, answer: Option<Answer> },
+    Fix(Box<tapeline_fix::Acceptor>),
 }
 
 /// One market in one thread.
@@ -257,19 +268,20 @@ impl Exchange {
             self.floor.counts.turned_away += 1;
             return None;
         };
-        let channel = match door {
-            Door::Orders => Some(Channel::RealTime),
-            Door::Recovery => Some(Channel::Recovery),
-            Door::Replay | Door::Snapshot => None,
+        let native = |channel| {
+            let acceptor = Acceptor::of(channel, now, self.floor.limits);
+            Seat::Client { acceptor, channel, answer: None }
         };
-        let seat = match channel {
-            Some(channel) => {
-                let acceptor = Acceptor::of(channel, now, self.floor.limits);
-                Seat::Client { acceptor, channel, answer: None }
-            }
-            None => {
+        let seat = match door {
+            Door::Orders => native(Channel::RealTime),
+            Door::Recovery => native(Channel::Recovery),
+            Door::Replay | Door::Snapshot => {
                 let service = Service::new(now, self.floor.group);
                 Seat::Reader { service, door, answer: None }
+            }
+            Door::Fix => {
+                let limits = self.floor.config.fix;
+                Seat::Fix(Box::new(tapeline_fix::Acceptor::new(now, fix::GATEWAY, limits)))
             }
         };
         self.seats[place] = Some(seat);
@@ -300,6 +312,9 @@ impl Exchange {
             Seat::Reader { service, .. } => {
                 service.received(now, bytes, &mut Reading { floor, session, out })
             }
+            Seat::Fix(acceptor) => {
+                FixTalk { floor, gate, now, session, out }.received(acceptor, bytes)
+            }
         };
         match goes_on {
             true => self.answer(now, session, out),
@@ -323,8 +338,9 @@ impl Exchange {
         let seat = self.seats.get_mut(session.0 as usize).and_then(Option::take);
         match &seat {
             None => return false,
-            Some(Seat::Client { .. }) => {
+            Some(Seat::Client { .. } | Seat::Fix(_)) => {
                 if let Some(user) = self.floor.users.left(session) {
+                    self.floor.desks.left(user, session);
                     self.gate.disconnect(now, user);
                 }
             }
@@ -341,6 +357,7 @@ impl Exchange {
             Seat::Reader { service, door, answer } => {
                 self.floor.serve(now, session, (service, *door), answer, out);
             }
+            Seat::Fix(_) => {}
         }
     }
 
@@ -348,15 +365,19 @@ impl Exchange {
     fn close_slow(&mut self, now: Time, out: &mut impl Outputs) {
         while let Some(session) = self.floor.slow.pop() {
             self.floor.counts.slow_clients += 1;
-            if let Some(Some(Seat::Client { acceptor, channel, answer })) =
-                self.seats.get_mut(session.0 as usize)
-            {
-                let (floor, gate) = (&mut self.floor, &mut self.gate);
-                let channel = *channel;
-                let mut talk = Talk { floor, gate, now, session, channel, answer, out };
-                acceptor.log_out(now, "too slow", &mut talk);
-                self.leave(now, session, out);
+            let (floor, gate) = (&mut self.floor, &mut self.gate);
+            match self.seats.get_mut(session.0 as usize).and_then(Option::as_mut) {
+                Some(Seat::Client { acceptor, channel, answer }) => {
+                    let channel = *channel;
+                    let mut talk = Talk { floor, gate, now, session, channel, answer, out };
+                    acceptor.log_out(now, TOO_SLOW, &mut talk);
+                }
+                Some(Seat::Fix(acceptor)) => {
+                    FixTalk { floor, gate, now, session, out }.log_out(acceptor, TOO_SLOW);
+                }
+                Some(Seat::Reader { .. }) | None => continue,
             }
+            self.leave(now, session, out);
         }
     }
 
@@ -392,6 +413,9 @@ impl Exchange {
                     acceptor.timeout(now, &mut talk) == Verdict::Open
                 }
                 Some(Seat::Reader { service, .. }) => !service.is_over(now),
+                Some(Seat::Fix(acceptor)) => {
+                    FixTalk { floor, gate, now, session, out }.timeout(acceptor)
+                }
             };
             match goes_on {
                 true => self.answer(now, session, out),
@@ -430,7 +454,11 @@ struct Talk<'t, O> {
 impl<O: Outputs> tapeline_ntg::Outputs for Talk<'_, O> {
     fn admit(&mut self, logon: &Logon) -> Admission {
         let known = self.floor.users.len();
-        let admission = self.floor.admit(self.session, self.channel, logon);
+        let door = match self.channel {
+            Channel::RealTime => Door::Orders,
+            Channel::Recovery => Door::Recovery,
+        };
+        let admission = self.floor.admit(self.session, door, logon);
         if self.floor.users.len() > known {
             self.gate.introduce(self.now, known as u16, logon.user);
         }
@@ -442,7 +470,7 @@ impl<O: Outputs> tapeline_ntg::Outputs for Talk<'_, O> {
             Input::Missed(request) => {
                 *self.answer = self.floor.missed(self.session, request, self.out);
             }
-            _ => self.ask(input, frame),
+            _ => ask(self.floor, self.gate, (self.now, self.session), (input, frame), self.out),
         }
     }
 
@@ -452,30 +480,29 @@ impl<O: Outputs> tapeline_ntg::Outputs for Talk<'_, O> {
     }
 }
 
-impl<O: Outputs> Talk<'_, O> {
-    fn ask(&mut self, input: &Input, frame: &[u8]) {
-        let Self { now, session, .. } = *self;
-        let Some(user) = self.floor.check(now, session, input, self.out) else { return };
-        if self.gate.ask(now, (session, user), input, frame).is_err() {
-            let name = match input {
-                Input::New(order) => order.cl_ord_id,
-                Input::Replace(replace) => replace.cl_ord_id,
-                Input::Cancel(cancel) => cancel.cl_ord_id,
-                Input::MassCancel(cancel) => cancel.cl_ord_id,
-                Input::Missed(_) => return,
-            };
-            self.floor.refuse_down(now, user, name, self.out);
-        }
+/// What a client asks for, as it was read and as the native gateway's frame, waits for
+/// its turn, unless there is no such instrument or it cannot be kept.
+fn ask(
+    floor: &mut Floor,
+    gate: &mut Gate,
+    (now, session): (Time, SessionId),
+    (input, frame): (&Input, &[u8]),
+    out: &mut impl Outputs,
+) {
+    let Some(user) = floor.check(now, session, input, out) else { return };
+    if gate.ask(now, (session, user), input, frame).is_err() {
+        let (name, about) = About::of(input);
+        floor.refuse_down(now, user, (name, about.request), out);
     }
 }
 
-/// The client's name for what a command asks for, if a client does.
-fn asked_as(command: &Command<'_>) -> Option<Text<20>> {
+/// The client's name for what a command asks for, if a client does, and its type.
+fn asked_as(command: &Command<'_>) -> Option<(Text<20>, u8)> {
     match Message::read(command.payload)? {
-        Message::NewOrder(order) => Some(order.cl_ord_id),
-        Message::CancelReplace(replace) => Some(replace.cl_ord_id),
-        Message::Cancel(cancel) => Some(cancel.cl_ord_id),
-        Message::MassCancel(cancel) => Some(cancel.cl_ord_id),
+        Message::NewOrder(order) => Some((order.cl_ord_id, b'D')),
+        Message::CancelReplace(replace) => Some((replace.cl_ord_id, b'G')),
+        Message::Cancel(cancel) => Some((cancel.cl_ord_id, b'F')),
+        Message::MassCancel(cancel) => Some((cancel.cl_ord_id, b'q')),
         _ => None,
     }
 }

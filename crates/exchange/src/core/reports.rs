@@ -3,12 +3,14 @@
 use tapeline_instrument::{IdSpace, OrderId};
 use tapeline_layout::Text;
 use tapeline_matching::{BookId, Ending, Entry, Event, Order, Part, Refusal, Shown};
-use tapeline_ntg::Message;
+use tapeline_ntg::client::{Cancel, CancelReplace};
 use tapeline_ntg::exchange::{BusinessReject, CancelReject, ExecutionReport, MassCancelReport};
+use tapeline_ntg::{Input, Message};
 use tapeline_sequence::EventHash;
 use tapeline_time::Time;
 
 use super::cache::Cache;
+use super::fix::{About, Desks};
 use super::ledger::{Kept, Ledger};
 use super::requests::side_code;
 use super::users::Users;
@@ -26,6 +28,9 @@ const REPLENISHED: u8 = 100;
 /// The partition is down.
 pub(super) const DOWN: i32 = 9998;
 
+/// The status of an order that there is not.
+const REJECTED: u8 = 8;
+
 /// What a client asked for, as far as reports say it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked {
@@ -33,10 +38,10 @@ pub(super) enum Asked {
     Nothing,
     /// An order.
     New(Kept),
-    /// An amendment; the name is the order's from now on.
-    Replace { user: u16, name: Text<20>, display: u32 },
+    /// An amendment; its name is the order's from now on.
+    Replace { user: u16, by: CancelReplace, slot: Option<u32> },
     /// A cancel.
-    Cancel { user: u16, name: Text<20> },
+    Cancel { user: u16, by: Cancel, slot: Option<u32> },
     /// Many of them.
     MassCancel { name: Text<20> },
     /// The session of an owner has ended.
@@ -48,6 +53,7 @@ pub(super) struct Reporter<'f, O> {
     pub(super) ledger: &'f mut Ledger,
     pub(super) cache: &'f mut Cache,
     pub(super) users: &'f Users,
+    pub(super) desks: &'f mut Desks,
     pub(super) counts: &'f mut ExchangeCounts,
     pub(super) said: &'f mut [Time],
     pub(super) slow: &'f mut Vec<SessionId>,
@@ -167,27 +173,30 @@ impl<O: Outputs> Reporter<'_, O> {
     }
 
     fn amended(&mut self, order: &Order, shown: &Shown) {
-        if let Asked::Replace { name, display, .. } = self.asked {
-            self.ledger.rename(order, name);
-            self.ledger.meet(order).display = display;
+        let before = self.ledger.meet(order).name;
+        if let Asked::Replace { by, .. } = &self.asked {
+            self.ledger.rename(order, by.cl_ord_id);
+            let kept = self.ledger.meet(order);
+            (kept.display, kept.terms) = (by.display as u32, kept.terms.amended(by));
         }
         let kept = self.ledger.meet(order);
         kept.shown = shown.id;
         let kept = *kept;
-        self.report(&kept, order, shown.quantity, |report| report.exec_type = b'5');
+        self.report_of(&kept, order, (shown.quantity, before), |report| report.exec_type = b'5');
     }
 
     fn ended(&mut self, order: &Order, cause: Ending) {
         let kept = *self.ledger.meet(order);
         let name = match (cause, self.asked) {
-            (Ending::Cancelled, Asked::Cancel { name, .. })
-            | (Ending::MassCancelled, Asked::MassCancel { name, .. }) => Some(name),
+            (Ending::Cancelled, Asked::Cancel { by, .. }) => Some(by.cl_ord_id),
+            (Ending::MassCancelled, Asked::MassCancel { name, .. }) => Some(name),
             _ => None,
         };
-        let is_cancelled = name.is_some();
-        self.report(&Kept { name: name.unwrap_or(kept.name), ..kept }, order, 0, |report| {
+        let orig = name.map_or(Text::default(), |_| kept.name);
+        let named = Kept { name: name.unwrap_or(kept.name), ..kept };
+        self.report_of(&named, order, (0, orig), |report| {
             (report.exec_type, report.order_status) =
-                if is_cancelled { (b'4', 4) } else { (b'C', 6) };
+                if name.is_some() { (b'4', 4) } else { (b'C', 6) };
         });
         self.ledger.ended(order);
     }
@@ -195,13 +204,25 @@ impl<O: Outputs> Reporter<'_, O> {
     fn refused(&mut self, id: OrderId, refusal: Refusal) {
         match self.asked {
             Asked::New(kept) => self.reject(&kept, refusal.code()),
-            Asked::Replace { user, name, .. } | Asked::Cancel { user, name } => {
+            Asked::Replace { user, by, slot } => {
                 let id = (refusal != Refusal::UnknownOrder).then_some(id);
-                self.reject_cancel(user, name, id, refusal.code());
+                let change = (slot.filter(|_| id.is_some()), by.orig_cl_ord_id, b'G');
+                self.reject_cancel((user, by.cl_ord_id), id, change, refusal.code());
+            }
+            Asked::Cancel { user, by, slot } => {
+                let id = (refusal != Refusal::UnknownOrder).then_some(id);
+                let change = (slot.filter(|_| id.is_some()), by.orig_cl_ord_id, b'F');
+                self.reject_cancel((user, by.cl_ord_id), id, change, refusal.code());
             }
             Asked::MassCancel { name } => {
-                if let Some(user) = self.ledger.owner_of(id) {
-                    self.reject_cancel(user, name, Some(id), refusal.code());
+                if let Some((slot, kept)) = self.ledger.order(id) {
+                    let (user, orig) = (kept.user, kept.name);
+                    self.reject_cancel(
+                        (user, name),
+                        Some(id),
+                        (Some(slot), orig, b'F'),
+                        refusal.code(),
+                    );
                 }
             }
             // Orders that cannot go with their session stay.
@@ -218,14 +239,27 @@ impl<O: Outputs> Reporter<'_, O> {
         shows: u32,
         special: impl FnOnce(&mut ExecutionReport),
     ) {
+        self.report_of(kept, order, (shows, Text::default()), special);
+    }
+
+    /// The same of an order that had another name before.
+    fn report_of(
+        &mut self,
+        kept: &Kept,
+        order: &Order,
+        (shows, orig): (u32, Text<20>),
+        special: impl FnOnce(&mut ExecutionReport),
+    ) {
         let mut report = self.plain(kept);
         (report.exec_type, report.order_status) = (b'0', status(order));
         (report.leaves, report.display) = (order.leaves as i32, shows as i32);
         report.order_id = Text::from_bytes(&order.id.digits());
         report.public_order_id = Text::from_bytes(&kept.shown.digits());
         special(&mut report);
+        self.ledger.meet(order).status = report.order_status;
         self.counts.reports += 1;
-        self.deliver(kept.user, &Message::ExecutionReport(report), true);
+        let about = About { kept: Some(kept), filled: order.filled, orig, ..About::default() };
+        self.deliver(kept.user, &Message::ExecutionReport(report), true, &about);
     }
 
     fn plain(&mut self, kept: &Kept) -> ExecutionReport {
@@ -252,15 +286,17 @@ impl<O: Outputs> Reporter<'_, O> {
         self.counts.refused += 1;
         let mut report = self.plain(kept);
         (report.exec_type, report.order_status, report.reject_code) = (b'8', 8, code);
-        self.deliver(kept.user, &Message::ExecutionReport(report), true);
+        let about = About { kept: Some(kept), ..About::default() };
+        self.deliver(kept.user, &Message::ExecutionReport(report), true, &about);
     }
 
-    /// A cancel or an amendment is refused.
+    /// A cancel or an amendment is refused: of the order in a slot, if there is one,
+    /// by the name that the client gave, with the type of its message.
     pub(super) fn reject_cancel(
         &mut self,
-        user: u16,
-        name: Text<20>,
+        (user, name): (u16, Text<20>),
         id: Option<OrderId>,
+        (slot, orig, request): (Option<u32>, Text<20>, u8),
         reason: i32,
     ) {
         self.counts.refused += 1;
@@ -276,22 +312,26 @@ impl<O: Outputs> Reporter<'_, O> {
             transact_ns,
             ..CancelReject::default()
         };
-        self.deliver(user, &Message::CancelReject(reject), false);
+        let kept = slot.and_then(|slot| self.ledger.at(slot)).copied();
+        let status = kept.map_or(REJECTED, |kept| kept.status);
+        let about = About { kept: kept.as_ref(), orig, request, status, ..About::default() };
+        self.deliver(user, &Message::CancelReject(reject), false, &about);
     }
 
     /// The instrument of an order, or of a cancel of one, is not known.
-    pub(super) fn reject_unknown(&mut self, user: u16, name: Text<20>, is_order: bool) {
+    pub(super) fn reject_unknown(&mut self, user: u16, input: &Input) {
         self.counts.rejected += 1;
         let (code, [transact_s, transact_ns]) = (Refusal::UnknownBook.code(), self.time());
-        let message = match is_order {
-            true => Message::BusinessReject(BusinessReject {
+        let (name, about) = About::of(input);
+        let message = match input {
+            Input::New(_) => Message::BusinessReject(BusinessReject {
                 code,
                 cl_ord_id: name,
                 transact_s,
                 transact_ns,
                 ..BusinessReject::default()
             }),
-            false => Message::CancelReject(CancelReject {
+            _ => Message::CancelReject(CancelReject {
                 cl_ord_id: name,
                 order_id: Text::new("NONE"),
                 reason: code,
@@ -300,18 +340,19 @@ impl<O: Outputs> Reporter<'_, O> {
                 ..CancelReject::default()
             }),
         };
-        self.deliver(user, &message, false);
+        self.deliver(user, &message, false, &about);
     }
 
     /// A request could not be kept: the market is down.
-    pub(super) fn reject_down(&mut self, user: u16, name: Text<20>) {
+    pub(super) fn reject_down(&mut self, user: u16, name: Text<20>, request: u8) {
         self.counts.rejected += 1;
         let reject = BusinessReject { code: DOWN, cl_ord_id: name, ..BusinessReject::default() };
-        self.deliver(user, &Message::BusinessReject(reject), false);
+        let about = About { request, ..About::default() };
+        self.deliver(user, &Message::BusinessReject(reject), false, &about);
     }
 
     /// A mass cancel is taken; what it does follows.
-    pub(super) fn taken(&mut self, user: u16, name: Text<20>) {
+    pub(super) fn taken(&mut self, user: u16, (name, scope): (Text<20>, u8)) {
         let [transact_s, transact_ns] = self.time();
         let report = MassCancelReport {
             app_id: self.ids.partition,
@@ -322,7 +363,8 @@ impl<O: Outputs> Reporter<'_, O> {
             transact_ns,
             ..MassCancelReport::default()
         };
-        self.deliver(user, &Message::MassCancelReport(report), true);
+        let about = About { scope, request: b'q', ..About::default() };
+        self.deliver(user, &Message::MassCancelReport(report), true, &about);
     }
 
     fn time(&self) -> [u32; 2] {
@@ -333,13 +375,18 @@ impl<O: Outputs> Reporter<'_, O> {
         self.instruments.get(usize::from(book.0)).copied().unwrap_or(0)
     }
 
-    /// Sends a message to its owner, where that is; those that count are kept.
-    fn deliver(&mut self, user: u16, message: &Message, is_kept: bool) {
+    /// Sends a message to its owner, where and as that is; those that count are kept.
+    fn deliver(&mut self, user: u16, message: &Message, is_kept: bool, about: &About<'_>) {
         let bytes = self.cache.write(user, message, is_kept);
         if let Some(hash) = &mut self.hash {
             hash.add(bytes);
         }
-        let Some(session) = self.users.get(user).and_then(|user| user.session) else { return };
+        let session = self.users.get(user).and_then(|user| user.session);
+        let bytes = match self.desks.of(user, session) {
+            Some(desk) => desk.tell(self.now_ns, message, about),
+            None => bytes,
+        };
+        let Some(session) = session.filter(|_| !bytes.is_empty()) else { return };
         self.out.send(session, bytes);
         self.said[session.0 as usize] = self.now;
         let is_slow = self.out.queued(session) > self.max_output_bytes;

@@ -9,7 +9,7 @@ use super::Exchange;
 use super::cache::Cache;
 use super::floor::Floor;
 use super::gate::Checked;
-use super::ledger::{Kept, Ledger};
+use super::ledger::{Kept, Ledger, Terms};
 
 message! {
     /// What is of the whole market.
@@ -25,7 +25,7 @@ message! {
 
 message! {
     /// What the engine does not know of an order that is alive.
-    KeptState: 72, fill 0 {
+    KeptState: 112, fill 0 {
         0 => slot: u32,
         4 => user: u16,
         6 => book: u16,
@@ -37,6 +37,18 @@ message! {
         56 => side: u8,
         57 => auto_cancel: u8,
         58 => capacity: u8,
+        59 => order_type: u8,
+        60 => time_in_force: u8,
+        61 => sub_type: u8,
+        62 => anonymity: u8,
+        63 => passive_only: u8,
+        64 => clearing_account: u8,
+        65 => status: u8,
+        68 => quantity: u32,
+        72 => expire_s: u32,
+        80 => limit: i64,
+        88 => stop: i64,
+        96 => account: Text<10>,
     }
 }
 
@@ -115,6 +127,7 @@ impl Floor {
         self.market.distribution().publisher().save(out);
         self.ledger.save(out);
         self.cache.save(out);
+        self.desks.save(out);
     }
 
     fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
@@ -135,7 +148,26 @@ impl Floor {
         }
         self.market.restore(sections)?;
         self.ledger.restore(sections)?;
-        self.cache.restore(sections)
+        self.cache.restore(sections)?;
+        self.desks.restore(sections)
+    }
+}
+
+impl KeptState {
+    fn terms(&self) -> Terms {
+        Terms {
+            quantity: self.quantity,
+            order_type: self.order_type,
+            time_in_force: self.time_in_force,
+            sub_type: self.sub_type,
+            anonymity: self.anonymity,
+            passive_only: self.passive_only,
+            clearing_account: self.clearing_account,
+            expire_s: self.expire_s,
+            limit: self.limit,
+            stop: self.stop,
+            account: self.account,
+        }
     }
 }
 
@@ -156,6 +188,18 @@ impl Ledger {
                 side: kept.side as u8,
                 auto_cancel: u8::from(kept.auto_cancel),
                 capacity: kept.capacity,
+                order_type: kept.terms.order_type,
+                time_in_force: kept.terms.time_in_force,
+                sub_type: kept.terms.sub_type,
+                anonymity: kept.terms.anonymity,
+                passive_only: kept.terms.passive_only,
+                clearing_account: kept.terms.clearing_account,
+                quantity: kept.terms.quantity,
+                expire_s: kept.terms.expire_s,
+                limit: kept.terms.limit,
+                stop: kept.terms.stop,
+                account: kept.terms.account,
+                status: kept.status,
             }),
         );
         let mut names: Vec<Named> =
@@ -180,6 +224,8 @@ impl Ledger {
                     shown: OrderId(kept.shown),
                     auto_cancel: kept.auto_cancel != 0,
                     capacity: kept.capacity,
+                    terms: kept.terms(),
+                    status: kept.status,
                     is_alive: true,
                     traded_in: kept.traded_in,
                 },

@@ -14,7 +14,7 @@ use super::{ExchangeConfig, SessionId};
 const ALREADY_IN: i32 = 2;
 
 /// Wrong: the new password will not do.
-const NEW_PASSWORD: i32 = 3;
+pub(super) const NEW_PASSWORD: i32 = 3;
 
 /// Wrong: the recovery channel without a session on the real-time one.
 const UNAUTHORISED: i32 = 11;

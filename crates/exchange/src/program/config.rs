@@ -56,6 +56,7 @@ pub(crate) struct Gateway {
     pub(crate) listen: IpAddr,
     pub(crate) orders_port: u16,
     pub(crate) recovery_port: u16,
+    pub(crate) fix_port: u16,
     pub(crate) heartbeat_ms: u64,
     pub(crate) silent_intervals: u32,
     pub(crate) throttle_per_s: u32,
@@ -129,6 +130,7 @@ pub(crate) struct Limits {
     pub(crate) max_users: usize,
     pub(crate) max_sessions: usize,
     pub(crate) order_cache_messages: usize,
+    pub(crate) fix_messages: usize,
     pub(crate) max_output_bytes: usize,
     /// Of a reader, while it waits for what it missed.
     pub(crate) max_buffered: usize,
@@ -260,6 +262,7 @@ impl Default for Gateway {
             listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
             orders_port: 14_300,
             recovery_port: 14_301,
+            fix_port: 14_304,
             heartbeat_ms: limits.heartbeat.as_millis() as u64,
             silent_intervals: limits.silent_intervals,
             throttle_per_s: limits.throttle_per_s,
@@ -304,6 +307,7 @@ impl Default for Limits {
             max_users: exchange.max_users,
             max_sessions: exchange.max_sessions,
             order_cache_messages: exchange.order_cache_messages,
+            fix_messages: exchange.fix_messages,
             max_output_bytes: exchange.max_output_bytes,
             max_buffered: 100_000,
             burst: exchange.sequencer.burst,
@@ -422,6 +426,11 @@ impl Config {
                 throttle_per_s: gateway.throttle_per_s,
                 throttle_seconds: gateway.throttle_seconds,
             },
+            fix: tapeline_fix::Limits {
+                throttle_per_s: gateway.throttle_per_s,
+                throttle_seconds: gateway.throttle_seconds,
+                ..tapeline_fix::Limits::default()
+            },
             group: self.group(),
             plan: self.plan()?,
             utc_offset_s: self.day.utc_offset_s,
@@ -434,6 +443,7 @@ impl Config {
             max_users: limits.max_users,
             max_sessions: limits.max_sessions,
             order_cache_messages: limits.order_cache_messages,
+            fix_messages: limits.fix_messages,
             max_output_bytes: limits.max_output_bytes,
         };
         let ports = [
@@ -441,6 +451,7 @@ impl Config {
             gateway.recovery_port,
             market_data.replay_port,
             market_data.snapshot_port,
+            gateway.fix_port,
         ];
         let journal = self.journal.dir.as_deref().map(|dir| self.journal_in(dir));
         let lines = self.lines();

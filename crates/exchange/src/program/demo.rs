@@ -112,6 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         .collect();
     println!("http://{}/?{}", node.page, items.join("&"));
     println!("orders by the native gateway: {}", market.door(Door::Orders));
+    println!("orders by FIX: {}", market.door(Door::Fix));
     let mut counts = Counts::new(&watch, "exchange", &[])?;
     let traded = market.run(&stop, &mut counts);
     stop.ask();
@@ -246,7 +247,7 @@ impl Market {
         let epoch_ns = now_ns();
         let mut venue = config.venue(epoch_ns)?;
         if args.any_port {
-            venue.ports = [0; 4];
+            venue.ports = [0; Door::ALL.len()];
         }
         let ended = |_| Failure::Feed("the feed handler ended before it began".to_owned());
         let to = lines.recv().map_err(ended)?;

@@ -8,7 +8,7 @@ use tapeline_admin::{Admin, AdminConfig, EventFeed};
 use tapeline_counters::{Counted, Registry, Writer};
 use tapeline_edge::Edge;
 use tapeline_ending::Verdict;
-use tapeline_exchange::{ExchangeCounts, ExchangeError, Venue};
+use tapeline_exchange::{Door, ExchangeCounts, ExchangeError, Venue};
 use tapeline_time::{MonotonicClock, Time};
 use tracing::level_filters::LevelFilter;
 
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let stop = args.common.stop()?;
     let mut venue_config = config.venue(now_ns())?;
     if args.any_port {
-        venue_config.ports = [0; 4];
+        venue_config.ports = [0; Door::ALL.len()];
     }
     if let Some(dir) = &args.journal {
         venue_config.journal = Some(config.journal_in(dir));

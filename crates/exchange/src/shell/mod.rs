@@ -58,7 +58,7 @@ pub struct VenueConfig {
     /// The address at which it listens.
     pub host: IpAddr,
     /// The port of each door, in the order of [`Door::ALL`]; 0 for any.
-    pub ports: [u16; 4],
+    pub ports: [u16; Door::ALL.len()],
     /// Where market data goes: the same on each line.
     pub lines: Vec<Line>,
     /// Nanoseconds since 1970 UTC at [`Time::ZERO`].

@@ -2,6 +2,7 @@
 
 mod channels;
 mod failover;
+mod fix;
 mod flows;
 mod killed;
 mod no_allocation;

@@ -2,6 +2,7 @@
 //! market data.
 
 use tapeline_exchange::{Door, Exchange, ExchangeConfig, Outputs, SessionId};
+use tapeline_fix::{CompIds, Store, Writer, tag};
 use tapeline_layout::Text;
 use tapeline_mitch::{Message as Mitch, Reader};
 use tapeline_ntg::Message;
@@ -158,6 +159,75 @@ fn orders_cost_no_allocation_from_the_clients_bytes_to_market_data() {
     assert!(out.reports > before.0 + 15_000 && out.books.messages > before.1 + 10_000);
     assert!(exchange.counts().trades > before.2 + 1_000, "{VOD} trades");
     assert_eq!(counted.count_total, 0, "allocations for 10,000 orders");
+}
+
+/// A request by FIX, behind its header.
+fn put_order(fields: &mut Writer<'_>, name: &[u8], (side, price, quantity): (u8, i64, i64)) {
+    fields.text(tag::CL_ORD_ID, name);
+    fields.number(tag::SECURITY_ID, VOD.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
+    fields.byte(tag::ORD_TYPE, b'2').byte(tag::SIDE, side).decimal(tag::PRICE, price);
+    fields.number(tag::ORDER_QTY, quantity).number(tag::DISPLAY_QTY, quantity);
+    fields.number(tag::NO_PARTY_IDS, 1).text(tag::PARTY_ID, b"DESK");
+    fields.byte(tag::PARTY_ID_SOURCE, b'D').number(tag::PARTY_ROLE, 76);
+    fields.byte(tag::ACCOUNT_TYPE, b'1').byte(tag::ORDER_CAPACITY, b'P');
+    fields.time(tag::TRANSACT_TIME, EPOCH_NS);
+}
+
+#[test]
+fn orders_by_fix_cost_no_allocation() {
+    let mut exchange = Exchange::new(&config(), EPOCH_NS);
+    let mut out =
+        Counting { reader: Reader::new(b'A', 1_000), books: Followed::default(), reports: 0 };
+    exchange.open(Time::ZERO, &mut out);
+    let session = exchange.accepted(Time::ZERO, Door::Fix).expect("room");
+    let ids = CompIds::new(b"ANN", b"FGW");
+    // The client's end is not measured, and hears nothing: its store has the numbers.
+    let (mut store, mut wire) = (Store::new(1), Vec::with_capacity(1 << 10));
+    store.write(&ids, EPOCH_NS, b"A", false, log_on, &mut wire);
+    exchange.received(Time::ZERO, session, &wire, &mut out);
+    exchange.cycle(Time::ZERO, &mut out);
+    assert_eq!(exchange.counts().clients, 1);
+    let mut round = |round: u64, exchange: &mut Exchange, out: &mut Counting| {
+        for step in 0..5_000_u64 {
+            let now = at(0, round * 5_000 + step);
+            let mut name = *b"N0000";
+            for (at, digit) in name.iter_mut().skip(1).enumerate() {
+                *digit = b'0' + (step / 10_u64.pow(at as u32) % 10) as u8;
+            }
+            // Each second order meets the one before, and leaves a part of it.
+            let side = b'1' + (step % 2) as u8;
+            let price = (1_000 + (step / 40 % 50) as i64) * 1_000_000;
+            let order = (side, price, if step % 2 == 0 { 100 } else { 60 });
+            let now_ns = EPOCH_NS + now.as_nanos();
+            let body = |fields: &mut Writer<'_>| put_order(fields, &name, order);
+            store.write(&ids, now_ns, b"D", false, body, &mut wire);
+            exchange.received(now, session, &wire[..100], out);
+            exchange.received(now, session, &wire[100..], out);
+            if step % 2 == 1 {
+                let all = |fields: &mut Writer<'_>| {
+                    fields.text(tag::CL_ORD_ID, b"M").byte(tag::MASS_CANCEL_REQUEST_TYPE, b'7');
+                    fields.time(tag::TRANSACT_TIME, EPOCH_NS);
+                };
+                store.write(&ids, now_ns, b"q", false, all, &mut wire);
+                exchange.received(now, session, &wire, out);
+            }
+            exchange.timeout(now, out);
+            exchange.cycle(now, out);
+        }
+    };
+    (0..2).for_each(|at| round(at, &mut exchange, &mut out));
+    let before = (out.reports, exchange.counts());
+    let counted = allocation_counter::measure(|| round(2, &mut exchange, &mut out));
+    let counts = exchange.counts();
+    assert_eq!(counts.rejected, 0);
+    assert_eq!(counts.trades - before.1.trades, 2_500);
+    assert!(out.reports >= before.0 + 5_000 + 2 * 2_500);
+    assert_eq!(counted.count_total, 0, "allocations for 5,000 orders");
+}
+
+fn log_on(fields: &mut Writer<'_>) {
+    fields.number(tag::ENCRYPT_METHOD, 0).number(tag::HEART_BT_INT, 60);
+    fields.text(tag::PASSWORD, b"ANN-secret1").number(tag::DEFAULT_APPL_VER_ID, 9);
 }
 
 /// Two of three replicas, and what each has for the other.

@@ -221,7 +221,7 @@ impl World {
         let venue_config = VenueConfig {
             exchange: config(),
             host: Ipv4Addr::LOCALHOST.into(),
-            ports: [0; 4],
+            ports: [0; Door::ALL.len()],
             lines: lossy.lines(),
             epoch_ns: EPOCH_NS,
             journal: None,

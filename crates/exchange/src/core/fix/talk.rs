@@ -1,0 +1,185 @@
+//! What a session of FIX does in the market.
+
+use tapeline_fix::{Acceptor, Admission, CompIds, Logon, Message, Rejection, Store, Verdict, tag};
+use tapeline_layout::Text;
+use tapeline_ntg::{Admission as Native, Input};
+use tapeline_time::Time;
+
+use super::{Fault, request};
+use crate::core::floor::Floor;
+use crate::core::gate::Gate;
+use crate::core::reports::DOWN;
+use crate::core::users::NEW_PASSWORD;
+use crate::core::{Door, Outputs, SessionId, ask};
+
+/// What the exchange calls itself in FIX.
+pub(crate) const GATEWAY: &[u8] = b"FGW";
+
+/// Bytes of a user's name or password.
+const LONGEST: usize = 25;
+
+/// 1409: nobody is let in.
+const LOGONS_CLOSED: u16 = 7;
+/// 1409: anything else.
+const OTHER: u16 = 100;
+
+/// 373: a required tag is missing; a value that there is not; another form.
+const MISSING: u16 = 1;
+const VALUE: u16 = 5;
+const FORMAT: u16 = 6;
+/// 380: a type of message that is not offered.
+const UNSUPPORTED: u16 = 3;
+
+/// One session's turn.
+pub(crate) struct FixTalk<'t, O> {
+    pub(crate) floor: &'t mut Floor,
+    pub(crate) gate: &'t mut Gate,
+    pub(crate) now: Time,
+    pub(crate) session: SessionId,
+    pub(crate) out: &'t mut O,
+}
+
+impl<O: Outputs> FixTalk<'_, O> {
+    /// Bytes have come. Returns whether the session goes on.
+    pub(crate) fn received(&mut self, acceptor: &mut Acceptor, bytes: &[u8]) -> bool {
+        let (now, now_ns) = (self.now, self.floor.ns(self.now));
+        let was_active = acceptor.is_active();
+        let verdict = acceptor.received(now, now_ns, bytes, self);
+        self.note_active(acceptor);
+        if acceptor.is_active() && !was_active {
+            self.note_numbers();
+        }
+        verdict == Verdict::Open
+    }
+
+    /// Time has passed. Returns whether the session goes on.
+    pub(crate) fn timeout(&mut self, acceptor: &mut Acceptor) -> bool {
+        let (now, now_ns) = (self.now, self.floor.ns(self.now));
+        acceptor.spoke(self.floor.said[self.session.0 as usize]);
+        let verdict = acceptor.timeout(now, now_ns, self);
+        self.note_active(acceptor);
+        verdict == Verdict::Open
+    }
+
+    /// The client does not read.
+    pub(crate) fn log_out(&mut self, acceptor: &mut Acceptor, why: &str) {
+        let (now, now_ns) = (self.now, self.floor.ns(self.now));
+        acceptor.log_out(now, now_ns, OTHER, why, self);
+        self.note_active(acceptor);
+    }
+
+    fn note_active(&mut self, acceptor: &Acceptor) {
+        if let Some(user) = self.floor.users.at(self.session) {
+            self.floor.desks.note_active(user, acceptor.is_active());
+        }
+    }
+
+    /// Has the journal say where the session began.
+    fn note_numbers(&mut self) {
+        if let Some(user) = self.floor.users.at(self.session) {
+            let numbers = self.floor.desks.numbers(user);
+            self.gate.begin(self.now, user, &numbers.to_bytes());
+        }
+    }
+
+    fn admit_as(&mut self, logon: &tapeline_ntg::session::Logon) -> Native {
+        let known = self.floor.users.len();
+        let admission = self.floor.admit(self.session, Door::Fix, logon);
+        if self.floor.users.len() > known {
+            self.gate.introduce(self.now, known as u16, logon.user);
+        }
+        admission
+    }
+}
+
+impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
+    fn admit(&mut self, logon: &Logon<'_>) -> Admission {
+        let user = if logon.user.is_empty() { logon.sender } else { logon.user };
+        let texts = [user, logon.password, logon.new_password];
+        if user.is_empty() || texts.iter().any(|text| text.len() > LONGEST || !text.is_ascii()) {
+            return Admission::Silent;
+        }
+        let mut native = tapeline_ntg::session::Logon {
+            user: Text::from_bytes(user),
+            password: Text::from_bytes(logon.password),
+            new_password: Text::from_bytes(logon.new_password),
+            version: 1,
+        };
+        let mut granted = Admission::Granted;
+        let mut admission = self.admit_as(&native);
+        if admission == Native::Refused(NEW_PASSWORD) {
+            native.new_password = Text::default();
+            granted = Admission::OldPassword;
+            admission = self.admit_as(&native);
+        }
+        match admission {
+            Native::Granted { .. } => {
+                if let Some(user) = self.floor.users.at(self.session) {
+                    let ids = CompIds::new(logon.target, logon.sender);
+                    let day = self.floor.local_day(self.now);
+                    self.floor.desks.seat(user, self.session, (ids, day));
+                }
+                granted
+            }
+            Native::Refused(DOWN) => {
+                Admission::Refused { status: LOGONS_CLOSED, text: "another replica leads, or none" }
+            }
+            Native::Refused(_) | Native::Silent => Admission::Silent,
+        }
+    }
+
+    fn store(&mut self) -> &mut Store {
+        let user = self.floor.users.at(self.session);
+        debug_assert!(user.is_some(), "only who was admitted has a store");
+        self.floor.desks.store(user.unwrap_or_default())
+    }
+
+    fn request(&mut self, message: &Message<'_>) -> Result<(), Rejection> {
+        let input = request(message)?;
+        let mut frame = std::mem::take(&mut self.floor.desks.request);
+        frame.clear();
+        as_native(&input).append(&mut frame);
+        ask(self.floor, self.gate, (self.now, self.session), (&input, &frame), self.out);
+        self.floor.desks.request = frame;
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        let is_reject = |message: &Message<'_>| matches!(message.msg_type(), b"3" | b"j");
+        let is_reject = Message::read(bytes).is_ok_and(|message| is_reject(&message));
+        self.floor.counts.rejected += u64::from(is_reject);
+        self.out.send(self.session, bytes);
+    }
+}
+
+impl From<Fault> for Rejection {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Kind => {
+                Self::Business { reason: UNSUPPORTED, tag: tag::MSG_TYPE, text: "not offered here" }
+            }
+            Fault::Missing(tag) => {
+                Self::Reject { reason: MISSING, tag, text: "a required field is missing" }
+            }
+            Fault::Value(tag) => {
+                Self::Reject { reason: VALUE, tag, text: "there is no such value" }
+            }
+            Fault::Format(tag) => {
+                Self::Reject { reason: FORMAT, tag, text: "the value has another form" }
+            }
+        }
+    }
+}
+
+/// A request as the native gateway has it.
+fn as_native(input: &Input) -> tapeline_ntg::Message {
+    use tapeline_ntg::Message as Native;
+
+    match *input {
+        Input::New(order) => Native::NewOrder(order),
+        Input::Replace(replace) => Native::CancelReplace(replace),
+        Input::Cancel(cancel) => Native::Cancel(cancel),
+        Input::MassCancel(cancel) => Native::MassCancel(cancel),
+        Input::Missed(request) => Native::MissedMessageRequest(request),
+    }
+}

@@ -1,0 +1,391 @@
+//! Orders by FIX: the same market as by the native gateway, and sessions whose numbers
+//! outlive connections and processes.
+
+use tapeline_exchange::{Door, Exchange, ExchangeConfig, SessionId};
+use tapeline_fix::{Credentials, Initiator, Message, Store, Verdict, Writer, tag};
+use tapeline_sequence::Entry;
+
+use crate::support::{EPOCH_NS, VOD, Venue, Wires, cancel, config, new};
+
+/// A client that speaks FIX.
+struct Client {
+    initiator: Initiator,
+    store: Store,
+    session: SessionId,
+    /// What came, in short.
+    heard: Vec<String>,
+    /// Numbers of what came.
+    numbers: Vec<u64>,
+    is_over: bool,
+}
+
+impl Client {
+    /// Connects, and does not log on.
+    fn connect(venue: &mut Venue, name: &'static str, store: Store) -> Self {
+        let session = venue.connect(Door::Fix, name);
+        // Of who was at the same place before.
+        venue.wires.to.remove(&session);
+        let initiator = Initiator::new(venue.now, name.as_bytes(), b"FGW", 30);
+        let (heard, numbers) = (Vec::new(), Vec::new());
+        Self { initiator, store, session, heard, numbers, is_over: false }
+    }
+
+    fn log_on(venue: &mut Venue, name: &'static str) -> Self {
+        Self::log_on_again(venue, name, Store::new(100))
+    }
+
+    /// Logs on with the numbers of a session that is there already.
+    fn log_on_again(venue: &mut Venue, name: &'static str, store: Store) -> Self {
+        let mut client = Self::connect(venue, name, store);
+        let password = format!("{name}-secret1");
+        let password = password.as_bytes();
+        let credentials = Credentials { user: b"", password, ..Credentials::default() };
+        let mut bytes = Vec::new();
+        let (now, now_ns) = (venue.now, ns(venue));
+        let Self { initiator, store, .. } = &mut client;
+        initiator.log_on(now, now_ns, &credentials, store, |sent| bytes.extend_from_slice(sent));
+        client.talk(venue, bytes);
+        client
+    }
+
+    fn asks(
+        &mut self,
+        venue: &mut Venue,
+        msg_type: &str,
+        body: impl FnOnce(&mut Writer<'_>),
+    ) -> Vec<String> {
+        let mut bytes = Vec::new();
+        let (now, now_ns) = (venue.now, ns(venue));
+        let send = |sent: &[u8]| bytes.extend_from_slice(sent);
+        self.initiator.send(now, now_ns, msg_type.as_bytes(), body, &mut self.store, send);
+        self.talk(venue, bytes);
+        self.said()
+    }
+
+    /// Says bytes, hears what comes, answers, until nobody says anything any more.
+    fn talk(&mut self, venue: &mut Venue, mut bytes: Vec<u8>) {
+        loop {
+            venue.exchange.received(venue.now, self.session, &bytes, &mut venue.wires);
+            venue.exchange.cycle(venue.now, &mut venue.wires);
+            let came = venue.wires.to.remove(&self.session).unwrap_or_default();
+            if came.is_empty() || self.is_over {
+                return;
+            }
+            bytes.clear();
+            let Self { initiator, store, heard, numbers, .. } = self;
+            let send = |sent: &[u8]| bytes.extend_from_slice(sent);
+            let verdict = initiator.received(venue.now, ns(venue), &came, store, send, |message| {
+                heard.push(told(message));
+                let number = message.number(tag::MSG_SEQ_NUM).and_then(Result::ok);
+                numbers.push(number.unwrap_or_default() as u64);
+            });
+            self.is_over = verdict == Verdict::Close;
+        }
+    }
+
+    /// What has come since.
+    fn said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.heard)
+    }
+
+    /// What has come by now.
+    fn hears(&mut self, venue: &mut Venue) -> Vec<String> {
+        self.talk(venue, Vec::new());
+        self.said()
+    }
+
+    /// The connection ends; the numbers stay.
+    fn hangs_up(self, venue: &mut Venue) -> Store {
+        venue.hangs_up(self.session);
+        self.store
+    }
+}
+
+fn ns(venue: &Venue) -> u64 {
+    EPOCH_NS + venue.now.as_nanos()
+}
+
+/// A message in short.
+fn told(message: &Message<'_>) -> String {
+    let text = |tag| String::from_utf8_lossy(message.get(tag).unwrap_or(b"-")).into_owned();
+    let mut line = match message.msg_type() {
+        b"8" => {
+            let [kind, status, name] = [tag::EXEC_TYPE, tag::ORD_STATUS, tag::CL_ORD_ID].map(text);
+            let [filled, leaves, all] = [tag::CUM_QTY, tag::LEAVES_QTY, tag::ORDER_QTY].map(text);
+            format!("{kind}/{status} {name} {filled}+{leaves} of {all}")
+        }
+        b"9" => format!("9 {} of {}", text(tag::CL_ORD_ID), text(tag::CXL_REJ_RESPONSE_TO)),
+        b"r" => format!("r {} {}", text(tag::CL_ORD_ID), text(tag::MASS_CANCEL_RESPONSE)),
+        b"j" => format!("j {} {}", text(tag::REF_MSG_TYPE), text(tag::BUSINESS_REJECT_REASON)),
+        b"3" => format!("3 {} {}", text(tag::REF_TAG_ID), text(tag::SESSION_REJECT_REASON)),
+        b"5" => format!("5 {}", text(tag::SESSION_STATUS)),
+        other => String::from_utf8_lossy(other).into_owned(),
+    };
+    for (tag, before) in [
+        (tag::ORIG_CL_ORD_ID, " was "),
+        (tag::LAST_QTY, " "),
+        (tag::LAST_PX, "@"),
+        (tag::POSS_RESEND, " again "),
+    ] {
+        if let Some(value) = message.get(tag) {
+            line += before;
+            line += &String::from_utf8_lossy(value);
+        }
+    }
+    if let Some(text) = message.get(tag::TEXT) {
+        line += ": ";
+        line += String::from_utf8_lossy(text).split(':').next().unwrap_or_default();
+    }
+    line
+}
+
+/// An order like `buy 100@10.25`.
+fn put_order(fields: &mut Writer<'_>, name: &str, text: &str) {
+    let order = crate::support::order(name, text);
+    fields.text(tag::CL_ORD_ID, name.as_bytes());
+    fields.number(tag::SECURITY_ID, VOD.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
+    fields.byte(tag::ORD_TYPE, b'0' + order.order_type).byte(tag::SIDE, b'0' + order.side);
+    fields.number(tag::ORDER_QTY, order.quantity.into());
+    fields.number(tag::DISPLAY_QTY, order.display.into());
+    if order.limit > 0 {
+        fields.decimal(tag::PRICE, order.limit);
+    }
+    put_rest(fields);
+}
+
+/// What every order has to have besides.
+fn put_rest(fields: &mut Writer<'_>) {
+    fields.number(tag::NO_PARTY_IDS, 1).text(tag::PARTY_ID, b"DESK");
+    fields.byte(tag::PARTY_ID_SOURCE, b'D').number(tag::PARTY_ROLE, 76);
+    fields.byte(tag::ACCOUNT_TYPE, b'1').byte(tag::ORDER_CAPACITY, b'P');
+    fields.time(tag::TRANSACT_TIME, EPOCH_NS);
+}
+
+/// A cancel, or an amendment with what the order is to be.
+fn put_change(fields: &mut Writer<'_>, name: &str, original: &str, text: Option<&str>) {
+    fields.text(tag::CL_ORD_ID, name.as_bytes()).text(tag::ORIG_CL_ORD_ID, original.as_bytes());
+    fields.number(tag::SECURITY_ID, VOD.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
+    fields.time(tag::TRANSACT_TIME, EPOCH_NS);
+    let Some(text) = text else {
+        fields.byte(tag::SIDE, b'2');
+        return;
+    };
+    let order = crate::support::order(name, text);
+    fields.byte(tag::SIDE, b'0' + order.side).number(tag::ORDER_QTY, order.quantity.into());
+    fields.number(tag::DISPLAY_QTY, order.display.into()).decimal(tag::PRICE, order.limit);
+}
+
+#[test]
+fn an_order_day_by_fix_against_the_native_gateway() {
+    let mut venue = Venue::new(&config());
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    assert_eq!(ann.said(), ["A"]);
+    let bob = venue.log_on("BOB");
+    let said = ann.asks(&mut venue, "D", |fields| put_order(fields, "A1", "sell 100@10.25"));
+    assert_eq!(said, ["0/0 A1 0+100 of 100"]);
+    venue.says(bob, &new("B1", "buy 30@10.25"));
+    assert_eq!(ann.hears(&mut venue), ["F/1 A1 30+70 of 100 30@10.25"]);
+    let change = |fields: &mut Writer<'_>| put_change(fields, "A2", "A1", Some("sell 90@10.25"));
+    assert_eq!(ann.asks(&mut venue, "G", change), ["5/1 A2 30+60 of 90 was A1"]);
+    let cancel = |fields: &mut Writer<'_>| put_change(fields, "A3", "A2", None);
+    assert_eq!(ann.asks(&mut venue, "F", cancel), ["4/4 A3 30+0 of 90 was A2"]);
+    let aggressor = |fields: &mut Writer<'_>| put_order(fields, "A4", "buy 5");
+    assert_eq!(ann.asks(&mut venue, "D", aggressor), ["C/C A4 0+0 of 5"]);
+    for name in ["A5", "A6"] {
+        ann.asks(&mut venue, "D", |fields| put_order(fields, name, "sell 1@10.50"));
+    }
+    let all = |fields: &mut Writer<'_>| {
+        fields.text(tag::CL_ORD_ID, b"A7").byte(tag::MASS_CANCEL_REQUEST_TYPE, b'7');
+        fields.time(tag::TRANSACT_TIME, EPOCH_NS);
+    };
+    let said = ann.asks(&mut venue, "q", all);
+    assert_eq!(said, ["r A7 7", "4/4 A7 0+0 of 1 was A5", "4/4 A7 0+0 of 1 was A6"]);
+    assert_eq!(venue.exchange.engine().alive(), 0);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_reason() {
+    let mut venue = Venue::new(&config());
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    ann.said();
+    let between = |fields: &mut Writer<'_>| put_order(fields, "A1", "sell 100@10.253");
+    assert_eq!(ann.asks(&mut venue, "D", between), ["8/8 A1 0+0 of 100: 20002"]);
+    let nothing = |fields: &mut Writer<'_>| put_change(fields, "A2", "A1", None);
+    assert_eq!(ann.asks(&mut venue, "F", nothing), ["9 A2 of 1 was A1: 20000"]);
+    let nothing = |fields: &mut Writer<'_>| put_change(fields, "A3", "A1", Some("sell 1@10.25"));
+    assert_eq!(ann.asks(&mut venue, "G", nothing), ["9 A3 of 2 was A1: 20000"]);
+    let elsewhere = |fields: &mut Writer<'_>| {
+        fields.number(tag::SECURITY_ID, 999).byte(tag::SECURITY_ID_SOURCE, b'8');
+        fields.text(tag::CL_ORD_ID, b"A4").byte(tag::ORD_TYPE, b'1').byte(tag::SIDE, b'1');
+        fields.number(tag::ORDER_QTY, 1).number(tag::DISPLAY_QTY, 1);
+        put_rest(fields);
+    };
+    assert_eq!(ann.asks(&mut venue, "D", elsewhere), ["j D 2: no such instrument"]);
+    // Of its form: the session says so, and what.
+    let nameless = |fields: &mut Writer<'_>| {
+        fields.byte(tag::SIDE, b'1').time(tag::TRANSACT_TIME, EPOCH_NS);
+    };
+    assert_eq!(ann.asks(&mut venue, "D", nameless), ["3 11 1: a required tag is missing"]);
+    let sideways = |fields: &mut Writer<'_>| {
+        put_change(fields, "A5", "A1", Some("sell 1@10.25"));
+        fields.byte(tag::PASSIVE_ONLY, b'7');
+    };
+    assert_eq!(ann.asks(&mut venue, "G", sideways), ["3 27010 5: there is no such value"]);
+    assert_eq!(venue.exchange.counts().rejected, 3);
+}
+
+#[test]
+fn a_user_is_here_once_by_whichever_door() {
+    let mut venue = Venue::new(&config());
+    let ann = Client::log_on(&mut venue, "ANN");
+    let native = venue.connect(Door::Orders, "native");
+    venue.lines();
+    venue.says(native, &crate::support::logon("ANN"));
+    assert_eq!(venue.lines(), ["native < B 2"]);
+    let store = ann.hangs_up(&mut venue);
+    venue.says(native, &crate::support::logon("ANN"));
+    let second = Client::log_on_again(&mut venue, "ANN", store);
+    assert_eq!(venue.lines(), ["native < B 0", "ANN closed"]);
+    assert!(!second.initiator.is_active());
+}
+
+/// ANN's order stands, ANN goes, and BOB trades with it.
+fn trade_with_who_is_away(venue: &mut Venue) -> Store {
+    let mut ann = Client::log_on(venue, "ANN");
+    ann.asks(venue, "D", |fields| put_order(fields, "A1", "sell 100@10.25"));
+    let store = ann.hangs_up(venue);
+    let bob = venue.log_on("BOB");
+    venue.says(bob, &new("B1", "buy 30@10.25"));
+    venue.says(bob, &new("B2", "buy 20@10.25"));
+    venue.hangs_up(bob);
+    store
+}
+
+#[test]
+fn reports_of_who_was_away_come_behind_the_next_logon() {
+    let mut venue = Venue::new(&config());
+    let store = trade_with_who_is_away(&mut venue);
+    assert_eq!(venue.exchange.counts().fix_waiting, 2);
+    let mut ann = Client::log_on_again(&mut venue, "ANN", store);
+    assert_eq!(venue.exchange.counts().fix_waiting, 0);
+    let missed = ["F/1 A1 30+70 of 100 30@10.25 again Y", "F/1 A1 50+50 of 100 20@10.25 again Y"];
+    assert_eq!(ann.said(), [&["A"][..], &missed].concat());
+    // Numbers go on where they were: a logon and a report by then.
+    assert_eq!(ann.numbers, [3, 4, 5]);
+    let store = ann.hangs_up(&mut venue);
+    assert_eq!(Client::log_on_again(&mut venue, "ANN", store).said(), ["A"], "once");
+}
+
+#[test]
+fn whoever_came_by_the_native_gateway_since_has_its_reports_there() {
+    let mut venue = Venue::new(&config());
+    let ann = Client::log_on(&mut venue, "ANN");
+    let store = ann.hangs_up(&mut venue);
+    let native = venue.log_on("ANN");
+    venue.says(native, &new("A1", "sell 100@10.25"));
+    venue.lines();
+    venue.says(native, &cancel("A2", "A1"));
+    assert_eq!(venue.lines(), ["ANN < 4/4 A2 leaves 0", "D"]);
+    venue.hangs_up(native);
+    assert_eq!(Client::log_on_again(&mut venue, "ANN", store).said(), ["A"]);
+}
+
+/// A market that goes on with what another one's journal says.
+fn successor(config: &ExchangeConfig, before: &Venue) -> Venue {
+    let mut venue = Venue {
+        exchange: Exchange::new(config, EPOCH_NS),
+        wires: Wires::default(),
+        now: before.now,
+    };
+    let mut rest = &before.wires.entries[..];
+    while !rest.is_empty() {
+        let (entry, behind) = Entry::read(rest).expect("an entry");
+        venue.exchange.replay(&entry, &mut venue.wires).expect("the same");
+        rest = behind;
+    }
+    venue
+}
+
+#[test]
+fn whoever_goes_on_with_the_journal_has_what_waits_and_numbers_above() {
+    let mut venue = Venue::new(&config());
+    let store = trade_with_who_is_away(&mut venue);
+    for is_by_snapshot in [false, true] {
+        let mut next = successor(&config(), &venue);
+        if is_by_snapshot {
+            let mut state = Vec::new();
+            next.exchange.save(&mut state).expect("all is done");
+            next.exchange = Exchange::new(&config(), EPOCH_NS);
+            next.exchange.restore(&state).expect("a state");
+        }
+        next.exchange.open(next.now, &mut next.wires);
+        let mut ann = Client::log_on_again(&mut next, "ANN", store.clone());
+        let said = ann.said();
+        // Where the session began it had sent a logon; three reports since.
+        assert_eq!(ann.numbers[0], 2 + 3 + 5_000, "{said:?}");
+        // The order's own report came before the end, and comes again: it may not have.
+        let missed = [
+            "0/0 A1 0+100 of 100 again Y",
+            "F/1 A1 30+70 of 100 30@10.25 again Y",
+            "F/1 A1 50+50 of 100 20@10.25 again Y",
+        ];
+        assert_eq!(said, [&["A"][..], &missed].concat(), "by snapshot: {is_by_snapshot}");
+    }
+}
+
+#[test]
+fn what_a_client_had_before_its_last_logon_does_not_come_again() {
+    let mut venue = Venue::new(&config());
+    let store = trade_with_who_is_away(&mut venue);
+    let mut ann = Client::log_on_again(&mut venue, "ANN", store);
+    ann.asks(&mut venue, "F", |fields| put_change(fields, "A2", "A1", None));
+    let store = ann.hangs_up(&mut venue);
+    let mut next = successor(&config(), &venue);
+    next.exchange.open(next.now, &mut next.wires);
+    let mut ann = Client::log_on_again(&mut next, "ANN", store);
+    assert_eq!(ann.said(), ["A", "4/4 A2 50+0 of 100 was A1 again Y"]);
+}
+
+#[test]
+fn nothing_but_what_was_asked_for_goes_out_behind_a_logout() {
+    let limits = tapeline_fix::Limits {
+        throttle_per_s: 2,
+        throttle_seconds: 1,
+        ..tapeline_fix::Limits::default()
+    };
+    let mut venue = Venue::new(&ExchangeConfig { fix: limits, ..config() });
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    for name in ["A1", "A2"] {
+        ann.asks(&mut venue, "D", |fields| put_order(fields, name, "sell 100@10.25"));
+    }
+    let bob = venue.log_on("BOB");
+    let much = ann.asks(&mut venue, "D", |fields| put_order(fields, "A3", "sell 100@10.25"));
+    assert_eq!(much, ["j D 0: Message rate exceeded"]);
+    venue.after(1_000);
+    for name in ["A4", "A5", "A6"] {
+        ann.asks(&mut venue, "D", |fields| put_order(fields, name, "sell 1@10.50"));
+    }
+    assert!(ann.is_over, "logged out");
+    venue.says(bob, &new("B1", "buy 30@10.25"));
+    assert!(!venue.wires.to.contains_key(&ann.session), "nothing comes");
+    venue.after(5_000);
+    assert!(venue.wires.closed.contains(&ann.session));
+    venue.after(1_000);
+    let store = ann.hangs_up(&mut venue);
+    let mut ann = Client::log_on_again(&mut venue, "ANN", store);
+    let said = ann.said();
+    assert!(said.contains(&"F/1 A1 30+70 of 100 30@10.25 again Y".to_owned()), "{said:?}");
+}
+
+#[test]
+fn numbers_begin_again_on_each_day() {
+    let mut venue = Venue::new(&config());
+    // A client that counts by the day begins at 1, too, and is not taken for one that
+    // has lost its numbers.
+    drop(trade_with_who_is_away(&mut venue));
+    venue.after(86_400_000);
+    let ann = Client::log_on(&mut venue, "ANN");
+    assert_eq!((ann.numbers[0], ann.initiator.is_active()), (1, true));
+    let missed = ["F/1 A1 30+70 of 100 30@10.25 again Y", "F/1 A1 50+50 of 100 20@10.25 again Y"];
+    assert_eq!(ann.heard[1..], missed);
+}
