@@ -88,6 +88,7 @@ mod tests {
             firm: 1,
             auto_cancel: true,
             self_match: SelfMatch::Allowed,
+            copies: Vec::new(),
         };
         ExchangeConfig {
             instruments: vec![Instrument::new(1, "VOD.L", ticks)],

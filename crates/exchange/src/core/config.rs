@@ -21,6 +21,8 @@ pub struct UserConfig {
     pub auto_cancel: bool,
     /// Whether its orders trade with others of the firm.
     pub self_match: SelfMatch,
+    /// The firms of whose reports it gets copies, by FIX; with some, it does not trade.
+    pub copies: Vec<u16>,
 }
 
 /// Who may have market data again.

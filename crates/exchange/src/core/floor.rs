@@ -86,7 +86,7 @@ impl Floor {
             users: Users::new(config),
             readers: Readers::new(config),
             cache: Cache::new(config.order_cache_messages),
-            desks: Desks::new(config.fix_messages),
+            desks: Desks::new(config),
             counts: ExchangeCounts::default(),
             limits: config.limits,
             group: config.group,

@@ -386,8 +386,33 @@ impl<O: Outputs> Reporter<'_, O> {
             Some(desk) => desk.tell(self.now_ns, message, about),
             None => bytes,
         };
-        let Some(session) = session.filter(|_| !bytes.is_empty()) else { return };
-        self.out.send(session, bytes);
+        if let Some(session) = session.filter(|_| !bytes.is_empty()) {
+            self.out.send(session, bytes);
+            self.note_sent(session);
+        }
+        if self.desks.has_copies() && matches!(message, Message::ExecutionReport(_)) {
+            self.copy(user, message, about);
+        }
+    }
+
+    /// Who gets copies of the reports of a firm gets this one.
+    fn copy(&mut self, owner: u16, message: &Message, about: &About<'_>) {
+        let Some(user) = self.users.get(owner) else { return };
+        let (firm, about) = (user.owner.firm, About { owner: Some(user.name), ..*about });
+        let mut from = 0;
+        while let Some((place, copier, desk)) = self.desks.copier(firm, from) {
+            from = place + 1;
+            let bytes = desk.tell(self.now_ns, message, &about);
+            let session = self.users.get(copier).and_then(|user| user.session);
+            if let Some(session) = session.filter(|_| !bytes.is_empty()) {
+                self.out.send(session, bytes);
+                self.note_sent(session);
+            }
+        }
+    }
+
+    /// Something has gone to a connection, which may not read.
+    fn note_sent(&mut self, session: SessionId) {
         self.said[session.0 as usize] = self.now;
         let is_slow = self.out.queued(session) > self.max_output_bytes;
         if is_slow && !self.slow.contains(&session) {

@@ -212,6 +212,9 @@ pub(crate) struct User {
     pub(crate) auto_cancel: bool,
     #[serde(default)]
     pub(crate) self_match: SelfMatchName,
+    /// Firms of whose reports it gets copies; then it does not trade.
+    #[serde(default)]
+    pub(crate) copies: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -404,6 +407,7 @@ impl Config {
                 SelfMatchName::CancelIncoming => SelfMatch::CancelIncoming,
                 SelfMatchName::CancelResting => SelfMatch::CancelResting,
             },
+            copies: user.copies.clone(),
         };
         let reader = |reader: &Reader| ReaderConfig {
             name: reader.name.clone(),

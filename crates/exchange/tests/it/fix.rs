@@ -1,7 +1,7 @@
 //! Orders by FIX: the same market as by the native gateway, and sessions whose numbers
 //! outlive connections and processes.
 
-use tapeline_exchange::{Door, Exchange, ExchangeConfig, SessionId};
+use tapeline_exchange::{Door, Exchange, ExchangeConfig, SessionId, UserConfig};
 use tapeline_fix::{Credentials, Initiator, Message, Store, Verdict, Writer, tag};
 use tapeline_sequence::Entry;
 
@@ -122,6 +122,7 @@ fn told(message: &Message<'_>) -> String {
         other => String::from_utf8_lossy(other).into_owned(),
     };
     for (tag, before) in [
+        (tag::ON_BEHALF_OF_COMP_ID, " of "),
         (tag::ORIG_CL_ORD_ID, " was "),
         (tag::LAST_QTY, " "),
         (tag::LAST_PX, "@"),
@@ -388,4 +389,27 @@ fn numbers_begin_again_on_each_day() {
     assert_eq!((ann.numbers[0], ann.initiator.is_active()), (1, true));
     let missed = ["F/1 A1 30+70 of 100 30@10.25 again Y", "F/1 A1 50+50 of 100 20@10.25 again Y"];
     assert_eq!(ann.heard[1..], missed);
+}
+
+#[test]
+fn who_watches_a_firm_gets_copies_of_its_reports_and_does_not_trade() {
+    let mut config = config();
+    let watcher = UserConfig { name: "OPS".to_owned(), copies: vec![1], ..config.users[0].clone() };
+    config.users.push(UserConfig { password: "OPS-secret1".to_owned(), ..watcher });
+    let mut venue = Venue::new(&config);
+    // What happened before its first logon is not lost either.
+    let ann = venue.log_on("ANN");
+    venue.says(ann, &new("A1", "sell 100@10.25"));
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    assert_eq!(ops.said(), ["A", "0/0 A1 0+100 of 100 of ANN again Y"]);
+    let mut bob = Client::log_on(&mut venue, "BOB");
+    let said = bob.asks(&mut venue, "D", |fields| put_order(fields, "B1", "buy 30@10.25"));
+    assert_eq!(said[1..], ["F/2 B1 30+0 of 30 30@10.25"]);
+    assert_eq!(ops.hears(&mut venue), ["F/1 A1 30+70 of 100 of ANN 30@10.25"]);
+    let refused = ops.asks(&mut venue, "D", |fields| put_order(fields, "O1", "buy 1@10.25"));
+    assert_eq!(refused, ["j D 3: this session is for copies of reports"]);
+    let store = ops.hangs_up(&mut venue);
+    venue.says(ann, &cancel("A2", "A1"));
+    let mut ops = Client::log_on_again(&mut venue, "OPS", store);
+    assert_eq!(ops.said(), ["A", "4/4 A2 30+0 of 100 of ANN was A1 again Y"]);
 }

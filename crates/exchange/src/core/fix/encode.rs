@@ -32,6 +32,8 @@ const NOT_AVAILABLE: i64 = 4;
 pub(crate) struct About<'k> {
     /// The order, if there is one.
     pub(crate) kept: Option<&'k Kept>,
+    /// Whose report this is a copy of.
+    pub(crate) owner: Option<Text<25>>,
     /// How much of the order is traded.
     pub(crate) filled: u32,
     /// What the client called the order before.
@@ -58,6 +60,10 @@ pub(crate) const fn msg_type(message: &Message) -> Option<&'static [u8]> {
 
 /// Writes the fields of a report, without header and trailer.
 pub(crate) fn write(message: &Message, about: &About<'_>, fields: &mut Writer<'_>) {
+    // It is of the header, whose end this is.
+    if let Some(owner) = &about.owner {
+        fields.text(tag::ON_BEHALF_OF_COMP_ID, owner.as_bytes());
+    }
     match message {
         Message::ExecutionReport(report) => execution(report, about, fields),
         Message::CancelReject(reject) => cancel_reject(reject, about, fields),

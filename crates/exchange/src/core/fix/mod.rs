@@ -20,7 +20,7 @@ use tapeline_fix::{CompIds, Store};
 use tapeline_layout::{Sections, Text, append_section, message};
 use tapeline_ntg::{Input, Message};
 
-use super::SessionId;
+use super::{ExchangeConfig, SessionId};
 
 use decode::{Fault, request};
 pub(super) use encode::About;
@@ -110,13 +110,36 @@ pub(crate) struct Desks {
     all: Vec<Option<Box<Desk>>>,
     /// Messages that each keeps.
     messages: usize,
+    /// Firms, and who gets copies of their reports.
+    copies: Vec<(u16, u16)>,
     /// A request, as the native gateway has it.
     request: Vec<u8>,
 }
 
 impl Desks {
-    pub(super) const fn new(messages: usize) -> Self {
-        Self { all: Vec::new(), messages, request: Vec::new() }
+    pub(super) fn new(config: &ExchangeConfig) -> Self {
+        let users = (0..).zip(&config.users);
+        let copies = users.flat_map(|(user, it)| it.copies.iter().map(move |firm| (*firm, user)));
+        let messages = config.fix_messages;
+        Self { all: Vec::new(), messages, copies: copies.collect(), request: Vec::new() }
+    }
+
+    /// Whether anybody gets copies.
+    pub(super) const fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
+    }
+
+    /// Whether a user gets copies, and does not trade.
+    pub(super) fn is_copier(&self, user: u16) -> bool {
+        self.copies.iter().any(|(_, copier)| *copier == user)
+    }
+
+    /// The first from a place on that gets copies of a firm's reports, and its place.
+    pub(super) fn copier(&mut self, firm: u16, from: usize) -> Option<(usize, u16, &mut Desk)> {
+        let rest = self.copies.get(from..)?;
+        let place = from + rest.iter().position(|(of, _)| *of == firm)?;
+        let (_, user) = self.copies[place];
+        Some((place, user, self.desk(user)))
     }
 
     /// The desk that reports of a user go to: not where the user came by another door.

@@ -135,6 +135,11 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
     }
 
     fn request(&mut self, message: &Message<'_>) -> Result<(), Rejection> {
+        let user = self.floor.users.at(self.session);
+        if user.is_some_and(|user| self.floor.desks.is_copier(user)) {
+            let text = "this session is for copies of reports";
+            return Err(Rejection::Business { reason: UNSUPPORTED, tag: 0, text });
+        }
         let input = request(message)?;
         let mut frame = std::mem::take(&mut self.floor.desks.request);
         frame.clear();

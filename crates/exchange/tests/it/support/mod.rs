@@ -158,6 +158,7 @@ pub(crate) fn config() -> ExchangeConfig {
         firm,
         auto_cancel: true,
         self_match: SelfMatch::Allowed,
+        copies: Vec::new(),
     };
     ExchangeConfig {
         instruments: vec![Instrument::new(VOD as u32, "VOD.L", ticks)],
