@@ -360,6 +360,10 @@ impl Config {
                 return Err(fault(format!("two instruments have the id {}", instrument.id)));
             }
         }
+        if let Some((at, what)) = config.replicas.fault() {
+            let line = text[..at].lines().count().max(1);
+            return Err(fault(format!("line {line}: {what}")));
+        }
         Ok(config)
     }
 
@@ -533,6 +537,15 @@ mod tests {
         let text = "[[instrument]]\nid = 1\nname = \"A\"\nmifid-column = 9\n";
         let config = Config::parse("x.toml", text).expect("it can be read");
         assert!(config.venue(0).expect_err("wrong").to_string().contains("give 1 to 6"));
+    }
+
+    #[test]
+    fn what_replicas_cannot_be_is_told_with_its_line() {
+        let text = format!("{DEFAULT}\n[replicas]\nheartbeat-ms = 50\nelection-ms = 80\n");
+        let line = text.lines().position(|line| line == "election-ms = 80").expect("it is there");
+        let error = Config::parse("market.toml", &text).map(|_| ()).expect_err("too short");
+        let wanted = format!("market.toml: line {}: [replicas] has election-ms = 80", line + 1);
+        assert!(error.to_string().starts_with(&wanted), "{error}");
     }
 
     #[test]

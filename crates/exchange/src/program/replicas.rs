@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tapeline_exchange::{ExchangeError, ReplicaSettings};
 use tapeline_sequence::{CommitMode, ReplicaConfig};
+use toml::Spanned;
 
 /// More are slower and no safer.
 const MAX_REPLICAS: usize = 9;
@@ -16,11 +17,11 @@ const MAX_REPLICAS: usize = 9;
 pub(crate) struct ReplicaSection {
     /// Where each listens to the others, in the same order for all of them; with none,
     /// the exchange is alone.
-    pub(crate) members: Vec<SocketAddr>,
+    pub(crate) members: Spanned<Vec<SocketAddr>>,
     pub(crate) commit: CommitName,
     pub(crate) heartbeat_ms: u64,
     /// A leader that is not heard for so long, and up to twice as long, is replaced.
-    pub(crate) election_ms: u64,
+    pub(crate) election_ms: Spanned<u64>,
 }
 
 /// When an order is committed among replicas.
@@ -37,21 +38,40 @@ impl Default for ReplicaSection {
     fn default() -> Self {
         let replica = ReplicaConfig::default();
         Self {
-            members: Vec::new(),
+            members: Spanned::new(0..0, Vec::new()),
             commit: CommitName::Memory,
             heartbeat_ms: replica.heartbeat.as_millis() as u64,
-            election_ms: replica.election.as_millis() as u64,
+            election_ms: Spanned::new(0..0, replica.election.as_millis() as u64),
         }
     }
 }
 
 impl ReplicaSection {
+    /// What is wrong with it, and where in the file, in bytes from its start.
+    pub(super) fn fault(&self) -> Option<(usize, String)> {
+        let Self { members, heartbeat_ms, election_ms, .. } = self;
+        let many = members.get_ref().len();
+        if many > MAX_REPLICAS {
+            let what = format!("[replicas] has {many} members; give at most {MAX_REPLICAS}");
+            return Some((members.span().start, what));
+        }
+        let election = *election_ms.get_ref();
+        (*heartbeat_ms == 0 || election < 2 * heartbeat_ms).then(|| {
+            let what = format!(
+                "[replicas] has election-ms = {election} and heartbeat-ms = {heartbeat_ms}; \
+                 give at least twice as much for an election as for a heartbeat"
+            );
+            (election_ms.span().start, what)
+        })
+    }
+
     /// This process as one of the replicas, by its number; without one, it is alone.
     pub(super) fn settings(
         &self,
         number: Option<u8>,
     ) -> Result<Option<ReplicaSettings>, ExchangeError> {
-        let Self { members, commit, heartbeat_ms, election_ms } = self;
+        let Self { commit, heartbeat_ms, .. } = self;
+        let (members, election_ms) = (self.members.get_ref(), self.election_ms.get_ref());
         let fault = |what: String| Err(ExchangeError::Config(what));
         let Some(number) = number else {
             return match members.is_empty() {
@@ -62,9 +82,6 @@ impl ReplicaSection {
             };
         };
         let many = members.len();
-        if many > MAX_REPLICAS {
-            return fault(format!("[replicas] has {many} members; give at most {MAX_REPLICAS}"));
-        }
         if many == 0 {
             return fault(format!(
                 "--replica {number}: members of [replicas] has no addresses; give one for each"
@@ -73,12 +90,6 @@ impl ReplicaSection {
         if number == 0 || usize::from(number) > many {
             return fault(format!(
                 "--replica {number}: members of [replicas] has {many} addresses; give 1 to {many}"
-            ));
-        }
-        if *heartbeat_ms == 0 || *election_ms < 2 * heartbeat_ms {
-            return fault(format!(
-                "[replicas] has election-ms = {election_ms} and heartbeat-ms = {heartbeat_ms}; \
-                 give at least twice as much for an election as for a heartbeat"
             ));
         }
         let mode = match (many, commit) {
@@ -103,7 +114,11 @@ mod tests {
     fn settings(many: u16, number: Option<u8>, election_ms: u64) -> Result<String, String> {
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let members = (1..=many).map(at).collect();
+        let (members, election_ms) = (Spanned::new(0..0, members), Spanned::new(0..0, election_ms));
         let section = ReplicaSection { members, election_ms, ..ReplicaSection::default() };
+        if let Some((_, what)) = section.fault() {
+            return Err(what);
+        }
         let settings = section.settings(number).map_err(|error| error.to_string())?;
         Ok(settings.map_or("alone".to_owned(), |it| format!("{} {:?}", it.own, it.mode)))
     }
