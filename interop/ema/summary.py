@@ -3,6 +3,8 @@
 
     summary.py --again FOLDER     the tests that failed inside the vendor's code, as Maven's -Dtest takes them
     summary.py FOLDER [AGAIN]     everything; what is in AGAIN replaces what the first run said of it
+
+FOLDER is SUITE/target/surefire-reports, and the suite is named by that.
 """
 
 import re
@@ -99,6 +101,7 @@ def main():
         print(",".join(f"{short}#{name}" for short, name in faults(sys.argv[2])))
         return 0
     first, last = sys.argv[1], sys.argv[-1]
+    suite = "interop/" + Path(first).resolve().parents[1].name
     all_cases, repetitions = list(cases(first)), []
     if last != first:
         all_cases, repetitions = repeated(all_cases, list(cases(last)), faults(first))
@@ -109,22 +112,22 @@ def main():
         counts[outcome] += 1
     for short, counts in sorted(by_class.items()):
         text = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
-        print(f"interop/ema: {short}: {text}")
+        print(f"{suite}: {short}: {text}")
     for line in times(sys.argv[1]):
-        print(f"interop/ema: {line}")
+        print(f"{suite}: {line}")
     for line in repetitions:
-        print(f"interop/ema: {line}")
+        print(f"{suite}: {line}")
     for short, name, _, why in failed:
-        print(f"interop/ema: FAILED {short}#{name}")
+        print(f"{suite}: FAILED {short}#{name}")
         for line in why.strip().splitlines()[:WHY_LINES]:
             print(f"    {line[:400]}")
     for short in sorted({case[0] for case in failed}):
-        print(f"interop/ema: the last that {short} printed:")
+        print(f"{suite}: the last that {short} printed:")
         # Of the second run if it was repeated.
         for line in (list(output(last, short)) or list(output(first, short)))[-LOG_LINES:]:
             print(f"    {line[:300]}")
     passed = sum(1 for case in all_cases if case[2] == "passed")
-    print(f"interop/ema: {passed} passed, {len(failed)} failed; details in interop/ema/target/surefire-reports")
+    print(f"{suite}: {passed} passed, {len(failed)} failed; details in {suite}/target/surefire-reports")
     return 1 if failed or passed == 0 else 0
 
 
