@@ -68,9 +68,9 @@ unit:
 	$(CARGO) test --workspace --locked
 	$(CARGO) test --locked -p tapeline-sim --features planted --test it planted::
 
-# One program for the three, the one that `unit` has built, with its assertions and checks of overflow
+# One program for all of them, the one that `unit` has built, with its assertions and checks of overflow
 # on; and each runs whatever became of the others.
-interop: ## The vendor's own clients and providers against it, a browser at its page (JDK, Maven, Chromium)
+interop: ## The vendor's own clients and providers against it, a FIX client, a browser at its page (JDK, Maven, Chromium)
 	$(CARGO) test --workspace --locked --quiet --no-run
 	interop/run.sh --program $(or $(CARGO_TARGET_DIR),target)/debug/tapeline
 
@@ -143,4 +143,4 @@ fuzz: ## Every fuzz target for ten minutes, two at a time
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/python/target bench/peers/eta/target fuzz/target
+	rm -rf interop/wire-bench/target interop/json-bench/target interop/target interop/ema/target interop/fix/target interop/python/target bench/peers/eta/target fuzz/target

@@ -14,7 +14,7 @@ lines_after=12
 
 mkdir -p "$logs"
 failed=()
-for suite in ema browser python; do
+for suite in ema fix browser python; do
     "$here/$suite/run.sh" "$@" 2>&1 | tee "$logs/$suite.log" || failed+=("$suite")
 done
 [ ${#failed[@]} -gt 0 ] || exit 0

@@ -1,0 +1,117 @@
+package tapeline.fix;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** The exchange as a process of its own, from beside the program that the environment variable TAPELINE names. */
+final class Exchange implements AutoCloseable {
+    private final Process process;
+    private final Inbox<String> log = new Inbox<>("exchange");
+    private final Map<String, Integer> ports = new HashMap<>();
+
+    private Exchange(Process process) {
+        this.process = process;
+    }
+
+    /** Starts one with a configuration of this text, at ports that the system chooses. */
+    static Exchange start(String configuration) {
+        try {
+            Path directory = Files.createTempDirectory("tapeline-fix");
+            Path file = directory.resolve("market.toml");
+            Path ready = directory.resolve("ready");
+            Files.writeString(file, configuration);
+            Exchange exchange = new Exchange(new ProcessBuilder(
+                            program(), "run", "--any-port", "--ready-file", ready.toString(), file.toString())
+                    .redirectErrorStream(true)
+                    .start());
+            exchange.listen();
+            exchange.awaitReady(ready);
+            Files.delete(ready);
+            Files.delete(file);
+            Files.delete(directory);
+            return exchange;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static String program() {
+        String program = System.getenv("TAPELINE");
+        if (program == null) {
+            throw new IllegalStateException("set TAPELINE to the file of the program, or use interop/fix/run.sh");
+        }
+        return Path.of(program).resolveSibling("tapeline-exchange").toString();
+    }
+
+    private void listen() {
+        Thread reader = new Thread(
+                () -> {
+                    try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
+                        lines.lines().forEach(log::add);
+                    } catch (IOException | UncheckedIOException e) {
+                        // The process has ended: there is no more to read.
+                    }
+                },
+                "log");
+        reader.setDaemon(true);
+        reader.start();
+    }
+
+    private void awaitReady(Path ready) throws IOException {
+        long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
+        while (!Files.exists(ready) || !Files.readString(ready).endsWith("\n")) {
+            if (hasEnded(5) || System.nanoTime() > end) {
+                process.destroyForcibly();
+                throw new AssertionError("the exchange does not start" + log.last());
+            }
+        }
+        for (String line : Files.readAllLines(ready)) {
+            String address = line.substring(line.indexOf('=') + 1);
+            ports.put(
+                    line.substring(0, line.indexOf('=')),
+                    Integer.parseInt(address.substring(address.lastIndexOf(':') + 1)));
+        }
+    }
+
+    private boolean hasEnded(long withinMs) {
+        try {
+            return process.waitFor(withinMs, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
+    }
+
+    /** Where FIX is spoken. */
+    int port() {
+        Integer port = ports.get("fix");
+        if (port == null) {
+            throw new AssertionError("the exchange has no FIX door: " + ports + log.last());
+        }
+        return port;
+    }
+
+    String log() {
+        return "the log of the exchange" + log.last();
+    }
+
+    /** Asks it to end, which it must do cleanly. */
+    @Override
+    public void close() {
+        process.destroy();
+        if (!hasEnded(Inbox.PATIENCE.toMillis())) {
+            process.destroyForcibly();
+            throw new AssertionError("the exchange does not end" + log.last());
+        }
+        if (process.exitValue() != 0) {
+            throw new AssertionError("the exchange ended with status " + process.exitValue() + log.last());
+        }
+    }
+}

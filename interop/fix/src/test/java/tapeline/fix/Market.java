@@ -1,0 +1,61 @@
+package tapeline.fix;
+
+import java.time.Instant;
+
+/** Configurations of an exchange. */
+final class Market {
+    static final String PASSWORD = "secret";
+
+    private static final int DAY_S = 86_400;
+    private static final int NOON_S = DAY_S / 2;
+
+    private static final String INSTRUMENTS = """
+            [[instrument]]
+            id = 1
+            name = "VOD.L"
+            tick = "0.05"
+            previous-close = "100.00"
+            isin = "GB00BH4HKS39"
+
+            [[instrument]]
+            id = 2
+            name = "BP.L"
+            tick = "0.05"
+            previous-close = "480.00"
+            segment = "SET1"
+            """;
+
+    private Market() {}
+
+    /** Open all day to these users, each of a firm of its own, whose orders outlive their sessions. */
+    static String open(String... users) {
+        return INSTRUMENTS + users(users);
+    }
+
+    /**
+     * A whole day that has its noon now: in its opening call since long, it begins trading, its closing call and its
+     * end at so many seconds from now.
+     */
+    static String dayOf(int regular_s, int closingCall_s, int end_s, String... users) {
+        long offset_s = NOON_S - Instant.now().getEpochSecond() % DAY_S;
+        return "[day]\nsessions = \"turns\"\nutc-offset-s = " + offset_s + "\n"
+                + turn(0, "opening-call")
+                + turn(NOON_S + regular_s, "regular")
+                + turn(NOON_S + closingCall_s, "closing-call")
+                + turn(NOON_S + end_s, "market-close")
+                + open(users);
+    }
+
+    private static String turn(int at_s, String session) {
+        return "[[day.turn]]\nat-s = " + at_s + "\nsession = \"" + session + "\"\n";
+    }
+
+    private static String users(String... names) {
+        StringBuilder text = new StringBuilder();
+        for (int at = 0; at < names.length; at++) {
+            text.append("[[user]]\nname = \"").append(names[at]).append("\"\npassword = \"").append(PASSWORD)
+                    .append("\"\nfirm = ").append(at + 1).append("\nauto-cancel = false\n");
+        }
+        return text.toString();
+    }
+}

@@ -1,0 +1,67 @@
+package tapeline.fix;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiConsumer;
+import java.util.regex.Pattern;
+import quickfix.Message;
+
+/** The rules that hold for every execution report of a client. */
+final class Reports {
+    private static final int EXEC_ID = 17;
+    private static final int CUM_QTY = 14;
+    private static final int LEAVES_QTY = 151;
+    private static final int ORDER_QTY = 38;
+    private static final Set<String> ALIVE = Set.of("0", "1", "9");
+    private static final Pattern NANOSECONDS = Pattern.compile("\\d{8}-\\d{2}:\\d{2}:\\d{2}\\.\\d{9}");
+
+    /** What the exchange's table of this message has, and what heads and ends every message. */
+    private static final Set<Integer> TAGS = Set.of(
+            17, 11, 41, 37, 150, 19, 378, 39, 103, 58, 32, 31, 151, 14, 48, 22, 1, 453, 40, 1091, 59, 126, 432, 54, 38,
+            1138, 1084, 44, 99, 581, 528, 60, 526, 583, 9730, 336, 386, 880, 20000, 27010, 278, 110, 851, 2668, 2669,
+            2670, 1724, 27017, 30, 27018, 27020, 828, 27021, 522);
+
+    private final Set<String> executions = new HashSet<>();
+    private final Map<String, Long> filled = new HashMap<>();
+
+    /** What is wrong with a report. */
+    List<String> check(Message report) {
+        List<String> wrong = new ArrayList<>();
+        BiConsumer<Boolean, String> demand = (holds, rule) -> {
+            if (!holds) {
+                wrong.add(rule + ": " + Fields.readable(report));
+            }
+        };
+        report.iterator().forEachRemaining(field -> demand.accept(
+                TAGS.contains(field.getTag()), "the table has no tag " + field.getTag()));
+        quantities(report, demand);
+        boolean mayBeDouble = Fields.ofHeader(report, 43).equals("Y") || Fields.ofHeader(report, 97).equals("Y");
+        demand.accept(executions.add(Fields.of(report, EXEC_ID)) || mayBeDouble, "17 is of one report only");
+        demand.accept(NANOSECONDS.matcher(Fields.of(report, 60)).matches(), "60 is exact to a nanosecond");
+        demand.accept(Fields.of(report, 22).equals("8"), "22 is 8");
+        return wrong;
+    }
+
+    private void quantities(Message report, BiConsumer<Boolean, String> demand) {
+        long leaves = Fields.number(report, LEAVES_QTY);
+        long traded = Fields.number(report, CUM_QTY);
+        boolean isTrade = Fields.of(report, 150).equals("F");
+        if (ALIVE.contains(Fields.of(report, 39))) {
+            demand.accept(leaves > 0, "an order that is alive has a quantity left");
+            demand.accept(traded + leaves == Fields.number(report, ORDER_QTY), "14 + 151 = 38");
+        } else {
+            demand.accept(leaves == 0, "an order that is not alive has nothing left");
+        }
+        demand.accept(isTrade == report.isSetField(31), "31 is there in trades");
+        demand.accept(isTrade == report.isSetField(32), "32 is there in trades");
+        boolean isDouble = executions.contains(Fields.of(report, EXEC_ID));
+        if (isTrade && report.isSetField(32) && !isDouble) {
+            long sum = filled.merge(Fields.of(report, 37), Fields.number(report, 32), Long::sum);
+            demand.accept(sum == traded, "14 is the sum of all 32, which is " + sum);
+        }
+    }
+}
