@@ -281,8 +281,10 @@ class OrderTest {
         Order bobs = bob.order(Request.sell("B1", 10).limit("10.00"));
         Stream.of(one, other, grouped, bobs).forEach(order -> order.await("0/0"));
 
-        massCancel(Request.massCancel("M1", "57").instrument(1).with(27017, "7"), "57");
+        massCancel(Request.massCancel("M0", "56").with(27017, "8"), "56");
+        massCancel(Request.massCancel("M1", "57").instrument(1).with(27017, "7").ofFirm(), "57");
         assertEquals("M1", Fields.of(grouped.await("0/0 4/4"), 11));
+        Stream.of(one, other, bobs).forEach(order -> order.await("0/0"));
         massCancel(Request.massCancel("M2", "1").instrument(1), "1");
         one.await("0/0 4/4");
         massCancel(Request.massCancel("M3", "9").with(1300, "SET1"), "9");

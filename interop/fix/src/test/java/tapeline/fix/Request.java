@@ -111,6 +111,16 @@ final class Request {
         return this;
     }
 
+    /** A mass cancel is for all of the user's firm. */
+    Request ofFirm() {
+        Group target = new Group(1461, 1462, new int[] {1462, 1463, 1464, 0});
+        target.setString(1462, "1");
+        target.setChar(1463, 'D');
+        target.setInt(1464, 1);
+        message.addGroup(target);
+        return this;
+    }
+
     String name() {
         return Fields.of(message, 11);
     }

@@ -1,0 +1,48 @@
+package tapeline.fix;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** The program of the documentation. */
+class ExampleTest {
+    private static final Path PROGRAM = Path.of("..", "..", "docs", "examples", "fix", "SendOrder.java");
+
+    private Exchange exchange;
+
+    @RegisterExtension
+    final Logs logs = new Logs(() -> exchange);
+
+    @Test
+    void theProgramOfTheDocumentationSendsAnOrderAndEndsWhenItIsFilled() throws IOException, InterruptedException {
+        exchange = Exchange.start(Market.open("ANN", "BOB"));
+        try (Client ann = new Client(exchange.port(), "ANN", Market.PASSWORD).logOn()) {
+            Order offer = ann.order(Request.sell("S1", 100).limit("99.95"));
+            offer.await("0/0");
+            Process program = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                            "-cp", System.getProperty("java.class.path"), PROGRAM.toString(),
+                            "127.0.0.1:" + exchange.port(), "BOB", Market.PASSWORD, "buy", "100", "99.95")
+                    .redirectErrorStream(true)
+                    .start();
+            offer.await("0/0 F/2");
+            boolean hasEnded = program.waitFor(Inbox.PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            program.destroyForcibly();
+            try (BufferedReader output = program.inputReader()) {
+                String text = output.lines().collect(Collectors.joining("\n"));
+                assertTrue(hasEnded, text);
+                assertEquals(0, program.exitValue(), text);
+                assertTrue(text.contains("|150=F|"), text);
+            }
+        } finally {
+            exchange.close();
+        }
+    }
+}
