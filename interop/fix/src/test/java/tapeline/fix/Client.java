@@ -137,7 +137,7 @@ final class Client implements Application, Log, AutoCloseable {
         int from = admin.size();
         session().logout();
         Message answer = admin.awaitFrom(from, "a logout", message -> Fields.type(message).equals("5"));
-        drop();
+        settle().drop();
         return answer;
     }
 
@@ -186,11 +186,17 @@ final class Client implements Application, Log, AutoCloseable {
         }
     }
 
-    /** Forgets all that came from a number on, once the last message is counted. */
-    void forgetFrom(int number) {
+    /** Waits until QuickFIX/J has counted the last message that came, which it does after the application has it. */
+    Client settle() {
         List<String> all = received.all();
         int last = Integer.parseInt(all.get(all.size() - 1).replaceAll(".*\\|34=(\\d+).*", "$1"));
         counted.await("message " + last + " to be counted", next -> next == last + 1);
+        return this;
+    }
+
+    /** Forgets all that came from a number on. */
+    void forgetFrom(int number) {
+        settle();
         try {
             store.setNextTargetMsgSeqNum(number);
         } catch (IOException e) {
@@ -309,7 +315,7 @@ final class Client implements Application, Log, AutoCloseable {
 
     private synchronized void fault(String text) {
         if (!isLeaving) {
-            faults.add(text);
+            faults.add(Fields.readable(text));
         }
     }
 

@@ -165,7 +165,7 @@ class SessionTest {
             client.logOut();
             client.logOn();
             client.order(Request.buy("A2", 10).limit("90.00")).await("0/0");
-            client.drop();
+            client.settle().drop();
             client.logOn();
             client.order(Request.buy("A3", 10).limit("90.00")).await("0/0");
             assertEquals(3, client.admin().all(message -> Fields.type(message).equals("A")).size());
