@@ -43,7 +43,6 @@ final class Client implements Application, Log, AutoCloseable {
     private final List<String> faults = new ArrayList<>();
     private final Reports reports = new Reports();
     private Consumer<Message> logonWith = logon -> {};
-    private boolean mayRefuse;
     private SocketInitiator initiator;
     /** What is under way when the client leaves finds no session any more. */
     private volatile boolean isLeaving;
@@ -104,11 +103,6 @@ final class Client implements Application, Log, AutoCloseable {
     Client logonWith(Consumer<Message> change) {
         logonWith = change;
         return this;
-    }
-
-    /** The exchange breaks a rule of FIX on purpose, or the client must think so. */
-    void mayRefuse() {
-        mayRefuse = true;
     }
 
     /** Connects; the logon goes out by itself. */
@@ -319,14 +313,19 @@ final class Client implements Application, Log, AutoCloseable {
         }
     }
 
+    /** Nothing that came since the last time may have been wrong. */
+    synchronized void assertNoFaults() {
+        List<String> found = List.copyOf(faults);
+        faults.clear();
+        if (!found.isEmpty()) {
+            throw new AssertionError(id + ": " + String.join("\n  ", found) + received.last() + events.last());
+        }
+    }
+
     /** Ends the connection; nothing that came may have been wrong. */
     @Override
     public void close() {
         drop();
-        synchronized (this) {
-            if (!mayRefuse && !faults.isEmpty()) {
-                throw new AssertionError(id + ": " + String.join("\n  ", faults) + received.last() + events.last());
-            }
-        }
+        assertNoFaults();
     }
 }

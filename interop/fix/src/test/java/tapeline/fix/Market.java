@@ -9,27 +9,36 @@ final class Market {
     private static final int DAY_S = 86_400;
     private static final int NOON_S = DAY_S / 2;
 
-    private static final String INSTRUMENTS = """
-            [[instrument]]
-            id = 1
-            name = "VOD.L"
-            tick = "0.05"
-            previous-close = "100.00"
-            isin = "GB00BH4HKS39"
+    /** A segment with one instrument; all others are in the usual one. */
+    static final String OTHER = "OTHR";
 
-            [[instrument]]
-            id = 2
-            name = "BP.L"
-            tick = "0.05"
-            previous-close = "480.00"
-            segment = "SET1"
-            """;
+    static final int OTHER_SEGMENT = 1000;
 
     private Market() {}
 
     /** Open all day to these users, each of a firm of its own, whose orders outlive their sessions. */
     static String open(String... users) {
-        return INSTRUMENTS + users(users);
+        return ofBooks(1, users);
+    }
+
+    /** The same with instruments from 1 to this, and one of another segment. */
+    static String ofBooks(int count, String... users) {
+        StringBuilder text = new StringBuilder();
+        for (int id = 1; id <= count; id++) {
+            text.append(instrument(id, "SETS"));
+        }
+        return text.append(instrument(OTHER_SEGMENT, OTHER)).append(users(users)).toString();
+    }
+
+    private static String instrument(int id, String segment) {
+        return """
+                [[instrument]]
+                id = %d
+                name = "NAME-%d"
+                tick = "0.05"
+                previous-close = "100.00"
+                segment = "%s"
+                """.formatted(id, id, segment);
     }
 
     /**
