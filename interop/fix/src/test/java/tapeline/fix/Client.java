@@ -29,8 +29,7 @@ final class Client implements Application, Log, AutoCloseable {
     private static final String LOGGED_ON = "logged on";
     private static final String LOGGED_OUT = "logged out";
 
-    private final int port;
-    private final String password;
+    private String password;
     private final SessionID id;
     private final MessageStore store;
     private final SessionSettings settings = new SessionSettings();
@@ -48,7 +47,6 @@ final class Client implements Application, Log, AutoCloseable {
     private volatile boolean isLeaving;
 
     Client(int port, String name, String password) {
-        this.port = port;
         this.password = password;
         id = new SessionID("FIXT.1.1", name, EXCHANGE);
         application = new Inbox<>(name);
@@ -69,12 +67,12 @@ final class Client implements Application, Log, AutoCloseable {
             throw new UncheckedIOException(e);
         }
         configure();
+        at(port);
     }
 
     private void configure() {
         with("ConnectionType", "initiator");
         with("SocketConnectHost", "127.0.0.1");
-        with("SocketConnectPort", Integer.toString(port));
         with("NonStopSession", "Y");
         with("HeartBtInt", Integer.toString(HEARTBEAT_S));
         with("ReconnectInterval", "3600");
@@ -96,6 +94,17 @@ final class Client implements Application, Log, AutoCloseable {
     /** A setting of QuickFIX/J, for connections from now on. */
     Client with(String setting, String value) {
         settings.setString(id, setting, value);
+        return this;
+    }
+
+    /** Where the exchange is from now on. */
+    Client at(int port) {
+        return with("SocketConnectPort", Integer.toString(port));
+    }
+
+    /** The password of logons from now on. */
+    Client withPassword(String other) {
+        password = other;
         return this;
     }
 

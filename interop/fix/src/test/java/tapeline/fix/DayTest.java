@@ -60,7 +60,8 @@ class DayTest {
         closing.await("9/9 0/0 F/2");
         lowest.await("0/0 F/1 C/C");
         dear.await("0/0 F/1 C/C");
-        everyAuction.await("0/0 9/9 0/0 C/C");
+        // It waits for an auction that this day has no more.
+        everyAuction.await("0/0 9/9 0/0 9/9 C/C");
 
         assertTrades("101.00", 500, List.of(highest, middle), List.of(cheap, nextAuction, dear));
         assertTrades("100.00", 60, List.of(lowest), List.of(closing));

@@ -50,8 +50,8 @@ final class Dictionaries {
                 .define("RefTagID", 371, "INT").allow("BusinessMessageReject", "RefTagID")
                 .allow("OrderMassCancelReport", "ApplID")
                 .optional("OrderMassCancelReport", "OrderID")
-                // What a trade is, and the number that market data has for the order.
-                .allow("ExecutionReport", "TrdType").allow("ExecutionReport", "MDEntryID");
+                // The number that market data has for the order.
+                .allow("ExecutionReport", "MDEntryID");
     }
 
     private static Dictionaries transport() {

@@ -102,6 +102,14 @@ final class Exchange implements AutoCloseable {
         return "the log of the exchange" + log.last();
     }
 
+    /** Ends it at once, as the loss of its machine would. */
+    void kill() {
+        process.destroyForcibly();
+        if (!hasEnded(Inbox.PATIENCE.toMillis())) {
+            throw new AssertionError("the exchange cannot be killed");
+        }
+    }
+
     /** Asks it to end, which it must do cleanly. */
     @Override
     public void close() {

@@ -9,7 +9,8 @@ record Logs(Supplier<Exchange> exchange) implements AfterTestExecutionCallback {
     @Override
     public void afterTestExecution(ExtensionContext context) {
         if (context.getExecutionException().isPresent()) {
-            System.out.println(context.getDisplayName() + " failed; " + exchange.get().log());
+            Exchange started = exchange.get();
+            System.out.println(context.getDisplayName() + " failed; " + (started == null ? "" : started.log()));
         }
     }
 }

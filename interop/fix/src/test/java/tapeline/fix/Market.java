@@ -14,6 +14,9 @@ final class Market {
 
     static final int OTHER_SEGMENT = 1000;
 
+    /** Nobody is to hear its market data, which goes to ports that the system does not choose. */
+    private static final String UNHEARD = "[market-data]\nline-a = \"127.0.0.1:9\"\nline-b = \"127.0.0.1:9\"\n";
+
     private Market() {}
 
     /** Open all day to these users, each of a firm of its own, whose orders outlive their sessions. */
@@ -23,7 +26,7 @@ final class Market {
 
     /** The same with instruments from 1 to this, and one of another segment. */
     static String ofBooks(int count, String... users) {
-        StringBuilder text = new StringBuilder();
+        StringBuilder text = new StringBuilder(UNHEARD);
         for (int id = 1; id <= count; id++) {
             text.append(instrument(id, "SETS"));
         }

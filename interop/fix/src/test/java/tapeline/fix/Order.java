@@ -1,6 +1,8 @@
 package tapeline.fix;
 
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 import quickfix.Message;
 
@@ -43,9 +45,14 @@ final class Order {
         return client.application().await("a report of " + entered, message -> Fields.is(message, "8", 11, entered));
     }
 
+    /** Each once, however often it was sent: doubles have the same ExecID. */
     List<Message> reports() {
         String id = id();
-        return client.application().all(message -> Fields.is(message, "8", 37, id));
+        boolean isRefused = id.equals("NONE");
+        Set<String> executions = new HashSet<>();
+        return client.application().all(message ->
+                (isRefused ? Fields.is(message, "8", 11, entered) : Fields.is(message, "8", 37, id))
+                        && executions.add(Fields.of(message, 17)));
     }
 
     Message last() {

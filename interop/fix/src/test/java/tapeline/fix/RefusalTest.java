@@ -27,7 +27,8 @@ class RefusalTest {
     @BeforeAll
     static void start() {
         exchange = Exchange.start(
-                THROTTLE + Market.open("WRONG", "VALUES", "DOUBLE", "SECOND", "TWICE", "THROTTLE", "BARE", "MARKET", "UNKNOWN"));
+                THROTTLE + Market.open("WRONG", "VALUES", "DOUBLE", "SECOND", "TWICE", "THROTTLE", "BARE", "MARKET", "UNKNOWN", "TYPES",
+                        "CHANGES"));
     }
 
     @AfterAll
@@ -141,6 +142,44 @@ class RefusalTest {
                 (text.contains("|35=3|") || text.contains("|35=j|")) && text.contains("|45=" + number + "|"));
         assertTrue(reject.contains("|371=" + tag + "|"), reject);
         assertTrue(reject.contains("|372=D|"), reject);
+    }
+
+    @Test
+    void aTypeOfMessageThatIsNotOfferedIsRefused() {
+        try (Client client = client("TYPES").logOn()) {
+            Message request = new Message();
+            request.getHeader().setString(35, "H");
+            request.setString(11, "H1");
+            request.setString(48, "1");
+            request.setString(54, "1");
+            client.send(request);
+            Message reject = client.application().await("a reject", message -> Fields.type(message).equals("j"));
+            assertEquals("H", Fields.of(reject, 372));
+            assertEquals("3", Fields.of(reject, 380), "unsupported");
+            assertEquals("2", Fields.of(reject, 45));
+        }
+    }
+
+    @Test
+    void aNewPasswordHasToBeAGoodOne() {
+        try (Client client = client("CHANGES").logonWith(logon -> logon.setString(925, "short")).logOn()) {
+            assertEquals("3", status(client, 0), "refused, and let in with the old one");
+            client.logOut();
+            client.logonWith(logon -> logon.setString(925, "much-b3tter")).logOn();
+            assertEquals("0", status(client, 1));
+            client.logOut();
+            client.logonWith(logon -> {}).withPassword("much-b3tter").logOn();
+            assertEquals("0", status(client, 2));
+            client.logOut();
+        }
+        try (Client client = client("CHANGES").connect()) {
+            client.awaitDisconnect();
+            assertEquals(List.of(), client.received().all(), "the old one is good no more");
+        }
+    }
+
+    private static String status(Client client, int logon) {
+        return Fields.of(client.admin().all(message -> Fields.type(message).equals("A")).get(logon), 1409);
     }
 
     @Test
