@@ -318,7 +318,9 @@ final class Client implements Application, Log, AutoCloseable {
 
     private synchronized void fault(String text) {
         if (!isLeaving) {
-            faults.add(Fields.readable(text));
+            String readable = Fields.readable(text);
+            faults.add(readable);
+            List.of(application, admin).forEach(inbox -> inbox.setBroken(readable));
         }
     }
 
@@ -326,6 +328,7 @@ final class Client implements Application, Log, AutoCloseable {
     synchronized void assertNoFaults() {
         List<String> found = List.copyOf(faults);
         faults.clear();
+        List.of(application, admin).forEach(inbox -> inbox.setBroken(null));
         if (!found.isEmpty()) {
             throw new AssertionError(id + ": " + String.join("\n  ", found) + received.last() + events.last());
         }

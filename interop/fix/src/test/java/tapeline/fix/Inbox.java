@@ -13,6 +13,7 @@ final class Inbox<T> {
 
     private final String owner;
     private final List<T> items = new ArrayList<>();
+    private String broken;
 
     Inbox(String owner) {
         this.owner = owner;
@@ -20,6 +21,12 @@ final class Inbox<T> {
 
     synchronized void add(T item) {
         items.add(item);
+        notifyAll();
+    }
+
+    /** What is wrong, so that nobody waits for what cannot come any more; nothing if all is well again. */
+    synchronized void setBroken(String why) {
+        broken = why;
         notifyAll();
     }
 
@@ -61,6 +68,9 @@ final class Inbox<T> {
     }
 
     private synchronized void pause(String what, long end) {
+        if (broken != null) {
+            throw new AssertionError(owner + ": " + what + ": not any more: " + broken);
+        }
         long left = (end - System.nanoTime()) / 1_000_000;
         if (left <= 0) {
             throw new AssertionError(owner + ": " + what + ": not within " + PATIENCE.toSeconds() + " s" + last());
