@@ -136,7 +136,8 @@ if fix:
         def wait(self, what, until):
             with self.changed:
                 if not self.changed.wait_for(until, PATIENCE_S):
-                    raise AssertionError(f"{self.name}: no {what}; came:\n  " + "\n  ".join(self.came[-20:] + ["went:"] + self.went[-6:]))
+                    last = "\n  ".join(["came:", *self.came[-20:], "went:", *self.went[-6:]])
+                    raise AssertionError(f"{self.name}: no {what}; {last}")
                 return until()
 
         def states(self, order):

@@ -14,8 +14,8 @@ import quickfix.Message;
 /** The dictionaries of the other tests refuse what neither FIX nor the exchange has: their silence says something. */
 class DictionaryTest {
     private static final String REPORT =
-            "8=FIXT.1.1|9=0|35=8|49=FGW|56=ANN|34=2|52=20261126-12:00:00|37=X|17=Y|150=D|39=0|48=1|22=8|54=1|38=10|14=0|"
-                    + "151=10|378=100|278=X|27010=1|60=20261126-12:00:00.000000000|10=000|";
+            "8=FIXT.1.1|9=0|35=8|49=FGW|56=ANN|34=2|52=20261126-12:00:00|37=X|17=Y|150=D|39=0|48=1|22=8|54=1|38=10|"
+                    + "14=0|151=10|378=100|278=X|27010=1|60=20261126-12:00:00.000000000|10=000|";
 
     private static void validate(DataDictionary application, String text) throws Exception {
         application.setAllowUnknownMessageFields(false);

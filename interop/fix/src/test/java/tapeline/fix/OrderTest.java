@@ -235,6 +235,10 @@ class OrderTest {
         bob.order(buy("B2", 10).limit("9.95").with(27010, "99")).await("0/0");
         bob.order(buy("B3", 10).limit("9.95").with(27010, "100")).await("C/C");
         bob.order(buy("B4", 10).limit("9.95").with(27010, "1")).await("0/0");
+        // One better price is fine for 2, two of them for 3.
+        bob.order(buy("B5", 10).limit("9.90").with(27010, "2")).await("0/0");
+        bob.order(buy("B6", 10).limit("9.85").with(27010, "2")).await("C/C");
+        bob.order(buy("B7", 10).limit("9.85").with(27010, "3")).await("0/0");
     }
 
     @Test

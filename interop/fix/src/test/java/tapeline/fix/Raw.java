@@ -15,7 +15,8 @@ import java.util.regex.Pattern;
 /** A connection on which anything can be sent, also what QuickFIX/J would not. */
 final class Raw implements AutoCloseable {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("yyyyMMdd-HH:mm:ss.SSS");
-    private static final Pattern WHOLE = Pattern.compile("8=FIXT\\.1\\.1\u0001.*?\u000110=\\d{3}\u0001", Pattern.DOTALL);
+    private static final Pattern WHOLE =
+            Pattern.compile("8=FIXT\\.1\\.1\u0001.*?\u000110=\\d{3}\u0001", Pattern.DOTALL);
 
     private final String name;
     private final Socket socket;

@@ -20,8 +20,8 @@ final class Request {
         message.setUtcTimeStamp(60, LocalDateTime.now(ZoneOffset.UTC), UtcTimestampPrecision.MICROS);
     }
 
-    /** An order without a limit, unless one is given; all of it is shown. */
-    static Request order(String name, String side, long quantity) {
+    /** An order without limit and stop, unless they follow; all of it is shown. */
+    private static Request order(String name, String side, long quantity) {
         return new Request("D", name)
                 .instrument(INSTRUMENT)
                 .party("TRADER-1", 'D', 76)
@@ -35,7 +35,6 @@ final class Request {
                 .quantity(quantity);
     }
 
-    /** An order of Market or Limit, Stop or Stop Limit by what follows. */
     static Request buy(String name, long quantity) {
         return order(name, BUY, quantity);
     }

@@ -41,7 +41,8 @@ class RestartTest {
             order.await("0/0 F/1 F/1");
             Message missed = order.last();
             assertEquals("Y", Fields.ofHeader(missed, 97), () -> Fields.readable(missed));
-            assertTrue(Integer.parseInt(Fields.ofHeader(missed, 34)) > nextIn + TAKEN_OVER, () -> Fields.readable(missed));
+            int number = Integer.parseInt(Fields.ofHeader(missed, 34));
+            assertTrue(number > nextIn + TAKEN_OVER, () -> Fields.readable(missed));
             bob.at(exchange.port()).logOn();
             bob.order(Request.buy("B3", 50).limit("10.00")).await("F/2");
             order.await("0/0 F/1 F/1 F/2");

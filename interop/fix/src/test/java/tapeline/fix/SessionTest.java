@@ -90,7 +90,7 @@ class SessionTest {
             behind.await("0/0");
             client.order(Request.buy("G3", 10).limit("90.00")).await("0/0");
             assertEquals(1, client.application().all(message -> Fields.is(message, "8", 11, "G2")).size());
-            assertTrue(client.sent().all(text -> text.contains("|35=4|") && text.contains("|123=Y|")).size() > 0);
+            assertTrue(client.sent().all(SessionTest::isGapFill).size() > 0);
         }
     }
 
@@ -114,12 +114,20 @@ class SessionTest {
                     .filter(text -> text.contains("|35=8|") && !text.contains("|11=R3|"))
                     .toList();
             assertTrue(again.stream().allMatch(text -> text.contains("|43=Y|")), again::toString);
-            assertEquals(first.stream().map(SessionTest::said).toList(), again.stream().map(SessionTest::said).toList());
+            assertEquals(said(first), said(again));
             // The heartbeat between them is not sent again: a gap fill has its number.
-            client.received().awaitFrom(from, "a gap fill", text -> text.contains("|35=4|") && text.contains("|123=Y|"));
+            client.received().awaitFrom(from, "a gap fill", SessionTest::isGapFill);
             // And the numbers go on.
             client.order(Request.buy("R4", 10).limit("90.00")).await("0/0");
         }
+    }
+
+    private static boolean isGapFill(String text) {
+        return text.contains("|35=4|") && text.contains("|123=Y|");
+    }
+
+    private static List<String> said(List<String> messages) {
+        return messages.stream().map(SessionTest::said).toList();
     }
 
     /** A message without what differs when it is sent again, and when it was sent first. */
@@ -139,7 +147,7 @@ class SessionTest {
             client.send(reset);
             client.setNextOut(next);
             client.order(Request.buy("J1", 10).limit("90.00")).await("0/0");
-            assertEquals(0, client.admin().all(message -> Fields.type(message).equals("2")).size(), "nothing was missed");
+            assertEquals(0, count(client.admin().all(), "2"), "nothing was missed");
         }
     }
 
@@ -169,7 +177,7 @@ class SessionTest {
             client.logOn();
             client.order(Request.buy("A3", 10).limit("90.00")).await("0/0");
             assertEquals(3, client.admin().all(message -> Fields.type(message).equals("A")).size());
-            assertEquals(0, client.admin().all(message -> Fields.type(message).equals("2")).size(), "nothing was missed");
+            assertEquals(0, count(client.admin().all(), "2"), "nothing was missed");
             assertEquals(0, client.sent().all(text -> text.contains("|35=2|")).size(), "on neither side");
         }
     }
@@ -197,7 +205,8 @@ class SessionTest {
             client.forgetFrom(2);
             int from = client.application().size();
             client.logOn();
-            Message again = client.application().awaitFrom(from, "the report again", message -> Fields.is(message, "8", 11, "F1"));
+            Message again = client.application().awaitFrom(
+                    from, "the report again", message -> Fields.is(message, "8", 11, "F1"));
             assertEquals("Y", Fields.ofHeader(again, 43));
         }
     }
