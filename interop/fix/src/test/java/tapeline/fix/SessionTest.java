@@ -13,7 +13,8 @@ import quickfix.Message;
 /** What QuickFIX/J expects of a session: logon, numbers, gaps, resends, heartbeats, logout. */
 class SessionTest {
     private static final String[] USERS = {
-        "LOGON", "BEATS", "BEFORE", "AFTER", "GAP", "RESEND", "JUMP", "RESET", "LOW", "AWAY", "OTHER", "QUIET", "FRESH"
+        "LOGON", "BEATS", "BEFORE", "AFTER", "GAP", "RESEND", "JUMP", "RESET", "LOW", "AWAY", "OTHER", "QUIET", "FRESH",
+        "AHEAD", "NEVER", "PIECES"
     };
 
     private static Exchange exchange;
@@ -91,6 +92,52 @@ class SessionTest {
             client.order(Request.buy("G3", 10).limit("90.00")).await("0/0");
             assertEquals(1, client.application().all(message -> Fields.is(message, "8", 11, "G2")).size());
             assertTrue(client.sent().all(SessionTest::isGapFill).size() > 0);
+        }
+    }
+
+    @Test
+    void aLogonBehindAGapIsLetInAndTheGapIsAskedFor() {
+        try (Client client = client("AHEAD")) {
+            client.setNextOut(8);
+            client.logOn();
+            Message request = client.admin().await("a resend request", message -> Fields.type(message).equals("2"));
+            assertEquals("1", Fields.of(request, 7));
+            client.sent().await("a gap fill", SessionTest::isGapFill);
+            client.order(Request.buy("H1", 10).limit("90.00")).await("0/0");
+        }
+    }
+
+    @Test
+    void aLogonThatCannotBeUsesUpNoNumber() {
+        try (Raw raw = new Raw(exchange.port(), "NEVER")) {
+            raw.logOn(1, 0, Market.PASSWORD);
+            String logout = raw.next("5");
+            assertTrue(logout.contains("|34=1|") && logout.contains("|1409=101|"), logout);
+            assertEquals("", raw.next());
+        }
+        try (Client client = client("NEVER").logOn()) {
+            client.order(Request.buy("E1", 10).limit("90.00")).await("0/0");
+            assertEquals(0, count(client.admin().all(), "2"), "nothing was missed");
+        }
+    }
+
+    @Test
+    void whatWasMissedMayBeAskedForInPieces() {
+        try (Client client = client("PIECES").with("ResendRequestChunkSize", "3").logOn()) {
+            for (int at = 0; at < 8; at++) {
+                client.order(Request.buy("P" + at, 10).limit("90.00")).await("0/0");
+            }
+            int from = client.received().size();
+            client.forgetFrom(2);
+            client.order(Request.buy("P8", 10).limit("90.00")).await("0/0");
+            List<String> again = client.received().all().stream()
+                    .skip(from)
+                    .filter(text -> text.contains("|43=Y|"))
+                    .map(text -> text.replaceAll(".*\\|34=(\\d+).*", "$1"))
+                    .toList();
+            // In threes up to the one that showed the gap, each once.
+            assertEquals(List.of("2", "3", "4", "5", "6", "7", "8", "9", "10"), again);
+            assertEquals(3, client.sent().all(text -> text.contains("|35=2|")).size());
         }
     }
 
