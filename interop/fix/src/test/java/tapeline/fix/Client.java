@@ -162,6 +162,10 @@ final class Client implements Application, Log, AutoCloseable {
         return Session.lookupSession(id);
     }
 
+    String name() {
+        return id.getSenderCompID();
+    }
+
     /** The number that its next message has. */
     int nextOut() {
         try {

@@ -1,6 +1,7 @@
 package tapeline.fix;
 
 import java.time.Instant;
+import java.util.Arrays;
 
 /** Configurations of an exchange. */
 final class Market {
@@ -19,7 +20,7 @@ final class Market {
 
     private Market() {}
 
-    /** Open all day to these users, each of a firm of its own, whose orders outlive their sessions. */
+    /** Open all day to these users, each of a firm of its own. */
     static String open(String... users) {
         return ofBooks(1, users);
     }
@@ -62,12 +63,25 @@ final class Market {
         return "[[day.turn]]\nat-s = " + at_s + "\nsession = \"" + session + "\"\n";
     }
 
+    /** Somebody who gets copies of all reports of these firms, which are numbered as the users are. */
+    static String copies(String name, int... firms) {
+        return user(name, 1000) + "copies = " + Arrays.toString(firms) + "\n";
+    }
+
     private static String users(String... names) {
         StringBuilder text = new StringBuilder();
         for (int at = 0; at < names.length; at++) {
-            text.append("[[user]]\nname = \"").append(names[at]).append("\"\npassword = \"").append(PASSWORD)
-                    .append("\"\nfirm = ").append(at + 1).append("\nauto-cancel = false\n");
+            text.append(user(names[at], at + 1));
         }
         return text.toString();
+    }
+
+    private static String user(String name, int firm) {
+        return """
+                [[user]]
+                name = "%s"
+                password = "%s"
+                firm = %d
+                """.formatted(name, PASSWORD, firm);
     }
 }
