@@ -27,11 +27,21 @@ final class Market {
 
     /** The same with instruments from 1 to this, and one of another segment. */
     static String ofBooks(int count, String... users) {
-        StringBuilder text = new StringBuilder(UNHEARD);
+        return day("open") + UNHEARD + instruments(count) + users(users);
+    }
+
+    private static String instruments(int count) {
+        StringBuilder text = new StringBuilder(instrument(OTHER_SEGMENT, OTHER));
         for (int id = 1; id <= count; id++) {
             text.append(instrument(id, "SETS"));
         }
-        return text.append(instrument(OTHER_SEGMENT, OTHER)).append(users(users)).toString();
+        return text.toString();
+    }
+
+    /** A day that has its noon now: numbers of sessions begin anew at its midnight. */
+    private static String day(String sessions) {
+        long offset_s = NOON_S - Instant.now().getEpochSecond() % DAY_S;
+        return "[day]\nsessions = \"" + sessions + "\"\nutc-offset-s = " + offset_s + "\n";
     }
 
     private static String instrument(int id, String segment) {
@@ -50,13 +60,14 @@ final class Market {
      * end at so many seconds from now.
      */
     static String dayOf(int regular_s, int closingCall_s, int end_s, String... users) {
-        long offset_s = NOON_S - Instant.now().getEpochSecond() % DAY_S;
-        return "[day]\nsessions = \"turns\"\nutc-offset-s = " + offset_s + "\n"
+        return day("turns")
                 + turn(0, "opening-call")
                 + turn(NOON_S + regular_s, "regular")
                 + turn(NOON_S + closingCall_s, "closing-call")
                 + turn(NOON_S + end_s, "market-close")
-                + open(users);
+                + UNHEARD
+                + instruments(1)
+                + users(users);
     }
 
     private static String turn(int at_s, String session) {
