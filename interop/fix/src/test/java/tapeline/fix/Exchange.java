@@ -18,6 +18,8 @@ final class Exchange implements AutoCloseable {
 
     private Exchange(Process process) {
         this.process = process;
+        // Tests that are stopped by their time-out leave none behind.
+        Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
     }
 
     /** Starts one with a configuration of this text, at ports that the system chooses. */
