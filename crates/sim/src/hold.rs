@@ -77,9 +77,9 @@ impl World {
     }
 
     fn check_tables(&mut self) {
-        let hubs = self.hubs.iter_mut().filter_map(|it| it.to_be_checked(CHECKED_TURNS));
+        let hubs = self.hubs.iter_mut().filter_map(|it| it.take_due_check(CHECKED_TURNS));
         hubs.for_each(Hub::check);
-        let servers = self.servers.iter_mut().filter_map(|it| it.to_be_checked(CHECKED_TURNS));
+        let servers = self.servers.iter_mut().filter_map(|it| it.take_due_check(CHECKED_TURNS));
         servers.for_each(Server::check);
     }
 

@@ -92,7 +92,7 @@ impl<P: Agent> Member<P> {
 
     /// Who is there, if it did something in so many turns since it was last asked
     /// for here.
-    pub(crate) fn to_be_checked(&mut self, turns: u64) -> Option<&P> {
+    pub(crate) fn take_due_check(&mut self, turns: u64) -> Option<&P> {
         let is_due = self.unchecked_turns >= turns;
         self.unchecked_turns = if is_due { 0 } else { self.unchecked_turns };
         self.party.as_ref().filter(|_| is_due)
