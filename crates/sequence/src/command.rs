@@ -44,7 +44,7 @@ impl Kind {
     pub const CHECK: Self = Self(12);
     /// Another replica leads: whoever was connected to the one before is not any more.
     pub const LEAD: Self = Self(13);
-    /// The session of a user has numbers of its own, and these are where it begins.
+    /// The session of a user has numbers of its own: where it begins, or how far it is.
     pub const NUMBERS: Self = Self(14);
 }
 

@@ -123,8 +123,8 @@ impl Gate {
         let _ = self.offer(now, GATEWAYS, Kind::USER, (user, 0));
     }
 
-    /// Where the session of a user begins.
-    pub(super) fn begin(&mut self, now: Time, user: u16, numbers: &[u8]) {
+    /// Where the session of a user begins, or how far it is.
+    pub(super) fn note(&mut self, now: Time, user: u16, numbers: &[u8]) {
         self.payload.clear();
         self.payload.extend_from_slice(numbers);
         let _ = self.offer(now, GATEWAYS, Kind::NUMBERS, (user, 0));

@@ -380,6 +380,7 @@ impl<O: Outputs> Reporter<'_, O> {
         let bytes = self.cache.write(user, message, is_kept);
         if let Some(hash) = &mut self.hash {
             hash.add(bytes);
+            self.desks.count(user);
         }
         let session = self.users.get(user).and_then(|user| user.session);
         let bytes = match self.desks.of(user, session) {

@@ -413,3 +413,51 @@ fn who_watches_a_firm_gets_copies_of_its_reports_and_does_not_trade() {
     let mut ops = Client::log_on_again(&mut venue, "OPS", store);
     assert_eq!(ops.said(), ["A", "4/4 A2 30+0 of 100 of ANN was A1 again Y"]);
 }
+
+#[test]
+fn what_the_gateway_itself_has_sent_moves_the_numbers_too() {
+    let limits =
+        tapeline_fix::Limits { throttle_per_s: u32::MAX, ..tapeline_fix::Limits::default() };
+    let mut venue = Venue::new(&ExchangeConfig { fix: limits, ..config() });
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    // Rejects of the session, of which the market knows nothing.
+    let nameless = |fields: &mut Writer<'_>| {
+        fields.byte(tag::SIDE, b'1').time(tag::TRANSACT_TIME, EPOCH_NS);
+    };
+    for _ in 0..6_000 {
+        ann.asks(&mut venue, "D", nameless);
+    }
+    ann.asks(&mut venue, "D", |fields| put_order(fields, "A1", "sell 100@10.25"));
+    let last = ann.numbers.last().copied().unwrap_or_default();
+    let store = ann.hangs_up(&mut venue);
+    let mut next = successor(&config(), &venue);
+    next.exchange.open(next.now, &mut next.wires);
+    let mut ann = Client::log_on_again(&mut next, "ANN", store);
+    assert!(ann.numbers[0] > last, "{} behind {last}", ann.numbers[0]);
+    assert_eq!(ann.said(), ["A", "0/0 A1 0+100 of 100 again Y"]);
+}
+
+#[test]
+fn answers_of_the_gateway_are_not_taken_for_reports_that_arrived() {
+    let mut venue = Venue::new(&config());
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    ann.said();
+    for name in ["A1", "A2", "A3"] {
+        let elsewhere = |fields: &mut Writer<'_>| {
+            fields.number(tag::SECURITY_ID, 999).byte(tag::SECURITY_ID_SOURCE, b'8');
+            fields.text(tag::CL_ORD_ID, name.as_bytes());
+            fields.byte(tag::ORD_TYPE, b'1').byte(tag::SIDE, b'1');
+            fields.number(tag::ORDER_QTY, 1).number(tag::DISPLAY_QTY, 1);
+            put_rest(fields);
+        };
+        assert_eq!(ann.asks(&mut venue, "D", elsewhere), ["j D 2: no such instrument"]);
+    }
+    let store = ann.hangs_up(&mut venue);
+    let mut ann = Client::log_on_again(&mut venue, "ANN", store);
+    ann.asks(&mut venue, "D", |fields| put_order(fields, "A4", "sell 100@10.25"));
+    let store = ann.hangs_up(&mut venue);
+    let mut next = successor(&config(), &venue);
+    next.exchange.open(next.now, &mut next.wires);
+    let mut ann = Client::log_on_again(&mut next, "ANN", store);
+    assert_eq!(ann.said(), ["A", "0/0 A4 0+100 of 100 again Y"]);
+}

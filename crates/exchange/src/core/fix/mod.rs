@@ -29,8 +29,12 @@ pub(super) use talk::{FixTalk, GATEWAY};
 /// How far the numbers of a session rise when another process goes on with it.
 const TAKEN_OVER: u32 = 5_000;
 
+/// After so many messages that are no reports of the market, the journal is told of the
+/// numbers again.
+const NOTED_EVERY: u32 = TAKEN_OVER / 2;
+
 message! {
-    /// Where a session of FIX began, as the journal has it.
+    /// Where a session of FIX began, or is, as the journal has it.
     Numbers: 64, fill 0 {
         /// The exchange's name.
         0 => own: Text<20>,
@@ -40,10 +44,12 @@ message! {
         40 => next_out: u32,
         /// The day, since 1970, where the exchange is.
         44 => day: u32,
-        /// Reports to its user until then.
+        /// Reports of the market to its user until then.
         48 => told: u64,
         /// Whose session it is.
         56 => user: u16,
+        /// 1: it begins, so that its client has, or asks for, all that was sent by then.
+        58 => begins: u8,
     }
 }
 
@@ -57,9 +63,10 @@ pub(crate) struct Desk {
     is_active: bool,
     /// The day of its last logon, since 1970.
     day: u32,
-    /// Reports so far.
-    told: u64,
-    /// Where the session began, at another process: this one has not seen it since.
+    /// Of the last note in the journal: the next number, and reports by then.
+    noted: (u32, u64),
+    /// What the journal has of the session at another process: this one has not seen
+    /// it since.
     before: Option<Numbers>,
     frame: Vec<u8>,
 }
@@ -72,16 +79,24 @@ impl Desk {
             at: None,
             is_active: false,
             day: 0,
-            told: 0,
+            noted: (1, 0),
             before: None,
             frame: Vec::with_capacity(512),
         }
     }
 
-    fn numbers(&self, user: u16) -> Numbers {
+    /// What the journal is to have of it.
+    fn numbers(&self, (user, told): (u16, u64)) -> Numbers {
         let CompIds { own, peer } = self.ids;
-        let (next_out, day, told) = (self.store.next_out(), self.day, self.told);
-        Numbers { own, peer, next_out, day, told, user }
+        let (next_out, day) = (self.store.next_out(), self.day);
+        Numbers { own, peer, next_out, day, told, user, begins: 1 }
+    }
+
+    /// Numbers that were used since the last note and for no report of the market.
+    fn unnoted(&self, told: u64) -> u32 {
+        let (next_out, told_then) = self.noted;
+        let used = self.store.next_out().saturating_sub(next_out);
+        used.saturating_sub((told - told_then) as u32)
     }
 
     /// Takes a report. Returns the bytes that go out, none if the user is away.
@@ -89,7 +104,6 @@ impl Desk {
         let Self { ids, store, is_active, frame, .. } = self;
         frame.clear();
         if let Some(msg_type) = encode::msg_type(message) {
-            self.told += 1;
             let is_absent = !*is_active;
             store.write(
                 ids,
@@ -108,6 +122,9 @@ impl Desk {
 #[derive(Debug)]
 pub(crate) struct Desks {
     all: Vec<Option<Box<Desk>>>,
+    /// By user, reports of the market so far, by whichever door: the same in every
+    /// process that has its entries.
+    told: Vec<u64>,
     /// Messages that each keeps.
     messages: usize,
     /// Firms, and who gets copies of their reports.
@@ -121,7 +138,24 @@ impl Desks {
         let users = (0..).zip(&config.users);
         let copies = users.flat_map(|(user, it)| it.copies.iter().map(move |firm| (*firm, user)));
         let messages = config.fix_messages;
-        Self { all: Vec::new(), messages, copies: copies.collect(), request: Vec::new() }
+        Self {
+            all: Vec::new(),
+            told: vec![0; config.max_users],
+            messages,
+            copies: copies.collect(),
+            request: Vec::new(),
+        }
+    }
+
+    /// The market has a report for a user.
+    pub(super) fn count(&mut self, user: u16) {
+        if let Some(told) = self.told.get_mut(usize::from(user)) {
+            *told += 1;
+        }
+    }
+
+    fn told(&self, user: u16) -> u64 {
+        self.told.get(usize::from(user)).copied().unwrap_or_default()
     }
 
     /// Whether anybody gets copies.
@@ -134,11 +168,12 @@ impl Desks {
         self.copies.iter().any(|(_, copier)| *copier == user)
     }
 
-    /// The first from a place on that gets copies of a firm's reports, and its place.
+    /// The first from a place on that gets a copy of a firm's report, and its place.
     pub(super) fn copier(&mut self, firm: u16, from: usize) -> Option<(usize, u16, &mut Desk)> {
         let rest = self.copies.get(from..)?;
         let place = from + rest.iter().position(|(of, _)| *of == firm)?;
         let (_, user) = self.copies[place];
+        self.count(user);
         Some((place, user, self.desk(user)))
     }
 
@@ -159,6 +194,7 @@ impl Desks {
 
     /// A user comes in by FIX. Numbers begin again on each day.
     pub(super) fn seat(&mut self, user: u16, session: SessionId, (ids, day): (CompIds, u32)) {
+        let told = self.told(user);
         let desk = self.desk(user);
         (desk.ids, desk.at) = (ids, Some(session));
         let before = desk.before.take();
@@ -167,7 +203,7 @@ impl Desks {
         if last != day {
             desk.store.restart(1);
         } else if let Some(before) = before {
-            let since = (desk.told - before.told) as u32;
+            let since = told.saturating_sub(before.told) as u32;
             desk.store.restart(before.next_out.wrapping_add(since).wrapping_add(TAKEN_OVER));
         }
     }
@@ -197,45 +233,60 @@ impl Desks {
             .fold((0, 0), |(waiting, lost), store| (waiting + store.waiting(), lost + store.lost()))
     }
 
-    /// Where the session of a user begins, for the journal.
-    pub(super) fn numbers(&mut self, user: u16) -> Numbers {
+    /// What the journal is to be told of the session of a user, which begins, or has
+    /// used many numbers of which it does not know.
+    pub(super) fn take_note(&mut self, user: u16, begins: bool) -> Option<Numbers> {
+        let told = self.told(user);
         let desk = self.desk(user);
-        desk.numbers(user)
+        if !begins && desk.unnoted(told) < NOTED_EVERY {
+            return None;
+        }
+        desk.noted = (desk.store.next_out(), told);
+        Some(Numbers { begins: u8::from(begins), ..desk.numbers((user, told)) })
     }
 
-    /// A session of FIX began here, or at the process before.
+    /// A session of FIX began, or is so far, here or at the process before.
     pub(super) fn note(&mut self, user: u16, payload: &[u8]) {
         let Some(numbers) = Numbers::read(payload) else { return };
+        let told = self.told(user);
         let desk = self.desk(user);
         let is_own = desk.at.is_some() || desk.before.is_none() && desk.store.next_out() > 1;
         if is_own {
             return;
         }
-        // What was told by then has arrived there.
-        let waiting = desk.store.waiting() as u64;
-        let since = desk.told.saturating_sub(numbers.told);
-        desk.store.forget_waiting(waiting.saturating_sub(since) as usize);
+        debug_assert!(numbers.told <= told, "what was told by then is in entries before");
+        if numbers.begins == 1 {
+            let since = told.saturating_sub(numbers.told);
+            let waiting = desk.store.waiting() as u64;
+            desk.store.forget_waiting(waiting.saturating_sub(since) as usize);
+        }
         desk.ids = CompIds { own: numbers.own, peer: numbers.peer };
         desk.before = Some(numbers);
     }
 
-    /// Appends where sessions began and what waits for their users.
+    /// Appends what users have had, where sessions are, and what waits.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
-        let desks = (0..).zip(&self.all).filter_map(|(user, desk)| Some((user, desk.as_ref()?)));
-        let numbers = desks.clone().map(|(user, desk)| desk.before.unwrap_or(desk.numbers(user)));
-        append_section(out, numbers);
-        append_section(out, desks.clone().map(|(user, desk)| Told { told: desk.told, user }));
+        let told = (0..).zip(&self.told).filter(|(_, told)| **told > 0);
+        append_section(out, told.map(|(user, told)| Told { told: *told, user }));
+        let desks = (0..).zip(&self.all).filter_map(|(user, desk)| Some((user, desk.as_deref()?)));
+        let numbers = |(user, desk): (u16, &Desk)| {
+            desk.before.unwrap_or(desk.numbers((user, self.told(user))))
+        };
+        append_section(out, desks.clone().map(numbers));
         desks.for_each(|(_, desk)| desk.store.save_waiting(out));
     }
 
     /// Takes them up.
     pub(super) fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
-        let numbers: Vec<Numbers> = sections.records()?;
         let told: Vec<Told> = sections.records()?;
-        for (numbers, told) in numbers.into_iter().zip(told) {
-            let desk = self.desk(told.user);
+        for of in told {
+            *self.told.get_mut(usize::from(of.user))? = of.told;
+        }
+        let numbers: Vec<Numbers> = sections.records()?;
+        for numbers in numbers {
+            let desk = self.desk(numbers.user);
             desk.ids = CompIds { own: numbers.own, peer: numbers.peer };
-            (desk.told, desk.before) = (told.told, Some(numbers));
+            desk.before = Some(numbers);
             desk.store.restore_waiting(sections)?;
         }
         Some(())

@@ -46,8 +46,8 @@ impl<O: Outputs> FixTalk<'_, O> {
         let was_active = acceptor.is_active();
         let verdict = acceptor.received(now, now_ns, bytes, self);
         self.note_active(acceptor);
-        if acceptor.is_active() && !was_active {
-            self.note_numbers();
+        if acceptor.is_active() {
+            self.note_numbers(!was_active);
         }
         verdict == Verdict::Open
     }
@@ -74,11 +74,12 @@ impl<O: Outputs> FixTalk<'_, O> {
         }
     }
 
-    /// Has the journal say where the session began.
-    fn note_numbers(&mut self) {
-        if let Some(user) = self.floor.users.at(self.session) {
-            let numbers = self.floor.desks.numbers(user);
-            self.gate.begin(self.now, user, &numbers.to_bytes());
+    /// Has the journal say where the session begins, or how far it is.
+    fn note_numbers(&mut self, begins: bool) {
+        if let Some(user) = self.floor.users.at(self.session)
+            && let Some(numbers) = self.floor.desks.take_note(user, begins)
+        {
+            self.gate.note(self.now, user, &numbers.to_bytes());
         }
     }
 

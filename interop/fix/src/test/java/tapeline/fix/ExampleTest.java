@@ -12,7 +12,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The program of the documentation. */
 class ExampleTest {
-    private static final Path PROGRAM = Path.of("..", "..", "docs", "examples", "fix", "SendOrder.java");
+    private static final Path PROGRAM = Path.of("..", "..", "docs", "fix-client", "SendOrder.java");
 
     private Exchange exchange;
 
