@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use tapeline_layout::Text;
@@ -25,6 +26,14 @@ pub(crate) struct House {
     pub(crate) starts: u32,
     /// The journal is on a disk of so many KiB, which only the process sees.
     pub(crate) disk_kib: Option<u32>,
+}
+
+/// An address of this host that no other test uses.
+fn own_address() -> Ipv4Addr {
+    static LAST: AtomicU8 = AtomicU8::new(0);
+    let [_, _, high, low] = process::id().to_be_bytes();
+    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    Ipv4Addr::new(127, 64 + high % 64, low, number)
 }
 
 impl House {
@@ -50,8 +59,10 @@ impl House {
     pub(crate) fn of_replicas(journal: &str, commit: &str, election_ms: u32) -> Self {
         let house = Self::new(journal);
         let path = house.path("market.toml");
-        // The system chooses, and the replicas bind what it chose.
-        let free = || TcpListener::bind("127.0.0.1:0").expect("a port");
+        // The system chooses, and the replicas bind what it chose: at an address of
+        // their own, where nobody else is given the same port meanwhile.
+        let ip = own_address();
+        let free = || TcpListener::bind((ip, 0)).expect("a port");
         let at = |listener: &TcpListener| listener.local_addr().expect("bound").to_string();
         let chosen = [free(), free(), free()];
         let members: Vec<String> = chosen.iter().map(at).collect();
