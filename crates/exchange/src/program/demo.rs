@@ -291,7 +291,7 @@ impl Market {
             // The market's clock goes by steps, so that its day is the same each time.
             let now = Time::from_nanos(steps * STEP_MS * 1_000_000);
             self.venue.turn(now, Duration::from_millis(2), || now);
-            counts.publish(now, &self.venue.counts());
+            counts.publish(now, || self.venue.counts());
         }
         self.venue.close();
         self.venue.counts().trades

@@ -124,7 +124,8 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         sockets.turn(WAIT, || clock.now(), &mut feeding.handler);
         publisher.with(|submissions| feeding.publish(clock.now(), submissions));
         publisher.poll(Some(Duration::ZERO), &mut feeding);
-        counts.publish(clock.now(), &feeding.counts(clock.now()));
+        let now = clock.now();
+        counts.publish(now, || feeding.counts(now));
         if let Some(failure) = feeding.failure() {
             return Err(Failure::Feed(failure.to_owned()));
         }

@@ -20,11 +20,11 @@ use super::{Common, log};
 const PUBLISH: Duration = Duration::from_millis(10);
 const TELL: Duration = Duration::from_secs(60);
 
-/// Run an exchange: native gateway, matching, market data
+/// Run an exchange: gateways, matching, market data
 ///
 /// One process, one market thread: orders over TCP by the native gateway's
-/// protocol, reports that were missed over its recovery channel, market data as
-/// MITCH over UDP on two lines, and again over TCP by replay and snapshot.
+/// protocol or by FIX, reports that were missed over the recovery channel, market
+/// data as MITCH over UDP on two lines, and again over TCP by replay and snapshot.
 /// Without a file it is open all day to everybody on this host. What listens
 /// where is logged and, with --ready-file, written as lines like
 /// `orders=127.0.0.1:14300`.
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     let mut counts = Counts::new(&watch, "exchange", &limits)?;
     while !stop.is_asked() {
         venue.turn(clock(), PUBLISH, clock);
-        counts.publish(clock(), &venue.counts());
+        counts.publish(clock(), || venue.counts());
         if let Some(trouble) = venue.trouble() {
             counts.tell(&venue.counts());
             return Err(trouble.into());
@@ -178,16 +178,17 @@ impl<C: Named> Counts<C> {
         Ok(Self { writer, published: Time::ZERO, told: Time::ZERO, last: Vec::new() })
     }
 
-    /// Publishes them when it is time to.
-    pub(super) fn publish(&mut self, now: Time, counts: &C) {
+    /// Publishes them when it is time to; only then they are added up.
+    pub(super) fn publish(&mut self, now: Time, counts: impl FnOnce() -> C) {
         if now.since(self.published) < PUBLISH {
             return;
         }
         self.published = now;
-        self.writer.publish(counts);
+        let counts = counts();
+        self.writer.publish(&counts);
         if now.since(self.told) >= TELL {
             self.told = now;
-            self.tell(counts);
+            self.tell(&counts);
         }
     }
 

@@ -233,6 +233,12 @@ fn what_cannot_be_is_refused_with_a_reason() {
     };
     assert_eq!(ann.asks(&mut venue, "G", sideways), ["3 27010 5: there is no such value"]);
     assert_eq!(venue.exchange.counts().rejected, 3);
+    // What is sent again is not refused again.
+    let again = |fields: &mut Writer<'_>| {
+        fields.number(tag::BEGIN_SEQ_NO, 1).number(tag::END_SEQ_NO, 0);
+    };
+    ann.asks(&mut venue, "2", again);
+    assert_eq!(venue.exchange.counts().rejected, 3);
 }
 
 #[test]

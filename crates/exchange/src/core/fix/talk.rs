@@ -151,7 +151,10 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        let is_reject = |message: &Message<'_>| matches!(message.msg_type(), b"3" | b"j");
+        // What is sent again was counted the first time.
+        let is_reject = |message: &Message<'_>| {
+            matches!(message.msg_type(), b"3" | b"j") && message.get(tag::POSS_DUP_FLAG).is_none()
+        };
         let is_reject = Message::read(bytes).is_ok_and(|message| is_reject(&message));
         self.floor.counts.rejected += u64::from(is_reject);
         self.out.send(self.session, bytes);
