@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::document::{Grant, Role, User};
+use crate::document::{Grant, User};
 use crate::engine::{Asked, Engine, Protection};
 use crate::policy::{Access, Policy, ProfileId};
 use crate::verdict::{Verdict, unknown_user};
@@ -164,25 +164,10 @@ fn grant_at(policy: &Policy, (role, at, is_post): GrantPlace) -> &Grant {
     if is_post { &role.posts[at] } else { &role.grants[at] }
 }
 
-/// Views, contracts and limits: as the roles in their order say.
+/// Fields, contracts and limits.
 fn has_same_extras(old: &Policy, new: &Policy, (before, after): (ProfileId, ProfileId)) -> bool {
-    let has_extras = |role: &&Role| {
-        role.fields.is_some()
-            || role.contract.is_some()
-            || role.item_limit.is_some()
-            || role.max_priority_class.is_some()
-    };
-    let mut one = old.roles(before).filter(has_extras);
-    let mut other = new.roles(after).filter(has_extras);
-    loop {
-        match (one.next(), other.next()) {
-            (None, None) => return true,
-            (Some(one), Some(other))
-                if one.fields == other.fields
-                    && one.contract == other.contract
-                    && one.item_limit == other.item_limit
-                    && one.max_priority_class == other.max_priority_class => {}
-            _ => return false,
-        }
-    }
+    old.field_mask(before) == new.field_mask(after)
+        && old.contract(before) == new.contract(after)
+        && old.item_limit(before) == new.item_limit(after)
+        && old.max_priority_class(before) == new.max_priority_class(after)
 }

@@ -1,6 +1,7 @@
 //! What a policy file says, before it is compiled.
 
 use ipnet::IpNet;
+use tapeline_omm::view::FieldMask;
 use time::{Date, Month};
 use toml::de::{DeTable, DeValue};
 
@@ -57,14 +58,27 @@ const RIGHTS: [(&str, PostRight); 4] = [
     ("modify-perm", PostRight::ModifyPermission),
 ];
 
-/// Which fields a role sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldView {
-    /// Only these.
-    Allow(Vec<i16>),
-    /// All but these.
-    Deny(Vec<i16>),
+/// How updates reach somebody who does not keep up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contract {
+    /// Each one does, or the connection is cut.
+    Every,
+    /// They are merged until the connection has caught up.
+    LatestWhenSlow,
 }
+
+impl Contract {
+    /// As policies write it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Every => "every",
+            Self::LatestWhenSlow => "latest-when-slow",
+        }
+    }
+}
+
+const CONTRACTS: [(&str, Contract); 2] =
+    [("every", Contract::Every), ("latest-when-slow", Contract::LatestWhenSlow)];
 
 /// Permission codes that are sold together.
 #[derive(Debug)]
@@ -125,8 +139,8 @@ pub(crate) struct Role {
     pub(crate) posts: Vec<Grant>,
     /// Services that a provider with this role may publish into.
     pub(crate) publishes: Vec<At<String>>,
-    pub(crate) fields: Option<FieldView>,
-    pub(crate) contract: Option<String>,
+    pub(crate) fields: Option<FieldMask>,
+    pub(crate) contract: Option<Contract>,
     pub(crate) item_limit: Option<u32>,
     pub(crate) max_priority_class: Option<u32>,
 }
@@ -330,7 +344,7 @@ fn role(table: &mut Table<'_, '_, '_>) -> Option<Role> {
         posts: Vec::new(),
         publishes: table.texts("publishes").unwrap_or_default(),
         fields: fields(table),
-        contract: table.text("contract").map(|contract| contract.value),
+        contract: table.word("contract", &CONTRACTS),
         item_limit: table.number("item-limit", &(0..=u32::MAX)),
         max_priority_class: table.number("max-priority-class", &(0..=255)),
     };
@@ -376,24 +390,29 @@ fn grant(table: &mut Table<'_, '_, '_>, is_locked: bool, rights: Vec<PostRight>)
     Some(Grant { service: service?.value, subjects, names, domains, is_locked, rights, line })
 }
 
-fn fields(table: &mut Table<'_, '_, '_>) -> Option<FieldView> {
+fn fields(table: &mut Table<'_, '_, '_>) -> Option<FieldMask> {
     let line = table.line;
     let list = table.list("fields", |value| match value.as_str() {
         Some(word) => Ok(Err(word.to_owned())),
-        None => number_of(value).map(|fid| Ok(fid as u16 as i16)).ok_or_else(String::new),
+        None => fid_of(value).map(Ok).ok_or_else(|| "give field ids, -32768 to 32767".to_owned()),
     })?;
     let words = list.iter().filter_map(|entry| entry.value.as_ref().err());
     let words: Vec<&str> = words.map(String::as_str).collect();
-    let fids = list.iter().filter_map(|entry| entry.value.as_ref().ok().copied()).collect();
+    let fids = list.iter().filter_map(|entry| entry.value.as_ref().ok().copied());
     match words[..] {
-        ["allow"] => Some(FieldView::Allow(fids)),
-        ["deny"] => Some(FieldView::Deny(fids)),
+        ["allow"] => Some(FieldMask::only(fids)),
+        ["deny"] => Some(FieldMask::all_but(fids)),
         _ => {
             let what = "`fields` begins with \"allow\" or \"deny\", then come numbers of fields";
             table.reader.fault(line, what);
             None
         }
     }
+}
+
+fn fid_of(value: &DeValue<'_>) -> Option<i16> {
+    let integer = value.as_integer()?;
+    i16::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
 }
 
 fn user(table: &mut Table<'_, '_, '_>) -> Option<User> {

@@ -61,7 +61,7 @@ mod tests;
 
 pub use change::{Change, ChangedUser, Watch, changed_users, changes};
 pub use codes::Codes;
-pub use document::{Count, FieldView, NoLock, PostRight, Product, hex_of};
+pub use document::{Contract, Count, NoLock, PostRight, Product, hex_of};
 pub use edge_port::{EdgePort, LoginPort, PolicyChange};
 pub use engine::{Asked, Engine, LockId, Login, MAX_BYTES_OF_LOCKS, MAX_LOCKS, Protection, day_of};
 pub use fault::Fault;

@@ -1,10 +1,12 @@
 //! A policy, compiled: users to profiles, profiles to what they may do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tapeline_omm::view::FieldMask;
 
 use crate::codes::Codes;
-use crate::document::{Document, FieldView, Grant, NoLock, Product, Role, User};
+use crate::document::{Contract, Document, Grant, NoLock, Product, Role, User};
 use crate::fault::Fault;
 
 /// What a user may do, as a number that is given at login: users with the same
@@ -27,6 +29,7 @@ pub(crate) struct Profile {
     /// Ascending, each once.
     pub(crate) roles: Vec<usize>,
     pub(crate) services: BTreeMap<String, Access>,
+    field_mask: Option<Arc<FieldMask>>,
 }
 
 /// Sets of roles, beside those of the policy's own users, that others say of users.
@@ -150,14 +153,15 @@ impl Policy {
         self.document.products.iter().filter(has)
     }
 
-    /// The views of fields of a profile's roles; a user sees what any allows.
-    pub fn field_views(&self, profile: ProfileId) -> impl Iterator<Item = &FieldView> {
-        self.roles(profile).filter_map(|role| role.fields.as_ref())
+    /// The fields that a profile is shown: those of any of its roles that speak of
+    /// fields. `None` is all, where none does.
+    pub fn field_mask(&self, profile: ProfileId) -> Option<&Arc<FieldMask>> {
+        self.profile(profile).field_mask.as_ref()
     }
 
     /// The first delivery contract that a role of the profile names.
-    pub fn contract(&self, profile: ProfileId) -> Option<&str> {
-        self.roles(profile).find_map(|role| role.contract.as_deref())
+    pub fn contract(&self, profile: ProfileId) -> Option<Contract> {
+        self.roles(profile).find_map(|role| role.contract)
     }
 
     /// The largest number of items that a role of the profile allows.
@@ -278,6 +282,8 @@ impl Profile {
         for (service, codes) in codes {
             services.entry(service.to_owned()).or_default().codes = Codes::of(codes);
         }
-        Self { roles, services }
+        let masks = roles.iter().filter_map(|at| document.roles[*at].fields.clone());
+        let field_mask = masks.reduce(|one, other| one.union(&other)).map(Arc::new);
+        Self { roles, services, field_mask }
     }
 }

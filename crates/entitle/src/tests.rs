@@ -39,7 +39,7 @@ fields = ["deny", 25]
 item-limit = 100
 [[role]]
 name = "fx"
-contract = "latest-within 250"
+contract = "every"
 grants = [{ service = "FX", subjects = ["EUR*", "re:^[A-Z]{3}=$"], domains = [6, 7] }, { service = "FREE", subjects = ["A"] }]
 posts = [{ service = "CONTRIB", subjects = ["DESK1.*"], rights = ["create", "modify"] }]
 [[role]]
@@ -112,8 +112,46 @@ fn users_with_equal_roles_share_a_profile() {
     assert_eq!(of("nobody"), None);
     let profile = of("jdoe").expect("known");
     assert_eq!(policy.item_limit(profile), Some(100));
-    assert_eq!(policy.contract(profile), Some("latest-within 250"));
-    assert_eq!(policy.field_views(profile).collect::<Vec<_>>(), [&FieldView::Deny(vec![25])]);
+    assert_eq!(policy.contract(profile), Some(Contract::Every));
+}
+
+#[test]
+fn roles_that_speak_of_fields_show_what_one_of_them_shows() {
+    let of = |roles: &str| {
+        let text = format!(
+            "version = 1\n[[role]]\nname = \"all\"\n[[role]]\nname = \"level1\"\n\
+             fields = [\"allow\", 22, 25]\n[[role]]\nname = \"names\"\nfields = [\"allow\", 3]\n\
+             [[role]]\nname = \"late\"\nfields = [\"deny\", 25, -7]\n\
+             [[user]]\nname = \"jdoe\"\nroles = [{roles}]\n"
+        );
+        let policy = Policy::parse("p.toml", &text).expect("it is in order");
+        let profile = policy.profile_of("jdoe").expect("known");
+        policy.field_mask(profile).map(ToString::to_string)
+    };
+    assert_eq!(of("\"all\""), None);
+    assert_eq!(of("\"all\", \"level1\"").as_deref(), Some("only 22, 25"), "all says nothing");
+    assert_eq!(of("\"names\", \"level1\"").as_deref(), Some("only 3, 22, 25"));
+    assert_eq!(of("\"late\", \"level1\"").as_deref(), Some("all but -7"));
+}
+
+#[test]
+fn who_is_shown_other_fields_has_other_rights() {
+    let of = |extra: &str| {
+        let text = format!(
+            "version = 1\n[[role]]\nname = \"a\"\n{extra}\n[[user]]\nname = \"jdoe\"\n\
+             roles = [\"a\"]\n[[user]]\nname = \"nina\"\nroles = []\n"
+        );
+        Policy::parse("p.toml", &text).expect("it is in order")
+    };
+    let changed = |one: &str, other: &str| -> Vec<String> {
+        let users = changed_users(&of(one), &of(other));
+        users.into_iter().map(|user| user.name).collect()
+    };
+    let fields = "fields = [\"allow\", 22]";
+    assert_eq!(changed("", fields), ["jdoe"]);
+    assert_eq!(changed(fields, ""), ["jdoe"]);
+    assert_eq!(changed(fields, "fields = [\"allow\", 22, 22]"), [""; 0], "the same ones");
+    assert_eq!(changed("", "contract = \"every\""), ["jdoe"]);
 }
 
 #[test]

@@ -103,6 +103,10 @@ faults! {
     ForgottenRest = "forgotten-rest",
     /// server: another policy changes nothing of what is open
     KeptRights = "kept-rights",
+    /// server: updates have the fields that their receivers are not shown
+    UnmaskedUpdate = "unmasked-update",
+    /// server: who is shown other fields gets no image with them
+    UnmaskedImage = "unmasked-image",
     /// server: who joins an item that is there is not asked for its lock
     UnlockedJoin = "unlocked-join",
     /// hub: an item that nobody wants stays open at its source

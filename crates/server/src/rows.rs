@@ -89,6 +89,12 @@ tapeline_counters::rows! {
         "itemLimitPerMount" => item_limit_per_mount: usize;
         /// The highest class of priority that the user's roles allow, if they bound it.
         "maxPriorityClass" => max_priority_class: Option<u32>;
+        /// The fields that the user's roles show, where it is not all: `only 22, 25` or
+        /// `all but 25`.
+        "fields" => fields: Option<String>;
+        /// What the user's roles say of mounts that do not keep up, if they do: `every` or
+        /// `latest-when-slow`.
+        "contract" => contract: Option<&'static str>;
         /// Streams of items that were opened since the user came,
         "opens" => opens: u64;
         /// for updates,

@@ -115,6 +115,8 @@ tapeline_counters::counts! {
         images_let_go: u64 = total;
         /// Streams that ended because a lock or the policy became another one.
         streams_revoked: u64 = total;
+        /// Streams that show other fields than before, as the policy became another one.
+        streams_masked: u64 = total;
         /// Updates that did not go to a watcher because of a lock of their own.
         updates_denied: u64 = total;
         /// Posts that were refused because the policy does not allow them.

@@ -211,7 +211,7 @@ impl World {
     pub(crate) fn set_rights(&mut self, consumer: usize, codes: u8) {
         if self.policies.set(consumer, codes) {
             let now = self.now();
-            let epoch = self.watchers[consumer].sight.set(now, codes);
+            let epoch = self.watchers[consumer].set_rights(now, codes);
             self.later(REVOKED_WITHIN.as_millis() as u64, Later::Blind(consumer, epoch));
         }
     }

@@ -25,6 +25,8 @@ pub(crate) const SEQ: i16 = 32;
 pub(crate) const OTHERS: [i16; 4] = [22, 25, 30, 31];
 /// The fields of the view that some ask for.
 pub(crate) const SOME: [i16; 3] = [SEQ, 22, 30];
+/// The field that is not shown to all, and in no view.
+pub(crate) const MASKED: i16 = 25;
 /// `ROW64_1` and on, which make an image long.
 const PADDING: [i16; 4] = [215, 216, 217, 218];
 

@@ -7,7 +7,7 @@ use tapeline_omm::market::Part;
 use tapeline_rwf::{DataState, State, StateCode, StreamState};
 use tapeline_time::Time;
 
-use crate::item::{Changes, Item, OTHERS, SEQ, SOME, Truth};
+use crate::item::{Changes, Item, MASKED, OTHERS, SEQ, SOME, Truth};
 
 /// How current a stream is, by what its consumer was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,12 @@ pub(crate) struct Seen {
     pub(crate) unanswered_since: Option<Time>,
     /// The fields that are wanted: some or all.
     has_view: bool,
-    /// Whether the image of another view is on its way.
+    /// The field [`MASKED`] is not shown to its consumer.
+    is_masked: bool,
+    /// Whether that is what changes.
+    is_masking: bool,
+    /// Whether the image of another view, or with other fields by another policy, is on
+    /// its way.
     change: Change,
     fields: BTreeMap<i16, u64>,
     /// The number of the next part of the image that is coming in parts.
@@ -89,14 +94,15 @@ pub(crate) struct ImageHead {
     pub(crate) is_answer: bool,
 }
 
-/// Another view was asked for.
+/// Another view was asked for, or other fields are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     /// Long ago, or never.
     None,
     /// Its image has yet to come.
     Awaited,
-    /// An image came that would be the same in either view.
+    /// An image came that would be the same in either view, or none may come: fields
+    /// that were shown no more are shown again.
     Unsure,
 }
 
@@ -124,6 +130,8 @@ impl Seen {
             is_private: wish.private,
             unanswered_since: Some(now),
             has_view: wish.view,
+            is_masked: false,
+            is_masking: false,
             change: Change::None,
             fields: BTreeMap::new(),
             next_part: None,
@@ -175,13 +183,21 @@ impl Seen {
         self.fields.get(&SEQ).copied()
     }
 
+    /// Whether it gets a field.
+    fn wants(&self, field_id: i16) -> bool {
+        match self.has_view {
+            true => SOME.contains(&field_id),
+            false => !(self.is_masked && field_id == MASKED),
+        }
+    }
+
     /// Whether all fields are those of one moment.
     fn check_fields(&self) -> Result<(), String> {
         let Some(seq) = self.seq() else { return Err("no SEQ".to_owned()) };
         for (place, field_id) in OTHERS.iter().enumerate() {
             let wanted = self.item.field(seq, place);
             let found = self.fields.get(field_id).copied();
-            let is_wanted = !self.has_view || SOME.contains(field_id);
+            let is_wanted = self.wants(*field_id);
             let is_missing = found.is_none() && is_wanted && !self.is_changing();
             // An image that was under way when the view changed has fields of
             // before, which no update keeps up any more.
@@ -271,22 +287,27 @@ impl Seen {
     /// The last part of an image came.
     fn check_whole(&mut self, seq: u64) -> Result<(), String> {
         // An image that was under way may have the view of before, or of both.
-        let is_beyond = self.fields.keys().any(|field_id| !SOME.contains(field_id));
+        let is_beyond = self.fields.keys().any(|field_id| !self.wants(*field_id));
         let count = self.fields.len();
         let all = OTHERS.iter().enumerate().filter(|(place, field_id)| {
-            (!self.has_view || SOME.contains(field_id)) && self.item.field(seq, *place).is_some()
+            self.wants(**field_id) && self.item.field(seq, *place).is_some()
         });
-        let is_of_view = count == all.count() + 1 && !(self.has_view && is_beyond);
-        // With these values it may look the same with and without a view.
-        let mut values = OTHERS.iter().enumerate();
-        let is_telling = values.any(|(place, field_id)| {
-            !SOME.contains(field_id) && self.item.field(seq, place).is_some()
-        });
+        let is_of_view = count == all.count() + 1 && !is_beyond;
+        // With these values it may look the same with and without a view, or a mask.
+        let has = |wanted: i16| {
+            let place = OTHERS.iter().position(|field_id| *field_id == wanted);
+            place.is_some_and(|place| self.item.field(seq, place).is_some())
+        };
+        let is_telling = match self.is_masking {
+            true => has(MASKED),
+            false => OTHERS.iter().any(|it| !SOME.contains(it) && has(*it)),
+        };
         self.change = match (self.change, is_of_view, is_telling) {
             (Change::Awaited, true, false) => Change::Unsure,
             (_, true, true) => Change::None,
             (change, ..) => change,
         };
+        self.is_masking &= self.is_changing();
         let checked = self.check_fields();
         let is_answered = self.is_answered && self.resumptions == 0 && !self.is_paused;
         let is_torn = self.is_torn;
@@ -305,11 +326,12 @@ impl Seen {
         }
     }
 
-    /// Who has a view gets no other fields.
+    /// Who has a view, or is not shown all, gets no other fields.
     fn check_view(&self, changes: &Changes) -> Result<(), String> {
-        let is_bound = self.has_view && !self.is_changing();
-        let other = changes.set.keys().find(|field_id| is_bound && !SOME.contains(field_id));
-        other.map_or(Ok(()), |field_id| Err(format!("field {field_id} is not of its view")))
+        let is_bound = !self.is_changing();
+        let other = changes.set.keys().find(|field_id| is_bound && !self.wants(**field_id));
+        let what = if self.has_view { "of its view" } else { "shown to it" };
+        other.map_or(Ok(()), |field_id| Err(format!("field {field_id} is not {what}")))
     }
 
     fn check_bound(&self, truth: &Truth, seq: u64) -> Result<(), String> {
@@ -416,6 +438,29 @@ impl Seen {
             self.change = Change::Awaited;
         }
         self.has_view = has_view;
+    }
+
+    /// A stream begins of which not all may be shown; or so it was until a moment ago,
+    /// and the server may not know yet.
+    pub(crate) const fn set_mask(&mut self, is_masked: bool, is_settled: bool) {
+        self.is_masked = is_masked;
+        if !is_settled && !self.has_view {
+            (self.change, self.is_masking) = (Change::Unsure, true);
+        }
+    }
+
+    /// Other fields are shown: with an image, unless the server hears of two changes at
+    /// once that come to nothing.
+    pub(crate) const fn change_mask(&mut self, is_masked: bool) {
+        self.is_masked = is_masked;
+        // A view has not this field in any case.
+        if !self.has_view {
+            self.change = match self.change {
+                Change::None => Change::Awaited,
+                Change::Awaited | Change::Unsure => Change::Unsure,
+            };
+            self.is_masking = true;
+        }
     }
 
     pub(crate) const fn is_changing(&self) -> bool {

@@ -10,7 +10,7 @@ use tapeline_entitle::{Demand, EdgePort, Lock, Policy, PolicyChange, Sources};
 use tapeline_node::NewEdgePort;
 use tapeline_time::Time;
 
-use crate::item::{Item, Truth};
+use crate::item::{Item, MASKED, Truth};
 use crate::plan::Shape;
 
 /// Codes in locks: a consumer's rights have a bit for each.
@@ -24,6 +24,11 @@ const FIRST_SERVICE: u16 = 300;
 
 /// After this, nothing that is made anew goes to who lost the right to it.
 pub(crate) const REVOKED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Whether who has these rights is shown all fields but [`MASKED`].
+pub(crate) const fn is_masked(rights: u8) -> bool {
+    rights & 0b10 == 0
+}
 
 /// The code that an item's lock demands; none for one without a lock.
 const fn code_of(item: Item) -> Option<usize> {
@@ -90,7 +95,10 @@ impl Policies {
 
     fn policy(&self) -> Option<Policy> {
         let rights = self.rights.as_ref()?;
-        let head = "version = 1\n[entitle]\nno-lock = \"subject\"\n".to_owned();
+        let head = format!(
+            "version = 1\n[entitle]\nno-lock = \"subject\"\n\
+             [[role]]\nname = \"masked\"\nfields = [\"deny\", {MASKED}]\n"
+        );
         let services = (0..self.services).map(text_of_service);
         let users = rights.iter().enumerate();
         let users = users.map(|(consumer, rights)| text_of_user(consumer, *rights, self.services));
@@ -124,7 +132,8 @@ fn text_of_user(consumer: usize, rights: u8, services: usize) -> String {
         let codes = codes.map(move |code| format!("\"r{service}_{code}\""));
         codes.chain([format!("\"all{service}\"")])
     };
-    let roles: Vec<_> = (0..services).flat_map(of_service).collect();
+    let masked = is_masked(rights).then(|| "\"masked\"".to_owned());
+    let roles: Vec<_> = (0..services).flat_map(of_service).chain(masked).collect();
     format!("[[user]]\nname = \"{}\"\nroles = [{}]\n", user(consumer), roles.join(", "))
 }
 

@@ -20,7 +20,7 @@ use crate::item::{Changes, Content, Item, SOME, Truth};
 use crate::log::Log;
 use crate::model::{ImageHead, Phase, Seen, Wish};
 use crate::planted::Planted;
-use crate::rights::{Sight, user};
+use crate::rights::{Sight, is_masked, user};
 
 pub(crate) struct Watcher {
     pub(crate) index: usize,
@@ -37,6 +37,8 @@ pub(crate) struct Watcher {
     /// It takes its data from elsewhere.
     stands_by: bool,
     pub(crate) sight: Sight,
+    /// Not all fields are shown to it, or were not until a moment ago: since when.
+    mask: (bool, Option<Time>),
     /// Since when it is logged in nowhere.
     pub(crate) down_since: Option<Time>,
 }
@@ -98,6 +100,9 @@ impl Open {
     }
 }
 
+/// A server that stood still may answer by the policy of before for so long.
+const MASKED_WITHIN: Duration = Duration::from_secs(10);
+
 const fn is_shared(seen: &Seen) -> bool {
     !seen.is_snapshot && !seen.is_private
 }
@@ -148,8 +153,19 @@ impl Watcher {
             acks: 0,
             stands_by: false,
             sight: Sight::default(),
+            mask: (false, None),
             down_since: Some(Time::ZERO),
         }
+    }
+
+    /// What it may see is something else from now on. Returns the number of this change.
+    pub(crate) fn set_rights(&mut self, now: Time, rights: u8) -> u64 {
+        let is_masked = is_masked(rights);
+        if self.mask.0 != is_masked {
+            self.mask = (is_masked, Some(now));
+            self.seen.iter_mut().for_each(|seen| seen.change_mask(is_masked));
+        }
+        self.sight.set(now, rights)
     }
 
     /// It takes its data from elsewhere, or from its server again.
@@ -193,6 +209,9 @@ impl Watcher {
     }
 
     fn push(&mut self, mut seen: Seen) {
+        let (is_masked, changed_at) = self.mask;
+        let is_settled = changed_at.is_none_or(|at| seen.opened_at.since(at) > MASKED_WITHIN);
+        seen.set_mask(is_masked, is_settled);
         if self.stands_by {
             seen.set_role(true);
             seen.ask();

@@ -4,10 +4,12 @@
 //! requested with the union of its requesters' views, and each requester gets
 //! its own part of it, cut out by [`View::project`].
 
+mod mask;
 mod project;
 mod request;
 
-pub use project::ProjectError;
+pub use mask::FieldMask;
+pub use project::{ProjectError, Projection};
 pub use request::{ViewChange, ViewError};
 
 use crate::Text;

@@ -1,13 +1,13 @@
-//! Cutting a payload down to a view.
+//! Cutting a payload down to a view, and to what may be seen.
 
 use tapeline_rwf::{
-    DataType, DecodeError, ElementList, ElementListHead, EncodeError, Encoded, Encoder, FieldList,
-    FieldListHead, Map, MapAction, MapHead, Msg, Primitive, Series, SeriesHead, SetDefs, Slot,
-    Vector, VectorAction, VectorHead,
+    DataType, DecodeError, ElementEntry, ElementList, ElementListHead, EncodeError, Encoded,
+    Encoder, FieldList, FieldListHead, FilterAction, FilterList, FilterListHead, Map, MapAction,
+    MapHead, Msg, Primitive, Series, SeriesHead, SetDefs, Slot, Vector, VectorAction, VectorHead,
 };
 use thiserror::Error;
 
-use super::View;
+use super::{FieldMask, View};
 
 /// Why a payload was not cut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -22,7 +22,41 @@ pub enum ProjectError {
 
 impl View {
     /// Writes a message with only what the view wants of its payload. Returns
-    /// the length in bytes, or `None` for an update of which nothing is left:
+    /// the length in bytes, or `None` for an update of which nothing is left.
+    ///
+    /// As [`Projection::project_msg`].
+    pub fn project_msg(
+        &self,
+        msg: &Msg<'_>,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, ProjectError> {
+        Projection { view: Some(self), mask: None }.project_msg(msg, buffer)
+    }
+
+    /// Writes a payload with only what the view wants.
+    ///
+    /// As [`Projection::project`].
+    pub fn project(&self, payload: &Encoded<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
+        Projection { view: Some(self), mask: None }.project(payload, slot)
+    }
+
+    fn is_for_names(&self) -> bool {
+        matches!(self.0, super::Members::Names(_))
+    }
+}
+
+/// What somebody gets of an item: what is wanted of what may be seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Projection<'a> {
+    /// What is wanted; everything without.
+    pub view: Option<&'a View>,
+    /// What may be seen; everything without.
+    pub mask: Option<&'a FieldMask>,
+}
+
+impl Projection<'_> {
+    /// Writes a message with only what is left of its payload. Returns the
+    /// length in bytes, or `None` for an update of which nothing is left:
     /// there is nothing to send then. One with permission data or a sequence
     /// number is sent all the same: these are for the requester too.
     ///
@@ -44,7 +78,7 @@ impl View {
         Ok(Some(encoder.finish()?))
     }
 
-    /// Writes a payload with only what the view wants.
+    /// Writes a payload with only what is left of it.
     ///
     /// In field lists the fields of the view stay, in element lists the named
     /// elements. In maps, vectors and series this goes for every entry; summary
@@ -53,9 +87,31 @@ impl View {
     /// no longer fit. A payload of another kind than the view is for stays as
     /// it is.
     ///
+    /// A mask goes for field lists wherever they are, in summary data, elements
+    /// and filter lists too. A message within the message, into which nobody
+    /// looks, is left empty.
+    ///
     /// Errors: the payload is malformed; the buffer is too small.
     pub fn project(&self, payload: &Encoded<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
         self.project_data(payload, &SetDefs::NONE, slot)
+    }
+
+    /// The rest of it where the view has no say.
+    const fn masked(&self) -> Self {
+        Self { view: None, mask: self.mask }
+    }
+
+    fn cuts_fields(&self) -> bool {
+        self.mask.is_some() || self.view.is_some_and(|view| !view.is_for_names())
+    }
+
+    fn keeps_field(&self, field_id: i16) -> bool {
+        self.view.is_none_or(|view| view.is_for_names() || view.has_field(field_id))
+            && self.mask.is_none_or(|mask| mask.shows(field_id))
+    }
+
+    fn keeps_name(&self, name: &[u8]) -> bool {
+        self.view.is_none_or(|view| !view.is_for_names() || view.has_name(name))
     }
 
     fn project_data(
@@ -68,23 +124,99 @@ impl View {
             return Ok(slot.empty()?);
         }
         match data.data_type() {
-            DataType::FIELD_LIST => {
-                let keep = |field_id| self.is_for_names() || self.has_field(field_id);
-                write_fields(&data.field_list_with(defs)?, slot, keep)
-            }
-            DataType::ELEMENT_LIST => {
-                let keep = |name: &[u8]| !self.is_for_names() || self.has_name(name);
-                write_elements(&data.element_list_with(defs)?, slot, keep)
-            }
+            DataType::FIELD_LIST => self.project_fields(&data.field_list_with(defs)?, slot),
+            DataType::ELEMENT_LIST => self.project_elements(&data.element_list_with(defs)?, slot),
             DataType::MAP => self.project_map(&data.map()?, slot),
             DataType::VECTOR => self.project_vector(&data.vector()?, slot),
             DataType::SERIES => self.project_series(&data.series()?, slot),
+            DataType::FILTER_LIST if self.mask.is_some() => {
+                self.project_filter_list(&data.filter_list()?, slot)
+            }
+            DataType::MSG if self.mask.is_some() => Ok(slot.empty()?),
             _ => Ok(slot.encoded(data)?),
         }
     }
 
-    fn is_for_names(&self) -> bool {
-        matches!(self.0, super::Members::Names(_))
+    fn project_fields(&self, list: &FieldList<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
+        let mut writer =
+            slot.field_list(&FieldListHead { info: list.info(), set: None, standard: true })?;
+        for entry in list {
+            let entry = entry?;
+            if !self.keeps_field(entry.field_id) {
+                continue;
+            }
+            if entry.is_set_defined() && !entry.value.data_type().is_container() {
+                // Fixed-size forms of a set are not the forms of standard data.
+                writer.put(entry.field_id, entry.primitive(DataType::UNKNOWN)?)?;
+            } else {
+                writer.bytes(entry.field_id, entry.value.bytes())?;
+            }
+        }
+        Ok(writer.finish()?)
+    }
+
+    fn project_elements(
+        &self,
+        list: &ElementList<'_>,
+        slot: Slot<'_, '_>,
+    ) -> Result<(), ProjectError> {
+        let mut writer =
+            slot.element_list(&ElementListHead { info: list.info(), set: None, standard: true })?;
+        for entry in list {
+            let ElementEntry { name, value, is_set_defined } = entry?;
+            if !self.keeps_name(name) {
+                continue;
+            }
+            let data_type = value.data_type();
+            if self.mask.is_some() && data_type.is_container() && !value.is_empty() {
+                self.masked().project_data(
+                    &value,
+                    &SetDefs::NONE,
+                    writer.slot(name, data_type)?,
+                )?;
+            } else if is_set_defined && !data_type.is_container() {
+                writer.put(name, value.primitive()?)?;
+            } else {
+                writer.bytes(name, data_type, value.bytes())?;
+            }
+        }
+        Ok(writer.finish()?)
+    }
+
+    fn project_filter_list(
+        &self,
+        list: &FilterList<'_>,
+        slot: Slot<'_, '_>,
+    ) -> Result<(), ProjectError> {
+        let (container_type, total_count_hint) = (list.container_type(), list.total_count_hint());
+        let mut writer = slot.filter_list(&FilterListHead { container_type, total_count_hint })?;
+        for entry in list {
+            let entry = entry?;
+            let own_type = Some(entry.data.data_type()).filter(|own| *own != container_type);
+            let (action, id, perm_data) = (entry.action, entry.id, entry.perm_data);
+            match action == FilterAction::CLEAR || entry.data.data_type() == DataType::NO_DATA {
+                true => writer.bare_entry(action, id, None, perm_data)?,
+                false => self.masked().project_data(
+                    &entry.data,
+                    &SetDefs::NONE,
+                    writer.entry(action, id, own_type, perm_data)?,
+                )?,
+            }
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// Summary data: all that may be seen, with set-defined data as standard data.
+    fn project_summary(
+        &self,
+        data: &Encoded<'_>,
+        defs: &SetDefs<'_>,
+        slot: Slot<'_, '_>,
+    ) -> Result<(), ProjectError> {
+        match defs.local.is_none() && self.mask.is_none() {
+            true => Ok(slot.encoded(data)?),
+            false => self.masked().project_data(data, defs, slot),
+        }
     }
 
     fn project_map(&self, map: &Map<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
@@ -97,7 +229,7 @@ impl View {
             total_count_hint: map.total_count_hint(),
         })?;
         if let Some(summary) = map.summary() {
-            write_whole(&summary, &defs, writer.summary()?)?;
+            self.project_summary(&summary, &defs, writer.summary()?)?;
         }
         for entry in map {
             let entry = entry?;
@@ -123,7 +255,7 @@ impl View {
             total_count_hint: vector.total_count_hint(),
         })?;
         if let Some(summary) = vector.summary() {
-            write_whole(&summary, &defs, writer.summary()?)?;
+            self.project_summary(&summary, &defs, writer.summary()?)?;
         }
         for entry in vector {
             let entry = entry?;
@@ -146,7 +278,7 @@ impl View {
             total_count_hint: series.total_count_hint(),
         })?;
         if let Some(summary) = series.summary() {
-            write_whole(&summary, &defs, writer.summary()?)?;
+            self.project_summary(&summary, &defs, writer.summary()?)?;
         }
         for entry in series {
             let entry = entry?;
@@ -158,21 +290,21 @@ impl View {
         Ok(writer.finish()?)
     }
 
-    /// Whether anything that the view wants is in the data. What the view is
-    /// not for counts as wanted.
+    /// Whether anything is left of the data. What neither the view nor the mask is
+    /// for counts as left.
     fn keeps_any(&self, data: &Encoded<'_>, defs: &SetDefs<'_>) -> Result<bool, DecodeError> {
         match data.data_type() {
-            DataType::FIELD_LIST if !self.is_for_names() => {
+            DataType::FIELD_LIST if self.cuts_fields() => {
                 for entry in &data.field_list_with(defs)? {
-                    if self.has_field(entry?.field_id) {
+                    if self.keeps_field(entry?.field_id) {
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
-            DataType::ELEMENT_LIST if self.is_for_names() => {
+            DataType::ELEMENT_LIST if self.view.is_some_and(View::is_for_names) => {
                 for entry in &data.element_list_with(defs)? {
-                    if self.has_name(entry?.name) {
+                    if self.keeps_name(entry?.name) {
                         return Ok(true);
                     }
                 }
@@ -193,66 +325,4 @@ impl View {
             _ => Ok(true),
         }
     }
-}
-
-/// Summary data: everything, with set-defined data as standard data.
-fn write_whole(
-    data: &Encoded<'_>,
-    defs: &SetDefs<'_>,
-    slot: Slot<'_, '_>,
-) -> Result<(), ProjectError> {
-    if data.is_empty() || defs.local.is_none() {
-        return Ok(slot.encoded(data)?);
-    }
-    match data.data_type() {
-        DataType::FIELD_LIST => write_fields(&data.field_list_with(defs)?, slot, |_| true),
-        DataType::ELEMENT_LIST => write_elements(&data.element_list_with(defs)?, slot, |_| true),
-        _ => Ok(slot.encoded(data)?),
-    }
-}
-
-fn write_fields(
-    list: &FieldList<'_>,
-    slot: Slot<'_, '_>,
-    keep: impl Fn(i16) -> bool,
-) -> Result<(), ProjectError> {
-    let mut writer =
-        slot.field_list(&FieldListHead { info: list.info(), set: None, standard: true })?;
-    for entry in list {
-        let entry = entry?;
-        if !keep(entry.field_id) {
-            continue;
-        }
-        if entry.is_set_defined() && !entry.value.data_type().is_container() {
-            // Fixed-size forms of a set are not the forms of standard data.
-            writer.put(entry.field_id, entry.primitive(DataType::UNKNOWN)?)?;
-        } else {
-            writer.bytes(entry.field_id, entry.value.bytes())?;
-        }
-    }
-    Ok(writer.finish()?)
-}
-
-fn write_elements(
-    list: &ElementList<'_>,
-    slot: Slot<'_, '_>,
-    keep: impl Fn(&[u8]) -> bool,
-) -> Result<(), ProjectError> {
-    let mut writer =
-        slot.element_list(&ElementListHead { info: list.info(), set: None, standard: true })?;
-    for entry in list {
-        let entry = entry?;
-        if !keep(entry.name) {
-            continue;
-        }
-        let data_type = entry.value.data_type();
-        let name = core::str::from_utf8(entry.name).ok();
-        match name {
-            Some(name) if entry.is_set_defined && !data_type.is_container() => {
-                writer.put(name, entry.value.primitive()?)?;
-            }
-            _ => writer.bytes(entry.name, data_type, entry.value.bytes())?,
-        }
-    }
-    Ok(writer.finish()?)
 }

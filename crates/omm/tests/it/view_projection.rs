@@ -1,10 +1,10 @@
 //! Payloads cut down to a view.
 
 use tapeline_omm::market::{Book, BookHead, BookWriter, Part, image};
-use tapeline_omm::view::View;
+use tapeline_omm::view::{FieldMask, Projection, View};
 use tapeline_rwf::{
     DataType, Domain, ElementListHead, Encoded, Encoder, FieldListHead, FieldListInfo,
-    LocalSetDefsBuf, MapAction, Msg, Primitive, Real, UpdateMsg,
+    FilterAction, FilterListHead, LocalSetDefsBuf, MapAction, Msg, Primitive, Real, UpdateMsg,
 };
 
 const PRICE: Real = Real::decimal(4512, 2);
@@ -191,4 +191,87 @@ fn a_buffer_that_is_too_small_says_by_how_much() {
         error.to_string(),
         format!("result cannot be written: the buffer is {missing} bytes too small")
     );
+}
+
+/// What is left of a message for who is shown these fields.
+fn masked(view: Option<&View>, mask: &FieldMask, msg: &[u8]) -> Option<Vec<u8>> {
+    let mut buffer = [0; 1024];
+    let msg = Msg::decode(msg).expect("well-formed");
+    let projection = Projection { view, mask: Some(mask) };
+    let len = projection.project_msg(&msg, &mut buffer).expect("room");
+    len.map(|len| buffer[..len].to_vec())
+}
+
+#[test]
+fn a_mask_and_a_view_leave_what_both_do() {
+    let update = quote_update();
+    let mask = FieldMask::all_but([22]);
+    assert_eq!(fields(&masked(None, &mask, &update).expect("some")), [30, 25, 31]);
+    let view = View::of_fields([22, 25]);
+    assert_eq!(fields(&masked(Some(&view), &mask, &update).expect("some")), [25]);
+    assert_eq!(masked(Some(&View::of_fields([22])), &mask, &update), None);
+    let names = View::of_names(["BID"]);
+    assert_eq!(fields(&masked(Some(&names), &mask, &update).expect("some")), [30, 25, 31]);
+    let all = FieldMask::all_but([]);
+    assert_eq!(masked(None, &all, &update), Some(update));
+}
+
+#[test]
+fn a_mask_is_for_field_lists_in_elements_filter_lists_and_messages_too() {
+    let mask = FieldMask::only([25]);
+    let write = |slot: tapeline_rwf::Slot<'_, '_>| {
+        let mut list = slot.field_list(&FieldListHead::STANDARD).expect("room");
+        for fid in [22, 25] {
+            list.put(fid, PRICE).expect("room");
+        }
+        list.finish().expect("room");
+    };
+    let head = UpdateMsg::new(Domain(200), 5).into();
+    let elements = with_room(
+        |encoder| {
+            let slot = encoder.begin(&head, DataType::ELEMENT_LIST).expect("room");
+            let mut list = slot.element_list(&ElementListHead::STANDARD).expect("room");
+            list.put("SIZE", 4_u64).expect("room");
+            write(list.slot("QUOTE", DataType::FIELD_LIST).expect("room"));
+            list.finish().expect("room");
+        },
+        <[u8]>::to_vec,
+    );
+    let left = masked(None, &mask, &elements).expect("some");
+    let list = Msg::decode(&left).expect("well-formed").payload().element_list().expect("elements");
+    let quote = list.element("QUOTE").expect("well-formed").expect("it is there").value;
+    let ids = |data: Encoded<'_>| -> Vec<i16> {
+        let list = data.field_list().expect("fields");
+        list.iter().map(|entry| entry.expect("well-formed").field_id).collect()
+    };
+    assert_eq!(ids(quote), [25]);
+    assert!(list.element("SIZE").expect("well-formed").is_some(), "an element is no field");
+
+    let filters = with_room(
+        |encoder| {
+            let slot = encoder.begin(&head, DataType::FILTER_LIST).expect("room");
+            let filter_head =
+                FilterListHead { container_type: DataType::FIELD_LIST, total_count_hint: None };
+            let mut list = slot.filter_list(&filter_head).expect("room");
+            write(list.entry(FilterAction::SET, 1, None, None).expect("room"));
+            list.bare_entry(FilterAction::CLEAR, 2, None, None).expect("room");
+            list.finish().expect("room");
+        },
+        <[u8]>::to_vec,
+    );
+    let left = masked(None, &mask, &filters).expect("some");
+    let list = Msg::decode(&left).expect("well-formed").payload().filter_list().expect("a list");
+    let entries: Vec<_> = list.iter().map(|entry| entry.expect("well-formed")).collect();
+    assert_eq!((entries.len(), ids(entries[0].data)), (2, vec![25]));
+    assert_eq!(projected(&View::of_fields([25]), &filters), Some(filters), "a view is not");
+
+    let inner = quote_update();
+    let nested = UpdateMsg {
+        payload: Encoded::new(DataType::MSG, &inner),
+        ..UpdateMsg::new(Domain(200), 5)
+    };
+    let nested =
+        with_room(|encoder| encoder.message(&nested.into()).expect("room"), <[u8]>::to_vec);
+    let left = masked(None, &mask, &nested).expect("it is sent");
+    assert!(Msg::decode(&left).expect("well-formed").payload().is_empty());
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use tapeline_omm::SeededHash;
-use tapeline_omm::view::View;
+use tapeline_omm::view::{FieldMask, Projection, View};
 
 use super::subscription::Order;
 
@@ -33,12 +34,20 @@ pub(super) struct Form {
     pub(super) with_key: bool,
     /// With permission data.
     pub(super) with_perm_data: bool,
+    /// Nothing but what the user's roles show.
+    pub(super) mask: Option<Arc<FieldMask>>,
 }
 
 impl Form {
     /// As messages come.
     pub(super) const PLAIN: Self =
-        Self { view: None, is_full_view: false, with_key: false, with_perm_data: true };
+        Self { view: None, is_full_view: false, with_key: false, with_perm_data: true, mask: None };
+
+    /// What is cut out of payloads, if not all goes out.
+    pub(super) fn projection(&self) -> Option<Projection<'_>> {
+        let (view, mask) = (self.view.as_ref(), self.mask.as_deref());
+        (view.is_some() || mask.is_some()).then_some(Projection { view, mask })
+    }
 
     /// The form with all fields in place of its view.
     pub(super) fn without_view(self) -> Self {

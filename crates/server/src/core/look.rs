@@ -2,6 +2,7 @@
 
 use tapeline_backbone::Incarnation;
 use tapeline_channel::SessionId;
+use tapeline_entitle::{Contract, Policy, ProfileId};
 use tapeline_omm::Text;
 use tapeline_omm::directory::ServiceState;
 use tapeline_omm::login::LoginRequest;
@@ -109,7 +110,8 @@ impl Core {
         let limits = self.config.limits.of_user(name);
         let of_all = &self.config.limits;
         let standing = self.mounts.standings.of_user(place);
-        let (of_roles, max_priority_class) = self.role_limits(place);
+        let roles = self.profile_at(place);
+        let of_roles = roles.and_then(|(policy, profile)| policy.item_limit(profile));
         let item_limit = limits.item_limit.unwrap_or(of_all.item_limit);
         Some(UserRow {
             login_name: name.to_string(),
@@ -122,7 +124,12 @@ impl Core {
             item_limit_per_mount: limits
                 .item_limit_per_mount
                 .unwrap_or(of_all.item_limit_per_mount),
-            max_priority_class,
+            max_priority_class: roles
+                .and_then(|(policy, profile)| policy.max_priority_class(profile)),
+            fields: roles
+                .and_then(|(policy, profile)| policy.field_mask(profile).map(ToString::to_string)),
+            contract: roles
+                .and_then(|(policy, profile)| policy.contract(profile).map(Contract::word)),
             opens: asked.opens,
             normal_opens: asked.opens - asked.snapshots,
             snapshot_opens: asked.snapshots,
@@ -134,18 +141,11 @@ impl Core {
         })
     }
 
-    /// What the roles of a user allow: items, and the class of a priority.
-    fn role_limits(&self, place: u32) -> (Option<u32>, Option<u32>) {
-        let mount = self.mounts.standings.a_mount_of(place);
-        let session = mount.and_then(|number| self.mounts.session_of(number));
-        let login = session.and_then(|session| self.mounts.get(session)?.login.as_ref());
-        let profile = login.and_then(|login| self.entitlements.profile_now(login));
-        match self.entitlements.policy().zip(profile) {
-            Some((policy, profile)) => {
-                (policy.item_limit(profile), policy.max_priority_class(profile))
-            }
-            None => (None, None),
-        }
+    /// The profile of a user, where there is a policy.
+    fn profile_at(&self, place: u32) -> Option<(&Policy, ProfileId)> {
+        let mount = self.mounts.standings.mounts_of(place).next();
+        let login = self.mounts.get(self.mounts.session_of(mount?)?)?.login.as_ref()?;
+        self.entitlements.policy().zip(self.entitlements.profile_now(login))
     }
 
     /// Numbers that services may have are below this one.

@@ -519,6 +519,15 @@ impl Mounts {
         }
     }
 
+    /// The mounts of a user, the last one that came first.
+    pub(super) fn of_user(&self, user: &[u8]) -> impl Iterator<Item = &Mount> {
+        let numbers = self.users.place(user).map(|place| self.standings.mounts_of(place));
+        numbers
+            .into_iter()
+            .flatten()
+            .filter_map(|number| self.table.get(number as usize)?.as_deref())
+    }
+
     /// Counts an item of a user, or one fewer, that is not at its service yet.
     pub(super) fn count_item(&mut self, session: SessionId, opened: bool) {
         self.count(session, opened, |_, _| {});

@@ -11,10 +11,12 @@
 //! guard is not known has shown nothing yet.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use tapeline_channel::SessionId;
-use tapeline_entitle::{Denial, Kind, PostRight, ProfileId, Usage, Verdict};
+use tapeline_entitle::{Contract, Denial, Kind, PostRight, ProfileId, Usage, Verdict};
 use tapeline_omm::post::{Post, PostContent, PostRefusal, PostStream};
+use tapeline_omm::view::FieldMask;
 use tapeline_omm::{ItemKeyRef, is_administrative};
 use tapeline_planted::planted;
 use tapeline_rwf::{
@@ -24,6 +26,7 @@ use tapeline_rwf::{
 
 use super::Core;
 use super::entitlements::{Guard, Identity, Named};
+use super::forms::Form;
 use super::item::Item;
 use super::services::Services;
 use super::stream::{Entry, Stream};
@@ -213,7 +216,62 @@ impl Core {
         let guard = self.items.guard(slot);
         if let Some(Verdict::Deny(denial)) = self.verdict(session, slot, guard) {
             self.statistics.streams_revoked += 1;
-            self.take_off((session, stream_id), &denial, guard, out);
+            return self.take_off((session, stream_id), &denial, guard, out);
+        }
+        self.review_mask(session, stream_id, out);
+    }
+
+    /// A stream shows other fields by the policy that is in force now: from here on,
+    /// and with an image that has them.
+    fn review_mask<O: Outputs>(&mut self, session: SessionId, stream_id: i32, out: &mut O) {
+        let mask = self.mask_of(session);
+        let Some((slot, cell)) = self.item_on(session, stream_id) else { return };
+        let Self { mounts, items, .. } = self;
+        let (Some(mount), Some(item)) = (mounts.get_mut(session), items.known_mut(slot)) else {
+            return;
+        };
+        let form = item.watchers.form_at(cell).cloned().unwrap_or(Form::PLAIN);
+        if form.mask == mask {
+            return;
+        }
+        mount.set_form(&mut item.watchers, cell, Form { mask, ..form });
+        let is_private = item.is_private;
+        let is_paused = mount.streams.item(stream_id).is_some_and(|it| it.state.is_paused());
+        self.statistics.streams_masked += 1;
+        let Some(watcher) = self.watcher(slot, cell) else { return };
+        if planted!(UnmaskedImage) {
+            return;
+        }
+        if is_private {
+            // The image of the resume has them.
+            if !is_paused {
+                self.reissue_upstream(slot, true, out);
+            }
+            return;
+        }
+        if watcher.has(mode::LIVE) || watcher.has(mode::MERGED) || watcher.has(mode::IN_IMAGE) {
+            self.put_image_off(slot, cell);
+            // Before another policy takes it away.
+            self.begin_draining(session, out);
+        }
+    }
+
+    /// The fields that the user of a mount is shown; `None` for all.
+    pub(super) fn mask_of(&mut self, session: SessionId) -> Option<Arc<FieldMask>> {
+        let profile = self.profile_of(session);
+        let (policy, profile) = self.entitlements.policy().zip(profile)?;
+        policy.field_mask(profile).cloned()
+    }
+
+    /// Whether updates for a mount that does not keep up are merged; if not, it is cut
+    /// when its output is full. What a role says comes before the configuration.
+    pub(super) fn merges_for(&mut self, session: SessionId) -> bool {
+        let profile = self.profile_of(session);
+        let roles = self.entitlements.policy().zip(profile);
+        match roles.and_then(|(policy, profile)| policy.contract(profile)) {
+            None => self.config.conflation,
+            Some(Contract::Every) => false,
+            Some(Contract::LatestWhenSlow) => true,
         }
     }
 

@@ -16,14 +16,14 @@ use tapeline_omm::state::is_final;
 use tapeline_rwf::{DataState, Msg, Priority, RequestMsg, State, StateCode, StreamState};
 
 use super::Core;
-use super::mount::{Login, Mount};
+use super::mount::Mount;
 use super::streams::Streams;
 use super::subscription::mode;
 use super::turns::Line;
 use crate::Outputs;
 
-/// Streams of a mount, and items of the server, that are looked at for one that is
-/// wanted less.
+/// Streams of a mount, mounts of a user, and items of the server, that are looked at for
+/// one that is wanted less.
 const LOOKED_AT: usize = 256;
 
 /// An item with more watchers than this gives way to none, and nobody asks how much each
@@ -111,8 +111,7 @@ impl Core {
         let least = match mount.item_count >= per_mount {
             true => least_of(mount),
             false => {
-                let is_users = |it: &&Mount| it.login.as_ref().map(Login::user) == Some(user);
-                let all = self.mounts.iter().filter(is_users).filter_map(least_of);
+                let all = self.mounts.of_user(user).take(LOOKED_AT).filter_map(least_of);
                 all.min_by_key(|((priority, _), _)| *priority)
             }
         };

@@ -294,6 +294,7 @@ impl Core {
         let found = found.or(upgraded);
         let slot =
             found.unwrap_or_else(|| self.items.insert(&key, request.streaming, request.private));
+        let mask = self.mask_of(session).filter(|_| !is_administrative(request.domain));
         let Some(item) = self.items.known_mut(slot) else { return Opened::Refused };
         if request.private {
             // What a private stream asks for is between its two ends.
@@ -304,7 +305,7 @@ impl Core {
         let cell = item.watchers.insert(subscription);
         self.mounts.standings.add(number, item.standing());
         let with_key = request.key_in_updates;
-        let form = Form { view, is_full_view: false, with_key, with_perm_data };
+        let form = Form { view, is_full_view: false, with_key, with_perm_data, mask };
         if let Some(mount) = self.mounts.get_mut(session) {
             mount.set_form(&mut item.watchers, cell, form);
         }

@@ -84,7 +84,7 @@ impl Core {
             return;
         }
         while let Some(session) = self.trouble.slow.pop() {
-            let conflates = self.config.conflation;
+            let conflates = self.merges_for(session);
             let Some(mount) = self.mounts.get_mut(session).filter(|mount| !mount.is_slow) else {
                 continue;
             };

@@ -1,5 +1,7 @@
 //! How the items stand that each mount watches, and each user over all of its mounts.
 
+use std::collections::BTreeSet;
+
 use tapeline_rwf::DataState;
 
 /// No user, and no mount.
@@ -37,16 +39,20 @@ impl Standing {
 #[derive(Clone, Copy, Debug)]
 struct OfMount {
     standing: Standing,
-    /// The place of its user.
+    /// The place of its user,
     user: u32,
+    /// whose other mounts are a list: the one that came before this one,
+    before: u32,
+    /// and the one that came after it.
+    after: u32,
 }
 
 /// What the place of a user stands for.
 #[derive(Clone, Copy, Debug)]
 struct OfUser {
     standing: Standing,
-    /// The last of its mounts that came, unless it has left since.
-    mount: u32,
+    /// The last of its mounts that came.
+    last: u32,
 }
 
 /// Those of all mounts, by their numbers, and of all users, by their places. They
@@ -69,11 +75,13 @@ impl Standings {
         self.of_users.get(place as usize).map(|it| it.standing).unwrap_or_default()
     }
 
-    /// One of the mounts of a user.
-    pub(super) fn a_mount_of(&self, place: u32) -> Option<u32> {
-        let last = self.of_users.get(place as usize).map_or(NOBODY, |user| user.mount);
-        let all = || self.of_mounts.iter().position(|mount| mount.user == place);
-        if last == NOBODY { all().map(|number| number as u32) } else { Some(last) }
+    /// The mounts of a user, the last one that came first.
+    pub(super) fn mounts_of(&self, place: u32) -> impl Iterator<Item = u32> + '_ {
+        let last = self.of_users.get(place as usize).map(|user| user.last);
+        let there = |number: u32| Some(number).filter(|number| *number != NOBODY);
+        core::iter::successors(last.and_then(there), move |number| {
+            there(self.of_mounts.get(*number as usize)?.before)
+        })
     }
 
     /// A mount watches one more item with this data state.
@@ -98,17 +106,20 @@ impl Standings {
     /// What a mount watches belongs to the user at a place from now on.
     pub(super) fn enter(&mut self, number: u32, place: u32) {
         self.leave(number);
-        let mount = self.entry(number);
-        mount.user = place;
-        let standing = mount.standing;
         if place as usize >= self.of_users.len() {
-            let none = OfUser { standing: Standing::default(), mount: NOBODY };
+            let none = OfUser { standing: Standing::default(), last: NOBODY };
             self.of_users.resize(place as usize + 1, none);
         }
+        let standing = self.of_mount(number);
         let user = &mut self.of_users[place as usize];
-        user.mount = number;
         user.standing.active += standing.active;
         user.standing.stale += standing.stale;
+        let before = core::mem::replace(&mut user.last, number);
+        let mount = self.entry(number);
+        (mount.user, mount.before) = (place, before);
+        if let Some(before) = self.of_mounts.get_mut(before as usize) {
+            before.after = number;
+        }
     }
 
     /// What a mount watches belongs to nobody from now on. Returns the place of the
@@ -116,10 +127,18 @@ impl Standings {
     pub(super) fn leave(&mut self, number: u32) -> Option<u32> {
         let mount = self.entry(number);
         let place = core::mem::replace(&mut mount.user, NOBODY);
+        let before = core::mem::replace(&mut mount.before, NOBODY);
+        let after = core::mem::replace(&mut mount.after, NOBODY);
         let standing = mount.standing;
+        if let Some(before) = self.of_mounts.get_mut(before as usize) {
+            before.after = after;
+        }
+        if let Some(after) = self.of_mounts.get_mut(after as usize) {
+            after.before = before;
+        }
         let user = self.of_users.get_mut(place as usize)?;
-        if user.mount == number {
-            user.mount = NOBODY;
+        if user.last == number {
+            user.last = before;
         }
         user.standing.active -= standing.active;
         user.standing.stale -= standing.stale;
@@ -129,7 +148,8 @@ impl Standings {
     fn entry(&mut self, number: u32) -> &mut OfMount {
         let number = number as usize;
         if number >= self.of_mounts.len() {
-            let none = OfMount { standing: Standing::default(), user: NOBODY };
+            let standing = Standing::default();
+            let none = OfMount { standing, user: NOBODY, before: NOBODY, after: NOBODY };
             self.of_mounts.resize(number + 1, none);
         }
         &mut self.of_mounts[number]
@@ -152,8 +172,10 @@ impl Standings {
         }
         for (place, (known, expected)) in (0..).zip(self.of_users.iter().zip(of_users)) {
             assert_eq!(known.standing, expected, "how the items of user {place} stand");
-            let mount = self.of_mounts.get(known.mount as usize);
-            assert!(mount.is_none_or(|mount| mount.user == place), "the mount of user {place}");
+            let all: BTreeSet<u32> = self.mounts_of(place).collect();
+            let is_its = |number: &u32| self.of_mounts[*number as usize].user == place;
+            let its: BTreeSet<u32> = (0..self.of_mounts.len() as u32).filter(is_its).collect();
+            assert_eq!(all, its, "the mounts of user {place}");
         }
     }
 }
@@ -180,11 +202,27 @@ mod tests {
         all.add(2, None);
         assert_eq!((all.of_mount(0), all.of_mount(2)), (standing(1, 0), standing(1, 1)));
         assert_eq!(all.of_user(1), standing(2, 1));
-        assert_eq!(all.a_mount_of(1), Some(2));
+        let mounts_of = |all: &Standings, place| all.mounts_of(place).collect::<Vec<_>>();
+        assert_eq!(mounts_of(&all, 1), [2, 0]);
         all.leave(2);
-        assert_eq!((all.a_mount_of(1), all.a_mount_of(0)), (Some(0), None));
+        assert_eq!((mounts_of(&all, 1), mounts_of(&all, 0)), (vec![0], vec![]));
         all.enter(2, 1);
         all.check([(0, OK), (2, OK), (2, SUSPECT), (2, None)].into_iter());
+    }
+
+    #[test]
+    fn each_user_has_a_list_of_its_mounts_whichever_leaves() {
+        for leaver in 0..4 {
+            let mut all = Standings::default();
+            (0..4).for_each(|number| all.enter(number, 0));
+            all.enter(leaver, 1);
+            let left: Vec<_> = (0..4).rev().filter(|number| *number != leaver).collect();
+            assert_eq!(all.mounts_of(0).collect::<Vec<_>>(), left);
+            assert_eq!(all.mounts_of(1).collect::<Vec<_>>(), [leaver]);
+            all.enter(leaver, 0);
+            assert_eq!(all.mounts_of(0).next(), Some(leaver));
+            all.check(std::iter::empty());
+        }
     }
 
     #[test]

@@ -4,7 +4,11 @@ use core::ops::Range;
 use std::collections::HashMap;
 
 use tapeline_omm::view::ProjectError;
-use tapeline_rwf::{DataState, EncodeError, Encoder, Msg, MsgKey, StateCode, StreamState};
+use tapeline_planted::planted;
+use tapeline_rwf::{
+    DataState, DataType, EncodeError, Encoded, Encoder, Msg, MsgKey, RefreshMsg, StateCode,
+    StatusMsg, StreamState,
+};
 
 use super::copies::Gathered;
 use super::forms::Form;
@@ -191,11 +195,29 @@ pub(super) fn write_form(
     };
     let Some(form) = form else { return whole(msg, buffer) };
     let shaped = shape(*msg, form, key);
-    let Some(view) = &form.view else { return whole(&shaped, buffer) };
-    match view.project_msg(&shaped, buffer) {
-        // A payload that cannot be read goes out as it is, as without a view.
-        Err(ProjectError::Decode(_)) => whole(&shaped, buffer),
-        done => done,
+    let is_unmasked = matches!(msg, Msg::Update(_)) && planted!(UnmaskedUpdate);
+    let Some(mut projection) = form.projection() else { return whole(&shaped, buffer) };
+    projection.mask = projection.mask.filter(|_| !is_unmasked);
+    match (projection.project_msg(&shaped, buffer), &form.mask) {
+        // A payload that cannot be read goes out as it is, as without a view,
+        (Err(ProjectError::Decode(_)), None) => whole(&shaped, buffer),
+        // but not to who is shown some of its fields only.
+        (Err(ProjectError::Decode(_)), Some(_)) => match blank(shaped) {
+            Some(blank) => whole(&blank, buffer),
+            None => Ok(None),
+        },
+        (done, _) => done,
+    }
+}
+
+/// An image or a state without its payload; `None` for other messages, which are
+/// nothing without.
+fn blank(msg: Msg<'_>) -> Option<Msg<'_>> {
+    let payload = Encoded::new(DataType::NO_DATA, &[]);
+    match msg {
+        Msg::Refresh(refresh) => Some(RefreshMsg { payload, ..refresh }.into()),
+        Msg::Status(status) => Some(StatusMsg { payload, ..status }.into()),
+        _ => None,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Over random policies, locks, reloads and hubs that fail: nobody is sent what a
 //! plain look at the rules denies.
 //!
-//! Each image and update has a number of its own as its only field. Whatever a
-//! mount is sent is looked up by it: which item, and which lock the message had.
+//! Each image and update has a number of its own, in two fields of which some users are
+//! shown one only. Whatever a mount is sent is looked up by it: which item, and which
+//! lock the message had.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +40,17 @@ impl Wanted {
     }
 }
 
+/// What a user may see.
+#[derive(Clone, Debug, Default)]
+struct Rights {
+    codes: BTreeSet<u32>,
+    /// All fields but [`MASKED`].
+    is_masked: bool,
+}
+
+/// The field that is not shown to all.
+const MASKED: i16 = 25;
+
 #[derive(Clone, Debug)]
 enum Op {
     Open(usize, usize),
@@ -46,8 +58,8 @@ enum Op {
     Image(usize, Option<Wanted>),
     Update(usize, Option<Wanted>),
     Relock(usize, Wanted),
-    /// Codes of each user, or that there is no such user.
-    Policy(Vec<Option<BTreeSet<u32>>>),
+    /// Rights of each user, or that there is no such user.
+    Policy(Vec<Option<Rights>>),
     Slow(usize),
     Drain(usize),
     LoseHub,
@@ -59,6 +71,10 @@ fn codes() -> impl Strategy<Value = BTreeSet<u32>> {
     prop::collection::btree_set(1_u32..4, 1..3)
 }
 
+fn rights() -> impl Strategy<Value = Rights> {
+    (codes(), any::<bool>()).prop_map(|(codes, is_masked)| Rights { codes, is_masked })
+}
+
 fn wanted() -> impl Strategy<Value = Wanted> {
     (codes(), any::<bool>()).prop_map(|(codes, all)| Wanted { codes, all })
 }
@@ -66,7 +82,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 fn op() -> impl Strategy<Value = Op> {
     let (user, item) = (0..USERS.len(), 0..ITEMS.len());
     let lock = || prop::option::of(wanted());
-    let policy = prop::collection::vec(prop::option::weighted(0.8, codes()), USERS.len());
+    let policy = prop::collection::vec(prop::option::weighted(0.8, rights()), USERS.len());
     prop_oneof![
         4 => (user.clone(), item.clone()).prop_map(|(user, item)| Op::Open(user, item)),
         1 => (user.clone(), item.clone()).prop_map(|(user, item)| Op::Close(user, item)),
@@ -81,16 +97,22 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn text(rights: &[Option<BTreeSet<u32>>]) -> String {
-    let head = "version = 1\n[entitle]\nno-lock = \"allow\"\n".to_owned();
+fn text(rights: &[Option<Rights>]) -> String {
+    let head = format!(
+        "version = 1\n[entitle]\nno-lock = \"allow\"\n\
+         [[role]]\nname = \"masked\"\nfields = [\"deny\", {MASKED}]\n"
+    );
     let products = (1..4).map(|code| {
         format!(
             "[[product]]\nname = \"p{code}\"\nservice = \"FEED\"\npe = [{code}]\n\
              [[role]]\nname = \"r{code}\"\nproducts = [\"p{code}\"]\n"
         )
     });
-    let users = USERS.iter().zip(rights).filter_map(|(user, codes)| {
-        let roles: Vec<_> = codes.as_ref()?.iter().map(|code| format!("\"r{code}\"")).collect();
+    let users = USERS.iter().zip(rights).filter_map(|(user, rights)| {
+        let rights = rights.as_ref()?;
+        let masked = rights.is_masked.then(|| "\"masked\"".to_owned());
+        let codes = rights.codes.iter().map(|code| format!("\"r{code}\""));
+        let roles: Vec<_> = codes.chain(masked).collect();
         Some(format!("[[user]]\nname = \"{user}\"\nroles = [{}]\n", roles.join(", ")))
     });
     std::iter::once(head).chain(products).chain(users).collect::<Vec<_>>().concat()
@@ -99,7 +121,7 @@ fn text(rights: &[Option<BTreeSet<u32>>]) -> String {
 /// What a plain evaluator knows.
 struct Plain {
     world: World,
-    rights: Vec<Option<BTreeSet<u32>>>,
+    rights: Vec<Option<Rights>>,
     /// Of each user.
     sessions: Vec<Vec<SessionId>>,
     /// The lock of each item; `None` for one that never had one.
@@ -117,7 +139,10 @@ struct Plain {
 impl Plain {
     /// So many mounts of each user.
     fn new(crowd: usize) -> Self {
-        let rights = vec![Some(BTreeSet::from([1])), Some(BTreeSet::from([1, 2])), None];
+        let of = |codes: &[u32], is_masked| {
+            Some(Rights { codes: codes.iter().copied().collect(), is_masked })
+        };
+        let rights = vec![of(&[1], true), of(&[1, 2], false), None];
         let mut world = World::new();
         world.enforce(&text(&rights));
         let hubs = [HUB, HUB_2];
@@ -164,7 +189,7 @@ impl Plain {
                     perm_data: bytes.as_deref(),
                     ..RefreshMsg::new(Domain::MARKET_PRICE, 0)
                 };
-                self.publish(*item, &with_fields(&head.into(), &[(22, number)]));
+                self.publish(*item, &with_fields(&head.into(), &[(22, number), (MASKED, number)]));
             }
             Op::Update(item, lock) if self.at.contains_key(item) => {
                 let number = i64::from(self.number());
@@ -172,7 +197,7 @@ impl Plain {
                 let bytes = lock.as_ref().map(Wanted::bytes);
                 let perm_data = bytes.as_deref();
                 let head = UpdateMsg { perm_data, ..UpdateMsg::new(Domain::MARKET_PRICE, 0) };
-                self.publish(*item, &update_msg(head, &[(22, number)]));
+                self.publish(*item, &update_msg(head, &[(22, number), (MASKED, number)]));
             }
             Op::Relock(item, lock) if self.at.contains_key(item) => {
                 self.locks[*item] = Some(lock.clone());
@@ -260,7 +285,14 @@ impl Plain {
                 let value = field.value.real().expect("a number").expect("not blank");
                 let number = value.mantissa();
                 let (item, own) = &self.sent[&number];
-                let has = self.rights[user].clone().unwrap_or_default();
+                let Rights { codes: has, is_masked } =
+                    self.rights[user].clone().unwrap_or_default();
+                let shown = fields.field(MASKED).expect("well-formed");
+                prop_assert!(
+                    !(is_masked && shown.is_some()),
+                    "{} is shown field {MASKED} of {number}",
+                    USERS[user],
+                );
                 let lock = &self.locks[*item];
                 let is_open = match lock {
                     Some(lock) => lock.is_met(&has),

@@ -24,6 +24,7 @@ mod limits;
 mod logins;
 mod long_messages;
 mod lossy;
+mod masked;
 mod memory;
 mod model;
 mod no_allocation;

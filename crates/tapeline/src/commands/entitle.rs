@@ -10,6 +10,7 @@ use tapeline_entitle::{
     Asked, Engine, Fault, Journal, Policy, Protection, Report, ReportMonth, Usage,
     Verdict as Answer, changed_users, changes, hex_of, read_watchlist,
 };
+use tapeline_omm::view::FieldMask;
 
 use crate::failure::{Failure, Verdict, warn};
 
@@ -98,6 +99,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             let explanation = engine.explain(user, asked, protection);
             writeln!(out, "{}", answer(&explanation.verdict))?;
             writeln!(out, "{}", explanation.reason)?;
+            if explanation.verdict.is_allowed()
+                && let Some(mask) = mask_of(engine.policy(), user)
+            {
+                writeln!(out, "fields: {mask}")?;
+            }
             Ok(verdict(explanation.verdict.is_allowed()))
         }
         Action::WhatIf { policy, new, watchlist } => {
@@ -167,6 +173,12 @@ fn what_if(
             false => "other rights",
         };
         writeln!(out, "{}: {what}", user.name)?;
+        let (before, after) = (mask_of(old, &user.name), mask_of(new, &user.name));
+        if before != after {
+            let shown =
+                |mask: Option<&FieldMask>| mask.map_or("all".to_owned(), |it| it.to_string());
+            writeln!(out, "{}: fields: {}, before {}", user.name, shown(after), shown(before))?;
+        }
     }
     let (mut gained, mut lost) = (0, 0);
     if let Some(path) = watchlist {
@@ -188,6 +200,11 @@ fn what_if(
     }
     writeln!(out, "{} users change, {gained} watches gained, {lost} lost", users.len())?;
     Ok(Verdict::Good)
+}
+
+/// The fields that a user is shown, where it is not all.
+fn mask_of<'p>(policy: &'p Policy, user: &str) -> Option<&'p FieldMask> {
+    Some(policy.field_mask(policy.profile_of(user)?)?)
 }
 
 fn answer(verdict: &Answer) -> String {

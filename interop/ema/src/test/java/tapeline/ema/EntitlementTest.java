@@ -63,6 +63,12 @@ class EntitlementTest {
             [[role]]
             name = "names"
             grants = [{ service = "EMA_FEED", subjects = ["OPEN*"] }]
+            [[role]]
+            name = "bids"
+            fields = ["allow", 3, 22]
+            [[user]]
+            name = "lev"
+            roles = ["names", "bids"]
             [[user]]
             name = "ann"
             roles = ["l1", "names"]
@@ -220,6 +226,25 @@ class EntitlementTest {
         assertShown(ann.open(Source.SERVICE, "OPEN.A"));
         assertDenied(ann.open(Source.SERVICE, "CLOSED.A"), "Access Denied: CLOSED.A of service EMA_FEED");
         assertShown(consumer("bob").open(Source.SERVICE, "A.L"));
+    }
+
+    @Test
+    void aUserIsShownTheFieldsOfHisRolesAndMoreWithAnImageByAnotherPolicy() throws IOException {
+        source.put("OPEN.A", named("A"));
+        Stream lev = consumer("lev").open(Source.SERVICE, "OPEN.A");
+        Stream ann = consumer("ann").open(Source.SERVICE, "OPEN.A");
+        assertShown(lev);
+        assertShown(ann);
+        source.update("OPEN.A", 1, Samples.tick(1));
+        assertEquals(Samples.tick(1), ann.updateFrom(0).payload());
+        assertEquals(
+                Value.fields(Value.field(Samples.BID, Samples.price(100_001))), lev.updateFrom(0).payload());
+        int mark = lev.events.size();
+        Files.writeString(policy, POLICY.replace("[\"names\", \"bids\"]", "[\"names\"]"));
+        lev.events.awaitFrom(mark, 1, "an image with all fields", Event::isImage, Inbox.PATIENCE);
+        mark = lev.events.size();
+        source.update("OPEN.A", 2, Samples.tick(2));
+        assertEquals(Samples.tick(2), lev.updateFrom(mark).payload());
     }
 
     @Test
