@@ -176,7 +176,7 @@ fn what_if(
         let (before, after) = (mask_of(old, &user.name), mask_of(new, &user.name));
         if before != after {
             let shown =
-                |mask: Option<&FieldMask>| mask.map_or("all".to_owned(), |it| it.to_string());
+                |mask: Option<&FieldMask>| mask.map_or("all".to_owned(), ToString::to_string);
             writeln!(out, "{}: fields: {}, before {}", user.name, shown(after), shown(before))?;
         }
     }
