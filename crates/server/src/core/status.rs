@@ -106,7 +106,12 @@ impl Core {
             debug_assert!(false, "a cell with a watcher");
             return;
         };
-        let state = StateBuf::from(item.state());
+        let mut state = StateBuf::from(item.state());
+        if state.stream == StreamState::NON_STREAMING {
+            // A snapshot that others get is over with its image, of which parts are to
+            // come. This one waits for another.
+            state.stream = StreamState::OPEN;
+        }
         let status = StatusMsg { state: Some(state.as_state()), ..StatusMsg::new(domain, 0) };
         if self.state_comes_later(&watcher, &status) {
             return;

@@ -3,8 +3,8 @@
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::qos::QosWish;
 use tapeline_rwf::{
-    CloseFlags, CloseMsg, DataState, Domain, GenericMsg, Msg, MsgKey, Qos, Rate, State, StateCode,
-    StatusMsg, StreamState, UpdateMsg,
+    CloseFlags, CloseMsg, DataState, Domain, GenericMsg, Msg, MsgKey, Qos, Rate, RefreshFlags,
+    RefreshMsg, State, StateCode, StatusMsg, StreamState, UpdateMsg,
 };
 use tapeline_server::ServerConfig;
 
@@ -181,6 +181,71 @@ fn a_snapshot_that_is_asked_for_as_a_stream_becomes_one() {
     world.item(HUB, 18, 2, &update(&[(22, 3)]));
     assert_eq!(world.heard(first), [""; 0]);
     assert_eq!(world.heard(second).len(), 1);
+}
+
+/// The first or the last part of the image of a snapshot that is suspect.
+fn suspect_part(world: &mut World, number: u16) {
+    let state = State::new(StreamState::NON_STREAMING, DataState::SUSPECT, StateCode::NONE, "old");
+    let flags = match number {
+        0 => RefreshFlags::CLEAR_CACHE,
+        _ => RefreshFlags::REFRESH_COMPLETE,
+    };
+    let head = RefreshMsg::new(Domain::MARKET_PRICE, 0);
+    let head = RefreshMsg { flags, state, part_num: Some(number), ..head };
+    let mut header = FrameHeader::new(Kind::Item, SERVER, 17);
+    (header.sender, header.flags) = (HUB, FrameFlags::IMAGE | FrameFlags::SNAPSHOT);
+    world.frame(header, &with_fields(&head.into(), &[(22, 1)]));
+}
+
+#[test]
+fn what_becomes_a_stream_in_the_middle_of_a_suspect_snapshot_is_not_over() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.say(first, &item_request(5, "TRI.N", SNAPSHOT));
+    world.accept(HUB, 17, 0);
+    suspect_part(&mut world, 0);
+    world.published();
+    world.say(second, &request(6, "TRI.N"));
+    assert_eq!(
+        world.heard(second),
+        ["STATUS 6 MARKET_PRICE TRI.N@1 Open / Suspect / None / 'old'"]
+    );
+    assert_eq!(
+        world.published(),
+        [
+            "Close 100 0",
+            "Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 streaming 1/1 REALTIME/TICK_BY_TICK",
+        ]
+    );
+    world.accept(HUB, 18, 0);
+    world.item(HUB, 18, 1, &image(&[(22, 2)]));
+    world.item(HUB, 18, 2, &update(&[(22, 3)]));
+    let heard = world.heard(second);
+    assert!(heard.len() == 2 && heard[0].contains(" Open / Ok / None / "), "{heard:?}");
+}
+
+#[test]
+fn a_snapshot_that_is_asked_for_in_the_middle_of_a_suspect_one_gets_its_image() {
+    let mut world = World::with_feed();
+    let (first, second) = (world.mount(), world.mount());
+    world.say(first, &item_request(5, "TRI.N", SNAPSHOT));
+    world.accept(HUB, 17, 0);
+    suspect_part(&mut world, 0);
+    world.say(second, &item_request(6, "TRI.N", SNAPSHOT));
+    assert_eq!(
+        world.heard(second),
+        ["STATUS 6 MARKET_PRICE TRI.N@1 Open / Suspect / None / 'old'"]
+    );
+    world.published();
+    suspect_part(&mut world, 1);
+    assert_eq!(world.heard(second), [""; 0], "it has not had the first part");
+    assert_eq!(world.published().len(), 1, "another snapshot is asked for");
+    world.accept(HUB, 18, 0);
+    let state = State::new(StreamState::NON_STREAMING, DataState::OK, StateCode::NONE, "");
+    world.item_to_us(HUB, 18, 0, &image_of(state, &[(22, 2)]));
+    let heard = world.heard(second);
+    assert!(heard.len() == 1 && heard[0].contains(" NonStreaming / Ok / "), "{heard:?}");
+    assert_eq!(world.core.statistics().items, 0);
 }
 
 #[test]

@@ -335,3 +335,38 @@ fn updates_of_a_private_stream_go_out_while_the_others_of_its_mount_are_held() {
         chance: 0xf000_89b5_3fb6_f46a,
     });
 }
+
+#[test]
+fn a_request_that_comes_in_the_middle_of_a_suspect_snapshot_is_not_over_with_it() {
+    holds(&Plan {
+        shape: Shape {
+            services: 2,
+            publishers: 1,
+            published: 2,
+            consumers: vec![false],
+            server_cache: true,
+            groups: true,
+            images: Images {
+                most_parts: 4,
+                apart_ms: 0,
+                numbered_percent: 100,
+                endless_percent: 40,
+                padding_bytes: 90_000,
+            },
+            socket_delay: millis(3),
+            segment_bytes: 4096,
+            provider_window_bytes: 65_536,
+            merged_bytes: 400,
+            queue_bytes: 4096,
+            filters: true,
+            longest_turn: millis(50),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(22_424), Action::Snapshot { consumer: 0, item: 26 }),
+            (millis(25_384), Action::StopHub { hub: 0, ms: 26_977 }),
+            (millis(25_409), Action::Update { item: 2, count: 400, apart_ms: 100 }),
+        ],
+        chance: 0xbbe2_1191_eab0_9b46,
+    });
+}
