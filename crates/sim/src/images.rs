@@ -14,6 +14,10 @@ use crate::planted::Planted;
 use crate::random::Random;
 use crate::rights::Locks;
 
+/// Within this all parts that are sent at a time arrive, be they long and the window
+/// of their connection small.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
+
 /// Sends images, and parts of images that are due.
 #[derive(Debug)]
 pub(crate) struct Images<K> {
@@ -26,6 +30,8 @@ pub(crate) struct Images<K> {
     begun: BTreeMap<K, Begun>,
     /// How many there were.
     count: u64,
+    /// When the last part was sent.
+    sent_at: Time,
 }
 
 /// An image of which parts are to come.
@@ -49,7 +55,16 @@ impl<K: Copy + Ord> Images<K> {
         (groups, locks): (Groups, Locks),
         (planted, random): (Planted, Random),
     ) -> Self {
-        Self { style, groups, locks, planted, random, begun: BTreeMap::new(), count: 0 }
+        Self {
+            style,
+            groups,
+            locks,
+            planted,
+            random,
+            begun: BTreeMap::new(),
+            count: 0,
+            sent_at: Time::ZERO,
+        }
     }
 
     /// Nobody is there any more whom parts are for.
@@ -98,9 +113,9 @@ impl<K: Copy + Ord> Images<K> {
         self.send_due(now, truth, send);
     }
 
-    /// Whether all that has begun has been sent.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.begun.is_empty()
+    /// Whether all that has begun has been sent, and has arrived by now.
+    pub(crate) fn is_settled(&self, now: Time) -> bool {
+        self.begun.is_empty() && self.sent_at.after(ARRIVES_WITHIN) < now
     }
 
     /// A change was sent on a stream.
@@ -146,6 +161,9 @@ impl<K: Copy + Ord> Images<K> {
                 ) => false,
                 Err(error) => panic!("a provider cannot send an image: {error}"),
             };
+            if is_sent {
+                self.sent_at = now;
+            }
             if !is_sent || is_last && !is_wanted_again {
                 self.begun.remove(&stream);
                 continue;

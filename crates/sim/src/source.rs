@@ -339,9 +339,9 @@ impl Source {
         served.map(|open| (open.hub, open.item)).collect()
     }
 
-    /// Whether it has sent all that it was asked for.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.is_up() && !self.is_mute && self.images.is_settled() && self.unanswered.is_empty()
+    /// Whether it has sent all that it was asked for, and that has arrived by now.
+    pub(crate) fn is_settled(&self, now: Time) -> bool {
+        self.is_up() && !self.is_mute && self.images.is_settled(now) && self.unanswered.is_empty()
     }
 
     pub(crate) fn deadline(&self) -> Option<Time> {

@@ -58,7 +58,9 @@ impl World {
     /// Whether each hub has from the others what it has from this one, and all of it.
     fn is_mirrored_by_others(&self, lost: usize) -> bool {
         let has = self.sources[lost].served();
-        let is_same = |other: &crate::source::Source| other.is_settled() && other.served() == has;
+        let now = self.now();
+        let is_same =
+            |other: &crate::source::Source| other.is_settled(now) && other.served() == has;
         self.shape.mirrored && self.sources.iter().all(is_same) && !has.is_empty()
     }
 

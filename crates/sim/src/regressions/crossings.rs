@@ -370,3 +370,43 @@ fn a_request_that_comes_in_the_middle_of_a_suspect_snapshot_is_not_over_with_it(
         chance: 0xbbe2_1191_eab0_9b46,
     });
 }
+
+#[test]
+fn a_mirror_of_which_the_last_part_is_on_its_way_is_not_whole() {
+    holds(&Plan {
+        shape: Shape {
+            sources: 2,
+            items: 2,
+            books: 1,
+            consumers: vec![false],
+            server_cache: true,
+            images: Images {
+                most_parts: 4,
+                apart_ms: 2500,
+                numbered_percent: 60,
+                endless_percent: 0,
+                padding_bytes: 90_000,
+            },
+            socket_delay: millis(3),
+            socket_jitter: micros(50),
+            segment_bytes: 4096,
+            provider_window_bytes: 65_536,
+            backbone_delay: micros(20),
+            output_bytes: 32_768,
+            provider_output_bytes: 65_536_000,
+            queue_bytes: 65_536,
+            mirrored: true,
+            look_at_clock: micros(5),
+            longest_turn: millis(200),
+            ..Shape::PLAIN
+        },
+        actions: vec![
+            (millis(7976), Action::Batch { consumer: 61, service: 0 }),
+            (millis(16_462), Action::Unasked { source: 0, item: 8 }),
+            (millis(110_096), Action::LoseMirror { source: 0, ms: 6000 }),
+            (millis(125_413), Action::LoseMirror { source: 1, ms: 6000 }),
+            (millis(129_000), Action::UpdateAll),
+        ],
+        chance: 0xe801_9677_698b_546c,
+    });
+}
