@@ -35,6 +35,13 @@ pub(crate) enum Later {
     Blind(usize, u64),
 }
 
+impl Later {
+    /// Whether nobody asks for items or is told of them for it.
+    pub(crate) const fn is_quiet(self) -> bool {
+        matches!(self, Self::Change(_) | Self::Blind(..))
+    }
+}
+
 impl World {
     pub(crate) fn later(&mut self, wait_ms: u64, what: Later) {
         self.serial += 1;
@@ -45,6 +52,9 @@ impl World {
     pub(crate) fn begin(&mut self, what: Later) {
         if !matches!(what, Later::Change(_)) {
             self.log.note(format_args!("{what:?}"));
+        }
+        if !what.is_quiet() {
+            self.stir();
         }
         let (now, seed) = (self.now(), self.random.next());
         match what {
@@ -121,6 +131,10 @@ impl World {
     pub(crate) fn act(&mut self, action: Action) {
         self.log.now = self.now();
         self.log.note(format_args!("{action:?}"));
+        if !matches!(action, Action::Update { .. } | Action::UpdateAll | Action::LoseMirror { .. })
+        {
+            self.stir();
+        }
         match action {
             Action::Update { item, count, apart_ms } => {
                 let item = self.shape.item(item);

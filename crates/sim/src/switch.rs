@@ -15,7 +15,7 @@ use crate::world::World;
 /// For so long it is watched.
 const WATCHED: Duration = Duration::from_secs(3);
 
-/// Before it, nothing else has been broken for so long.
+/// Before it, nothing else has been broken, said or asked for for so long.
 const CALM: Duration = Duration::from_secs(8);
 
 /// A switch that must not be felt.
@@ -33,7 +33,8 @@ impl World {
     /// A source is gone for a while.
     pub(crate) fn lose_mirror(&mut self, lost: usize, ms: u64) {
         let now = self.now();
-        let is_calm = self.troubled_until.after(CALM) < now;
+        let is_calm = self.troubled_until.max(self.stirred_at).after(CALM) < now
+            && self.later.values().all(|later| later.is_quiet());
         self.switch = (is_calm && self.is_mirrored_by_others(lost)).then(|| Switch {
             lost,
             until: now.after(WATCHED),
@@ -55,13 +56,21 @@ impl World {
         self.later(ms, Later::StartSource(lost));
     }
 
+    /// Something happens because of which others may be asked, and consumers told: a
+    /// switch is not watched any more.
+    pub(crate) fn stir(&mut self) {
+        self.stirred_at = self.now();
+        self.switch = None;
+    }
+
     /// Whether each hub has from the others what it has from this one, and all of it.
     fn is_mirrored_by_others(&self, lost: usize) -> bool {
         let has = self.sources[lost].served();
         let now = self.now();
         let is_same =
             |other: &crate::source::Source| other.is_settled(now) && other.served() == has;
-        self.shape.mirrored && self.sources.iter().all(is_same) && !has.is_empty()
+        let has_others = self.shape.mirrored && self.sources.len() > 1;
+        has_others && self.sources.iter().all(is_same) && !has.is_empty()
     }
 
     fn requests_beside(&self, lost: usize, item: Item) -> u64 {

@@ -58,6 +58,9 @@ pub(crate) struct World {
     /// The same of sources that take few requests at a time, and their time.
     pub(crate) held_up_until: Time,
     pub(crate) policies: Policies,
+    /// When something last happened after which others may be asked for items, or
+    /// consumers told of them: anything but changes, and the loss of a mirror.
+    pub(crate) stirred_at: Time,
     /// A source is lost that others mirror.
     pub(crate) switch: Option<Switch>,
     /// When a publisher ended an item for the last time.
@@ -160,6 +163,7 @@ impl World {
             barred_until: Time::ZERO,
             held_up_until: Time::ZERO,
             policies: Policies::new(&plan.shape),
+            stirred_at: Time::ZERO,
             switch: None,
             ended_at: BTreeMap::new(),
             violations: Vec::new(),

@@ -410,3 +410,39 @@ fn a_mirror_of_which_the_last_part_is_on_its_way_is_not_whole() {
         chance: 0xe801_9677_698b_546c,
     });
 }
+
+/// Two sources mirror each other, and one is lost while this happens.
+fn a_mirror_is_lost_while(others: &[Action]) {
+    let moment = millis(40_000);
+    let mut actions = vec![
+        (millis(4000), Action::Open { consumer: 0, item: 0, view: false, paused: false }),
+        (millis(20_000), Action::UpdateAll),
+    ];
+    actions.extend(others.iter().map(|action| (moment, *action)));
+    actions.push((moment, Action::LoseMirror { source: 1, ms: 6000 }));
+    actions.push((millis(44_000), Action::UpdateAll));
+    holds(&Plan {
+        shape: Shape {
+            sources: 2,
+            consumers: vec![false],
+            socket_delay: millis(40),
+            mirrored: true,
+            ..Shape::PLAIN
+        },
+        actions,
+        chance: 0x0929_6d9b_28c4_dca6,
+    });
+}
+
+#[test]
+fn a_source_is_asked_that_was_a_mirror_of_what_was_closed_meanwhile() {
+    a_mirror_is_lost_while(&[
+        Action::CloseAll { consumer: 0 },
+        Action::Open { consumer: 0, item: 0, view: false, paused: false },
+    ]);
+}
+
+#[test]
+fn consumers_are_told_of_a_hub_that_leaves_while_a_mirror_is_lost() {
+    a_mirror_is_lost_while(&[Action::StopHub { hub: 0, ms: 25 }]);
+}
