@@ -133,7 +133,12 @@ impl World {
         // others wait for as long as it likes.
         let images = &self.shape.images;
         let is_slow = images.apart_ms > 1000 || images.endless_percent > 0;
-        let holds_up = |source: &Source| source.has_window() && (is_slow || source.is_mute());
+        // So does one that says nothing where servers ask for few items at a time.
+        let is_asked_in_turn = self.shape.server_window > 0;
+        let holds_up = |source: &Source| {
+            source.has_window() && (is_slow || source.is_mute())
+                || is_asked_in_turn && source.is_mute()
+        };
         if self.sources.iter().any(holds_up) {
             self.held_up_until = self.now();
         }
