@@ -307,7 +307,8 @@ impl World {
         (0..self.watchers.len()).for_each(|consumer| self.set_rights(consumer, ALL_RIGHTS));
         self.want_all();
         // What a fault has still to bring about has come by then.
-        let settled = now.after(Duration::from_secs(if self.shape.locks { 20 } else { 5 }));
+        let is_late = self.shape.locks || !self.shape.is_fast();
+        let settled = now.after(Duration::from_secs(if is_late { 20 } else { 5 }));
         while self.now() < settled {
             self.turn(None)?;
         }
