@@ -64,8 +64,9 @@ pub(super) struct OnWire {
     pub(super) request: u64,
     /// A change that waits until the server has read more.
     pub(super) held: Option<Reissue>,
-    /// A change was sent that is not answered. If it crosses the end of the
-    /// stream, it opens the stream anew.
+    /// A change was sent. If it crosses the end of the stream, it opens the stream
+    /// anew. Whether it did may not be heard: an answer may be a state alone, or an
+    /// image that is never complete.
     pub(super) may_open_anew: bool,
 }
 

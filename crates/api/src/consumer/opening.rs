@@ -373,7 +373,7 @@ impl ConsumerCore {
             item.is_view_new = false;
             if let Some(on_wire) = &mut item.on_wire {
                 on_wire.may_open_anew = match to_provider {
-                    ToProvider::Reissue(reissue) => on_wire.may_open_anew || !reissue.refresh,
+                    ToProvider::Reissue(_) => true,
                     ToProvider::Request { .. } | ToProvider::Close => false,
                 };
             }

@@ -303,6 +303,23 @@ fn a_change_that_may_have_crossed_the_end_of_its_stream_is_followed_by_a_close()
 }
 
 #[test]
+fn an_image_asked_for_that_may_have_crossed_the_end_of_its_stream_is_closed() {
+    let closed = State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NONE, "ended");
+    let mut sim = Sim::new();
+    sim.ready();
+    let item = sim.open("A");
+    sim.image(5);
+    sim.sent();
+    let change = ItemChange { refresh: true, ..ItemChange::default() };
+    sim.ask(|requests| requests.change(item, change)).expect("open");
+    assert_eq!(sim.sent().len(), 1);
+    sim.msg(status(Domain::MARKET_PRICE, 5, closed));
+    assert_eq!(sim.sent(), ["CLOSE 5"], "the server may take the change for a request");
+    sim.open("A");
+    assert!(!sim.sent()[0].contains("REQUEST 5 "), "the stream rests");
+}
+
+#[test]
 fn a_view_stays_here_where_the_provider_honours_none() {
     let mut sim = Sim::new();
     sim.ready();
