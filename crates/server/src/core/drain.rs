@@ -179,6 +179,7 @@ impl Core {
             true if waiting.is_taken_over && watcher.has(mode::WANTS) => {
                 self.tell_no_image(slot, cell, out);
             }
+            true if watcher.has(mode::WANTS) => self.tell_state_before_image(slot, cell, out),
             true => self.tell_state(slot, cell, out),
             false => {}
         }

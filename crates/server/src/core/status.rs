@@ -100,13 +100,34 @@ impl Core {
 
     /// Tells a newcomer the state of its item, which has no image for it now.
     pub(super) fn tell_state<O: Outputs>(&mut self, slot: u32, cell: Cell, out: &mut O) {
+        let Some(data) = self.items.known(slot).map(|item| item.state().data) else { return };
+        self.tell_state_as(slot, cell, data, out);
+    }
+
+    /// Tells a watcher whose image is yet to come the state of its item. That this is OK
+    /// is true of the image that is coming, and not of what the watcher has.
+    pub(super) fn tell_state_before_image<O: Outputs>(
+        &mut self,
+        slot: u32,
+        cell: Cell,
+        out: &mut O,
+    ) {
+        let data = match self.items.known(slot).map(|item| item.state().data) {
+            Some(DataState::OK) => DataState::NO_CHANGE,
+            Some(data) => data,
+            None => return,
+        };
+        self.tell_state_as(slot, cell, data, out);
+    }
+
+    fn tell_state_as<O: Outputs>(&mut self, slot: u32, cell: Cell, data: DataState, out: &mut O) {
         let Some(item) = self.items.known(slot) else { return };
         let domain = item.key.as_ref().domain;
         let Some(watcher) = self.watcher(slot, cell) else {
             debug_assert!(false, "a cell with a watcher");
             return;
         };
-        let mut state = StateBuf::from(item.state());
+        let mut state = StateBuf::from(State { data, ..item.state() });
         if state.stream == StreamState::NON_STREAMING {
             // A snapshot that others get is over with its image, of which parts are to
             // come. This one waits for another.

@@ -259,6 +259,20 @@ fn an_image_that_is_put_off_in_the_middle_comes_whole_when_the_mount_has_caught_
 }
 
 #[test]
+fn what_misses_updates_is_not_called_ok_before_all_of_its_image_is_there() {
+    let (mut world, consumer) = slow();
+    // The update before this one is lost, and the image in its place begins.
+    world.item(HUB, 17, 4, &update(&[(22, 4)]));
+    world.item(HUB, 17, 5, &image_part(0, false, &[(22, 5)]));
+    world.drain(consumer);
+    let heard = world.heard(consumer);
+    assert!(!heard.iter().any(|line| line.contains("Open / Ok")), "{heard:?}");
+    world.item(HUB, 17, 6, &image_part(1, true, &[(25, 5)]));
+    let heard = world.heard(consumer);
+    assert!(heard.iter().any(|line| line.ends_with("{22=5 25=5}")), "{heard:?}");
+}
+
+#[test]
 fn why_a_request_waits_is_told_when_the_mount_has_caught_up() {
     let (mut world, consumer) = slow();
     world.hub_update(HUB, vec![service_state(1, false)]);
