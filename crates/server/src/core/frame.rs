@@ -311,7 +311,10 @@ impl Core {
                 if header.flags.contains(FrameFlags::SNAPSHOT)
                     && self.items.get(slot).is_some_and(|item| item.is_streaming) => {}
             Msg::Refresh(refresh) => {
-                if !self.continues(slot, &refresh, is_missing) {
+                // Of an image for this server alone, the rest may be of another one: parts
+                // between them leave no trace in the sequence.
+                let is_torn = !is_for_all && self.is_torn(slot);
+                if !self.continues(slot, &refresh, is_missing || is_torn) {
                     match is_last && header.flags.contains(FrameFlags::SNAPSHOT) {
                         // The hub has done with a snapshot, and can send no image.
                         true => {
@@ -360,6 +363,19 @@ impl Core {
             self.abandon_image(slot);
         }
         begins || in_parts && !is_missing
+    }
+
+    /// Whether frames of the hub were lost since the image began that is coming.
+    fn is_torn(&self, slot: u32) -> bool {
+        let item = self.items.get(slot).filter(|item| item.in_parts);
+        item.is_some_and(|item| item.gaps_at_begin() != Some(self.gaps_of(slot)))
+    }
+
+    pub(super) fn gaps_of(&self, slot: u32) -> u8 {
+        match self.items.get(slot).map(Item::upstream) {
+            Some(Upstream::Accepted { hub, .. }) => self.hubs.get(hub).map_or(0, |hub| hub.gaps),
+            _ => 0,
+        }
     }
 
     /// Messages of an item were lost on the way: it is suspect until there is

@@ -36,6 +36,8 @@ pub(super) struct Hub {
     pub(super) item_count: usize,
     /// What it is asked when frames of it were lost.
     pub(super) inquiry: Inquiry,
+    /// How often frames of it were lost, counted round and round.
+    pub(super) gaps: u8,
     /// What it is told when it lost frames of this server.
     pub(super) walk: Walk,
     /// Requests that are over, and that it is to be told of: number and serial.
@@ -59,6 +61,7 @@ impl Hub {
             unanswered: 0,
             item_count: 0,
             inquiry: Inquiry::default(),
+            gaps: 0,
             walk: Walk::default(),
             closes: VecDeque::new(),
             is_pump_due: false,

@@ -52,8 +52,14 @@ impl Core {
         begin_image(item, refresh, is_for_all, with_cache);
         self.items.apply_state(slot, &refresh.state, &mut self.mounts.standings);
         let over = self.spread_image(slot, refresh, is_first, out);
+        let gaps = self.gaps_of(slot);
         let Some(item) = self.items.known_mut(slot) else { return };
         item.in_parts = !is_complete && !is_end;
+        match item.in_parts {
+            true if is_first => item.set_gaps_at_begin(Some(gaps)),
+            true => {}
+            false => item.set_gaps_at_begin(None),
+        }
         if !item.in_parts {
             item.image_asked = false;
             item.watchers
@@ -95,6 +101,7 @@ impl Core {
         let Self { items, mounts, .. } = self;
         let Some(item) = items.get_mut(slot).filter(|item| item.in_parts) else { return };
         item.in_parts = false;
+        item.set_gaps_at_begin(None);
         for subscription in item
             .watchers
             .subscriptions_mut()

@@ -32,6 +32,7 @@ impl Core {
         let interval = millis(self.config.limits.resync_interval_ms);
         if let Some(hub) = self.hubs.get_mut(index) {
             hub.inquiry.hole(self.now, interval);
+            hub.gaps = hub.gaps.wrapping_add(1);
         }
         self.inquire(index, out);
     }

@@ -320,6 +320,28 @@ fn an_image_whose_part_for_this_server_alone_was_lost_does_not_keep_the_next_one
 }
 
 #[test]
+fn parts_of_two_images_are_not_joined_where_frames_were_lost_between_them() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &request(5, "TRI.N"));
+    world.accept(HUB, 17, 0);
+    world.published();
+    world.item_to_us(HUB, 17, 0, &image_part(0, false, &[(22, 1)]));
+    world.heard(consumer);
+    // The rest of this image is lost, and the beginning of the next one.
+    world.gap(HUB);
+    world.published();
+    world.item_to_us(HUB, 17, 0, &image_part(1, true, &[(25, 2)]));
+    let heard = world.heard(consumer);
+    assert!(heard.len() == 1 && heard[0].contains("GapDetected"), "{heard:?}");
+    let asked = world.published();
+    assert!(asked.len() == 1 && asked[0].starts_with("Reissue"), "{asked:?}");
+    world.item_to_us(HUB, 17, 0, &image(&[(22, 3)]));
+    let heard = world.heard(consumer);
+    assert!(heard.len() == 1 && heard[0].ends_with("{22=3}"), "{heard:?}");
+}
+
+#[test]
 fn an_item_that_misses_something_is_not_ok_because_its_provider_says_so() {
     let mut world = World::with_feed();
     let consumer = world.mount();

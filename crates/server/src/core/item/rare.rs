@@ -19,6 +19,8 @@ pub(super) struct Rare {
     entry_locks: Option<Box<EntryLocks>>,
     /// Whether some who watch it are still to be looked at.
     recheck: Option<Recheck>,
+    /// How many gaps its hub had when the image began that is coming in parts.
+    gaps_at_begin: Option<u8>,
 }
 
 /// Those who watch an item of which another guard became known are looked at, a
@@ -63,7 +65,8 @@ impl Item {
         let is_needed = rare.request.is_some()
             || !rare.state_text.is_empty()
             || rare.entry_locks.is_some()
-            || rare.recheck.is_some();
+            || rare.recheck.is_some()
+            || rare.gaps_at_begin.is_some();
         self.rare = is_needed.then_some(rare);
     }
 
@@ -80,6 +83,17 @@ impl Item {
     pub(in crate::core) fn set_entry_locks(&mut self, locks: Option<Box<EntryLocks>>) {
         if locks.is_some() || self.entry_locks().is_some() {
             self.change_rare(|rare| rare.entry_locks = locks);
+        }
+    }
+
+    /// How many gaps its hub had when the image began that is coming in parts.
+    pub(in crate::core) fn gaps_at_begin(&self) -> Option<u8> {
+        self.rare.as_ref()?.gaps_at_begin
+    }
+
+    pub(in crate::core) fn set_gaps_at_begin(&mut self, gaps: Option<u8>) {
+        if gaps != self.gaps_at_begin() {
+            self.change_rare(|rare| rare.gaps_at_begin = gaps);
         }
     }
 
