@@ -210,6 +210,10 @@ impl Publisher {
         party.with(|submissions| {
             for (item, seq) in unsent.drain(..) {
                 let Some(handle) = handles.get(&item) else { continue };
+                if record.unfit.contains(&item) {
+                    // An update was left out: the image that comes has this one too.
+                    continue;
+                }
                 let content = Content::update(item, seq);
                 match submissions.update(*handle, &UpdateHead::QUOTE, &content) {
                     // The image that is sent again is not the last word then,
