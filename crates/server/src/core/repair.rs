@@ -186,6 +186,21 @@ impl Core {
         let mut header = FrameHeader::new(Kind::Wanted, peer, stretch.round);
         header.flags.set(FrameFlags::LAST, stretch.is_last);
         out.publish(header, &[&body]);
+        for slot in stretch.from..stretch.to.min(self.items.slots().end) {
+            self.say_again(slot, index, out);
+        }
+    }
+
+    /// What a private stream asks for is in its last request alone, which may be one of
+    /// those that the hub has lost: that it pauses, or does not any more. An image that
+    /// came meanwhile is no sign of the contrary.
+    fn say_again<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
+        let Some(item) = self.items.get(slot).filter(|item| item.is_private) else { return };
+        let is_there = matches!(item.upstream(), Upstream::Accepted { hub, .. } if hub == index);
+        if is_there {
+            let with_image = !item.pauses_itself();
+            self.reissue_upstream(slot, with_image, out);
+        }
     }
 
     /// A page of what a hub has open for this server.

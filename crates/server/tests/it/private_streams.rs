@@ -1,6 +1,8 @@
 //! Private streams: one to one, never shared, never recovered.
 
-use tapeline_backbone::Kind;
+use std::time::Duration;
+
+use tapeline_backbone::{FrameHeader, Kind};
 use tapeline_channel::Sent;
 use tapeline_omm::market::RequestPayload;
 use tapeline_omm::view::{View, ViewChange};
@@ -195,4 +197,29 @@ fn a_request_that_keeps_the_view_of_a_private_stream_is_passed_on_with_it() {
     });
     let replaced = || Ok(ViewChange::Replace(view.clone()));
     assert_eq!(views.collect::<Vec<_>>(), [replaced(), replaced()]);
+}
+
+#[test]
+fn what_a_private_stream_asked_for_last_is_said_again_to_a_hub_that_lost_frames() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    open(&mut world, consumer, 17, 0);
+    let pause =
+        |is_paused| item_request(5, "TRI.N", |it| (it.private, it.pause) = (true, is_paused));
+    world.say(consumer, &pause(true));
+    world.say(consumer, &pause(false));
+    // The source sends one by itself: no sign that it heard of the resume.
+    let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::PRIVATE_STREAM;
+    let msg = RefreshMsg { flags, ..RefreshMsg::new(Domain::MARKET_PRICE, 0) };
+    world.item_to_us(HUB, 17, 0, &bytes(msg));
+    world.published();
+    let mut header = FrameHeader::new(Kind::WantedRequest, SERVER, 1);
+    (header.sender, header.item_seq) = (HUB, 1);
+    world.frame(header, &[]);
+    world.pass(Duration::ZERO);
+    let said = world.published();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("Wanted"), "{said:?}");
+    let resume = "REQUEST 0 MARKET_PRICE TRI.N@1 streaming private";
+    assert!(said[1].starts_with("Reissue") && said[1].ends_with(resume), "{said:?}");
 }
