@@ -367,8 +367,7 @@ fn role(table: &mut Table<'_, '_, '_>) -> Option<Role> {
 
 fn grant(table: &mut Table<'_, '_, '_>, is_locked: bool, rights: Vec<PostRight>) -> Option<Grant> {
     let domains = table.list("domains", |value| {
-        let domain = number_of(value).and_then(|number| u8::try_from(number).ok());
-        domain.ok_or_else(|| "give numbers of domains, 0 to 255".to_owned())
+        number_of(value).ok_or_else(|| "give numbers of domains, 0 to 255".to_owned())
     });
     let subjects = table.texts("subjects");
     let service = table.needed("service");
@@ -394,7 +393,9 @@ fn fields(table: &mut Table<'_, '_, '_>) -> Option<FieldMask> {
     let line = table.line;
     let list = table.list("fields", |value| match value.as_str() {
         Some(word) => Ok(Err(word.to_owned())),
-        None => fid_of(value).map(Ok).ok_or_else(|| "give field ids, -32768 to 32767".to_owned()),
+        None => {
+            number_of(value).map(Ok).ok_or_else(|| "give field ids, -32768 to 32767".to_owned())
+        }
     })?;
     let words = list.iter().filter_map(|entry| entry.value.as_ref().err());
     let words: Vec<&str> = words.map(String::as_str).collect();
@@ -408,11 +409,6 @@ fn fields(table: &mut Table<'_, '_, '_>) -> Option<FieldMask> {
             None
         }
     }
-}
-
-fn fid_of(value: &DeValue<'_>) -> Option<i16> {
-    let integer = value.as_integer()?;
-    i16::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
 }
 
 fn user(table: &mut Table<'_, '_, '_>) -> Option<User> {

@@ -192,9 +192,11 @@ impl<'t, 'r, 'f> Table<'t, 'r, 'f> {
     }
 }
 
-pub(crate) fn number_of(value: &DeValue<'_>) -> Option<u32> {
+/// A whole number, if it is one of those that `T` has.
+pub(crate) fn number_of<T: TryFrom<i64>>(value: &DeValue<'_>) -> Option<T> {
     let integer = value.as_integer()?;
-    u32::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
+    let number = i64::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()?;
+    T::try_from(number).ok()
 }
 
 pub(crate) fn text_of(value: &DeValue<'_>) -> Result<String, String> {

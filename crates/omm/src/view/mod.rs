@@ -2,7 +2,8 @@
 //!
 //! A request may say which fields it wants. A stream that is shared is
 //! requested with the union of its requesters' views, and each requester gets
-//! its own part of it, cut out by [`View::project`].
+//! its own part of it, cut out by [`View::project_msg`], or by a
+//! [`Projection`] where not everybody may see everything.
 
 mod mask;
 mod project;

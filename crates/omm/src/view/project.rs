@@ -33,13 +33,6 @@ impl View {
         Projection { view: Some(self), mask: None }.project_msg(msg, buffer)
     }
 
-    /// Writes a payload with only what the view wants.
-    ///
-    /// As [`Projection::project`].
-    pub fn project(&self, payload: &Encoded<'_>, slot: Slot<'_, '_>) -> Result<(), ProjectError> {
-        Projection { view: Some(self), mask: None }.project(payload, slot)
-    }
-
     fn is_for_names(&self) -> bool {
         matches!(self.0, super::Members::Names(_))
     }

@@ -162,7 +162,7 @@ impl Core {
     /// Publishes a page of what this server wants of a hub.
     fn list_wanted<O: Outputs>(&mut self, index: HubIndex, stretch: &Stretch, out: &mut O) {
         let Some(peer) = self.hubs.known(index).map(|hub| hub.incarnation) else { return };
-        let mut body = Vec::new();
+        let (mut body, mut private) = (Vec::new(), Vec::new());
         Page { from: stretch.from, to: stretch.to, as_of: self.requests.last_serial() }
             .write(&mut body);
         for slot in stretch.from..stretch.to.min(self.items.slots().end) {
@@ -173,6 +173,9 @@ impl Core {
             let is_accepted = matches!(item.upstream(), Upstream::Accepted { .. });
             let mut flags = WantedFlags::empty();
             flags.set(WantedFlags::IMAGE, is_accepted && item.image_asked);
+            if is_accepted && item.is_private {
+                private.push(slot);
+            }
             let priority = item.priority();
             let wanted = Wanted {
                 request: slot,
@@ -186,18 +189,16 @@ impl Core {
         let mut header = FrameHeader::new(Kind::Wanted, peer, stretch.round);
         header.flags.set(FrameFlags::LAST, stretch.is_last);
         out.publish(header, &[&body]);
-        for slot in stretch.from..stretch.to.min(self.items.slots().end) {
-            self.say_again(slot, index, out);
+        for slot in private {
+            self.say_again(slot, out);
         }
     }
 
     /// What a private stream asks for is in its last request alone, which may be one of
     /// those that the hub has lost: that it pauses, or does not any more. An image that
     /// came meanwhile is no sign of the contrary.
-    fn say_again<O: Outputs>(&mut self, slot: u32, index: HubIndex, out: &mut O) {
-        let Some(item) = self.items.get(slot).filter(|item| item.is_private) else { return };
-        let is_there = matches!(item.upstream(), Upstream::Accepted { hub, .. } if hub == index);
-        if is_there {
+    fn say_again<O: Outputs>(&mut self, slot: u32, out: &mut O) {
+        if let Some(item) = self.items.get(slot) {
             let with_image = !item.pauses_itself();
             self.reissue_upstream(slot, with_image, out);
         }
