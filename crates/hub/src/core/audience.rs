@@ -64,13 +64,13 @@ impl Item {
 
     /// Whether the image that a non-interactive provider began was given up,
     /// and may still be completed.
-    fn is_unfinished(&self) -> bool {
+    pub(super) fn is_unfinished(&self) -> bool {
         self.published && self.void == Some(Void::Unasked)
     }
 
     /// Those who came in the middle of an image are told which item they have
     /// asked for.
-    fn accept_late(&mut self, id: u32, servers: &Servers, out: &mut impl Outputs) {
+    pub(super) fn accept_late(&mut self, id: u32, servers: &Servers, out: &mut impl Outputs) {
         for interest in self.interests.iter_mut().filter(|one| one.stage == Stage::Late) {
             if let Some(server) = servers.there(interest.server)
                 && !std::mem::replace(&mut interest.accepted, true)
@@ -173,10 +173,13 @@ impl Core {
             part.perm_data = Some(lock);
         }
         self.counters.refreshes += 1;
+        if is_first || !refresh.group_id.is_empty() {
+            self.set_group(id, refresh.group_id.try_into().unwrap_or_default());
+        }
         self.keep_image(id, &part);
         self.send_part(id, &part, out);
         match is_complete {
-            true => self.image_complete(now, id, refresh.group_id, out),
+            true => self.image_complete(now, id, out),
             false => self.arm(id),
         }
     }
@@ -253,8 +256,7 @@ impl Core {
     }
 
     /// The last part is out.
-    fn image_complete(&mut self, now: Time, id: u32, group: &[u8], out: &mut impl Outputs) {
-        self.set_group(id, group.try_into().unwrap_or_default());
+    fn image_complete(&mut self, now: Time, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.known_mut(id) else { return };
         item.recovering = false;
         item.failing_over = false;

@@ -118,8 +118,14 @@ impl Core {
         }
         let Some(item) = self.items.known_mut(id) else { return };
         let is_suspect = item.state.data == DataState::SUSPECT;
+        let is_given_up = item.is_unfinished() && !item.in_parts;
         let Some(interest) = item.interest_mut(server, request) else { return };
         match interest.stage {
+            // The image was given up, and the word of it was lost.
+            Stage::Late if is_given_up => {
+                item.accept_late(id, &self.servers, out);
+                self.tell_one(id, server, out);
+            }
             // Its image is due anyway.
             Stage::Late => {}
             Stage::Waiting if !is_suspect => {}

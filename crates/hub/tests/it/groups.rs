@@ -4,7 +4,7 @@ use crate::support::{self, A, World, config, provider};
 use tapeline_channel::SessionId;
 use tapeline_omm::directory::{FilterContent, ServiceGroupInfo, ServiceState};
 use tapeline_omm::{GroupId, StateBuf};
-use tapeline_rwf::{DataState, StateCode, StreamState};
+use tapeline_rwf::{DataState, RefreshFlags, StateCode, StreamState};
 
 fn group(bytes: &[u8]) -> GroupId {
     GroupId::try_from(bytes).expect("short")
@@ -132,4 +132,64 @@ fn a_service_that_closes_its_items_and_stays_up_is_asked_again_at_once() {
     world.says(source, &group_says(&[0, 1], None, Some(closed("moved"))));
     assert_eq!(world.frames(), ["all #2 Status Open / Suspect / None / 'moved'"]);
     assert_eq!(world.heard_by(source), ["Request 6 1:TRI.N streaming"]);
+}
+
+#[test]
+fn a_group_is_known_with_the_first_part_of_an_image() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 0, "TRI.N");
+    let part = |number, id: &'static [u8]| {
+        provider::refresh_with(3, "TRI.N", |msg| {
+            msg.part_num = Some(number);
+            msg.flags.set(RefreshFlags::REFRESH_COMPLETE, number == 1);
+            msg.group_id = id;
+        })
+    };
+    world.says(sources[0], &part(0, &[0, 1]));
+    world.heard_by(sources[0]);
+    world.forget();
+    world.says(sources[0], &group_says(&[0, 1], None, Some(closed("moved"))));
+    assert_eq!(world.frames(), ["all #2 Status Open / Suspect / None / 'moved'"]);
+    assert_eq!(world.heard_by(sources[0]), ["Request 4 1:TRI.N streaming"]);
+}
+
+#[test]
+fn the_rest_of_an_image_need_not_name_the_group_again() {
+    let (mut world, sources) = World::with_sources(config(1));
+    world.open(A, 0, "TRI.N");
+    for number in 0..2 {
+        let part = provider::refresh_with(3, "TRI.N", |msg| {
+            msg.part_num = Some(number);
+            msg.flags.set(RefreshFlags::REFRESH_COMPLETE, number == 1);
+            msg.group_id = if number == 0 { &[0, 1] } else { &[] };
+        });
+        world.says(sources[0], &part);
+    }
+    world.forget();
+    world.says(sources[0], &group_says(&[0, 1], None, Some(suspect("line down"))));
+    assert_eq!(world.frames(), ["all #3 Status Open / Suspect / None / 'line down'"]);
+}
+
+#[test]
+fn a_group_is_that_of_the_source_that_has_the_item_now() {
+    let (mut world, sources) = World::with_sources(config(2));
+    world.open(A, 0, "TRI.N");
+    let (first, second) = match world.heard_by(sources[0]).is_empty() {
+        true => (sources[1], sources[0]),
+        false => (sources[0], sources[1]),
+    };
+    world.heard_by(second);
+    let refresh = provider::refresh_with(3, "TRI.N", |msg| msg.group_id = &[0, 1]);
+    world.says(first, &refresh);
+    world.closed(first);
+    assert_eq!(world.heard_by(second), ["Request 3 1:TRI.N streaming"]);
+    let part = provider::refresh_with(3, "TRI.N", |msg| {
+        msg.part_num = Some(0);
+        msg.flags.remove(RefreshFlags::REFRESH_COMPLETE);
+        msg.group_id = &[0, 2];
+    });
+    world.says(second, &part);
+    world.forget();
+    world.says(second, &group_says(&[0, 1], None, Some(closed("moved"))));
+    assert_eq!((world.frames(), world.heard_by(second)), (vec![], vec![]));
 }

@@ -1,6 +1,6 @@
 //! Images that do not end, and images in the middle of others.
 
-use crate::support::{A, B, World, config, provider};
+use crate::support::{A, B, World, config, item_request, provider};
 use tapeline_channel::SessionId;
 use tapeline_hub::HubConfig;
 use tapeline_rwf::RefreshFlags;
@@ -269,4 +269,20 @@ fn who_stood_by_takes_over_with_a_whole_image_and_not_with_the_rest_of_one() {
         world.says(other, &unasked(-1, Some(0), true));
         assert_eq!(world.frames().len(), 1);
     }
+}
+
+/// The word that the image was given up may be lost on its way to a server, which
+/// asks what has become of its request then.
+#[test]
+fn who_asks_again_for_a_published_image_that_was_given_up_is_told_again() {
+    let (mut world, session) = published(Some(0));
+    world.open(A, 7, "TRI.N");
+    world.reissue(A, 7, &item_request(1, "TRI.N"));
+    assert_eq!(world.frames(), ["A defer 7"], "the image is due");
+    world.pass(15_000);
+    world.forget();
+    world.reissue(A, 7, &item_request(1, "TRI.N"));
+    assert_eq!(world.frames(), [format!("A #1 {SUSPECT}")]);
+    world.says(session, &unasked(-1, Some(1), true));
+    assert!(world.frames().contains(&format!("A #2 image {IMAGE}")), "it waits on");
 }

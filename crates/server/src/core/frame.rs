@@ -4,7 +4,8 @@ use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::directory::DirectoryMsg;
 use tapeline_planted::planted;
 use tapeline_rwf::{
-    DataState, Msg, MsgClass, MsgHeader, RefreshMsg, State, StateCode, StatusMsg, StreamState,
+    DataState, Msg, MsgClass, MsgHeader, RefreshFlags, RefreshMsg, State, StateCode, StatusMsg,
+    StreamState,
 };
 
 use super::Core;
@@ -315,7 +316,8 @@ impl Core {
                 // between them leave no trace in the sequence.
                 let is_torn = !is_for_all && self.is_torn(slot);
                 if !self.continues(slot, &refresh, is_missing || is_torn) {
-                    match is_last && header.flags.contains(FrameFlags::SNAPSHOT) {
+                    let is_complete = refresh.flags.contains(RefreshFlags::REFRESH_COMPLETE);
+                    match is_complete && header.flags.contains(FrameFlags::SNAPSHOT) {
                         // The hub has done with a snapshot, and can send no image.
                         true => {
                             self.statistics.gaps += 1;

@@ -270,6 +270,23 @@ fn a_snapshot_with_a_hole_is_asked_for_anew_when_its_hub_has_done_with_it() {
     );
 }
 
+/// An item that others have as a stream does not end with a snapshot of it: what is
+/// sent to one server is not marked as the last.
+#[test]
+fn a_snapshot_whose_beginning_was_lost_is_asked_for_anew() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.say(consumer, &item_request(5, "TRI.N", SNAPSHOT));
+    world.published();
+    world.accept(HUB, 17, 0);
+    suspect_part(&mut world, 1);
+    assert_eq!(
+        world.published(),
+        ["Open 100 0 REQUEST 0 MARKET_PRICE TRI.N@1 1/1 REALTIME/TICK_BY_TICK"],
+        "and no image of a request that is over"
+    );
+}
+
 #[test]
 fn a_snapshot_of_a_streaming_item_comes_from_the_cache() {
     let mut world = World::with_feed();
