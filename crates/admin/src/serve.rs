@@ -197,8 +197,8 @@ async fn close_mount(
 }
 
 async fn log_out(State(asked): State<Arc<Asked>>, Path(user): Path<String>) -> Response {
-    tracing::info!(user, "an operator closes all mounts of a user");
-    done(&asked, Act::Logout { user, reason: CLOSED_BY_OPERATOR.to_owned() }).await
+    tracing::info!(user, "an operator logs a user out");
+    done(&asked, Act::Logout { user }).await
 }
 
 /// Which server is to be drained, and how fast.

@@ -43,12 +43,10 @@ pub enum Act {
         /// What the client is told.
         reason: String,
     },
-    /// Close all mounts of a user.
+    /// End all logins of a user.
     Logout {
         /// The name that the user logged in with.
         user: String,
-        /// What the clients are told.
-        reason: String,
     },
     /// Have servers close their ports and give their mounts away.
     Drain {

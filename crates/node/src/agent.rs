@@ -4,7 +4,7 @@ use tapeline_backbone::{FrameSink, FrameSource, Port, Role};
 use tapeline_channel::System;
 use tapeline_counters::Viewed;
 use tapeline_hub::Hub;
-use tapeline_server::{MountsOf, Server};
+use tapeline_server::Server;
 use tapeline_time::Time;
 
 /// Something that works whenever its thread calls, never waits, and says how
@@ -35,10 +35,17 @@ pub trait Agent: Viewed {
     /// What it counted since its start, by name.
     fn counts(&self) -> Vec<(&'static str, u64)>;
 
-    /// Closes mounts because an operator wants it. Returns how many there were: none
-    /// where there are no mounts.
-    fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
-        let _ = (now, of, reason);
+    /// Closes a mount because an operator wants it. Returns whether it was there, which
+    /// it is not where there are no mounts.
+    fn close_mount(&mut self, now: Time, session: &str, reason: &str) -> bool {
+        let _ = (now, session, reason);
+        false
+    }
+
+    /// Ends the logins of a user because an operator wants it. Returns how many there
+    /// were.
+    fn log_out(&mut self, now: Time, user: &str) -> usize {
+        let _ = (now, user);
         0
     }
 
@@ -116,8 +123,12 @@ impl<K: FrameSink, R: FrameSource, S: System> Agent for Server<Port<K, R>, S> {
         self.statistics().named().to_vec()
     }
 
-    fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
-        Self::close_mounts(self, now, of, reason)
+    fn close_mount(&mut self, now: Time, session: &str, reason: &str) -> bool {
+        Self::close_mount(self, now, session, reason)
+    }
+
+    fn log_out(&mut self, now: Time, user: &str) -> usize {
+        Self::log_out(self, now, user)
     }
 
     fn drain(&mut self, now: Time, per_s: u32) -> usize {

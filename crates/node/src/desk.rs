@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use tapeline_counters::{Act, Answer, Ask, Query, QueryQueue, Scan};
-use tapeline_server::MountsOf;
 use tapeline_time::Time;
 
 use crate::Agent;
@@ -114,9 +113,9 @@ impl Inquiry {
 fn done(now: Time, agent: &mut dyn Agent, act: &Act) -> Answer {
     let done = match act {
         Act::CloseMount { server, channel, reason } if server == agent.name() => {
-            agent.close_mounts(now, MountsOf::Session(channel), reason)
+            usize::from(agent.close_mount(now, channel, reason))
         }
-        Act::Logout { user, reason } => agent.close_mounts(now, MountsOf::User(user), reason),
+        Act::Logout { user } => agent.log_out(now, user),
         Act::Drain { server, per_s } if server.is_empty() || server == agent.name() => {
             agent.drain(now, *per_s)
         }
@@ -179,8 +178,8 @@ mod tests {
             Vec::new()
         }
 
-        fn close_mounts(&mut self, _: Time, of: MountsOf<'_>, _: &str) -> usize {
-            usize::from(of == MountsOf::Session("3.1"))
+        fn close_mount(&mut self, _: Time, session: &str, _: &str) -> bool {
+            session == "3.1"
         }
 
         fn shutdown(&mut self, _: Time) {}

@@ -52,7 +52,7 @@ pub(crate) struct NoteLog {
 
 /// Kinds of notes, in the order of their numbers, as they are told when some were
 /// left out.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "logins",
     "refused logins",
     "slow mounts",
@@ -63,6 +63,7 @@ const KINDS: [&str; 10] = [
     "take-overs",
     "round trips",
     "memory",
+    "logouts",
 ];
 
 const fn kind(note: &Note<'_>) -> usize {
@@ -77,6 +78,7 @@ const fn kind(note: &Note<'_>) -> usize {
         Note::TakenOver { .. } => 7,
         Note::RoundTrip { .. } => 8,
         Note::Memory { .. } => 9,
+        Note::LoggedOut { .. } => 10,
     }
 }
 
@@ -99,6 +101,10 @@ impl NoteLog {
             Note::LoginRefused { session, peer, user, why } => {
                 let reason = String::from_utf8_lossy(why.text);
                 tracing::warn!(%session, %peer, %user, code = %why.code, %reason, "a login is refused");
+            }
+            Note::LoggedOut { session, peer, user, why } => {
+                let reason = String::from_utf8_lossy(why.text);
+                tracing::info!(%session, %peer, %user, code = %why.code, %reason, "a user is logged out");
             }
             Note::Memory { resident_bytes, max_bytes, is_short: true } => {
                 tracing::warn!(resident_bytes, max_bytes, "memory is short; no items are opened");

@@ -50,6 +50,18 @@ pub enum Note<'a> {
         /// What the client is told.
         why: State<'a>,
     },
+    /// A user is logged out by the server: by another policy, as the token has
+    /// expired, by an operator.
+    LoggedOut {
+        /// The session, which stays.
+        session: SessionId,
+        /// Where it connects from.
+        peer: SocketAddr,
+        /// Who, or what stands for a token.
+        user: &'a Text,
+        /// What the client is told.
+        why: State<'a>,
+    },
     /// A mount reads too slowly.
     Slow {
         /// The session.

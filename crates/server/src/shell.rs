@@ -79,15 +79,6 @@ pub enum Transport {
     WebSocketTls,
 }
 
-/// Mounts to be closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MountsOf<'a> {
-    /// The one with this session, as it is in the log.
-    Session(&'a str),
-    /// All of a user, by the name that operators see.
-    User(&'a str),
-}
-
 /// A server: its core, its sockets, its port on the backbone.
 ///
 /// It runs on the thread of whoever calls [`duty_cycle`](Self::duty_cycle):
@@ -429,28 +420,44 @@ impl<B: Bus, S: System> Server<B, S> {
         ]
     }
 
-    /// Closes mounts because an operator wants it: one by its session, or all of a
-    /// user. Returns how many there were.
-    pub fn close_mounts(&mut self, now: Time, of: MountsOf<'_>, reason: &str) -> usize {
+    /// Closes a mount because an operator wants it, by its session. Returns whether it
+    /// was there.
+    pub fn close_mount(&mut self, now: Time, session: &str, reason: &str) -> bool {
         let core = self.interpreter.core();
-        let sessions: Vec<_> = match of {
-            MountsOf::Session(session) => {
-                let all = (0..core.mount_places()).filter_map(|number| core.mount_at(number));
-                all.filter(|known| known.to_string() == session).collect()
-            }
-            MountsOf::User(user) => core.mounts_of_user(user.as_bytes()),
-        };
-        self.close_sessions(now, &sessions, reason);
+        let mut all = (0..core.mount_places()).filter_map(|number| core.mount_at(number));
+        let found = all.find(|known| known.to_string() == session);
+        self.close_sessions(now, found.as_slice(), reason);
+        found.is_some()
+    }
+
+    /// Ends the logins of a user because an operator wants it. Returns how many there
+    /// were.
+    pub fn log_out(&mut self, now: Time, user: &str) -> usize {
+        let sessions = self.interpreter.core().mounts_of_user(user.as_bytes());
+        self.with_each(now, &sessions, |interpreter, session, out| {
+            interpreter.log_out(session, out);
+        });
         sessions.len()
     }
 
     pub(crate) fn close_sessions(&mut self, now: Time, sessions: &[SessionId], reason: &str) {
+        self.with_each(now, sessions, |interpreter, session, out| {
+            interpreter.end_mount(session, reason, out);
+        });
+    }
+
+    fn with_each(
+        &mut self,
+        now: Time,
+        sessions: &[SessionId],
+        act: impl Fn(&mut Interpreter, SessionId, &mut Shell<'_, '_, B::Outbound, S>),
+    ) {
         let Self { interpreter, bus, reactor, notes, edge, .. } = self;
         let mut outbox = reactor.outbox();
         let port = bus.outbound();
         let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
         for session in sessions {
-            interpreter.end_mount(*session, reason, &mut out);
+            act(interpreter, *session, &mut out);
         }
     }
 

@@ -219,7 +219,7 @@ fn an_act_reaches_the_thread_and_pages_of_others_have_none() {
     let acts = process.end();
     let done = acts.iter().map(|act| match act {
         Act::CloseMount { server, channel, .. } => format!("close {server} {channel}"),
-        Act::Logout { user, .. } => format!("log out {user}"),
+        Act::Logout { user } => format!("log out {user}"),
         Act::Drain { server, per_s } => format!("drain {server} {per_s}"),
     });
     let wanted = ["close server.1 3.1", "log out a b", "drain server.1 20"];

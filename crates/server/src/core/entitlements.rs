@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tapeline_entitle::{
     Asked, Denial, Engine, LockId, Login as Asking, MAX_LOCKS, Policy, PolicyChange, PostRight,
@@ -18,6 +19,9 @@ use tapeline_time::Time;
 
 use super::mount::Login;
 use crate::seats::{SeatId, Seats};
+
+/// A day, in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// What an item's image says of who may see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +112,8 @@ pub(super) struct Entitlements {
     epoch: u32,
     /// What the time of day was at a moment, in milliseconds since 1970.
     wall: (Time, u64),
+    /// When the day of that is over.
+    day_ends: Option<Time>,
     /// Those who may have other rights than before; `None` for everybody.
     changed: Option<Vec<Arc<HashSet<String>>>>,
 }
@@ -133,6 +139,7 @@ impl Entitlements {
     /// the one before, `is_pending`, is so for both.
     pub(super) fn enforce(&mut self, now: Time, change: &PolicyChange, is_pending: bool) {
         self.wall = (now, change.unix_ms);
+        self.note_day(now);
         self.epoch += 1;
         let policy = Arc::clone(&change.policy);
         match &mut self.engine {
@@ -162,6 +169,18 @@ impl Entitlements {
         if let Some(engine) = &mut self.engine {
             engine.set_service(id, name);
         }
+    }
+
+    /// When the present day ends, in UTC, and with it what users may do until then;
+    /// `None` without a policy.
+    pub(super) const fn day_ends(&self) -> Option<Time> {
+        self.day_ends
+    }
+
+    /// Another day has begun.
+    pub(super) fn note_day(&mut self, now: Time) {
+        let left_ms = DAY_MS - self.unix_ms(now) % DAY_MS;
+        self.day_ends = Some(now.after(Duration::from_millis(left_ms)));
     }
 
     /// The time of day in milliseconds since 1970.

@@ -15,7 +15,7 @@ use tapeline_time::Time;
 
 use super::backlog::Job;
 use super::entitlements::{Identity, Profile};
-use super::mount::{Login, Mount, gate, shown_user, user_of};
+use super::mount::{Login, Mount, gate, shown_user};
 use super::permit::denied;
 use super::review::Review;
 use super::roles::Roles;
@@ -438,7 +438,7 @@ fn identity(request: &LoginRequest, person: Option<&Person>, mount: Option<&Moun
         (Some(person), _) => (person.user.clone(), person.roles.clone()),
         // Its login was proved, and this changes nothing of that.
         (None, Some(known)) => (known.user.clone(), known.roles.clone()),
-        (None, None) => (text(user_of(request)), None),
+        (None, None) => (shown_user(request).to_string(), None),
     };
     Identity {
         user,

@@ -376,8 +376,9 @@ impl Core {
         let rest = has_rest.then_some(self.now);
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let (login_end, rtt) = (self.identification.deadline(), self.round_trips_due());
-        let turns = self.due_mounts.deadline();
-        let deadlines = [login, login_end, due, unplaced, posts, repair, drain, rest, rtt, turns];
+        let (turns, day) = (self.due_mounts.deadline(), self.entitlements.day_ends());
+        let deadlines =
+            [login, login_end, day, due, unplaced, posts, repair, drain, rest, rtt, turns];
         deadlines.into_iter().flatten().min()
     }
 
@@ -388,6 +389,7 @@ impl Core {
         self.image_bytes = 0;
         self.check_logins(out);
         self.check_login_ends(out);
+        self.check_day();
         self.measure_round_trips(out);
         self.check_due(out);
         self.pump_freed(out);

@@ -202,23 +202,20 @@ impl Login {
         }
     }
 
-    /// What the user is counted by: the name, or the token where that stands
-    /// for it and nobody was asked whose it is.
+    /// What the user is counted by and known as: the name, or what stands for a token
+    /// of which nobody was asked whose it is.
     pub(super) fn user(&self) -> &[u8] {
         self.identity.user.as_bytes()
     }
 
-    /// The user as an operator sees it.
+    /// The same as text.
     pub(super) fn shown_user(&self) -> Text {
-        match self.identity.is_proved {
-            true => self.identity.user.as_str().into(),
-            false => shown_user(&self.request),
-        }
+        self.identity.user.as_str().into()
     }
 }
 
-/// The user of a request as an operator sees it: a token is a credential, and what
-/// is shown is a number that stands for it while the program runs.
+/// The user that a request names: a token is a credential, and what is kept and shown
+/// is a number that stands for it while the program runs.
 pub(super) fn shown_user(request: &LoginRequest) -> Text {
     let token = request.attributes.authentication_token.as_ref();
     match token {
@@ -227,17 +224,6 @@ pub(super) fn shown_user(request: &LoginRequest) -> Text {
             format!("token-{number:016x}").as_str().into()
         }
         _ => request.user_name.clone(),
-    }
-}
-
-/// What the user of a request is counted by.
-pub(super) fn user_of(request: &LoginRequest) -> &[u8] {
-    let token = request.attributes.authentication_token.as_ref();
-    match token {
-        Some(token) if request.effective_name_type() == user_name_type::AUTHN_TOKEN => {
-            token.as_bytes()
-        }
-        _ => &request.user_name,
     }
 }
 

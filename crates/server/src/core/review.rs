@@ -14,7 +14,7 @@ use super::backlog::Job;
 use super::login::Refusal;
 use super::mount::Mount;
 use super::permit::denied;
-use crate::Outputs;
+use crate::{Note, Outputs};
 
 /// What a client is told whom nobody lets in any more.
 const FORCED: &str = "Force Logout from DACS.";
@@ -27,15 +27,17 @@ pub(super) struct Review {
     number: u32,
     /// Its next stream; `None` if its login comes first.
     stream_id: Option<i32>,
+    /// Of all logins, as another day has begun: rights are those of before.
+    is_of_day: bool,
 }
 
 impl Review {
     /// Of all mounts.
-    const ALL: Self = Self { only: None, number: 0, stream_id: None };
+    const ALL: Self = Self { only: None, number: 0, stream_id: None, is_of_day: false };
 
     /// Of one mount that is another user's now.
     pub(super) const fn of_mount(session: SessionId) -> Self {
-        Self { only: Some(session), number: 0, stream_id: Some(i32::MIN) }
+        Self { only: Some(session), stream_id: Some(i32::MIN), ..Self::ALL }
     }
 
     /// What comes after a mount; `None`: nothing.
@@ -49,7 +51,7 @@ impl Review {
 
     /// Takes over what a later one is to do. Whether it is about the same.
     pub(super) fn absorb(&mut self, later: &Self) -> bool {
-        let is_same = self.only == later.only;
+        let is_same = (self.only, self.is_of_day) == (later.only, later.is_of_day);
         if is_same {
             *self = *later;
         }
@@ -60,7 +62,8 @@ impl Review {
 impl Core {
     /// A policy is in force from now on.
     pub(super) fn enforce(&mut self, change: &PolicyChange) {
-        let is_all = |job: &Job| matches!(job, Job::Review(Review { only: None, .. }));
+        let is_all =
+            |job: &Job| matches!(job, Job::Review(Review { only: None, is_of_day: false, .. }));
         let is_pending = self.backlog.jobs().any(is_all);
         let is_first = !self.entitlements.is_on();
         self.entitlements.enforce(self.now, change, is_pending);
@@ -72,6 +75,15 @@ impl Core {
             !is_first || self.mounts.count == 0,
             "a first policy is there from the start"
         );
+    }
+
+    /// Looks at all logins when the day of policies, which is that of UTC, is over: it was
+    /// the last one of some users.
+    pub(super) fn check_day(&mut self) {
+        if self.entitlements.day_ends().is_some_and(|end| end <= self.now) {
+            self.entitlements.note_day(self.now);
+            self.backlog.add(Job::Review(Review { is_of_day: true, ..Review::ALL }));
+        }
     }
 
     /// Services became known, beside `known` that were.
@@ -101,9 +113,10 @@ impl Core {
         let Some(mount) = self.mounts.get(session) else { return review.next_mount() };
         let Some(from) = review.stream_id else {
             let login = mount.login.as_ref();
-            let is_changed =
-                login.is_some_and(|login| self.entitlements.may_differ(&login.identity));
-            if !is_changed || self.review_login(session, out) {
+            let is_due = login.is_some_and(|login| {
+                review.is_of_day || self.entitlements.may_differ(&login.identity)
+            });
+            if !is_due || self.review_login(session, out) || review.is_of_day {
                 return review.next_mount();
             }
             review.stream_id = Some(i32::MIN);
@@ -135,6 +148,14 @@ impl Core {
         true
     }
 
+    /// Ends a login because an operator wants it. A mount without one stays.
+    pub(crate) fn log_out<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        self.copies_first(out);
+        let denial = Denial { code: StateCode::NOT_ENTITLED, text: FORCED.to_owned() };
+        self.force_logout(session, (denied(&denial).into(), None), out);
+        self.settle(out);
+    }
+
     /// Ends a login, telling why: all streams of the mount are over.
     pub(super) fn force_logout<O: Outputs>(
         &mut self,
@@ -146,6 +167,10 @@ impl Core {
         let Some(login) = login else { return };
         let request = login.request.clone();
         self.statistics.users_logged_out += 1;
+        let (peer, user) = (self.mounts.get(session).map(|mount| mount.peer), login.shown_user());
+        if let Some(peer) = peer {
+            out.note(Note::LoggedOut { session, peer, user: &user, why: state.as_state() });
+        }
         self.tell_login(session, &request, (state, error), out);
         self.end_login(session, out);
     }

@@ -171,6 +171,18 @@ impl Interpreter {
         }
     }
 
+    /// Ends a login because an operator wants it.
+    pub fn log_out<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let Self { core, json } = self;
+        match json {
+            None => core.log_out(session, out),
+            Some(json) => {
+                let Json { writer, names, .. } = &mut **json;
+                core.log_out(session, &mut JsonOutputs::new(out, writer, names));
+            }
+        }
+    }
+
     /// Whether a session speaks JSON.
     pub(crate) fn speaks_json(&self, session: SessionId) -> bool {
         self.json.as_ref().is_some_and(|json| json.writer.speaks_json(session))

@@ -1,5 +1,7 @@
 //! Who is shown what, by a policy.
 
+use std::time::Duration;
+
 use tapeline_channel::SessionId;
 use tapeline_omm::login::{LoginAttributes, LoginRequest};
 use tapeline_omm::market::RequestPayload;
@@ -496,6 +498,45 @@ fn logins_are_refused_with_the_codes_that_clients_know() {
     assert!(!world.heard(elsewhere)[0].starts_with("REFRESH"), "one mount is there yet");
     // Another user works after all that.
     mount(&mut world, "ann");
+}
+
+#[test]
+fn who_may_log_in_until_a_day_is_logged_out_when_that_is_over() {
+    let last = POLICY.replace("until = \"2026-11-24\"", "until = \"2026-11-25\"");
+    let mut world = world_with(&last);
+    let (ann, old) = (mount(&mut world, "ann"), mount(&mut world, "old"));
+    ask(&mut world, &[ann, old], "OPEN.A");
+    accept_all(&mut world, 17);
+    world.heard(ann);
+    world.heard(old);
+    world.pass(Duration::from_secs(24 * 60 * 60 - 1));
+    assert_eq!((world.heard(ann), world.heard(old)), (vec![], vec![]));
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.heard(ann), [""; 0]);
+    let heard = world.heard(old);
+    assert!(heard[0].contains("User old may not log in any more."), "{heard:?}");
+    // And so on each of the days that follow.
+    world.enforce(&last.replace("name = \"ann\"", "name = \"ann\"\nuntil = \"2026-11-26\""));
+    world.pass(Duration::from_secs(2 * 24 * 60 * 60));
+    let heard = world.heard(ann);
+    assert!(heard[0].contains("User ann may not log in any more."), "{heard:?}");
+}
+
+#[test]
+fn a_user_is_logged_out_by_an_operator_and_told_as_by_a_policy() {
+    let mut world = world();
+    let (ann, bob) = (mount(&mut world, "ann"), mount(&mut world, "bob"));
+    world.log_out(ann);
+    let heard = world.heard(ann);
+    assert!(
+        heard.len() == 1
+            && heard[0].contains("Closed / Suspect / NotAuthorized / 'Force Logout from DACS.'"),
+        "{heard:?}"
+    );
+    assert_eq!(world.heard(bob), [""; 0]);
+    assert!(world.records().iter().any(|record| record.starts_with("Logout ann")));
+    world.say(ann, &login(1, "ann"));
+    assert_eq!(world.heard(ann).len(), 1, "its connection stays");
 }
 
 #[test]

@@ -98,6 +98,25 @@ fn a_login_waits_for_the_answer_and_so_does_what_follows_it() {
     assert!(!world.out.held.contains(&session));
 }
 
+/// Of a login that is refused too, and of one whose token nobody reads.
+#[test]
+fn no_token_is_in_a_record() {
+    let mut world = world();
+    let (_, number) = asking(&mut world, "eyJsecret");
+    world.answer_login(number, Err(no("Login denied: keys of tokens cannot be had", true)));
+    let (_, number) = asking(&mut world, "eyJsecret");
+    world.answer_login(number, Ok(person("stranger")));
+    let mut unread = World::with(ServerConfig::default());
+    unread.enforce(POLICY);
+    let session = unread.connect();
+    unread.say(session, &login_of(&by_token("eyJsecret")));
+    for world in [&mut world, &mut unread] {
+        let records = world.records();
+        assert!(records.iter().any(|record| record.starts_with("LoginDenied")), "{records:?}");
+        assert!(records.iter().all(|record| !record.contains("eyJ")), "{records:?}");
+    }
+}
+
 #[test]
 fn who_it_is_counts_and_not_what_the_token_is() {
     let limits = Limits { max_mounts_per_user: Some(2), ..Limits::default() };

@@ -88,6 +88,12 @@ impl World {
         self.handle(Event::Policy(&change));
     }
 
+    /// An operator ends a login.
+    pub fn log_out(&mut self, session: SessionId) {
+        self.core.log_out(session, &mut self.out);
+        self.work_off();
+    }
+
     /// It is asked who logs in from now on.
     pub fn identify(&mut self) {
         self.core.identify_logins();

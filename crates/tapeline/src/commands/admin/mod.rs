@@ -61,7 +61,7 @@ enum Action {
         /// Its session, as in the column `channel`
         channel: String,
     },
-    /// Close all mounts of a user
+    /// End all logins of a user, who is told `Force Logout from DACS.`
     Logout {
         /// The user, as in the column `loginName`
         user: String,
@@ -111,10 +111,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         })?,
         Action::Close { server, channel } => {
             let path = format!("/v1/mounts/{}/{}/close", part(server), part(channel));
-            return done(&mut out, client.act(&path)?);
+            return done(&mut out, client.act(&path)?, "mounts closed");
         }
         Action::Logout { user } => {
-            return done(&mut out, client.act(&format!("/v1/users/{}/logout", part(user)))?);
+            let count = client.act(&format!("/v1/users/{}/logout", part(user)))?;
+            return done(&mut out, count, "logins ended");
         }
         Action::Drain { server, per_s } => {
             let server = part(server.as_deref().unwrap_or_default());
@@ -130,8 +131,8 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     Ok(Verdict::Good)
 }
 
-fn done(out: &mut impl Write, count: u64) -> Result<Verdict, Failure> {
-    writeln!(out, "mounts closed: {count}")?;
+fn done(out: &mut impl Write, count: u64, what: &str) -> Result<Verdict, Failure> {
+    writeln!(out, "{what}: {count}")?;
     Ok(if count > 0 { Verdict::Good } else { Verdict::Bad })
 }
 

@@ -219,7 +219,7 @@ fn sighup_takes_the_file_as_it_is_now() {
     let admin = site.node.address("admin").to_string();
     let done = run(&["admin", "--admin", &admin, "logout", "ann"]);
     assert_eq!(done.status, Some(0), "{}", done.err);
-    assert!(site.node.log_until("level=debug").contains("closing a mount"));
+    site.node.log_until("msg=\"a user is logged out\"");
     assert_eq!(site.text(), OLD.to_owned() + more);
 }
 

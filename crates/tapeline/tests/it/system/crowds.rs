@@ -108,20 +108,38 @@ fn crowd(server: SocketAddr, (mounts, items): (usize, usize), images: &Arc<Atomi
 }
 
 /// What a server counts.
+fn admin(server: &Program, words: &[&str]) -> Command {
+    let mut command = Command::new(TAPELINE);
+    command.args(["admin", "--admin", &server.address("admin").to_string()]).args(words);
+    command
+}
+
+fn get(server: &Program, view: &str) -> serde_json::Value {
+    let done = admin(server, &["get", view, "--json"]).output().expect("the program");
+    serde_json::from_slice(&done.stdout).expect("JSON")
+}
+
 fn counter(server: &Program, name: &str) -> u64 {
-    let counted = Command::new(TAPELINE)
-        .args([
-            "admin",
-            "--admin",
-            &server.address("admin").to_string(),
-            "get",
-            "counters",
-            "--json",
-        ])
-        .output()
-        .expect("the program");
-    let all: serde_json::Value = serde_json::from_slice(&counted.stdout).expect("JSON");
+    let all = get(server, "counters");
     all["server"]["server"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {all}"))
+}
+
+/// Closes the mounts of a user, all at once.
+fn close_mounts(server: &Program, user: &str) {
+    let mounts = get(server, "mounts");
+    let rows = mounts["rows"].as_array().expect("rows");
+    let closing: Vec<_> = rows
+        .iter()
+        .filter(|row| row["loginName"] == user)
+        .map(|row| {
+            let words = [&row["at"], &row["channel"]].map(|it| it.as_str().expect("a text"));
+            admin(server, &["close", words[0], words[1]]).spawn().expect("the program")
+        })
+        .collect();
+    assert!(!closing.is_empty(), "{mounts}");
+    for mut closing in closing {
+        assert!(closing.wait().expect("it ends").success());
+    }
 }
 
 /// How long updates took, each published when the one before had come.
@@ -211,11 +229,7 @@ fn consumers_that_reconnect_at_once_all_have_their_images_and_another_one_its_up
     let wanted = (mounts * items) as u64;
     wait_until("images for all of them", || seen.load(Ordering::Relaxed) >= wanted);
     let before = (seen.load(Ordering::Relaxed), counter(&server, "requests_lost"));
-    let logout = Command::new(TAPELINE)
-        .args(["admin", "--admin", &server.address("admin").to_string(), "logout", "crowd"])
-        .output()
-        .expect("the program");
-    assert!(logout.status.success(), "{logout:?}");
+    close_mounts(&server, "crowd");
     let start = Instant::now();
     let loaded = Taken::until(&tape, &quiet, || {
         assert!(start.elapsed() < PATIENCE, "images for all of them again");
