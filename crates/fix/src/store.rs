@@ -148,6 +148,22 @@ impl Store {
         self.sent.push(msg_type, stamp.number, now_ns, &frame[end - len..end]);
     }
 
+    /// Writes an application message that is not kept, under the next number; `frame`
+    /// is all of it then. Where it is wanted again, a gap fill says that it will not
+    /// come: it answered a question, which can be asked again.
+    pub fn write_once(
+        &mut self,
+        session: &CompIds,
+        now_ns: u64,
+        msg_type: &[u8],
+        body: impl FnOnce(&mut Writer<'_>),
+        frame: &mut Vec<u8>,
+    ) {
+        frame.clear();
+        let stamp = Stamp::new(self.take_number(), now_ns);
+        stamp.append(frame, session, msg_type, body);
+    }
+
     /// Numbers begin again: at 1 on a new day, for both sides. Behind a failover at a
     /// `first` above all that the other side may have seen; its own number is then
     /// taken as its next logon has it. What waits for it still does.
@@ -278,6 +294,22 @@ mod tests {
         assert_eq!(first, format!("8=FIXT.1.1|9=70|35=8|34=1|{head}58=x|10=057|"));
         assert!(write(&mut store, false, b"y").contains("|34=2|"));
         assert_eq!((store.next_out(), store.next_in()), (3, 1));
+    }
+
+    #[test]
+    fn what_answers_a_question_takes_a_number_and_no_room() {
+        let mut store = Store::new(1);
+        write(&mut store, false, b"x");
+        let mut frame = b"old".to_vec();
+        let body = |writer: &mut Writer<'_>| {
+            writer.text(58, b"y");
+        };
+        store.write_once(&session(), NOON_NS, b"BF", body, &mut frame);
+        let said = printed(&frame);
+        assert!(said.contains("|35=BF|34=2|") && said.contains("|1128=9|58=y|"), "{said}");
+        let kept: Vec<u32> =
+            (0..).map_while(|at| store.sent().get(at)).map(|(entry, _)| entry.number).collect();
+        assert_eq!((kept, store.next_out()), (vec![1], 3));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub const LAST_MKT: u32 = 30;
 pub const LAST_PX: u32 = 31;
 /// The quantity of the trade.
 pub const LAST_QTY: u32 = 32;
+/// How many lines of text there are.
+pub const NO_LINES_OF_TEXT: u32 = 33;
 /// The number of a message.
 pub const MSG_SEQ_NUM: u32 = 34;
 /// The type of a message.
@@ -60,6 +62,8 @@ pub const SENDER_COMP_ID: u32 = 49;
 pub const SENDING_TIME: u32 = 52;
 /// 1 buy, 2 sell.
 pub const SIDE: u32 = 54;
+/// A name that everybody has for an instrument.
+pub const SYMBOL: u32 = 55;
 /// For whom it is.
 pub const TARGET_COMP_ID: u32 = 56;
 /// Words for people.
@@ -100,6 +104,10 @@ pub const EXPIRE_TIME: u32 = 126;
 pub const DELIVER_TO_COMP_ID: u32 = 128;
 /// Y: numbers begin at 1 again.
 pub const RESET_SEQ_NUM_FLAG: u32 = 141;
+/// How many instruments are named.
+pub const NO_RELATED_SYM: u32 = 146;
+/// What news are about.
+pub const HEADLINE: u32 = 148;
 /// What a report is about.
 pub const EXEC_TYPE: u32 = 150;
 /// What is not traded yet.
@@ -152,6 +160,10 @@ pub const USERNAME: u32 = 553;
 pub const PASSWORD: u32 = 554;
 /// 1 client, 3 house.
 pub const ACCOUNT_TYPE: u32 = 581;
+/// The client's name for a question about orders.
+pub const MASS_STATUS_REQ_ID: u32 = 584;
+/// About which orders: 1 of an instrument, 7 all, 8 of a party.
+pub const MASS_STATUS_REQ_TYPE: u32 = 585;
 /// The client's name for orders that belong together.
 pub const CL_ORD_LINK_ID: u32 = 583;
 /// A part of a session.
@@ -162,8 +174,18 @@ pub const TRD_TYPE: u32 = 828;
 pub const LAST_LIQUIDITY_IND: u32 = 851;
 /// The trade.
 pub const TRD_MATCH_ID: u32 = 880;
+/// Y: the last of an answer.
+pub const LAST_RPT_REQUESTED: u32 = 912;
+/// The client's name for a question about a user.
+pub const USER_REQUEST_ID: u32 = 923;
+/// 4: whether the user is logged on.
+pub const USER_REQUEST_TYPE: u32 = 924;
 /// The password from now on.
 pub const NEW_PASSWORD: u32 = 925;
+/// 1 logged on, 2 not logged on, 3 not known, 6 other.
+pub const USER_STATUS: u32 = 926;
+/// What it is, for people.
+pub const USER_STATUS_TEXT: u32 = 927;
 /// 3 random peak, 4 hidden.
 pub const DISPLAY_METHOD: u32 = 1084;
 /// Y anonymous, N named.

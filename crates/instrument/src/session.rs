@@ -149,9 +149,24 @@ impl Schedule {
                 return Err(InstrumentError::Schedule(at + 1));
             }
             free_s = turn.at_s.saturating_add(turn.random_s).saturating_add(1);
-            session = session.followed_by(turn.session, Cause::Scheduled)?;
+            let cause = Self::cause(session, turn.session);
+            session = session.followed_by(turn.session, cause)?;
         }
         Ok(Self { turns })
+    }
+
+    /// Why a turn takes place. A halt and its end are the operators', also where a
+    /// schedule rehearses them.
+    fn cause(from: Session, to: Session) -> Cause {
+        let is_halt = [from, to].contains(&Session::Halt);
+        if is_halt { Cause::Operator } else { Cause::Scheduled }
+    }
+
+    /// Its turns, in the order of time, and why each takes place.
+    pub fn causes(&self) -> impl Iterator<Item = (Turn, Cause)> {
+        let before = self.turns.iter().rev().take(1).chain(&self.turns);
+        let pairs = before.zip(&self.turns);
+        pairs.map(|(before, turn)| (*turn, Self::cause(before.session, turn.session)))
     }
 
     /// The day of SETS, London: calls from 07:50 and 16:30, each ending at a
@@ -182,6 +197,23 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_may_rehearse_a_halt() {
+        let turn = |at_s, session| Turn { at_s, session, random_s: 0 };
+        let turns = vec![
+            turn(1, Session::OpeningCall),
+            turn(2, Session::Regular),
+            turn(3, Session::Halt),
+            turn(4, Session::Regular),
+        ];
+        let day = Schedule::new(turns).expect("in order");
+        let causes: Vec<Cause> = day.causes().map(|(_, cause)| cause).collect();
+        assert_eq!(causes[..2], [Cause::Scheduled; 2]);
+        assert_eq!(causes[2..], [Cause::Operator; 2]);
+        // Nothing can be halted that is closed.
+        assert!(Schedule::new(vec![turn(1, Session::Halt)]).is_err());
+    }
 
     #[test]
     fn a_day_goes_round() {

@@ -191,6 +191,17 @@ impl Engine {
         })
     }
 
+    /// The order that is alive in a slot, and how much of it is shown.
+    pub fn order_in(&self, slot: u32) -> Option<(Order, u32)> {
+        if slot > self.config.max_orders {
+            return None;
+        }
+        let order = self.orders.get(slot);
+        let shown = if order.is_parked() { 0 } else { order.shown };
+        let is_alive = order.leaves > 0 && order.id != OrderId(0);
+        is_alive.then(|| (self.order(slot), shown))
+    }
+
     /// The order of an id, if this user has one that is alive.
     #[inline]
     pub(crate) fn find(&self, id: OrderId, owner: Owner) -> Result<Node, Refusal> {

@@ -9,6 +9,7 @@ use tapeline_ntg::Message;
 use tapeline_ntg::session::{MissedMessageAck, MissedMessageReport, MissedMessageRequest};
 use tapeline_time::Time;
 
+use super::fix::OrdersAsked;
 use super::floor::Floor;
 use super::{Door, Outputs, SessionId};
 
@@ -21,13 +22,15 @@ const SLICE: u32 = 500;
 
 /// An answer that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Messages from one to before another.
     Replay { next: u32, end: u32 },
     /// Instruments, by their place.
     Snapshot { next: usize, segment: SnapshotRequest },
     /// Reports of a user.
     Recovery { user: u16, next: i32, is_whole: bool },
+    /// Orders that are alive, to a drop copy.
+    Orders(OrdersAsked),
 }
 
 fn say(session: SessionId, message: &Message, out: &mut impl Outputs) {
@@ -102,7 +105,7 @@ impl Floor {
             let is_done = match going {
                 Answer::Replay { next, end } => self.replay(session, next, *end, out),
                 Answer::Snapshot { next, segment } => self.snapshot(session, next, segment, out),
-                Answer::Recovery { .. } => true,
+                Answer::Recovery { .. } | Answer::Orders(_) => true,
             };
             if is_done {
                 *answer = None;

@@ -66,6 +66,12 @@ counts! {
         /// Such reports that made room for later ones: their owners never get them by
         /// FIX.
         fix_lost: u64 = total;
+        /// Questions of drop copies that were taken: about orders, about users.
+        questions: u64 = total;
+        /// Orders that answers to them told.
+        orders_told: u64 = total;
+        /// News that drop copies were sent: halts and their ends.
+        news: u64 = total;
         /// Units of market data.
         units: u64 = total;
         /// Bytes of them, on one line.

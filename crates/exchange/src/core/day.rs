@@ -47,10 +47,7 @@ impl Day {
         let (turns, day_s) = match plan {
             Plan::Open => (vec![(at_once, Cause::Operator)], 0),
             Plan::Closed => (Vec::new(), 0),
-            Plan::Schedule { schedule, day_s } => {
-                let turns = schedule.turns().iter().map(|turn| (*turn, Cause::Scheduled));
-                (turns.collect(), *day_s)
-            }
+            Plan::Schedule { schedule, day_s } => (schedule.causes().collect(), *day_s),
         };
         let period_ns = u64::from(day_s) * NS_PER_S;
         let local_ns = now_ns.saturating_add_signed(i64::from(utc_offset_s) * NS_PER_S as i64);

@@ -26,6 +26,39 @@ pub(super) struct Terms {
     pub(super) limit: i64,
     pub(super) stop: i64,
     pub(super) account: Text<10>,
+    pub(super) parties: Parties,
+    /// MiFID II: bit 0 direct electronic access, 1 liquidity provision, 2 algorithm.
+    pub(super) mifid: u8,
+    /// For mass cancels; 0 is none.
+    pub(super) group: u8,
+    pub(super) min_quantity: u32,
+    pub(super) offset_bp: i32,
+    pub(super) pegged: u8,
+    pub(super) owner_type: u8,
+}
+
+/// Who takes part in an order, by the short codes of the native gateway; 0 is nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Parties {
+    /// The group of traders.
+    pub(super) trader: Text<11>,
+    pub(super) client: u32,
+    pub(super) investment: u32,
+    pub(super) executing: u32,
+    /// What the three are, two bits each from the lowest: 1 firm, 2 algorithm, 3 person.
+    pub(super) roles: u8,
+}
+
+impl Parties {
+    pub(super) fn of(order: &NewOrder) -> Self {
+        Self {
+            trader: order.trader_id,
+            client: order.client_id,
+            investment: order.investment_decision,
+            executing: order.executing_trader,
+            roles: order.party_roles,
+        }
+    }
 }
 
 impl Terms {
@@ -42,18 +75,27 @@ impl Terms {
             limit: order.limit,
             stop: order.stop,
             account: order.account,
+            parties: Parties::of(order),
+            mifid: order.mifid_flags,
+            group: order.group_id,
+            min_quantity: order.min_quantity as u32,
+            offset_bp: order.offset,
+            pegged: order.pegged_instruction,
+            owner_type: order.owner_type,
         }
     }
 
     /// What they are behind an amendment.
     pub(super) fn amended(self, by: &CancelReplace) -> Self {
-        let Self { expire_s, limit, stop, account, .. } = self;
+        let Self { expire_s, limit, stop, account, passive_only, .. } = self;
+        let moves = by.limit > 0 && by.limit != limit;
         Self {
             quantity: by.quantity as u32,
             expire_s: if by.expire_s > 0 { by.expire_s } else { expire_s },
             limit: if by.limit > 0 { by.limit } else { limit },
             stop: if by.stop > 0 { by.stop } else { stop },
             account: if by.account.is_empty() { account } else { by.account },
+            passive_only: if moves { by.passive_only } else { passive_only },
             ..self
         }
     }
@@ -108,6 +150,8 @@ impl Default for Kept {
 #[derive(Debug)]
 pub(super) struct Ledger {
     kept: Vec<Kept>,
+    /// Slots from this one on have never had an order.
+    end: u32,
     /// The latest order of each name.
     names: HashMap<(u16, Text<20>), OrderId>,
 }
@@ -118,10 +162,16 @@ impl Ledger {
         let slots = orders as usize + 1;
         Self {
             kept: vec![Kept::default(); slots],
+            end: 0,
             // What was taken out still takes a place until the table is swept; with
             // twice the places it never grows.
             names: HashMap::with_capacity(2 * slots),
         }
+    }
+
+    /// Slots from this one on have never had an order.
+    pub(super) const fn end(&self) -> u32 {
+        self.end
     }
 
     /// All slots.
@@ -137,6 +187,7 @@ impl Ledger {
     /// An order is there again. `None` if there is no such slot.
     pub(super) fn put_back(&mut self, slot: u32, kept: Kept) -> Option<()> {
         *self.kept.get_mut(slot as usize)? = kept;
+        self.end = self.end.max(slot + 1);
         Some(())
     }
 
@@ -148,6 +199,7 @@ impl Ledger {
     /// An order is on its way into this slot.
     pub(super) fn expect(&mut self, slot: u32, kept: Kept) {
         self.kept[slot as usize] = kept;
+        self.end = self.end.max(slot + 1);
     }
 
     /// The order of an event.

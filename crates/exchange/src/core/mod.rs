@@ -151,7 +151,7 @@ pub enum Keeping {
 enum Seat {
     Client { acceptor: Acceptor, channel: Channel, answer: Option<Answer> },
     Reader { service: Service, door: Door, answer: Option<Answer> },
-    Fix(Box<tapeline_fix::Acceptor>),
+    Fix { acceptor: Box<tapeline_fix::Acceptor>, answer: Option<Answer> },
 }
 
 /// One market in one thread.
@@ -281,7 +281,8 @@ impl Exchange {
             }
             Door::Fix => {
                 let limits = self.floor.config.fix;
-                Seat::Fix(Box::new(tapeline_fix::Acceptor::new(now, fix::GATEWAY, limits)))
+                let acceptor = tapeline_fix::Acceptor::new(now, fix::GATEWAY, limits);
+                Seat::Fix { acceptor: Box::new(acceptor), answer: None }
             }
         };
         self.seats[place] = Some(seat);
@@ -312,8 +313,8 @@ impl Exchange {
             Seat::Reader { service, .. } => {
                 service.received(now, bytes, &mut Reading { floor, session, out })
             }
-            Seat::Fix(acceptor) => {
-                FixTalk { floor, gate, now, session, out }.received(acceptor, bytes)
+            Seat::Fix { acceptor, answer } => {
+                FixTalk { floor, gate, now, session, answer, out }.received(acceptor, bytes)
             }
         };
         match goes_on {
@@ -338,7 +339,7 @@ impl Exchange {
         let seat = self.seats.get_mut(session.0 as usize).and_then(Option::take);
         match &seat {
             None => return false,
-            Some(Seat::Client { .. } | Seat::Fix(_)) => {
+            Some(Seat::Client { .. } | Seat::Fix { .. }) => {
                 if let Some(user) = self.floor.users.left(session) {
                     self.floor.desks.left(user, session);
                     self.gate.disconnect(now, user);
@@ -357,7 +358,10 @@ impl Exchange {
             Seat::Reader { service, door, answer } => {
                 self.floor.serve(now, session, (service, *door), answer, out);
             }
-            Seat::Fix(_) => {}
+            Seat::Fix { answer, .. } => {
+                let (floor, gate) = (&mut self.floor, &mut self.gate);
+                FixTalk { floor, gate, now, session, answer, out }.answer();
+            }
         }
     }
 
@@ -372,8 +376,8 @@ impl Exchange {
                     let mut talk = Talk { floor, gate, now, session, channel, answer, out };
                     acceptor.log_out(now, TOO_SLOW, &mut talk);
                 }
-                Some(Seat::Fix(acceptor)) => {
-                    FixTalk { floor, gate, now, session, out }.log_out(acceptor, TOO_SLOW);
+                Some(Seat::Fix { acceptor, answer }) => {
+                    FixTalk { floor, gate, now, session, answer, out }.log_out(acceptor, TOO_SLOW);
                 }
                 Some(Seat::Reader { .. }) | None => continue,
             }
@@ -413,8 +417,8 @@ impl Exchange {
                     acceptor.timeout(now, &mut talk) == Verdict::Open
                 }
                 Some(Seat::Reader { service, .. }) => !service.is_over(now),
-                Some(Seat::Fix(acceptor)) => {
-                    FixTalk { floor, gate, now, session, out }.timeout(acceptor)
+                Some(Seat::Fix { acceptor, answer }) => {
+                    FixTalk { floor, gate, now, session, answer, out }.timeout(acceptor)
                 }
             };
             match goes_on {

@@ -1,6 +1,7 @@
 //! From events of the engine to messages for owners of orders.
 
-use tapeline_instrument::{IdSpace, OrderId};
+use tapeline_fix::Writer;
+use tapeline_instrument::{IdSpace, OrderId, Session};
 use tapeline_layout::Text;
 use tapeline_matching::{BookId, Ending, Entry, Event, Order, Part, Refusal, Shown};
 use tapeline_ntg::client::{Cancel, CancelReplace};
@@ -10,7 +11,7 @@ use tapeline_sequence::EventHash;
 use tapeline_time::Time;
 
 use super::cache::Cache;
-use super::fix::{About, Desks};
+use super::fix::{self, About, Desks};
 use super::ledger::{Kept, Ledger};
 use super::requests::side_code;
 use super::users::Users;
@@ -277,6 +278,9 @@ impl<O: Outputs> Reporter<'_, O> {
             transact_ns,
             last_market: VENUE,
             capacity: kept.capacity,
+            min_quantity: kept.terms.min_quantity as i32,
+            owner_type: kept.terms.owner_type,
+            pegged_instruction: kept.terms.pegged,
             ..ExecutionReport::default()
         }
     }
@@ -404,6 +408,24 @@ impl<O: Outputs> Reporter<'_, O> {
         while let Some((place, copier, desk)) = self.desks.copier(firm, from) {
             from = place + 1;
             let bytes = desk.tell(self.now_ns, message, &about);
+            let session = self.users.get(copier).and_then(|user| user.session);
+            if let Some(session) = session.filter(|_| !bytes.is_empty()) {
+                self.out.send(session, bytes);
+                self.note_sent(session);
+            }
+        }
+    }
+
+    /// Whoever gets copies is told that trading in a book stops, or goes on, by no
+    /// schedule.
+    pub(super) fn news(&mut self, book: BookId, session: Session) {
+        let instrument = self.instrument(book);
+        let mut from = 0;
+        while let Some((place, copier, desk)) = self.desks.any_copier(from) {
+            from = place + 1;
+            self.counts.news += 1;
+            let body = |fields: &mut Writer<'_>| fix::news(instrument, session.name(), fields);
+            let bytes = desk.write(self.now_ns, b"B", body);
             let session = self.users.get(copier).and_then(|user| user.session);
             if let Some(session) = session.filter(|_| !bytes.is_empty()) {
                 self.out.send(session, bytes);

@@ -9,7 +9,7 @@ use super::Exchange;
 use super::cache::Cache;
 use super::floor::Floor;
 use super::gate::Checked;
-use super::ledger::{Kept, Ledger, Terms};
+use super::ledger::{Kept, Ledger, Parties, Terms};
 
 message! {
     /// What is of the whole market.
@@ -25,7 +25,7 @@ message! {
 
 message! {
     /// What the engine does not know of an order that is alive.
-    KeptState: 112, fill 0 {
+    KeptState: 144, fill 0 {
         0 => slot: u32,
         4 => user: u16,
         6 => book: u16,
@@ -49,6 +49,17 @@ message! {
         80 => limit: i64,
         88 => stop: i64,
         96 => account: Text<10>,
+        106 => trader: Text<11>,
+        117 => roles: u8,
+        118 => mifid: u8,
+        119 => group: u8,
+        120 => client: u32,
+        124 => investment: u32,
+        128 => executing: u32,
+        132 => min_quantity: u32,
+        136 => offset_bp: i32,
+        140 => pegged: u8,
+        141 => owner_type: u8,
     }
 }
 
@@ -167,6 +178,59 @@ impl KeptState {
             limit: self.limit,
             stop: self.stop,
             account: self.account,
+            parties: Parties {
+                trader: self.trader,
+                client: self.client,
+                investment: self.investment,
+                executing: self.executing,
+                roles: self.roles,
+            },
+            mifid: self.mifid,
+            group: self.group,
+            min_quantity: self.min_quantity,
+            offset_bp: self.offset_bp,
+            pegged: self.pegged,
+            owner_type: self.owner_type,
+        }
+    }
+
+    fn of(slot: u32, kept: &Kept) -> Self {
+        let Kept { terms, .. } = kept;
+        Self {
+            slot,
+            user: kept.user,
+            book: kept.book.0,
+            id: kept.id.0,
+            name: kept.name,
+            display: kept.display,
+            shown: kept.shown.0,
+            traded_in: kept.traded_in,
+            side: kept.side as u8,
+            auto_cancel: u8::from(kept.auto_cancel),
+            capacity: kept.capacity,
+            status: kept.status,
+            order_type: terms.order_type,
+            time_in_force: terms.time_in_force,
+            sub_type: terms.sub_type,
+            anonymity: terms.anonymity,
+            passive_only: terms.passive_only,
+            clearing_account: terms.clearing_account,
+            quantity: terms.quantity,
+            expire_s: terms.expire_s,
+            limit: terms.limit,
+            stop: terms.stop,
+            account: terms.account,
+            trader: terms.parties.trader,
+            roles: terms.parties.roles,
+            client: terms.parties.client,
+            investment: terms.parties.investment,
+            executing: terms.parties.executing,
+            mifid: terms.mifid,
+            group: terms.group,
+            min_quantity: terms.min_quantity,
+            offset_bp: terms.offset_bp,
+            pegged: terms.pegged,
+            owner_type: terms.owner_type,
         }
     }
 }
@@ -174,34 +238,7 @@ impl KeptState {
 impl Ledger {
     fn save(&self, out: &mut Vec<u8>) {
         let alive = self.slots().filter(|(_, kept)| kept.is_alive);
-        append_section(
-            out,
-            alive.map(|(slot, kept)| KeptState {
-                slot,
-                user: kept.user,
-                book: kept.book.0,
-                id: kept.id.0,
-                name: kept.name,
-                display: kept.display,
-                shown: kept.shown.0,
-                traded_in: kept.traded_in,
-                side: kept.side as u8,
-                auto_cancel: u8::from(kept.auto_cancel),
-                capacity: kept.capacity,
-                order_type: kept.terms.order_type,
-                time_in_force: kept.terms.time_in_force,
-                sub_type: kept.terms.sub_type,
-                anonymity: kept.terms.anonymity,
-                passive_only: kept.terms.passive_only,
-                clearing_account: kept.terms.clearing_account,
-                quantity: kept.terms.quantity,
-                expire_s: kept.terms.expire_s,
-                limit: kept.terms.limit,
-                stop: kept.terms.stop,
-                account: kept.terms.account,
-                status: kept.status,
-            }),
-        );
+        append_section(out, alive.map(|(slot, kept)| KeptState::of(slot, kept)));
         let mut names: Vec<Named> =
             self.names().map(|(user, name, id)| Named { id: id.0, user, name }).collect();
         names.sort_unstable_by_key(|named| named.id);

@@ -98,6 +98,11 @@ impl Users {
         self.all.get(usize::from(number))
     }
 
+    /// The number of a name.
+    pub(super) fn named(&self, name: Text<25>) -> Option<u16> {
+        self.by_name.get(&name).copied()
+    }
+
     /// Who is at a connection.
     pub(super) fn at(&self, session: SessionId) -> Option<u16> {
         self.at.get(session.0 as usize).copied().flatten()

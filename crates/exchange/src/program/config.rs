@@ -120,6 +120,7 @@ pub(crate) enum SessionName {
     Regular,
     ClosingCall,
     MarketClose,
+    Halt,
 }
 
 /// Bounds.
@@ -389,6 +390,7 @@ impl Config {
                         SessionName::Regular => Session::Regular,
                         SessionName::ClosingCall => Session::ClosingCall,
                         SessionName::MarketClose => Session::MarketClose,
+                        SessionName::Halt => Session::Halt,
                     },
                     random_s: turn.random_s,
                 };

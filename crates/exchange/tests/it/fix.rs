@@ -1,180 +1,11 @@
 //! Orders by FIX: the same market as by the native gateway, and sessions whose numbers
 //! outlive connections and processes.
 
-use tapeline_exchange::{Door, Exchange, ExchangeConfig, SessionId, UserConfig};
-use tapeline_fix::{Credentials, Initiator, Message, Store, Verdict, Writer, tag};
-use tapeline_sequence::Entry;
+use tapeline_exchange::{Door, Exchange, ExchangeConfig, UserConfig};
+use tapeline_fix::{Store, Writer, tag};
 
-use crate::support::{EPOCH_NS, VOD, Venue, Wires, cancel, config, new};
-
-/// A client that speaks FIX.
-struct Client {
-    initiator: Initiator,
-    store: Store,
-    session: SessionId,
-    /// What came, in short.
-    heard: Vec<String>,
-    /// Numbers of what came.
-    numbers: Vec<u64>,
-    is_over: bool,
-}
-
-impl Client {
-    /// Connects, and does not log on.
-    fn connect(venue: &mut Venue, name: &'static str, store: Store) -> Self {
-        let session = venue.connect(Door::Fix, name);
-        // Of who was at the same place before.
-        venue.wires.to.remove(&session);
-        let initiator = Initiator::new(venue.now, name.as_bytes(), b"FGW", 30);
-        let (heard, numbers) = (Vec::new(), Vec::new());
-        Self { initiator, store, session, heard, numbers, is_over: false }
-    }
-
-    fn log_on(venue: &mut Venue, name: &'static str) -> Self {
-        Self::log_on_again(venue, name, Store::new(100))
-    }
-
-    /// Logs on with the numbers of a session that is there already.
-    fn log_on_again(venue: &mut Venue, name: &'static str, store: Store) -> Self {
-        let mut client = Self::connect(venue, name, store);
-        let password = format!("{name}-secret1");
-        let password = password.as_bytes();
-        let credentials = Credentials { user: b"", password, ..Credentials::default() };
-        let mut bytes = Vec::new();
-        let (now, now_ns) = (venue.now, ns(venue));
-        let Self { initiator, store, .. } = &mut client;
-        initiator.log_on(now, now_ns, &credentials, store, |sent| bytes.extend_from_slice(sent));
-        client.talk(venue, bytes);
-        client
-    }
-
-    fn asks(
-        &mut self,
-        venue: &mut Venue,
-        msg_type: &str,
-        body: impl FnOnce(&mut Writer<'_>),
-    ) -> Vec<String> {
-        let mut bytes = Vec::new();
-        let (now, now_ns) = (venue.now, ns(venue));
-        let send = |sent: &[u8]| bytes.extend_from_slice(sent);
-        self.initiator.send(now, now_ns, msg_type.as_bytes(), body, &mut self.store, send);
-        self.talk(venue, bytes);
-        self.said()
-    }
-
-    /// Says bytes, hears what comes, answers, until nobody says anything any more.
-    fn talk(&mut self, venue: &mut Venue, mut bytes: Vec<u8>) {
-        loop {
-            venue.exchange.received(venue.now, self.session, &bytes, &mut venue.wires);
-            venue.exchange.cycle(venue.now, &mut venue.wires);
-            let came = venue.wires.to.remove(&self.session).unwrap_or_default();
-            if came.is_empty() || self.is_over {
-                return;
-            }
-            bytes.clear();
-            let Self { initiator, store, heard, numbers, .. } = self;
-            let send = |sent: &[u8]| bytes.extend_from_slice(sent);
-            let verdict = initiator.received(venue.now, ns(venue), &came, store, send, |message| {
-                heard.push(told(message));
-                let number = message.number(tag::MSG_SEQ_NUM).and_then(Result::ok);
-                numbers.push(number.unwrap_or_default() as u64);
-            });
-            self.is_over = verdict == Verdict::Close;
-        }
-    }
-
-    /// What has come since.
-    fn said(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.heard)
-    }
-
-    /// What has come by now.
-    fn hears(&mut self, venue: &mut Venue) -> Vec<String> {
-        self.talk(venue, Vec::new());
-        self.said()
-    }
-
-    /// The connection ends; the numbers stay.
-    fn hangs_up(self, venue: &mut Venue) -> Store {
-        venue.hangs_up(self.session);
-        self.store
-    }
-}
-
-fn ns(venue: &Venue) -> u64 {
-    EPOCH_NS + venue.now.as_nanos()
-}
-
-/// A message in short.
-fn told(message: &Message<'_>) -> String {
-    let text = |tag| String::from_utf8_lossy(message.get(tag).unwrap_or(b"-")).into_owned();
-    let mut line = match message.msg_type() {
-        b"8" => {
-            let [kind, status, name] = [tag::EXEC_TYPE, tag::ORD_STATUS, tag::CL_ORD_ID].map(text);
-            let [filled, leaves, all] = [tag::CUM_QTY, tag::LEAVES_QTY, tag::ORDER_QTY].map(text);
-            format!("{kind}/{status} {name} {filled}+{leaves} of {all}")
-        }
-        b"9" => format!("9 {} of {}", text(tag::CL_ORD_ID), text(tag::CXL_REJ_RESPONSE_TO)),
-        b"r" => format!("r {} {}", text(tag::CL_ORD_ID), text(tag::MASS_CANCEL_RESPONSE)),
-        b"j" => format!("j {} {}", text(tag::REF_MSG_TYPE), text(tag::BUSINESS_REJECT_REASON)),
-        b"3" => format!("3 {} {}", text(tag::REF_TAG_ID), text(tag::SESSION_REJECT_REASON)),
-        b"5" => format!("5 {}", text(tag::SESSION_STATUS)),
-        other => String::from_utf8_lossy(other).into_owned(),
-    };
-    for (tag, before) in [
-        (tag::ON_BEHALF_OF_COMP_ID, " of "),
-        (tag::ORIG_CL_ORD_ID, " was "),
-        (tag::LAST_QTY, " "),
-        (tag::LAST_PX, "@"),
-        (tag::POSS_RESEND, " again "),
-    ] {
-        if let Some(value) = message.get(tag) {
-            line += before;
-            line += &String::from_utf8_lossy(value);
-        }
-    }
-    if let Some(text) = message.get(tag::TEXT) {
-        line += ": ";
-        line += String::from_utf8_lossy(text).split(':').next().unwrap_or_default();
-    }
-    line
-}
-
-/// An order like `buy 100@10.25`.
-fn put_order(fields: &mut Writer<'_>, name: &str, text: &str) {
-    let order = crate::support::order(name, text);
-    fields.text(tag::CL_ORD_ID, name.as_bytes());
-    fields.number(tag::SECURITY_ID, VOD.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
-    fields.byte(tag::ORD_TYPE, b'0' + order.order_type).byte(tag::SIDE, b'0' + order.side);
-    fields.number(tag::ORDER_QTY, order.quantity.into());
-    fields.number(tag::DISPLAY_QTY, order.display.into());
-    if order.limit > 0 {
-        fields.decimal(tag::PRICE, order.limit);
-    }
-    put_rest(fields);
-}
-
-/// What every order has to have besides.
-fn put_rest(fields: &mut Writer<'_>) {
-    fields.number(tag::NO_PARTY_IDS, 1).text(tag::PARTY_ID, b"DESK");
-    fields.byte(tag::PARTY_ID_SOURCE, b'D').number(tag::PARTY_ROLE, 76);
-    fields.byte(tag::ACCOUNT_TYPE, b'1').byte(tag::ORDER_CAPACITY, b'P');
-    fields.time(tag::TRANSACT_TIME, EPOCH_NS);
-}
-
-/// A cancel, or an amendment with what the order is to be.
-fn put_change(fields: &mut Writer<'_>, name: &str, original: &str, text: Option<&str>) {
-    fields.text(tag::CL_ORD_ID, name.as_bytes()).text(tag::ORIG_CL_ORD_ID, original.as_bytes());
-    fields.number(tag::SECURITY_ID, VOD.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
-    fields.time(tag::TRANSACT_TIME, EPOCH_NS);
-    let Some(text) = text else {
-        fields.byte(tag::SIDE, b'2');
-        return;
-    };
-    let order = crate::support::order(name, text);
-    fields.byte(tag::SIDE, b'0' + order.side).number(tag::ORDER_QTY, order.quantity.into());
-    fields.number(tag::DISPLAY_QTY, order.display.into()).decimal(tag::PRICE, order.limit);
-}
+use crate::support::fix::{Client, put_change, put_order, put_rest};
+use crate::support::{EPOCH_NS, VOD, Venue, cancel, config, new, successor};
 
 #[test]
 fn an_order_day_by_fix_against_the_native_gateway() {
@@ -295,22 +126,6 @@ fn whoever_came_by_the_native_gateway_since_has_its_reports_there() {
     assert_eq!(venue.lines(), ["ANN < 4/4 A2 leaves 0", "D"]);
     venue.hangs_up(native);
     assert_eq!(Client::log_on_again(&mut venue, "ANN", store).said(), ["A"]);
-}
-
-/// A market that goes on with what another one's journal says.
-fn successor(config: &ExchangeConfig, before: &Venue) -> Venue {
-    let mut venue = Venue {
-        exchange: Exchange::new(config, EPOCH_NS),
-        wires: Wires::default(),
-        now: before.now,
-    };
-    let mut rest = &before.wires.entries[..];
-    while !rest.is_empty() {
-        let (entry, behind) = Entry::read(rest).expect("an entry");
-        venue.exchange.replay(&entry, &mut venue.wires).expect("the same");
-        rest = behind;
-    }
-    venue
 }
 
 #[test]
@@ -466,4 +281,72 @@ fn answers_of_the_gateway_are_not_taken_for_reports_that_arrived() {
     next.exchange.open(next.now, &mut next.wires);
     let mut ann = Client::log_on_again(&mut next, "ANN", store);
     assert_eq!(ann.said(), ["A", "0/0 A4 0+100 of 100 again Y"]);
+}
+
+#[test]
+fn a_report_says_again_who_takes_part_and_what_was_asked_for() {
+    let mut venue = Venue::new(&config());
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    let order = |fields: &mut Writer<'_>| {
+        fields.text(tag::CL_ORD_ID, b"A1");
+        fields.number(tag::NO_PARTY_IDS, 4);
+        for (id, source, role, qualifier) in [
+            ("DESK", b'D', 76, None),
+            ("7", b'P', 3, Some(23)),
+            ("8", b'P', 122, Some(22)),
+            ("9", b'P', 12, Some(24)),
+        ] {
+            fields.text(tag::PARTY_ID, id.as_bytes()).byte(tag::PARTY_ID_SOURCE, source);
+            fields.number(tag::PARTY_ROLE, role);
+            if let Some(qualifier) = qualifier {
+                fields.number(tag::PARTY_ROLE_QUALIFIER, qualifier);
+            }
+        }
+        fields.number(tag::SECURITY_ID, VOD.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
+        fields.byte(tag::ORD_TYPE, b'2').byte(tag::SIDE, b'1').number(tag::ORDER_QTY, 10);
+        fields.number(tag::DISPLAY_QTY, 10).text(tag::PRICE, b"10.25");
+        fields.byte(tag::ACCOUNT_TYPE, b'1').byte(tag::ORDER_CAPACITY, b'P');
+        fields.time(tag::TRANSACT_TIME, EPOCH_NS).number(tag::PASSIVE_ONLY, 1);
+        fields.number(tag::GROUP_ID, 5).byte(tag::ORDER_ORIGINATION, b'5');
+        fields.byte(tag::NO_ORDER_ATTRIBUTES, b'1').byte(tag::ORDER_ATTRIBUTE_TYPE, b'4');
+        fields.byte(tag::ORDER_ATTRIBUTE_VALUE, b'Y');
+    };
+    ann.asks(&mut venue, "D", order);
+    let parties = "453=4|448=DESK|447=D|452=76|448=7|447=P|452=3|2376=23|448=8|447=P|452=122|\
+                   2376=22|448=9|447=P|452=12|2376=24|";
+    for said in [parties, "|27010=1|", "|1724=5|", "|27017=5|"] {
+        assert!(ann.last.contains(said), "{said} in {}", ann.last);
+    }
+    // So does each report of it, also to who has the market from a snapshot.
+    let mut state = Vec::new();
+    venue.exchange.save(&mut state).expect("all is done");
+    let mut next = Venue::new(&config());
+    next.exchange = Exchange::new(&config(), EPOCH_NS);
+    next.exchange.restore(&state).expect("a state");
+    next.exchange.open(next.now, &mut next.wires);
+    let store = ann.hangs_up(&mut venue);
+    let mut ann = Client::log_on_again(&mut next, "ANN", store);
+    let bob = next.log_on("BOB");
+    next.says(bob, &new("B1", "sell 3@10.25"));
+    assert_eq!(ann.hears(&mut next).last().map(String::as_str), Some("F/1 A1 3+7 of 10 3@10.25"));
+    for said in [parties, "|27017=5|", "|828=0|", "|9730=A|", "|20000=0|"] {
+        assert!(ann.last.contains(said), "{said} in {}", ann.last);
+    }
+    // One that is not shown says so.
+    let hidden = |fields: &mut Writer<'_>| {
+        put_order(fields, "A2", "buy 10@10.20");
+        fields.byte(tag::DISPLAY_METHOD, b'4');
+    };
+    ann.asks(&mut next, "D", hidden);
+    assert!(ann.last.contains("|1138=0|") && ann.last.contains("|1084=4|"), "{}", ann.last);
+    // What is not offered is refused with what it asked for.
+    let pegged = |fields: &mut Writer<'_>| {
+        put_order(fields, "A3", "buy 10@10.25");
+        fields.number(tag::MIN_QTY, 4).byte(tag::OWNER_TYPE, b'1');
+        fields.number(tag::OFFSET_BP, -3).byte(tag::PEGGED_EXEC_INST, b'2');
+    };
+    ann.asks(&mut next, "D", pegged);
+    for said in ["|110=4|", "|522=1|", "|27018=-3|", "|27021=2|"] {
+        assert!(ann.last.contains(said), "{said} in {}", ann.last);
+    }
 }

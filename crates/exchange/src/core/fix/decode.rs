@@ -8,6 +8,8 @@ use tapeline_layout::Text;
 use tapeline_ntg::Input;
 use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder};
 
+use crate::core::ledger::Parties;
+
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// One, with the 8 decimals of prices.
@@ -29,10 +31,15 @@ const OFFSET: u8 = 55;
 const MEMBER: i64 = 1;
 
 /// The group of traders, of an order or of a mass cancel.
-const TRADER_GROUP: i64 = 76;
-const CLIENT: i64 = 3;
-const INVESTMENT: i64 = 122;
-const EXECUTING: i64 = 12;
+pub(super) const TRADER_GROUP: i64 = 76;
+pub(super) const CLIENT: i64 = 3;
+pub(super) const INVESTMENT: i64 = 122;
+pub(super) const EXECUTING: i64 = 12;
+
+/// What an order is under MiFID II, a bit each.
+pub(super) const DIRECT_ACCESS: u8 = 1;
+const LIQUIDITY_PROVISION: u8 = 2;
+const ALGORITHM: u8 = 4;
 
 /// Why a message is no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,21 +69,10 @@ pub(crate) fn request(message: &Message<'_>) -> Read<Input> {
 }
 
 /// A message's fields, one at a time.
-struct Fields<'m>(&'m Message<'m>);
-
-/// Who takes part in an order.
-#[derive(Default)]
-struct Parties {
-    trader: Text<11>,
-    client: u32,
-    investment: u32,
-    executing: u32,
-    /// Pairs of bits, as the native gateway has them.
-    roles: u8,
-}
+pub(super) struct Fields<'m>(pub(super) &'m Message<'m>);
 
 impl<'m> Fields<'m> {
-    fn given(&self, tag: u32) -> Read<&'m [u8]> {
+    pub(super) fn given(&self, tag: u32) -> Read<&'m [u8]> {
         self.0.get(tag).ok_or(Fault::Missing(tag))
     }
 
@@ -87,7 +83,7 @@ impl<'m> Fields<'m> {
         if is_good { Ok(Text::from_bytes(value)) } else { Err(Fault::Value(tag)) }
     }
 
-    fn given_text<const N: usize>(&self, tag: u32) -> Read<Text<N>> {
+    pub(super) fn given_text<const N: usize>(&self, tag: u32) -> Read<Text<N>> {
         self.given(tag).and_then(|_| self.text(tag))
     }
 
@@ -122,7 +118,7 @@ impl<'m> Fields<'m> {
         self.price(tag)?.ok_or(Fault::Missing(tag))
     }
 
-    fn number<T: std::str::FromStr>(&self, tag: u32) -> Read<Option<T>> {
+    pub(super) fn number<T: std::str::FromStr>(&self, tag: u32) -> Read<Option<T>> {
         self.0.get(tag).map(|value| parsed(value).ok_or(Fault::Value(tag))).transpose()
     }
 
@@ -132,7 +128,7 @@ impl<'m> Fields<'m> {
     }
 
     /// 48 and 22, of which the exchange has one kind.
-    fn instrument(&self) -> Read<i32> {
+    pub(super) fn instrument(&self) -> Read<i32> {
         let id: i32 =
             parsed(self.given(tag::SECURITY_ID)?).ok_or(Fault::Value(tag::SECURITY_ID))?;
         if self.given_letter(tag::SECURITY_ID_SOURCE)? != b'8' {
@@ -244,6 +240,50 @@ impl<'m> Fields<'m> {
         Ok(parties)
     }
 
+    /// What an order is under MiFID II: where it comes from, and its attributes.
+    fn mifid_flags(&self) -> Read<u8> {
+        let mut flags = match self.0.get(tag::ORDER_ORIGINATION) {
+            None => 0,
+            Some(b"5") => DIRECT_ACCESS,
+            Some(_) => return Err(Fault::Value(tag::ORDER_ORIGINATION)),
+        };
+        let mut kind = &b""[..];
+        for field in self.0.fields() {
+            match (field.tag, field.value) {
+                (tag::ORDER_ATTRIBUTE_TYPE, value) => kind = value,
+                (tag::ORDER_ATTRIBUTE_VALUE, b"Y") => {
+                    flags |= match kind {
+                        b"2" => LIQUIDITY_PROVISION,
+                        b"4" => ALGORITHM,
+                        _ => return Err(Fault::Value(tag::ORDER_ATTRIBUTE_TYPE)),
+                    }
+                }
+                (tag::ORDER_ATTRIBUTE_VALUE, _) => {
+                    return Err(Fault::Value(tag::ORDER_ATTRIBUTE_VALUE));
+                }
+                _ => {}
+            }
+        }
+        Ok(flags)
+    }
+
+    /// A code, or 0 where it is not given.
+    fn code(&self, tag: u32, codes: std::ops::RangeInclusive<u8>) -> Read<u8> {
+        let code = self.number(tag)?.unwrap_or_default();
+        if code == 0 || codes.contains(&code) { Ok(code) } else { Err(Fault::Value(tag)) }
+    }
+
+    /// A quantity, or 0 where it is not given.
+    fn min_quantity(&self) -> Read<i32> {
+        match self.0.get(tag::MIN_QTY) {
+            None => Ok(0),
+            Some(_) => self.quantity(tag::MIN_QTY).and_then(|quantity| match quantity {
+                0.. => Ok(quantity),
+                _ => Err(Fault::Value(tag::MIN_QTY)),
+            }),
+        }
+    }
+
     fn new_order(&self) -> Read<NewOrder> {
         let parties = self.parties()?;
         let cl_ord_id = self.cl_ord_id()?;
@@ -313,6 +353,11 @@ impl<'m> Fields<'m> {
             investment_decision: parties.investment,
             group_id: self.number(tag::GROUP_ID)?.unwrap_or_default(),
             executing_trader: parties.executing,
+            mifid_flags: self.mifid_flags()?,
+            min_quantity: self.min_quantity()?,
+            offset: self.number(tag::OFFSET_BP)?.unwrap_or_default(),
+            pegged_instruction: self.code(tag::PEGGED_EXEC_INST, 1..=2)?,
+            owner_type: self.code(tag::OWNER_TYPE, 1..=2)?,
             ..NewOrder::default()
         })
     }

@@ -11,8 +11,8 @@ use tapeline_matching::Refusal;
 use tapeline_ntg::Message;
 use tapeline_ntg::exchange::{BusinessReject, CancelReject, ExecutionReport, MassCancelReport};
 
-use super::decode::TIMES_IN_FORCE;
-use crate::core::ledger::{Kept, Terms};
+use super::decode::{CLIENT, DIRECT_ACCESS, EXECUTING, INVESTMENT, TIMES_IN_FORCE, TRADER_GROUP};
+use crate::core::ledger::{Kept, Parties, Terms};
 use crate::core::reports::DOWN;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -22,6 +22,12 @@ const VENUE: &[u8] = b"XLON";
 
 /// 102, 103, 532: a reason that is in the text.
 const OTHER: i64 = 99;
+
+/// 103: no order is meant.
+const UNKNOWN_ORDER: i64 = 5;
+
+/// 54 of what is no order.
+const UNDISCLOSED: u8 = b'7';
 
 /// Nobody knows such a security; the market cannot be had; anything else.
 const UNKNOWN_SECURITY: i64 = 2;
@@ -45,6 +51,8 @@ pub(crate) struct About<'k> {
     /// The status of an order that stays as it is: 0 new, 1 partly filled, 9 suspended;
     /// 8 if there is no such order.
     pub(crate) status: u8,
+    /// Whose question this answers, and whether it is the last of the answer.
+    pub(crate) question: Option<(Text<20>, bool)>,
 }
 
 /// The type of the FIX message that a report becomes. `None`: it becomes none.
@@ -109,6 +117,25 @@ const fn status(code: u8) -> u8 {
     }
 }
 
+/// Which question it answers.
+fn answers(about: &About<'_>, fields: &mut Writer<'_>) {
+    if let Some((id, is_last)) = &about.question {
+        fields.text(tag::MASS_STATUS_REQ_ID, id.as_bytes());
+        if *is_last {
+            fields.byte(tag::LAST_RPT_REQUESTED, b'Y');
+        }
+    }
+}
+
+/// Writes that there is no order, or none any more, of those that a question is about.
+pub(crate) fn no_order(about: &About<'_>, fields: &mut Writer<'_>) {
+    fields.byte(tag::EXEC_ID, b'0').text(tag::ORDER_ID, b"NONE");
+    fields.byte(tag::EXEC_TYPE, b'I').byte(tag::ORD_STATUS, b'8');
+    fields.number(tag::ORD_REJ_REASON, UNKNOWN_ORDER).text(tag::TEXT, b"no more orders");
+    fields.byte(tag::LEAVES_QTY, b'0').byte(tag::CUM_QTY, b'0').byte(tag::SIDE, UNDISCLOSED);
+    answers(about, fields);
+}
+
 fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_>) {
     let terms = about.kept.map(|kept| kept.terms).unwrap_or_default();
     fields.text(tag::EXEC_ID, report.exec_id.as_bytes());
@@ -141,6 +168,9 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
         );
         fields.text(tag::TRD_MATCH_ID, &TradeId(report.trade_id).digits());
         fields.text(tag::LAST_MKT, VENUE);
+        fields.byte(tag::TRADE_LIQUIDITY_INDICATOR, report.liquidity);
+        fields.number(tag::TYPE_OF_TRADE, report.trade_type.into());
+        fields.byte(tag::TRD_TYPE, b'0');
     }
     fields.number(tag::LEAVES_QTY, report.leaves.into());
     fields.number(tag::CUM_QTY, about.filled.into());
@@ -150,6 +180,12 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
     fields.number(tag::ORDER_QTY, terms.quantity.into());
     fields.number(tag::DISPLAY_QTY, report.display.into());
     what_it_is(&terms, fields);
+    if about.kept.is_some_and(|kept| kept.display == 0) {
+        fields.byte(tag::DISPLAY_METHOD, b'4');
+    } else if terms.sub_type == 51 {
+        fields.byte(tag::DISPLAY_METHOD, b'3');
+    }
+    parties(&terms.parties, fields);
     fields.byte(
         tag::ORDER_CAPACITY,
         match report.capacity {
@@ -159,6 +195,7 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
         },
     );
     text(fields, tag::MD_ENTRY_ID, &report.public_order_id);
+    answers(about, fields);
     time(fields, report.transact_s, report.transact_ns);
 }
 
@@ -191,9 +228,6 @@ fn what_it_is(terms: &Terms, fields: &mut Writer<'_>) {
             }
         }
     }
-    if terms.sub_type == 51 {
-        fields.byte(tag::DISPLAY_METHOD, b'3');
-    }
     if terms.limit > 0 {
         fields.decimal(tag::PRICE, terms.limit);
     }
@@ -203,6 +237,62 @@ fn what_it_is(terms: &Terms, fields: &mut Writer<'_>) {
     if terms.passive_only != 0 {
         fields.number(tag::PASSIVE_ONLY, terms.passive_only.into());
     }
+    if terms.mifid & DIRECT_ACCESS != 0 {
+        fields.byte(tag::ORDER_ORIGINATION, b'5');
+    }
+    for (tag, value) in [
+        (tag::MIN_QTY, terms.min_quantity.into()),
+        (tag::OWNER_TYPE, terms.owner_type.into()),
+        (tag::GROUP_ID, terms.group.into()),
+        (tag::OFFSET_BP, terms.offset_bp.into()),
+        (tag::PEGGED_EXEC_INST, terms.pegged.into()),
+    ] {
+        if value != 0_i64 {
+            fields.number(tag, value);
+        }
+    }
+}
+
+/// Who takes part in the order.
+fn parties(parties: &Parties, fields: &mut Writer<'_>) {
+    let Parties { trader, client, investment, executing, roles } = *parties;
+    let short_codes = [
+        (CLIENT, client, roles),
+        (INVESTMENT, investment, roles >> 2),
+        (EXECUTING, executing, roles >> 4),
+    ];
+    let count = short_codes.iter().filter(|(_, code, _)| *code != 0).count();
+    let count = count + usize::from(!Text::is_empty(&trader));
+    if count == 0 {
+        return;
+    }
+    fields.number(tag::NO_PARTY_IDS, count as i64);
+    if !Text::is_empty(&trader) {
+        fields.text(tag::PARTY_ID, trader.as_bytes());
+        fields.byte(tag::PARTY_ID_SOURCE, b'D').number(tag::PARTY_ROLE, TRADER_GROUP);
+    }
+    for (role, code, qualifier) in short_codes {
+        if code == 0 {
+            continue;
+        }
+        fields.number(tag::PARTY_ID, code.into());
+        fields.byte(tag::PARTY_ID_SOURCE, b'P').number(tag::PARTY_ROLE, role);
+        let qualifier = match qualifier & 3 {
+            0 => continue,
+            1 => 23,
+            2 => 22,
+            _ => 24,
+        };
+        fields.number(tag::PARTY_ROLE_QUALIFIER, qualifier);
+    }
+}
+
+/// Writes what news there are of an instrument.
+pub(crate) fn news(instrument: u32, headline: &str, fields: &mut Writer<'_>) {
+    fields.text(tag::HEADLINE, headline.as_bytes());
+    fields.byte(tag::NO_RELATED_SYM, b'1').text(tag::SYMBOL, b"[N/A]");
+    fields.number(tag::SECURITY_ID, instrument.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
+    fields.byte(tag::NO_LINES_OF_TEXT, b'1').text(tag::TEXT, headline.as_bytes());
 }
 
 fn cancel_reject(reject: &CancelReject, about: &About<'_>, fields: &mut Writer<'_>) {

@@ -14,20 +14,29 @@
 
 mod decode;
 mod encode;
+mod questions;
 mod talk;
+#[cfg(test)]
+mod testing;
 
-use tapeline_fix::{CompIds, Store};
+use tapeline_fix::{CompIds, Store, Writer};
 use tapeline_layout::{Sections, Text, append_section, message};
 use tapeline_ntg::{Input, Message};
 
 use super::{ExchangeConfig, SessionId};
 
 use decode::{Fault, request};
-pub(super) use encode::About;
+pub(super) use encode::{About, news};
+pub(super) use questions::OrdersAsked;
+use questions::Question;
 pub(super) use talk::{FixTalk, GATEWAY};
 
 /// How far the numbers of a session rise when another process goes on with it.
 const TAKEN_OVER: u32 = 5_000;
+
+/// So many numbers may be used for what is no report of the market before the journal
+/// has a note of it: fewer than another process skips.
+const MAX_UNKEPT: u32 = TAKEN_OVER - 1_000;
 
 /// After so many messages that are no reports of the market, the journal is told of the
 /// numbers again.
@@ -65,6 +74,8 @@ pub(crate) struct Desk {
     day: u32,
     /// Of the last note in the journal: the next number, and reports by then.
     noted: (u32, u64),
+    /// The same of the last note that is in the journal for sure.
+    kept: (u32, u64),
     /// What the journal has of the session at another process: this one has not seen
     /// it since.
     before: Option<Numbers>,
@@ -80,6 +91,7 @@ impl Desk {
             is_active: false,
             day: 0,
             noted: (1, 0),
+            kept: (1, 0),
             before: None,
             frame: Vec::with_capacity(512),
         }
@@ -92,28 +104,30 @@ impl Desk {
         Numbers { own, peer, next_out, day, told, user, begins: 1 }
     }
 
-    /// Numbers that were used since the last note and for no report of the market.
-    fn unnoted(&self, told: u64) -> u32 {
-        let (next_out, told_then) = self.noted;
+    /// Numbers that were used since a note and for no report of the market.
+    fn used_since(&self, (next_out, told_then): (u32, u64), told: u64) -> u32 {
         let used = self.store.next_out().saturating_sub(next_out);
         used.saturating_sub((told - told_then) as u32)
     }
 
     /// Takes a report. Returns the bytes that go out, none if the user is away.
     pub(super) fn tell(&mut self, now_ns: u64, message: &Message, about: &About<'_>) -> &[u8] {
-        let Self { ids, store, is_active, frame, .. } = self;
-        frame.clear();
-        if let Some(msg_type) = encode::msg_type(message) {
-            let is_absent = !*is_active;
-            store.write(
-                ids,
-                now_ns,
-                msg_type,
-                is_absent,
-                |fields| encode::write(message, about, fields),
-                frame,
-            );
+        match encode::msg_type(message) {
+            Some(kind) => self.write(now_ns, kind, |fields| encode::write(message, about, fields)),
+            None => &[],
         }
+    }
+
+    /// Takes a message that is kept. Returns the bytes that go out, none if the user is
+    /// away.
+    pub(super) fn write(
+        &mut self,
+        now_ns: u64,
+        msg_type: &[u8],
+        body: impl FnOnce(&mut Writer<'_>),
+    ) -> &[u8] {
+        let Self { ids, store, is_active, frame, .. } = self;
+        store.write(ids, now_ns, msg_type, !*is_active, body, frame);
         frame
     }
 }
@@ -168,6 +182,23 @@ impl Desks {
         self.copies.iter().any(|(_, copier)| *copier == user)
     }
 
+    /// Whether a user gets copies of a firm's reports.
+    pub(super) fn is_copier_of(&self, user: u16, firm: u16) -> bool {
+        self.copies.contains(&(firm, user))
+    }
+
+    /// The first from a place on that gets copies, each once, and its place.
+    pub(super) fn any_copier(&mut self, from: usize) -> Option<(usize, u16, &mut Desk)> {
+        let is_first = |place: &usize| {
+            let (before, user) = (&self.copies[..*place], self.copies[*place].1);
+            before.iter().all(|(_, other)| *other != user)
+        };
+        let place = (from..self.copies.len()).find(is_first)?;
+        let (_, user) = self.copies[place];
+        self.count(user);
+        Some((place, user, self.desk(user)))
+    }
+
     /// The first from a place on that gets a copy of a firm's report, and its place.
     pub(super) fn copier(&mut self, firm: u16, from: usize) -> Option<(usize, u16, &mut Desk)> {
         let rest = self.copies.get(from..)?;
@@ -213,6 +244,27 @@ impl Desks {
         &mut self.desk(user).store
     }
 
+    /// Whether a user can be told what is not kept: the journal knows nearly all numbers
+    /// that were used.
+    pub(super) fn may_answer(&mut self, user: u16) -> bool {
+        let told = self.told(user);
+        let desk = self.desk(user);
+        desk.used_since(desk.kept, told) < MAX_UNKEPT
+    }
+
+    /// An answer to a user who is there, which is not kept.
+    pub(super) fn reply(
+        &mut self,
+        user: u16,
+        now_ns: u64,
+        msg_type: &[u8],
+        body: impl FnOnce(&mut Writer<'_>),
+    ) -> &[u8] {
+        let Desk { ids, store, frame, .. } = self.desk(user);
+        store.write_once(ids, now_ns, msg_type, body, frame);
+        frame
+    }
+
     /// Whoever was at a connection is gone.
     pub(super) fn left(&mut self, user: u16, session: SessionId) {
         let desk = self.all.get_mut(usize::from(user)).and_then(Option::as_deref_mut);
@@ -238,7 +290,7 @@ impl Desks {
     pub(super) fn take_note(&mut self, user: u16, begins: bool) -> Option<Numbers> {
         let told = self.told(user);
         let desk = self.desk(user);
-        if !begins && desk.unnoted(told) < NOTED_EVERY {
+        if !begins && desk.used_since(desk.noted, told) < NOTED_EVERY {
             return None;
         }
         desk.noted = (desk.store.next_out(), told);
@@ -252,6 +304,7 @@ impl Desks {
         let desk = self.desk(user);
         let is_own = desk.at.is_some() || desk.before.is_none() && desk.store.next_out() > 1;
         if is_own {
+            desk.kept = (numbers.next_out, numbers.told);
             return;
         }
         debug_assert!(numbers.told <= told, "what was told by then is in entries before");

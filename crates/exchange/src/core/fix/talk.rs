@@ -5,7 +5,8 @@ use tapeline_layout::Text;
 use tapeline_ntg::{Admission as Native, Input};
 use tapeline_time::Time;
 
-use super::{Fault, request};
+use super::{Fault, Question, request};
+use crate::core::answers::Answer;
 use crate::core::floor::Floor;
 use crate::core::gate::Gate;
 use crate::core::reports::DOWN;
@@ -27,8 +28,9 @@ const OTHER: u16 = 100;
 const MISSING: u16 = 1;
 const VALUE: u16 = 5;
 const FORMAT: u16 = 6;
-/// 380: a type of message that is not offered.
+/// 380: a type of message that is not offered; something else is under way.
 const UNSUPPORTED: u16 = 3;
+const BUSY: u16 = 0;
 
 /// One session's turn.
 pub(crate) struct FixTalk<'t, O> {
@@ -36,6 +38,7 @@ pub(crate) struct FixTalk<'t, O> {
     pub(crate) gate: &'t mut Gate,
     pub(crate) now: Time,
     pub(crate) session: SessionId,
+    pub(crate) answer: &'t mut Option<Answer>,
     pub(crate) out: &'t mut O,
 }
 
@@ -59,6 +62,40 @@ impl<O: Outputs> FixTalk<'_, O> {
         let verdict = acceptor.timeout(now, now_ns, self);
         self.note_active(acceptor);
         verdict == Verdict::Open
+    }
+
+    /// Goes on with what was asked, as far as the connection takes it.
+    pub(crate) fn answer(&mut self) {
+        let Some(Answer::Orders(asked)) = *self.answer else { return };
+        let Some(user) = self.floor.users.at(self.session) else { return };
+        let to = (user, self.session);
+        let rest = self.floor.tell_orders(self.now, to, asked, self.out);
+        *self.answer = rest.map(Answer::Orders);
+        self.note_numbers(false);
+    }
+
+    /// A drop copy asks.
+    fn ask(&mut self, user: u16, message: &Message<'_>) -> Result<(), Rejection> {
+        let question = match Question::read(message) {
+            Err(Fault::Kind) => {
+                let text = "this session is for copies of reports";
+                return Err(Rejection::Business { reason: UNSUPPORTED, tag: 0, text });
+            }
+            question => question?,
+        };
+        match question {
+            Question::Orders(_) if self.answer.is_some() => {
+                let text = "another question about orders is not answered yet";
+                return Err(Rejection::Business { reason: BUSY, tag: 0, text });
+            }
+            Question::Orders(asked) => *self.answer = Some(Answer::Orders(asked)),
+            Question::User { id, name, kind } => {
+                let to = (user, self.session);
+                self.floor.tell_user(self.now, to, (id, name, kind), self.out);
+            }
+        }
+        self.floor.counts.questions += 1;
+        Ok(())
     }
 
     /// The client does not read.
@@ -137,9 +174,8 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
 
     fn request(&mut self, message: &Message<'_>) -> Result<(), Rejection> {
         let user = self.floor.users.at(self.session);
-        if user.is_some_and(|user| self.floor.desks.is_copier(user)) {
-            let text = "this session is for copies of reports";
-            return Err(Rejection::Business { reason: UNSUPPORTED, tag: 0, text });
+        if let Some(user) = user.filter(|user| self.floor.desks.is_copier(*user)) {
+            return self.ask(user, message);
         }
         let input = request(message)?;
         let mut frame = std::mem::take(&mut self.floor.desks.request);

@@ -1,5 +1,7 @@
 //! An exchange without sockets: what goes in are messages, what comes out are lines.
 
+pub(crate) mod fix;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use tapeline_mitch::{Message as Mitch, Unit};
 use tapeline_ntg::client::{Cancel, CancelReplace, NewOrder};
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Frames, Limits, Message};
-use tapeline_sequence::EventHash;
+use tapeline_sequence::{Entry, EventHash};
 use tapeline_time::Time;
 
 /// Midnight of a day in 2024.
@@ -280,4 +282,20 @@ pub(crate) fn replace(name: &str, original: &str, text: &str) -> Message {
         stop: -1,
         ..CancelReplace::default()
     })
+}
+
+/// A market that goes on with what another one's journal says.
+pub(crate) fn successor(config: &ExchangeConfig, before: &Venue) -> Venue {
+    let mut venue = Venue {
+        exchange: Exchange::new(config, EPOCH_NS),
+        wires: Wires::default(),
+        now: before.now,
+    };
+    let mut rest = &before.wires.entries[..];
+    while !rest.is_empty() {
+        let (entry, behind) = Entry::read(rest).expect("an entry");
+        venue.exchange.replay(&entry, &mut venue.wires).expect("the same");
+        rest = behind;
+    }
+    venue
 }

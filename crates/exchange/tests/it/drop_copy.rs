@@ -1,0 +1,243 @@
+//! Drop copies: what they may ask, and what they are told unasked.
+
+use tapeline_exchange::{ExchangeConfig, Plan, UserConfig};
+use tapeline_fix::{Store, Writer, tag};
+use tapeline_instrument::{Schedule, Session, Turn};
+
+use crate::support::fix::{Client, put_order};
+use crate::support::{VOD, Venue, cancel, config, new, successor};
+
+/// ANN of firm 1, BOB of firm 2, and OPS, who gets copies of firm 1.
+fn watched() -> ExchangeConfig {
+    let mut config = config();
+    let watcher = UserConfig { name: "OPS".to_owned(), copies: vec![1], ..config.users[0].clone() };
+    config.users.push(UserConfig { password: "OPS-secret1".to_owned(), ..watcher });
+    config.fix.throttle_per_s = u32::MAX;
+    config
+}
+
+fn about_orders(kind: &'static str) -> impl Fn(&mut Writer<'_>) {
+    move |fields| {
+        fields.text(tag::MASS_STATUS_REQ_ID, b"Q").text(tag::MASS_STATUS_REQ_TYPE, kind.as_bytes());
+    }
+}
+
+fn about_a_party(id: &'static str, role: i64) -> impl Fn(&mut Writer<'_>) {
+    move |fields| {
+        about_orders("8")(fields);
+        fields.number(tag::NO_PARTY_IDS, 1).text(tag::PARTY_ID, id.as_bytes());
+        fields.byte(tag::PARTY_ID_SOURCE, b'D').number(tag::PARTY_ROLE, role);
+    }
+}
+
+fn about_an_instrument(instrument: i32) -> impl Fn(&mut Writer<'_>) {
+    move |fields| {
+        about_orders("1")(fields);
+        fields.number(tag::SECURITY_ID, instrument.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
+    }
+}
+
+fn about_a_user(name: &'static str, kind: i64) -> impl Fn(&mut Writer<'_>) {
+    move |fields| {
+        fields.text(tag::USER_REQUEST_ID, b"Q").number(tag::USER_REQUEST_TYPE, kind);
+        fields.text(tag::USERNAME, name.as_bytes());
+    }
+}
+
+const NONE: &str = "I/8 - 0+0 of - to Q last Y: no more orders";
+
+#[test]
+fn a_drop_copy_asks_which_orders_its_firms_have() {
+    let mut venue = Venue::new(&watched());
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    ann.asks(&mut venue, "D", |fields| put_order(fields, "A1", "sell 100@10.25"));
+    let bob = venue.log_on("BOB");
+    venue.says(bob, &new("B1", "buy 30@10.25"));
+    venue.says(bob, &new("B2", "buy 5@10.00"));
+    let native = venue.log_on("ANN");
+    venue.hangs_up(native);
+    ann.asks(&mut venue, "D", |fields| put_order(fields, "A2", "buy 7@9.00"));
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    ops.said();
+    let both = ["I/1 A1 30+70 of 100 of ANN to Q", "I/0 A2 0+7 of 7 of ANN to Q last Y"];
+    assert_eq!(ops.asks(&mut venue, "AF", about_orders("7")), both);
+    assert_eq!(ops.asks(&mut venue, "AF", about_an_instrument(VOD)), both);
+    assert_eq!(ops.asks(&mut venue, "AF", about_an_instrument(999)), [NONE]);
+    assert_eq!(ops.asks(&mut venue, "AF", about_a_party("ANN", 76)), both);
+    // What is the group of traders of both orders.
+    assert_eq!(ops.asks(&mut venue, "AF", about_a_party("DESK", 76)), both);
+    assert_eq!(ops.asks(&mut venue, "AF", about_a_party("1", 1)), both);
+    // Of firms whose reports it does not get, it hears nothing.
+    assert_eq!(ops.asks(&mut venue, "AF", about_a_party("2", 1)), [NONE]);
+    assert_eq!(ops.asks(&mut venue, "AF", about_a_party("BOB", 76)), [NONE]);
+    assert_eq!(ops.asks(&mut venue, "AF", about_orders("3")), ["3 585 5: there is no such value"]);
+    let counts = venue.exchange.counts();
+    assert_eq!((counts.questions, counts.orders_told), (8, 10));
+}
+
+#[test]
+fn a_drop_copy_asks_whether_users_of_its_firms_are_logged_on() {
+    let mut venue = Venue::new(&watched());
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    ops.said();
+    assert_eq!(ops.asks(&mut venue, "BE", about_a_user("ANN", 4)), ["BF ANN 2"]);
+    let ann = venue.log_on("ANN");
+    assert_eq!(ops.asks(&mut venue, "BE", about_a_user("ANN", 4)), ["BF ANN 1"]);
+    venue.hangs_up(ann);
+    assert_eq!(ops.asks(&mut venue, "BE", about_a_user("ANN", 4)), ["BF ANN 2"]);
+    // Of another firm, and nobody.
+    venue.log_on("BOB");
+    assert_eq!(ops.asks(&mut venue, "BE", about_a_user("BOB", 4)), ["BF BOB 3"]);
+    assert_eq!(ops.asks(&mut venue, "BE", about_a_user("EVE", 4)), ["BF EVE 3"]);
+    assert_eq!(ops.asks(&mut venue, "BE", about_a_user("ANN", 1)), ["BF ANN 6"]);
+}
+
+#[test]
+fn who_trades_asks_nothing_of_that_kind() {
+    let mut venue = Venue::new(&watched());
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    ann.said();
+    assert_eq!(ann.asks(&mut venue, "AF", about_orders("7")), ["j AF 3: not offered here"]);
+    assert_eq!(ann.asks(&mut venue, "BE", about_a_user("ANN", 4)), ["j BE 3: not offered here"]);
+}
+
+#[test]
+fn answers_take_numbers_and_no_room_of_what_can_be_had_again() {
+    let mut venue = Venue::new(&ExchangeConfig { fix_messages: 2, ..watched() });
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    let ann = venue.log_on("ANN");
+    for name in ["A1", "A2"] {
+        venue.says(ann, &new(name, "sell 1@10.25"));
+    }
+    ops.hears(&mut venue);
+    assert_eq!(ops.asks(&mut venue, "AF", about_orders("7")).len(), 2);
+    assert_eq!(ops.asks(&mut venue, "BE", about_a_user("ANN", 4)).len(), 1);
+    assert_eq!(ops.numbers, [1, 2, 3, 4, 5, 6]);
+    // A client that has lost all of it gets the copies, and that the rest is not to come.
+    let store = ops.hangs_up(&mut venue);
+    assert_eq!((store.next_in(), store.next_out()), (7, 4));
+    let mut lost = Store::new(100);
+    lost.restart(1);
+    let mut ops = Client::connect(&mut venue, "OPS", lost);
+    ops.counts_on(store.next_out());
+    ops.logs_on(&mut venue);
+    let again = ["0/0 A1 0+1 of 1 of ANN", "0/0 A2 0+1 of 1 of ANN"];
+    assert_eq!(ops.said(), [&["A"][..], &again].concat());
+    assert_eq!(ops.store.next_in(), 8, "all numbers are accounted for");
+}
+
+#[test]
+fn a_long_answer_goes_as_its_reader_takes_it() {
+    let mut venue = Venue::new(&watched());
+    let ann = venue.log_on("ANN");
+    for number in 0..1_000 {
+        venue.says(ann, &new(&format!("A{number}"), "sell 1@10.25"));
+    }
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    ops.said();
+    // All is there at once, and nothing is read: no more than some buffers of it come.
+    venue.wires.is_stuck = true;
+    ops.asks_unheard(&mut venue, "AF", about_orders("7"));
+    for _ in 0..20 {
+        venue.after(10);
+    }
+    let unread = venue.wires.to.get(&ops.session).map_or(0, Vec::len);
+    assert!((50_000..70_000).contains(&unread), "{unread} bytes of some 230,000");
+    // One that is told already, and one that is not yet, go meanwhile.
+    venue.says(ann, &cancel("C1", "A0"));
+    venue.says(ann, &cancel("C2", "A999"));
+    // While it is under way there is no other one.
+    let busy = ops.asks(&mut venue, "AF", about_orders("7"));
+    let said: Vec<&String> = busy.iter().filter(|line| line.starts_with('j')).collect();
+    assert_eq!(said, ["j AF 0: another question about orders is not answered yet"]);
+    venue.wires.is_stuck = false;
+    let mut orders: Vec<String> = busy.into_iter().filter(|line| line.starts_with('I')).collect();
+    for _ in 0..20 {
+        venue.after(10);
+        orders.extend(ops.hears(&mut venue).into_iter().filter(|line| line.starts_with('I')));
+    }
+    let last: Vec<usize> = (0..orders.len()).filter(|at| orders[*at].contains("last")).collect();
+    assert_eq!((orders.len(), last), (999, vec![998]), "the last is told to be");
+    assert!(orders[998].starts_with("I/0 A998 "), "{}", orders[998]);
+}
+
+#[test]
+fn answers_move_the_numbers_of_whoever_goes_on_too() {
+    let mut venue = Venue::new(&watched());
+    let ann = venue.log_on("ANN");
+    for number in 0..1_000 {
+        venue.says(ann, &new(&format!("A{number}"), "sell 1@10.25"));
+    }
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    for _ in 0..8 {
+        let before = ops.numbers.len();
+        ops.asks(&mut venue, "AF", about_orders("7"));
+        for _ in 0..20 {
+            venue.after(10);
+            ops.hears(&mut venue);
+        }
+        assert_eq!(ops.numbers.len() - before, 1_000);
+    }
+    let last = ops.numbers.last().copied().unwrap_or_default();
+    let store = ops.hangs_up(&mut venue);
+    let mut next = successor(&watched(), &venue);
+    next.exchange.open(next.now, &mut next.wires);
+    let ops = Client::log_on_again(&mut next, "OPS", store);
+    assert!(ops.numbers[0] > last, "{} behind {last}", ops.numbers[0]);
+}
+
+#[test]
+fn an_answer_waits_until_the_journal_knows_the_numbers() {
+    let mut venue = Venue::new(&watched());
+    let ann = venue.log_on("ANN");
+    for number in 0..1_000 {
+        venue.says(ann, &new(&format!("A{number}"), "sell 1@10.25"));
+    }
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    // From now on entries are made, and nobody says that they are kept.
+    venue.wires.keeps_later = true;
+    for _ in 0..8 {
+        ops.asks(&mut venue, "AF", about_orders("7"));
+        for _ in 0..20 {
+            venue.after(10);
+            ops.hears(&mut venue);
+        }
+    }
+    let told = venue.exchange.counts().orders_told;
+    assert!((3_000..5_000).contains(&told), "{told}");
+    let (last, ..) = venue.exchange.position();
+    venue.exchange.committed(venue.now, last, &mut venue.wires);
+    for _ in 0..20 {
+        venue.after(10);
+        ops.hears(&mut venue);
+    }
+    assert!(venue.exchange.counts().orders_told > told, "it goes on");
+}
+
+#[test]
+fn drop_copies_hear_of_halts_also_if_they_were_away() {
+    let turn = |at_s, session| Turn { at_s, session, random_s: 0 };
+    let turns = vec![
+        turn(2, Session::OpeningCall),
+        turn(3, Session::Regular),
+        turn(4, Session::Halt),
+        turn(5, Session::Regular),
+    ];
+    let schedule = Schedule::new(turns).expect("in order");
+    let plan = Plan::Schedule { schedule, day_s: 86_400 };
+    let mut venue = Venue::new(&ExchangeConfig { plan, ..watched() });
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    ops.said();
+    let mut ann = Client::log_on(&mut venue, "ANN");
+    ann.said();
+    for _ in 0..3 {
+        venue.after(1_000);
+    }
+    assert_eq!(ops.hears(&mut venue), ["B 7 halted: halted"]);
+    assert_eq!(ann.hears(&mut venue), Vec::<String>::new(), "who trades has market data");
+    let store = ops.hangs_up(&mut venue);
+    venue.after(1_000);
+    let mut ops = Client::log_on_again(&mut venue, "OPS", store);
+    assert_eq!(ops.said(), ["A", "B 7 regular trading again Y: regular trading"]);
+    assert_eq!(venue.exchange.counts().news, 2);
+}
