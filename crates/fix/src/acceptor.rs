@@ -27,6 +27,9 @@ use crate::value::unsigned;
 /// How long a client has to close after it was logged out.
 const TO_CLOSE: Duration = Duration::from_secs(5);
 
+/// So many refusals of logons, at most, are taken to have been counted by the client.
+const MAX_PASSED_OVER: u32 = 100;
+
 /// Status of a logout (1409): the logon was no logon of ours.
 const FAILURE: u16 = 101;
 
@@ -274,6 +277,14 @@ impl Acceptor {
             out.store().restart(1);
         }
         let number = header.number.unwrap_or(0);
+        // Logons that were refused, here or at another process, have used up none of the
+        // exchange's numbers. Who counts the refusals all the same has used numbers of
+        // its own for these logons, by which it is told; others hear of the numbers
+        // that are passed over by a gap fill.
+        let missed = number.saturating_sub(out.store().next_in());
+        if out.store().next_in() > 0 {
+            out.store().pass_over(missed.min(MAX_PASSED_OVER));
+        }
         if let Err(expected) = self.link.begin(header, out) {
             self.link.log_out(now, OTHER, &too_low_text(expected, number), out);
             self.state = State::Closed;

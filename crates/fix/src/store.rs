@@ -242,6 +242,11 @@ impl Store {
         number
     }
 
+    /// The next `count` numbers are used for nothing.
+    pub(crate) fn pass_over(&mut self, count: u32) {
+        self.next_out = self.next_out.saturating_add(count);
+    }
+
     /// The number that a message must have; where nobody knows, the one it has.
     pub(crate) fn expected(&mut self, number: u32) -> u32 {
         *self.next_in.get_or_insert(number)

@@ -184,11 +184,40 @@ fn a_number_too_low_at_the_logon_ends_in_a_logout_that_says_which() {
 fn a_number_too_high_at_the_logon_is_answered_and_what_is_missing_asked_for() {
     let mut session = Session::new();
     session.says("A", 4, LOGON);
-    assert_eq!(session.lines(), [ADMIT, "A 1 98=0 108=30 1137=9 1409=0", "2 2 7=1 16=0"]);
-    assert_eq!(session.numbers(), (3, 1));
+    assert_eq!(session.lines(), [ADMIT, "A 4 98=0 108=30 1137=9 1409=0", "2 5 7=1 16=0"]);
+    assert_eq!(session.numbers(), (6, 1));
     session.says("4", 1, "43=Y|122=20261126-11:00:00|123=Y|36=3|");
     session.orders(3, "C3").says("4", 4, "43=Y|122=20261126-11:00:00|123=Y|36=5|");
-    assert_eq!((session.lines(), session.numbers()), (vec!["request C3".to_owned()], (3, 5)));
+    assert_eq!((session.lines(), session.numbers()), (vec!["request C3".to_owned()], (6, 5)));
+}
+
+/// Some take the number of a refusal for used up, whatever the standard of the exchange
+/// says, and some do not.
+#[test]
+fn who_counted_a_refusal_and_who_did_not_are_both_let_in() {
+    for (own, expected) in [(1, 1), (2, 2), (3, 2), (5, 3), (5, 1)] {
+        let mut session = Session::new();
+        session.says("A", own, LOGON);
+        let lines = session.lines();
+        let number: u32 = lines[1].split(' ').nth(1).and_then(|it| it.parse().ok()).expect("one");
+        assert!(number >= expected, "{number} is too low for {expected}");
+        // Whoever expects less asks for it, and is told that there is nothing.
+        if number > expected {
+            let next = if own > 1 { number + 2 } else { number + 1 };
+            session.says("2", own + 1, &format!("7={expected}|16=0|"));
+            let fill = session.lines().remove(0);
+            assert!(fill.ends_with(&format!("123=Y 36={next}")), "{fill}");
+        }
+    }
+    // Who follows the standard has used up nothing, and finds nothing used up.
+    let mut session = Session::active();
+    session.reconnects();
+    session.says("A", 2, LOGON);
+    assert_eq!(session.numbers(), (3, 3));
+    // However far ahead a client is, it takes the exchange's numbers no further than this.
+    let mut session = Session::new();
+    session.says("A", 900_000_000, LOGON);
+    assert_eq!(session.lines()[1], "A 101 98=0 108=30 1137=9 1409=0");
 }
 
 #[test]

@@ -14,6 +14,8 @@ use super::encode::{self, About};
 use crate::core::floor::Floor;
 use crate::core::{Outputs, SessionId};
 
+const NS_PER_S: u64 = 1_000_000_000;
+
 /// A party of an answer: a member.
 const MEMBER: i64 = 1;
 
@@ -165,7 +167,10 @@ impl Floor {
             let about = About { question, ..About::default() };
             return self.reply(now, to, b"8", |fields| encode::no_order(&about, fields), out);
         };
+        let now_ns = self.ns(now);
         let report = ExecutionReport {
+            transact_s: (now_ns / NS_PER_S) as u32,
+            transact_ns: (now_ns % NS_PER_S) as u32,
             exec_id: Text::new("0"),
             cl_ord_id: kept.name,
             order_id: Text::from_bytes(&order.id.digits()),

@@ -83,4 +83,70 @@ class CopyTest {
             exchange.close();
         }
     }
+
+    @Test
+    void copiesAreAskedForTheOrdersAndTheUsersOfTheirFirms() {
+        exchange = Exchange.start(Market.open("ANN", "BOB") + Market.copies("WATCH", 1));
+        try (Client watch = new Client(exchange.port(), "WATCH", Market.PASSWORD).logOn();
+                Client ann = new Client(exchange.port(), "ANN", Market.PASSWORD).logOn();
+                Client bob = new Client(exchange.port(), "BOB", Market.PASSWORD).logOn()) {
+            ann.order(Request.sell("S1", 100).limit("10.00")).await("0/0");
+            bob.order(Request.buy("B1", 30).limit("10.00")).await("F/2");
+            ann.order(Request.buy("S2", 7).limit("9.00")).await("0/0");
+            bob.order(Request.buy("B2", 5).limit("9.00")).await("0/0");
+
+            Message question = message("AF");
+            question.setString(584, "Q1");
+            question.setInt(585, 7);
+            watch.send(question);
+            Message last = watch.application().await("the last", all -> "Y".equals(Fields.of(all, 912)));
+            List<Message> answers = watch.application().all(all -> "Q1".equals(Fields.of(all, 584)));
+            assertEquals(
+                    List.of("S1 30+70 ANN I 0", "S2 0+7 ANN I 0"),
+                    answers.stream().map(CopyTest::answer).toList());
+            assertEquals(last, answers.get(1));
+
+            assertEquals("1", status(watch, "ANN"));
+            assertEquals("3", status(watch, "BOB"));
+            ann.logOut();
+            assertEquals("2", status(watch, "ANN"));
+        } finally {
+            exchange.close();
+        }
+    }
+
+    private static Message message(String type) {
+        Message message = new Message();
+        message.getHeader().setString(35, type);
+        return message;
+    }
+
+    private static String answer(Message report) {
+        return Fields.of(report, 11) + " " + Fields.of(report, 14) + "+" + Fields.of(report, 151) + " "
+                + Fields.ofHeader(report, OWNER) + " " + Fields.of(report, 150) + " " + Fields.of(report, 17);
+    }
+
+    private static String status(Client client, String user) {
+        int from = client.application().size();
+        Message question = message("BE");
+        question.setString(923, "U");
+        question.setInt(924, 4);
+        question.setString(553, user);
+        client.send(question);
+        Message answer = client.application().awaitFrom(from, "a status", all -> Fields.type(all).equals("BF"));
+        assertEquals(user, Fields.of(answer, 553));
+        return Fields.of(answer, 926);
+    }
+
+    @Test
+    void copiesHearOfAHaltAndOfItsEnd() {
+        exchange = Exchange.start(Market.halted("ANN") + Market.copies("WATCH", 1));
+        try (Client watch = new Client(exchange.port(), "WATCH", Market.PASSWORD).logOn()) {
+            Message halt = watch.application().await("a halt", all -> "halted".equals(Fields.of(all, 148)));
+            assertEquals("B", Fields.type(halt));
+            watch.application().await("its end", all -> "regular trading".equals(Fields.of(all, 148)));
+        } finally {
+            exchange.close();
+        }
+    }
 }

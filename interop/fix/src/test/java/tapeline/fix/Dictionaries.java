@@ -50,6 +50,13 @@ final class Dictionaries {
                 .define("RefTagID", 371, "INT").allow("BusinessMessageReject", "RefTagID")
                 .allow("OrderMassCancelReport", "ApplID")
                 .optional("OrderMassCancelReport", "OrderID")
+                // MiFID II: what a party is, and direct electronic access.
+                .define("PartyRoleQualifier", 2376, "INT").member("Parties", "NoPartyIDs", "PartyRoleQualifier")
+                .define("OrderOrigination", 1724, "INT").allow("ExecutionReport", "OrderOrigination")
+                // Regular trading, or at the closing price.
+                .allow("ExecutionReport", "TrdType")
+                // Short codes of persons and algorithms, and who decided.
+                .value("PartyIDSource", "P").value("PartyRole", "122")
                 // The number that market data has for the order.
                 .allow("ExecutionReport", "MDEntryID");
     }
@@ -103,6 +110,26 @@ final class Dictionaries {
         element.setAttribute("name", field);
         element.setAttribute("required", "N");
         return this;
+    }
+
+    private Dictionaries member(String component, String group, String field) {
+        var all = find("component", component).getElementsByTagName("group");
+        for (int at = 0; at < all.getLength(); at++) {
+            Element element = (Element) all.item(at);
+            if (element.getAttribute("name").equals(group)) {
+                Element member = document.createElement("field");
+                member.setAttribute("name", field);
+                member.setAttribute("required", "N");
+                // Behind the role: groups are in order.
+                Node role = element.getFirstChild();
+                while (!(role instanceof Element of && of.getAttribute("name").equals("PartyRole"))) {
+                    role = role.getNextSibling();
+                }
+                element.insertBefore(member, role.getNextSibling());
+                return this;
+            }
+        }
+        throw new IllegalStateException(component + " has no group " + group);
     }
 
     private Dictionaries optional(String message, String field) {

@@ -70,6 +70,18 @@ final class Market {
                 + users(users);
     }
 
+    /** Open until seconds from now, then halted for two seconds, and open again. */
+    static String halted(String... users) {
+        return day("turns")
+                + turn(0, "opening-call")
+                + turn(1, "regular")
+                + turn(NOON_S + 3, "halt")
+                + turn(NOON_S + 5, "regular")
+                + UNHEARD
+                + instruments(1)
+                + users(users);
+    }
+
     private static String turn(int at_s, String session) {
         return "[[day.turn]]\nat-s = " + at_s + "\nsession = \"" + session + "\"\n";
     }

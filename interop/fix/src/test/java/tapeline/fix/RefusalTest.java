@@ -20,7 +20,8 @@ class RefusalTest {
             """;
 
     private static final String[] USERS = {
-        "WRONG", "VALUES", "DOUBLE", "SECOND", "TWICE", "THROTTLE", "BARE", "MARKET", "UNKNOWN", "TYPES", "CHANGES"
+        "WRONG", "VALUES", "DOUBLE", "SECOND", "TWICE", "THROTTLE", "BARE", "MARKET", "UNKNOWN", "TYPES", "CHANGES",
+        "PATIENT"
     };
 
     private static Exchange exchange;
@@ -56,6 +57,23 @@ class RefusalTest {
         // And it does no harm to the one whose name it was.
         try (Client client = client("WRONG").logOn()) {
             client.order(Request.buy("W1", 10).limit("90.00")).await("0/0");
+        }
+    }
+
+    @Test
+    void whoeverWasRefusedAndCountedItIsLetInLater() {
+        try (Client client = client("PATIENT").with("HeartBtInt", "100000")) {
+            for (int time = 0; time < 3; time++) {
+                int from = client.admin().size();
+                client.connect();
+                Message refusal = client.admin().awaitFrom(from, "a logout", all -> Fields.type(all).equals("5"));
+                assertEquals("101", Fields.of(refusal, 1409));
+                assertEquals("1", Fields.ofHeader(refusal, 34));
+                client.awaitDisconnect();
+                client.drop();
+            }
+            client.with("HeartBtInt", "30").logOn();
+            client.order(Request.buy("P1", 10).limit("90.00")).await("0/0");
         }
     }
 

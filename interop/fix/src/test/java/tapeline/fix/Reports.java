@@ -25,6 +25,9 @@ final class Reports {
             1138, 1084, 44, 99, 581, 528, 60, 526, 583, 9730, 336, 386, 880, 20000, 27010, 278, 110, 851, 2668, 2669,
             2670, 1724, 27017, 30, 27018, 27020, 828, 27021, 522);
 
+    /** What reports have besides that answer a question about orders. */
+    private static final Set<Integer> ANSWER_TAGS = Set.of(584, 912);
+
     private final Set<String> executions = new HashSet<>();
     private final Map<String, Long> filled = new HashMap<>();
 
@@ -36,9 +39,15 @@ final class Reports {
                 wrong.add(rule + ": " + Fields.readable(report));
             }
         };
+        boolean isAnswer = Fields.of(report, 150).equals("I");
         report.iterator().forEachRemaining(field -> demand.accept(
-                TAGS.contains(field.getTag()), "the table has no tag " + field.getTag()));
+                TAGS.contains(field.getTag()) || isAnswer && ANSWER_TAGS.contains(field.getTag()),
+                "the table has no tag " + field.getTag()));
         quantities(report, demand);
+        if (isAnswer) {
+            demand.accept(Fields.of(report, EXEC_ID).equals("0"), "17 of an answer is 0");
+            return wrong;
+        }
         boolean mayBeDouble = Fields.ofHeader(report, 43).equals("Y") || Fields.ofHeader(report, 97).equals("Y");
         demand.accept(executions.add(Fields.of(report, EXEC_ID)) || mayBeDouble, "17 is of one report only");
         demand.accept(NANOSECONDS.matcher(Fields.of(report, 60)).matches(), "60 is exact to a nanosecond");
