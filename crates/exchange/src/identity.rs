@@ -89,6 +89,7 @@ mod tests {
             auto_cancel: true,
             self_match: SelfMatch::Allowed,
             copies: Vec::new(),
+            settles: Vec::new(),
         };
         ExchangeConfig {
             instruments: vec![Instrument::new(1, "VOD.L", ticks)],

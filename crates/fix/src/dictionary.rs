@@ -8,10 +8,11 @@ use crate::value::unsigned;
 const KNOWN: &[u32] = &[
     1, 7, 8, 9, 10, 11, 14, 16, 17, 19, 22, 30, 31, 32, 34, 35, 36, 37, 38, 39, 40, 41, 43, 44, 45,
     48, 49, 52, 54, 56, 58, 59, 60, 95, 96, 97, 98, 99, 102, 103, 108, 110, 112, 115, 122, 123,
-    126, 128, 141, 150, 151, 278, 336, 371, 372, 373, 378, 379, 380, 386, 432, 434, 447, 448, 452,
-    453, 522, 526, 528, 530, 531, 532, 553, 554, 581, 583, 584, 585, 625, 828, 851, 880, 923, 924,
-    925, 1084, 1091, 1128, 1137, 1138, 1180, 1300, 1369, 1409, 1461, 1462, 1463, 1464, 1724, 2376,
-    2593, 2594, 2595, 2668, 2669, 2670, 9730, 20_000, 27_010, 27_017, 27_018, 27_021,
+    126, 128, 141, 150, 151, 263, 278, 336, 371, 372, 373, 378, 379, 380, 386, 432, 434, 447, 448,
+    452, 453, 522, 526, 528, 530, 531, 532, 553, 554, 568, 569, 581, 583, 584, 585, 625, 828, 851,
+    880, 923, 924, 925, 1084, 1091, 1128, 1137, 1138, 1180, 1300, 1369, 1409, 1461, 1462, 1463,
+    1464, 1724, 2376, 2593, 2594, 2595, 2668, 2669, 2670, 9730, 20_000, 27_010, 27_017, 27_018,
+    27_021,
 ];
 
 /// Tags below this are found by a table, the few above one by one.
@@ -174,6 +175,9 @@ static ORDER_STATUS: Definition = definition(&[48, 22, 453, 448, 447, 452, 2376]
 /// What it asks about users.
 static USER_STATUS: Definition = definition(&[], &[923, 924, 553]);
 
+/// What post trade asks about trades.
+static TRADES: Definition = definition(&[263, 48, 22], &[568, 569]);
+
 fn definition_of(msg_type: &[u8]) -> Option<&'static Definition> {
     Some(match msg_type {
         b"D" => &NEW_ORDER,
@@ -182,6 +186,7 @@ fn definition_of(msg_type: &[u8]) -> Option<&'static Definition> {
         b"q" => &MASS_CANCEL,
         b"AF" => &ORDER_STATUS,
         b"BE" => &USER_STATUS,
+        b"AD" => &TRADES,
         _ => return None,
     })
 }
@@ -390,12 +395,13 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_copy_may_ask_about_orders_and_users() {
+    fn questions_about_orders_users_and_trades_have_their_fields() {
         for good in [
             "35=AF|34=1|584=Q|585=7|",
             "35=AF|34=1|584=Q|585=1|48=7|22=8|",
             "35=AF|34=1|584=Q|585=8|453=1|448=ANN|447=D|452=76|",
             "35=BE|34=1|923=Q|924=4|553=ANN|",
+            "35=AD|34=1|568=Q|569=1|263=0|48=7|22=8|",
         ] {
             assert_eq!(fault(&wire(good)), None, "{good}");
         }

@@ -72,6 +72,8 @@ pub const TEXT: u32 = 58;
 pub const TIME_IN_FORCE: u32 = 59;
 /// When it was asked for, or happened.
 pub const TRANSACT_TIME: u32 = 60;
+/// The day of a trade.
+pub const TRADE_DATE: u32 = 75;
 /// Bytes of the next field.
 pub const RAW_DATA_LENGTH: u32 = 95;
 /// Any bytes.
@@ -112,6 +114,8 @@ pub const HEADLINE: u32 = 148;
 pub const EXEC_TYPE: u32 = 150;
 /// What is not traded yet.
 pub const LEAVES_QTY: u32 = 151;
+/// 0: once.
+pub const SUBSCRIPTION_REQUEST_TYPE: u32 = 263;
 /// The order in market data.
 pub const MD_ENTRY_ID: u32 = 278;
 /// A call that an order is for.
@@ -142,6 +146,8 @@ pub const PARTY_ID: u32 = 448;
 pub const PARTY_ROLE: u32 = 452;
 /// How many parties are named.
 pub const NO_PARTY_IDS: u32 = 453;
+/// 0 new.
+pub const TRADE_REPORT_TRANS_TYPE: u32 = 487;
 /// 1 retail, 2 retail liquidity provider.
 pub const OWNER_TYPE: u32 = 522;
 /// Another name of the client's.
@@ -154,24 +160,42 @@ pub const MASS_CANCEL_REQUEST_TYPE: u32 = 530;
 pub const MASS_CANCEL_RESPONSE: u32 = 531;
 /// Why nothing was.
 pub const MASS_CANCEL_REJECT_REASON: u32 = 532;
+/// How many sides there are.
+pub const NO_SIDES: u32 = 552;
 /// Who logs on.
 pub const USERNAME: u32 = 553;
 /// The password.
 pub const PASSWORD: u32 = 554;
+/// The client's name for a question about trades.
+pub const TRADE_REQUEST_ID: u32 = 568;
+/// 0 all, 1 those that match.
+pub const TRADE_REQUEST_TYPE: u32 = 569;
+/// Y: told before.
+pub const PREVIOUSLY_REPORTED: u32 = 570;
+/// This confirmation.
+pub const TRADE_REPORT_ID: u32 = 571;
+/// 0 matched.
+pub const MATCH_STATUS: u32 = 573;
 /// 1 client, 3 house.
 pub const ACCOUNT_TYPE: u32 = 581;
+/// The client's name for orders that belong together.
+pub const CL_ORD_LINK_ID: u32 = 583;
 /// The client's name for a question about orders.
 pub const MASS_STATUS_REQ_ID: u32 = 584;
 /// About which orders: 1 of an instrument, 7 all, 8 of a party.
 pub const MASS_STATUS_REQ_TYPE: u32 = 585;
-/// The client's name for orders that belong together.
-pub const CL_ORD_LINK_ID: u32 = 583;
 /// A part of a session.
 pub const TRADING_SESSION_SUB_ID: u32 = 625;
+/// What became of a question about trades.
+pub const TRADE_REQUEST_RESULT: u32 = 749;
+/// 0 its answer follows, 1 it was answered, 2 it is not.
+pub const TRADE_REQUEST_STATUS: u32 = 750;
 /// 0 regular, 67 closing price, 99 on request.
 pub const TRD_TYPE: u32 = 828;
 /// 1 added, 2 removed, 4 auction.
 pub const LAST_LIQUIDITY_IND: u32 = 851;
+/// 0 submitted.
+pub const TRADE_REPORT_TYPE: u32 = 856;
 /// The trade.
 pub const TRD_MATCH_ID: u32 = 880;
 /// Y: the last of an answer.
@@ -186,10 +210,16 @@ pub const NEW_PASSWORD: u32 = 925;
 pub const USER_STATUS: u32 = 926;
 /// What it is, for people.
 pub const USER_STATUS_TEXT: u32 = 927;
+/// The trade, for all that is said of it.
+pub const TRADE_ID: u32 = 1003;
+/// Y: it came to an order that was there.
+pub const AGGRESSOR_INDICATOR: u32 = 1057;
 /// 3 random peak, 4 hidden.
 pub const DISPLAY_METHOD: u32 = 1084;
 /// Y anonymous, N named.
 pub const PRE_TRADE_ANONYMITY: u32 = 1091;
+/// 0: a confirmation.
+pub const TRADE_HANDLING_INSTR: u32 = 1123;
 /// The version of a message: 9.
 pub const APPL_VER_ID: u32 = 1128;
 /// The version of all messages: 9.
@@ -204,6 +234,8 @@ pub const MARKET_SEGMENT_ID: u32 = 1300;
 pub const MASS_ACTION_REPORT_ID: u32 = 1369;
 /// Whether a session goes on, and why not.
 pub const SESSION_STATUS: u32 = 1409;
+/// The report of a side.
+pub const SIDE_EXEC_ID: u32 = 1427;
 /// How many parties are meant.
 pub const NO_TARGET_PARTY_IDS: u32 = 1461;
 /// A party that is meant.

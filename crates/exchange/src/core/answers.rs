@@ -9,7 +9,7 @@ use tapeline_ntg::Message;
 use tapeline_ntg::session::{MissedMessageAck, MissedMessageReport, MissedMessageRequest};
 use tapeline_time::Time;
 
-use super::fix::OrdersAsked;
+use super::fix::{OrdersAsked, TradesAsked};
 use super::floor::Floor;
 use super::{Door, Outputs, SessionId};
 
@@ -31,6 +31,8 @@ pub(crate) enum Answer {
     Recovery { user: u16, next: i32, is_whole: bool },
     /// Orders that are alive, to a drop copy.
     Orders(OrdersAsked),
+    /// Trades of the day, to who settles them.
+    Trades(TradesAsked),
 }
 
 fn say(session: SessionId, message: &Message, out: &mut impl Outputs) {
@@ -105,7 +107,7 @@ impl Floor {
             let is_done = match going {
                 Answer::Replay { next, end } => self.replay(session, next, *end, out),
                 Answer::Snapshot { next, segment } => self.snapshot(session, next, segment, out),
-                Answer::Recovery { .. } | Answer::Orders(_) => true,
+                Answer::Recovery { .. } | Answer::Orders(_) | Answer::Trades(_) => true,
             };
             if is_done {
                 *answer = None;

@@ -23,6 +23,9 @@ pub struct UserConfig {
     pub self_match: SelfMatch,
     /// The firms of whose reports it gets copies, by FIX; with some, it does not trade.
     pub copies: Vec<u16>,
+    /// The firms whose trades are confirmed to it, at a door of its own; with some, it
+    /// does not trade.
+    pub settles: Vec<u16>,
 }
 
 /// Who may have market data again.
@@ -51,6 +54,8 @@ pub struct ExchangeConfig {
     pub fix: tapeline_fix::Limits,
     /// Messages that each user's session of FIX keeps, to send them again.
     pub fix_messages: usize,
+    /// Sides of trades that can be had again by who settles them.
+    pub trades: usize,
     /// The market data group.
     pub group: u8,
     /// The sessions of the day.
@@ -84,6 +89,7 @@ impl Default for ExchangeConfig {
             limits: Limits::default(),
             fix: tapeline_fix::Limits::default(),
             fix_messages: 2_000,
+            trades: 100_000,
             group: b'A',
             plan: Plan::Open,
             utc_offset_s: 0,

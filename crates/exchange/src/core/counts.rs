@@ -66,7 +66,11 @@ counts! {
         /// Such reports that made room for later ones: their owners never get them by
         /// FIX.
         fix_lost: u64 = total;
-        /// Questions of drop copies that were taken: about orders, about users.
+        /// Confirmations of trades, one a side and a user who settles it.
+        confirmations: u64 = total;
+        /// Sides of trades that answers told again.
+        trades_told: u64 = total;
+        /// Questions that were taken: about orders, users, trades.
         questions: u64 = total;
         /// Orders that answers to them told.
         orders_told: u64 = total;

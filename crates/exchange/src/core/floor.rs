@@ -17,6 +17,7 @@ use super::fix::Desks;
 use super::gate::Checked;
 use super::ledger::Ledger;
 use super::reports::{Asked, DOWN, Reporter};
+use super::trades::Trades;
 use super::users::{Readers, Users};
 use super::{Door, ExchangeConfig, ExchangeCounts, Outputs, SessionId};
 use crate::market::Market;
@@ -49,6 +50,7 @@ pub(super) struct Floor {
     pub(super) readers: Readers,
     pub(super) cache: Cache,
     pub(super) desks: Desks,
+    pub(super) trades: Trades,
     pub(super) counts: ExchangeCounts,
     pub(super) limits: Limits,
     pub(super) group: u8,
@@ -81,12 +83,15 @@ pub(super) struct Floor {
 impl Floor {
     pub(super) fn new(config: &ExchangeConfig, epoch_ns: u64) -> Self {
         let orders = config.engine.max_orders;
+        let is_settled = config.users.iter().any(|user| !user.settles.is_empty());
+        let trades = if is_settled { config.trades } else { 0 };
         Self {
             market: Market::with_room(&config.engine, config.group),
             users: Users::new(config),
             readers: Readers::new(config),
             cache: Cache::new(config.order_cache_messages),
             desks: Desks::new(config),
+            trades: Trades::new(trades),
             counts: ExchangeCounts::default(),
             limits: config.limits,
             group: config.group,
@@ -162,7 +167,10 @@ impl Floor {
             Door::Recovery => Channel::Recovery,
             _ => Channel::RealTime,
         };
+        // Who settles has a door, and no other one.
+        let settles = self.users.named(logon.user).is_some_and(|it| self.desks.is_settler(it));
         let admission = match self.is_open {
+            true if settles != (door == Door::PostTrade) => Admission::Silent,
             true => self.users.admit(session, channel, logon),
             false => Admission::Refused(DOWN),
         };
@@ -175,7 +183,7 @@ impl Floor {
             }
             Admission::Silent => {
                 self.counts.logons_refused += 1;
-                tracing::warn!(user, door, "logon refused: name or password");
+                tracing::warn!(user, door, "logon refused: name, password or door");
             }
             // Clients look for the replica that leads.
             Admission::Refused(DOWN) => {
@@ -261,6 +269,7 @@ impl Floor {
             cache: &mut self.cache,
             users: &self.users,
             desks: &mut self.desks,
+            trades: &mut self.trades,
             counts: &mut self.counts,
             said: &mut self.said,
             slow: &mut self.slow,

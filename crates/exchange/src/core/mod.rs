@@ -43,6 +43,7 @@ mod reports;
 mod requests;
 mod standing;
 mod state;
+mod trades;
 mod users;
 
 use std::time::Duration;
@@ -92,14 +93,16 @@ pub enum Door {
     Replay,
     /// All orders that are shown.
     Snapshot,
-    /// Orders, by FIX.
+    /// Orders, and copies of reports, by FIX.
     Fix,
+    /// Confirmations of trades, by FIX.
+    PostTrade,
 }
 
 impl Door {
     /// All there are.
-    pub const ALL: [Self; 5] =
-        [Self::Orders, Self::Recovery, Self::Replay, Self::Snapshot, Self::Fix];
+    pub const ALL: [Self; 6] =
+        [Self::Orders, Self::Recovery, Self::Replay, Self::Snapshot, Self::Fix, Self::PostTrade];
 
     /// Its name in the log and in the ready file.
     pub const fn name(self) -> &'static str {
@@ -109,6 +112,15 @@ impl Door {
             Self::Replay => "replay",
             Self::Snapshot => "snapshot",
             Self::Fix => "fix",
+            Self::PostTrade => "post-trade",
+        }
+    }
+
+    /// What the exchange calls itself in FIX there.
+    const fn comp_id(self) -> &'static [u8] {
+        match self {
+            Self::PostTrade => b"PTGW",
+            _ => b"FGW",
         }
     }
 }
@@ -151,7 +163,7 @@ pub enum Keeping {
 enum Seat {
     Client { acceptor: Acceptor, channel: Channel, answer: Option<Answer> },
     Reader { service: Service, door: Door, answer: Option<Answer> },
-    Fix { acceptor: Box<tapeline_fix::Acceptor>, answer: Option<Answer> },
+    Fix { acceptor: Box<tapeline_fix::Acceptor>, door: Door, answer: Option<Answer> },
 }
 
 /// One market in one thread.
@@ -279,10 +291,10 @@ impl Exchange {
                 let service = Service::new(now, self.floor.group);
                 Seat::Reader { service, door, answer: None }
             }
-            Door::Fix => {
+            Door::Fix | Door::PostTrade => {
                 let limits = self.floor.config.fix;
-                let acceptor = tapeline_fix::Acceptor::new(now, fix::GATEWAY, limits);
-                Seat::Fix { acceptor: Box::new(acceptor), answer: None }
+                let acceptor = tapeline_fix::Acceptor::new(now, door.comp_id(), limits);
+                Seat::Fix { acceptor: Box::new(acceptor), door, answer: None }
             }
         };
         self.seats[place] = Some(seat);
@@ -313,8 +325,9 @@ impl Exchange {
             Seat::Reader { service, .. } => {
                 service.received(now, bytes, &mut Reading { floor, session, out })
             }
-            Seat::Fix { acceptor, answer } => {
-                FixTalk { floor, gate, now, session, answer, out }.received(acceptor, bytes)
+            Seat::Fix { acceptor, door, answer } => {
+                FixTalk { floor, gate, now, session, door: *door, answer, out }
+                    .received(acceptor, bytes)
             }
         };
         match goes_on {
@@ -358,9 +371,9 @@ impl Exchange {
             Seat::Reader { service, door, answer } => {
                 self.floor.serve(now, session, (service, *door), answer, out);
             }
-            Seat::Fix { answer, .. } => {
+            Seat::Fix { door, answer, .. } => {
                 let (floor, gate) = (&mut self.floor, &mut self.gate);
-                FixTalk { floor, gate, now, session, answer, out }.answer();
+                FixTalk { floor, gate, now, session, door: *door, answer, out }.answer();
             }
         }
     }
@@ -376,8 +389,9 @@ impl Exchange {
                     let mut talk = Talk { floor, gate, now, session, channel, answer, out };
                     acceptor.log_out(now, TOO_SLOW, &mut talk);
                 }
-                Some(Seat::Fix { acceptor, answer }) => {
-                    FixTalk { floor, gate, now, session, answer, out }.log_out(acceptor, TOO_SLOW);
+                Some(Seat::Fix { acceptor, door, answer }) => {
+                    FixTalk { floor, gate, now, session, door: *door, answer, out }
+                        .log_out(acceptor, TOO_SLOW);
                 }
                 Some(Seat::Reader { .. }) | None => continue,
             }
@@ -417,8 +431,9 @@ impl Exchange {
                     acceptor.timeout(now, &mut talk) == Verdict::Open
                 }
                 Some(Seat::Reader { service, .. }) => !service.is_over(now),
-                Some(Seat::Fix { acceptor, answer }) => {
-                    FixTalk { floor, gate, now, session, answer, out }.timeout(acceptor)
+                Some(Seat::Fix { acceptor, door, answer }) => {
+                    FixTalk { floor, gate, now, session, door: *door, answer, out }
+                        .timeout(acceptor)
                 }
             };
             match goes_on {

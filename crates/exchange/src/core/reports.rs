@@ -12,8 +12,9 @@ use tapeline_time::Time;
 
 use super::cache::Cache;
 use super::fix::{self, About, Desks};
-use super::ledger::{Kept, Ledger};
+use super::ledger::{Kept, Ledger, Terms};
 use super::requests::side_code;
+use super::trades::{Trade, Trades};
 use super::users::Users;
 use super::{ExchangeCounts, Outputs, SessionId};
 use crate::market::Telling;
@@ -55,6 +56,7 @@ pub(super) struct Reporter<'f, O> {
     pub(super) cache: &'f mut Cache,
     pub(super) users: &'f Users,
     pub(super) desks: &'f mut Desks,
+    pub(super) trades: &'f mut Trades,
     pub(super) counts: &'f mut ExchangeCounts,
     pub(super) said: &'f mut [Time],
     pub(super) slow: &'f mut Vec<SessionId>,
@@ -167,8 +169,51 @@ impl<O: Outputs> Reporter<'_, O> {
                 report.trade_id = id.0;
                 report.trade_type = trade_type;
             });
+            if self.desks.has_settlers() {
+                let of =
+                    Trade { id: id.0, price: price.0, quantity: *quantity, ..Trade::default() };
+                self.confirm(&kept, Trade { side: side_code(side), liquidity: got, ..of });
+            }
             if order.leaves == 0 {
                 self.ledger.ended(order);
+            }
+        }
+    }
+
+    /// A side of a trade, whose owner was told of it just now, is kept and confirmed.
+    fn confirm(&mut self, kept: &Kept, of: Trade) {
+        let Some(owner) = self.users.get(kept.user) else { return };
+        let Terms { parties, account, clearing_account, .. } = kept.terms;
+        let execution = self.ids.order(self.now_ns, *self.executions);
+        let trade = Trade {
+            execution: Text::from_bytes(&execution.digits()),
+            order: Text::from_bytes(&kept.id.digits()),
+            at_ns: self.now_ns,
+            instrument: self.instrument(kept.book),
+            client: parties.client,
+            investment: parties.investment,
+            executing: parties.executing,
+            roles: parties.roles,
+            trader: parties.trader,
+            user: kept.user,
+            firm: owner.owner.firm,
+            capacity: kept.capacity,
+            clearing_account,
+            name: kept.name,
+            account,
+            ..of
+        };
+        self.trades.push(trade);
+        let mut from = 0;
+        while let Some((place, settler, desk)) = self.desks.settler(trade.firm, from) {
+            from = place + 1;
+            self.counts.confirmations += 1;
+            let body = |fields: &mut Writer<'_>| fix::confirmation(&trade, None, fields);
+            let bytes = desk.write(self.now_ns, b"AE", body);
+            let session = self.users.get(settler).and_then(|user| user.session);
+            if let Some(session) = session.filter(|_| !bytes.is_empty()) {
+                self.out.send(session, bytes);
+                self.note_sent(session);
             }
         }
     }

@@ -139,6 +139,7 @@ impl Floor {
         self.ledger.save(out);
         self.cache.save(out);
         self.desks.save(out);
+        self.trades.save(out);
     }
 
     fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
@@ -160,7 +161,8 @@ impl Floor {
         self.market.restore(sections)?;
         self.ledger.restore(sections)?;
         self.cache.restore(sections)?;
-        self.desks.restore(sections)
+        self.desks.restore(sections)?;
+        self.trades.restore(sections)
     }
 }
 

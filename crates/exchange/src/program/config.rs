@@ -57,6 +57,7 @@ pub(crate) struct Gateway {
     pub(crate) orders_port: u16,
     pub(crate) recovery_port: u16,
     pub(crate) fix_port: u16,
+    pub(crate) post_trade_port: u16,
     pub(crate) heartbeat_ms: u64,
     pub(crate) silent_intervals: u32,
     pub(crate) throttle_per_s: u32,
@@ -132,6 +133,8 @@ pub(crate) struct Limits {
     pub(crate) max_sessions: usize,
     pub(crate) order_cache_messages: usize,
     pub(crate) fix_messages: usize,
+    /// Sides of trades.
+    pub(crate) trades: usize,
     pub(crate) max_output_bytes: usize,
     /// Of a reader, while it waits for what it missed.
     pub(crate) max_buffered: usize,
@@ -216,6 +219,9 @@ pub(crate) struct User {
     /// Firms of whose reports it gets copies; then it does not trade.
     #[serde(default)]
     pub(crate) copies: Vec<u16>,
+    /// Firms whose trades are confirmed to it; then it does not trade.
+    #[serde(default)]
+    pub(crate) settles: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -267,6 +273,7 @@ impl Default for Gateway {
             orders_port: 14_300,
             recovery_port: 14_301,
             fix_port: 14_304,
+            post_trade_port: 14_305,
             heartbeat_ms: limits.heartbeat.as_millis() as u64,
             silent_intervals: limits.silent_intervals,
             throttle_per_s: limits.throttle_per_s,
@@ -312,6 +319,7 @@ impl Default for Limits {
             max_sessions: exchange.max_sessions,
             order_cache_messages: exchange.order_cache_messages,
             fix_messages: exchange.fix_messages,
+            trades: exchange.trades,
             max_output_bytes: exchange.max_output_bytes,
             max_buffered: 100_000,
             burst: exchange.sequencer.burst,
@@ -414,6 +422,7 @@ impl Config {
                 SelfMatchName::CancelResting => SelfMatch::CancelResting,
             },
             copies: user.copies.clone(),
+            settles: user.settles.clone(),
         };
         let reader = |reader: &Reader| ReaderConfig {
             name: reader.name.clone(),
@@ -454,6 +463,7 @@ impl Config {
             max_sessions: limits.max_sessions,
             order_cache_messages: limits.order_cache_messages,
             fix_messages: limits.fix_messages,
+            trades: limits.trades,
             max_output_bytes: limits.max_output_bytes,
         };
         let ports = [
@@ -462,6 +472,7 @@ impl Config {
             market_data.replay_port,
             market_data.snapshot_port,
             gateway.fix_port,
+            gateway.post_trade_port,
         ];
         let journal = self.journal.dir.as_deref().map(|dir| self.journal_in(dir));
         let lines = self.lines();

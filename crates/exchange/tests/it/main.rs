@@ -7,6 +7,7 @@ mod fix;
 mod flows;
 mod killed;
 mod no_allocation;
+mod post_trade;
 mod processes;
 mod recording;
 mod replays;

@@ -18,7 +18,7 @@ use crate::core::reports::DOWN;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// The venue of the native gateway's reports, by its market identifier code.
-const VENUE: &[u8] = b"XLON";
+pub(super) const VENUE: &[u8] = b"XLON";
 
 /// 102, 103, 532: a reason that is in the text.
 const OTHER: i64 = 99;
@@ -81,7 +81,7 @@ pub(crate) fn write(message: &Message, about: &About<'_>, fields: &mut Writer<'_
     }
 }
 
-fn text<const N: usize>(fields: &mut Writer<'_>, tag: u32, text: &Text<N>) {
+pub(super) fn text<const N: usize>(fields: &mut Writer<'_>, tag: u32, text: &Text<N>) {
     if !text.is_empty() {
         fields.text(tag, text.as_bytes());
     }
@@ -114,6 +114,15 @@ const fn status(code: u8) -> u8 {
     match code {
         6 => b'C',
         code => b'0' + code,
+    }
+}
+
+/// The letter of a capacity.
+pub(super) const fn capacity(code: u8) -> u8 {
+    match code {
+        1 => b'R',
+        2 => b'P',
+        _ => b'A',
     }
 }
 
@@ -186,14 +195,7 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
         fields.byte(tag::DISPLAY_METHOD, b'3');
     }
     parties(&terms.parties, fields);
-    fields.byte(
-        tag::ORDER_CAPACITY,
-        match report.capacity {
-            1 => b'R',
-            2 => b'P',
-            _ => b'A',
-        },
-    );
+    fields.byte(tag::ORDER_CAPACITY, capacity(report.capacity));
     text(fields, tag::MD_ENTRY_ID, &report.public_order_id);
     answers(about, fields);
     time(fields, report.transact_s, report.transact_ns);
@@ -254,7 +256,7 @@ fn what_it_is(terms: &Terms, fields: &mut Writer<'_>) {
 }
 
 /// Who takes part in the order.
-fn parties(parties: &Parties, fields: &mut Writer<'_>) {
+pub(super) fn parties(parties: &Parties, fields: &mut Writer<'_>) {
     let Parties { trader, client, investment, executing, roles } = *parties;
     let short_codes = [
         (CLIENT, client, roles),

@@ -12,6 +12,7 @@
 //! with it (after a restart, or as another replica) begins 5,000 above, which is more
 //! than what the one before can have sent besides reports.
 
+mod confirm;
 mod decode;
 mod encode;
 mod questions;
@@ -25,11 +26,12 @@ use tapeline_ntg::{Input, Message};
 
 use super::{ExchangeConfig, SessionId};
 
+pub(super) use confirm::{TradesAsked, confirmation};
 use decode::{Fault, request};
 pub(super) use encode::{About, news};
 pub(super) use questions::OrdersAsked;
 use questions::Question;
-pub(super) use talk::{FixTalk, GATEWAY};
+pub(super) use talk::FixTalk;
 
 /// How far the numbers of a session rise when another process goes on with it.
 const TAKEN_OVER: u32 = 5_000;
@@ -143,6 +145,8 @@ pub(crate) struct Desks {
     messages: usize,
     /// Firms, and who gets copies of their reports.
     copies: Vec<(u16, u16)>,
+    /// Firms, and who settles their trades.
+    settles: Vec<(u16, u16)>,
     /// A request, as the native gateway has it.
     request: Vec<u8>,
 }
@@ -150,13 +154,16 @@ pub(crate) struct Desks {
 impl Desks {
     pub(super) fn new(config: &ExchangeConfig) -> Self {
         let users = (0..).zip(&config.users);
-        let copies = users.flat_map(|(user, it)| it.copies.iter().map(move |firm| (*firm, user)));
+        let copies =
+            users.clone().flat_map(|(user, it)| it.copies.iter().map(move |firm| (*firm, user)));
+        let settles = users.flat_map(|(user, it)| it.settles.iter().map(move |firm| (*firm, user)));
         let messages = config.fix_messages;
         Self {
             all: Vec::new(),
             told: vec![0; config.max_users],
             messages,
             copies: copies.collect(),
+            settles: settles.collect(),
             request: Vec::new(),
         }
     }
@@ -201,9 +208,29 @@ impl Desks {
 
     /// The first from a place on that gets a copy of a firm's report, and its place.
     pub(super) fn copier(&mut self, firm: u16, from: usize) -> Option<(usize, u16, &mut Desk)> {
-        let rest = self.copies.get(from..)?;
-        let place = from + rest.iter().position(|(of, _)| *of == firm)?;
-        let (_, user) = self.copies[place];
+        let (place, user) = first_of(&self.copies, firm, from)?;
+        self.count(user);
+        Some((place, user, self.desk(user)))
+    }
+
+    /// Whether trades are confirmed to anybody.
+    pub(super) const fn has_settlers(&self) -> bool {
+        !self.settles.is_empty()
+    }
+
+    /// Whether a user settles, and does nothing else.
+    pub(super) fn is_settler(&self, user: u16) -> bool {
+        self.settles.iter().any(|(_, settler)| *settler == user)
+    }
+
+    /// Whether a user settles the trades of a firm.
+    pub(super) fn is_settler_of(&self, user: u16, firm: u16) -> bool {
+        self.settles.contains(&(firm, user))
+    }
+
+    /// The first from a place on that settles the trades of a firm, and its place.
+    pub(super) fn settler(&mut self, firm: u16, from: usize) -> Option<(usize, u16, &mut Desk)> {
+        let (place, user) = first_of(&self.settles, firm, from)?;
         self.count(user);
         Some((place, user, self.desk(user)))
     }
@@ -344,6 +371,12 @@ impl Desks {
         }
         Some(())
     }
+}
+
+/// The first user from a place on of a firm, and its place.
+fn first_of(all: &[(u16, u16)], firm: u16, from: usize) -> Option<(usize, u16)> {
+    let place = from + all.get(from..)?.iter().position(|(of, _)| *of == firm)?;
+    Some((place, all[place].1))
 }
 
 message! {

@@ -221,7 +221,7 @@ impl Floor {
     }
 
     /// An answer goes out.
-    fn reply(
+    pub(crate) fn reply(
         &mut self,
         now: Time,
         (user, session): (u16, SessionId),

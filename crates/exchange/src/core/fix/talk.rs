@@ -5,16 +5,13 @@ use tapeline_layout::Text;
 use tapeline_ntg::{Admission as Native, Input};
 use tapeline_time::Time;
 
-use super::{Fault, Question, request};
+use super::{Fault, Question, TradesAsked, request};
 use crate::core::answers::Answer;
 use crate::core::floor::Floor;
 use crate::core::gate::Gate;
 use crate::core::reports::DOWN;
 use crate::core::users::NEW_PASSWORD;
 use crate::core::{Door, Outputs, SessionId, ask};
-
-/// What the exchange calls itself in FIX.
-pub(crate) const GATEWAY: &[u8] = b"FGW";
 
 /// Bytes of a user's name or password.
 const LONGEST: usize = 25;
@@ -38,6 +35,7 @@ pub(crate) struct FixTalk<'t, O> {
     pub(crate) gate: &'t mut Gate,
     pub(crate) now: Time,
     pub(crate) session: SessionId,
+    pub(crate) door: Door,
     pub(crate) answer: &'t mut Option<Answer>,
     pub(crate) out: &'t mut O,
 }
@@ -66,11 +64,19 @@ impl<O: Outputs> FixTalk<'_, O> {
 
     /// Goes on with what was asked, as far as the connection takes it.
     pub(crate) fn answer(&mut self) {
-        let Some(Answer::Orders(asked)) = *self.answer else { return };
-        let Some(user) = self.floor.users.at(self.session) else { return };
+        let (Some(answer), Some(user)) = (*self.answer, self.floor.users.at(self.session)) else {
+            return;
+        };
         let to = (user, self.session);
-        let rest = self.floor.tell_orders(self.now, to, asked, self.out);
-        *self.answer = rest.map(Answer::Orders);
+        *self.answer = match answer {
+            Answer::Orders(asked) => {
+                self.floor.tell_orders(self.now, to, asked, self.out).map(Answer::Orders)
+            }
+            Answer::Trades(asked) => {
+                self.floor.tell_trades(self.now, to, asked, self.out).map(Answer::Trades)
+            }
+            _ => None,
+        };
         self.note_numbers(false);
     }
 
@@ -94,6 +100,22 @@ impl<O: Outputs> FixTalk<'_, O> {
                 self.floor.tell_user(self.now, to, (id, name, kind), self.out);
             }
         }
+        self.floor.counts.questions += 1;
+        Ok(())
+    }
+
+    /// Who settles trades asks for those of the day.
+    fn ask_trades(&mut self, message: &Message<'_>) -> Result<(), Rejection> {
+        if message.msg_type() != b"AD" {
+            let text = "this session is for confirmations of trades";
+            return Err(Rejection::Business { reason: UNSUPPORTED, tag: 0, text });
+        }
+        let asked = TradesAsked::read(message)?;
+        if self.answer.is_some() {
+            let text = "another question about trades is not answered yet";
+            return Err(Rejection::Business { reason: BUSY, tag: 0, text });
+        }
+        *self.answer = Some(Answer::Trades(asked));
         self.floor.counts.questions += 1;
         Ok(())
     }
@@ -122,7 +144,7 @@ impl<O: Outputs> FixTalk<'_, O> {
 
     fn admit_as(&mut self, logon: &tapeline_ntg::session::Logon) -> Native {
         let known = self.floor.users.len();
-        let admission = self.floor.admit(self.session, Door::Fix, logon);
+        let admission = self.floor.admit(self.session, self.door, logon);
         if self.floor.users.len() > known {
             self.gate.introduce(self.now, known as u16, logon.user);
         }
@@ -176,6 +198,9 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
         let user = self.floor.users.at(self.session);
         if let Some(user) = user.filter(|user| self.floor.desks.is_copier(*user)) {
             return self.ask(user, message);
+        }
+        if user.is_some_and(|user| self.floor.desks.is_settler(user)) {
+            return self.ask_trades(message);
         }
         let input = request(message)?;
         let mut frame = std::mem::take(&mut self.floor.desks.request);

@@ -23,10 +23,20 @@ pub(crate) struct Client {
 impl Client {
     /// Connects, and does not log on.
     pub(crate) fn connect(venue: &mut Venue, name: &'static str, store: Store) -> Self {
-        let session = venue.connect(Door::Fix, name);
+        Self::connect_at(venue, (Door::Fix, "FGW"), name, store)
+    }
+
+    /// Connects at a door, to whoever is there, and does not log on.
+    pub(crate) fn connect_at(
+        venue: &mut Venue,
+        (door, target): (Door, &str),
+        name: &'static str,
+        store: Store,
+    ) -> Self {
+        let session = venue.connect(door, name);
         // Of who was at the same place before.
         venue.wires.to.remove(&session);
-        let initiator = Initiator::new(venue.now, name.as_bytes(), b"FGW", 30);
+        let initiator = Initiator::new(venue.now, name.as_bytes(), target.as_bytes(), 30);
         let (heard, numbers, last) = (Vec::new(), Vec::new(), String::new());
         Self { initiator, store, name, session, heard, last, numbers, is_over: false }
     }
@@ -151,6 +161,14 @@ pub(crate) fn told(message: &Message<'_>) -> String {
         b"j" => format!("j {} {}", text(tag::REF_MSG_TYPE), text(tag::BUSINESS_REJECT_REASON)),
         b"3" => format!("3 {} {}", text(tag::REF_TAG_ID), text(tag::SESSION_REJECT_REASON)),
         b"5" => format!("5 {}", text(tag::SESSION_STATUS)),
+        b"AE" => {
+            let [side, name, order] = [tag::SIDE, tag::CL_ORD_ID, tag::TRADE_REQUEST_ID].map(text);
+            format!("AE {side} {name} {order}")
+        }
+        b"AQ" => {
+            let [result, status] = [tag::TRADE_REQUEST_RESULT, tag::TRADE_REQUEST_STATUS].map(text);
+            format!("AQ {result} {status}")
+        }
         b"BF" => format!("BF {} {}", text(tag::USERNAME), text(tag::USER_STATUS)),
         b"B" => format!("B {} {}", text(tag::SECURITY_ID), text(tag::HEADLINE)),
         other => String::from_utf8_lossy(other).into_owned(),

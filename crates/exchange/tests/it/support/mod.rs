@@ -161,6 +161,7 @@ pub(crate) fn config() -> ExchangeConfig {
         auto_cancel: true,
         self_match: SelfMatch::Allowed,
         copies: Vec::new(),
+        settles: Vec::new(),
     };
     ExchangeConfig {
         instruments: vec![Instrument::new(VOD as u32, "VOD.L", ticks)],
