@@ -24,6 +24,7 @@ import quickfix.SocketInitiator;
  */
 final class Client implements Application, Log, AutoCloseable {
     static final String EXCHANGE = "FGW";
+    static final String POST_TRADE = "PTGW";
 
     private static final int HEARTBEAT_S = 30;
     private static final String LOGGED_ON = "logged on";
@@ -47,8 +48,13 @@ final class Client implements Application, Log, AutoCloseable {
     private volatile boolean isLeaving;
 
     Client(int port, String name, String password) {
+        this(port, name, password, EXCHANGE);
+    }
+
+    /** A client of another gateway of the exchange. */
+    Client(int port, String name, String password, String gateway) {
         this.password = password;
-        id = new SessionID("FIXT.1.1", name, EXCHANGE);
+        id = new SessionID("FIXT.1.1", name, gateway);
         application = new Inbox<>(name);
         admin = new Inbox<>(name);
         received = new Inbox<>(name + ", what came");

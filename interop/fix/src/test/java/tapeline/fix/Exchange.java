@@ -93,9 +93,18 @@ final class Exchange implements AutoCloseable {
 
     /** Where FIX is spoken. */
     int port() {
-        Integer port = ports.get("fix");
+        return port("fix");
+    }
+
+    /** Where trades are confirmed by FIX. */
+    int postTradePort() {
+        return port("post-trade");
+    }
+
+    private int port(String door) {
+        Integer port = ports.get(door);
         if (port == null) {
-            throw new AssertionError("the exchange has no FIX door: " + ports + log.last());
+            throw new AssertionError("the exchange has no door " + door + ": " + ports + log.last());
         }
         return port;
     }

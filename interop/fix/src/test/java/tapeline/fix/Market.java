@@ -91,6 +91,11 @@ final class Market {
         return user(name, 1000) + "copies = " + Arrays.toString(firms) + "\n";
     }
 
+    /** Somebody who settles the trades of these firms. */
+    static String settles(String name, int... firms) {
+        return user(name, 1000) + "settles = " + Arrays.toString(firms) + "\n";
+    }
+
     private static String users(String... names) {
         StringBuilder text = new StringBuilder();
         for (int at = 0; at < names.length; at++) {
