@@ -17,7 +17,7 @@ mod traders;
 
 pub use crate::core::{
     Differs, Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, Plan, ReaderConfig,
-    SessionId, UserConfig,
+    SessionId, Stage, UserConfig,
 };
 pub use distribution::Distribution;
 pub use error::ExchangeError;

@@ -4,6 +4,7 @@ use tapeline_instrument::Instrument;
 use tapeline_layout::Sections;
 use tapeline_matching::{BookId, Command, Config, Engine, Event};
 
+use crate::core::Stage;
 use crate::distribution::Distribution;
 
 /// Takes what a command means.
@@ -13,6 +14,9 @@ pub(crate) trait Telling {
 
     /// A unit of market data goes out.
     fn publish(&mut self, unit: &[u8]);
+
+    /// A command is so far.
+    fn reached(&mut self, stage: Stage);
 }
 
 /// Engine and distribution, without sockets or clocks: the same commands at the
@@ -113,14 +117,17 @@ impl Market {
     ) {
         self.events.clear();
         self.engine.handle(now_ns, command, &mut self.events);
+        telling.reached(Stage::Matched);
         for event in &self.events {
             telling.event(event);
         }
+        telling.reached(Stage::Told);
         let mut send = |unit: &[u8]| telling.publish(unit);
         for event in &self.events {
             self.distribution.event(now_ns, event, &mut send);
         }
         self.distribution.flush(&mut send);
+        telling.reached(Stage::Published);
     }
 
     /// The engine, for whoever compares books with it.

@@ -10,13 +10,13 @@ use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder};
 use tapeline_sequence::{Command as Sequenced, Entry, EventHash, Kind};
 use tapeline_time::Time;
 
-use super::Outputs;
 use super::floor::{Differs, Floor, Moment, is_of_instrument};
 use super::gate::{Checked, Turned};
 use super::ledger::{Kept, Terms};
 use super::reports::Asked;
 use super::requests;
 use super::users::User;
+use super::{Outputs, Stage};
 
 /// After so many entries, what all events come to is noted and compared.
 const CHECK_EVERY: u64 = 10_000;
@@ -25,6 +25,7 @@ impl Floor {
     /// Does what an entry asks for. `now` is for what this process notes by itself.
     pub(super) fn apply(&mut self, now: Time, entry: &Entry<'_>, out: &mut impl Outputs) {
         let at = Moment { now, ns: entry.head().time_ns };
+        out.reached(Stage::Kept);
         for command in entry.commands() {
             self.perform(at, &command, out);
         }

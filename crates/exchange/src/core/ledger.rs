@@ -27,7 +27,7 @@ pub(super) struct Terms {
     pub(super) stop: i64,
     pub(super) account: Text<10>,
     pub(super) parties: Parties,
-    /// MiFID II: bit 0 direct electronic access, 1 liquidity provision, 2 algorithm.
+    /// By regulation: bit 0 direct electronic access, 1 liquidity provision, 2 algorithm.
     pub(super) mifid: u8,
     /// For mass cancels; 0 is none.
     pub(super) group: u8,

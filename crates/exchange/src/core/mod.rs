@@ -125,6 +125,39 @@ impl Door {
     }
 }
 
+/// How far an order is on its way through the market, for whoever measures: a core has
+/// no clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// A client's bytes are there.
+    Read,
+    /// The gateway has looked at them; what they ask for waits for its turn.
+    Asked,
+    /// It is in an entry.
+    Sequenced,
+    /// The entry is kept, and is being done.
+    Kept,
+    /// The engine has done a command.
+    Matched,
+    /// Owners of orders were told.
+    Told,
+    /// Market data is out.
+    Published,
+}
+
+impl Stage {
+    /// All, in their order.
+    pub const ALL: [Self; 7] = [
+        Self::Read,
+        Self::Asked,
+        Self::Sequenced,
+        Self::Kept,
+        Self::Matched,
+        Self::Told,
+        Self::Published,
+    ];
+}
+
 /// What an exchange does.
 pub trait Outputs {
     /// Bytes go to a connection.
@@ -147,6 +180,10 @@ pub trait Outputs {
 
     /// What all events up to an entry come to.
     fn checked(&mut self, _index: u64, _hash: EventHash) {}
+
+    /// Something has come so far. Who measures nothing pays nothing.
+    #[inline]
+    fn reached(&mut self, _stage: Stage) {}
 }
 
 /// Whether an entry is kept.
@@ -223,6 +260,7 @@ impl Exchange {
     pub fn cycle(&mut self, now: Time, out: &mut impl Outputs) {
         while let Some((index, entry)) = self.gate.sequence(self.floor.ns(now)) {
             self.floor.counts.entries += 1;
+            out.reached(Stage::Sequenced);
             match out.keep(index, entry) {
                 Keeping::Done => self.committed(now, index, out),
                 Keeping::UnderWay => {}
@@ -314,6 +352,7 @@ impl Exchange {
     ) {
         let Self { floor, gate, seats, .. } = self;
         let Some(Some(seat)) = seats.get_mut(session.0 as usize) else { return };
+        out.reached(Stage::Read);
         let goes_on = match seat {
             Seat::Client { acceptor, channel, answer } => {
                 let channel = *channel;
@@ -330,6 +369,7 @@ impl Exchange {
                     .received(acceptor, bytes)
             }
         };
+        out.reached(Stage::Asked);
         match goes_on {
             true => self.answer(now, session, out),
             false => self.leave(now, session, out),

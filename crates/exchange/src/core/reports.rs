@@ -16,7 +16,7 @@ use super::ledger::{Kept, Ledger, Terms};
 use super::requests::side_code;
 use super::trades::{Trade, Trades};
 use super::users::Users;
-use super::{ExchangeCounts, Outputs, SessionId};
+use super::{ExchangeCounts, Outputs, SessionId, Stage};
 use crate::market::Telling;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -112,6 +112,11 @@ impl<O: Outputs> Telling for Reporter<'_, O> {
             hash.add(unit);
         }
         self.out.publish(unit);
+    }
+
+    #[inline]
+    fn reached(&mut self, stage: Stage) {
+        self.out.reached(stage);
     }
 }
 

@@ -98,7 +98,9 @@ impl Trades {
         let kept: Vec<Trade> = sections.records()?;
         self.first = count.next.checked_sub(kept.len() as u64)?;
         self.next = self.first;
-        kept.into_iter().for_each(|trade| self.push(trade));
+        for trade in kept {
+            self.push(trade);
+        }
         Some(())
     }
 }

@@ -13,6 +13,7 @@ use tapeline_exchange::{
 use tapeline_instrument::{Instrument, Lots, Price, Schedule, Session, TickTable, Turn};
 use tapeline_matching::SelfMatch;
 use tapeline_sequence::JournalConfig;
+use toml::Spanned;
 
 use super::replicas::ReplicaSection;
 
@@ -220,8 +221,7 @@ pub(crate) struct User {
     #[serde(default)]
     pub(crate) copies: Vec<u16>,
     /// Firms whose trades are confirmed to it; then it does not trade.
-    #[serde(default)]
-    pub(crate) settles: Vec<u16>,
+    pub(crate) settles: Option<Spanned<Vec<u16>>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -369,6 +369,15 @@ impl Config {
                 return Err(fault(format!("two instruments have the id {}", instrument.id)));
             }
         }
+        for user in config.users.iter().filter(|user| !user.copies.is_empty()) {
+            if let Some(settles) = &user.settles {
+                let line = text[..settles.span().start].lines().count().max(1);
+                let name = &user.name;
+                return Err(fault(format!(
+                    "line {line}: {name} has copies and settles; give each to a user of its own"
+                )));
+            }
+        }
         if let Some((at, what)) = config.replicas.fault() {
             let line = text[..at].lines().count().max(1);
             return Err(fault(format!("line {line}: {what}")));
@@ -422,7 +431,7 @@ impl Config {
                 SelfMatchName::CancelResting => SelfMatch::CancelResting,
             },
             copies: user.copies.clone(),
-            settles: user.settles.clone(),
+            settles: user.settles.iter().flat_map(Spanned::get_ref).copied().collect(),
         };
         let reader = |reader: &Reader| ReaderConfig {
             name: reader.name.clone(),
@@ -550,6 +559,19 @@ mod tests {
         let text = "[[instrument]]\nid = 1\nname = \"A\"\nmifid-column = 9\n";
         let config = Config::parse("x.toml", text).expect("it can be read");
         assert!(config.venue(0).expect_err("wrong").to_string().contains("give 1 to 6"));
+    }
+
+    #[test]
+    fn who_settles_gets_no_copies() {
+        let user = "[[user]]\nname = \"OPS\"\npassword = \"x\"\nfirm = 9\n";
+        let text = format!("{DEFAULT}\n{user}settles = [1]\n");
+        let config = Config::parse("x.toml", &text).expect("good").venue(0).expect("good");
+        assert_eq!(config.exchange.users[0].settles, [1]);
+        let text = format!("{DEFAULT}\n{user}copies = [1]\nsettles = [1]\n");
+        let line = text.lines().count();
+        let error = Config::parse("x.toml", &text).map(|_| ()).expect_err("both").to_string();
+        let wanted = format!("x.toml: line {line}: OPS has copies and settles");
+        assert!(error.starts_with(&wanted), "{error}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) const CLIENT: i64 = 3;
 pub(super) const INVESTMENT: i64 = 122;
 pub(super) const EXECUTING: i64 = 12;
 
-/// What an order is under MiFID II, a bit each.
+/// What an order is by regulation, a bit each.
 pub(super) const DIRECT_ACCESS: u8 = 1;
 const LIQUIDITY_PROVISION: u8 = 2;
 const ALGORITHM: u8 = 4;
@@ -240,7 +240,7 @@ impl<'m> Fields<'m> {
         Ok(parties)
     }
 
-    /// What an order is under MiFID II: where it comes from, and its attributes.
+    /// What an order is by regulation: where it comes from, and its attributes.
     fn mifid_flags(&self) -> Read<u8> {
         let mut flags = match self.0.get(tag::ORDER_ORIGINATION) {
             None => 0,
