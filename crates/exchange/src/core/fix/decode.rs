@@ -71,6 +71,60 @@ pub(crate) fn request(message: &Message<'_>) -> Read<Input> {
 /// A message's fields, one at a time.
 pub(super) struct Fields<'m>(pub(super) &'m Message<'m>);
 
+/// What few orders have.
+#[derive(Default)]
+struct Details {
+    parties: Parties,
+    mifid: u8,
+    min_quantity: i32,
+    offset: i32,
+    group: u8,
+    pegged: u8,
+    owner_type: u8,
+}
+
+impl Parties {
+    /// A party of an order, by what it is.
+    fn take(&mut self, role: i64, id: &[u8]) -> Read<()> {
+        let short = || parsed(id).ok_or(Fault::Value(tag::PARTY_ID));
+        match role {
+            TRADER_GROUP if id.len() > 11 => return Err(Fault::Value(tag::PARTY_ID)),
+            TRADER_GROUP => self.trader = Text::from_bytes(id),
+            CLIENT => self.client = short()?,
+            INVESTMENT => self.investment = short()?,
+            EXECUTING => self.executing = short()?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What kind of party it is, at the bits of its role.
+fn qualifier(role: i64, value: &[u8]) -> Read<u8> {
+    let qualifier = match value {
+        b"23" => 1,
+        b"22" => 2,
+        b"24" => 3,
+        _ => return Err(Fault::Value(tag::PARTY_ROLE_QUALIFIER)),
+    };
+    Ok(match role {
+        CLIENT => qualifier,
+        INVESTMENT => qualifier << 2,
+        EXECUTING => qualifier << 4,
+        _ => 0,
+    })
+}
+
+/// 0 is what it is without the field.
+fn up_to_two(tag: u32, value: &[u8]) -> Read<u8> {
+    match value {
+        b"0" => Ok(0),
+        b"1" => Ok(1),
+        b"2" => Ok(2),
+        _ => Err(Fault::Value(tag)),
+    }
+}
+
 impl<'m> Fields<'m> {
     pub(super) fn given(&self, tag: u32) -> Read<&'m [u8]> {
         self.0.get(tag).ok_or(Fault::Missing(tag))
@@ -201,91 +255,49 @@ impl<'m> Fields<'m> {
         }
     }
 
-    /// The group of parties, field by field: an id, and then what it is.
-    fn parties(&self) -> Read<Parties> {
-        let (mut parties, mut id, mut role) = (Parties::default(), &b""[..], 0);
+    /// What few orders have, in one walk over all fields: each look-up is one.
+    fn details(&self) -> Read<Details> {
+        let mut details = Details::default();
+        let (mut id, mut role, mut attribute) = (&b""[..], 0, &b""[..]);
         for field in self.0.fields() {
-            match field.tag {
-                tag::PARTY_ID => id = field.value,
+            let (tag, value) = (field.tag, field.value);
+            match tag {
+                tag::PARTY_ID => id = value,
                 tag::PARTY_ROLE => {
-                    role = parsed(field.value).ok_or(Fault::Format(tag::PARTY_ROLE))?;
-                    let short = || parsed(id).ok_or(Fault::Value(tag::PARTY_ID));
-                    match role {
-                        TRADER_GROUP if id.len() > 11 => return Err(Fault::Value(tag::PARTY_ID)),
-                        TRADER_GROUP => parties.trader = Text::from_bytes(id),
-                        CLIENT => parties.client = short()?,
-                        INVESTMENT => parties.investment = short()?,
-                        EXECUTING => parties.executing = short()?,
-                        _ => {}
-                    }
+                    role = parsed(value).ok_or(Fault::Format(tag))?;
+                    details.parties.take(role, id)?;
                 }
-                tag::PARTY_ROLE_QUALIFIER => {
-                    let qualifier = match field.value {
-                        b"23" => 1,
-                        b"22" => 2,
-                        b"24" => 3,
-                        _ => return Err(Fault::Value(tag::PARTY_ROLE_QUALIFIER)),
-                    };
-                    let shift = match role {
-                        CLIENT => 0,
-                        INVESTMENT => 2,
-                        EXECUTING => 4,
-                        _ => continue,
-                    };
-                    parties.roles |= qualifier << shift;
-                }
-                _ => {}
-            }
-        }
-        Ok(parties)
-    }
-
-    /// What an order is by regulation: where it comes from, and its attributes.
-    fn mifid_flags(&self) -> Read<u8> {
-        let mut flags = match self.0.get(tag::ORDER_ORIGINATION) {
-            None => 0,
-            Some(b"5") => DIRECT_ACCESS,
-            Some(_) => return Err(Fault::Value(tag::ORDER_ORIGINATION)),
-        };
-        let mut kind = &b""[..];
-        for field in self.0.fields() {
-            match (field.tag, field.value) {
-                (tag::ORDER_ATTRIBUTE_TYPE, value) => kind = value,
-                (tag::ORDER_ATTRIBUTE_VALUE, b"Y") => {
-                    flags |= match kind {
+                tag::PARTY_ROLE_QUALIFIER => details.parties.roles |= qualifier(role, value)?,
+                tag::ORDER_ORIGINATION if value == b"5" => details.mifid |= DIRECT_ACCESS,
+                tag::ORDER_ATTRIBUTE_TYPE => attribute = value,
+                tag::ORDER_ATTRIBUTE_VALUE if value == b"Y" => {
+                    details.mifid |= match attribute {
                         b"2" => LIQUIDITY_PROVISION,
                         b"4" => ALGORITHM,
                         _ => return Err(Fault::Value(tag::ORDER_ATTRIBUTE_TYPE)),
                     }
                 }
-                (tag::ORDER_ATTRIBUTE_VALUE, _) => {
-                    return Err(Fault::Value(tag::ORDER_ATTRIBUTE_VALUE));
+                tag::ORDER_ORIGINATION | tag::ORDER_ATTRIBUTE_VALUE => {
+                    return Err(Fault::Value(tag));
                 }
+                tag::MIN_QTY => {
+                    let quantity = self.quantity(tag)?;
+                    details.min_quantity =
+                        if quantity >= 0 { quantity } else { return Err(Fault::Value(tag)) };
+                }
+                tag::OFFSET_BP => details.offset = parsed(value).ok_or(Fault::Value(tag))?,
+                tag::GROUP_ID => details.group = parsed(value).ok_or(Fault::Value(tag))?,
+                tag::PEGGED_EXEC_INST => details.pegged = up_to_two(tag, value)?,
+                tag::OWNER_TYPE => details.owner_type = up_to_two(tag, value)?,
                 _ => {}
             }
         }
-        Ok(flags)
-    }
-
-    /// A code, or 0 where it is not given.
-    fn code(&self, tag: u32, codes: std::ops::RangeInclusive<u8>) -> Read<u8> {
-        let code = self.number(tag)?.unwrap_or_default();
-        if code == 0 || codes.contains(&code) { Ok(code) } else { Err(Fault::Value(tag)) }
-    }
-
-    /// A quantity, or 0 where it is not given.
-    fn min_quantity(&self) -> Read<i32> {
-        match self.0.get(tag::MIN_QTY) {
-            None => Ok(0),
-            Some(_) => self.quantity(tag::MIN_QTY).and_then(|quantity| match quantity {
-                0.. => Ok(quantity),
-                _ => Err(Fault::Value(tag::MIN_QTY)),
-            }),
-        }
+        Ok(details)
     }
 
     fn new_order(&self) -> Read<NewOrder> {
-        let parties = self.parties()?;
+        let Details { parties, mifid, min_quantity, offset, group, pegged, owner_type } =
+            self.details()?;
         let cl_ord_id = self.cl_ord_id()?;
         let (order_type, kind) = match self.given_letter(tag::ORD_TYPE)? {
             letter @ b'1'..=b'4' => (letter - b'0', 0),
@@ -351,13 +363,13 @@ impl<'m> Fields<'m> {
             passive_only: self.passive_only()?,
             client_id: parties.client,
             investment_decision: parties.investment,
-            group_id: self.number(tag::GROUP_ID)?.unwrap_or_default(),
+            group_id: group,
             executing_trader: parties.executing,
-            mifid_flags: self.mifid_flags()?,
-            min_quantity: self.min_quantity()?,
-            offset: self.number(tag::OFFSET_BP)?.unwrap_or_default(),
-            pegged_instruction: self.code(tag::PEGGED_EXEC_INST, 1..=2)?,
-            owner_type: self.code(tag::OWNER_TYPE, 1..=2)?,
+            mifid_flags: mifid,
+            min_quantity,
+            offset,
+            pegged_instruction: pegged,
+            owner_type,
             ..NewOrder::default()
         })
     }
