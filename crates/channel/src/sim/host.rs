@@ -125,7 +125,9 @@ impl Clock for SimClock {
         let mut world = self.0.0.borrow_mut();
         let now = world.now;
         world.now = now.after(world.look_at_clock);
-        now
+        let so_far = world.time_in_turn.clone();
+        drop(world);
+        so_far.after(now)
     }
 }
 

@@ -61,7 +61,7 @@ use std::time::Duration;
 use tapeline_time::Time;
 
 pub use host::{Host, SimClock, SimListener, SimSocket};
-use world::World;
+use world::{InTurn, World};
 
 /// Everything between the hosts. Clones are handles to the same network.
 #[derive(Clone, Debug)]
@@ -106,6 +106,13 @@ impl Network {
     /// no time at all, so that no turn of anybody is ever too long.
     pub fn set_look_at_clock(&self, passes: Duration) {
         self.0.borrow_mut().look_at_clock = passes;
+    }
+
+    /// How far whoever works is in its turn: a look at a clock is later by what
+    /// this says. For who measures what turns take of a real processor, and has
+    /// them end by that. Default: no time at all.
+    pub fn set_time_in_turn(&self, so_far: impl Fn() -> Duration + 'static) {
+        self.0.borrow_mut().time_in_turn = InTurn(Some(Rc::new(so_far)));
     }
 
     /// Gives a name addresses; without any it is not known.

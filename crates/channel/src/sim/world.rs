@@ -1,8 +1,10 @@
 //! All that is in a simulated network, and what happens there.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::time::Duration;
 
 use tapeline_time::Time;
@@ -108,11 +110,30 @@ impl Connection {
     }
 }
 
+/// How far a turn is, if anybody says so.
+#[derive(Clone, Default)]
+pub(super) struct InTurn(pub(super) Option<Rc<dyn Fn() -> Duration>>);
+
+impl InTurn {
+    /// So much later.
+    pub(super) fn after(&self, now: Time) -> Time {
+        self.0.as_ref().map_or(now, |so_far| now.after(so_far()))
+    }
+}
+
+impl fmt::Debug for InTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "InTurn(told)" } else { "InTurn(none)" })
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) now: Time,
     /// What passes when somebody looks at a clock.
     pub(super) look_at_clock: Duration,
+    /// How far whoever works is in its turn.
+    pub(super) time_in_turn: InTurn,
     random: u64,
     pub(super) jitter: Duration,
     pub(super) segment_bytes: usize,
@@ -136,6 +157,7 @@ impl World {
         Self {
             now: Time::ZERO,
             look_at_clock: Duration::ZERO,
+            time_in_turn: InTurn::default(),
             random: seed,
             jitter: Duration::ZERO,
             segment_bytes: usize::MAX,
