@@ -30,6 +30,7 @@ impl Core {
     /// Two tables contradict each other.
     pub fn check(&self) {
         self.items.check();
+        self.servers.check();
         self.check_requests();
         let mut bound = BTreeMap::new();
         for (id, item) in self.items.iter() {

@@ -18,7 +18,7 @@ use super::item::Stage;
 use crate::Outputs;
 use tapeline_omm::pages::Line;
 
-/// Pages of one list that are written at a time.
+/// Pages of all lists that are written at a time.
 const PAGES_PER_SLICE: usize = 16;
 
 /// Requests that are closed at a time.
@@ -48,6 +48,8 @@ pub(crate) struct Owed {
     images: Line<Asked>,
     /// Not before this, as the backbone took no more.
     not_before: Time,
+    /// The server to which a page of its list was written last.
+    listed: u32,
 }
 
 impl Owed {
@@ -69,6 +71,7 @@ impl Core {
         let Some(index) = self.servers.find(peer) else { return };
         if let Some(server) = self.servers.get_mut(index) {
             server.inquiry.hole(now, interval);
+            self.servers.note_work();
         }
         self.inquire(now, index, out);
     }
@@ -88,7 +91,7 @@ impl Core {
     pub(super) fn next_repair(&self) -> Option<Time> {
         let is_owed = self.owed.len() > 0 || self.servers.has_work();
         let owed = is_owed.then_some(self.owed.not_before);
-        self.servers.iter().filter_map(|(_, server)| server.inquiry.deadline()).chain(owed).min()
+        self.servers.next_inquiry().into_iter().chain(owed).min()
     }
 
     /// Goes on with what is owed to servers, or due from them: a slice of each.
@@ -96,7 +99,7 @@ impl Core {
         if self.next_repair().is_none_or(|at| at > now) {
             return;
         }
-        let indexes: Vec<_> = self.servers.iter().map(|(index, _)| index).collect();
+        let mut indexes: Vec<_> = self.servers.iter().map(|(index, _)| index).collect();
         for index in &indexes {
             self.inquire(now, *index, out);
         }
@@ -104,10 +107,11 @@ impl Core {
             return;
         }
         self.close_leftovers(now, out);
-        for index in indexes {
-            self.list_held(now, index, out);
-        }
+        let next = indexes.iter().position(|index| *index > self.owed.listed);
+        indexes.rotate_left(next.unwrap_or(0));
+        self.list_some(now, &indexes, out);
         self.give_out_images(now, out);
+        self.servers.look_for_work();
     }
 
     /// Whether what can wait does so for now.
@@ -187,20 +191,42 @@ impl Core {
     pub(super) fn held_request(&mut self, server: u32, header: &FrameHeader) {
         if let Some(server) = self.servers.get_mut(server) {
             server.walk.ask(header.item, header.item_seq);
+            self.servers.note_work();
         }
     }
 
-    fn list_held(&mut self, now: Time, index: u32, out: &mut impl Outputs) {
-        for _ in 0..PAGES_PER_SLICE {
-            let Some(server) = self.servers.get_mut(index) else { return };
-            if !server.walk.is_walking() || self.waits_for_backbone(now, out) {
+    /// Writes some pages of the lists of these servers, one of each in turn: frames may
+    /// be lost at all of them at once.
+    fn list_some(&mut self, now: Time, indexes: &[u32], out: &mut impl Outputs) {
+        let mut left = PAGES_PER_SLICE;
+        loop {
+            let before = left;
+            for index in indexes {
+                if left == 0 {
+                    return;
+                }
+                if self.list_held(now, *index, out) {
+                    self.owed.listed = *index;
+                    left -= 1;
+                }
+            }
+            if left == before {
                 return;
             }
-            let Some(server) = self.servers.get_mut(index) else { return };
-            let len = server.len();
-            let Some(stretch) = server.walk.next_page(len) else { return };
-            self.publish_held(index, &stretch, out);
         }
+    }
+
+    /// Writes the next page of a list. Whether there was one.
+    fn list_held(&mut self, now: Time, index: u32, out: &mut impl Outputs) -> bool {
+        let is_walking = self.servers.get(index).is_some_and(|server| server.walk.is_walking());
+        if !is_walking || self.waits_for_backbone(now, out) {
+            return false;
+        }
+        let Some(server) = self.servers.get_mut(index) else { return false };
+        let len = server.len();
+        let Some(stretch) = server.walk.next_page(len) else { return false };
+        self.publish_held(index, &stretch, out);
+        true
     }
 
     /// Publishes a page of what is open for a server.

@@ -2,6 +2,7 @@
 
 use tapeline_backbone::Incarnation;
 use tapeline_backbone::repair::{Inquiry, Walk};
+use tapeline_time::Time;
 
 use tapeline_omm::pages::Table;
 
@@ -109,6 +110,8 @@ impl Server {
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     slots: Vec<Option<Server>>,
+    /// One of them may have work: it is asked in each turn, and mostly none has.
+    may_have_work: bool,
 }
 
 impl Servers {
@@ -131,7 +134,34 @@ impl Servers {
     /// away.
     pub(crate) fn has_work(&self) -> bool {
         let mut servers = self.slots.iter().flatten();
-        servers.any(|server| server.gone.is_some() || server.walk.is_walking())
+        self.may_have_work
+            && servers.any(|server| server.gone.is_some() || server.walk.is_walking())
+    }
+
+    /// When the first server is to be asked what it wants.
+    pub(crate) fn next_inquiry(&self) -> Option<Time> {
+        let servers = self.slots.iter().flatten().filter(|_| self.may_have_work);
+        servers.filter(|it| it.gone.is_none()).filter_map(|it| it.inquiry.deadline()).min()
+    }
+
+    /// A server is to be asked what it wants, or told what is open for it.
+    pub(crate) fn note_work(&mut self) {
+        self.may_have_work = true;
+    }
+
+    /// What was to be done is done for now.
+    pub(crate) fn look_for_work(&mut self) {
+        let has_work = self.has_work() || self.next_inquiry().is_some();
+        self.may_have_work = has_work;
+    }
+
+    /// Whether a server with work is known to have some.
+    pub(crate) fn check(&self) {
+        let mut servers = self.slots.iter().flatten();
+        let has_work = servers.any(|server| {
+            server.gone.is_some() || server.walk.is_walking() || server.inquiry.deadline().is_some()
+        });
+        assert!(self.may_have_work || !has_work, "a server has work that nobody looks for");
     }
 
     /// Requests of servers that are gone and still to be closed.
@@ -144,6 +174,7 @@ impl Servers {
     pub(crate) fn is_gone(&mut self, index: u32) {
         if let Some(server) = self.get_mut(index) {
             server.gone = Some(0);
+            self.may_have_work = true;
         }
     }
 

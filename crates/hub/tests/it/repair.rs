@@ -56,6 +56,37 @@ fn a_server_that_lost_frames_is_told_what_is_held_for_it() {
 }
 
 #[test]
+fn many_servers_that_lost_frames_are_told_bit_by_bit_and_none_waits_for_another() {
+    const SERVERS: u32 = 30;
+    const REQUESTS: u32 = 200;
+    let (mut world, _) = World::with_sources(config(1));
+    let servers: Vec<_> = (0..SERVERS).map(|number| Incarnation(0x100 + number)).collect();
+    for server in &servers {
+        world.server_up(*server);
+        (0..REQUESTS).for_each(|request| world.open(*server, request, "TRI.N"));
+    }
+    for server in &servers {
+        world.frame(*server, Kind::HeldRequest, 1, DUE, &[]);
+    }
+    world.forget();
+    let (mut all, mut turns) = (0, 0);
+    while world.core.next_deadline().is_some_and(|at| at <= world.now) {
+        world.core.handle_timeout(world.now, &mut world.out);
+        let pages = std::mem::take(&mut world.out.frames);
+        assert!(pages.iter().all(|(header, _)| header.kind == Kind::Held), "nothing else is due");
+        assert!(pages.len() <= 16, "{} pages in one turn", pages.len());
+        if turns < 2 {
+            let mut told: Vec<_> = pages.iter().map(|(header, _)| header.target).collect();
+            told.dedup();
+            assert!(pages.is_empty() || told.len() > 8, "one page of each: {told:?}");
+        }
+        all += pages.len() as u32;
+        turns += 1;
+    }
+    assert_eq!(all, SERVERS * REQUESTS.div_ceil(64));
+}
+
+#[test]
 fn a_server_is_asked_what_it_wants_until_it_says_so() {
     let (mut world, _) = World::with_sources(config(1));
     world.event(Event::Bus(BusEvent::Gap { peer: A }));
