@@ -38,6 +38,8 @@ pub(crate) struct Peers {
     /// The peer of which the next presence says when it was heard.
     moments_turn: usize,
     last_expiry: Option<Time>,
+    /// No peer was heard before this: until it is too long ago, none is to be looked at.
+    all_heard_since: Time,
     /// A peer does not know yet that it is heard.
     pub(crate) news: bool,
 }
@@ -122,6 +124,7 @@ impl Peers {
             last_link: 0,
             moments_turn: 0,
             last_expiry: None,
+            all_heard_since: Time::ZERO,
             news: true,
         }
     }
@@ -320,11 +323,19 @@ impl Peers {
         let last = self.last_expiry.replace(now).unwrap_or(now);
         let stall = now.since(last).saturating_sub(self.silence / 2);
         let silence = self.silence;
+        if stall.is_zero() && now.since(self.all_heard_since) <= silence {
+            return;
+        }
+        self.all_heard_since = now;
+        let all_heard_since = &mut self.all_heard_since;
         self.table.retain_mut(|peer| {
             peer.heard = peer.heard.after(stall).min(now.max(peer.heard));
             let alive = now.since(peer.heard) <= silence;
             if !alive && peer.their_link != 0 {
                 on_down(peer.incarnation);
+            }
+            if alive {
+                *all_heard_since = peer.heard.min(*all_heard_since);
             }
             alive
         });
