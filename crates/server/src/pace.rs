@@ -19,7 +19,7 @@ const COST_PER_TURN: usize = 32_768;
 const FRAME_COST: usize = 16;
 
 /// Most frames that are read at once.
-const MOST_AT_ONCE: usize = 64;
+pub(crate) const MOST_AT_ONCE: usize = 64;
 
 /// And before it is known what they cost.
 const FIRST_AT_ONCE: usize = 16;
@@ -47,22 +47,24 @@ impl Pace {
         self.is_busy
     }
 
-    /// Has `read` read frames, at most so many each time, until this turn has
-    /// done its share or its time is over. It returns how many came, and how many
-    /// copies it made. Returns how many came in all.
+    /// Has `read` read frames, at most so many each time, `most` at the most, until
+    /// this turn has done its share or its time is over. It returns how many came, and
+    /// how many copies it made. Returns how many came in all.
     pub(crate) fn turn(
         &mut self,
         time: &mut TimeSlice<'_, impl Clock>,
+        most: usize,
         mut read: impl FnMut(usize) -> (usize, usize),
     ) -> usize {
         let (mut count, mut cost) = (0, 0);
+        self.at_once = self.at_once.min(most);
         loop {
             let (came, copies) = read(self.at_once);
             let spent = came * FRAME_COST + copies;
             (count, cost) = (count + came, cost + spent);
             let is_more = came >= self.at_once;
             if is_more {
-                self.adapt(spent);
+                self.adapt(spent, most);
             }
             self.is_busy = is_more && (cost >= COST_PER_TURN || time.is_over());
             if !is_more || self.is_busy {
@@ -72,10 +74,10 @@ impl Pace {
     }
 
     /// To read so many frames as may be read at once cost so much.
-    fn adapt(&mut self, cost: usize) {
+    fn adapt(&mut self, cost: usize, most: usize) {
         let fitting = self.at_once * COST_AT_ONCE / cost.max(1);
         // Not so fast up as down: the next ones may be dear.
-        self.at_once = fitting.min(2 * self.at_once).clamp(1, MOST_AT_ONCE);
+        self.at_once = fitting.min(2 * self.at_once).clamp(1, most);
     }
 }
 
@@ -117,15 +119,15 @@ mod tests {
     #[test]
     fn frames_with_many_watchers_are_read_one_at_a_time_and_others_many() {
         let mut pace = Pace::default();
-        pace.adapt(4 * COST_AT_ONCE);
+        pace.adapt(4 * COST_AT_ONCE, MOST_AT_ONCE);
         assert_eq!(pace.at_once, 4, "of {FIRST_AT_ONCE}");
-        pace.adapt(400 * COST_AT_ONCE);
+        pace.adapt(400 * COST_AT_ONCE, MOST_AT_ONCE);
         assert_eq!(pace.at_once, 1);
         for at_once in [2, 4, 8, 16, 32, 64, 64] {
-            pace.adapt(1);
+            pace.adapt(1, MOST_AT_ONCE);
             assert_eq!(pace.at_once, at_once);
         }
-        pace.adapt(0);
+        pace.adapt(0, MOST_AT_ONCE);
         assert_eq!(pace.at_once, MOST_AT_ONCE);
     }
 
@@ -138,8 +140,8 @@ mod tests {
             left -= came;
             (came, came)
         };
-        assert_eq!((pace.turn(&mut still(), &mut read), pace.is_busy()), (40, false));
-        assert_eq!((pace.turn(&mut still(), &mut read), pace.is_busy()), (0, false));
+        assert_eq!((pace.turn(&mut still(), MOST_AT_ONCE, &mut read), pace.is_busy()), (40, false));
+        assert_eq!((pace.turn(&mut still(), MOST_AT_ONCE, &mut read), pace.is_busy()), (0, false));
     }
 
     #[test]
@@ -147,9 +149,9 @@ mod tests {
         for watchers in [0, 1, 100, 1_000, 3_000] {
             let mut pace = Pace::default();
             // What comes first may be dearer than what came before.
-            pace.turn(&mut still(), |most| (most, most * watchers));
+            pace.turn(&mut still(), MOST_AT_ONCE, |most| (most, most * watchers));
             for _ in 0..10 {
-                let frames = pace.turn(&mut still(), |most| (most, most * watchers));
+                let frames = pace.turn(&mut still(), MOST_AT_ONCE, |most| (most, most * watchers));
                 let cost = frames * (watchers + FRAME_COST);
                 let most = COST_PER_TURN + COST_AT_ONCE.max(watchers + FRAME_COST);
                 assert!((COST_PER_TURN..=most).contains(&cost), "{watchers}: {frames}");
@@ -169,13 +171,26 @@ mod tests {
                 clock.0.set(clock.0.get() + ns);
                 (most, most * watchers)
             };
-            pace.turn(&mut TimeSlice::new(&clock, TIME), &mut read);
+            pace.turn(&mut TimeSlice::new(&clock, TIME), MOST_AT_ONCE, &mut read);
             let before = clock.0.get();
-            pace.turn(&mut TimeSlice::new(&clock, TIME), &mut read);
+            pace.turn(&mut TimeSlice::new(&clock, TIME), MOST_AT_ONCE, &mut read);
             let took = Duration::from_nanos(clock.0.get() - before);
             assert!(pace.is_busy());
             assert!(took >= TIME, "{watchers}: {took:?}");
             assert!(took <= TIME + 2 * Duration::from_nanos(longest_ns), "{took:?}");
         }
+    }
+
+    #[test]
+    fn where_one_at_a_time_is_to_be_read_the_clock_is_looked_at_behind_each() {
+        let (mut pace, clock) = (Pace::default(), Hand(Cell::new(0)));
+        let mut read = |most: usize| {
+            clock.0.set(clock.0.get() + 100_000);
+            (most, 0)
+        };
+        pace.turn(&mut TimeSlice::new(&clock, TIME), MOST_AT_ONCE, &mut read);
+        let frames = pace.turn(&mut TimeSlice::new(&clock, TIME), 1, &mut read);
+        assert_eq!(frames, 6, "of 100 µs each, the first before the clock is looked at");
+        assert!(pace.is_busy());
     }
 }

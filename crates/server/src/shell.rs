@@ -19,7 +19,7 @@ use crate::change::{self, Prepared};
 use crate::hops::Hops;
 use crate::log::{self, NoteLog};
 use crate::mount_drain::MountDrain;
-use crate::pace::Pace;
+use crate::pace::{MOST_AT_ONCE, Pace};
 use crate::siblings::{SharedCount, Siblings};
 use crate::{
     ConfigError, Core, Event, Interpreter, JsonEvent, LoginPolicy, Outputs, ServerConfig,
@@ -251,7 +251,10 @@ impl<B: Bus, S: System> Server<B, S> {
         let mut time = TimeSlice::new(clock, TURN_TIME);
         let mut outbox = reactor.outbox();
         interpreter.gather();
-        let mut work = pace.turn(&mut time, |most| {
+        // What a page of a list brings about is not seen in what it sends: up to as many
+        // requests as it has entries, and a state for each watcher of these.
+        let most = if interpreter.core().awaits_lists() { 1 } else { MOST_AT_ONCE };
+        let mut work = pace.turn(&mut time, most, |most| {
             let (mut copies, before) = (0, interpreter.core().work_done());
             let came = bus.poll(now, most, |event, port| {
                 let event = hops.without_stamps(event, clock);

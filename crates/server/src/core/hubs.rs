@@ -219,6 +219,11 @@ impl Hubs {
         there.into_iter()
     }
 
+    /// Whether a hub owes a list of what it holds.
+    pub(super) fn await_lists(&self) -> bool {
+        self.table.iter().flatten().any(|hub| hub.inquiry.deadline().is_some())
+    }
+
     /// When a hub is to be asked what was lost, or to be sent what waits.
     pub(super) fn next_repair(&self) -> Option<Time> {
         let backlog = |hub: &Hub| hub.has_backlog().then_some(hub.backlog_at);

@@ -46,6 +46,11 @@ impl Core {
         }
     }
 
+    /// Whether pages of what a hub holds are due.
+    pub(crate) fn awaits_lists(&self) -> bool {
+        self.hubs.await_lists()
+    }
+
     fn inquire<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {
         let interval = millis(self.config.limits.resync_interval_ms);
         let len = self.items.slots().end;
