@@ -27,6 +27,7 @@ mod random;
 mod regressions;
 mod rights;
 mod run;
+pub mod scale;
 mod source;
 mod strangers;
 mod switch;

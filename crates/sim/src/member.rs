@@ -234,7 +234,7 @@ impl ServerMember {
 }
 
 /// The default, with its dictionary, which is large.
-fn server_config() -> ServerConfig {
+pub(crate) fn server_config() -> ServerConfig {
     static DEFAULT: OnceLock<ServerConfig> = OnceLock::new();
     DEFAULT.get_or_init(ServerConfig::default).clone()
 }
