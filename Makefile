@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-test fmt lint doc unit interop sim chaos soak soak-scrape mutants \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-test fmt lint doc unit interop sim scale chaos soak soak-scrape mutants \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools bench-eyes fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -76,6 +76,9 @@ interop: ## The vendor's own clients and providers against it, a FIX client, a b
 
 sim: ## Simulated worlds of hubs, servers, sources and consumers, with faults: make sim SEEDS=10000
 	$(CARGO) run --locked --profile sim -p tapeline-sim -- --seeds 0..$(or $(SEEDS),1000)
+
+scale: ## What a hundred servers and a million items cost one hub (half an hour): make scale SCALE="--servers 1,10 --items 10000"
+	$(CARGO) run --locked --release -p tapeline-sim --example scale -- $(SCALE)
 
 # With the speed of a release, so that times are those of the system and not of its assertions.
 chaos: prerequisites-test ## Real processes, all that can break, and what consumers were told (10 minutes): make chaos SECONDS=60

@@ -57,8 +57,8 @@ not busy. `--update-bytes` changes the network, not the time.
 TLS, compression, conflation, posts and entitlements are in neither; what some of them cost \
 an update is in BENCHMARKING.md.
 - **Nobody is slow.** A mount that does not read holds up to its output bound of memory.
-- **One hub has all services.** What presence, repair and the directory of many servers cost \
-it is not in these figures.
+- **One hub has all services.** What presence, the directory, requests and repair of up to a \
+hundred servers cost it is in [scale.md](scale.md), and not in these figures.
 - **The processor is the one named above.** Measure on yours (`--measure`) before you buy.
 ";
 
