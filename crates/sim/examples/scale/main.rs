@@ -38,7 +38,7 @@ struct Cli {
 }
 
 /// The page, with a place for the processor, one for the rate and one for the tables.
-const PAGE: &str = include_str!("page.md");
+const PAGE: &str = include_str!("page.txt");
 
 fn thread_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);

@@ -64,10 +64,11 @@ fn presence_grows_with_the_servers_and_not_with_their_square() {
         let others = row.from_hub.frames + row.from_servers.frames - row.of_kind(Kind::Presence);
         assert!(others <= 1 && others == row.of_kind(Kind::Directory), "{others}");
     }
-    // A server more is five bytes more in a presence of the hub.
+    // A server more is five bytes more in a presence of the hub; that word on the
+    // service is longer than these, by which the average may be off by one.
     let more =
         twenty.from_hub.bytes / twenty.from_hub.frames - ten.from_hub.bytes / ten.from_hub.frames;
-    assert_eq!(more, 10 * 5);
+    assert!(more.abs_diff(10 * 5) <= 1, "{more}");
     assert_eq!(
         twenty.from_servers.bytes / twenty.from_servers.frames,
         ten.from_servers.bytes / ten.from_servers.frames,
