@@ -267,9 +267,13 @@ impl Run {
     fn lose(&mut self, servers: usize) -> Result<(), String> {
         self.town.begin_changes(self.size.changes_per_s, self.share());
         let them: Vec<_> = self.town.servers.iter().map(|server| server.me).take(servers).collect();
-        them.iter().for_each(|me| self.town.wire.set_deaf(*me, true));
+        for me in &them {
+            self.town.wire.set_deaf(*me, true);
+        }
         self.pass(OF_LOSS)?;
-        them.iter().for_each(|me| self.town.wire.set_deaf(*me, false));
+        for me in &them {
+            self.town.wire.set_deaf(*me, false);
+        }
         self.settle()
     }
 

@@ -251,7 +251,9 @@ impl Log {
         let due = self.now.after(self.delay);
         let Some(chunk) = self.chunks.back_mut() else { return Offer::Failed };
         chunk.bytes.extend_from_slice(head);
-        parts.iter().for_each(|part| chunk.bytes.extend_from_slice(part));
+        for part in parts {
+            chunk.bytes.extend_from_slice(part);
+        }
         chunk.frames.push((due, chunk.bytes.len() as u32));
         self.written += length as u64;
         Offer::Taken
