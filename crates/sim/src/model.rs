@@ -50,6 +50,9 @@ pub(crate) struct Seen {
     is_masked: bool,
     /// Whether that is what changes.
     is_masking: bool,
+    /// It has changed more than once, and images of the masks between may be on their
+    /// way: what an image has says nothing of whether they have all come.
+    is_remasked: bool,
     /// Whether the image of another view, or with other fields by another policy, is on
     /// its way.
     change: Change,
@@ -132,6 +135,7 @@ impl Seen {
             has_view: wish.view,
             is_masked: false,
             is_masking: false,
+            is_remasked: false,
             change: Change::None,
             fields: BTreeMap::new(),
             next_part: None,
@@ -201,7 +205,8 @@ impl Seen {
             let is_missing = found.is_none() && is_wanted && !self.is_changing();
             // An image that was under way when the view changed has fields of
             // before, which no update keeps up any more.
-            let is_left = found.is_some() && !is_wanted && self.is_changing();
+            let is_other = !is_wanted || self.is_masking && *field_id == MASKED;
+            let is_left = found.is_some() && is_other && self.is_changing();
             if found != wanted && (found.is_some() || is_missing) && !is_left {
                 let of = |value: Option<u64>| value.map_or("none".to_owned(), |it| it.to_string());
                 return Err(format!(
@@ -304,7 +309,7 @@ impl Seen {
         };
         self.change = match (self.change, is_of_view, is_telling) {
             (Change::Awaited, true, false) => Change::Unsure,
-            (_, true, true) => Change::None,
+            (_, true, true) if !self.is_remasked => Change::None,
             (change, ..) => change,
         };
         self.is_masking &= self.is_changing();
@@ -445,7 +450,7 @@ impl Seen {
     pub(crate) const fn set_mask(&mut self, is_masked: bool, is_settled: bool) {
         self.is_masked = is_masked;
         if !is_settled && !self.has_view {
-            (self.change, self.is_masking) = (Change::Unsure, true);
+            (self.change, self.is_masking, self.is_remasked) = (Change::Unsure, true, true);
         }
     }
 
@@ -455,12 +460,15 @@ impl Seen {
         self.is_masked = is_masked;
         // A view has not this field in any case.
         if !self.has_view {
-            self.change = match self.change {
-                Change::None => Change::Awaited,
-                Change::Awaited | Change::Unsure => Change::Unsure,
-            };
+            self.is_remasked = self.is_changing();
+            self.change = if self.is_remasked { Change::Unsure } else { Change::Awaited };
             self.is_masking = true;
         }
+    }
+
+    /// No image of an earlier mask is on its way any more.
+    pub(crate) const fn settle_mask(&mut self) {
+        self.is_remasked = false;
     }
 
     pub(crate) const fn is_changing(&self) -> bool {

@@ -368,6 +368,9 @@ impl Watcher {
         if now < self.stalled_until {
             return 0;
         }
+        if self.mask.1.is_some_and(|at| now.since(at.max(self.stalled_until)) > MASKED_WITHIN) {
+            self.seen.iter_mut().for_each(Seen::settle_mask);
+        }
         let Self { index, consumer, seen, hearing, heard, posts, acks, sight, down_since, .. } =
             self;
         let mut hear = |event: ConsumerEvent<'_>, _: &mut Requests<'_>| {

@@ -286,9 +286,10 @@ impl Shape {
     }
 
     /// How long it takes to ask for everything, one item at a time: from a consumer to
-    /// a source and back.
+    /// a source and back, by parties that look at the clock so often on the way.
     pub(crate) fn requests_take(&self) -> Duration {
-        let round_trip = 4 * self.socket_delay + 2 * self.backbone_delay;
+        let looks = 80 * self.look_at_clock;
+        let round_trip = 4 * self.socket_delay + 2 * self.backbone_delay + looks;
         round_trip * u32::try_from(self.all_items()).unwrap_or(u32::MAX)
     }
 
