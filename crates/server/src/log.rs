@@ -47,7 +47,7 @@ pub(crate) fn write(line: ConnectionLine<'_>) {
 /// The log of what happens to users and mounts.
 #[derive(Debug, Default)]
 pub(crate) struct NoteLog {
-    lines: Throttles<10>,
+    lines: Throttles<{ KINDS.len() }>,
 }
 
 /// Kinds of notes, in the order of their numbers, as they are told when some were
