@@ -573,12 +573,6 @@ impl Core {
         out.close(session, reason);
     }
 
-    /// Closes a mount because an operator wants it.
-    pub(crate) fn end_mount<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
-        self.drop_mount(session);
-        out.close(session, reason);
-    }
-
     /// Deals with the sessions that gave trouble while an event was handled.
     fn settle<O: Outputs>(&mut self, out: &mut O) {
         if self.trouble.is_none() {

@@ -1,7 +1,5 @@
 //! Who is shown what, by a policy.
 
-use std::time::Duration;
-
 use tapeline_channel::SessionId;
 use tapeline_omm::login::{LoginAttributes, LoginRequest};
 use tapeline_omm::market::RequestPayload;
@@ -14,7 +12,7 @@ use tapeline_server::ServerConfig;
 
 use crate::support::*;
 
-const POLICY: &str = r#"
+pub(super) const POLICY: &str = r#"
 version = 1
 [[lock-service]]
 id = 257
@@ -61,7 +59,7 @@ const L1: &[u8] = &[3, 1, 1, 0x62, 0xC0];
 const L2: &[u8] = &[3, 1, 1, 0x63, 0xC0];
 const ODD: &[u8] = &[3, 1, 1];
 
-fn world_with(policy: &str) -> World {
+pub(super) fn world_with(policy: &str) -> World {
     let mut world = World::with(ServerConfig::default());
     world.enforce(policy);
     world.hub_up(HUB);
@@ -70,12 +68,12 @@ fn world_with(policy: &str) -> World {
     world
 }
 
-fn world() -> World {
+pub(super) fn world() -> World {
     world_with(POLICY)
 }
 
 /// A mount of a user; the answer is taken off.
-fn mount(world: &mut World, user: &str) -> SessionId {
+pub(super) fn mount(world: &mut World, user: &str) -> SessionId {
     let session = world.log_in(user);
     let heard = world.heard(session);
     assert!(heard[0].starts_with("REFRESH 1 LOGIN"), "{heard:?}");
@@ -111,7 +109,7 @@ fn lock_status(lock: &[u8]) -> Vec<u8> {
 }
 
 /// The hub accepts all that was asked for, by its numbers from `first` on.
-fn accept_all(world: &mut World, first: u32) {
+pub(super) fn accept_all(world: &mut World, first: u32) {
     let opens: Vec<_> = world.out.published.drain(..).map(|(header, _)| header).collect();
     for (item, open) in (first..).zip(opens) {
         world.accept(HUB, item, open.item);
@@ -119,7 +117,7 @@ fn accept_all(world: &mut World, first: u32) {
 }
 
 /// Mounts ask for an item, which the hub has as its item 1.
-fn ask(world: &mut World, sessions: &[SessionId], name: &str) {
+pub(super) fn ask(world: &mut World, sessions: &[SessionId], name: &str) {
     for session in sessions {
         world.say(*session, &request(5, name));
     }
@@ -498,45 +496,6 @@ fn logins_are_refused_with_the_codes_that_clients_know() {
     assert!(!world.heard(elsewhere)[0].starts_with("REFRESH"), "one mount is there yet");
     // Another user works after all that.
     mount(&mut world, "ann");
-}
-
-#[test]
-fn who_may_log_in_until_a_day_is_logged_out_when_that_is_over() {
-    let last = POLICY.replace("until = \"2026-11-24\"", "until = \"2026-11-25\"");
-    let mut world = world_with(&last);
-    let (ann, old) = (mount(&mut world, "ann"), mount(&mut world, "old"));
-    ask(&mut world, &[ann, old], "OPEN.A");
-    accept_all(&mut world, 17);
-    world.heard(ann);
-    world.heard(old);
-    world.pass(Duration::from_secs(24 * 60 * 60 - 1));
-    assert_eq!((world.heard(ann), world.heard(old)), (vec![], vec![]));
-    world.pass(Duration::from_secs(1));
-    assert_eq!(world.heard(ann), [""; 0]);
-    let heard = world.heard(old);
-    assert!(heard[0].contains("User old may not log in any more."), "{heard:?}");
-    // And so on each of the days that follow.
-    world.enforce(&last.replace("name = \"ann\"", "name = \"ann\"\nuntil = \"2026-11-26\""));
-    world.pass(Duration::from_secs(2 * 24 * 60 * 60));
-    let heard = world.heard(ann);
-    assert!(heard[0].contains("User ann may not log in any more."), "{heard:?}");
-}
-
-#[test]
-fn a_user_is_logged_out_by_an_operator_and_told_as_by_a_policy() {
-    let mut world = world();
-    let (ann, bob) = (mount(&mut world, "ann"), mount(&mut world, "bob"));
-    world.log_out(ann);
-    let heard = world.heard(ann);
-    assert!(
-        heard.len() == 1
-            && heard[0].contains("Closed / Suspect / NotAuthorized / 'Force Logout from DACS.'"),
-        "{heard:?}"
-    );
-    assert_eq!(world.heard(bob), [""; 0]);
-    assert!(world.records().iter().any(|record| record.starts_with("Logout ann")));
-    world.say(ann, &login(1, "ann"));
-    assert_eq!(world.heard(ann).len(), 1, "its connection stays");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod json_items;
 mod json_mounts;
 mod limits;
 mod logins;
+mod logouts;
 mod long_messages;
 mod lossy;
 mod masked;
