@@ -7,6 +7,8 @@
 //! journals are in a folder of the system's for temporary files (`TMPDIR`): what a
 //! disk costs is that disk's.
 
+mod orders;
+
 use std::env;
 use std::error::Error;
 use std::fs;
@@ -19,11 +21,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tapeline_fix::{Credentials, Initiator, Store, Verdict, Writer, tag};
 use tapeline_layout::Text;
-use tapeline_ntg::client::NewOrder;
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Frames, Message};
 use tapeline_time::Time;
 use tempfile::TempDir;
+
+use crate::orders::native_order;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tapeline-exchange");
 
@@ -212,18 +215,7 @@ impl Native {
 
 impl Client for Native {
     fn round_trip(&mut self, number: u64) -> Result<u64, Failed> {
-        let order = NewOrder {
-            cl_ord_id: Text::new(&format!("N{number}")),
-            clearing_account: 1,
-            instrument_id: 7,
-            order_type: 2,
-            side: 1 + (number % 2) as u8,
-            quantity: 1,
-            display: 1,
-            limit: 1_000_000_000,
-            capacity: 2,
-            ..NewOrder::default()
-        };
+        let order = native_order(number);
         let begun = Instant::now();
         self.say(&Message::NewOrder(order))?;
         let mut is_there = false;

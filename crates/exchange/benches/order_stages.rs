@@ -7,6 +7,8 @@
 //! read the clock is in each stage, and told. The whole way with sockets, journals and
 //! replicas is `order_path`.
 
+mod orders;
+
 use std::env;
 use std::error::Error;
 use std::time::Instant;
@@ -16,10 +18,11 @@ use tapeline_fix::{Credentials, Initiator, Store, Writer, tag};
 use tapeline_instrument::{Instrument, Price, TickTable};
 use tapeline_layout::Text;
 use tapeline_matching::SelfMatch;
-use tapeline_ntg::client::NewOrder;
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Limits, Message};
 use tapeline_time::Time;
+
+use crate::orders::native_order;
 
 type Failed = Box<dyn Error>;
 
@@ -134,19 +137,7 @@ fn native(orders: usize) -> Result<[Vec<u64>; STAGES.len() + 1], Failed> {
     let mut times = [const { Vec::new() }; STAGES.len() + 1];
     for number in 0..orders {
         bytes.clear();
-        Message::NewOrder(NewOrder {
-            cl_ord_id: Text::new(&format!("N{number}")),
-            clearing_account: 1,
-            instrument_id: 7,
-            order_type: 2,
-            side: 1 + (number % 2) as u8,
-            quantity: 1,
-            display: 1,
-            limit: 1_000_000_000,
-            capacity: 2,
-            ..NewOrder::default()
-        })
-        .append(&mut bytes);
+        Message::NewOrder(native_order(number as u64)).append(&mut bytes);
         bench.order(&bytes, &mut times)?;
     }
     match bench.exchange.counts().trades as usize {

@@ -220,7 +220,7 @@ impl Hubs {
     }
 
     /// Whether a hub owes a list of what it holds.
-    pub(super) fn await_lists(&self) -> bool {
+    pub(super) fn owe_lists(&self) -> bool {
         self.table.iter().flatten().any(|hub| hub.inquiry.deadline().is_some())
     }
 

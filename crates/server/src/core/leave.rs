@@ -51,6 +51,12 @@ impl Leaving {
 }
 
 impl Core {
+    /// Closes a mount because an operator wants it.
+    pub(crate) fn end_mount<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
+        self.drop_mount(session);
+        out.close(session, reason);
+    }
+
     /// Forgets a mount. Its streams are closed one after the other.
     pub(super) fn drop_mount(&mut self, session: SessionId) {
         self.mounts.uncount_items(session);

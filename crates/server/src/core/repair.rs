@@ -48,7 +48,7 @@ impl Core {
 
     /// Whether pages of what a hub holds are due.
     pub(crate) fn awaits_lists(&self) -> bool {
-        self.hubs.await_lists()
+        self.hubs.owe_lists()
     }
 
     fn inquire<O: Outputs>(&mut self, index: HubIndex, out: &mut O) {

@@ -148,12 +148,6 @@ impl Core {
         true
     }
 
-    /// Closes a mount because an operator wants it.
-    pub(crate) fn end_mount<O: Outputs>(&mut self, session: SessionId, reason: &str, out: &mut O) {
-        self.drop_mount(session);
-        out.close(session, reason);
-    }
-
     /// Ends a login because an operator wants it. A mount without one stays.
     pub(crate) fn log_out<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         self.copies_first(out);
