@@ -12,6 +12,7 @@ use tapeline_rwf::{DataState, Domain, Msg, RefreshMsg};
 use tapeline_time::Time;
 
 use super::Core;
+use super::image::keep_status;
 use super::item::Binding;
 use super::response::{is_of_another, suits};
 use super::timers::ms;
@@ -151,7 +152,7 @@ impl Core {
                 suits(&kept.image, update) && kept.image.update(update, rules).is_ok()
             }
             Msg::Status(status) => {
-                kept.image.status(status);
+                keep_status(&mut kept.image, status, true);
                 true
             }
             _ => false,

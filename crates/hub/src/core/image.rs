@@ -3,7 +3,7 @@
 use tapeline_backbone::FrameFlags;
 use tapeline_cache::{Applied, FieldRules, Image, Limits};
 use tapeline_entitle::join;
-use tapeline_rwf::{Encoded, RefreshFlags, RefreshMsg, StreamState, UpdateMsg};
+use tapeline_rwf::{Encoded, RefreshFlags, RefreshMsg, StatusMsg, StreamState, UpdateMsg};
 
 use super::Core;
 use super::item::{Interest, Item, Stage};
@@ -55,11 +55,25 @@ impl Item {
     }
 }
 
+/// Applies a status to a kept image. Content that demands more than the item demands
+/// what that demands from now on as well.
+pub(super) fn keep_status(image: &mut Image, status: &StatusMsg<'_>, is_all_there_is: bool) {
+    image.status(status);
+    let lock = status.perm_data.filter(|lock| !lock.is_empty() && image.is_restricted());
+    if let Some(lock) = lock {
+        guard_content(image, lock, is_all_there_is);
+    }
+}
+
 /// An image has the content of an update with a lock of its own. Whoever is
 /// given it needs what both demand. Where that cannot be said, or where the source
 /// can be asked for an image as this user may see it, the content is dropped.
 fn guard_content(image: &mut Image, lock: &[u8], is_all_there_is: bool) {
     if image.content_perm_data() == Some(lock) {
+        // The item may get another lock, and the content keeps its own.
+        if !image.is_restricted() {
+            image.restrict(lock);
+        }
         return;
     }
     let held = image.content_perm_data().filter(|_| is_all_there_is);

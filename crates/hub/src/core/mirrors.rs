@@ -35,6 +35,7 @@ use tapeline_time::Time;
 use super::Core;
 use super::backlog::Work;
 use super::choice::would_take;
+use super::image::keep_status;
 use super::item::Item;
 use super::services::HubService;
 use super::streams::DIRECTORY_STREAM;
@@ -400,7 +401,7 @@ impl Core {
             Msg::Refresh(refresh) => mirror.image.refresh(refresh).map(drop),
             Msg::Update(update) => mirror.image.update(update, rules).map(drop),
             Msg::Status(status) => {
-                mirror.image.status(status);
+                keep_status(&mut mirror.image, status, false);
                 Ok(())
             }
             // The active source's count.

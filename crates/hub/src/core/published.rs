@@ -10,6 +10,7 @@ use tapeline_time::Time;
 use super::Core;
 use super::claims::Claim;
 use super::downstream::CHANNEL_DOWN;
+use super::image::keep_status;
 use super::item::{Binding, Item};
 use super::timers::ms;
 use crate::Outputs;
@@ -124,7 +125,7 @@ impl Core {
             return;
         }
         if let Some(image) = self.items.get_mut(id).and_then(|item| item.image.as_mut()) {
-            image.status(&told);
+            keep_status(image, &told, true);
         }
         if let Some(group) = status.group_id {
             self.set_group(id, group.try_into().unwrap_or_default());

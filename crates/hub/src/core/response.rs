@@ -13,6 +13,7 @@ use tapeline_rwf::{
 use tapeline_time::Time;
 
 use super::Core;
+use super::image::keep_status;
 use super::relay::{at_service, has_key, on_stream_zero, status};
 use super::timers::ms;
 use crate::Outputs;
@@ -191,7 +192,7 @@ impl Core {
             Deliver::MessageAs(state) | Deliver::Status(state) => told.state = Some(state),
         }
         if let Some(image) = &mut item.image {
-            image.status(&told);
+            keep_status(image, &told, false);
         }
         if let Some(group) = status.group_id {
             self.set_group(id, group.try_into().unwrap_or_default());

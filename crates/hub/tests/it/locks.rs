@@ -74,6 +74,25 @@ fn an_image_that_begins_anew_demands_what_the_item_demands() {
     assert_eq!(last_lock(&world).as_deref(), Some("62"));
 }
 
+/// Also an update that names the lock that the item has, and also where the item gets
+/// another one by a status later.
+#[test]
+fn content_keeps_the_lock_that_its_updates_named_when_the_item_gets_another() {
+    for (own, expected) in [(62, "61&62"), (63, "61&62&63")] {
+        let (mut world, session) = published(Some(&lock(SERVICE, 62)));
+        world.says(session, &update(-1, &lock(SERVICE, own)));
+        let looser = lock(SERVICE, 61);
+        let status = StatusMsg::new(Domain::MARKET_PRICE, -1);
+        let status = StatusMsg { perm_data: Some(&looser), ..status };
+        world.says(session, &support::encode(&status.into()));
+        world.open(A, 7, "TRI.N");
+        assert_eq!(last_lock(&world).as_deref(), Some(expected));
+        world.says(session, &image(-1, false, Some(&looser)));
+        world.open(B, 0, "TRI.N");
+        assert_eq!(last_lock(&world).as_deref(), Some("61"), "it began anew");
+    }
+}
+
 #[test]
 fn an_image_is_dropped_whose_demands_cannot_be_joined() {
     for (held, other) in [

@@ -178,6 +178,12 @@ impl Core {
             },
         };
         if guard != before {
+            let kept = self.items.get_mut(slot).and_then(|item| item.image.as_mut());
+            if let Some(kept) = kept.filter(|kept| image.is_none() && kept.is_restricted()) {
+                // It has updates that had the lock of before as their own: whoever comes
+                // gets an image of the hub's.
+                kept.clear();
+            }
             self.change_guard(slot, guard, out);
         }
         self.items.get(slot).is_some()

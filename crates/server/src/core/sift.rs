@@ -57,9 +57,11 @@ impl Core {
             return false;
         }
         let Ok(Msg::Update(update)) = Msg::decode(bytes) else { return false };
-        let own_lock = update.perm_data.filter(|lock| !lock.is_empty());
-        let own_lock =
-            own_lock.filter(|lock| !self.entitlements.is_lock(self.items.guard(slot), lock));
+        let said = update.perm_data.filter(|lock| !lock.is_empty());
+        let own_lock = said.filter(|lock| !self.entitlements.is_lock(self.items.guard(slot), lock));
+        if let Some(lock) = said {
+            self.keep_locked(slot, lock);
+        }
         if !self.note_entries(slot, &update.payload, false, out) {
             return true;
         }
@@ -126,6 +128,15 @@ impl Core {
             }
         });
         item.set_entry_locks(Some(locks));
+    }
+
+    /// What is kept has the content of an update that names a lock, and demands that
+    /// should the item have another one later.
+    fn keep_locked(&mut self, slot: u32, lock: &[u8]) {
+        let kept = self.items.get_mut(slot).and_then(|item| item.image.as_mut());
+        if let Some(kept) = kept.filter(|kept| !kept.is_restricted()) {
+            kept.restrict(lock);
+        }
     }
 
     /// An update changes what is kept. One with a lock of its own makes it

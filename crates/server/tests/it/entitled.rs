@@ -55,8 +55,8 @@ name = "poor"
 "#;
 
 /// Locks of PE 62, PE 63, and one that cannot be read.
-const L1: &[u8] = &[3, 1, 1, 0x62, 0xC0];
-const L2: &[u8] = &[3, 1, 1, 0x63, 0xC0];
+pub(super) const L1: &[u8] = &[3, 1, 1, 0x62, 0xC0];
+pub(super) const L2: &[u8] = &[3, 1, 1, 0x63, 0xC0];
 const ODD: &[u8] = &[3, 1, 1];
 
 pub(super) fn world_with(policy: &str) -> World {
@@ -80,7 +80,7 @@ pub(super) fn mount(world: &mut World, user: &str) -> SessionId {
     session
 }
 
-fn locked_image(lock: Option<&[u8]>, fields: &[(i16, i64)]) -> Vec<u8> {
+pub(super) fn locked_image(lock: Option<&[u8]>, fields: &[(i16, i64)]) -> Vec<u8> {
     let flags = RefreshFlags::REFRESH_COMPLETE | RefreshFlags::CLEAR_CACHE;
     let state = State::open_ok("");
     let head =
@@ -99,12 +99,12 @@ fn locked_image(lock: Option<&[u8]>, fields: &[(i16, i64)]) -> Vec<u8> {
     })
 }
 
-fn locked_update(lock: &[u8], fields: &[(i16, i64)]) -> Vec<u8> {
+pub(super) fn locked_update(lock: &[u8], fields: &[(i16, i64)]) -> Vec<u8> {
     let head = UpdateMsg { perm_data: Some(lock), ..UpdateMsg::new(Domain::MARKET_PRICE, 0) };
     update_msg(head, fields)
 }
 
-fn lock_status(lock: &[u8]) -> Vec<u8> {
+pub(super) fn lock_status(lock: &[u8]) -> Vec<u8> {
     encoded(&StatusMsg { perm_data: Some(lock), ..StatusMsg::new(Domain::MARKET_PRICE, 0) }.into())
 }
 

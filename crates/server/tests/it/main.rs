@@ -35,6 +35,7 @@ mod private_streams;
 mod quality;
 mod recovery;
 mod reissues;
+mod relocked;
 mod round_trips;
 mod shells;
 mod slices;
