@@ -304,7 +304,8 @@ impl World {
                 let items: Vec<_> = items.collect();
                 let item = items[item % items.len()];
                 self.publishers[index].end(item);
-                self.ended_at.insert(item, now);
+                // A hub that stands still, or is not reached, hears of it later.
+                self.ended_at.insert(item, now.max(self.troubled_until));
                 self.later(ms, Later::Publish(index, item));
             }
             _ => {}

@@ -63,7 +63,7 @@ pub(crate) struct World {
     pub(crate) stirred_at: Time,
     /// A source is lost that others mirror.
     pub(crate) switch: Option<Switch>,
-    /// When a publisher ended an item for the last time.
+    /// When a publisher ended an item for the last time, or, in trouble, when that was over.
     pub(crate) ended_at: BTreeMap<Item, Time>,
     pub(crate) violations: Vec<String>,
 }
