@@ -1,21 +1,31 @@
 //! The files of the usage journal: one for each month, in UTC.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use tapeline_entitle::{Journal, day_of};
+use tapeline_entitle::{MAX_RECORD_BYTES, ReportMonth, Usage};
 
 use crate::EdgeError;
 use crate::policy_file::unix_ms;
 
-/// Appends records to the file of the month.
+/// Who used what is for nobody but the user that the process runs as.
+const MODE: u32 = 0o600;
+
+/// So much is read of a journal at a time. A record fits.
+const CHUNK_BYTES: usize = 2 * MAX_RECORD_BYTES;
+
+/// Appends records to the file of their month.
 #[derive(Debug)]
 pub(crate) struct JournalFile {
     folder: PathBuf,
     name: String,
+    month: ReportMonth,
     path: PathBuf,
-    file: File,
+    file: Appended<File>,
+    run_before: u64,
 }
 
 impl JournalFile {
@@ -23,86 +33,358 @@ impl JournalFile {
     /// A torn record at its end, of a process that was killed, is cut off.
     pub(crate) fn open(folder: PathBuf, name: String) -> Result<Self, EdgeError> {
         fs::create_dir_all(&folder).map_err(EdgeError::file(&folder))?;
-        let path = path_of(&folder, &name, unix_ms());
-        let file = open(&path)?;
-        Ok(Self { folder, name, path, file })
+        let month = ReportMonth::of(unix_ms()).ok_or_else(|| {
+            EdgeError::file(&folder)(io::Error::other("the clock of this host shows no date"))
+        })?;
+        let path = path_of(&folder, &name, month);
+        let (file, last_run) = open(&path)?;
+        let run_before = match last_run {
+            0 => last_run_before(&folder, &name, &path)?,
+            run => run,
+        };
+        Ok(Self { folder, name, month, path, file, run_before })
     }
 
-    /// Appends records that came together.
+    /// The last life of a process that is in the journal; 0 if there is none.
+    pub(crate) const fn run_before(&self) -> u64 {
+        self.run_before
+    }
+
+    /// Appends records that came together, each to the file of its month. What
+    /// comes late is with those of the month that has begun.
+    ///
+    /// Errors: some could not be written. The file ends with a whole record.
     pub(crate) fn append(&mut self, records: &[u8]) -> Result<(), EdgeError> {
-        let path = path_of(&self.folder, &self.name, unix_ms());
-        if path != self.path {
-            self.file = open(&path)?;
-            self.path = path;
+        let mut rest = records;
+        while !rest.is_empty() {
+            let (month, bytes) = self.of_one_month(rest);
+            let (part, behind) = rest.split_at(bytes);
+            if month != self.month {
+                let path = path_of(&self.folder, &self.name, month);
+                (self.file, _) = open(&path)?;
+                (self.month, self.path) = (month, path);
+            }
+            self.file.append(part).map_err(EdgeError::file(&self.path))?;
+            rest = behind;
         }
-        self.file.write_all(records).map_err(EdgeError::file(&self.path))
+        Ok(())
+    }
+
+    /// The month of the first of some records, and how many bytes those have that
+    /// are of the same one.
+    fn of_one_month(&self, records: &[u8]) -> (ReportMonth, usize) {
+        let mut first = None;
+        let mut at = 0;
+        while let Some((usage, len)) = Usage::decode(&records[at..]) {
+            let month = ReportMonth::of(usage.time_ms).unwrap_or(self.month).max(self.month);
+            if *first.get_or_insert(month) != month {
+                break;
+            }
+            at += len;
+        }
+        debug_assert!(at > 0, "what was recorded is whole");
+        (first.unwrap_or(self.month), if at == 0 { records.len() } else { at })
     }
 }
 
-fn path_of(folder: &Path, name: &str, unix_ms: u64) -> PathBuf {
-    let day = day_of(unix_ms);
-    folder.join(format!("{name}-{}-{:02}.journal", day.year(), u8::from(day.month())))
+/// What an [`Appended`] is in.
+trait Storage: Write {
+    /// Has it end after so many bytes, where the next are written.
+    fn end_at(&mut self, bytes: u64) -> io::Result<()>;
 }
 
-fn open(path: &Path) -> Result<File, EdgeError> {
+impl Storage for File {
+    fn end_at(&mut self, bytes: u64) -> io::Result<()> {
+        self.set_len(bytes)?;
+        self.seek(SeekFrom::Start(bytes)).map(drop)
+    }
+}
+
+/// A file to which is only appended, whole pieces or nothing of them.
+#[derive(Debug)]
+struct Appended<S> {
+    storage: S,
+    /// Where the last piece ends.
+    good_bytes: u64,
+    /// There may be a part of a piece behind it.
+    is_torn: bool,
+}
+
+impl<S: Storage> Appended<S> {
+    fn append(&mut self, piece: &[u8]) -> io::Result<()> {
+        if self.is_torn {
+            self.cut()?;
+        }
+        let Err(error) = self.storage.write_all(piece) else {
+            self.good_bytes += piece.len() as u64;
+            return Ok(());
+        };
+        self.is_torn = true;
+        // If it cannot be cut now, it is before the next piece.
+        let _ = self.cut();
+        Err(error)
+    }
+
+    fn cut(&mut self) -> io::Result<()> {
+        self.storage.end_at(self.good_bytes)?;
+        self.is_torn = false;
+        Ok(())
+    }
+}
+
+fn path_of(folder: &Path, name: &str, month: ReportMonth) -> PathBuf {
+    folder.join(format!("{name}-{month}.journal"))
+}
+
+/// Opens a file of the journal behind its last record; and the run of that.
+fn open(path: &Path) -> Result<(Appended<File>, u64), EdgeError> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    options.read(true).write(true).create(true).truncate(false).mode(MODE);
     let mut file = options.open(path).map_err(EdgeError::file(path))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(EdgeError::file(path))?;
-    let mut journal = Journal::new(&bytes);
-    journal.by_ref().for_each(drop);
-    let (good, torn) = (journal.good_bytes() as u64, journal.left_bytes());
+    let End { good_bytes, all_bytes, run } = end_of(&mut file).map_err(EdgeError::file(path))?;
+    let torn = all_bytes - good_bytes;
     if torn > 0 {
         tracing::warn!(path = %path.display(), torn, "the journal ends in a torn record; it is cut");
-        file.set_len(good).map_err(EdgeError::file(path))?;
     }
-    file.seek(SeekFrom::Start(good)).map_err(EdgeError::file(path))?;
-    Ok(file)
+    let mut file = Appended { storage: file, good_bytes, is_torn: true };
+    file.cut().map_err(EdgeError::file(path))?;
+    Ok((file, run))
+}
+
+/// The end of a journal.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct End {
+    /// Where the last whole record ends.
+    good_bytes: u64,
+    all_bytes: u64,
+    /// The last run that there is a record of; 0 if there is none.
+    run: u64,
+}
+
+/// Reads a journal to its end, a chunk at a time. Damage between records is
+/// passed over: what is behind it is good.
+fn end_of(journal: &mut impl Read) -> io::Result<End> {
+    let mut end = End::default();
+    let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+    loop {
+        let room = (CHUNK_BYTES - chunk.len()) as u64;
+        let read = journal.by_ref().take(room).read_to_end(&mut chunk)?;
+        let is_last = (read as u64) < room;
+        let mut at = 0;
+        // What might go on in the next chunk waits for it.
+        while at < chunk.len() && (is_last || chunk.len() - at >= MAX_RECORD_BYTES) {
+            match Usage::decode(&chunk[at..]) {
+                Some((usage, len)) => {
+                    at += len;
+                    end.good_bytes = end.all_bytes + at as u64;
+                    end.run = if usage.run == 0 { end.run } else { usage.run };
+                }
+                None => at += 1,
+            }
+        }
+        end.all_bytes += at as u64;
+        chunk.drain(..at);
+        if is_last {
+            return Ok(end);
+        }
+    }
+}
+
+/// The last run in the latest of the files of a name that are there beside this
+/// one; 0 if there is none.
+fn last_run_before(folder: &Path, name: &str, path: &Path) -> Result<u64, EdgeError> {
+    let month_of = |found: &Path| {
+        let stem = found.file_name()?.to_str()?.strip_suffix(".journal")?;
+        ReportMonth::parse(stem.strip_prefix(name)?.strip_prefix('-')?)
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(EdgeError::file(folder))? {
+        let found = entry.map_err(EdgeError::file(folder))?.path();
+        if found != path
+            && let Some(month) = month_of(&found)
+        {
+            files.push((month, found));
+        }
+    }
+    let Some((_, latest)) = files.into_iter().max() else { return Ok(0) };
+    let mut file = File::open(&latest).map_err(EdgeError::file(&latest))?;
+    Ok(end_of(&mut file).map_err(EdgeError::file(&latest))?.run)
+}
+
+/// A number that no other run of a process has.
+pub(crate) fn new_run() -> u64 {
+    // Its keys are of the system's randomness.
+    RandomState::new().build_hasher().finish().max(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use tapeline_entitle::{Kind, Usage};
+    use std::os::unix::fs::PermissionsExt;
+
+    use tapeline_entitle::{Journal, Kind};
 
     use super::*;
 
     fn record(user: &str) -> Vec<u8> {
+        record_at(unix_ms(), user, 1)
+    }
+
+    fn record_at(time_ms: u64, user: &str, run: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let usage = Usage {
-            kind: Kind::Login,
-            time_ms: 1,
-            user,
-            position: "",
-            application: "",
-            service: "",
-            item: "",
-            lock: &[],
-        };
-        usage.encode(&mut bytes);
+        Usage { user, run, ..Usage::of(Kind::Login, time_ms) }.encode(&mut bytes);
         bytes
+    }
+
+    fn open_in(folder: &tempfile::TempDir) -> JournalFile {
+        JournalFile::open(folder.path().to_owned(), "server".to_owned()).expect("it can be made")
+    }
+
+    fn users(path: &Path) -> Vec<String> {
+        let bytes = fs::read(path).expect("it is there");
+        Journal::new(&bytes).map(|usage| usage.user.to_owned()).collect()
     }
 
     #[test]
     fn what_a_killed_process_left_is_gone_on_with() {
         let folder = tempfile::tempdir().expect("a folder");
-        let open = || JournalFile::open(folder.path().to_owned(), "server".to_owned());
-        let mut journal = open().expect("it can be made");
+        let mut journal = open_in(&folder);
         journal.append(&record("ann")).expect("room");
         let torn = record("bob");
-        journal.append(&torn[..torn.len() - 1]).expect("room");
+        journal.file.append(&torn[..torn.len() - 1]).expect("room");
         drop(journal);
-        let mut journal = open().expect("it is there");
+        let mut journal = open_in(&folder);
+        assert_eq!(journal.run_before(), 1);
         journal.append(&record("cid")).expect("room");
         let bytes = fs::read(&journal.path).expect("it is there");
-        let users: Vec<_> = Journal::new(&bytes).map(|usage| usage.user.to_owned()).collect();
-        assert_eq!(users, ["ann", "cid"]);
+        assert_eq!(bytes, [record_like(&bytes, "ann"), record_like(&bytes, "cid")].concat());
+        assert_eq!(users(&journal.path), ["ann", "cid"]);
+    }
+
+    /// The record of a user as it is in a journal.
+    fn record_like(journal: &[u8], user: &str) -> Vec<u8> {
+        let usage = Journal::new(journal).find(|usage| usage.user == user).expect("it is there");
+        record_at(usage.time_ms, user, usage.run)
+    }
+
+    #[test]
+    fn what_is_behind_damage_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut journal = open_in(&folder);
+        for user in ["ann", "bob", "cid"] {
+            journal.append(&record(user)).expect("room");
+        }
+        let path = journal.path.clone();
+        drop(journal);
+        let mut bytes = fs::read(&path).expect("it is there");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&path, &bytes).expect("room");
+        let mut journal = open_in(&folder);
+        journal.append(&record("dora")).expect("room");
+        assert_eq!(users(&path), ["ann", "cid", "dora"]);
+    }
+
+    #[test]
+    fn a_journal_is_for_nobody_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let journal = open_in(&folder);
+        let mode = fs::metadata(&journal.path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
     fn each_month_has_a_file() {
-        let path = |ms| path_of(Path::new("/u"), "s", ms).display().to_string();
+        let path = |ms| {
+            let month = ReportMonth::of(ms).expect("a month");
+            path_of(Path::new("/u"), "s", month).display().to_string()
+        };
         assert_eq!(path(1_795_564_800_000), "/u/s-2026-11.journal");
         assert_eq!(path(1_796_083_200_000), "/u/s-2026-12.journal");
+    }
+
+    #[test]
+    fn records_that_came_together_go_to_the_files_of_their_months() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut journal = open_in(&folder);
+        let this = journal.path.clone();
+        let next_ms = journal.month.end_ms().expect("it ends");
+        let at = |time_ms, user| record_at(time_ms, user, 5);
+        let both = [at(next_ms - 1, "ann"), at(next_ms, "bob"), at(next_ms - 1, "late")].concat();
+        journal.append(&both).expect("room");
+        assert_eq!(
+            (users(&this), users(&journal.path)),
+            (vec!["ann".to_owned()], vec!["bob".to_owned(), "late".to_owned()])
+        );
+    }
+
+    #[test]
+    fn the_run_before_is_found_in_the_file_of_a_month_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(open_in(&folder).run_before(), 0);
+        for (file, run) in [("server-2020-01", 3), ("server-2020-12", 4), ("other-2021-01", 5)] {
+            let path = folder.path().join(format!("{file}.journal"));
+            fs::write(path, record_at(1, "ann", run)).expect("room");
+        }
+        assert_eq!(open_in(&folder).run_before(), 4);
+    }
+
+    /// A disk with room for so many bytes.
+    struct Disk {
+        bytes: Vec<u8>,
+        room: usize,
+        is_stuck: bool,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = bytes.len().min(self.room - self.bytes.len());
+            self.bytes.extend_from_slice(&bytes[..count]);
+            if count == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(count) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Storage for Disk {
+        fn end_at(&mut self, bytes: u64) -> io::Result<()> {
+            if self.is_stuck {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.bytes.truncate(bytes as usize);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_disk_that_was_full_has_whole_records_before_and_behind() {
+        let (ann, bob) = (record("ann"), record("bob"));
+        for is_stuck in [false, true] {
+            let storage = Disk { bytes: Vec::new(), room: ann.len() + 9, is_stuck };
+            let mut file = Appended { storage, good_bytes: 0, is_torn: false };
+            file.append(&ann).expect("room");
+            file.append(&bob).expect_err("there is none");
+            file.append(&bob).expect_err("there is none still");
+            file.storage.room = 1 << 20;
+            file.storage.is_stuck = false;
+            file.append(&bob).expect("room");
+            assert_eq!(file.storage.bytes, [ann.clone(), bob.clone()].concat());
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_long_journal_is_found_a_chunk_at_a_time() {
+        let long = "x".repeat(60_000);
+        let mut bytes: Vec<u8> = Vec::new();
+        while bytes.len() < 3 * CHUNK_BYTES {
+            bytes.extend(record_at(1, &long, 6));
+            bytes.extend(record_at(1, "ann", 7));
+        }
+        let good_bytes = bytes.len() as u64;
+        bytes.extend(&record_at(1, &long, 8)[..50_000]);
+        let all_bytes = bytes.len() as u64;
+        let end = end_of(&mut bytes.as_slice()).expect("it can be read");
+        assert_eq!(end, End { good_bytes, all_bytes, run: 7 });
     }
 }

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tapeline_entitle::{EdgePort, PolicyChange};
+use tapeline_entitle::{EdgePort, PolicyChange, UsagePiece, UsagePort};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::journal::JournalFile;
+use crate::journal::{JournalFile, new_run};
 use crate::policy_file::PolicyFile;
 use crate::{Edge, EdgeError, Ending};
 
@@ -39,7 +40,29 @@ pub struct PolicyConfig {
 #[derive(Debug)]
 pub struct Policies {
     shared: Arc<Shared>,
-    usage: Option<SyncSender<Vec<u8>>>,
+    usage: Option<Recording>,
+}
+
+/// What ports have of the journal.
+#[derive(Debug)]
+struct Recording {
+    pieces: SyncSender<UsagePiece>,
+    /// This life of the process, and the one before it.
+    run: u64,
+    run_before: u64,
+    ports: AtomicU32,
+}
+
+impl Recording {
+    fn port(&self) -> UsagePort {
+        UsagePort {
+            pieces: self.pieces.clone(),
+            run: self.run,
+            run_before: self.run_before,
+            number: self.ports.fetch_add(1, Ordering::Relaxed),
+            lost: Arc::default(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -73,9 +96,14 @@ impl Policies {
             ports: Mutex::default(),
             reload: Notify::new(),
         });
-        let (sender, records) = sync_channel(PIECES);
-        let usage = journal.is_some().then_some(sender);
-        let work = Work { shared: Arc::clone(&shared), journal, records };
+        let (pieces, records) = sync_channel(PIECES);
+        let usage = journal.as_ref().map(|journal| Recording {
+            pieces,
+            run: new_run(),
+            run_before: journal.run_before(),
+            ports: AtomicU32::new(0),
+        });
+        let work = Work { shared: Arc::clone(&shared), journal, records, lost: 0 };
         edge.spawn(|ending| work.run(config.check_interval, hangups, ending));
         Ok(Self { shared, usage })
     }
@@ -89,7 +117,7 @@ impl Policies {
         let mut waiting = Waiting { port: sender, changes };
         waiting.hand_over();
         lock(&self.shared.ports).push(waiting);
-        EdgePort::new(policies, self.usage.clone())
+        EdgePort::new(policies, self.usage.as_ref().map(Recording::port))
     }
 
     /// Has the policy be read again.
@@ -124,7 +152,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Work {
     shared: Arc<Shared>,
     journal: Option<JournalFile>,
-    records: Receiver<Vec<u8>>,
+    records: Receiver<UsagePiece>,
+    /// Records that could not be written since one could.
+    lost: u64,
 }
 
 impl Work {
@@ -157,13 +187,23 @@ impl Work {
         }
     }
 
-    /// Writes what was recorded.
+    /// Writes what was recorded. What cannot be is lost, and told once.
     fn write(&mut self) {
         while let Ok(piece) = self.records.try_recv() {
-            if let Some(journal) = &mut self.journal
-                && let Err(error) = journal.append(&piece)
-            {
-                tracing::error!(%error, bytes = piece.len(), "records of usage are lost");
+            let Some(journal) = &mut self.journal else { continue };
+            match journal.append(&piece.records) {
+                Ok(()) if self.lost == 0 => {}
+                Ok(()) => {
+                    let lost = std::mem::take(&mut self.lost);
+                    tracing::warn!(lost, "records of usage are written again");
+                }
+                Err(error) => {
+                    if self.lost == 0 {
+                        tracing::error!(%error, "records of usage cannot be written; they are lost");
+                    }
+                    self.lost += piece.count;
+                    piece.lose();
+                }
             }
         }
     }
@@ -273,16 +313,7 @@ mod tests {
         let edge = Edge::start().expect("a thread");
         let policies = Policies::start(&edge, config).expect("it is good");
         let mut port = policies.port();
-        port.record(&Usage {
-            kind: Kind::Login,
-            time_ms: 1,
-            user: "ann",
-            position: "",
-            application: "",
-            service: "",
-            item: "",
-            lock: &[],
-        });
+        port.record(&Usage { user: "ann", ..Usage::of(Kind::Login, 1) });
         port.flush();
         drop(port);
         drop(edge);

@@ -96,6 +96,13 @@ pub struct Product {
     pub(crate) line: usize,
 }
 
+impl Product {
+    /// Whether a code of its service is among its codes.
+    pub(crate) fn has(&self, code: u32) -> bool {
+        self.codes.iter().any(|(first, last)| *first <= code && code <= *last)
+    }
+}
+
 /// Names of a service that a role may open, or post to.
 #[derive(Debug)]
 pub(crate) struct Grant {
@@ -292,6 +299,10 @@ impl Document {
             if let Some(line) = users.insert(&user.name, user.line) {
                 reader.fault(user.line, format!("user `{}` is on line {line} already", user.name));
             }
+        }
+        // Records of usage have them one a line.
+        for product in self.products.iter().filter(|product| product.name.contains('\n')) {
+            reader.fault(product.line, "the name of a product has a line break; take it out");
         }
         for (what, names) in [("role", &roles), ("group", &groups), ("product", &products)] {
             let mut sorted = names.clone();

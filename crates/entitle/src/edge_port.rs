@@ -7,11 +7,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use crate::identity::{LoginAnswer, LoginQuestion};
-use crate::journal::Usage;
 use crate::policy::Policy;
+use crate::usage::{Kind, Usage};
 
 /// So much waits here for room in the queue.
 const MAX_PENDING_BYTES: usize = 1 << 20;
@@ -29,13 +30,57 @@ pub struct PolicyChange {
     pub unix_ms: u64,
 }
 
+/// Where a hub or server puts what is written down of usage.
+#[derive(Debug)]
+pub struct UsagePort {
+    /// Where pieces go to.
+    pub pieces: SyncSender<UsagePiece>,
+    /// The life of this process, by a number that no other has; not 0.
+    pub run: u64,
+    /// The life before it, whose watches are over; 0 if there is none.
+    pub run_before: u64,
+    /// The number of the port among those of the process.
+    pub number: u32,
+    /// Records that could not be written.
+    pub lost: Arc<AtomicU64>,
+}
+
+impl UsagePort {
+    /// As the journal has it: mounts of all ports and lives are told apart.
+    fn stamped<'a>(&self, usage: &Usage<'a>) -> Usage<'a> {
+        let mount = match usage.kind {
+            Kind::ServerStart => self.run_before,
+            _ => u64::from(self.number) << 32 | usage.mount & u64::from(u32::MAX),
+        };
+        Usage { run: self.run, mount, ..*usage }
+    }
+}
+
+/// Records that are handed over together.
+#[derive(Debug)]
+pub struct UsagePiece {
+    /// Whole records.
+    pub records: Vec<u8>,
+    /// How many they are.
+    pub count: u64,
+    /// Where it is counted if they cannot be written.
+    pub lost: Arc<AtomicU64>,
+}
+
+impl UsagePiece {
+    /// They could not be written.
+    pub fn lose(&self) {
+        self.lost.fetch_add(self.count, Ordering::Relaxed);
+    }
+}
+
 /// The end of a hub or a server.
 #[derive(Debug)]
 pub struct EdgePort {
     policies: Receiver<Arc<PolicyChange>>,
-    usage: Option<SyncSender<Vec<u8>>>,
-    /// Records that were not handed over yet.
-    pending: Vec<u8>,
+    usage: Option<UsagePort>,
+    /// Records that were not handed over yet, and how many they are.
+    pending: (Vec<u8>, u64),
     /// Records that were lost, as the queue was full for too long.
     lost: u64,
     /// Where it is asked who logs in.
@@ -54,8 +99,8 @@ pub struct LoginPort {
 impl EdgePort {
     /// The first of `policies` is to be there already. What is recorded goes to
     /// `usage`, some records in a piece.
-    pub fn new(policies: Receiver<Arc<PolicyChange>>, usage: Option<SyncSender<Vec<u8>>>) -> Self {
-        Self { policies, usage, pending: Vec::new(), lost: 0, logins: None }
+    pub fn new(policies: Receiver<Arc<PolicyChange>>, usage: Option<UsagePort>) -> Self {
+        Self { policies, usage, pending: (Vec::new(), 0), lost: 0, logins: None }
     }
 
     /// Has it be asked who logs in.
@@ -85,32 +130,39 @@ impl EdgePort {
         self.policies.try_recv().ok()
     }
 
-    /// Takes a record, to be handed over at the end of the turn.
+    /// Takes a record, to be handed over at the end of the turn. Run and mount of it
+    /// become those that the journal has.
     pub fn record(&mut self, usage: &Usage<'_>) {
-        if self.usage.is_none() {
-            return;
-        }
-        match self.pending.len() < MAX_PENDING_BYTES {
-            true => usage.encode(&mut self.pending),
-            false => self.lost += 1,
+        let Some(port) = &self.usage else { return };
+        let (records, count) = &mut self.pending;
+        if records.len() < MAX_PENDING_BYTES {
+            port.stamped(usage).encode(records);
+            *count += 1;
+        } else {
+            self.lost += 1;
         }
     }
 
     /// Hands over what was recorded.
     pub fn flush(&mut self) {
-        if self.pending.is_empty() {
+        if self.pending.0.is_empty() {
             return;
         }
         let Some(usage) = &self.usage else { return };
-        let piece = std::mem::take(&mut self.pending);
-        if let Err(TrySendError::Full(piece)) = usage.try_send(piece) {
-            self.pending = piece;
+        let (records, count) = std::mem::take(&mut self.pending);
+        let piece = UsagePiece { records, count, lost: Arc::clone(&usage.lost) };
+        match usage.pieces.try_send(piece) {
+            Ok(()) => {}
+            Err(TrySendError::Full(piece)) => self.pending = (piece.records, piece.count),
+            Err(TrySendError::Disconnected(piece)) => self.lost += piece.count,
         }
     }
 
-    /// Records that were lost.
-    pub const fn lost(&self) -> u64 {
-        self.lost
+    /// Records that were lost: there was no room for them, or they could not be
+    /// written.
+    pub fn lost(&self) -> u64 {
+        let unwritten = self.usage.as_ref().map_or(0, |usage| usage.lost.load(Ordering::Relaxed));
+        self.lost + unwritten
     }
 }
 
@@ -119,18 +171,13 @@ mod tests {
     use std::sync::mpsc::{channel, sync_channel};
 
     use super::*;
-    use crate::{Credential, Journal, Kind, Person};
+    use crate::{Credential, Journal, Person};
 
-    const USAGE: Usage<'static> = Usage {
-        kind: Kind::Login,
-        time_ms: 1,
-        user: "ann",
-        position: "",
-        application: "",
-        service: "",
-        item: "",
-        lock: &[],
-    };
+    const USAGE: Usage<'static> = Usage { user: "ann", mount: 7, ..Usage::of(Kind::Login, 1) };
+
+    fn usage_port(pieces: SyncSender<UsagePiece>) -> UsagePort {
+        UsagePort { pieces, run: 9, run_before: 8, number: 3, lost: Arc::default() }
+    }
 
     #[test]
     fn questions_beyond_the_queue_are_not_taken() {
@@ -160,18 +207,35 @@ mod tests {
     #[test]
     fn records_wait_for_room_and_are_counted_when_there_is_none() {
         let (_policies, policies) = channel();
-        let (sender, receiver) = sync_channel(1);
-        let mut port = EdgePort::new(policies, Some(sender));
+        let (pieces, receiver) = sync_channel(1);
+        let mut port = EdgePort::new(policies, Some(usage_port(pieces)));
         for _ in 0..2 {
             port.record(&USAGE);
             port.flush();
         }
-        assert_eq!(Journal::new(&receiver.recv().expect("a piece")).count(), 1);
+        let piece = receiver.recv().expect("a piece");
+        assert_eq!((Journal::new(&piece.records).count(), piece.count), (1, 1));
         while port.lost() == 0 {
             port.record(&USAGE);
         }
         port.flush();
-        let piece = receiver.recv().expect("what waited");
-        assert!(Journal::new(&piece).count() > 1 && piece.len() <= MAX_PENDING_BYTES + 100);
+        let waited = receiver.recv().expect("what waited");
+        assert!(waited.count > 1 && waited.records.len() <= MAX_PENDING_BYTES + 200);
+        assert_eq!(Journal::new(&waited.records).count() as u64, waited.count);
+        waited.lose();
+        assert_eq!(port.lost(), 1 + waited.count, "what could not be written is lost as well");
+    }
+
+    #[test]
+    fn mounts_of_all_ports_are_told_apart() {
+        let (_policies, policies) = channel();
+        let (pieces, receiver) = sync_channel(1);
+        let mut port = EdgePort::new(policies, Some(usage_port(pieces)));
+        port.record(&USAGE);
+        port.record(&Usage::of(Kind::ServerStart, 2));
+        port.flush();
+        let piece = receiver.recv().expect("a piece");
+        let marks: Vec<_> = Journal::new(&piece.records).map(|it| (it.run, it.mount)).collect();
+        assert_eq!(marks, [(9, 3 << 32 | 7), (9, 8)]);
     }
 }

@@ -51,8 +51,10 @@ mod journal;
 mod lock;
 mod names;
 mod policy;
+mod products;
 mod read;
 mod report;
+mod usage;
 mod verdict;
 mod watchlist;
 
@@ -62,17 +64,18 @@ mod tests;
 pub use change::{Change, ChangedUser, Watch, changed_users, changes};
 pub use codes::Codes;
 pub use document::{Contract, Count, NoLock, PostRight, Product, hex_of};
-pub use edge_port::{EdgePort, LoginPort, PolicyChange};
+pub use edge_port::{EdgePort, LoginPort, PolicyChange, UsagePiece, UsagePort};
 pub use engine::{Asked, Engine, LockId, Login, MAX_BYTES_OF_LOCKS, MAX_LOCKS, Protection, day_of};
 pub use fault::Fault;
 pub use identity::{
     AuthenticationError, Credential, Hidden, LoginAnswer, LoginEnd, LoginQuestion, Person,
     Unidentified,
 };
-pub use journal::{Journal, Kind, Usage};
+pub use journal::Journal;
 pub use lock::{Demand, Lock, LockError, MAX_LOCK_BYTES, Sources, join};
 pub use names::Names;
 pub use policy::{MAX_VOUCHED_PROFILES, Policy, ProfileId};
 pub use report::{Report, ReportMonth};
+pub use usage::{Kind, MAX_RECORD_BYTES, Usage};
 pub use verdict::{Denial, Explanation, Verdict};
 pub use watchlist::{Entry, MARKET_PRICE, read_watchlist};

@@ -18,6 +18,8 @@ pub struct ProfileId(pub(crate) u32);
 #[derive(Debug, Default)]
 pub(crate) struct Access {
     pub(crate) codes: Codes,
+    /// Indexes of products, ascending, each once.
+    pub(crate) products: Vec<usize>,
     /// Role and index of the grant in it.
     pub(crate) grants: Vec<(usize, usize)>,
     pub(crate) posts: Vec<(usize, usize)>,
@@ -240,10 +242,8 @@ impl Policy {
 
     /// The products with a code of a service.
     pub(crate) fn products_with(&self, service: &str, code: u32) -> impl Iterator<Item = &Product> {
-        self.document.products.iter().filter(move |product| {
-            let has = |range: &(u32, u32)| range.0 <= code && code <= range.1;
-            product.service == service && product.codes.iter().any(has)
-        })
+        let is_with = move |product: &&Product| product.service == service && product.has(code);
+        self.document.products.iter().filter(is_with)
     }
 
     /// A place in the file, for a reason.
@@ -264,10 +264,12 @@ impl Profile {
         for at in &roles {
             let role = &document.roles[*at];
             for name in &role.products {
-                let has_name = |product: &&Product| product.name == name.value;
-                let product = document.products.iter().find(has_name);
-                let product = product.expect("a policy names products that it has");
+                let has_name = |product: &Product| product.name == name.value;
+                let index = document.products.iter().position(has_name);
+                let index = index.expect("a policy names products that it has");
+                let product = &document.products[index];
                 codes.entry(&product.service).or_default().extend(&product.codes);
+                services.entry(product.service.clone()).or_default().products.push(index);
             }
             for (index, grant) in role.grants.iter().enumerate() {
                 services.entry(grant.service.clone()).or_default().grants.push((*at, index));
@@ -281,6 +283,10 @@ impl Profile {
         }
         for (service, codes) in codes {
             services.entry(service.to_owned()).or_default().codes = Codes::of(codes);
+        }
+        for access in services.values_mut() {
+            access.products.sort_unstable();
+            access.products.dedup();
         }
         let masks = roles.iter().filter_map(|at| document.roles[*at].fields.clone());
         let field_mask = masks.reduce(|one, other| one.union(&other)).map(Arc::new);

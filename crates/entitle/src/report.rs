@@ -1,20 +1,27 @@
 //! Reports of usage: what the exchanges are told.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::{self, Write};
+use std::ops::RangeInclusive;
 
-use time::OffsetDateTime;
+use time::{Date, OffsetDateTime};
 
-use crate::document::Count;
-use crate::journal::{Kind, Usage};
+use crate::document::{Count, Product};
 use crate::lock::Lock;
 use crate::policy::Policy;
+use crate::usage::{Kind, Usage};
 
 /// A month, as 2026-10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReportMonth {
     year: i32,
     month: u8,
+}
+
+impl fmt::Display for ReportMonth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:02}", self.year, self.month)
+    }
 }
 
 impl ReportMonth {
@@ -25,15 +32,48 @@ impl ReportMonth {
         (1..=12).contains(&month).then_some(Self { year, month })
     }
 
-    /// The month of a moment, in UTC.
-    fn of(time_ms: u64) -> Option<Self> {
+    /// The month of a moment in milliseconds since 1970, in UTC.
+    pub fn of(time_ms: u64) -> Option<Self> {
         let moment = OffsetDateTime::from_unix_timestamp((time_ms / 1000) as i64).ok()?;
         Some(Self { year: moment.year(), month: moment.month().into() })
     }
+
+    /// When the month after it begins, in milliseconds since 1970.
+    pub fn end_ms(self) -> Option<u64> {
+        let (year, month) = match self.month {
+            12 => (self.year + 1, 1),
+            month => (self.year, month + 1),
+        };
+        let first = Date::from_calendar_date(year, month.try_into().ok()?, 1).ok()?;
+        u64::try_from(first.midnight().assume_utc().unix_timestamp()).ok()?.checked_mul(1000)
+    }
 }
 
-/// User, position, application, service and item of a watch.
-type Watch<'a> = [&'a str; 5];
+/// Who watches: user, position and application.
+type Who<'a> = [&'a str; 3];
+
+/// A stream: run, mount and number. A mount's are side by side, as are a run's.
+type StreamOf = (u64, u64, i32);
+
+/// A watch that is open, and the products that it uses.
+#[derive(Debug)]
+struct Open<'a> {
+    who: Who<'a>,
+    products: Vec<usize>,
+    /// How many mounts have it, where records do not say which.
+    mounts: u32,
+    /// It is among what its products have open.
+    is_counted: bool,
+}
+
+/// A row of the report.
+#[derive(Debug)]
+struct Row<'a> {
+    name: &'a str,
+    exchange: &'a str,
+    count: Count,
+    tally: Tally<'a>,
+}
 
 /// What is counted of one product.
 #[derive(Debug, Default)]
@@ -47,34 +87,82 @@ struct Tally<'a> {
     snapshots: u64,
 }
 
-impl<'a> Tally<'a> {
-    fn count(&mut self, watch: &Watch<'a>, unit: Option<&'a str>) {
-        let [user, _, application, ..] = *watch;
-        self.users.insert(user);
-        self.by_application.entry(application).or_default().insert(user);
-        self.units.extend(unit);
+impl<'a> Row<'a> {
+    fn unit(&self, [user, position, application]: Who<'a>) -> Option<&'a str> {
+        match self.count {
+            Count::User => Some(user),
+            Count::Position => Some(position),
+            Count::Application => Some(application),
+            Count::None => None,
+        }
+    }
+
+    fn count(&mut self, who: Who<'a>) {
+        let [user, _, application] = who;
+        let unit = self.unit(who);
+        self.tally.users.insert(user);
+        self.tally.by_application.entry(application).or_default().insert(user);
+        self.tally.units.extend(unit);
+    }
+
+    fn start(&mut self, who: Who<'a>) {
+        if let Some(unit) = self.unit(who) {
+            *self.tally.open.entry(unit).or_default() += 1;
+        }
+        self.tally.peak = self.tally.peak.max(self.tally.open.len());
+        self.count(who);
+    }
+
+    fn end(&mut self, who: Who<'a>) {
+        let Some(unit) = self.unit(who) else { return };
+        let open = &mut self.tally.open;
+        if let Some(watches) = open.get_mut(unit) {
+            *watches -= 1;
+            if *watches == 0 {
+                open.remove(unit);
+            }
+        }
     }
 }
 
 /// Usage by product in a month, added up record by record, in the order of
 /// time; journals of several servers are merged before, so that whoever uses
 /// two is counted once.
+///
+/// What a watch uses is what its record says: a policy that is another one since
+/// changes nothing of it.
 #[derive(Debug)]
 pub struct Report<'a> {
     policy: &'a Policy,
     month: ReportMonth,
     has_begun: bool,
-    tallies: Vec<Tally<'a>>,
-    /// The watches that are open: how many mounts of the position have each, and
-    /// the products that it uses.
-    open: BTreeMap<Watch<'a>, (u32, Vec<usize>)>,
+    /// Those of the policy in its order, then others that records name.
+    rows: Vec<Row<'a>>,
+    by_name: HashMap<&'a str, usize>,
+    /// The watches that are open.
+    open: BTreeMap<StreamOf, Open<'a>>,
+    /// The same, of records of the layout before: by who, service and item.
+    open_before: BTreeMap<(Who<'a>, &'a str, &'a str), Open<'a>>,
+    /// Runs of which there is a record in the month. What others had open before
+    /// it may have ended unseen.
+    runs: BTreeSet<u64>,
 }
 
 impl<'a> Report<'a> {
-    /// A report of a month, by the products of a policy.
+    /// A report of a month, with the products of a policy.
     pub fn new(policy: &'a Policy, month: ReportMonth) -> Self {
-        let tallies = policy.products().iter().map(|_| Tally::default()).collect();
-        Self { policy, month, has_begun: false, tallies, open: BTreeMap::new() }
+        let rows: Vec<Row<'a>> = policy.products().iter().map(row).collect();
+        let by_name = rows.iter().enumerate().map(|(at, row)| (row.name, at)).collect();
+        Self {
+            policy,
+            month,
+            has_begun: false,
+            rows,
+            by_name,
+            open: BTreeMap::new(),
+            open_before: BTreeMap::new(),
+            runs: BTreeSet::new(),
+        }
     }
 
     /// Adds a record. Those before the month tell what was open at its start,
@@ -84,93 +172,146 @@ impl<'a> Report<'a> {
         else {
             return;
         };
+        if usage.kind == Kind::ServerStart {
+            self.end_run(usage.mount);
+        }
         if month == self.month {
             self.begin();
+            self.note_run(usage.run);
         }
-        let Usage { user, position, application, service, item, .. } = *usage;
-        let watch = [user, position, application, service, item];
         match usage.kind {
-            Kind::StartWatch | Kind::ContinueWatch => self.start(watch, usage),
-            Kind::StopWatch => self.stop(&watch),
-            // Whoever is gone watches nothing any more.
-            Kind::Logout => {
-                let is_of = |open: &&Watch<'a>| open[..3] == watch[..3];
-                let ended: Vec<Watch<'a>> = self.open.keys().filter(is_of).copied().collect();
-                for watch in &ended {
-                    self.end(watch);
-                }
-            }
+            Kind::StartWatch | Kind::ContinueWatch => self.start(usage),
+            Kind::StopWatch => self.stop(usage),
+            // A number of a mount is another's after it: whoever comes has nothing
+            // open, whatever was lost before.
+            Kind::Logout | Kind::Login => self.end_mount(usage),
             Kind::Snapshot if self.has_begun => {
                 for product in self.products(usage) {
-                    let unit = self.unit(product, &watch);
-                    self.tallies[product].snapshots += 1;
-                    self.tallies[product].count(&watch, unit);
+                    self.rows[product].tally.snapshots += 1;
+                    self.rows[product].count(who(usage));
                 }
             }
             _ => {}
         }
     }
 
-    /// What is open when the month begins is used in it.
+    /// What is open when the month begins is used in it. Of runs that is known
+    /// once there is a record of them.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.has_begun, true) {
             return;
         }
-        let open = std::mem::take(&mut self.open);
-        for (watch, (_, products)) in &open {
-            for product in products {
-                let unit = self.unit(*product, watch);
-                self.tallies[*product].count(watch, unit);
-            }
-        }
-        self.tallies.iter_mut().for_each(|tally| tally.peak = tally.open.len());
-        self.open = open;
-    }
-
-    fn start(&mut self, watch: Watch<'a>, usage: &Usage<'a>) {
-        if let Some((mounts, _)) = self.open.get_mut(&watch) {
-            *mounts += u32::from(usage.kind == Kind::StartWatch);
-            return;
-        }
-        let products = self.products(usage);
-        for product in &products {
-            let unit = self.unit(*product, &watch);
-            let tally = &mut self.tallies[*product];
-            if let Some(unit) = unit {
-                *tally.open.entry(unit).or_default() += 1;
-            }
-            if self.has_begun {
-                tally.count(&watch, unit);
-                tally.peak = tally.peak.max(tally.open.len());
-            }
-        }
-        self.open.insert(watch, (1, products));
-    }
-
-    fn stop(&mut self, watch: &Watch<'a>) {
-        match self.open.get_mut(watch) {
-            Some((mounts, _)) if *mounts > 1 => *mounts -= 1,
-            _ => self.end(watch),
+        for open in self.open_before.values_mut() {
+            count_open(&mut self.rows, open);
         }
     }
 
-    fn end(&mut self, watch: &Watch<'a>) {
-        let (_, products) = self.open.remove(watch).unwrap_or_default();
-        for product in products {
-            let Some(unit) = self.unit(product, watch) else { continue };
-            let open = &mut self.tallies[product].open;
-            if let Some(watches) = open.get_mut(unit) {
-                *watches -= 1;
-                if *watches == 0 {
-                    open.remove(unit);
+    fn note_run(&mut self, run: u64) {
+        if self.runs.insert(run) {
+            for open in self.open.range_mut(of_run(run)).map(|(_, open)| open) {
+                count_open(&mut self.rows, open);
+            }
+        }
+    }
+
+    fn start(&mut self, usage: &Usage<'a>) {
+        let (who, products) = (who(usage), self.products(usage));
+        let mut open = Open { who, products, mounts: 1, is_counted: false };
+        let before = match usage.run {
+            0 => {
+                let watch = (who, usage.service, usage.item);
+                if let Some(known) = self.open_before.get_mut(&watch) {
+                    known.mounts += u32::from(usage.kind == Kind::StartWatch);
+                    return;
+                }
+                None
+            }
+            _ => self.open.remove(&stream_of(usage)),
+        };
+        if let Some(before) = before {
+            count_end(&mut self.rows, &before);
+        }
+        if self.has_begun {
+            count_open(&mut self.rows, &mut open);
+        }
+        match usage.run {
+            0 => self.open_before.insert((who, usage.service, usage.item), open),
+            _ => self.open.insert(stream_of(usage), open),
+        };
+    }
+
+    fn stop(&mut self, usage: &Usage<'a>) {
+        let ended = match usage.run {
+            0 => {
+                let watch = (who(usage), usage.service, usage.item);
+                match self.open_before.get_mut(&watch) {
+                    Some(open) if open.mounts > 1 => {
+                        open.mounts -= 1;
+                        None
+                    }
+                    _ => self.open_before.remove(&watch),
                 }
             }
+            _ => self.open.remove(&stream_of(usage)),
+        };
+        if let Some(open) = ended {
+            count_end(&mut self.rows, &open);
         }
     }
 
-    /// The products by which the user may see the item: those with a code of
-    /// its lock, and that the user's roles have.
-    fn products(&self, usage: &Usage<'_>) -> Vec<usize> {
+    /// Whoever is gone watches nothing any more.
+    fn end_mount(&mut self, usage: &Usage<'a>) {
+        if usage.run != 0 {
+            let (run, mount) = (usage.run, usage.mount);
+            return self.end_all((run, mount, i32::MIN)..=(run, mount, i32::MAX));
+        }
+        if usage.kind == Kind::Login {
+            return;
+        }
+        let rows = &mut self.rows;
+        self.open_before.retain(|(of, ..), open| {
+            let is_over = *of == who(usage);
+            if is_over {
+                count_end(rows, open);
+            }
+            !is_over
+        });
+    }
+
+    /// A run was killed.
+    fn end_run(&mut self, run: u64) {
+        self.end_all(of_run(run));
+    }
+
+    fn end_all(&mut self, streams: RangeInclusive<StreamOf>) {
+        let ended: Vec<StreamOf> = self.open.range(streams).map(|(stream, _)| *stream).collect();
+        for stream in ended {
+            if let Some(open) = self.open.remove(&stream) {
+                count_end(&mut self.rows, &open);
+            }
+        }
+    }
+
+    /// The products that a record names. One of the layout before names none: they
+    /// are those with a code of the item's lock that the user's roles have now.
+    fn products(&mut self, usage: &Usage<'a>) -> Vec<usize> {
+        if usage.run == 0 {
+            return self.products_by_policy(usage);
+        }
+        let names = usage.products.lines();
+        names.map(|name| self.row_of(name)).collect()
+    }
+
+    /// The row of a product, which the policy may have no more.
+    fn row_of(&mut self, name: &'a str) -> usize {
+        let Self { rows, by_name, .. } = self;
+        *by_name.entry(name).or_insert_with(|| {
+            rows.push(Row { name, exchange: "", count: Count::User, tally: Tally::default() });
+            rows.len() - 1
+        })
+    }
+
+    fn products_by_policy(&self, usage: &Usage<'_>) -> Vec<usize> {
         let policy = self.policy;
         let lock = Lock::decode(usage.lock, policy.document.lock_sources);
         let (Some(profile), Ok(lock)) = (policy.profile_of(usage.user), lock) else {
@@ -180,27 +321,14 @@ impl<'a> Report<'a> {
             policy.products_of(profile).map(|product| product.name.as_str()).collect();
         let is_used = |at: &usize| {
             let product = &policy.products()[*at];
-            let has = |code: &u32| {
-                product.codes.iter().any(|(first, last)| first <= code && code <= last)
-            };
             owned.contains(&product.name.as_str())
                 && lock.demands().iter().any(|demand| {
                     let service = policy.lock_services.get(&demand.service);
                     service.map_or(usage.service, String::as_str) == product.service
-                        && demand.groups.iter().flatten().any(has)
+                        && demand.groups.iter().flatten().any(|code| product.has(*code))
                 })
         };
         (0..policy.products().len()).filter(is_used).collect()
-    }
-
-    fn unit(&self, product: usize, watch: &Watch<'a>) -> Option<&'a str> {
-        let [user, position, application, ..] = *watch;
-        match self.policy.products()[product].count {
-            Count::User => Some(user),
-            Count::Position => Some(position),
-            Count::Application => Some(application),
-            Count::None => None,
-        }
     }
 
     /// One line for each product, with a line of names above: who is
@@ -209,15 +337,16 @@ impl<'a> Report<'a> {
     pub fn products_csv(&mut self) -> String {
         self.begin();
         let mut csv = "exchange,product,permissioned,used,count,units,peak,snapshots\n".to_owned();
-        for (product, tally) in self.policy.products().iter().zip(&self.tallies) {
-            let count = match product.count {
+        for row in &self.rows {
+            let Row { tally, .. } = row;
+            let count = match row.count {
                 Count::User => "user",
                 Count::Position => "position",
                 Count::Application => "application",
                 Count::None => "none",
             };
-            let permissioned = self.permissioned(&product.name).len();
-            let (exchange, name) = (quoted(&product.exchange), quoted(&product.name));
+            let permissioned = self.permissioned(row).len();
+            let (exchange, name) = (quoted(row.exchange), quoted(row.name));
             let (used, units) = (tally.users.len(), tally.units.len());
             let (peak, snapshots) = (tally.peak, tally.snapshots);
             let line = format!(
@@ -233,15 +362,16 @@ impl<'a> Report<'a> {
     pub fn users_csv(&mut self) -> String {
         self.begin();
         let mut csv = "exchange,product,user,application,usage\n".to_owned();
-        for (product, tally) in self.policy.products().iter().zip(&self.tallies) {
-            let (exchange, name) = (quoted(&product.exchange), quoted(&product.name));
+        for row in &self.rows {
+            let Row { tally, .. } = row;
+            let (exchange, name) = (quoted(row.exchange), quoted(row.name));
             for (application, users) in &tally.by_application {
                 for user in users {
                     let (user, application) = (quoted(user), quoted(application));
                     let _ = writeln!(csv, "{exchange},{name},{user},{application},used");
                 }
             }
-            for user in self.permissioned(&product.name) {
+            for user in self.permissioned(row) {
                 if !tally.users.contains(user) {
                     let _ = writeln!(csv, "{exchange},{name},{},,unused", quoted(user));
                 }
@@ -250,14 +380,44 @@ impl<'a> Report<'a> {
         csv
     }
 
-    fn permissioned(&self, product: &str) -> Vec<&'a str> {
+    /// Who may use a product by the policy, and who did by one before it, or by
+    /// roles that somebody else said.
+    fn permissioned<'s>(&'s self, row: &'s Row<'a>) -> BTreeSet<&'a str> {
         let policy = self.policy;
         let has = |user: &&str| {
             let profile = policy.profile_of(user);
             profile
-                .is_some_and(|profile| policy.products_of(profile).any(|one| one.name == product))
+                .is_some_and(|profile| policy.products_of(profile).any(|one| one.name == row.name))
         };
-        policy.users().filter(has).collect()
+        policy.users().filter(has).chain(row.tally.users.iter().copied()).collect()
+    }
+}
+
+fn row(product: &Product) -> Row<'_> {
+    let Product { name, exchange, count, .. } = product;
+    Row { name, exchange, count: *count, tally: Tally::default() }
+}
+
+fn who<'a>(usage: &Usage<'a>) -> Who<'a> {
+    [usage.user, usage.position, usage.application]
+}
+
+fn stream_of(usage: &Usage<'_>) -> StreamOf {
+    (usage.run, usage.mount, usage.stream_id)
+}
+
+fn of_run(run: u64) -> RangeInclusive<StreamOf> {
+    (run, u64::MIN, i32::MIN)..=(run, u64::MAX, i32::MAX)
+}
+
+fn count_open<'a>(rows: &mut [Row<'a>], open: &mut Open<'a>) {
+    open.is_counted = true;
+    open.products.iter().for_each(|product| rows[*product].start(open.who));
+}
+
+fn count_end<'a>(rows: &mut [Row<'a>], open: &Open<'a>) {
+    if open.is_counted {
+        open.products.iter().for_each(|product| rows[*product].end(open.who));
     }
 }
 
@@ -270,111 +430,4 @@ fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const POLICY: &str = r#"version = 1
-[[lock-service]]
-id = 257
-service = "FEED"
-[[product]]
-name = "LSE, one"
-exchange = "LSE"
-service = "FEED"
-pe = [62]
-[[product]]
-name = "DESKS"
-service = "FEED"
-pe = [62]
-count = "position"
-[[product]]
-name = "L2"
-service = "FEED"
-pe = [63]
-[[role]]
-name = "all"
-products = ["LSE, one", "DESKS", "L2"]
-[[user]]
-name = "ann"
-roles = ["all"]
-[[user]]
-name = "bob"
-roles = ["all"]
-[[user]]
-name = "eve"
-roles = ["all"]
-"#;
-    const LOCK: [u8; 5] = [3, 1, 1, 0x62, 0xC0];
-    /// 2026-10-01.
-    const OCTOBER_MS: u64 = 1_790_812_800_000;
-
-    fn usage(
-        kind: Kind,
-        minute: i64,
-        user: &'static str,
-        position: &'static str,
-    ) -> Usage<'static> {
-        let time_ms = OCTOBER_MS.saturating_add_signed(minute * 60_000);
-        let (application, service, item) = ("256", "FEED", "VOD.L");
-        Usage { kind, time_ms, user, position, application, service, item, lock: &LOCK }
-    }
-
-    #[test]
-    fn a_scripted_month_is_what_the_script_says() {
-        let policy = Policy::parse("p", POLICY).expect("it is in order");
-        let mut report = Report::new(&policy, ReportMonth::parse("2026-10").expect("a month"));
-        for record in [
-            // Open since September, and closed before bob comes.
-            usage(Kind::StartWatch, -5, "ann", "a"),
-            usage(Kind::StartWatch, -4, "eve", "e"),
-            usage(Kind::Logout, -3, "eve", "e"),
-            usage(Kind::StopWatch, 5, "ann", "a"),
-            usage(Kind::StopWatch, 6, "ann", "a"),
-            usage(Kind::StartWatch, 7, "bob", "b"),
-            usage(Kind::ContinueWatch, 8, "bob", "b"),
-            usage(Kind::StartWatch, 9, "bob", "c"),
-            usage(Kind::Snapshot, 10, "ann", "a"),
-            usage(Kind::AccessDenied, 11, "eve", "e"),
-            // November.
-            usage(Kind::StartWatch, 31 * 24 * 60, "eve", "e"),
-        ] {
-            report.add(&record);
-        }
-        assert_eq!(
-            report.products_csv(),
-            "exchange,product,permissioned,used,count,units,peak,snapshots\n\
-             LSE,\"LSE, one\",3,2,user,2,1,1\n\
-             DESKS,DESKS,3,2,position,3,2,1\n\
-             L2,L2,3,0,user,0,0,0\n"
-        );
-        let users = report.users_csv();
-        for line in
-            ["LSE,\"LSE, one\",bob,256,used", "DESKS,DESKS,eve,,unused", "L2,L2,ann,,unused"]
-        {
-            assert!(users.lines().any(|one| one == line), "{line} in {users}");
-        }
-        assert_eq!(users.lines().count(), 1 + 3 + 3 + 3);
-    }
-
-    #[test]
-    fn a_watch_of_two_mounts_ends_with_the_second() {
-        let policy = Policy::parse("p", POLICY).expect("it is in order");
-        let mut report = Report::new(&policy, ReportMonth::parse("2026-10").expect("a month"));
-        for kind in [Kind::StartWatch, Kind::StartWatch, Kind::ContinueWatch, Kind::StopWatch] {
-            report.add(&usage(kind, 1, "ann", "a"));
-        }
-        report.add(&usage(Kind::StartWatch, 2, "bob", "b"));
-        assert!(report.products_csv().contains("DESKS,DESKS,3,2,position,2,2,0\n"));
-        report.add(&usage(Kind::StopWatch, 3, "ann", "a"));
-        assert!(report.open.len() == 1, "bob's");
-    }
-
-    #[test]
-    fn what_is_open_all_the_month_is_used() {
-        let policy = Policy::parse("p", POLICY).expect("it is in order");
-        let mut report = Report::new(&policy, ReportMonth::parse("2026-10").expect("a month"));
-        report.add(&usage(Kind::StartWatch, -5, "ann", "a"));
-        assert!(report.products_csv().contains("DESKS,DESKS,3,1,position,1,1,0\n"));
-        assert_eq!(ReportMonth::parse("2026-13"), None);
-    }
-}
+mod tests;
