@@ -69,6 +69,9 @@ pub(super) enum Job {
     Review(Review),
     /// Those who watch an item with another guard are looked at, from a cell on.
     Recheck { slot: u32, next: Cell },
+    /// A month begins: the watches of items from this one on, from a cell on, are
+    /// written down anew.
+    GoOn { slot: u32, next: Cell },
 }
 
 /// What jobs are about. Each kind has its share of a slice: a thousand mounts
@@ -96,7 +99,7 @@ impl Job {
             | Self::Delete { .. }
             | Self::RetryUnplaced { .. } => Kind::Hubs,
             Self::TellNews => Kind::News,
-            Self::Review(_) | Self::Recheck { .. } => Kind::Rights,
+            Self::Review(_) | Self::Recheck { .. } | Self::GoOn { .. } => Kind::Rights,
             Self::Batch(_) | Self::Refresh(_) | Self::Roles(_) | Self::EndAll { .. } => {
                 Kind::Mounts
             }
@@ -247,6 +250,7 @@ impl Core {
             Job::Leave(leaving) => self.leave_step(leaving, out),
             Job::Review(review) => self.review_step(review, out),
             Job::Recheck { slot, next } => self.recheck_step(*slot, next, out),
+            Job::GoOn { slot, next } => self.go_on_step((slot, next), out),
         }
     }
 

@@ -277,6 +277,35 @@ impl Entitlements {
         }
     }
 
+    /// The code in `PROD_PERM` that guards an item.
+    pub(super) fn code_of(&self, guard: Guard) -> Option<u32> {
+        match guard {
+            Guard::ProdPerm(index) => self.codes.0.get(index as usize).copied(),
+            _ => None,
+        }
+    }
+
+    /// The names of the products by which an item is shown, one a line.
+    pub(super) fn products_used(
+        &mut self,
+        profile: ProfileId,
+        item: &Named<'_>,
+        guard: Guard,
+    ) -> String {
+        let code = self.code_of(guard);
+        let Some(engine) = &mut self.engine else { return String::new() };
+        let lock;
+        let protection = match (guard, code) {
+            (Guard::Lock(id), _) => {
+                lock = engine.shared_lock(id);
+                Protection::Lock(&lock)
+            }
+            (_, Some(code)) => Protection::ProdPerm(code),
+            _ => Protection::None,
+        };
+        engine.products_used(profile, item.asked(), protection)
+    }
+
     /// Whether a request goes on, before anything is known of the item.
     pub(super) fn decide_request(&self, profile: Option<ProfileId>, item: &Named<'_>) -> Verdict {
         match (&self.engine, profile) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tapeline_cache::Since;
 use tapeline_channel::SessionId;
-use tapeline_entitle::Kind;
+use tapeline_entitle::{Kind, Usage};
 
 use super::Core;
 use super::backlog::Job;
@@ -116,7 +116,8 @@ impl Core {
 
     fn leave_for_good<O: Outputs>(&mut self, leaving: &mut Leaving, out: &mut O) -> Option<usize> {
         if let Some(identity) = leaving.identity.take() {
-            self.record_of(Kind::Logout, &identity, None, out);
+            let usage = Usage { mount: leaving.number.into(), ..Usage::of(Kind::Logout, 0) };
+            self.record_of(&usage, &identity, None, out);
         }
         if leaving.session.is_some_and(|session| self.posts.forget_one_of(session)) {
             return Some(1);
@@ -145,7 +146,8 @@ impl Core {
             && stream.state.is_streaming()
         {
             let item = Some((&item.key.as_ref(), self.items.guard(stream.slot)));
-            self.record_of(Kind::StopWatch, who, item, out);
+            let usage = Usage { mount: number.into(), stream_id, ..Usage::of(Kind::StopWatch, 0) };
+            self.record_of(&usage, who, item, out);
         }
         let Some(item) = self.items.get_mut(stream.slot) else {
             debug_assert!(false, "a stream is of an item");

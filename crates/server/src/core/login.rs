@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tapeline_channel::SessionId;
-use tapeline_entitle::{AuthenticationError, Kind, Person};
+use tapeline_entitle::{AuthenticationError, Kind, Person, Usage};
 use tapeline_omm::StateBuf;
 use tapeline_omm::login::{
     BatchSupport, ConnectionConfig, LoginErrorAttributes, LoginRefresh, LoginRequest, LoginStatus,
@@ -108,7 +108,10 @@ impl Core {
             self.give_back(&admitted);
             return self.refuse_login(session, &request, (too_many_mounts(), None), out);
         }
-        self.record_of(Kind::Login, &admitted.who, None, out);
+        let mount = self.mounts.get(session).map_or(0, |mount| mount.number.into());
+        let roles = admitted.who.roles.as_deref().unwrap_or_default().join("\n");
+        let usage = Usage { mount, roles: &roles, ..Usage::of(Kind::Login, 0) };
+        self.record_of(&usage, &admitted.who, None, out);
         let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
         let login = mount.login.insert(Login::new(request, admitted.who, admitted.seat));
@@ -212,7 +215,10 @@ impl Core {
             out.note(Note::LoginRefused { session, peer, user: &user, why: state.as_state() });
         }
         let who = identity(request, None, self.mounts.get(session));
-        self.record_of(Kind::LoginDenied, &who, None, out);
+        let said = state.as_state();
+        let (code, text) = (said.code.0, String::from_utf8_lossy(said.text));
+        let usage = Usage { code, reason: &text, ..Usage::of(Kind::LoginDenied, 0) };
+        self.record_of(&usage, &who, None, out);
         self.tell_login(session, request, (state, error), out);
     }
 

@@ -11,7 +11,7 @@
 //!          get them in another form, slow and owed for those who do not keep
 //!          up, drain for when they do again
 //! posts    post
-//! policy   permit, sift → entitlements; review when it is another one
+//! policy   permit, sift → entitlements; review when it is another one; usage
 //! bounds   turns, memory, preempt
 //! slices   backlog → leave, peer, pending, news, refresh; at_hubs finds the
 //!          items
@@ -77,6 +77,7 @@ mod turns;
 mod unplaced;
 mod update;
 mod upstream;
+mod usage;
 mod users;
 mod variant;
 mod waiting;
@@ -236,6 +237,8 @@ pub struct Core {
     payload: Vec<u8>,
     slow: SlowMounts,
     statistics: Statistics,
+    /// When a month ends for the records of usage.
+    month_ends_at: Option<Time>,
     /// The server ends, for this reason.
     ends: Option<Box<str>>,
 }
@@ -279,6 +282,7 @@ impl Core {
             payload: Vec::new(),
             slow: SlowMounts::default(),
             statistics: Statistics::default(),
+            month_ends_at: None,
             ends: None,
         }
     }
@@ -354,7 +358,7 @@ impl Core {
                 }
             }
             Event::Closed { session } => self.drop_mount(session),
-            Event::Policy(change) => self.enforce(change),
+            Event::Policy(change) => self.enforce(change, out),
             Event::Identified(answer) => self.on_identified(answer, out),
             Event::Memory { resident_bytes } => self.on_memory(resident_bytes, out),
         }
@@ -377,8 +381,9 @@ impl Core {
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let (login_end, rtt) = (self.identification.deadline(), self.round_trips_due());
         let (turns, day) = (self.due_mounts.deadline(), self.entitlements.day_ends());
+        let month = self.month_ends_at;
         let deadlines =
-            [login, login_end, day, due, unplaced, posts, repair, drain, rest, rtt, turns];
+            [login, login_end, day, month, due, unplaced, posts, repair, drain, rest, rtt, turns];
         deadlines.into_iter().flatten().min()
     }
 
@@ -397,6 +402,7 @@ impl Core {
         self.check_turns(out);
         self.check_posts(out);
         self.check_seats(out);
+        self.check_month();
         self.work_repairs(out);
         self.work_off(out);
         self.drain_slice(out);

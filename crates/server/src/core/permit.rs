@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tapeline_channel::SessionId;
-use tapeline_entitle::{Contract, Denial, Kind, PostRight, ProfileId, Usage, Verdict};
+use tapeline_entitle::{Contract, Denial, Kind, PostRight, ProfileId, Verdict};
 use tapeline_omm::post::{Post, PostContent, PostRefusal, PostStream};
 use tapeline_omm::view::FieldMask;
 use tapeline_omm::{ItemKeyRef, is_administrative};
@@ -25,7 +25,7 @@ use tapeline_rwf::{
 };
 
 use super::Core;
-use super::entitlements::{Guard, Identity, Named};
+use super::entitlements::{Guard, Named};
 use super::forms::Form;
 use super::item::Item;
 use super::services::Services;
@@ -118,7 +118,7 @@ impl Core {
     ) -> Option<Denial> {
         let Verdict::Deny(denial) = verdict else { return None };
         self.statistics.opens_denied += 1;
-        self.record(Kind::AccessDenied, session, key, guard, out);
+        self.record(Kind::AccessDenied, (session, 0), (key, guard), Some(&denial), out);
         Some(denial)
     }
 
@@ -202,7 +202,8 @@ impl Core {
         let key = item.key.clone();
         let domain = key.as_ref().domain;
         let status = StatusMsg { state: Some(denied(denial)), ..StatusMsg::new(domain, 0) };
-        self.record(Kind::AccessDenied, session, &key.as_ref(), guard, out);
+        let of = (session, stream_id);
+        self.record(Kind::AccessDenied, of, (&key.as_ref(), guard), Some(denial), out);
         self.variants.begin();
         self.send_status(slot, cell, &status, out);
         self.remove_stream(session, stream_id, out);
@@ -224,6 +225,7 @@ impl Core {
             self.statistics.streams_revoked += 1;
             return self.take_off((session, stream_id), &denial, guard, out);
         }
+        self.record_further(session, stream_id, out);
         self.review_mask(session, stream_id, out);
     }
 
@@ -340,7 +342,8 @@ impl Core {
         let is_allowed = rights(&checked, post, is_on_stream)
             .all(|right| entitlements.may_post(profile, &item, right));
         let kind = if is_allowed { Kind::InsertStart } else { Kind::InsertDenied };
-        self.record(kind, session, &key.as_ref(), Guard::Bare, out);
+        let of = (session, post.stream_id);
+        self.record(kind, of, (&key.as_ref(), Guard::Unknown), None, out);
         match is_allowed {
             true => Ok(()),
             false => {
@@ -348,69 +351,6 @@ impl Core {
                 Err(PostRefusal::NotEntitled)
             }
         }
-    }
-
-    /// Writes down that a watch began, or that a snapshot was given.
-    pub(super) fn record_watch<O: Outputs>(
-        &mut self,
-        session: SessionId,
-        stream_id: i32,
-        out: &mut O,
-    ) {
-        if let Some((slot, cell)) = self.item_on(session, stream_id)
-            && let Some(item) = self.items.get_mut(slot)
-            && let Some(subscription) = item.watchers.subscription_mut(cell)
-        {
-            subscription.set(mode::RECORDED, true);
-        }
-        let stream = self.mounts.get(session).and_then(|it| it.streams.item(stream_id));
-        let Some(stream) = stream else { return };
-        let kind = match stream.state.is_streaming() {
-            true => Kind::StartWatch,
-            false => Kind::Snapshot,
-        };
-        if let Some(item) = self.items.get(stream.slot) {
-            self.record(kind, session, &item.key.as_ref(), self.items.guard(stream.slot), out);
-        }
-    }
-
-    /// Writes down what happened to an item of a mount.
-    fn record<O: Outputs>(
-        &self,
-        kind: Kind,
-        session: SessionId,
-        key: &ItemKeyRef<'_>,
-        guard: Guard,
-        out: &mut O,
-    ) {
-        let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
-        if let Some(login) = login {
-            self.record_of(kind, &login.identity, Some((key, guard)), out);
-        }
-    }
-
-    /// Writes down what somebody did.
-    pub(super) fn record_of<O: Outputs>(
-        &self,
-        kind: Kind,
-        who: &Identity,
-        item: Option<(&ItemKeyRef<'_>, Guard)>,
-        out: &mut O,
-    ) {
-        if !self.entitlements.is_on() {
-            return;
-        }
-        let of_item = item.map(|(key, _)| named(&self.services, key));
-        out.record(&Usage {
-            kind,
-            time_ms: self.entitlements.unix_ms(self.now),
-            user: &who.user,
-            position: &who.position,
-            application: &who.application,
-            service: of_item.as_ref().map_or("", |it| &it.service),
-            item: of_item.as_ref().map_or("", |it| &it.name),
-            lock: item.map_or(&[], |(_, guard)| self.entitlements.lock_of(guard)),
-        });
     }
 }
 

@@ -86,8 +86,9 @@ impl Core {
             return self.take_off((watcher.session, watcher.stream_id), &denial, guard, out);
         }
         self.set_checked(slot, cell);
-        if !watcher.has(mode::RECORDED) {
-            self.record_watch(watcher.session, watcher.stream_id, out);
+        match watcher.has(mode::RECORDED) {
+            true => _ = self.record_further(watcher.session, watcher.stream_id, out),
+            false => self.record_watch(watcher.session, watcher.stream_id, out),
         }
         let Some(item) = self.items.get(slot) else { return };
         let has_missed = item.recheck().is_some_and(|recheck| recheck.is_missed);

@@ -61,13 +61,16 @@ impl Review {
 
 impl Core {
     /// A policy is in force from now on.
-    pub(super) fn enforce(&mut self, change: &PolicyChange) {
+    pub(super) fn enforce<O: Outputs>(&mut self, change: &PolicyChange, out: &mut O) {
         let is_all =
             |job: &Job| matches!(job, Job::Review(Review { only: None, is_of_day: false, .. }));
         let is_pending = self.backlog.jobs().any(is_all);
         let is_first = !self.entitlements.is_on();
         self.entitlements.enforce(self.now, change, is_pending);
         self.note_services(0);
+        if is_first {
+            self.record_start(out);
+        }
         if !is_first && !planted!(KeptRights) {
             self.backlog.add(Job::Review(Review::ALL));
         }
