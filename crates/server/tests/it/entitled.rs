@@ -596,3 +596,43 @@ fn json_mounts_are_told_the_same() {
     assert!(answer.len() == 1 && answer[0].contains("NotEntitled"), "{answer:?}");
     assert!(answer[0].contains("Access Denied: User req to PE(63)"), "{answer:?}");
 }
+
+/// What a journal says of usage is what decided when it happened, and of which mount
+/// and stream it was: another policy takes nothing of it back.
+#[test]
+fn records_of_usage_name_products_mounts_and_streams() {
+    let mut world = world();
+    assert_eq!(world.usages(), ["ServerStart  0/0"]);
+    let (first, second) = (mount(&mut world, "bob"), mount(&mut world, "ann"));
+    world.usages();
+    ask(&mut world, &[first, second], "LOCKED");
+    accept_all(&mut world, 17);
+    world.item(HUB, 17, 1, &locked_image(Some(L1), &[(22, 1)]));
+    let usages = world.usages();
+    assert_eq!(usages, ["StartWatch bob 0/5 L1", "StartWatch ann 1/5 L1"]);
+    // A code in PROD_PERM, and a rule for a name: by the product, and by none.
+    ask(&mut world, &[second], "OPEN.A");
+    world.say(first, &request(6, "CODED"));
+    world.accept(HUB, 18, 1);
+    world.accept(HUB, 19, 2);
+    world.item(HUB, 18, 1, &locked_image(None, &[(22, 1)]));
+    world.item(HUB, 19, 1, &locked_image(None, &[(1, 63)]));
+    assert_eq!(world.usages(), ["StartWatch ann 1/5", "StartWatch bob 0/6 L2"]);
+}
+
+#[test]
+fn watches_that_are_open_at_the_turn_of_the_month_are_written_down_anew() {
+    let mut world = world();
+    let ann = mount(&mut world, "ann");
+    ask(&mut world, &[ann], "LOCKED");
+    accept_all(&mut world, 17);
+    world.item(HUB, 17, 1, &locked_image(Some(L1), &[(22, 1)]));
+    world.usages();
+    // It is 25 November, and no leap is due.
+    world.pass(Duration::from_secs(6 * 24 * 60 * 60 - 1));
+    assert_eq!(world.usages(), [""; 0]);
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.usages(), ["ContinueWatch ann 0/5 L1"]);
+    world.pass(Duration::from_secs(31 * 24 * 60 * 60));
+    assert_eq!(world.usages(), ["ContinueWatch ann 0/5 L1"]);
+}

@@ -186,7 +186,10 @@ fn a_lock_that_changes_again_is_the_one_that_counts() {
     for sessions in [&anns, &bobs] {
         assert_eq!(crowd.heard(sessions), ["UPDATE 5 MARKET_PRICE QUOTE {22=101}"]);
     }
-    assert_eq!(crowd.world.records(), [""; 0]);
+    // Another lock may be of other products, so that the watches say again what they use.
+    let records = crowd.world.records();
+    assert!(records.iter().all(|it| it.starts_with("ContinueWatch")), "{records:?}");
+    assert_eq!(records.len(), 2 * CROWD);
 }
 
 #[test]

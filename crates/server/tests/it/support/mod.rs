@@ -110,6 +110,10 @@ impl World {
     }
 
     /// What was written down of usage since the last time.
+    pub fn usages(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.out.usages)
+    }
+
     pub fn records(&mut self) -> Vec<String> {
         std::mem::take(&mut self.out.records)
     }

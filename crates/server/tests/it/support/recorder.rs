@@ -30,6 +30,8 @@ pub struct Recorder {
     pub is_away: bool,
     /// What was written down of usage: kind, user, item and lock.
     pub records: Vec<String>,
+    /// What was used: kind, user, mount and stream, products.
+    pub usages: Vec<String>,
     /// Who logs in, where that is asked.
     pub asked: Vec<LoginQuestion>,
     /// Nobody can be asked who logs in.
@@ -118,6 +120,10 @@ impl Outputs for Recorder {
     }
 
     fn record(&mut self, usage: &Usage<'_>) {
+        let Usage { mount, stream_id, products, .. } = *usage;
+        let products = products.replace('\n', " ");
+        let of = format!("{:?} {} {mount}/{stream_id} {products}", usage.kind, usage.user);
+        self.usages.push(of.trim_end().to_owned());
         let Usage { kind, user, service, item, lock, .. } = *usage;
         let lock = lock.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().concat();
         self.records.push(format!("{kind:?} {user} {service}/{item} {lock}").trim_end().to_owned());
