@@ -406,7 +406,7 @@ mod tests {
         // They are all that is left of it in a process that runs.
         drop(logins);
         let who = answer(&ports[0], question(7, "ann")).who;
-        assert_eq!(who, Ok(Person { user: "ann".to_owned(), roles: None, ends: None }));
+        assert_eq!(who, Ok(Person::of("ann")));
         let answer = answer(&ports[1], question(7, "eve"));
         assert!(answer.number == 7 && answer.who.is_err(), "{answer:?}");
         assert!(ports[0].answers.try_recv().is_err());

@@ -12,6 +12,8 @@ use crate::verdict::{Verdict, unknown_user};
 pub struct Watch<'a> {
     /// The user.
     pub user: &'a str,
+    /// The user's roles, one a line, if not the policy says them.
+    pub roles: Option<&'a str>,
     /// The item.
     pub asked: Asked<'a>,
     /// What its image said.
@@ -54,7 +56,15 @@ pub fn changes<'e, 'a: 'e>(
 }
 
 fn answer(engine: &mut Engine, watch: &Watch<'_>) -> Verdict {
-    match engine.policy().profile_of(watch.user) {
+    let policy = engine.policy();
+    let profile = match watch.roles {
+        None => policy.profile_of(watch.user),
+        Some(roles) => {
+            let roles: Vec<String> = roles.lines().map(ToOwned::to_owned).collect();
+            policy.profile_of_roles(&roles)
+        }
+    };
+    match profile {
         Some(profile) => engine.decide_open(profile, watch.asked, watch.protection),
         None => Verdict::Deny(unknown_user(watch.user)),
     }

@@ -197,7 +197,7 @@ mod tests {
         assert!(port.ask(question.clone()) && !port.ask(question.clone()));
         assert_eq!(asked.recv(), Ok(question.clone()));
         assert_eq!(port.answer(), None);
-        let person = Person { user: "ann".to_owned(), roles: None, ends: None };
+        let person = Person::of("ann");
         answer.send(LoginAnswer { number: 7, who: Ok(person) }).expect("room");
         assert_eq!(port.answer().map(|answer| answer.number), Some(7));
         drop(asked);

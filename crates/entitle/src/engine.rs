@@ -47,7 +47,7 @@ pub enum Protection<'a> {
 }
 
 /// An item that a user asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Asked<'a> {
     /// The name of its service.
     pub service: &'a str,

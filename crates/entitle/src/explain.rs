@@ -28,7 +28,7 @@ impl Engine {
         let verdict = self.decide_open(profile, asked, protection);
         let reason = match verdict.is_allowed() {
             true => self.why_yes(&policy, profile, asked, protection),
-            false => self.why_no(&policy, profile, asked, protection),
+            false => self.why_no(profile, asked, protection),
         };
         Explanation { verdict, reason }
     }
@@ -87,13 +87,15 @@ impl Engine {
         codes
     }
 
-    fn why_no(
+    /// What of the policy keeps an item from a profile that is not shown it, with
+    /// file and line.
+    pub fn why_no(
         &self,
-        policy: &Policy,
         profile: ProfileId,
         asked: Asked<'_>,
         protection: Protection<'_>,
     ) -> String {
+        let policy = self.policy();
         let roles: Vec<&str> = policy.roles(profile).map(|role| role.name.as_str()).collect();
         let roles = format!("roles [{}]", roles.join(", "));
         let Protection::Lock(bytes) = protection else {

@@ -135,6 +135,15 @@ pub struct Person {
     pub roles: Option<Arc<[String]>>,
     /// When the login ends unless it is renewed.
     pub ends: Option<LoginEnd>,
+    /// By which the authoriser's own log knows its decision, if it said.
+    pub decision: Option<String>,
+}
+
+impl Person {
+    /// Somebody of whom only the name is known.
+    pub fn of(user: impl Into<String>) -> Self {
+        Self { user: user.into(), roles: None, ends: None, decision: None }
+    }
 }
 
 /// When a login ends.
@@ -155,6 +164,8 @@ pub struct Unidentified {
     pub is_for_now: bool,
     /// What was wrong with the token, as clients know it.
     pub authentication: Option<AuthenticationError>,
+    /// By which the authoriser's own log knows its decision, if it said.
+    pub decision: Option<String>,
 }
 
 impl Unidentified {

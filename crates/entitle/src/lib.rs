@@ -78,4 +78,4 @@ pub use policy::{MAX_VOUCHED_PROFILES, Policy, ProfileId};
 pub use report::{Report, ReportMonth};
 pub use usage::{Kind, MAX_RECORD_BYTES, Usage};
 pub use verdict::{Denial, Explanation, Verdict};
-pub use watchlist::{Entry, MARKET_PRICE, read_watchlist};
+pub use watchlist::{Entry, MARKET_PRICE, read_watchlist, watches_recorded};

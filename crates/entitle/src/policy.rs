@@ -110,6 +110,11 @@ impl Policy {
         })
     }
 
+    /// The file that it is from.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// The profile of a user; `None` if the policy does not know the name.
     pub fn profile_of(&self, user: &str) -> Option<ProfileId> {
         self.users.get(user).map(|(_, profile)| *profile)

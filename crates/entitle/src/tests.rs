@@ -395,7 +395,12 @@ fn the_open_items_whose_answer_changes_are_found_a_slice_at_a_time() {
         .map(|code| Lock::new([Demand::any(257, &[code])]).encode(Sources::default()));
     let mut watches = ["jdoe", "feeder", "eve"].into_iter().flat_map(|user| {
         let asked = asked("FEED", "VOD.L");
-        locks.iter().map(move |lock| Watch { user, asked, protection: Protection::Lock(lock) })
+        locks.iter().map(move |lock| Watch {
+            user,
+            roles: None,
+            asked,
+            protection: Protection::Lock(lock),
+        })
     });
     let mut found = Vec::new();
     for _ in 0..5 {

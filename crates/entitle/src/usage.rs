@@ -5,8 +5,8 @@
 //!  | u32   | u32    | | u8   | u64  | text | text | text      | text  | text | bytes |
 //!                     │ run   mount  stream domain guard PROD_PERM epoch code
 //!                     | u64 | u64  | i32  | u8   | u8  | u32     | u32 | u8 |
-//!                     │ products roles  reason decision
-//!                     | text   | text | text | text |
+//!                     │ products roles  reason rule   decision
+//!                     | text   | text | text | text | text |
 //! ```
 //!
 //! All numbers are big endian. Texts and bytes have their length (u16) in front.
@@ -19,7 +19,7 @@ const MAX_PART_BYTES: usize = u16::MAX as usize;
 /// Length and checksum.
 const HEAD_BYTES: usize = 8;
 /// Texts and bytes of a record.
-const PARTS: usize = 10;
+const PARTS: usize = 11;
 /// What stands in a record beside them.
 const FIXED_BYTES: usize = 9 + 31;
 /// Room for what later layouts may have.
@@ -75,6 +75,28 @@ impl Kind {
         Self::ServerStart,
     ];
 
+    /// Its name, as journals are printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StartWatch => "watch-started",
+            Self::StopWatch => "watch-stopped",
+            Self::AccessDenied => "access-denied",
+            Self::Login => "login",
+            Self::LoginDenied => "login-denied",
+            Self::Logout => "logout",
+            Self::ContinueWatch => "watch-goes-on",
+            Self::InsertStart => "post",
+            Self::InsertDenied => "post-denied",
+            Self::Snapshot => "snapshot",
+            Self::ServerStart => "server-started",
+        }
+    }
+
+    /// Whether something was refused.
+    pub const fn is_denial(self) -> bool {
+        matches!(self, Self::AccessDenied | Self::LoginDenied | Self::InsertDenied)
+    }
+
     fn of(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
@@ -118,8 +140,10 @@ pub struct Usage<'a> {
     pub products: &'a str,
     /// Of a login: the user's roles, one a line, if not the policy says them.
     pub roles: &'a str,
-    /// Of a denial: the rule of the policy, with file and line, or what was said.
+    /// Of a denial: what the client was told.
     pub reason: &'a str,
+    /// Of a denial: what of the policy says so, with file and line.
+    pub rule: &'a str,
     /// By which the authoriser's own log knows its decision about the login.
     pub decision: &'a str,
 }
@@ -146,6 +170,7 @@ impl Usage<'_> {
             products: "",
             roles: "",
             reason: "",
+            rule: "",
             decision: "",
         }
     }
@@ -171,7 +196,7 @@ impl Usage<'_> {
         for lines in [self.products, self.roles] {
             put(to, cut_lines(lines).as_bytes());
         }
-        for text in [self.reason, self.decision] {
+        for text in [self.reason, self.rule, self.decision] {
             put(to, cut(text).as_bytes());
         }
         let body = start + HEAD_BYTES;
@@ -278,6 +303,7 @@ impl<'b> Reader<'b> {
         usage.products = self.text()?;
         usage.roles = self.text()?;
         usage.reason = self.text()?;
+        usage.rule = self.text()?;
         usage.decision = self.text()?;
         Some(())
     }
@@ -306,7 +332,8 @@ mod tests {
             code: 3,
             products: "L1\nL2",
             roles: "fx",
-            reason: "policy.toml:7",
+            reason: "Access Denied: User req to PE(62)",
+            rule: "policy.toml:7",
             decision: "d-1",
             ..Usage::of(kind, 1 << 40)
         }

@@ -1,9 +1,12 @@
-//! Watchlists as text: who has what open.
+//! Watchlists, as text and in journals: who has what open.
+
+use std::collections::HashMap;
 
 use crate::change::Watch;
 use crate::document::hex_of;
 use crate::engine::{Asked, Protection};
 use crate::fault::Fault;
+use crate::usage::{Kind, Usage};
 
 /// The domain of market prices, which a watchlist means if it names none.
 pub const MARKET_PRICE: u8 = 6;
@@ -28,6 +31,7 @@ impl Entry {
     pub fn watch(&self) -> Watch<'_> {
         Watch {
             user: &self.user,
+            roles: None,
             asked: Asked { service: &self.service, domain: self.domain, name: &self.name },
             protection: self.lock.as_deref().map_or(Protection::None, Protection::Lock),
         }
@@ -55,6 +59,45 @@ pub fn read_watchlist(file: &str, text: &str) -> Result<Vec<Entry>, Vec<Fault>> 
     if faults.is_empty() { Ok(entries) } else { Err(faults) }
 }
 
+/// What users opened or asked for in vain, by records in the order of time: an item
+/// is there once for each user, guarded as it was last.
+pub fn watches_recorded<'a>(records: &[Usage<'a>]) -> Vec<Watch<'a>> {
+    let mut roles: HashMap<(u64, u64), &'a str> = HashMap::new();
+    let (mut watches, mut places) = (Vec::new(), HashMap::new());
+    for usage in records {
+        match usage.kind {
+            Kind::Login => drop(roles.insert((usage.run, usage.mount), usage.roles)),
+            Kind::StartWatch | Kind::ContinueWatch | Kind::Snapshot | Kind::AccessDenied => {
+                let roles = roles.get(&(usage.run, usage.mount)).copied();
+                let watch = watch_of(usage, roles.filter(|roles| !roles.is_empty()));
+                let place =
+                    *places.entry((watch.user, watch.roles, watch.asked)).or_insert_with(|| {
+                        watches.push(watch);
+                        watches.len() - 1
+                    });
+                // A request that is refused for its name says nothing of the item.
+                if watch.protection != Protection::None {
+                    watches[place] = watch;
+                }
+            }
+            _ => {}
+        }
+    }
+    watches
+}
+
+fn watch_of<'a>(usage: &Usage<'a>, roles: Option<&'a str>) -> Watch<'a> {
+    // Records of the layout before do not say the domain.
+    let domain = if usage.domain == 0 { MARKET_PRICE } else { usage.domain };
+    let protection = match (usage.lock, usage.prod_perm) {
+        ([], None) => Protection::None,
+        ([], Some(code)) => Protection::ProdPerm(code),
+        (lock, _) => Protection::Lock(lock),
+    };
+    let asked = Asked { service: usage.service, domain, name: usage.item };
+    Watch { user: usage.user, roles, asked, protection }
+}
+
 fn entry_of(line: &str) -> Option<Entry> {
     let (user, rest) = line.split_once(char::is_whitespace)?;
     let rest = rest.trim_start();
@@ -71,6 +114,36 @@ fn entry_of(line: &str) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_watched_or_refused_is_there_once_by_its_last_lock() {
+        let (first, last) = ([3u8, 1].as_slice(), [3u8, 2].as_slice());
+        let of = |kind, user, item, lock| Usage {
+            user,
+            item,
+            lock,
+            run: 1,
+            mount: 7,
+            service: "FEED",
+            ..Usage::of(kind, 0)
+        };
+        let records = [
+            Usage { roles: "fx", ..of(Kind::Login, "ann", "", &[]) },
+            of(Kind::StartWatch, "ann", "A", first),
+            of(Kind::ContinueWatch, "ann", "A", last),
+            of(Kind::AccessDenied, "ann", "A", &[]),
+            of(Kind::StopWatch, "ann", "C", first),
+            of(Kind::AccessDenied, "ann", "B", &[]),
+        ];
+        let watch = |name, protection| Watch {
+            user: "ann",
+            roles: Some("fx"),
+            asked: Asked { service: "FEED", domain: MARKET_PRICE, name },
+            protection,
+        };
+        let expected = [watch("A", Protection::Lock(last)), watch("B", Protection::None)];
+        assert_eq!(watches_recorded(&records), expected);
+    }
 
     #[test]
     fn lines_are_watches() {

@@ -308,7 +308,8 @@ impl Identifier {
             true => Ok(self.person(now_s, asked, Some(opinion))),
             false => {
                 let reason = opinion.reason.as_deref().unwrap_or("the authoriser refuses it");
-                Err(not_entitled(&format!("Login denied: {reason}")))
+                let refused = not_entitled(&format!("Login denied: {reason}"));
+                Err(Unidentified { decision: opinion.decision_id.clone(), ..refused })
             }
         }
     }
@@ -333,7 +334,8 @@ impl Identifier {
                 renew_at_s: now_s + left_s.saturating_sub(margin_s.min(left_s / 2)),
             }
         });
-        Person { user, roles, ends }
+        let decision = opinion.and_then(|it| it.decision_id.clone());
+        Person { user, roles, ends, decision }
     }
 }
 
@@ -397,7 +399,7 @@ fn refusal(number: u64, error: &TokenError) -> Step {
     let text = error.to_string();
     let authentication = Some(AuthenticationError { code: 1, text: text.clone() });
     let denial = Denial { code: StateCode::NOT_ENTITLED, text: format!("Login denied: {text}") };
-    let who = Err(Unidentified { denial, is_for_now: false, authentication });
+    let who = Err(Unidentified { denial, is_for_now: false, authentication, decision: None });
     Step::Answer(LoginAnswer { number, who })
 }
 
@@ -406,6 +408,7 @@ fn not_entitled(text: &str) -> Unidentified {
         denial: Denial { code: StateCode::NOT_ENTITLED, text: text.to_owned() },
         is_for_now: false,
         authentication: None,
+        decision: None,
     }
 }
 
@@ -418,5 +421,6 @@ fn away(why: &str) -> Unidentified {
         },
         is_for_now: true,
         authentication: None,
+        decision: None,
     }
 }

@@ -343,7 +343,7 @@ fn without_keys_a_client_is_told_to_come_again() {
 fn names_are_taken_unless_a_token_is_needed_and_tokens_if_they_are_known() {
     let mut identifier = Identifier::new(Some(tokens()), None);
     let person = only(identifier.question(NOW_S, by_name(1, "ann"))).who;
-    assert_eq!(person, Ok(Person { user: "ann".to_owned(), roles: None, ends: None }));
+    assert_eq!(person, Ok(Person::of("ann")));
     let needed = Tokens { are_needed: true, ..tokens() };
     let mut identifier = Identifier::new(Some(needed), None);
     let answer = only(identifier.question(NOW_S, by_name(1, "ann")));

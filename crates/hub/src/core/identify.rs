@@ -60,7 +60,8 @@ impl Core {
         if !out.ask_login(question) {
             let text = "Login is not possible now: too many logins are being decided.".to_owned();
             let denial = Denial { code: StateCode::DACS_DOWN, text };
-            let why = Unidentified { denial, is_for_now: true, authentication: None };
+            let why =
+                Unidentified { denial, is_for_now: true, authentication: None, decision: None };
             self.refuse_login(index, request, &why, out);
             return true;
         }

@@ -103,7 +103,7 @@ fn answer(world: &mut World, number: u64, who: Result<Person, Unidentified>) {
 }
 
 fn person(user: &str) -> Person {
-    Person { user: user.to_owned(), roles: None, ends: None }
+    Person::of(user)
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_provider_that_is_nobody_is_refused_and_offers_nothing() {
     let (session, number) = asking(&mut world);
     let denial = Denial { code: StateCode::NOT_ENTITLED, text: "Login denied: it".to_owned() };
     let authentication = Some(AuthenticationError { code: 1, text: "it".to_owned() });
-    let why = Unidentified { denial, is_for_now: false, authentication };
+    let why = Unidentified { denial, is_for_now: false, authentication, decision: None };
     world.says(session, &provider::directory_on(0, &[provider::feed(1)]));
     answer(&mut world, number, Err(why));
     let heard = world.heard_by(session);

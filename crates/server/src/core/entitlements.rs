@@ -292,18 +292,27 @@ impl Entitlements {
         item: &Named<'_>,
         guard: Guard,
     ) -> String {
-        let code = self.code_of(guard);
-        let Some(engine) = &mut self.engine else { return String::new() };
-        let lock;
-        let protection = match (guard, code) {
-            (Guard::Lock(id), _) => {
-                lock = engine.shared_lock(id);
-                Protection::Lock(&lock)
-            }
-            (_, Some(code)) => Protection::ProdPerm(code),
-            _ => Protection::None,
-        };
+        let Self { engine, codes, .. } = self;
+        let Some(engine) = engine else { return String::new() };
+        let mut lock = None;
+        let protection = protection(engine, &codes.0, guard, &mut lock);
         engine.products_used(profile, item.asked(), protection)
+    }
+
+    /// What of the policy keeps an item from a profile, for people.
+    pub(super) fn why_no(
+        &self,
+        profile: Option<ProfileId>,
+        item: &Named<'_>,
+        guard: Guard,
+    ) -> String {
+        let Some(engine) = &self.engine else { return String::new() };
+        let Some(profile) = profile else {
+            return format!("{}: no [[user]] has this name", engine.policy().file());
+        };
+        let mut lock = None;
+        let protection = protection(engine, &self.codes.0, guard, &mut lock);
+        engine.why_no(profile, item.asked(), protection)
     }
 
     /// Whether a request goes on, before anything is known of the item.
@@ -324,17 +333,13 @@ impl Entitlements {
     ) -> Verdict {
         let Some(engine) = &mut self.engine else { return Verdict::Allow };
         let Some(profile) = profile else { return Verdict::Deny(unknown()) };
-        let lock;
-        let protection = match guard {
+        match guard {
             Guard::Unknown => return engine.decide_request(profile, item.asked()),
             Guard::Sealed => return Verdict::Deny(sealed()),
-            Guard::Bare => Protection::None,
-            Guard::ProdPerm(index) => Protection::ProdPerm(self.codes.0[index as usize]),
-            Guard::Lock(id) => {
-                lock = engine.shared_lock(id);
-                Protection::Lock(&lock)
-            }
-        };
+            _ => {}
+        }
+        let mut lock = None;
+        let protection = protection(engine, &self.codes.0, guard, &mut lock);
         engine.decide_open(profile, item.asked(), protection)
     }
 
@@ -391,6 +396,20 @@ impl Entitlements {
     /// The policy, where it is asked for bounds.
     pub(super) fn policy(&self) -> Option<&Policy> {
         self.engine.as_ref().map(|engine| &**engine.policy())
+    }
+}
+
+/// What guards an item, as the policy is asked about it; `lock` holds the bytes.
+fn protection<'l>(
+    engine: &Engine,
+    codes: &[u32],
+    guard: Guard,
+    lock: &'l mut Option<Arc<[u8]>>,
+) -> Protection<'l> {
+    match guard {
+        Guard::Lock(id) => Protection::Lock(lock.insert(engine.shared_lock(id))),
+        Guard::ProdPerm(index) => Protection::ProdPerm(codes[index as usize]),
+        Guard::Unknown | Guard::Bare | Guard::Sealed => Protection::None,
     }
 }
 

@@ -18,6 +18,7 @@ use tapeline_time::Time;
 
 use super::backlog::Job;
 use super::batch::Later;
+use super::login::Refusal;
 use super::map::Map;
 use super::{Core, DUE_PER_TURN};
 use crate::Outputs;
@@ -88,7 +89,7 @@ impl Core {
         let number = self.identification.next_number;
         let question = LoginQuestion::of(number, request, mount.peer.ip(), is_reissue);
         if !out.ask_login(question) {
-            self.refuse_login(session, request, (BUSY.into(), None), out);
+            self.refuse_login(session, request, Refusal::of(BUSY), out);
             if is_reissue {
                 self.end_login(session, out);
             }
@@ -117,7 +118,7 @@ impl Core {
             (Ok(person), false) => self.log_in_as(session, request, Some(person), out),
             (Ok(person), true) => self.renew_login(session, request, Some(person), out),
             (Err(why), _) => {
-                let refusal = (why.state(), why.authentication.clone());
+                let refusal = Refusal::from(why);
                 self.refuse_login(session, &request, refusal, out);
                 if is_reissue {
                     self.end_login(session, out);
@@ -179,7 +180,7 @@ impl Core {
                     EXPIRED,
                 );
                 let error = AuthenticationError { code: 1, text: EXPIRED.to_owned() };
-                self.force_logout(session, (state.into(), Some(error)), out);
+                self.force_logout(session, Refusal::of_token(state, error), out);
             }
         }
     }

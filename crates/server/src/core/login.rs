@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tapeline_channel::SessionId;
-use tapeline_entitle::{AuthenticationError, Kind, Person, Usage};
+use tapeline_entitle::{AuthenticationError, Kind, Person, Unidentified, Usage};
 use tapeline_omm::StateBuf;
 use tapeline_omm::login::{
     BatchSupport, ConnectionConfig, LoginErrorAttributes, LoginRefresh, LoginRequest, LoginStatus,
@@ -87,7 +87,7 @@ impl Core {
     ) {
         let admitted = match self.decide(session, &request, person, false) {
             Ok(admitted) => admitted,
-            Err(state) => return self.refuse_login(session, &request, (state, None), out),
+            Err(state) => return self.refuse_login(session, &request, Refusal::of(state), out),
         };
         let limits = &self.config.limits;
         if self.mounts.get(session).is_some_and(|mount| !mount.is_admitted) {
@@ -106,11 +106,12 @@ impl Core {
         if !self.mounts.users.join(user, 0, most) {
             // Another server of this process took the last one meanwhile.
             self.give_back(&admitted);
-            return self.refuse_login(session, &request, (too_many_mounts(), None), out);
+            return self.refuse_login(session, &request, Refusal::of(too_many_mounts()), out);
         }
         let mount = self.mounts.get(session).map_or(0, |mount| mount.number.into());
         let roles = admitted.who.roles.as_deref().unwrap_or_default().join("\n");
-        let usage = Usage { mount, roles: &roles, ..Usage::of(Kind::Login, 0) };
+        let decision = person.and_then(|person| person.decision.as_deref()).unwrap_or_default();
+        let usage = Usage { mount, roles: &roles, decision, ..Usage::of(Kind::Login, 0) };
         self.record_of(&usage, &admitted.who, None, out);
         let Some(mount) = self.mounts.known_mut(session) else { return };
         mount.streams.insert(request.stream_id, Stream::Login);
@@ -206,20 +207,21 @@ impl Core {
         &mut self,
         session: SessionId,
         request: &LoginRequest,
-        (state, error): Refusal,
+        refusal: Refusal,
         out: &mut O,
     ) {
         self.statistics.logins_refused += 1;
         if let Some(mount) = self.mounts.get(session) {
             let (peer, user) = (mount.peer, shown_user(request));
-            out.note(Note::LoginRefused { session, peer, user: &user, why: state.as_state() });
+            out.note(Note::LoginRefused { session, peer, user: &user, why: refusal.state() });
         }
         let who = identity(request, None, self.mounts.get(session));
-        let said = state.as_state();
+        let said = refusal.state();
         let (code, text) = (said.code.0, String::from_utf8_lossy(said.text));
-        let usage = Usage { code, reason: &text, ..Usage::of(Kind::LoginDenied, 0) };
+        let decision = refusal.decision.as_deref().unwrap_or_default();
+        let usage = Usage { code, reason: &text, decision, ..Usage::of(Kind::LoginDenied, 0) };
         self.record_of(&usage, &who, None, out);
-        self.tell_login(session, request, (state, error), out);
+        self.tell_login(session, request, refusal, out);
     }
 
     /// Tells a client a state of its login.
@@ -227,12 +229,12 @@ impl Core {
         &mut self,
         session: SessionId,
         request: &LoginRequest,
-        (state, error): Refusal,
+        Refusal { state, authentication, .. }: Refusal,
         out: &mut O,
     ) {
         let error = LoginErrorAttributes {
-            authentication_error_code: error.as_ref().map(|error| error.code),
-            authentication_error_text: error.map(|error| error.text.as_str().into()),
+            authentication_error_code: authentication.as_ref().map(|error| error.code),
+            authentication_error_text: authentication.map(|error| error.text.as_str().into()),
         };
         let status = LoginStatus {
             error,
@@ -301,7 +303,7 @@ impl Core {
                 false => (StreamState::OPEN, DataState::NO_CHANGE),
             };
             let state = State::new(stream, data, StateCode::USAGE_ERROR, &text);
-            self.tell_login(session, &request, (state.into(), None), out);
+            self.tell_login(session, &request, Refusal::of(state), out);
             if is_closed {
                 self.end_login(session, out);
             }
@@ -324,7 +326,7 @@ impl Core {
         let admitted = match self.decide(session, &request, person, true) {
             Ok(admitted) => admitted,
             Err(state) => {
-                self.refuse_login(session, &request, (state, None), out);
+                self.refuse_login(session, &request, Refusal::of(state), out);
                 return self.end_login(session, out);
             }
         };
@@ -418,8 +420,39 @@ impl Core {
     }
 }
 
-/// Why there is no login: a state, and what was wrong with a token.
-pub(super) type Refusal = (StateBuf, Option<AuthenticationError>);
+/// Why there is no login.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    /// What the client is told.
+    state: StateBuf,
+    /// What was wrong with its token.
+    authentication: Option<AuthenticationError>,
+    /// By which the authoriser's own log knows its decision.
+    decision: Option<String>,
+}
+
+impl Refusal {
+    /// One of a policy, or of a bound.
+    pub(super) fn of(state: impl Into<StateBuf>) -> Self {
+        Self { state: state.into(), authentication: None, decision: None }
+    }
+
+    pub(super) fn state(&self) -> State<'_> {
+        self.state.as_state()
+    }
+
+    /// One of a token that was good once.
+    pub(super) fn of_token(state: State<'_>, error: AuthenticationError) -> Self {
+        Self { authentication: Some(error), ..Self::of(state) }
+    }
+}
+
+impl From<&Unidentified> for Refusal {
+    fn from(why: &Unidentified) -> Self {
+        let (authentication, decision) = (why.authentication.clone(), why.decision.clone());
+        Self { authentication, decision, ..Self::of(why.state()) }
+    }
+}
 
 /// A user who may log in.
 struct Admitted {

@@ -147,7 +147,7 @@ impl Core {
             true => Denial { code: StateCode::NOT_ENTITLED, text: FORCED.to_owned() },
             false => denial,
         };
-        self.force_logout(session, (denied(&denial).into(), None), out);
+        self.force_logout(session, Refusal::of(denied(&denial)), out);
         true
     }
 
@@ -155,7 +155,7 @@ impl Core {
     pub(crate) fn log_out<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
         self.copies_first(out);
         let denial = Denial { code: StateCode::NOT_ENTITLED, text: FORCED.to_owned() };
-        self.force_logout(session, (denied(&denial).into(), None), out);
+        self.force_logout(session, Refusal::of(denied(&denial)), out);
         self.settle(out);
     }
 
@@ -163,7 +163,7 @@ impl Core {
     pub(super) fn force_logout<O: Outputs>(
         &mut self,
         session: SessionId,
-        (state, error): Refusal,
+        refusal: Refusal,
         out: &mut O,
     ) {
         let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
@@ -172,9 +172,9 @@ impl Core {
         self.statistics.users_logged_out += 1;
         let (peer, user) = (self.mounts.get(session).map(|mount| mount.peer), login.shown_user());
         if let Some(peer) = peer {
-            out.note(Note::LoggedOut { session, peer, user: &user, why: state.as_state() });
+            out.note(Note::LoggedOut { session, peer, user: &user, why: refusal.state() });
         }
-        self.tell_login(session, &request, (state, error), out);
+        self.tell_login(session, &request, refusal, out);
         self.end_login(session, out);
     }
 
@@ -203,7 +203,7 @@ impl Core {
                 code: StateCode::DACS_MAX_LOGINS_REACHED,
                 text: format!("User {user} logged in at another position."),
             };
-            self.force_logout(session, (denied(&denial).into(), None), out);
+            self.force_logout(session, Refusal::of(denied(&denial)), out);
         }
     }
 }

@@ -98,12 +98,19 @@ impl Core {
             }
             _ => String::new(),
         };
+        let rule = match kind {
+            Kind::AccessDenied | Kind::InsertDenied => {
+                self.entitlements.why_no(profile, &named(&self.services, key), guard)
+            }
+            _ => String::new(),
+        };
         let usage = Usage {
             mount: mount.into(),
             stream_id,
             products: &products,
             code: denial.map_or(0, |denial| denial.code.0),
             reason: denial.map_or("", |denial| &denial.text),
+            rule: &rule,
             ..Usage::of(kind, 0)
         };
         let identity = Arc::clone(&login.identity);

@@ -46,7 +46,7 @@ fn by_token(token: &str) -> LoginRequest {
 }
 
 fn person(user: &str) -> Person {
-    Person { user: user.to_owned(), roles: None, ends: None }
+    Person::of(user)
 }
 
 fn with_roles(user: &str, roles: &[&str]) -> Person {

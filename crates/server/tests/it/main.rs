@@ -47,5 +47,6 @@ mod support;
 mod take_over;
 mod through_a_hub;
 mod turns;
+mod usage;
 mod views;
 mod windows;

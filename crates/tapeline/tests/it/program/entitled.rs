@@ -3,11 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
 use tapeline_entitle::{Journal, Kind};
 use tapeline_omm::StateBuf;
+use tempfile::TempDir;
 
 use super::support::{Run, Running, arg, file, folder, run};
 
@@ -128,11 +130,7 @@ fn what_was_used_is_in_a_report_although_the_server_was_killed() {
     for user in ["ann", "bob"] {
         client(&server, user);
     }
-    let journal = || -> Vec<u8> {
-        let mut files = fs::read_dir(&usage).expect("it was made");
-        let path = files.next().expect("a journal").expect("it can be read").path();
-        fs::read(path).expect("it can be read")
-    };
+    let journal = || -> Vec<u8> { fs::read(journal_of(&usage)).expect("it can be read") };
     let until = Instant::now() + PATIENCE;
     let has = |kind| Journal::new(&journal()).filter(|it| it.kind == kind).count();
     while has(Kind::Logout) < 2 {
@@ -143,6 +141,56 @@ fn what_was_used_is_in_a_report_although_the_server_was_killed() {
     let kinds = [Kind::Login, Kind::StartWatch, Kind::StopWatch, Kind::AccessDenied];
     let counts = kinds.map(has);
     assert_eq!(counts, [2, 1, 1, 1]);
+    asks_the_journal(&folder, &policy, &journal_of(&usage));
+}
+
+/// The only journal of a folder.
+fn journal_of(folder: &Path) -> PathBuf {
+    let mut files = fs::read_dir(folder).expect("it was made");
+    files.next().expect("a journal").expect("it can be read").path()
+}
+
+/// What the subcommands say of a journal in which ann had an item, and bob was
+/// refused it.
+fn asks_the_journal(folder: &TempDir, policy: &Path, journal: &Path) {
+    let name = journal.file_stem().and_then(|name| name.to_str()).expect("a name");
+    let month = &name[name.len() - "2026-11".len()..];
+    let more = ["--policy", arg(policy), "--month", month, arg(journal)];
+    let done = run(&[&["entitle", "report"][..], &more].concat());
+    assert!(done.out.ends_with(",L1,0,0,user,0,0,0\n"), "a grant is no product: {}", done.out);
+    let done = run(&["entitle", "journal", "--denied", "--user", "bob", arg(journal)]);
+    let [line] = &done.out.lines().collect::<Vec<_>>()[..] else { panic!("{}", done.out) };
+    let said: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+    assert_eq!((&said["event"], &said["user"]), (&"access-denied".into(), &"bob".into()));
+    assert_eq!((&said["item"], &said["code"]), (&"TAPE1.X".into(), &3.into()));
+    assert_eq!(said["reason"], "Access Denied: service FEED");
+    let rule = said["rule"].as_str().expect("a text");
+    assert!(rule.ends_with("policy.toml: no rule of the roles [] allows it"), "{rule}");
+    let all = run(&["entitle", "journal", arg(journal)]);
+    assert_eq!(all.out.lines().count(), 8, "{}", all.out);
+    // A policy by which they change places.
+    let swapped = POLICY.replace("\"ann\"\nroles = [\"names\"]", "\"ann\"");
+    let swapped = swapped.replace("\"bob\"", "\"bob\"\nroles = [\"names\"]");
+    let swapped = file(folder, "swapped.toml", &swapped);
+    let more = ["--policy", arg(policy), arg(&swapped), "--journal", arg(journal)];
+    let done = run(&[&["entitle", "what-if"][..], &more].concat());
+    let said: Vec<_> = done.out.lines().collect();
+    let expected = [
+        "ann: other rights",
+        "bob: other rights",
+        "ann loses FEED/TAPE1.X: Access Denied: service FEED",
+        "bob gains FEED/TAPE1.X",
+        "2 users change, 1 watches gained, 1 lost",
+    ];
+    assert_eq!(said, expected);
+    // A byte in the middle that is another one: what it hits is told, the rest is read.
+    let mut bytes = fs::read(journal).expect("it can be read");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(journal, bytes).expect("room");
+    let done = run(&["entitle", "journal", arg(journal)]);
+    assert!(done.err.contains("bytes between records are damaged; left out"), "{}", done.err);
+    assert_eq!(done.out.lines().count(), 7, "{}", done.out);
 }
 
 #[test]
@@ -169,7 +217,9 @@ fn authoriser(allowed: &'static str) -> String {
                 }
             }
             let is_allowed = String::from_utf8_lossy(&bytes).contains(allowed);
-            let body = format!(r#"{{"result":{{"allow":{is_allowed},"roles":["names"]}}}}"#);
+            let body = format!(
+                r#"{{"result":{{"allow":{is_allowed},"roles":["names"]}},"decision_id":"d-7"}}"#
+            );
             let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ";
             let _ = socket.write_all(format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes());
         }
@@ -182,12 +232,15 @@ fn an_authoriser_outside_says_who_logs_in_and_with_which_roles() {
     let folder = folder();
     let policy = file(&folder, "policy.toml", POLICY);
     let url = authoriser("\"user\":\"dora\"");
-    let config = format!("[authoriser]\nurl = \"{url}\"\n");
+    let usage = folder.path().join("usage");
+    let entitle =
+        format!("[entitle]\npolicy = \"{}\"\nusage-dir = \"{}\"\n", arg(&policy), arg(&usage));
+    let config = format!("[authoriser]\nurl = \"{url}\"\n{entitle}");
     let config = file(&folder, "tapeline.toml", &config);
     let source = source();
     let address = source.address("rssl").to_string();
     let args = ["run", "--ni-port", "off", "--rssl-port", "0", "--source", &address];
-    let more = ["--policy", arg(&policy), "--config", arg(&config)];
+    let more = ["--config", arg(&config)];
     let node = Running::start(&[&args[..], &more].concat());
     let server = node.address("rssl").to_string();
     // The policy does not know her, and has the role.
@@ -195,4 +248,18 @@ fn an_authoriser_outside_says_who_logs_in_and_with_which_roles() {
     assert_eq!(done.status, Some(0), "{}{}", done.out, done.err);
     let done = client(&server, "ann");
     assert!(done.err.contains("Login denied: the authoriser refuses it"), "{}", done.err);
+    // Both decisions have the number that the authoriser's own log has.
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let journal = run(&["entitle", "journal", arg(&journal_of(&usage))]);
+        let has = |event| {
+            let event = format!("\"event\":\"{event}\"");
+            let mut lines = journal.out.lines();
+            lines.any(|line| line.contains(&event) && line.contains("\"decision\":\"d-7\""))
+        };
+        if has("login") && has("login-denied") {
+            break;
+        }
+        assert!(Instant::now() < until, "{}", journal.out);
+    }
 }

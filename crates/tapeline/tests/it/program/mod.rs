@@ -8,6 +8,7 @@ mod eyes;
 mod hardened;
 mod page;
 mod path;
+mod policies;
 mod process;
 pub(crate) mod support;
 mod websocket;

@@ -1,5 +1,7 @@
 //! `tapeline entitle`: ask a policy who may see what.
 
+mod journals;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,12 +9,13 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use tapeline_entitle::{
-    Asked, Engine, Fault, Journal, Policy, Protection, Report, ReportMonth, Usage,
-    Verdict as Answer, changed_users, changes, hex_of, read_watchlist,
+    Asked, Engine, Fault, Policy, Protection, Report, ReportMonth, Usage, Verdict as Answer,
+    changed_users, changes, hex_of, read_watchlist, watches_recorded,
 };
 use tapeline_omm::view::FieldMask;
 
-use crate::failure::{Failure, Verdict, warn};
+use self::journals::{Journals, json};
+use crate::failure::{Failure, Verdict};
 
 /// Ask an entitlement policy who may see what
 #[derive(clap::Args)]
@@ -52,6 +55,9 @@ enum Action {
         /// Lines of USER SERVICE/NAME, then a LOCK if there is one: who has what open
         #[arg(long)]
         watchlist: Option<PathBuf>,
+        /// Usage journals: who had what open, or asked for it in vain
+        #[arg(long, conflicts_with = "watchlist", num_args = 1..)]
+        journal: Vec<PathBuf>,
     },
     /// Run the tests of a policy; exit status 1 if one fails
     Test {
@@ -70,6 +76,18 @@ enum Action {
         #[arg(long)]
         users: bool,
         /// The usage journals of all servers
+        #[arg(required = true)]
+        journals: Vec<PathBuf>,
+    },
+    /// Print usage journals, a line of JSON for each record
+    Journal {
+        /// What was refused only
+        #[arg(long)]
+        denied: bool,
+        /// What this user did only
+        #[arg(long)]
+        user: Option<String>,
+        /// The usage journals
         #[arg(required = true)]
         journals: Vec<PathBuf>,
     },
@@ -106,8 +124,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             }
             Ok(verdict(explanation.verdict.is_allowed()))
         }
-        Action::WhatIf { policy, new, watchlist } => {
-            what_if(&mut out, &load(policy)?, &load(new)?, watchlist.as_deref())
+        Action::WhatIf { policy, new, watchlist, journal } => {
+            let (old, new) = (load(policy)?, load(new)?);
+            let changes = what_if(&mut out, (&old, &new), watchlist.as_deref(), journal)?;
+            writeln!(out, "{changes}")?;
+            Ok(Verdict::Good)
         }
         Action::Test { policy: path } => {
             let policy = load(path)?;
@@ -128,6 +149,18 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
             out.write_all(csv.as_bytes())?;
             Ok(Verdict::Good)
         }
+        Action::Journal { denied, user, journals } => {
+            let is_wanted = |usage: &Usage<'_>| {
+                (!denied || usage.kind.is_denial())
+                    && user.as_ref().is_none_or(|user| user == usage.user)
+            };
+            for usage in Journals::read(journals)?.records() {
+                if is_wanted(&usage) {
+                    writeln!(out, "{}", json(&usage))?;
+                }
+            }
+            Ok(Verdict::Good)
+        }
     }
 }
 
@@ -138,21 +171,8 @@ fn report(
     journals: &[PathBuf],
     is_by_user: bool,
 ) -> Result<String, Failure> {
-    let mut files = Vec::with_capacity(journals.len());
-    for path in journals {
-        files.push(fs::read(path).map_err(Failure::read(path))?);
-    }
-    let mut records: Vec<Usage<'_>> = Vec::new();
-    for (path, file) in journals.iter().zip(&files) {
-        let mut journal = Journal::new(file);
-        records.extend(journal.by_ref());
-        if journal.left_bytes() > 0 {
-            let (left, good) = (journal.left_bytes(), journal.good_bytes());
-            let path = path.display();
-            warn(&format!("{path}: {left} bytes behind byte {good} are no whole record; left out"));
-        }
-    }
-    records.sort_by_key(|usage| usage.time_ms);
+    let journals = Journals::read(journals)?;
+    let records = journals.records();
     let mut report = Report::new(policy, month);
     for usage in &records {
         report.add(usage);
@@ -160,12 +180,13 @@ fn report(
     Ok(if is_by_user { report.users_csv() } else { report.products_csv() })
 }
 
+/// Says whose rights change, and which watches; then their numbers.
 fn what_if(
     out: &mut impl Write,
-    old: &Arc<Policy>,
-    new: &Arc<Policy>,
+    (old, new): (&Arc<Policy>, &Arc<Policy>),
     watchlist: Option<&Path>,
-) -> Result<Verdict, Failure> {
+    journals: &[PathBuf],
+) -> Result<String, Failure> {
     let users = changed_users(old, new);
     for user in &users {
         let what = match user.must_log_in {
@@ -180,26 +201,29 @@ fn what_if(
             writeln!(out, "{}: fields: {}, before {}", user.name, shown(after), shown(before))?;
         }
     }
+    let entries = match watchlist {
+        None => Vec::new(),
+        Some(path) => read_watchlist(&path.to_string_lossy(), &text(path)?)
+            .map_err(|faults| faulty(&faults))?,
+    };
+    let journals = Journals::read(journals)?;
+    let records = journals.records();
+    let watches = entries.iter().map(tapeline_entitle::Entry::watch);
+    let watches = watches.chain(watches_recorded(&records));
+    let (mut before, mut after) = (Engine::new(Arc::clone(old)), Engine::new(Arc::clone(new)));
     let (mut gained, mut lost) = (0, 0);
-    if let Some(path) = watchlist {
-        let entries = read_watchlist(&path.to_string_lossy(), &text(path)?)
-            .map_err(|faults| faulty(&faults))?;
-        let (mut before, mut after) = (Engine::new(Arc::clone(old)), Engine::new(Arc::clone(new)));
-        let watches = entries.iter().map(tapeline_entitle::Entry::watch);
-        for change in changes(&mut before, &mut after, watches) {
-            let (is_gain, watch) = (change.after.is_allowed(), change.watch);
-            *(if is_gain { &mut gained } else { &mut lost }) += 1;
-            let verb = if is_gain { "gains" } else { "loses" };
-            let asked = watch.asked;
-            write!(out, "{} {verb} {}/{}", watch.user, asked.service, asked.name)?;
-            match change.after {
-                Answer::Allow => writeln!(out)?,
-                Answer::Deny(denial) => writeln!(out, ": {}", denial.text)?,
-            }
+    for change in changes(&mut before, &mut after, watches) {
+        let (is_gain, watch) = (change.after.is_allowed(), change.watch);
+        *(if is_gain { &mut gained } else { &mut lost }) += 1;
+        let verb = if is_gain { "gains" } else { "loses" };
+        let asked = watch.asked;
+        write!(out, "{} {verb} {}/{}", watch.user, asked.service, asked.name)?;
+        match change.after {
+            Answer::Allow => writeln!(out)?,
+            Answer::Deny(denial) => writeln!(out, ": {}", denial.text)?,
         }
     }
-    writeln!(out, "{} users change, {gained} watches gained, {lost} lost", users.len())?;
-    Ok(Verdict::Good)
+    Ok(format!("{} users change, {gained} watches gained, {lost} lost", users.len()))
 }
 
 /// The fields that a user is shown, where it is not all.
