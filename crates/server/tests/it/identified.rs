@@ -59,6 +59,7 @@ fn no(text: &str, is_for_now: bool) -> Unidentified {
         denial: Denial { code: StateCode::NOT_ENTITLED, text: text.to_owned() },
         is_for_now,
         authentication: Some(AuthenticationError { code: 1, text: text.to_owned() }),
+        decision: None,
     }
 }
 
