@@ -121,7 +121,9 @@ fn server_start(minute: i64, run: u64, before: u64) -> Usage<'static> {
 fn assert_report(policy: &str, month: &str, records: &[Usage<'static>], expected: &[&str]) {
     let policy = Policy::parse("p", policy).expect("it is in order");
     let mut report = Report::new(&policy, ReportMonth::parse(month).expect("a month"));
-    records.iter().for_each(|record| report.add(record));
+    for record in records {
+        report.add(record);
+    }
     let csv = report.products_csv();
     assert_eq!(csv.lines().skip(1).collect::<Vec<_>>(), expected);
 }
@@ -181,7 +183,9 @@ fn assert_used(month: &str, records: &[Usage<'static>], expected: [usize; 3]) {
     let [used, units, peak] = expected;
     let policy = Policy::parse("p", POLICY).expect("it is in order");
     let mut report = Report::new(&policy, ReportMonth::parse(month).expect("a month"));
-    records.iter().for_each(|record| report.add(record));
+    for record in records {
+        report.add(record);
+    }
     let line = format!("LSE,\"LSE, one\",3,{used},user,{units},{peak},0");
     let csv = report.products_csv();
     assert_eq!(csv.lines().nth(1), Some(line.as_str()));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tapeline_entitle::{
     Asked, Denial, Engine, LockId, Login as Asking, MAX_LOCKS, Policy, PolicyChange, PostRight,
-    ProfileId, Protection, Verdict, day_of,
+    ProfileId, Protection, ReportMonth, Verdict, day_of,
 };
 use tapeline_rwf::StateCode;
 use tapeline_time::Time;
@@ -114,6 +114,8 @@ pub(super) struct Entitlements {
     wall: (Time, u64),
     /// When the day of that is over.
     day_ends: Option<Time>,
+    /// The month of that.
+    month: Option<ReportMonth>,
     /// Those who may have other rights than before; `None` for everybody.
     changed: Option<Vec<Arc<HashSet<String>>>>,
 }
@@ -136,10 +138,11 @@ impl Entitlements {
     }
 
     /// A policy is in force from now on. What is still to be looked at because of
-    /// the one before, `is_pending`, is so for both.
-    pub(super) fn enforce(&mut self, now: Time, change: &PolicyChange, is_pending: bool) {
+    /// the one before, `is_pending`, is so for both. Whether its time is of another
+    /// month than that one's.
+    pub(super) fn enforce(&mut self, now: Time, change: &PolicyChange, is_pending: bool) -> bool {
         self.wall = (now, change.unix_ms);
-        self.note_day(now);
+        let is_other_month = self.note_day(now);
         self.epoch += 1;
         let policy = Arc::clone(&change.policy);
         match &mut self.engine {
@@ -151,6 +154,7 @@ impl Entitlements {
             all.push(users);
             all
         });
+        is_other_month
     }
 
     /// Whether a user may have other rights than before.
@@ -177,10 +181,13 @@ impl Entitlements {
         self.day_ends
     }
 
-    /// Another day has begun.
-    pub(super) fn note_day(&mut self, now: Time) {
-        let left_ms = DAY_MS - self.unix_ms(now) % DAY_MS;
+    /// Another day has begun. Whether it is of another month.
+    pub(super) fn note_day(&mut self, now: Time) -> bool {
+        let unix_ms = self.unix_ms(now);
+        let left_ms = DAY_MS - unix_ms % DAY_MS;
         self.day_ends = Some(now.after(Duration::from_millis(left_ms)));
+        let before = core::mem::replace(&mut self.month, ReportMonth::of(unix_ms));
+        before.is_some_and(|before| Some(before) != self.month)
     }
 
     /// The time of day in milliseconds since 1970.

@@ -237,8 +237,6 @@ pub struct Core {
     payload: Vec<u8>,
     slow: SlowMounts,
     statistics: Statistics,
-    /// When a month ends for the records of usage.
-    month_ends_at: Option<Time>,
     /// The server ends, for this reason.
     ends: Option<Box<str>>,
 }
@@ -282,7 +280,6 @@ impl Core {
             payload: Vec::new(),
             slow: SlowMounts::default(),
             statistics: Statistics::default(),
-            month_ends_at: None,
             ends: None,
         }
     }
@@ -381,9 +378,8 @@ impl Core {
         let (posts, repair) = (self.posts.deadline(), self.hubs.next_repair());
         let (login_end, rtt) = (self.identification.deadline(), self.round_trips_due());
         let (turns, day) = (self.due_mounts.deadline(), self.entitlements.day_ends());
-        let month = self.month_ends_at;
         let deadlines =
-            [login, login_end, day, month, due, unplaced, posts, repair, drain, rest, rtt, turns];
+            [login, login_end, day, due, unplaced, posts, repair, drain, rest, rtt, turns];
         deadlines.into_iter().flatten().min()
     }
 
@@ -402,7 +398,6 @@ impl Core {
         self.check_turns(out);
         self.check_posts(out);
         self.check_seats(out);
-        self.check_month();
         self.work_repairs(out);
         self.work_off(out);
         self.drain_slice(out);

@@ -66,7 +66,11 @@ impl Core {
             |job: &Job| matches!(job, Job::Review(Review { only: None, is_of_day: false, .. }));
         let is_pending = self.backlog.jobs().any(is_all);
         let is_first = !self.entitlements.is_on();
-        self.entitlements.enforce(self.now, change, is_pending);
+        // The end of a day that is over is not to be missed.
+        self.check_day();
+        if self.entitlements.enforce(self.now, change, is_pending) {
+            self.begin_month();
+        }
         self.note_services(0);
         if is_first {
             self.record_start(out);
@@ -84,7 +88,9 @@ impl Core {
     /// the last one of some users.
     pub(super) fn check_day(&mut self) {
         if self.entitlements.day_ends().is_some_and(|end| end <= self.now) {
-            self.entitlements.note_day(self.now);
+            if self.entitlements.note_day(self.now) {
+                self.begin_month();
+            }
             self.backlog.add(Job::Review(Review { is_of_day: true, ..Review::ALL }));
         }
     }

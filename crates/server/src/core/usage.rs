@@ -5,12 +5,10 @@
 //! slice at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tapeline_channel::SessionId;
-use tapeline_entitle::{Denial, Kind, ReportMonth, Usage};
+use tapeline_entitle::{Denial, Kind, Usage};
 use tapeline_omm::ItemKeyRef;
-use tapeline_time::Time;
 
 use super::Core;
 use super::backlog::Job;
@@ -149,20 +147,10 @@ impl Core {
     pub(super) fn record_start<O: Outputs>(&mut self, out: &mut O) {
         let unix_ms = self.entitlements.unix_ms(self.now);
         out.record(&Usage::of(Kind::ServerStart, unix_ms));
-        self.month_ends_at = self.month_end(unix_ms);
     }
 
-    fn month_end(&self, unix_ms: u64) -> Option<Time> {
-        let end_ms = ReportMonth::of(unix_ms)?.end_ms()?;
-        Some(self.now.after(Duration::from_millis(end_ms.saturating_sub(unix_ms))))
-    }
-
-    /// At the turn of the month, what is open is to be written down anew.
-    pub(super) fn check_month(&mut self) {
-        if self.month_ends_at.is_none_or(|at| at > self.now) {
-            return;
-        }
-        self.month_ends_at = self.month_end(self.entitlements.unix_ms(self.now));
+    /// Another month has begun: what is open is written down anew.
+    pub(super) fn begin_month(&mut self) {
         self.backlog.add(Job::GoOn { slot: 0, next: Cell::FIRST });
     }
 
