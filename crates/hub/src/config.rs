@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, TlsClient};
-use tapeline_omm::{Credential, Secret};
 use tapeline_rssl::{Compression, ServerConfig};
 
-use crate::ItemNames;
+use crate::{ItemNames, RouteSecret};
 
 /// Everything that a hub is told at its start.
 ///
@@ -311,9 +310,9 @@ pub struct RouteLogin {
     /// User name. Default `tapeline`.
     pub user: String,
     /// Its password. Default none.
-    pub password: Option<Secret>,
+    pub password: Option<RouteSecret>,
     /// A token in place of the user name. Default none.
-    pub token: Option<Credential>,
+    pub token: Option<RouteSecret>,
     /// Application id, a decimal number. Default `256`, the generic one.
     pub application_id: String,
     /// Application name. Default `tapeline-hub`.

@@ -81,6 +81,7 @@ mod log;
 mod outputs;
 mod rows;
 mod sampler;
+mod secret;
 mod shell;
 mod view;
 
@@ -92,4 +93,5 @@ pub use counters::Counters;
 pub use item_names::ItemNames;
 pub use outputs::{Event, Outputs};
 pub use rows::{ServerRow, SourceRow};
+pub use secret::RouteSecret;
 pub use shell::{Hub, HubError};

@@ -2,6 +2,7 @@
 //! then directory, then items.
 
 use tapeline_channel::SessionId;
+use tapeline_omm::Credential;
 use tapeline_omm::directory::{DirectoryFilter, DirectoryMsg, DirectoryRequest, DirectoryUpdate};
 use tapeline_omm::login::{
     AUTHN_TOKEN_NAME, LoginAttributes, LoginMsg, LoginRefresh, LoginRequest, user_name_type,
@@ -200,8 +201,11 @@ fn login_request(login: &RouteLogin) -> LoginRequest {
         request.name_type = Some(user_name_type::AUTHN_TOKEN);
     }
     request.attributes = LoginAttributes {
-        password: login.password.clone(),
-        authentication_token: login.token.clone(),
+        password: login.password.as_ref().map(|it| it.reveal().as_str().into()),
+        authentication_token: login
+            .token
+            .as_ref()
+            .map(|it| Credential::Ascii(it.reveal().as_str().into())),
         application_id: Some(login.application_id.as_str().into()),
         application_name: Some(login.application_name.as_str().into()),
         position: Some(login.position.as_str().into()),

@@ -1,6 +1,7 @@
 //! The scenarios of the hub, one module a behaviour, in one program: they link once.
 
 mod choice;
+mod credentials;
 mod groups;
 mod hostile;
 mod joiners;

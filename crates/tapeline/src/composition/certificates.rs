@@ -1,10 +1,10 @@
-//! The certificates of a process: read once for whoever shows or checks them, and read
-//! again when their files are others.
+//! The certificates of a process, and its secrets towards others: read once for whoever
+//! needs them, and read again when their files are others.
 //!
 //! Whoever renews a certificate writes two files, or has a link lead elsewhere. A look
 //! in between would find a pair that does not belong together, so files are read when
 //! they are the same at two looks. What cannot be used changes nothing: the log says
-//! why, and sessions begin with the certificate before.
+//! why, and sessions begin with what was there before.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tapeline_channel::{ChannelError, Tls, TlsClient, TlsClientFiles, TlsFiles};
+use tapeline_hub::RouteSecret;
+
+use crate::failure::Failure;
 
 /// All of them. Clones are the same ones.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +34,7 @@ struct Known {
 enum Kind {
     Server(TlsFiles, Tls),
     Client(TlsClientFiles, TlsClient),
+    Secret(PathBuf, RouteSecret),
 }
 
 /// By what a file is known: which one it is, how long, and when it was written.
@@ -69,6 +73,21 @@ impl Certificates {
         let tls = TlsClient::from_files(files.clone())?;
         all.push(Known::of(Kind::Client(files, tls.clone())));
         Ok(tls)
+    }
+
+    /// A secret: what is on the first line of a file.
+    pub(crate) fn secret(&self, path: &Path) -> Result<RouteSecret, Failure> {
+        let mut all = self.lock();
+        let known = all.iter().find_map(|known| match &known.kind {
+            Kind::Secret(its, secret) if its == path => Some(secret.clone()),
+            _ => None,
+        });
+        if let Some(secret) = known {
+            return Ok(secret);
+        }
+        let secret = RouteSecret::new(first_line(path)?);
+        all.push(Known::of(Kind::Secret(path.to_owned(), secret.clone())));
+        Ok(secret)
     }
 
     /// Reads all files again, as they are now.
@@ -115,6 +134,7 @@ impl Known {
                 let identity = files.identity.iter().flat_map(|(chain, key)| [chain, key]);
                 [&files.ca].into_iter().chain(identity).collect()
             }
+            Kind::Secret(file, _) => vec![file],
         }
     }
 
@@ -124,15 +144,30 @@ impl Known {
 
     fn reload(&mut self) {
         let reloaded = match &self.kind {
-            Kind::Server(_, tls) => tls.reload(),
-            Kind::Client(_, tls) => tls.reload(),
+            Kind::Server(_, tls) => tls.reload().map_err(|error| error.to_string()),
+            Kind::Client(_, tls) => tls.reload().map_err(|error| error.to_string()),
+            Kind::Secret(file, secret) => {
+                first_line(file).map(|line| secret.set(line)).map_err(|error| error.to_string())
+            }
         };
         self.read.clone_from(&self.seen);
+        let what = match self.kind {
+            Kind::Server(..) | Kind::Client(..) => "certificates",
+            Kind::Secret(..) => "secrets",
+        };
         let file = self.files().first().map(|file| file.display().to_string());
         match reloaded {
-            Ok(()) => tracing::info!(file, "certificates are read again, for sessions that begin"),
-            Err(error) => tracing::error!(%error, file, "the certificates before stay in use"),
+            Ok(()) => tracing::info!(file, "{what} are read again, for sessions that begin"),
+            Err(error) => tracing::error!(%error, file, "the {what} before stay in use"),
         }
+    }
+}
+
+fn first_line(path: &Path) -> Result<String, Failure> {
+    let text = fs::read_to_string(path).map_err(Failure::read(path))?;
+    match text.lines().next().map(str::trim_end) {
+        Some(line) if !line.is_empty() => Ok(line.to_owned()),
+        _ => Err(Failure::Setting(format!("{}: its first line is empty", path.display()))),
     }
 }
 
@@ -177,6 +212,25 @@ mod tests {
         );
         let other = TlsFiles { key: folder.path().join("none"), ..files };
         assert!(all.server(other).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_another_one_when_its_file_has_changed_and_is_of_use() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("password");
+        fs::write(&file, "one\nmore\n").expect("room");
+        let all = Certificates::default();
+        let secret = all.secret(&file).expect("good");
+        assert_eq!((all.secret(&file).expect("good"), &*secret.reveal()), (secret.clone(), "one"));
+        fs::write(&file, "").expect("room");
+        all.reload();
+        assert_eq!(secret.reveal(), "one", "an empty one is none");
+        fs::write(&file, "two\n").expect("room");
+        all.look();
+        assert_eq!(secret.reveal(), "one", "it may be half of one");
+        all.look();
+        assert_eq!(secret.reveal(), "two");
+        assert!(all.secret(&folder.path().join("none")).is_err());
     }
 
     #[test]

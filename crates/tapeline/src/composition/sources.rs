@@ -1,12 +1,10 @@
 //! What `[[hub.source]]` says of sources and of the ways to them.
 
-use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
 use tapeline_channel::{TlsClient, TlsClientFiles};
-use tapeline_hub::{Endpoint, ItemNames, Route, RouteLogin};
-use tapeline_omm::Credential;
+use tapeline_hub::{Endpoint, ItemNames, Route, RouteLogin, RouteSecret};
 use tapeline_rssl::Compression;
 
 use super::certificates::Certificates;
@@ -40,9 +38,8 @@ pub(super) fn route(
             application_id: source.application_id.clone(),
             position: source.position.clone(),
             single_open: source.single_open,
-            password: secret(source.password_file.as_deref())?.map(|text| text.as_str().into()),
-            token: secret(source.token_file.as_deref())?
-                .map(|text| Credential::Ascii(text.as_str().into())),
+            password: secret(source.password_file.as_deref(), certificates)?,
+            token: secret(source.token_file.as_deref(), certificates)?,
             ..RouteLogin::default()
         },
         compression: compression(source.compression),
@@ -51,14 +48,12 @@ pub(super) fn route(
     })
 }
 
-/// The first line of a file that holds a secret.
-fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
-    let Some(path) = path else { return Ok(None) };
-    let text = fs::read_to_string(path).map_err(Failure::read(path))?;
-    match text.lines().next().map(str::trim_end) {
-        Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
-        _ => Err(Failure::Setting(format!("{}: its first line is empty", path.display()))),
-    }
+/// What a file holds on its first line.
+fn secret(
+    path: Option<&Path>,
+    certificates: &Certificates,
+) -> Result<Option<RouteSecret>, Failure> {
+    path.map(|path| certificates.secret(path)).transpose()
 }
 
 /// How the connection to a source is encrypted, if it is.

@@ -384,10 +384,11 @@ section! {
         "compression" => compression: CompressionKind = CompressionKind::Off => Reconnect;
         /// The ping time-out to ask for.
         "ping-timeout-s" => ping_timeout_s: u8 = 60, in 1..=255 => Reconnect;
-        /// The file with the password of `user`, on its first line. Read at the start.
+        /// The file with the password of `user`, on its first line. What it becomes
+        /// holds for the next login.
         "password-file" => password_file: Option<PathBuf> = None => Reconnect;
         /// The file with an authentication token to log in with in place of `user`, on its
-        /// first line. Read at the start.
+        /// first line. What it becomes holds for the next login.
         "token-file" => token_file: Option<PathBuf> = None => Reconnect;
         /// Whether the connection goes through TLS. Where it does not come about, nothing
         /// is sent in clear.

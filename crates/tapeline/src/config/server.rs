@@ -30,7 +30,7 @@ section! {
         /// The port on which WebSocket consumers are accepted over TLS (`wss`).
         "wss-port" => wss_port: Port = Port::Off => Reconnect;
         /// The PEM file with the certificate that is shown over TLS, and those
-        /// that vouch for it. Read at the start.
+        /// that vouch for it. Read again when it has changed.
         "tls-certificate" => tls_certificate: Option<PathBuf> = None => Reconnect;
         /// The PEM file with the private key of `tls-certificate`.
         "tls-key" => tls_key: Option<PathBuf> = None => Reconnect;
