@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tapeline_channel::SessionId;
+use tapeline_channel::{Sent, SessionId};
 use tapeline_omm::dictionary::{
     DictionaryType, ENUM_PART_LEN, FIELD_PART_LEN, FieldDictionary, Verbosity,
 };
 use tapeline_omm::state::usual;
 use tapeline_rwf::{
     DataState, DataType, Domain, Encoded, Encoder, MsgKey, RefreshFlags, RefreshMsg, RequestFlags,
-    RequestMsg, State, StateCode, StreamState,
+    RequestMsg, State, StateCode, StatusMsg, StreamState,
 };
 
 use super::Core;
 use super::services::{ENUM_DICTIONARY, FIELD_DICTIONARY};
 use super::stream::{DictionaryStream, Stream};
+use super::too_long::too_long;
 use crate::Outputs;
 
 /// The payloads of a dictionary's refresh parts.
@@ -177,7 +178,23 @@ impl Core {
         let sent = out.send(session, bytes);
         self.trouble.note(session, sent);
         self.mark_slow(out);
-        sent == tapeline_channel::Sent::Queued
+        if sent == Sent::TooLarge {
+            self.end_download(session, out);
+        }
+        matches!(sent, Sent::Queued | Sent::TooLarge)
+    }
+
+    /// A part is longer than the mount ever takes: the rest is of no use without it.
+    #[cold]
+    fn end_download<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        let Some(mount) = self.mounts.known_mut(session) else { return };
+        let Some(download) = mount.owed.downloads.pop_front() else { return };
+        self.statistics.messages_too_long += 1;
+        let text = "a part of the dictionary is longer than what the mount takes";
+        let state = Some(too_long(text));
+        let status = StatusMsg { state, ..StatusMsg::new(Domain::DICTIONARY, download.stream_id) };
+        self.send(session, &status.into(), out);
+        self.remove_stream(session, download.stream_id, out);
     }
 }
 

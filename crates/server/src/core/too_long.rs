@@ -46,6 +46,7 @@ impl Core {
     }
 }
 
-const fn too_long(text: &str) -> State<'_> {
+/// What ends a stream for which something is too long.
+pub(super) const fn too_long(text: &str) -> State<'_> {
     State::new(StreamState::CLOSED, DataState::SUSPECT, StateCode::NO_RESOURCES, text)
 }

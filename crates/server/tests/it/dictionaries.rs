@@ -79,6 +79,22 @@ fn a_download_goes_on_when_the_mount_has_caught_up() {
 }
 
 #[test]
+fn a_dictionary_of_which_a_part_is_longer_than_the_mount_takes_is_over() {
+    let mut world = World::with_feed();
+    let consumer = world.mount();
+    world.answer(consumer, Sent::TooLarge);
+    world.say(consumer, &dictionary_request(4, "RWFFld", 0x7));
+    world.answer(consumer, Sent::Queued);
+    assert_eq!(world.heard(consumer).len(), 0, "the state was too long as well");
+    // Nothing is left of it: the stream is another one's.
+    world.say(consumer, &dictionary_request(4, "RWFEnum", 0x7));
+    let heard = world.heard(consumer);
+    assert!(heard[0].starts_with("REFRESH 4 DICTIONARY RWFEnum@1 solicited clear part0"));
+    world.drain(consumer);
+    assert_eq!(world.heard(consumer), [""; 0]);
+}
+
+#[test]
 fn any_other_dictionary_is_asked_for_at_the_source() {
     let mut world = World::with_feed();
     let consumer = world.mount();
