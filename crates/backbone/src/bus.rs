@@ -31,6 +31,10 @@ pub trait Publish {
     /// further for a while (a bounded one: a peer that is stuck for longer
     /// loses frames and recovers from images).
     fn is_congested(&self) -> bool;
+
+    /// How full the queue is, in percent; frames that were cut have room of their
+    /// own and do not count.
+    fn queue_percent(&self) -> u8;
 }
 
 /// One member of the backbone: a hub's or a server's port.

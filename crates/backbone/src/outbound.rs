@@ -276,4 +276,8 @@ impl<S: FrameSink> Publish for Outbound<S> {
         let long_bytes = self.queue.long_bytes();
         long_bytes > 0 || self.queue.bytes() >= self.congested_bytes
     }
+
+    fn queue_percent(&self) -> u8 {
+        self.queue.percent()
+    }
 }

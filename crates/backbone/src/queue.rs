@@ -45,6 +45,15 @@ impl Queue {
         self.bytes() == 0
     }
 
+    /// How much of the limit is used by what is not long.
+    pub(crate) fn percent(&self) -> u8 {
+        if self.is_empty() {
+            return 0;
+        }
+        let short_bytes = self.bytes() - self.long_bytes;
+        (short_bytes.saturating_mul(100) / self.limit_bytes.max(1)).min(100) as u8
+    }
+
     /// Adds the concatenation of `head` and `parts`; false when it is full.
     pub(crate) fn push(&mut self, head: &[u8], parts: &[&[u8]]) -> bool {
         let length = head.len() + parts.iter().map(|part| part.len()).sum::<usize>();
@@ -131,7 +140,7 @@ mod tests {
         assert!(queue.push(b"0123456789", &[]));
         assert!(!queue.push(b"abc", &[]));
         assert!(queue.push(b"ab", &[]));
-        assert_eq!(queue.bytes(), 20);
+        assert_eq!((queue.bytes(), queue.percent()), (20, 100));
         queue.pop();
         assert_eq!(queue.front(), Some(&b"ab"[..]));
     }
@@ -145,6 +154,7 @@ mod tests {
         }
         assert!(queue.push(b"short", &[]));
         assert_eq!((queue.bytes(), queue.long_bytes()), (5 * 1004 + 9, 5 * 1004));
+        assert_eq!(queue.percent(), 9);
         assert!(!queue.push(&[0; 90], &[]));
         for piece in 0..5 {
             assert_eq!(queue.front().map(|record| record[0]), Some(piece));

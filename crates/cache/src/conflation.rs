@@ -66,6 +66,11 @@ const KIND: UpdateFlags = UpdateFlags::DO_NOT_CACHE.union(UpdateFlags::DO_NOT_RI
 /// The most updates that a header can say to be.
 const MAX_CONFLATED: u16 = 0x7FFF;
 
+/// How many updates one is that a source may have merged already.
+fn count_of(update: &UpdateMsg<'_>) -> u16 {
+    update.conflation.map_or(1, |info| info.count.max(1))
+}
+
 impl Head {
     const NOTHING: Self = Self {
         domain: Domain(0),
@@ -81,7 +86,7 @@ impl Head {
 
     /// Takes over what the header of one more update says.
     fn add(&mut self, now_ms: u64, update: &UpdateMsg<'_>) {
-        let (count, time_ms) = update.conflation.map_or((1, 0), |info| (info.count, info.time_ms));
+        let time_ms = update.conflation.map_or(0, |info| info.time_ms);
         if self.count == 0 {
             self.domain = update.domain;
             self.update_type = update.update_type;
@@ -95,7 +100,7 @@ impl Head {
         }
         self.flags &= update.flags | KIND;
         self.seq_num = update.seq_num.or(self.seq_num);
-        self.count = self.count.saturating_add(count.max(1)).min(MAX_CONFLATED);
+        self.count = self.count.saturating_add(count_of(update)).min(MAX_CONFLATED);
         self.last_ms = now_ms.max(self.first_ms);
     }
 
@@ -168,6 +173,11 @@ impl Conflation {
         self.head.count
     }
 
+    /// Whether a header can say how many updates wait if this one is merged, too.
+    pub fn can_count(&self, update: &UpdateMsg<'_>) -> bool {
+        self.head.count.saturating_add(count_of(update)) <= MAX_CONFLATED
+    }
+
     /// Appends what waits to `out` as one encoded update, and forgets it.
     /// False when nothing waits.
     ///
@@ -217,7 +227,7 @@ impl Conflation {
     }
 
     /// Bytes of what waits, without what the memory allocator adds.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.changes.bytes() + self.perm_data.len()
     }
 

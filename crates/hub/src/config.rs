@@ -89,6 +89,30 @@ pub struct HubConfig {
     /// One message of an item in so many carries stamps, by which servers tell how
     /// long the ways are; 0: none does. Default 1024.
     pub stamp_every: u32,
+    /// What is done where the backbone takes no more.
+    pub pressure: PressureConfig,
+}
+
+/// What a hub does where the backbone takes no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PressureConfig {
+    /// Above so much of the queue to the backbone, in percent, updates are merged and
+    /// servers are told to ask for nothing new. Default 50.
+    pub high_percent: u8,
+    /// Below so much that ends. Default 20.
+    pub low_percent: u8,
+    /// Whether non-interactive providers are read no faster meanwhile than the backbone
+    /// takes frames. Default true.
+    pub read: bool,
+    /// Most bytes of merged updates. What comes beyond them goes to the queue, and is
+    /// lost if that is full. Default 64 MiB.
+    pub merged_bytes: usize,
+}
+
+impl Default for PressureConfig {
+    fn default() -> Self {
+        Self { high_percent: 50, low_percent: 20, read: true, merged_bytes: 64 << 20 }
+    }
 }
 
 impl HubConfig {
@@ -119,6 +143,7 @@ impl HubConfig {
             sessions: SessionOptions::default(),
             ni_rssl: ServerConfig::default(),
             stamp_every: 1_024,
+            pressure: PressureConfig::default(),
         }
     }
 }
@@ -156,6 +181,7 @@ impl HubConfig {
             sessions: _,
             ni_rssl,
             stamp_every,
+            pressure,
         } = new;
         let HubLimits { max_services, max_servers, max_message_bytes, .. } = own.limits;
         *self = Self {
@@ -173,6 +199,7 @@ impl HubConfig {
             limits: HubLimits { max_services, max_servers, max_message_bytes, ..limits },
             ni_rssl,
             stamp_every,
+            pressure,
             ..own
         };
     }

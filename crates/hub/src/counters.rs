@@ -99,6 +99,22 @@ tapeline_counters::counts! {
         holds: u64 = total;
         /// and for how many milliseconds in all.
         held_ms: u64 = total;
+        /// Whether the queue to the backbone is too full now: 1 from `pressure-high`
+        /// until it is below `pressure-low`. Updates are merged and no requests taken.
+        pressed: u64 = now;
+        /// How often that began,
+        pressures: u64 = total;
+        /// and for how many milliseconds it was so in all.
+        pressure_ms: u64 = total;
+        /// Updates that were merged with others of their item meanwhile.
+        updates_merged: u64 = total;
+        /// Items of which merged updates wait now,
+        merges: u64 = now;
+        /// and bytes of these.
+        merged_bytes: u64 = now(bytes), at most "pressure-merged-bytes";
+        /// Times that non-interactive providers were read no faster than the backbone
+        /// took what they sent.
+        publishers_held: u64 = total;
         /// Requests, images, changes and closes that wait now for a provider to
         /// read, or for room in its window.
         unsent_upstream: u64 = now;

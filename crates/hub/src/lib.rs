@@ -79,6 +79,7 @@ mod hold;
 mod item_names;
 mod log;
 mod outputs;
+mod restraint;
 mod rows;
 mod sampler;
 mod secret;
@@ -87,7 +88,8 @@ mod view;
 
 pub use crate::core::{Core, RouteChanges};
 pub use config::{
-    Endpoint, HubConfig, HubLimits, Pick, Route, RouteLogin, ServiceGroup, Unpublished,
+    Endpoint, HubConfig, HubLimits, Pick, PressureConfig, Route, RouteLogin, ServiceGroup,
+    Unpublished,
 };
 pub use counters::Counters;
 pub use item_names::ItemNames;

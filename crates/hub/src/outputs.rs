@@ -99,4 +99,8 @@ pub trait Outputs {
     fn is_congested(&self) -> bool {
         false
     }
+    /// How full the queue to the backbone is, in percent.
+    fn queue_percent(&self) -> u8 {
+        0
+    }
 }

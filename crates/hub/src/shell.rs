@@ -17,8 +17,9 @@ use thiserror::Error;
 
 use crate::change::Prepared;
 use crate::door::{Door, listen_config};
-use crate::hold::Hold;
+use crate::hold::{Hold, Turn};
 use crate::log;
+use crate::restraint::{Restraint, Spell};
 use crate::sampler::Sampler;
 use crate::view::{Guest, Past};
 use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
@@ -51,6 +52,10 @@ const SLICES_PER_TURN: usize = 4;
 /// Most bytes of one read from an interactive provider. They are few, and
 /// each has much to say.
 const READ_BYTES: usize = 64 * 1024;
+
+/// From so much of the queue to the backbone on, in percent, hardly anything is read:
+/// what remains is for what cannot be merged.
+const NEARLY_FULL_PERCENT: u8 = 80;
 
 /// A turn counts as no more of that time: while this thread stood still, a
 /// server on the same thread could not read either.
@@ -102,6 +107,10 @@ pub struct Hub<B, S: System = Kernel> {
     /// Routes that the core wants connected.
     pub(crate) wanted: Vec<usize>,
     hold: Hold,
+    /// How much of non-interactive providers is read under pressure,
+    restraint: Restraint,
+    /// and what the log says of that pressure.
+    spell: Spell,
     /// Servers that are there, by name.
     pub(crate) servers: Vec<(Incarnation, String)>,
     pub(crate) last_turn: Time,
@@ -191,6 +200,11 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
     fn is_congested(&self) -> bool {
         self.port.is_congested()
     }
+
+    #[inline]
+    fn queue_percent(&self) -> u8 {
+        self.port.queue_percent()
+    }
 }
 
 impl<B: Bus> Hub<B> {
@@ -242,6 +256,8 @@ impl<B: Bus, S: System> Hub<B, S> {
             prepared: None,
             wanted: Vec::new(),
             hold: Hold::default(),
+            restraint: Restraint::default(),
+            spell: Spell::default(),
             servers: Vec::new(),
             last_turn: Time::ZERO,
             is_leaving: false,
@@ -306,16 +322,19 @@ impl<B: Bus, S: System> Hub<B, S> {
     /// What the hub has done so far, and what it holds now.
     pub fn counters(&self) -> Counters {
         let (holds, held) = self.hold.totals();
-        Counters { holds, held_ms: held.as_millis() as u64, ..self.core.counters() }
+        let publishers_held = self.restraint.times();
+        let held_ms = held.as_millis() as u64;
+        Counters { holds, held_ms, publishers_held, ..self.core.counters() }
     }
 
     /// The limits of what it has, by the names of its [`Counters`].
-    pub const fn limits(&self) -> [(&'static str, u64); 3] {
-        let limits = &self.core.config().limits;
+    pub const fn limits(&self) -> [(&'static str, u64); 4] {
+        let HubConfig { limits, pressure, .. } = self.core.config();
         [
             ("items", limits.max_items as u64),
             ("services", limits.max_services as u64),
             ("servers", limits.max_servers as u64),
+            ("merged_bytes", pressure.merged_bytes as u64),
         ]
     }
 
@@ -396,15 +415,49 @@ impl<B: Bus, S: System> Hub<B, S> {
             return false;
         }
         let counters = self.bus.counters();
-        self.hold.goes_on(step, counters.sent, counters.long_queue_bytes > 0)
+        self.hold.goes_on(&Turn {
+            step,
+            sent: counters.sent,
+            is_long_image: counters.long_queue_bytes > 0,
+            is_nearly_full: self.bus.outbound().queue_percent() >= NEARLY_FULL_PERCENT,
+        })
+    }
+
+    /// Under pressure, has non-interactive providers read no faster than frames go out.
+    fn restrain(&mut self, now: Time) {
+        self.spell.tell(now, &self.core);
+        let is_on = self.core.is_pressed() && self.core.config().pressure.read;
+        if !is_on && !self.restraint.is_on() {
+            return;
+        }
+        let sent = self.bus.counters().sent;
+        let is_held = self.restraint.turn(now, is_on.then_some(sent));
+        let mut outbox = self.reactor.outbox();
+        for guest in &self.guests {
+            outbox.hold(guest.session, is_held);
+        }
     }
 
     /// Does what is due, then reads servers and providers, until the turn has
     /// taken its time.
     fn serve(&mut self, now: Time) -> usize {
         let is_held = self.is_held(now);
-        let Self { core, bus, reactor, clock, wanted, servers, routes, guests, log, edge, .. } =
-            self;
+        self.restrain(now);
+        let may_hold = !self.bus.is_congested();
+        let Self {
+            restraint,
+            core,
+            bus,
+            reactor,
+            clock,
+            wanted,
+            servers,
+            routes,
+            guests,
+            log,
+            edge,
+            ..
+        } = self;
         let edge = edge.as_ref();
         let (clock, sampler) = (&*clock, &mut self.sampler);
         sampler.begin_turn(|| clock.host_now());
@@ -432,16 +485,25 @@ impl<B: Bus, S: System> Hub<B, S> {
                 break;
             }
         }
+        let port = bus.outbound();
+        core.look_at_backbone(
+            now,
+            &mut Shell { outbox: &mut outbox, port, wanted, edge, sampler, clock },
+        );
         if is_held {
             return work;
         }
-        let port = bus.outbound();
         let mut messages = 0;
         work + reactor.poll(now, Some(Duration::ZERO), |event, outbox| {
             messages += 1;
-            if messages % MESSAGES_PER_LOOK == 0 && time.is_over() {
-                outbox.end_poll();
+            if messages % MESSAGES_PER_LOOK == 0 {
+                let mut out = Shell { outbox, port, wanted, edge, sampler, clock };
+                core.look_at_backbone(now, &mut out);
+                if time.is_over() || may_hold && port.is_congested() {
+                    outbox.end_poll();
+                }
             }
+            restraint.count(&event, guests);
             let Some(event) = translated(now, &event, (&mut *routes, &mut *guests), log) else {
                 return;
             };

@@ -63,12 +63,14 @@ impl Tally {
 
 /// Counts of which a line tells when they grow: what it says, and whether it may
 /// need a person.
-const WORTH_A_LINE: [(&str, &str, bool); 10] = [
+const WORTH_A_LINE: [(&str, &str, bool); 12] = [
     ("failovers", "items moved to other sources", true),
     ("preempted", "items gave way to others", false),
     ("request_timeouts", "requests were not answered by their source in time", true),
     ("images_given_up", "images did not come to their end in time", true),
     ("holds", "times that sources were not read, as the backbone took no more", false),
+    ("pressures", "times that the queue to the backbone was too full", true),
+    ("publishers_held", "times that publishers were read no faster than that", false),
     ("limited", "items came to nothing because of a limit", true),
     ("gaps", "holes in what peers sent, or items that missed something", true),
     ("requests_lost", "requests to hubs were lost and made again", true),

@@ -123,6 +123,8 @@ faults! {
     NoSecondTry = "no-second-try",
     /// hub: an update counts in the sequence, and is not sent
     LostFrame = "lost-frame",
+    /// hub: what was merged while the backbone took no more is dropped
+    LostHubMerge = "lost-hub-merge",
     /// hub: who joins an item with a kept image is given none
     UngivenImage = "ungiven-image",
     /// hub: the items of a service that is back are not asked for
@@ -155,10 +157,10 @@ mod chosen {
     const fn is_rare(fault: Fault) -> bool {
         use Fault::{
             CloseOfBefore, EndlessImage, ForgedService, ForgottenRest, ForgottenStale, IdleStandby,
-            KeptParts, LateHoldsPlace, LostAbsorption, LostLateImage, LostSeek, LostTakeOver,
-            NoSecondTry, OpenedByState, OvertakenMerge, RepairForOne, ResumedEarly, SilentGap,
-            StaysOpen, UnboundedMerge, UnlostService, UnrepairedItem, UnseenSlowness, UnservedJoin,
-            UntoldLoss,
+            KeptParts, LateHoldsPlace, LostAbsorption, LostHubMerge, LostLateImage, LostSeek,
+            LostTakeOver, NoSecondTry, OpenedByState, OvertakenMerge, RepairForOne, ResumedEarly,
+            SilentGap, StaysOpen, UnboundedMerge, UnlostService, UnrepairedItem, UnseenSlowness,
+            UnservedJoin, UntoldLoss,
         };
         matches!(
             fault,
@@ -171,6 +173,7 @@ mod chosen {
                 | KeptParts
                 | LateHoldsPlace
                 | LostAbsorption
+                | LostHubMerge
                 | LostLateImage
                 | LostSeek
                 | LostTakeOver

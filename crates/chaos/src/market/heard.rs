@@ -29,8 +29,10 @@ pub enum Heard {
         item: usize,
         /// Its number; of several that were merged, the last one's.
         number: u32,
-        /// Whether it is several that were merged.
+        /// Whether it is several that were merged,
         is_merged: bool,
+        /// and how many it says to be.
+        count: u64,
     },
     /// A state without an image.
     State {
@@ -58,6 +60,7 @@ impl Heard {
                 item: items[handle],
                 number: msg.seq_num.unwrap_or(0),
                 is_merged: msg.conflation.is_some(),
+                count: msg.conflation.map_or(1, |info| u64::from(info.count.max(1))),
             }),
             ConsumerEvent::Status { handle, msg } => {
                 let (state, item) = (msg.state.as_ref()?, *items.get(handle)?);
@@ -90,7 +93,8 @@ impl Listener {
         let mut consumer = Consumer::new(config).expect("a reactor");
         let mut open = |item| {
             let name = name(item);
-            (consumer.open(&ItemSpec::new(service, &name)).expect("room"), item)
+            let spec = ItemSpec { conflation_info: true, ..ItemSpec::new(service, &name) };
+            (consumer.open(&spec).expect("room"), item)
         };
         let items = (0..items).map(&mut open).collect();
         Self { consumer, items }

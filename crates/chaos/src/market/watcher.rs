@@ -25,6 +25,8 @@ pub struct Seen {
     pub holes: AtomicU64,
     /// Updates that are merged ones.
     pub merged: AtomicU64,
+    /// Updates, each as many as it says to be.
+    pub counted: AtomicU64,
     /// The longest time between two updates, in microseconds.
     pub longest_gap_us: AtomicU64,
     /// When the last update came, in microseconds since the start.
@@ -50,6 +52,7 @@ impl Seen {
             updates: AtomicU64::new(0),
             holes: AtomicU64::new(0),
             merged: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
             longest_gap_us: AtomicU64::new(0),
             last_update_us: AtomicU64::new(0),
             started: Instant::now(),
@@ -73,7 +76,8 @@ impl Seen {
                 self.last[item].store(number, Ordering::Relaxed);
                 self.suspect[item].store(!is_ok, Ordering::Relaxed);
             }
-            Heard::Update { item, number, is_merged } => {
+            Heard::Update { item, number, is_merged, count } => {
+                self.counted.fetch_add(count, Ordering::Relaxed);
                 let before = self.last[item].swap(number, Ordering::Relaxed);
                 self.updates.fetch_add(1, Ordering::Relaxed);
                 let now_us = self.started.elapsed().as_micros() as u64;
@@ -196,6 +200,11 @@ impl Watcher {
     /// How many updates it got.
     pub fn updates(&self) -> u64 {
         self.seen.updates.load(Ordering::Relaxed)
+    }
+
+    /// How many updates it got, each as many as it says to be.
+    pub fn counted(&self) -> u64 {
+        self.seen.counted.load(Ordering::Relaxed)
     }
 
     /// How often its connection was lost.

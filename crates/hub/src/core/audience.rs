@@ -225,6 +225,7 @@ impl Core {
     /// Sends a part of an image to whom it is for.
     fn send_part(&mut self, id: u32, part: &RefreshMsg<'_>, out: &mut impl Outputs) {
         let Some(item) = self.items.known_mut(id) else { return };
+        item.flush_merges(id, out);
         let mut flags = FrameFlags::IMAGE;
         if item.to_all {
             let is_last = item.stream.is_over() && !item.in_parts && !item.published;

@@ -62,6 +62,8 @@ pub(crate) enum Work {
     Leave { source: u32, service_id: u16, generation: u32, next: u32 },
     /// Something about the sources of a service changed.
     Changed { service: u16, is_said: bool, left: Option<usize> },
+    /// Servers are told of all services, from this id on, whether requests are taken.
+    Pressed { next: u32 },
 }
 
 /// An offer that was withdrawn, with the items that were bound there.
@@ -170,6 +172,7 @@ impl Backlog {
             Work::Changed { left, .. } => 1 + left.unwrap_or(0),
             Work::Told(told) => 1 + told.at.as_ref().map_or(0, |(_, left)| *left),
             Work::Unacked { .. }
+            | Work::Pressed { .. }
             | Work::Mourned { .. }
             | Work::Claimed { .. }
             | Work::Mirror { .. }
@@ -251,6 +254,7 @@ impl Core {
             }
             Work::Claimed { service, after } => self.reclaim_next(now, *service, after, out),
             Work::Told(told) => self.tell_next(now, told, out),
+            Work::Pressed { next } => self.tell_pressed(next, out),
             Work::Away { source, service_id, generation, next } => {
                 self.away_next(now, (*source, *service_id, *generation), next, out)
             }

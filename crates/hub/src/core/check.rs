@@ -10,7 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Core;
-use super::item::{Binding, Item};
+use super::item::{Binding, Item, NEVER_MS};
+use super::pressure::bytes_of;
 use super::source::{Offer, Source};
 
 /// What the items that are bound to an offer add up to.
@@ -48,6 +49,21 @@ impl Core {
         self.check_waiting();
         self.check_claims();
         self.check_expiries();
+        self.check_merges();
+    }
+
+    /// What was merged is charged to its items.
+    fn check_merges(&self) {
+        for (id, item) in self.items.iter() {
+            let bytes = item.merges.as_ref().map(|merges| bytes_of(merges));
+            let charge = self.pressure.charge_of(id);
+            assert!(
+                bytes.is_none() || bytes == charge,
+                "merges of item {id}: {bytes:?}, {charge:?}"
+            );
+            assert!(bytes.is_none() || self.pressure.is_on(), "item {id} is merged without need");
+        }
+        assert_eq!(self.pressure.charged_bytes(), self.pressure.merged().1, "merged bytes");
     }
 
     /// Items of non-interactive providers.
@@ -90,12 +106,12 @@ impl Core {
             let known = server.and_then(|server| server.item(interest.request));
             assert_eq!(known, Some(id), "{interest:?} of item {id}");
         }
-        if let Some(armed_ms) = item.armed_ms {
-            assert!(self.timers.contains(armed_ms, id), "the timer of item {id}");
+        if item.armed_ms != NEVER_MS {
+            assert!(self.timers.contains(item.armed_ms, id), "the timer of item {id}");
         }
         if let Some(deadline_ms) = item.deadline_ms() {
-            let is_armed = item.armed_ms.is_some_and(|armed_ms| armed_ms <= deadline_ms);
-            assert!(is_armed, "item {id} is due at {deadline_ms}, looked at {:?}", item.armed_ms);
+            let is_armed = item.armed_ms <= deadline_ms;
+            assert!(is_armed, "item {id} is due at {deadline_ms}, looked at {}", item.armed_ms);
         }
     }
 

@@ -3,6 +3,7 @@
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::state::usual;
 use tapeline_omm::{KeyHash, Scratch};
+use tapeline_planted::planted;
 use tapeline_rwf::{Msg, State, StatusMsg, StreamState};
 
 use super::Core;
@@ -55,6 +56,9 @@ pub(super) fn refuse(
     }
 }
 
+/// More than the header of a merged update takes, but for its lock.
+const MERGED_HEAD_BYTES: usize = 64;
+
 impl Item {
     /// What all frames of this item say.
     pub(super) fn frame_flags(&self) -> FrameFlags {
@@ -73,6 +77,22 @@ impl Item {
         message: &[u8],
         out: &mut impl Outputs,
     ) {
+        self.flush_merges(id, out);
+        self.publish_next(id, flags, message, out);
+    }
+
+    /// What was merged goes out, marked as so many updates, before anything that
+    /// comes after it.
+    pub(super) fn flush_merges(&mut self, id: u32, out: &mut impl Outputs) {
+        let Some(mut merges) = self.merges.take() else { return };
+        let is_several = merges.count() > 1;
+        let mut message = Vec::with_capacity(MERGED_HEAD_BYTES + merges.bytes());
+        if merges.take(0, None, is_several, &mut message) && !planted!(LostHubMerge) {
+            self.publish_next(id, FrameFlags::empty(), &message, out);
+        }
+    }
+
+    fn publish_next(&mut self, id: u32, flags: FrameFlags, message: &[u8], out: &mut impl Outputs) {
         if self.interests.is_empty() {
             return;
         }
@@ -94,6 +114,7 @@ impl Item {
         message: &[u8],
         out: &mut impl Outputs,
     ) {
+        debug_assert!(self.merges.is_none(), "what was merged goes to all first");
         let header = FrameHeader {
             flags: flags | self.frame_flags(),
             item_seq: self.seq,
@@ -141,6 +162,7 @@ impl Core {
         let Some(item) = self.items.known_mut(id) else { return };
         let Some(target) = self.servers.target(server) else { return };
         let msg = status(item.key.as_ref().domain, state);
+        item.flush_merges(id, out);
         if let Ok(bytes) = self.scratch.message(&Msg::from(msg)) {
             self.counters.statuses += 1;
             item.publish_to(id, target, FrameFlags::empty(), bytes, out);

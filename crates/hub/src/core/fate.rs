@@ -11,7 +11,7 @@ use tapeline_time::Time;
 use super::Core;
 use super::backlog::{LostOffer, Saying, Told, Work};
 use super::downstream::{CHANNEL_DOWN, SERVICE_LOST};
-use super::item::Avoided;
+use super::item::{Avoided, NEVER_MS};
 use super::relay::status;
 use super::source::{Offer, Phase, SourceKind};
 use super::timers::ms;
@@ -256,10 +256,10 @@ impl Core {
     /// The time that was set for an item has come.
     pub(super) fn item_timeout(&mut self, now: Time, at: u64, id: u32, out: &mut impl Outputs) {
         let Some(item) = self.items.get_mut(id) else { return };
-        if item.armed_ms != Some(at) {
+        if item.armed_ms != at {
             return;
         }
-        item.armed_ms = None;
+        item.armed_ms = NEVER_MS;
         if item.stale_at_ms.is_some_and(|stale_at| stale_at <= ms(now)) {
             self.published_expired(id, out);
             return;

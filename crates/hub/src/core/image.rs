@@ -115,6 +115,8 @@ impl Core {
         interest.stage = Stage::Live;
         let is_snapshot = interest.snapshot;
         let Some(target) = self.servers.target(server) else { return };
+        // The image has it: who gets that is not to get it again.
+        item.flush_merges(id, out);
         let Some(image) = &item.image else { return };
         let mut flags = FrameFlags::IMAGE;
         flags.set(FrameFlags::SNAPSHOT, is_snapshot);

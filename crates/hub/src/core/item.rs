@@ -1,11 +1,14 @@
 //! Items: who wants them, where they come from, how they are.
 
-use tapeline_cache::Image;
+use tapeline_cache::{Conflation, Image};
 use tapeline_omm::stream::{ConsumerStream, Reissue, StreamOptions};
 use tapeline_omm::{GroupId, ItemKey, StateBuf};
 use tapeline_rwf::{DataState, Priority, RequestFlags, State, StateCode, StreamState};
 
 use super::relay::Payload;
+
+/// No timer is set. A number of its own takes half of what an `Option` does.
+pub(crate) const NEVER_MS: u64 = u64::MAX;
 
 /// One item: a stream of one source, and the servers that want it.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct Item {
     pub(crate) interests: Vec<Interest>,
     /// Its last value, if it is kept.
     pub(crate) image: Option<Box<Image>>,
+    /// Updates that were merged, as the backbone takes no more.
+    pub(crate) merges: Option<Box<Conflation>>,
     /// How many frames went to all servers.
     pub(crate) seq: u32,
     /// A part of an image has come on the present binding: updates make sense.
@@ -83,8 +88,8 @@ pub(crate) struct Item {
     pub(crate) image_end_ms: u64,
     /// When the next part of the image that is coming is due, in milliseconds.
     pub(crate) part_due_ms: Option<u64>,
-    /// The timer that is set for it.
-    pub(crate) armed_ms: Option<u64>,
+    /// When the timer goes off that is set for it, or [`NEVER_MS`].
+    pub(crate) armed_ms: u64,
 }
 
 /// Which parts of images are not to be taken, until one begins.
@@ -198,6 +203,7 @@ impl Item {
             heard: 0,
             seq: 0,
             image: None,
+            merges: None,
             recovering: false,
             failing_over: false,
             avoid: Avoided::default(),
@@ -211,7 +217,7 @@ impl Item {
             stale_at_ms: None,
             image_end_ms: 0,
             part_due_ms: None,
-            armed_ms: None,
+            armed_ms: NEVER_MS,
         }
     }
 

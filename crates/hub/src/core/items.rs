@@ -34,9 +34,14 @@ struct Tick {
     /// Flags of its frames.
     flags: FrameFlags,
     /// Updates go out as they come: there is an image, somebody wants them, and
-    /// none is kept here.
+    /// none is kept or merged here.
     is_plain: bool,
     is_touched: bool,
+}
+
+/// Whether updates of an item go out as they come.
+fn is_plain(item: &Item) -> bool {
+    item.live && item.image.is_none() && item.merges.is_none() && !item.interests.is_empty()
 }
 
 /// The key of the item with an id.
@@ -70,7 +75,7 @@ impl Items {
             let found = self.find(&item.key.as_ref());
             assert!(item.private || found == Some(id), "item {id} is found as {found:?}");
             let tick = self.ticks.get(id as usize).expect("an item has a tick");
-            let is_plain = item.live && item.image.is_none() && !item.interests.is_empty();
+            let is_plain = is_plain(item);
             assert_eq!(tick.is_plain, is_plain, "the tick of item {id}");
             let flags = is_plain.then(|| item.frame_flags());
             assert!(flags.is_none_or(|flags| flags == tick.flags), "flags of item {id}");
@@ -142,7 +147,7 @@ impl Items {
             if let Some(item) = self.slots.get(id as usize) {
                 tick.seq = item.seq;
                 tick.flags = item.frame_flags();
-                tick.is_plain = item.live && item.image.is_none() && !item.interests.is_empty();
+                tick.is_plain = is_plain(item);
             }
         }
     }

@@ -27,6 +27,7 @@
 //!  backlog   Backlog    what is done in slices                   fate, directory
 //!  owed      Owed       what servers that lost frames are to get repair
 //!  behind    Behind     sources that take more in the next turn  pace
+//!  pressure  Pressure   items of which updates are merged         response
 //!  follow-   FollowUps  what is done as soon as the present      upstream, downstream, pace
 //!   ups                 event is through
 //! ```
@@ -54,6 +55,7 @@ mod mirrors;
 mod open;
 mod pace;
 mod posts;
+mod pressure;
 mod provider;
 mod published;
 mod publishers;
@@ -91,6 +93,7 @@ use identify::Identification;
 use items::Items;
 use pace::Behind;
 use posts::Posts;
+use pressure::Pressure;
 use publishers::Publishers;
 use repair::Owed;
 pub use routes::RouteChanges;
@@ -128,6 +131,8 @@ pub struct Core {
     follow_ups: FollowUps,
     /// Sources that take more than was sent in one turn.
     behind: Behind,
+    /// More waits for the backbone than should.
+    pressure: Pressure,
 }
 
 impl Core {
@@ -157,6 +162,7 @@ impl Core {
             identification: Identification::default(),
             follow_ups: FollowUps::default(),
             behind: Behind::default(),
+            pressure: Pressure::default(),
             config,
         }
     }
@@ -183,6 +189,7 @@ impl Core {
     /// What has happened so far, and what there is now.
     pub fn counters(&self) -> Counters {
         let is_up = |source: &Source| source.phase == Phase::Up && !source.leaves;
+        let (merges, merged_bytes) = self.pressure.merged();
         let up = self.sources.iter().filter(|(_, source)| is_up(source)).count();
         Counters {
             items: self.items.len() as u64,
@@ -194,6 +201,9 @@ impl Core {
             owed: (self.owed.len() + self.servers.left_over()) as u64,
             unsent_upstream: self.unsent() as u64,
             mirrors: self.mirrors() as u64,
+            pressed: u64::from(self.pressure.is_on()),
+            merges: merges as u64,
+            merged_bytes: merged_bytes as u64,
             ..self.counters
         }
     }
@@ -237,7 +247,7 @@ impl Core {
         let sources = self.sources.iter().flat_map(deadlines).flatten();
         let others = [self.timers.next_ms(), self.posts.next_ms()];
         let timers = sources.chain(others.into_iter().flatten()).min().map(at_ms);
-        timers.into_iter().chain(self.next_repair()).min()
+        timers.into_iter().chain(self.next_repair()).chain(self.pressure.deadline()).min()
     }
 
     /// Time has passed.
@@ -261,6 +271,9 @@ impl Core {
         self.work_repairs(now, out);
         self.work_off(now, out);
         self.catch_up_some(now, out);
+        if self.pressure.is_on() {
+            self.look_at_backbone(now, out);
+        }
         self.settle(now, out);
     }
 

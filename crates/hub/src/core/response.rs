@@ -30,7 +30,7 @@ impl Core {
         out: &mut impl Outputs,
     ) {
         if header.class == MsgClass::Update {
-            self.update(id, header, bytes, out);
+            self.update(now, id, header, bytes, out);
         } else {
             self.other_item_message(now, id, bytes, out);
         }
@@ -38,8 +38,16 @@ impl Core {
 
     /// The tick path: from the header of an update to its frame.
     #[inline]
-    fn update(&mut self, id: u32, header: &MsgHeader, bytes: &[u8], out: &mut impl Outputs) {
+    fn update(
+        &mut self,
+        now: Time,
+        id: u32,
+        header: &MsgHeader,
+        bytes: &[u8],
+        out: &mut impl Outputs,
+    ) {
         if !has_key(header)
+            && !self.pressure.is_on()
             && let Some(header) = self.items.plain_header(id)
         {
             self.counters.updates += 1;
@@ -49,12 +57,12 @@ impl Core {
             out.publish(header, &on_stream_zero(bytes));
             return;
         }
-        self.update_with_care(id, bytes, out);
+        self.update_with_care(now, id, bytes, out);
     }
 
     /// An update that is applied to a kept image, that has a key to lose, that
-    /// nobody wants, or that comes too early.
-    fn update_with_care(&mut self, id: u32, bytes: &[u8], out: &mut impl Outputs) {
+    /// nobody wants, that comes too early, or that may be merged.
+    fn update_with_care(&mut self, now: Time, id: u32, bytes: &[u8], out: &mut impl Outputs) {
         let Some(item) = self.items.known_mut(id) else { return };
         if !item.live {
             self.counters.stray += 1;
@@ -73,11 +81,15 @@ impl Core {
         if !item.keep_update(&update, rules) {
             self.counters.uncached += 1;
         }
+        let bare = UpdateMsg { key: None, ..update };
+        if self.pressure.is_on() && self.merge(now, id, &bare, out) {
+            return;
+        }
+        let Some(item) = self.items.known_mut(id) else { return };
         if update.key.is_none() {
             item.publish_all(id, FrameFlags::empty(), bytes, out);
             return;
         }
-        let bare = UpdateMsg { key: None, ..update };
         if let Ok(bytes) = self.scratch.message(&bare.into()) {
             item.publish_all(id, FrameFlags::empty(), bytes, out);
         }

@@ -182,7 +182,14 @@ impl Services {
 
     /// Works out anew what a service is, from what its sources say. What
     /// changed, if anything did, is what servers are to be told.
-    pub(crate) fn merge(&mut self, id: u16, sources: &Sources) -> Option<DirectoryUpdate> {
+    ///
+    /// While the hub `is_pressed`, none takes requests.
+    pub(crate) fn merge(
+        &mut self,
+        id: u16,
+        sources: &Sources,
+        is_pressed: bool,
+    ) -> Option<DirectoryUpdate> {
         let HubService { name, infos, .. } = self.by_id.get_mut(&id)?;
         let before = self.published.service(id);
         let mut offered: Vec<&Service> = Vec::new();
@@ -200,7 +207,10 @@ impl Services {
             }
         }
         let info = merged_info(infos.values().chain(published));
-        let after = merged(name, before, info, &offered);
+        let mut after = merged(name, before, info, &offered);
+        if is_pressed {
+            take_no_requests(&mut after);
+        }
         let filters = differences(before, &after);
         if filters.is_empty() {
             return None;
@@ -256,6 +266,17 @@ fn merged(
         service.links.clone_from(&first.links);
     }
     service
+}
+
+/// Has a service take no requests, whatever its sources say. A window that none of
+/// them gives is not given either: there would be no value to go back to.
+fn take_no_requests(service: &mut Service) {
+    if let Some(state) = &mut service.state {
+        state.accepting_requests = Some(false);
+    }
+    if let Some(window) = service.load.as_mut().and_then(|load| load.open_window.as_mut()) {
+        *window = 0;
+    }
 }
 
 /// What a service is: as its first source says, and of domains and qualities

@@ -280,8 +280,8 @@ impl Core {
     pub(super) fn arm(&mut self, id: u32) {
         let Some(item) = self.items.get_mut(id) else { return };
         let Some(deadline) = item.deadline_ms() else { return };
-        if item.armed_ms.is_none_or(|armed| armed > deadline) {
-            item.armed_ms = Some(deadline);
+        if item.armed_ms > deadline {
+            item.armed_ms = deadline;
             self.timers.set(deadline, id);
         }
     }

@@ -11,6 +11,7 @@ mod mirrors;
 mod no_allocation;
 mod one_item;
 mod posts;
+mod pressure;
 mod published;
 mod publishers;
 mod repair;

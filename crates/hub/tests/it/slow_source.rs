@@ -267,7 +267,7 @@ fn requests_that_wait_for_a_window_that_closes_are_told_so() {
     assert_eq!(
         world.frames(),
         [
-            "all directory change: 1 load None/None",
+            "all directory change: 1 load None/None window 0",
             "all #1 Status Open / Suspect / NoResources / 'No source takes the request now.'",
         ]
     );

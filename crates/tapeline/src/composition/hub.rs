@@ -1,7 +1,7 @@
 //! What the configuration is to a hub.
 
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
-use tapeline_hub::{HubConfig, HubLimits, Pick, ServiceGroup, Unpublished};
+use tapeline_hub::{HubConfig, HubLimits, Pick, PressureConfig, ServiceGroup, Unpublished};
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
 
 use super::certificates::Certificates;
@@ -74,6 +74,12 @@ pub(crate) fn hub_config(
         },
         sessions: SessionOptions::default(),
         stamp_every: hub.stamp_every,
+        pressure: PressureConfig {
+            high_percent: hub.pressure_high,
+            low_percent: hub.pressure_low,
+            read: hub.read_pressure,
+            merged_bytes: hub.pressure_merged_bytes,
+        },
     })
 }
 

@@ -32,6 +32,7 @@ pub(super) fn read(settings: &mut Settings, path: &Path, text: &str) -> Result<(
     let document = document.into_inner();
     reader.profile(settings, &document);
     reader.sections(settings, &document);
+    reader.hub(settings, &document);
     reader.backbone(settings, &document);
     reader.entitle(settings, &document);
     reader.faults.sort_by_key(|fault| (fault.line, fault.column));
@@ -85,6 +86,18 @@ impl Reader<'_> {
                 self.tables(table, ("port", "port"), &mut settings.ports, |it| it.port == 0);
                 self.tables(table, ("user", "name"), &mut settings.users, |it| it.name.is_empty());
             }
+        }
+    }
+
+    /// What keys of `[hub]` are to each other.
+    fn hub(&mut self, settings: &Settings, document: &DeTable<'_>) {
+        let Some(DeValue::Table(table)) = document.get("hub").map(Spanned::get_ref) else {
+            return;
+        };
+        if let Some(span) = place(table, &["pressure-low", "pressure-high"])
+            && let Err(what) = settings.hub.check_pressure()
+        {
+            self.fault(span, what);
         }
     }
 

@@ -318,6 +318,17 @@ section! {
         /// One message of an item in so many carries stamps, by which servers tell how
         /// long each hop takes (view `hops`); 0: none does.
         "stamp-every" => stamp_every: u32 = 1_024, in 0..=1_000_000_000 => Live;
+        /// Above so much of the backbone's `queue-bytes`, in percent, updates are merged for
+        /// each item, and servers are told that no service takes requests.
+        "pressure-high" => pressure_high: u8 = 50, in 30..=75 => Live;
+        /// Below so much of it that ends.
+        "pressure-low" => pressure_low: u8 = 20, in 1..=75 => Live;
+        /// Whether non-interactive providers are read no faster meanwhile than the backbone
+        /// takes what they sent.
+        "read-pressure" => read_pressure: bool = true => Live;
+        /// Most bytes of updates that are merged. What comes beyond them goes to the
+        /// backbone as it is, and is lost if there is no room.
+        "pressure-merged-bytes" => pressure_merged_bytes: usize = 64 << 20, in 1024..=(1 << 40) => Live;
         /// Most items at a time, over all services.
         "max-items" => max_items: usize = 1_000_000, in 1..=100_000_000 => Live;
         /// Most services at a time, over all sources.
@@ -343,6 +354,19 @@ section! {
         /// The longest message of a provider. The item of a longer one is closed
         /// with a status that says so; the session goes on.
         "max-message-bytes" => max_message_bytes: usize = 67_141_632, in 65_536..=67_141_632;
+    }
+}
+
+impl Hub {
+    /// Pressure that begins is not to be over at once.
+    pub(super) fn check_pressure(&self) -> Result<(), String> {
+        let (low, high) = (self.pressure_low, self.pressure_high);
+        if low < high {
+            return Ok(());
+        }
+        Err(format!(
+            "`pressure-low` is {low} where `pressure-high` is {high}; give less, half of it or so"
+        ))
     }
 }
 

@@ -212,6 +212,16 @@ fn a_peer_is_not_given_up_before_it_could_speak() {
 }
 
 #[test]
+fn pressure_ends_below_where_it_begins() {
+    let what = "`pressure-low` is 50 where `pressure-high` is 50; give less, half of it or so";
+    assert_eq!(faults("[hub]\npressure-low = 50\n"), [format!("t.toml:2:16: {what}")]);
+    let what = "`pressure-low` is 60 where `pressure-high` is 45; give less, half of it or so";
+    let both = "[hub]\npressure-high = 45\npressure-low = 60\n";
+    assert_eq!(faults(both), [format!("t.toml:3:16: {what}")]);
+    assert!(faults("[hub]\npressure-high = 70\npressure-low = 60\n").is_empty());
+}
+
+#[test]
 fn what_the_backbone_cannot_carry_is_refused() {
     let cases = [
         ("[hub]\nmax-servers = 256\n", "2:15: `max-servers` is 256; give 1 to 255"),

@@ -62,7 +62,10 @@ pub(crate) fn message(bytes: &[u8]) -> String {
         Msg::Status(status) => {
             format!("Status{key} {}", status.state.map(|s| state(&s)).unwrap_or_default())
         }
-        Msg::Update(_) => format!("Update {id}{key} {} bytes", bytes.len()),
+        Msg::Update(update) => {
+            let several = update.conflation.map(|info| format!(" of {}", info.count));
+            format!("Update {id}{key} {} bytes{}", bytes.len(), several.unwrap_or_default())
+        }
         Msg::Close(_) => format!("Close {id}"),
         Msg::Generic(_) => format!("Generic {id}{key}"),
         Msg::Post(post) => format!("Post {id}{key} id {:?}", post.post_id),
@@ -108,7 +111,9 @@ fn service(entry: &ServiceEntry) -> String {
                 format!("{up}{}{status}", if accepting { "" } else { " closed" })
             }
             FilterContent::Load(load) => {
-                format!("load {:?}/{:?}", load.load_factor, load.open_limit)
+                let window = load.open_window.map(|window| format!(" window {window}"));
+                let window = window.unwrap_or_default();
+                format!("load {:?}/{:?}{window}", load.load_factor, load.open_limit)
             }
             FilterContent::Group(_) => "group".to_owned(),
             FilterContent::Data(_) => "data".to_owned(),

@@ -29,6 +29,8 @@ pub(crate) struct Recorder {
     pub(crate) answer: Option<Sent>,
     /// Whether the backbone has more waiting than it should.
     pub(crate) is_congested: bool,
+    /// How much of the queue to the backbone is full.
+    pub(crate) queue_percent: u8,
 }
 
 impl Outputs for Recorder {
@@ -65,6 +67,10 @@ impl Outputs for Recorder {
 
     fn is_congested(&self) -> bool {
         self.is_congested
+    }
+
+    fn queue_percent(&self) -> u8 {
+        self.queue_percent
     }
 }
 
@@ -115,8 +121,8 @@ impl World {
     }
 
     pub(crate) fn forget(&mut self) {
-        let Recorder { answer, is_congested, .. } = self.out;
-        self.out = Recorder { answer, is_congested, ..Recorder::default() };
+        let Recorder { answer, is_congested, queue_percent, .. } = self.out;
+        self.out = Recorder { answer, is_congested, queue_percent, ..Recorder::default() };
     }
 
     /// Whether the tables of the core agree, unless that takes long.

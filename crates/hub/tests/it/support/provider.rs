@@ -143,6 +143,11 @@ pub(crate) fn update(stream_id: i32, bid: i64) -> Vec<u8> {
     fields(&UpdateMsg::new(Domain::MARKET_PRICE, stream_id).into(), bid)
 }
 
+/// An update with this header.
+pub(crate) fn update_of(head: UpdateMsg<'_>, bid: i64) -> Vec<u8> {
+    fields(&head.into(), bid)
+}
+
 /// A status.
 pub(crate) fn status(stream_id: i32, state: State<'_>) -> Vec<u8> {
     let msg = StatusMsg { state: Some(state), ..StatusMsg::new(Domain::MARKET_PRICE, stream_id) };

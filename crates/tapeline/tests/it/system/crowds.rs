@@ -114,7 +114,8 @@ fn admin(server: &Program, words: &[&str]) -> Command {
     command
 }
 
-fn get(server: &Program, view: &str) -> serde_json::Value {
+/// A view of a program's admin port.
+pub(crate) fn get(server: &Program, view: &str) -> serde_json::Value {
     let done = admin(server, &["get", view, "--json"]).output().expect("the program");
     serde_json::from_slice(&done.stdout).expect("JSON")
 }

@@ -8,8 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tapeline_chaos::market::{Source, Tape, Watcher, loopback};
-use tapeline_chaos::program::{Program, report};
+use tapeline_chaos::program::{Program, report, wait_until};
 
+use super::crowds;
 use super::faults::{backbone, hub, run, run_arguments, server};
 use super::program::tapeline;
 use super::stacked::Stack;
@@ -117,8 +118,17 @@ const FLOOD_PER_S: u64 = 300_000;
 const FLOODED_S: u64 = 2;
 
 /// What a hub may take more for it: its queue to the backbone, twice, as memory comes in
-/// pieces, and what reading at such a rate takes.
+/// pieces, what it merges, and what reading at such a rate takes.
 const MORE_BYTES: u64 = 24 << 20;
+
+/// What is merged is sent, and the backbone then has a quiet moment.
+const HEALED_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a hub has counted.
+fn counter(hub: &Program, name: &str) -> u64 {
+    let all = crowds::get(hub, "counters");
+    all["hub"]["hub"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {all}"))
+}
 
 #[test]
 fn a_backbone_that_nobody_reads_costs_a_hub_bounded_memory_and_no_last_value() {
@@ -132,7 +142,8 @@ fn a_backbone_that_nobody_reads_costs_a_hub_bounded_memory_and_no_last_value() {
     let patient = ["--config".to_owned(), config.to_str().expect("a plain path").to_owned()];
     // Who reads shared memory holds its writer up: nothing is lost on the way.
     let stack = Stack::new();
-    let hub = tapeline(&[&stack.hub_arguments(source.address)[..], &patient].concat());
+    let admin = ["--admin-port".to_owned(), "0".to_owned()];
+    let hub = tapeline(&[&stack.hub_arguments(source.address)[..], &patient, &admin].concat());
     let mut server = stack.server_arguments(0, 1);
     let own = server.iter().position(|it| *it == patient[0]).expect("it has a configuration");
     server[own + 1].clone_from(&patient[1]);
@@ -141,11 +152,13 @@ fn a_backbone_that_nobody_reads_costs_a_hub_bounded_memory_and_no_last_value() {
     watcher.wait_fresh();
     tape.publish(FLOOD_PER_S / 2, FLOOD_PER_S);
     watcher.wait_all_of(&tape);
+    assert_eq!(counter(&hub, "pressures"), 0, "that is no more than usual");
 
-    let before = hub.memory_bytes();
+    let (before, counted, published) = (hub.memory_bytes(), watcher.counted(), tape.published());
     server.freeze();
     tape.publish(FLOODED_S * FLOOD_PER_S, FLOOD_PER_S);
     let more = hub.memory_bytes().saturating_sub(before);
+    assert_eq!(counter(&hub, "pressed"), 1, "{}", hub.log());
     server.resume();
     let healed = watcher.wait_all_of(&tape);
     report(format_args!(
@@ -153,7 +166,22 @@ fn a_backbone_that_nobody_reads_costs_a_hub_bounded_memory_and_no_last_value() {
         healed.as_millis()
     ));
     assert!(more < MORE_BYTES, "{more} bytes more");
-    assert!(watcher.updates() < tape.published(), "some were missed, or nothing was shown");
+    assert!(healed < HEALED_WITHIN, "{healed:?}");
+    assert!(watcher.updates() < tape.published(), "some were merged, or nothing was shown");
+    let images = watcher.images();
+    assert_eq!(images, tape.items() as u64, "nothing was lost, so nobody needed an image");
+    let counted = watcher.counted() - counted;
+    assert_eq!(counted, tape.published() - published, "what was merged says how many it is");
+    wait_until("the hub to say that it is over", || counter(&hub, "pressed") == 0);
+    for name in ["holds", "pressures", "pressure_ms", "updates_merged"] {
+        assert!(counter(&hub, name) > 0, "{name}: {}", hub.log());
+    }
+    for name in ["merges", "merged_bytes"] {
+        assert_eq!(counter(&hub, name), 0, "{name}");
+    }
+    for line in ["the queue to the backbone is too full", "the backbone takes what comes again"] {
+        assert!(hub.log().contains(line), "no `{line}` in {}", hub.log());
+    }
     let lost = (watcher.downs(), watcher.seen.closed.load(Ordering::Relaxed));
     assert_eq!(lost, (0, 0), "connections and streams");
 }
