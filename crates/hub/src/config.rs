@@ -1,5 +1,6 @@
 //! What a hub is told: plain values with units and defaults.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, TlsClient};
@@ -39,6 +40,10 @@ pub struct HubConfig {
     pub mirrored_services: Vec<String>,
     /// Services that consumers know by the name of a group alone. Default none.
     pub service_groups: Vec<ServiceGroup>,
+    /// Items that services may have at a time, by the names that consumers know. At the
+    /// bound, one that is wanted less gives way, or more are refused with
+    /// `TOO_MANY_ITEMS`. Default none: a service may have as many as the hub.
+    pub service_items: BTreeMap<String, usize>,
     /// What a request for an item gets that no non-interactive provider has
     /// published. Default: it waits.
     pub unpublished: Unpublished,
@@ -127,6 +132,7 @@ impl HubConfig {
             ni_services: None,
             mirrored_services: Vec::new(),
             service_groups: Vec::new(),
+            service_items: BTreeMap::new(),
             unpublished: Unpublished::default(),
             ni_stale_ms: 60_000,
             cache_interactive: false,
@@ -165,6 +171,7 @@ impl HubConfig {
             ni_services: _,
             mirrored_services: _,
             service_groups: _,
+            service_items: _,
             unpublished,
             ni_stale_ms,
             cache_interactive: _,

@@ -89,7 +89,7 @@ impl ServerConfig {
 
     /// Takes from another configuration what can change while a server runs. What
     /// remains is of its beginning: where it listens, the dictionary, JSON, warm standby,
-    /// the numbers of services, whether items are kept, the longest messages, the seed.
+    /// the numbers and bounds of services, whether items are kept, the longest messages, the seed.
     pub fn adopt(&mut self, new: &Self) {
         let (own, new) = (self.clone(), new.clone());
         // Every setting is named, so that a new one cannot be forgotten.
@@ -117,6 +117,7 @@ impl ServerConfig {
             standby_hosts: _,
             rtt_interval_ms,
             service_ids: _,
+            service_items: _,
             allow_same_item_twice,
             limits,
             output,

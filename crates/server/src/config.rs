@@ -84,6 +84,10 @@ pub struct ServerConfig {
     /// the hub, or the next that is free. Servers that stand in for each other
     /// have the same. Default none.
     pub service_ids: BTreeMap<String, u16>,
+    /// Items that services may have open at a time, by their names. At the bound, one
+    /// that is wanted less gives way, or more are refused with `TOO_MANY_ITEMS`.
+    /// Default none: a service may have as many as the server.
+    pub service_items: BTreeMap<String, usize>,
     /// Whether one mount may have the same item open on two streams. Default
     /// false: the second request is refused.
     pub allow_same_item_twice: bool,
@@ -157,6 +161,7 @@ impl Default for ServerConfig {
             standby_hosts: Vec::new(),
             rtt_interval_ms: 0,
             service_ids: BTreeMap::new(),
+            service_items: BTreeMap::new(),
             allow_same_item_twice: false,
             limits: Limits::default(),
             output: OutputThresholds::default(),

@@ -128,6 +128,10 @@ tapeline_counters::rows! {
         "accepting" => is_accepting: bool;
         /// Items that are open.
         "items" => items: usize;
+        /// Its `max-items`, if it has a bound that was looked at,
+        "maxItems" => max_items: Option<u64>;
+        /// and the most items that it had, over all shards.
+        "mostItems" => most_items: Option<u64>;
         /// Items with the data state OK.
         "active" => active: usize;
         /// Items of which nothing was heard yet.

@@ -50,6 +50,9 @@ const IMAGES_BYTES: usize = 64 << 10;
 /// What is merged of an item, with which a mount may be beyond its bound.
 const MERGED_UPDATE_BYTES: usize = 512;
 
+/// What a hub may merge of an item while the backbone takes no more.
+const MERGED_ITEM_BYTES: usize = 4 << 10;
+
 /// What an agent of the backbone may queue beyond its bound: the last frame.
 const FRAME_BYTES: usize = 64 << 10;
 
@@ -289,6 +292,16 @@ impl World {
             let most = shape.consumers.len() * (shape.output_bytes + of_images);
             if has.output_bytes > most && shape.images.padding_bytes == 0 {
                 violations.push(format!("server {index}: {} bytes wait", has.output_bytes));
+            }
+        }
+        for (index, hub) in hubs.iter().filter_map(|hub| Some((hub.index, hub.present()?))) {
+            let has = hub.counters();
+            if has.pressed == 0 && has.merges > 0 {
+                violations.push(format!("hub {index}: {} items wait for nothing", has.merges));
+            }
+            let most = (shape.all_items() * MERGED_ITEM_BYTES) as u64;
+            if has.merged_bytes > most && shape.images.padding_bytes == 0 {
+                violations.push(format!("hub {index}: {} bytes are merged", has.merged_bytes));
             }
         }
         let of_hubs = hubs.iter().filter_map(|hub| Some(hub.present()?.bus()));

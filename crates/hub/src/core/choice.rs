@@ -71,6 +71,15 @@ impl Core {
             .map(|(_, Reverse(id))| id)
     }
 
+    /// Of the items of a service that can give way, the least wanted, and of these the
+    /// newest.
+    pub(super) fn least_wanted_of(&self, service: u16) -> Option<(Priority, u32)> {
+        let offers = self.sources.offering(service);
+        let all =
+            offers.filter_map(|(_, id, source)| source.offers.get(&id)?.members.least_wanted());
+        all.min().map(|(priority, Reverse(id))| (priority, id))
+    }
+
     /// Whether any source of a service takes one more item.
     pub(super) fn has_room_for_any(&self, service: u16) -> bool {
         self.sources.offering(service).any(|(_, service_id, source)| {

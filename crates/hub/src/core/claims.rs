@@ -91,7 +91,7 @@ impl Core {
         }
         let Claim { item, source, service_id, stream_id, .. } = claim;
         self.stand_down(now, source, stream_id, out);
-        if !self.admits_item(source, false, (domain, stream_id), out) {
+        if !self.admits_item(source, None, (domain, stream_id), out) {
             return;
         }
         let max_bytes = u32::try_from(self.config.limits.max_image_bytes).unwrap_or(u32::MAX);

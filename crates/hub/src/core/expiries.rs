@@ -30,6 +30,12 @@ impl Expiries {
         self.order.iter().map(|(_, id)| *id)
     }
 
+    /// Items of a service, the one that expires first before the others.
+    pub(super) fn ids_of(&self, service: u16) -> impl Iterator<Item = u32> {
+        let of_service = self.of_services.range((service, 0, 0)..=(service, u64::MAX, u32::MAX));
+        of_service.map(|(.., id)| *id)
+    }
+
     /// When the next item of a service expires, and its id: the one behind
     /// `after`, or the first.
     pub(super) fn next_of(&self, service: u16, after: Option<(u64, u32)>) -> Option<(u64, u32)> {

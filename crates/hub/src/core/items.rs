@@ -1,5 +1,7 @@
 //! The table of items, and what the tick path needs of it.
 
+use std::collections::BTreeMap;
+
 use tapeline_backbone::{FrameFlags, FrameHeader, Incarnation, Kind};
 use tapeline_omm::pages::{Line, List, Slots};
 use tapeline_omm::{ItemKeyRef, KeyHash, KeyIndex};
@@ -22,6 +24,8 @@ pub(crate) struct Items {
     /// does not take the other for it.
     free: Line<u32>,
     by_key: KeyIndex,
+    /// How many there are of each service.
+    of_services: BTreeMap<u16, usize>,
 }
 
 /// What a plain update needs to know of its item. Of 100,000 items that tick in
@@ -54,6 +58,11 @@ impl Items {
         self.slots.len() - self.free.len()
     }
 
+    /// Items of a service.
+    pub(crate) fn len_of(&self, service: u16) -> usize {
+        self.of_services.get(&service).copied().unwrap_or(0)
+    }
+
     /// Ids are below this one.
     pub(crate) fn end(&self) -> u32 {
         self.slots.len() as u32
@@ -71,6 +80,10 @@ impl Items {
         assert_eq!(self.iter().count(), self.len(), "free ids have no item");
         let shared = self.iter().filter(|(_, item)| !item.private);
         assert_eq!(shared.count(), self.by_key.len(), "keys of the index");
+        let mut of_services = BTreeMap::new();
+        self.iter().for_each(|(_, item)| *of_services.entry(item.service).or_default() += 1);
+        let counted = self.of_services.iter().filter(|(_, count)| **count > 0);
+        assert!(counted.eq(of_services.iter()), "items of services: {of_services:?}");
         for (id, item) in self.iter() {
             let found = self.find(&item.key.as_ref());
             assert!(item.private || found == Some(id), "item {id} is found as {found:?}");
@@ -166,6 +179,7 @@ impl Items {
     pub(crate) fn insert(&mut self, hash: KeyHash, item: Item) -> u32 {
         debug_assert!(hash == KeyHash::of(&item.key.as_ref()), "the hash of another key");
         let is_private = item.private;
+        *self.of_services.entry(item.service).or_default() += 1;
         let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
         let id = match rested {
             Some(id) => {
@@ -190,6 +204,9 @@ impl Items {
             tick.is_plain = false;
         }
         self.free.push_back(id);
+        if let Some(count) = self.of_services.get_mut(&item.service) {
+            *count -= 1;
+        }
         if !item.private {
             self.by_key.remove(KeyHash::of(&item.key.as_ref()), id);
         }

@@ -141,11 +141,7 @@ impl Core {
         let max_services = config.limits.max_services;
         Self {
             sources: Sources::with_routes(&config.routes, max_services),
-            services: Services::new(
-                max_services,
-                &config.mirrored_services,
-                &config.service_groups,
-            ),
+            services: Services::new(&config),
             items: Items::default(),
             servers: Servers::default(),
             claims: Claims::default(),

@@ -3,7 +3,10 @@
 use tapeline_omm::qos::QosWish;
 use tapeline_omm::state::usual;
 use tapeline_omm::{ItemKeyRef, KeyHash, is_administrative};
-use tapeline_rwf::{DataState, Domain, Qos, RequestFlags, RequestMsg, State, StatusFlags};
+use tapeline_rwf::{
+    DataState, Domain, Priority, Qos, RequestFlags, RequestMsg, State, StateCode, StatusFlags,
+    StreamState,
+};
 use tapeline_time::Time;
 
 use super::Core;
@@ -22,6 +25,14 @@ pub(super) const PASSED_PRIVATELY: RequestFlags = PASSED
     .union(RequestFlags::PAUSE)
     .union(RequestFlags::HAS_VIEW)
     .union(RequestFlags::QUALIFIED_STREAM);
+
+/// What servers are told of an item that is over as its service has all that it may.
+const GAVE_WAY: State<'static> = State::new(
+    StreamState::CLOSED_RECOVER,
+    DataState::SUSPECT,
+    StateCode::PREEMPTED,
+    "Gave way to an item of higher priority.",
+);
 
 impl Core {
     /// A server asks for an item with a number that is free.
@@ -114,7 +125,7 @@ impl Core {
     ) {
         let (server, request) = (interest.server, interest.request);
         let service = key.service_id.unwrap_or_default();
-        if !self.has_room() {
+        if !self.takes_item(service, interest.priority, out) {
             self.counters.limited += 1;
             self.refuse(server, request, msg, usual::TOO_MANY_ITEMS, out);
             return;
@@ -136,6 +147,26 @@ impl Core {
         let id = self.items.insert(hash, item);
         self.take_on(id, server, request, out);
         self.seek(now, id, out);
+    }
+
+    /// Whether there is room for one more item of a service that is wanted so much, be it
+    /// that another one gives way as the service has all that it may. That is over for
+    /// all: what merely waits would take its place all the same.
+    fn takes_item(&mut self, service: u16, wanted: Priority, out: &mut impl Outputs) -> bool {
+        if self.has_room(service) {
+            return true;
+        }
+        if !self.is_service_full(service) {
+            return false;
+        }
+        let Some(victim) = self.least_wanted_of(service).filter(|(least, _)| *least < wanted)
+        else {
+            return false;
+        };
+        self.counters.preempted += 1;
+        self.send_close(victim.1, out);
+        self.end_with(victim.1, &GAVE_WAY, out);
+        self.has_room(service)
     }
 
     /// Whether a service has sources, and all of them are non-interactive.

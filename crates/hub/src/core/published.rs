@@ -71,7 +71,7 @@ impl Core {
             return;
         }
         self.stand_down(now, index, refresh.stream_id, out);
-        if !self.admits_item(index, found.is_none(), stream, out) {
+        if !self.admits_item(index, found.is_none().then_some(service), stream, out) {
             return;
         }
         let options = self.stream_options(true, false);

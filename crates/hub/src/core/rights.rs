@@ -161,12 +161,12 @@ impl Core {
         }
     }
 
-    /// Whether a provider may publish one more item, which nobody has asked for
-    /// yet if it is new. If not, it is told so.
+    /// Whether a provider may publish one more item, which is new in a service if nobody
+    /// has asked for it yet. If not, it is told so.
     pub(super) fn admits_item(
         &mut self,
         index: u32,
-        is_new: bool,
+        new_in: Option<u16>,
         stream: (Domain, i32),
         out: &mut impl Outputs,
     ) -> bool {
@@ -179,7 +179,7 @@ impl Core {
         {
             out.warn(session, &format!("more than {max} items, the most of one provider"));
         }
-        if is_full || is_new && !self.has_room() {
+        if is_full || new_in.is_some_and(|service| !self.has_room(service)) {
             self.counters.limited += 1;
             self.refuse_publication(index, stream, TOO_MANY_ITEMS, out);
             return false;
@@ -187,15 +187,30 @@ impl Core {
         true
     }
 
-    /// Whether there is room for one more item, if need be in place of one that
-    /// nobody publishes any more and nobody wants.
-    pub(super) fn has_room(&mut self) -> bool {
-        if self.items.len() < self.config.limits.max_items {
-            return true;
+    /// Whether there is room for one more item of a service, if need be in place of one
+    /// that nobody publishes any more and nobody wants.
+    pub(super) fn has_room(&mut self, service: u16) -> bool {
+        if self.is_service_full(service) && !self.forgets_one(Some(service)) {
+            return false;
         }
+        self.items.len() < self.config.limits.max_items || self.forgets_one(None)
+    }
+
+    /// Whether a service has all that it may.
+    pub(super) fn is_service_full(&self, service: u16) -> bool {
+        let max = self.services.get(service).and_then(|service| service.max_items);
+        max.is_some_and(|max| self.items.len_of(service) >= max)
+    }
+
+    /// Forgets an item, of a service or of any, that nobody publishes any more and
+    /// nobody wants. Whether there was one.
+    fn forgets_one(&mut self, service: Option<u16>) -> bool {
         let is_unwanted =
             |id: &u32| self.items.known(*id).is_some_and(|it| it.interests.is_empty());
-        let found = self.expiries.ids().take(MAX_TRIES).find(is_unwanted);
+        let found = match service {
+            None => self.expiries.ids().take(MAX_TRIES).find(is_unwanted),
+            Some(service) => self.expiries.ids_of(service).take(MAX_TRIES).find(is_unwanted),
+        };
         if let Some(id) = found {
             self.forget(id);
         }

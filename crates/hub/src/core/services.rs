@@ -12,7 +12,7 @@ use tapeline_omm::directory::{
 use tapeline_rwf::{Domain, MapAction, Qos, State};
 
 use super::source::{SourceKind, Sources};
-use crate::{Pick, ServiceGroup};
+use crate::{HubConfig, Pick, ServiceGroup};
 
 /// What the sources of a service are to each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(crate) struct HubService {
     pub(crate) is_interactive: bool,
     /// What its sources are to each other.
     pub(crate) sharing: Sharing,
+    /// Most items that it may have, if it has a bound.
+    pub(crate) max_items: Option<usize>,
     /// One of its sources leaves.
     pub(crate) is_left: bool,
     /// The one of them that is used, or was.
@@ -78,6 +80,8 @@ pub(crate) struct Services {
     by_name: BTreeMap<Text, u16>,
     /// Names of those whose sources mirror each other.
     mirrored: BTreeSet<Text>,
+    /// Most items of those that have a bound, by name.
+    max_items: BTreeMap<Text, usize>,
     /// By the names that sources say.
     members: BTreeMap<Text, Member>,
     /// As servers were told.
@@ -110,14 +114,20 @@ impl Member {
 }
 
 impl Services {
-    pub(crate) fn new(max_services: usize, mirrored: &[String], groups: &[ServiceGroup]) -> Self {
+    pub(crate) fn new(config: &HubConfig) -> Self {
+        let HubConfig { mirrored_services, service_groups, service_items, .. } = config;
+        let max_services = config.limits.max_services;
         let mut published = Directory::default();
         published.max_services = max_services;
         Self {
             by_id: BTreeMap::new(),
             by_name: BTreeMap::new(),
-            mirrored: mirrored.iter().map(|name| name.as_str().into()).collect(),
-            members: Member::all_of(groups),
+            mirrored: mirrored_services.iter().map(|name| name.as_str().into()).collect(),
+            max_items: service_items
+                .iter()
+                .map(|(name, max)| (name.as_str().into(), *max))
+                .collect(),
+            members: Member::all_of(service_groups),
             published,
             version: 0,
         }
@@ -176,7 +186,9 @@ impl Services {
             false if self.members.values().any(|member| member.known_as == *name) => Sharing::Group,
             false => Sharing::Spread,
         };
-        self.by_id.insert(id, HubService { name: name.clone(), sharing, ..Default::default() });
+        let max_items = self.max_items.get(name).copied();
+        let service = HubService { name: name.clone(), sharing, max_items, ..Default::default() };
+        self.by_id.insert(id, service);
         Some(id)
     }
 

@@ -44,6 +44,63 @@ fn open_many(world: &mut World, count: u32) {
     }
 }
 
+/// A source with FEED, which may have two items, and OTHER.
+fn bounded() -> (World, SessionId) {
+    let service_items = [("FEED".to_owned(), 2)].into();
+    let mut world = World::new(HubConfig { service_items, ..config(1) });
+    world.server_up(A);
+    let session = world.route_opened(0);
+    world.says(session, &provider::login_accepted());
+    let services = [provider::feed(1), provider::service(2, "OTHER", true)];
+    world.says(session, &provider::directory(&services));
+    world.forget();
+    (world, session)
+}
+
+#[test]
+fn a_service_at_its_bound_takes_no_more_and_others_do() {
+    let (mut world, source) = bounded();
+    open_many(&mut world, 3);
+    assert_eq!(requests(&mut world, &[source]), [2]);
+    let frames = world.frames();
+    let refused = "A refuse 2 Status ClosedRecover / Suspect / TooManyItems / 'Item limit reached'";
+    assert_eq!(frames.last().map(String::as_str), Some(refused), "{frames:?}");
+    assert_eq!(world.core.counters().limited, 1);
+    world.open_with(A, 3, &item_request(2, "ITEM3"));
+    assert_eq!(requests(&mut world, &[source]), [1]);
+    // Who wants what is there has it.
+    world.server_up(B);
+    world.open(B, 0, "ITEM1");
+    assert!(world.frames().iter().any(|line| line.starts_with("B accept 0")));
+    world.close(A, 0);
+    world.open(A, 2, "ITEM2");
+    assert_eq!(requests(&mut world, &[source]), [1], "there is room again");
+}
+
+#[test]
+fn at_the_bound_of_a_service_what_is_wanted_less_is_over_for_what_is_wanted_more() {
+    let (mut world, source) = bounded();
+    open_many(&mut world, 2);
+    world.heard_by(source);
+    world.forget();
+    let priority = Some(Priority { class: 2, count: 1 });
+    let msg = RequestMsg { priority, ..item_request(1, "ITEM2") };
+    world.open_with(A, 2, &msg);
+    let frames = world.frames();
+    let [over, accepted] = &frames[..] else { panic!("two frames: {frames:?}") };
+    assert!(over.contains("last Status ClosedRecover / Suspect / Preempted"), "{over}");
+    assert!(accepted.starts_with("A accept 2"), "{accepted}");
+    let heard = world.heard_by(source);
+    assert!(
+        heard[0].starts_with("Close 4"),
+        "the newest of those that are wanted alike: {heard:?}"
+    );
+    assert_eq!((world.core.counters().preempted, world.core.counters().items), (1, 2));
+    // And the same once more, as all are wanted alike now.
+    world.open(A, 3, "ITEM3");
+    assert!(world.frames()[0].starts_with("A refuse 3"));
+}
+
 #[test]
 fn the_least_loaded_source_is_asked_first() {
     let (mut world, sources) = loaded(&[

@@ -100,6 +100,16 @@ impl AtHubs {
         Some(slot)
     }
 
+    /// So many slots of a service at most; others the next time.
+    pub(super) fn some_of(&mut self, service_id: u16, most: usize) -> Vec<u32> {
+        let mut slots = Vec::new();
+        for (hub, count) in self.counts(service_id) {
+            let left = most - slots.len();
+            slots.extend((0..count.min(left)).filter_map(|_| self.turn((hub, service_id))));
+        }
+        slots
+    }
+
     /// Some slot at a hub.
     pub(super) fn any_at(&self, hub: HubIndex) -> Option<u32> {
         Some(self.rings.range((hub, 0)..=(hub, u16::MAX)).next()?.1.first)

@@ -254,15 +254,24 @@ impl Core {
         }
     }
 
-    /// Whether there is room for one more item: mounts that leave make some.
+    /// Whether the server has room for one more item.
     pub(super) fn has_room<O: Outputs>(&mut self, out: &mut O) -> bool {
-        let max = self.config.limits.max_items;
+        self.has_room_in(None, out)
+    }
+
+    /// Whether there is room for one more item, of the server or of a service: mounts
+    /// that leave make some.
+    pub(super) fn has_room_in<O: Outputs>(&mut self, service: Option<u16>, out: &mut O) -> bool {
+        let is_full = |core: &Self| match service {
+            None => core.items.count.total() >= core.config.limits.max_items,
+            Some(service_id) => core.items.bounds.is_full(service_id),
+        };
         let mut left = SLICE_STEPS;
-        while self.items.count.total() >= max && left > 0 {
+        while is_full(self) && left > 0 {
             let done = self.work_off_kind(Kind::Leaving, left.min(TURN_STEPS), out);
             left = if done == 0 { 0 } else { left.saturating_sub(done) };
         }
-        self.items.count.total() < max
+        !is_full(self)
     }
 
     /// Leaves behind what is to be done for items and requests of services that

@@ -9,6 +9,7 @@ use tapeline_rwf::{DataState, Priority, State, StateCode, StreamState};
 pub(super) use super::asked::Upstream;
 use super::at_hubs::{AtHubs, NOWHERE};
 use super::awaited::Awaited;
+use super::bounds::ServiceBounds;
 use super::census::Censuses;
 use super::entitlements::Guard;
 use super::map::Map;
@@ -183,6 +184,8 @@ pub(super) struct Items {
     /// By service.
     pub(super) census: Censuses,
     pub(super) count: SharedCount,
+    /// Of services that have one.
+    pub(super) bounds: ServiceBounds,
     /// Who may see each item, by slot, as [numbers](Guard::to_number); there are
     /// none before the first image that a policy asks about.
     guards: Vec<u32>,
@@ -273,6 +276,11 @@ impl Items {
         indexed(&self.snapshots, &self.slots, key)
     }
 
+    /// So many slots of a service at most; others the next time.
+    pub(super) fn some_of(&mut self, service_id: u16, most: usize) -> Vec<u32> {
+        self.at_hubs.some_of(service_id, most)
+    }
+
     /// Adds an item.
     pub(super) fn insert(
         &mut self,
@@ -298,6 +306,7 @@ impl Items {
         self.set_guard(slot, Guard::Unknown);
         self.at_hubs.insert((NOWHERE, service_id), slot);
         self.count.add(1);
+        self.bounds.add(service_id);
         slot
     }
 
@@ -383,6 +392,7 @@ impl Items {
     pub(super) fn check(&self) {
         let there = self.iter().count();
         assert_eq!(self.len(), there, "count of items");
+        self.bounds.check(|service_id| self.census.of(service_id).items());
         let unused = self.free.len() + self.unanswered.len();
         assert_eq!(self.slots.len(), there + unused, "each slot is used, free or unanswered");
         let taken =
@@ -451,6 +461,7 @@ impl Items {
             None => self.free.push(slot),
         }
         self.count.sub(1);
+        self.bounds.sub(item.service_id());
         Some(item)
     }
 

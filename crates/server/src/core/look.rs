@@ -161,6 +161,7 @@ impl Core {
         let info = service.and_then(|service| service.info.as_ref());
         let is_up = state.is_some_and(|state| state.is_up == Some(true));
         let census = self.items.census.of(id);
+        let bound = self.items.bounds.of(id);
         let joined = |all: Vec<String>| all.join(" ");
         Some(ServiceRow {
             name: name.to_string(),
@@ -168,6 +169,8 @@ impl Core {
             state: if is_up { "Up" } else { "Down" },
             is_accepting: state.is_some_and(ServiceState::is_usable),
             items: census.items(),
+            max_items: bound.map(|(max, _)| max as u64),
+            most_items: bound.map(|(_, most)| most as u64),
             active: census.active,
             pending: census.pending,
             stale: census.stale,

@@ -22,6 +22,7 @@ mod at_hubs;
 mod awaited;
 mod backlog;
 mod batch;
+mod bounds;
 mod census;
 mod check;
 mod close;
@@ -291,6 +292,7 @@ impl Core {
         self.mounts.admitted = siblings.mounts();
         self.mounts.users = Users::with(siblings.clone());
         self.items.count = siblings.items();
+        self.items.bounds.share(siblings.clone());
         self.posts.count = siblings.posts();
         self.slow.share(siblings.merged_bytes());
     }

@@ -2,8 +2,8 @@
 //!
 //! At a bound, the stream of lowest class and count goes whose priority is below that
 //! of the newcomer: of the mount at the bound of a mount, of all mounts of the user at
-//! the bound of a user; at the bound of the server the item whose watchers want it
-//! least, with all of them, unless these are many. A client that leaves recovery to the server hears that it
+//! the bound of a user; at the bound of a service, or of the server, the item there
+//! whose watchers want it least, with all of them, unless these are many. A client that leaves recovery to the server hears that it
 //! waits, and its stream is opened again when there is room; others hear that it is
 //! closed.
 
@@ -119,19 +119,53 @@ impl Core {
         (priority < wanted).then_some((session, stream_id))
     }
 
-    /// Has an item give way to one that is wanted so much, as the server has all that
-    /// it may. Whether there is room then.
-    pub(super) fn makes_room_for_item<O: Outputs>(
+    /// Whether there is room for one more item of a service that is wanted so much, be
+    /// it that another one gives way.
+    pub(super) fn takes_item<O: Outputs>(
         &mut self,
+        service_id: u16,
         wanted: Option<Priority>,
         out: &mut O,
     ) -> bool {
+        self.bound_service(service_id);
+        [Some(service_id), None].into_iter().all(|service| {
+            self.has_room_in(service, out) || self.makes_room_for_item(service, wanted, out)
+        })
+    }
+
+    /// Has the bound of a service hold that the configuration gives it.
+    fn bound_service(&mut self, service_id: u16) {
+        if self.config.service_items.is_empty() || self.items.bounds.of(service_id).is_some() {
+            return;
+        }
+        let Some(name) = self.services.name(service_id) else { return };
+        if let Some(max) = self.config.service_items.get(&*name.to_string()) {
+            self.items.bounds.insert(service_id, name.as_bytes(), *max);
+        }
+    }
+
+    /// Slots to look at for an item that gives way, others the next time.
+    fn some_slots(&mut self, service: Option<u16>) -> Vec<u32> {
+        if let Some(service_id) = service {
+            return self.items.some_of(service_id, LOOKED_AT);
+        }
         let all = self.items.slots().end;
         let from = self.preempt_from;
-        let slots = (from..all).chain(0..from.min(all)).take(LOOKED_AT);
+        self.preempt_from = (from + LOOKED_AT as u32).checked_rem(all).unwrap_or(0);
+        (from..all).chain(0..from.min(all)).take(LOOKED_AT).collect()
+    }
+
+    /// Has an item give way to one that is wanted so much, as its service, or the
+    /// server, has all that it may. Whether there is room then.
+    fn makes_room_for_item<O: Outputs>(
+        &mut self,
+        service: Option<u16>,
+        wanted: Option<Priority>,
+        out: &mut O,
+    ) -> bool {
+        let slots = self.some_slots(service).into_iter();
         let few = slots.filter(|slot| self.has_few_watchers(*slot));
         let least = few.map(|slot| (self.wanted_by_all(slot), slot)).min();
-        self.preempt_from = (from + LOOKED_AT as u32).checked_rem(all).unwrap_or(0);
         let Some((priority, slot)) = least else { return false };
         if priority >= wanted.unwrap_or_default() {
             return false;
@@ -143,7 +177,7 @@ impl Core {
                 self.preempt(session, subscription.stream_id(), out);
             }
         }
-        self.has_room(out)
+        self.has_room_in(service, out)
     }
 
     /// Whether an item is there and each of its watchers can be asked.

@@ -276,7 +276,8 @@ impl Core {
         let Some(mount) = self.mounts.known(session) else { return Opened::Refused };
         let number = mount.number;
         let with_perm_data = mount.login.as_ref().is_none_or(|it| it.with_perm_data);
-        if found.is_none() && !self.has_room(out) && !self.makes_room_for_item(priority, out) {
+        let service_id = key.key.service_id.unwrap_or_default();
+        if found.is_none() && !self.takes_item(service_id, priority, out) {
             self.refuse_for_room(session, msg, out);
             return Opened::Refused;
         }

@@ -354,6 +354,11 @@ impl Core {
             if let Some(request) = self.take_paced(session, stream_id, out)
                 && let Ok(Msg::Request(msg)) = Msg::decode(&request)
             {
+                if !self.has_room_in(msg.key.service_id, out) {
+                    // Those of other services may be luckier.
+                    self.have_wait(session, stream_id, &request, Line::Room);
+                    continue;
+                }
                 let asked = Asked { is_return: true, ..asked(&msg, &request) };
                 self.open_in_turn(session, asked, out);
             }

@@ -36,6 +36,8 @@ struct Shared {
     merged_bytes: Arc<AtomicUsize>,
     output_bytes: Arc<AtomicUsize>,
     users: Mutex<HashMap<Text, UserCounts>>,
+    /// Items of services that have a bound. They stay: there are few.
+    service_items: Mutex<HashMap<Text, Arc<AtomicUsize>>>,
     seats: Seats,
 }
 
@@ -63,6 +65,12 @@ impl Siblings {
 
     pub(crate) fn items(&self) -> SharedCount {
         SharedCount::of(&self.0.items)
+    }
+
+    /// Items of a service.
+    pub(crate) fn service_items(&self, name: &[u8]) -> SharedCount {
+        let mut services = self.0.service_items.lock().unwrap_or_else(PoisonError::into_inner);
+        SharedCount::of(services.entry(name.into()).or_default())
     }
 
     pub(crate) fn posts(&self) -> SharedCount {

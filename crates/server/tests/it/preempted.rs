@@ -78,6 +78,54 @@ fn who_leaves_recovery_to_the_server_has_it_back_when_there_is_room() {
     assert_eq!(world.heard(first), ["UPDATE 5 MARKET_PRICE QUOTE {22=8}"]);
 }
 
+/// One service, which may have so many items.
+fn bounded(items: usize) -> World {
+    let service_items = [("FEED".to_owned(), items)].into();
+    World::feed_with(ServerConfig { service_items, ..ServerConfig::default() })
+}
+
+#[test]
+fn at_the_bound_of_a_service_what_is_wanted_less_gives_way_and_more_is_refused() {
+    let mut world = bounded(2);
+    let (first, second) = (recovering(&mut world), recovering(&mut world));
+    world.open_item(first, 5, "TRI.N", 17);
+    world.open_item(first, 6, "IBM.N", 18);
+    world.say(second, &request(7, "GE.N"));
+    assert_eq!(world.heard(second), [format!("STATUS 7 MARKET_PRICE GE.N@1 {TOO_MANY}")]);
+    assert_eq!(world.core.statistics().opens_limited, 1);
+    // What is there can be had by as many as like.
+    world.say(second, &request(8, "IBM.N"));
+    assert!(world.heard(second)[0].starts_with("REFRESH 8"));
+    world.say(second, &wanted(7, "GE.N", 3, 5));
+    let closed = format!("STATUS 5 MARKET_PRICE TRI.N@1 ClosedRecover / {GAVE_WAY}");
+    assert_eq!(world.heard(first), [closed]);
+    assert_eq!(world.core.statistics().items, 2);
+    // And what goes makes room.
+    world.say(first, &close(6));
+    world.say(second, &close(8));
+    world.say(first, &request(9, "MSFT.O"));
+    assert_eq!(world.heard(first), [""; 0]);
+    assert_eq!(world.core.statistics().items, 2);
+}
+
+#[test]
+fn what_gave_way_at_the_bound_of_a_service_is_back_when_that_has_room() {
+    let mut world = bounded(1);
+    let (first, second) = (world.mount(), world.mount());
+    world.open_item(first, 5, "TRI.N", 17);
+    world.say(second, &wanted(6, "IBM.N", 3, 5));
+    assert_eq!(world.heard(first), [format!("STATUS 5 MARKET_PRICE TRI.N@1 Open / {GAVE_WAY}")]);
+    world.published();
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.published(), [""; 0], "there is no room yet");
+    assert_eq!(world.core.statistics().opens_waiting, 1);
+    world.say(second, &close(6));
+    world.published();
+    world.pass(Duration::from_secs(1));
+    let published = world.published();
+    assert!(published.len() == 1 && published[0].contains("TRI.N"), "{published:?}");
+}
+
 #[test]
 fn what_waits_for_room_can_be_closed_and_goes_with_its_mount() {
     let mut world = limited(Limits { item_limit_per_mount: 1, ..Limits::default() });

@@ -55,6 +55,7 @@ impl Plan {
             12..15 => self.a_publisher_stands_by_idly(),
             15..21 => self.sources_mirror_each_other(&mut random),
             21..30 => self.rights_come_and_go(&mut random),
+            30..36 => self.the_backbone_takes_nothing(&mut random),
             _ => {}
         }
     }
@@ -172,6 +173,34 @@ impl Plan {
             }
         }
         story.wait(Duration::from_secs(20));
+        story.add(Action::UpdateAll);
+    }
+
+    /// The backbone takes nothing of a hub, for less time than it takes to be given
+    /// up, while everything changes: far more than its queue holds.
+    fn the_backbone_takes_nothing(&mut self, random: &mut Random) {
+        let shape = &mut self.shape;
+        shape.queue_bytes = 4 << 10;
+        shape.items = shape.items.max(8);
+        shape.images.padding_bytes = 0;
+        let mut story = self.story();
+        story.open_all(0);
+        story.wait(Duration::from_secs(15));
+        for _ in 0..4 {
+            story.add(Action::StickHub { hub: 0, ms: 300 });
+            for _ in 0..40 {
+                story.add(Action::UpdateAll);
+                story.wait(millis(8));
+                let (source, item, open) = (random.below(2), random.below(64), random.below(64));
+                match random.below(8) {
+                    0 => story.add(Action::Unasked { source, item }),
+                    1 => story.add(Action::Change { consumer: 0, open, view: None }),
+                    _ => {}
+                }
+            }
+            story.wait(Duration::from_secs(4));
+        }
+        story.wait(Duration::from_secs(10));
         story.add(Action::UpdateAll);
     }
 

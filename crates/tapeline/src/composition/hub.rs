@@ -1,5 +1,7 @@
 //! What the configuration is to a hub.
 
+use std::collections::BTreeMap;
+
 use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{HubConfig, HubLimits, Pick, PressureConfig, ServiceGroup, Unpublished};
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
@@ -38,6 +40,7 @@ pub(crate) fn hub_config(
             .filter(|service| !service.members.is_empty())
             .map(service_group)
             .collect(),
+        service_items: service_items(settings),
         unpublished: match hub.unpublished {
             config::Unpublished::Pending => Unpublished::Pending,
             config::Unpublished::NotFound => Unpublished::NotFound,
@@ -81,6 +84,12 @@ pub(crate) fn hub_config(
             merged_bytes: hub.pressure_merged_bytes,
         },
     })
+}
+
+/// The bounds of services that have one, by name.
+pub(super) fn service_items(settings: &Settings) -> BTreeMap<String, usize> {
+    let of = |service: &config::Service| (service.name.clone(), service.max_items);
+    settings.services.iter().filter(|it| it.max_items > 0).map(of).collect()
 }
 
 fn service_group(service: &config::Service) -> ServiceGroup {

@@ -213,6 +213,7 @@ pub(crate) fn server_config(
             .iter()
             .filter_map(|service| Some((service.name.clone(), service.id?)))
             .collect(),
+        service_items: super::hub::service_items(settings),
         allow_same_item_twice: server.same_item_twice,
         limits: bounds::limits(settings),
         output: OutputThresholds {

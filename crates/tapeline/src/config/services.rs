@@ -68,6 +68,10 @@ section! {
         /// other are to have the same numbers. Without it, the hub's number, or the
         /// next one that is free.
         "id" => id: Option<u16> = None;
+        /// Most items of it at a time, at the hub, and at all shards of a server together.
+        /// At the bound one that is wanted less gives way, or more are refused with
+        /// `TOO_MANY_ITEMS`. 0: as many as `[hub]` and `[server]` may have.
+        "max-items" => max_items: usize = 0, in 0..=100_000_000;
         /// At the hub: `image` has all of its interactive providers have every item
         /// open. The first by `order` is used; when it is lost, another goes on
         /// where it was, without a request, and without a word for items of which
