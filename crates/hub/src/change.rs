@@ -5,9 +5,10 @@
 use tapeline_backbone::Bus;
 use tapeline_channel::{ListenerId, System};
 
+use crate::dialled::Dialled;
 use crate::door::{Door, listen_config};
 use crate::sampler::Sampler;
-use crate::shell::{Dialled, Hub, HubError, Shell};
+use crate::shell::{Hub, HubError, Shell};
 use crate::{HubConfig, RouteChanges};
 
 /// The ports of a configuration for non-interactive providers, in the order of

@@ -74,6 +74,7 @@ mod change;
 mod config;
 mod core;
 mod counters;
+mod dialled;
 mod door;
 mod hold;
 mod item_names;

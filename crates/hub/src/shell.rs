@@ -7,22 +7,22 @@ use std::time::Duration;
 use tapeline_backbone::{Bus, FrameHeader, Incarnation, Kind, Publish, Published};
 use tapeline_cache::FieldRules;
 use tapeline_channel::{
-    ChannelError, Clock, ConnectConfig, ConnectionLog, Kernel, ListenerId, Outbox, Reactor,
-    ReactorConfig, Sent, SessionEvent, SessionId, System, TimeSlice, Via, Wait,
+    ChannelError, Clock, ConnectionLog, Kernel, ListenerId, Outbox, Reactor, ReactorConfig, Sent,
+    SessionEvent, SessionId, System, TimeSlice, Via, Wait,
 };
 use tapeline_entitle::{EdgePort, LoginQuestion};
-use tapeline_rssl::{ClientConfig, Limits};
 use tapeline_time::Time;
 use thiserror::Error;
 
 use crate::change::Prepared;
+use crate::dialled::Dialled;
 use crate::door::{Door, listen_config};
 use crate::hold::{Hold, Turn};
 use crate::log;
 use crate::restraint::{Restraint, Spell};
 use crate::sampler::Sampler;
-use crate::view::{Guest, Past};
-use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs, Route};
+use crate::view::Guest;
+use crate::{Core, Counters, Endpoint, Event, HubConfig, Outputs};
 
 /// Frames of the backbone that are read in one turn,
 const FRAMES_PER_TURN: usize = 512;
@@ -48,10 +48,6 @@ const MAX_PARTS: usize = 4;
 
 /// Slices of long work that are done in one turn.
 const SLICES_PER_TURN: usize = 4;
-
-/// Most bytes of one read from an interactive provider. They are few, and
-/// each has much to say.
-const READ_BYTES: usize = 64 * 1024;
 
 /// From so much of the queue to the backbone on, in percent, hardly anything is read:
 /// what remains is for what cannot be merged.
@@ -119,17 +115,6 @@ pub struct Hub<B, S: System = Kernel> {
     /// Where policies come from.
     pub(crate) edge: Option<EdgePort>,
     pub(crate) sampler: Sampler,
-}
-
-/// A route and how far its connection is.
-pub(crate) struct Dialled {
-    pub(crate) name: String,
-    pub(crate) past: Past,
-    endpoints: Vec<Endpoint>,
-    next: usize,
-    connect: ConnectConfig,
-    session: Option<SessionId>,
-    is_open: bool,
 }
 
 /// The outputs of the core, inside of one turn.
@@ -578,46 +563,6 @@ fn translated<'a>(
         // Its listener has none.
         SessionEvent::Text(_) => return None,
     })
-}
-
-impl Dialled {
-    /// Where it was looked for last.
-    pub(crate) fn last_host(&self) -> String {
-        let last = (self.next + self.endpoints.len() - 1) % self.endpoints.len().max(1);
-        let endpoint = self.endpoints.get(last);
-        endpoint.map_or_else(String::new, |Endpoint { host, port }| format!("{host}:{port}"))
-    }
-
-    pub(crate) fn new(route: &Route, config: &HubConfig) -> Result<Self, HubError> {
-        if route.endpoints.is_empty() {
-            return Err(HubError::NoEndpoint { route: route.name.clone() });
-        }
-        let connect = ConnectConfig {
-            rssl: ClientConfig {
-                compression: route.compression,
-                ping_timeout_s: route.ping_timeout_s,
-                limits: Limits {
-                    receive_buffer_bytes: READ_BYTES,
-                    message_bytes: config.limits.max_message_bytes,
-                    ..Limits::default()
-                },
-                ..ClientConfig::default()
-            },
-            tls: route.tls.clone(),
-            session: config.sessions,
-            connect_ms: u32::try_from(config.source_timeout_ms).unwrap_or(u32::MAX),
-            ..ConnectConfig::default()
-        };
-        Ok(Self {
-            name: route.name.clone(),
-            past: Past::default(),
-            endpoints: route.endpoints.clone(),
-            next: 0,
-            connect,
-            session: None,
-            is_open: false,
-        })
-    }
 }
 
 impl<B, S: System> std::fmt::Debug for Hub<B, S> {

@@ -149,7 +149,9 @@ impl Core {
 
     /// Tells servers what a service is now, if that changed.
     pub(super) fn say_service(&mut self, service: u16, out: &mut impl Outputs) {
-        if let Some(update) = self.services.merge(service, &self.sources, self.pressure.is_on()) {
+        if let Some(update) =
+            self.services.merge(service, &self.sources, self.pressure.takes_no_requests())
+        {
             self.publish_directory(&update, out);
         }
     }

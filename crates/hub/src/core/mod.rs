@@ -267,7 +267,7 @@ impl Core {
         self.work_repairs(now, out);
         self.work_off(now, out);
         self.catch_up_some(now, out);
-        if self.pressure.is_on() {
+        if self.pressure.deadline().is_some_and(|at| at <= now) {
             self.look_at_backbone(now, out);
         }
         self.settle(now, out);

@@ -28,6 +28,11 @@ use crate::Outputs;
 /// How often the queue is looked at while it is too full, if nothing else happens.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
+/// When it was over for so long, servers are told that requests are taken again. What
+/// they were told before stands behind all that waited then: taken back at once, it
+/// would reach them together with that.
+const CALM: Duration = Duration::from_secs(1);
+
 /// Whether more waits for the backbone than should, and what was merged for that.
 #[derive(Debug, Default)]
 pub(super) struct Pressure {
@@ -35,6 +40,10 @@ pub(super) struct Pressure {
     since: Option<Time>,
     /// When the queue is looked at again at the latest.
     look_at: Option<Time>,
+    /// Servers are told that no requests are taken,
+    is_told: bool,
+    /// and when they are told that requests are.
+    calm_at: Option<Time>,
     merges: Merges,
 }
 
@@ -74,9 +83,15 @@ impl Pressure {
         self.since.is_some()
     }
 
-    /// When the queue is to be looked at.
+    /// No requests are taken.
+    pub(super) const fn takes_no_requests(&self) -> bool {
+        self.is_told
+    }
+
+    /// When there is something to do.
     pub(super) const fn deadline(&self) -> Option<Time> {
-        self.look_at
+        // While it is on nobody waits for the calm behind it.
+        if self.look_at.is_some() { self.look_at } else { self.calm_at }
     }
 
     /// Items of which updates are merged, or were, and bytes of those.
@@ -119,7 +134,13 @@ impl Core {
             if percent > bounds.high_percent {
                 self.pressure.since = Some(now);
                 self.pressure.look_at = Some(now.after(LOOK_INTERVAL));
+                self.pressure.calm_at = None;
                 self.counters.pressures += 1;
+                if !std::mem::replace(&mut self.pressure.is_told, true) {
+                    self.backlog.add(Work::Pressed { next: 0 });
+                }
+            } else if self.pressure.calm_at.is_some_and(|at| at <= now) {
+                (self.pressure.calm_at, self.pressure.is_told) = (None, false);
                 self.backlog.add(Work::Pressed { next: 0 });
             }
             return;
@@ -132,8 +153,8 @@ impl Core {
         self.pressure.look_at = Some(now);
         if self.pressure.merges.charged.is_empty() && out.queue_percent() < bounds.low_percent {
             (self.pressure.since, self.pressure.look_at) = (None, None);
+            self.pressure.calm_at = Some(now.after(CALM));
             self.counters.pressure_ms += now.since(since).as_millis() as u64;
-            self.backlog.add(Work::Pressed { next: 0 });
         }
     }
 

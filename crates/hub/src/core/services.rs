@@ -195,12 +195,12 @@ impl Services {
     /// Works out anew what a service is, from what its sources say. What
     /// changed, if anything did, is what servers are to be told.
     ///
-    /// While the hub `is_pressed`, none takes requests.
+    /// `takes_none`: whatever they say, no requests are taken.
     pub(crate) fn merge(
         &mut self,
         id: u16,
         sources: &Sources,
-        is_pressed: bool,
+        takes_none: bool,
     ) -> Option<DirectoryUpdate> {
         let HubService { name, infos, .. } = self.by_id.get_mut(&id)?;
         let before = self.published.service(id);
@@ -220,7 +220,7 @@ impl Services {
         }
         let info = merged_info(infos.values().chain(published));
         let mut after = merged(name, before, info, &offered);
-        if is_pressed {
+        if takes_none {
             take_no_requests(&mut after);
         }
         let filters = differences(before, &after);

@@ -196,6 +196,13 @@ fn servers_are_told_to_ask_for_nothing_new_until_it_is_over() {
     world.fill_and_tell(20);
     assert_eq!(world.frames(), [""; 0]);
     world.fill_and_tell(19);
+    world.pass(900);
+    // Not before it has been calm for a while.
+    world.fill_and_tell(60);
+    world.fill_and_tell(0);
+    world.pass(999);
+    assert_eq!(world.frames(), [""; 0]);
+    world.pass(1);
     assert_eq!(world.frames(), ["all directory change: 1 up"]);
 }
 

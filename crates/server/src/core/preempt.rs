@@ -3,9 +3,9 @@
 //! At a bound, the stream of lowest class and count goes whose priority is below that
 //! of the newcomer: of the mount at the bound of a mount, of all mounts of the user at
 //! the bound of a user; at the bound of a service, or of the server, the item there
-//! whose watchers want it least, with all of them, unless these are many. A client that leaves recovery to the server hears that it
-//! waits, and its stream is opened again when there is room; others hear that it is
-//! closed.
+//! whose watchers want it least, with all of them, unless these are many. A client that
+//! leaves recovery to the server hears that it waits, and its stream is opened again
+//! when there is room; others hear that it is closed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

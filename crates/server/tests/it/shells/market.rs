@@ -200,6 +200,20 @@ impl<G: Ground> Market<G> {
         self.until_told(index, &format!("{name} {} OK", Real::decimal(self.bid, 2)));
     }
 
+    /// Opens an item, and does not wait.
+    pub(super) fn want(&mut self, index: usize, service: &str, name: &str) {
+        let listener = &mut self.listeners[index];
+        let handle = listener.consumer.open(&ItemSpec::new(service, name)).expect("room");
+        listener.items.push((handle, name.to_owned()));
+    }
+
+    /// Whether a consumer was told that all services take requests.
+    pub(super) fn is_accepting(&mut self, index: usize) -> bool {
+        self.listeners[index].consumer.with(|requests| {
+            requests.directory().services().all(|(_, service)| service.is_usable())
+        })
+    }
+
     /// Asks for one image of an item, for which nobody waits here.
     pub(super) fn ask(&mut self, index: usize, service: &str, name: &str) {
         let consumer = &mut self.listeners[index].consumer;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use ground::{Ground, Loopback, Simulated, Tape};
 use market::{HUB, Market, SERVER};
 use tapeline_api::Protocol;
+use tapeline_backbone::Bus;
 
 /// What a day at the market came to: what went over the wires, and what the
 /// consumers were told.
@@ -129,6 +130,53 @@ fn sources_are_left_unread_for_a_while_when_the_backbone_takes_no_more() {
     market.turns(1000);
     market.update(99_999);
     market.until_told(consumer, "TRI.N 999.99");
+}
+
+#[test]
+fn under_pressure_updates_are_merged_publishers_held_back_and_consumers_told_to_wait() {
+    let mut market = Market::open(Simulated::new(1, []));
+    let [rssl, _] = market.addresses();
+    let consumer = market.listener(Protocol::Rssl, rssl);
+    market.watch(consumer, "FEED", "TRI.N");
+    market.watch(consumer, "OURS", "POSITION");
+    let read = |market: &Market<_>| market.hub.reactor().counters().traffic.messages_received;
+    // For less time than servers take for a sign that the hub is gone.
+    market.backbone.set_stuck(HUB, true);
+    for _ in 0..300 {
+        (1..=200).for_each(|bid| market.update(bid));
+        market.turn();
+    }
+    let counters = market.hub.counters();
+    assert_eq!((counters.pressed, counters.pressures), (1, 1));
+    assert!(counters.holds > 0 && counters.updates_merged > 10_000, "{counters:?}");
+    let before = read(&market);
+    (1..=200).for_each(|bid| market.publish(bid));
+    market.turns(20);
+    assert_eq!(read(&market), before, "nothing leaves, so nothing is read of who publishes");
+    assert!(market.hub.counters().publishers_held > 0);
+    // Some of what waits goes out: all that was said of services, and not all updates.
+    for _ in 0..1_000 {
+        if !market.is_accepting(consumer) {
+            break;
+        }
+        market.backbone.set_allowance(HUB, 500);
+        market.turn();
+    }
+    assert!(!market.is_accepting(consumer), "consumers are told");
+    let asked = market.open.len();
+    market.want(consumer, "FEED", "IBM.N");
+    market.turns(50);
+    assert_eq!(market.open.len(), asked, "it waits");
+    market.backbone.set_stuck(HUB, false);
+    market.turns(1_200);
+    assert!(market.is_accepting(consumer), "requests are taken again");
+    market.update(99_999);
+    for told in ["TRI.N 999.99", "POSITION 2.00", "IBM.N 2.00 OK", "IBM.N 999.99"] {
+        market.until_told(consumer, told);
+    }
+    let counters = market.hub.counters();
+    assert_eq!((counters.pressed, counters.merges), (0, 0), "{counters:?}");
+    assert_eq!(market.hub.bus().counters().dropped, 0, "nothing was lost");
 }
 
 /// How often in a row nothing was read of who says something in each turn, which

@@ -151,6 +151,53 @@ class LimitTest {
     }
 
     @Test
+    void aUserWithABoundOnMountsOfHisOwnHasThatAndOthersHaveNone() {
+        start("[[server.user]]\nname = \"bob\"\nmax-mounts = 1", null);
+        Stream live = shown(consumer("bob"), "ONE.N");
+        OmmException refused = assertThrows(
+                OmmException.class,
+                () -> new Consumer(new Consumer.User("bob"), tapeline.consumerPort()).close());
+        assertTrue(refused.getMessage().contains("The user has all the mounts it may have"), refused.getMessage());
+        awaitCounted("tapeline_server_logins_refused_total", 1);
+        shown(consumer("ann"), "ONE.N");
+        shown(consumer("ann"), "ONE.N");
+        assertLive(live, "ONE.N");
+    }
+
+    @Test
+    void aUserHasNoMoreItemsThanHisRoleAllows() throws IOException {
+        Path policy = Files.createTempFile("tapeline-policy", ".toml");
+        Files.writeString(policy, """
+                version = 1
+                [entitle]
+                no-lock = "subject"
+                [[role]]
+                name = "few"
+                grants = [{ service = "EMA_FEED" }]
+                item-limit = 1
+                [[role]]
+                name = "many"
+                grants = [{ service = "EMA_FEED" }]
+                [[user]]
+                name = "ann"
+                roles = ["few"]
+                [[user]]
+                name = "bob"
+                roles = ["many"]
+                """);
+        keep(() -> Files.delete(policy));
+        start("[entitle]\npolicy = \"" + policy + "\"", null);
+        Stream one = shown(consumer("ann"), "ONE.N");
+        // The bound is of all her mounts together.
+        assertTooMany(consumer("ann"), "TWO.N");
+        awaitCounted("tapeline_server_opens_limited_total", 1);
+        Consumer bob = consumer("bob");
+        shown(bob, "ONE.N");
+        shown(bob, "TWO.N");
+        assertLive(one, "ONE.N");
+    }
+
+    @Test
     void aUserHasNoMoreMountsThanAllowed() {
         start("max-mounts-per-user = 1", null);
         Stream live = shown(consumer("ann"), "ONE.N");
@@ -259,6 +306,17 @@ class LimitTest {
                 ann, other, "tapeline_server_streams_preempted_total", () -> assertTooMany(other, "ASMUCH.N"));
     }
 
+    @Test
+    void aServiceHasNoMoreItemsThanAllowedAndWhatIsWantedMoreTakesThePlace() {
+        start("[[service]]\nname = \"" + Source.SERVICE + "\"\nmax-items = 1", null);
+        Consumer bob = consumer("bob");
+        givesWayAndReturns(
+                consumer("ann"),
+                bob,
+                "tapeline_server_streams_preempted_total",
+                () -> assertTooMany(bob, "ASMUCH.N"));
+    }
+
     /** There is room for one item, and two are wanted, one of them more. */
     private void givesWayAndReturns(Consumer first, Consumer second, String counter, Runnable before) {
         Stream little = wanted(first, "LITTLE.N", 1, 1);
@@ -294,6 +352,55 @@ class LimitTest {
             assertTrue(stream.image().says(StreamState.OPEN, DataState.OK));
         }
         awaitCounted("tapeline_server_opens_waiting", 0);
+    }
+
+    @Test
+    void snapshotsThatAUserAsksForTooFastComeLater() {
+        start("snapshots-per-s = 2", null);
+        Consumer ann = consumer("ann");
+        Stream live = shown(consumer("bob"), "A0.N");
+        List<Stream> all = new ArrayList<>();
+        long began = System.nanoTime();
+        for (int i = 0; i < 6; i++) {
+            String name = "A" + i + ".N";
+            all.add(ann.open(Consumer.request(Source.SERVICE, name).interestAfterRefresh(false), name));
+        }
+        for (Stream stream : all) {
+            assertEquals(StreamState.NON_STREAMING, stream.image().state().stream());
+        }
+        assertLater(began, Duration.ofMillis(1_900));
+        assertTrue(counted("tapeline_server_opens_paced_total") > 0);
+        awaitCounted("tapeline_server_opens_waiting", 0);
+        assertLive(live, "A0.N");
+    }
+
+    @Test
+    void imagesOutOfTheCacheTakeTheirTurns() {
+        start("images-per-s = 4", null);
+        Consumer bob = consumer("bob");
+        Consumer ann = consumer("ann");
+        List<Stream> all = new ArrayList<>();
+        for (int i = 0; i < 12; i++) {
+            shown(bob, "A" + i + ".N");
+        }
+        long began = System.nanoTime();
+        for (int i = 0; i < 12; i++) {
+            all.add(ann.open(Source.SERVICE, "A" + i + ".N"));
+        }
+        for (Stream stream : all) {
+            assertTrue(stream.image().says(StreamState.OPEN, DataState.OK));
+        }
+        // Four at once, the other eight in their turns.
+        assertLater(began, Duration.ofMillis(1_900));
+        assertTrue(counted("tapeline_server_images_put_off_total") > 0);
+        for (int i = 0; i < 12; i++) {
+            assertLive(all.get(i), "A" + i + ".N");
+        }
+    }
+
+    private static void assertLater(long beganNanos, Duration least) {
+        Duration took = Duration.ofNanos(System.nanoTime() - beganNanos);
+        assertTrue(took.compareTo(least) >= 0, "after " + took);
     }
 
     @Test
