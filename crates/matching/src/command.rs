@@ -1,6 +1,6 @@
 //! What is asked of the engine.
 
-use tapeline_instrument::{Cause, OrderId, Price, Session, Side};
+use tapeline_instrument::{Cause, OrderId, Price, Session, Side, TradeId};
 
 /// One instrument's book, by its place among the engine's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,6 +177,23 @@ pub struct MassCancel {
     pub group: Option<u8>,
 }
 
+/// A trade that is to be as if it had not been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TradeCancel {
+    /// Where it was.
+    pub book: BookId,
+    /// The trade.
+    pub id: TradeId,
+    /// Its price.
+    pub price: Price,
+    /// How much of it: all.
+    pub quantity: u32,
+    /// The buyer's order, and the seller's.
+    pub orders: [OrderId; 2],
+    /// The call whose auction it was in; `None` for continuous trading.
+    pub auction: Option<Session>,
+}
+
 /// One command. Whoever sends it has put all commands into one order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -202,6 +219,9 @@ pub enum Command {
         /// Why.
         cause: Cause,
     },
+    /// A trade is cancelled. What was traded comes back into no book: an order that is
+    /// alive asks for as much less in all.
+    CancelTrade(TradeCancel),
     /// Time has passed.
     Tick,
 }

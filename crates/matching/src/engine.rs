@@ -152,6 +152,7 @@ impl Engine {
             Command::Session { book, session, cause } => {
                 self.begin_session(now_ns, *book, *session, *cause, out);
             }
+            Command::CancelTrade(which) => self.cancel_trade(which, out),
             Command::Tick => self.tick(now_ns, out),
         }
     }

@@ -9,6 +9,7 @@
 //! | [`Amended`](Event::Amended) | 5/0 or 5/1 | U, or D if it leaves to trade |
 //! | [`Replenished`](Event::Replenished) | D/1 | A with a new id |
 //! | [`Ended`](Event::Ended) | 4/4 or C/6 | D if it was shown |
+//! | [`TradeCancelled`](Event::TradeCancelled) | H, and D of what does not end with it, to both | P or Q as cancelled |
 //! | [`Refused`](Event::Refused) | 8/8, or Cancel Reject | |
 
 use tapeline_instrument::{Cause, OrderId, Price, Session, Side, TradeId};
@@ -68,8 +69,17 @@ pub enum Part {
     Shown,
     /// What is not.
     Hidden,
-    /// Both orders met in an auction.
-    Auction,
+    /// Both orders met in the auction at the end of this call.
+    Auction(Session),
+}
+
+/// An order, one of whose trades was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The order; what is not traded yet is as it was.
+    pub order: Order,
+    /// How much of it is shown.
+    pub displays: u32,
 }
 
 /// Why an order ended.
@@ -176,6 +186,21 @@ pub enum Event {
         shown: Shown,
         /// Why.
         cause: Ending,
+    },
+    /// A trade is as if it had not been.
+    TradeCancelled {
+        /// Where.
+        book: BookId,
+        /// The trade.
+        id: TradeId,
+        /// Its price.
+        price: Price,
+        /// How much it was.
+        quantity: u32,
+        /// The buyer's order, and the seller's, where they are alive.
+        orders: [Option<Undone>; 2],
+        /// The call whose auction it was in.
+        auction: Option<Session>,
     },
     /// A command is refused.
     Refused {

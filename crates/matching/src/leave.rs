@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use tapeline_instrument::OrderId;
 
-use crate::command::{MassCancel, Owner, TimeInForce};
+use crate::command::{BookId, MassCancel, Owner, TimeInForce, TradeCancel};
 use crate::engine::Engine;
-use crate::event::{Ending, Event, Events};
+use crate::event::{Ending, Event, Events, Undone};
 use crate::queues::Node;
 use crate::refusal::Refusal;
 
@@ -52,6 +52,26 @@ impl Engine {
             && which.user.is_none_or(|user| user == order.owner.user)
             && which.book.is_none_or(|book| book == order.book)
             && which.group.is_none_or(|group| group == order.group)
+    }
+
+    /// Takes a trade back. Its orders stay where they stand, with what they have not
+    /// traded; what trades refer to (the last price, stops that it elected) stays too.
+    #[cold]
+    pub(crate) fn cancel_trade<E: Events>(&mut self, which: &TradeCancel, out: &mut E) {
+        let TradeCancel { book, id, price, quantity, orders, auction } = *which;
+        let orders = orders.map(|order| self.untrade(book, order, quantity));
+        out.event(Event::TradeCancelled { book, id, price, quantity, orders, auction });
+    }
+
+    /// An order that is alive has traded so much less.
+    fn untrade(&mut self, book: BookId, id: OrderId, quantity: u32) -> Option<Undone> {
+        let slot = self.index.get(id)?;
+        let order = self.orders.get_mut(slot);
+        // A slot without an order has id 0, which is nobody's.
+        let is_it = order.leaves > 0 && order.id == id && order.book == book;
+        order.filled = order.filled.checked_sub(quantity).filter(|_| is_it)?;
+        let displays = if order.is_parked() { 0 } else { order.shown };
+        Some(Undone { order: self.order(slot), displays })
     }
 
     /// Ends an order that is in the book, or waits.

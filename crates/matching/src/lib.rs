@@ -36,7 +36,7 @@
 //! | priority, price, icebergs, own firm | `aggress` |
 //! | admission, time in force, passive orders | `enter` |
 //! | stop orders, orders that wait for an auction | `wait` |
-//! | amendments, cancels | `amend`, `leave` |
+//! | amendments, cancels, trades that are cancelled | `amend`, `leave` |
 //! | auctions | [`AuctionBook`], `uncross` |
 //! | sessions, end of the day | `session` |
 //!
@@ -66,7 +66,8 @@ pub use auction::{AuctionBook, AuctionLevel, Uncross};
 pub use book::{Best, Depth};
 pub use command::{
     BookId, Command, Kind, MassCancel, NewOrder, Owner, Passive, Replace, SelfMatch, TimeInForce,
+    TradeCancel,
 };
 pub use engine::{Config, Engine};
-pub use event::{Ending, Entry, Event, Events, Order, Part, Shown};
+pub use event::{Ending, Entry, Event, Events, Order, Part, Shown, Undone};
 pub use refusal::Refusal;

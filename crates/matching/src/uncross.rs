@@ -100,7 +100,7 @@ impl Engine {
     ) {
         let at = usize::from(id.0);
         if let Some(found) = self.auction(at) {
-            self.match_at(now_ns, id, found, out);
+            self.match_at(now_ns, (id, session), found, out);
             self.replenish_all(now_ns, out);
             let book = &mut self.books[at];
             let is_opening = session == Session::OpeningCall;
@@ -119,7 +119,13 @@ impl Engine {
         self.end_auction_orders(id, out);
     }
 
-    fn match_at<E: Events>(&mut self, now_ns: u64, id: BookId, found: Uncross, out: &mut E) {
+    fn match_at<E: Events>(
+        &mut self,
+        now_ns: u64,
+        (id, session): (BookId, Session),
+        found: Uncross,
+        out: &mut E,
+    ) {
         let price = self.books[usize::from(id.0)].instrument.ticks.price(found.tick);
         let mut left = found.volume;
         while left > 0 {
@@ -145,7 +151,7 @@ impl Engine {
                 maker_displays: maker.displays,
                 taker_displays: taker.displays,
                 side: Side::Buy,
-                part: Part::Auction,
+                part: Part::Auction(session),
             });
             for half in [taker, maker] {
                 if half.order.leaves == 0 {

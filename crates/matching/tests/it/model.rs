@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
 use tapeline_matching::{
     BookId, Command, Config, Engine, Event, NewOrder, Owner, Passive, Replace, TimeInForce,
+    TradeCancel,
 };
+
+use crate::support::cancel_of;
 
 /// One order of the model; `since` is its time, and moves when it loses priority.
 #[derive(Clone, Debug)]
@@ -23,11 +26,34 @@ struct Plain {
 /// The engine's events that the model has an opinion on.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
-    Trade { maker: OrderId, taker: OrderId, price: i64, quantity: u32 },
-    Rests { id: OrderId, shown: u32, leaves: u32 },
-    Gone { id: OrderId, left: u32 },
-    Amended { id: OrderId, leaves: u32, is_kept: bool },
-    Shows { id: OrderId, shown: u32 },
+    Trade {
+        maker: OrderId,
+        taker: OrderId,
+        price: i64,
+        quantity: u32,
+    },
+    Rests {
+        id: OrderId,
+        shown: u32,
+        leaves: u32,
+    },
+    Gone {
+        id: OrderId,
+        left: u32,
+    },
+    Amended {
+        id: OrderId,
+        leaves: u32,
+        is_kept: bool,
+    },
+    /// What its orders have traded now, the buyer's and the seller's; none of one that is gone.
+    Untraded {
+        filled: [Option<u32>; 2],
+    },
+    Shows {
+        id: OrderId,
+        shown: u32,
+    },
     Refused,
 }
 
@@ -139,6 +165,16 @@ impl Model {
         told
     }
 
+    /// A trade of two orders is taken back.
+    fn untrade(&mut self, orders: [OrderId; 2], quantity: u32) -> Vec<Told> {
+        let filled = orders.map(|id| {
+            let order = self.orders.iter_mut().find(|order| order.id == id)?;
+            order.filled -= quantity;
+            Some(order.filled)
+        });
+        vec![Told::Untraded { filled }]
+    }
+
     fn depth(&self, side: Side) -> Vec<(i64, u32)> {
         let mut shown: Vec<&Plain> =
             self.orders.iter().filter(|order| order.side == side && order.shown > 0).collect();
@@ -163,6 +199,9 @@ fn told(event: &Event) -> Option<Told> {
         Event::Replenished { order, shown, .. } => {
             Told::Shows { id: order.id, shown: shown.quantity }
         }
+        Event::TradeCancelled { orders, .. } => {
+            Told::Untraded { filled: orders.map(|of| of.map(|of| of.order.filled)) }
+        }
         Event::Refused { .. } => Told::Refused,
         _ => return None,
     })
@@ -174,6 +213,7 @@ enum Step {
     New { is_buy: bool, price: i64, quantity: u32, display: u8, is_at_once: bool },
     Cancel(usize),
     Amend { which: usize, quantity: u32, price: i64 },
+    CancelTrade(usize),
 }
 
 fn step(spread: i64) -> impl Strategy<Value = Step> {
@@ -189,6 +229,7 @@ fn step(spread: i64) -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => new,
         2 => any::<usize>().prop_map(Step::Cancel),
+        1 => any::<usize>().prop_map(Step::CancelTrade),
         2 => amend.prop_map(|(which, quantity, price)| Step::Amend { which, quantity, price }),
     ]
 }
@@ -201,6 +242,8 @@ struct Pair {
     book: BookId,
     model: Model,
     ids: Vec<OrderId>,
+    /// Trades that were not cancelled.
+    trades: Vec<TradeCancel>,
     events: Vec<Event>,
     bought: [u64; 2],
 }
@@ -214,8 +257,8 @@ impl Pair {
             let command = Command::Session { book, session, cause: Cause::Scheduled };
             engine.handle(0, &command, &mut ());
         }
-        let (model, ids, events) = (Model::default(), Vec::new(), Vec::new());
-        Self { engine, book, model, ids, events, bought: [0; 2] }
+        let (model, ids, trades) = (Model::default(), Vec::new(), Vec::new());
+        Self { engine, book, model, ids, trades, events: Vec::new(), bought: [0; 2] }
     }
 
     fn step(&mut self, step: &Step) {
@@ -227,6 +270,7 @@ impl Pair {
                     self.bought[side as usize] += u64::from(*quantity);
                 }
                 assert!(taker.id != maker.id);
+                self.trades.extend(cancel_of(event));
             }
             found.extend(told(event));
         }
@@ -291,6 +335,13 @@ impl Pair {
                 let id = *self.ids.get(which % self.ids.len().max(1))?;
                 self.engine_does(&Command::Cancel { id, owner: OWNER });
                 Some(self.model.cancel(id))
+            }
+            Step::CancelTrade(which) => {
+                let at = which.checked_rem(self.trades.len())?;
+                let trade = self.trades.swap_remove(at);
+                self.engine_does(&Command::CancelTrade(trade));
+                self.bought.iter_mut().for_each(|bought| *bought -= u64::from(trade.quantity));
+                Some(self.model.untrade(trade.orders, trade.quantity))
             }
             Step::Amend { which, quantity, price } => {
                 let id = *self.ids.get(which % self.ids.len().max(1))?;

@@ -1,7 +1,7 @@
 //! Continuous trading: conditions of orders, amendments, cancels, expiry.
 
 use tapeline_instrument::{Cause, Session, Side};
-use tapeline_matching::{Config, Kind, MassCancel, NewOrder, Owner, Passive, TimeInForce};
+use tapeline_matching::{Command, Config, Kind, MassCancel, NewOrder, Owner, Passive, TimeInForce};
 
 use crate::support::{HOUR_NS, Market, firm, price};
 
@@ -316,4 +316,36 @@ fn an_order_for_which_there_is_no_room_trades_but_does_not_rest() {
     market.sell("b", "10@11");
     assert_eq!(market.sell("c", "10@12"), ["c full 10, 0 done"]);
     assert_eq!(market.buy("d", "15@10"), ["d 10@10.00 a leaves 5 0", "d rests 5@10.00 leaves 5"]);
+}
+
+#[test]
+fn a_trade_that_is_cancelled_leaves_orders_where_they_stand_and_asking_for_less() {
+    let mut market = Market::new(Session::Regular);
+    market.sell("S", "100@10");
+    market.sell("S2", "50@10");
+    market.buy("B", "30@10");
+    market.buy("B2", "200@10");
+    let [first, last] = [market.trades[0], market.trades[1]];
+    // Both sellers are gone, and so is the first buyer.
+    assert_eq!(market.command(&Command::CancelTrade(first)), ["cancelled 30@10.00 gone gone"]);
+    let said = market.command(&Command::CancelTrade(last));
+    assert_eq!(said, ["cancelled 70@10.00 B2 50+80 shows 80 gone"]);
+    assert_eq!(market.book()[0], "80@10.00");
+    // The rest stands where it stood, before one that came later.
+    market.buy("B3", "10@10");
+    assert_eq!(market.sell("S3", "80@10"), ["S3 80@10.00 B2 leaves 0 0"]);
+}
+
+#[test]
+fn an_amendment_counts_what_is_traded_and_not_cancelled() {
+    let mut market = Market::new(Session::Regular);
+    market.sell("S", "100@10");
+    market.buy("B", "30@10");
+    let trade = market.trades[0];
+    market.command(&Command::CancelTrade(trade));
+    assert_eq!(market.amend("S", firm(1), "60@10", |_| {}), ["S amended 60@10.00 leaves 60 kept"]);
+    // What it had not traded is not taken off again.
+    let said = market.command(&Command::CancelTrade(trade));
+    assert_eq!(said, ["cancelled 30@10.00 gone gone"]);
+    assert_eq!(market.cancel("S", firm(1)), ["S cancelled 60, 0 done"]);
 }

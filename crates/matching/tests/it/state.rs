@@ -4,8 +4,10 @@ use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, Tick
 use tapeline_layout::Sections;
 use tapeline_matching::{
     BookId, Command, Config, Engine, Event, Kind, NewOrder, Owner, Passive, Replace, SelfMatch,
-    TimeInForce,
+    TimeInForce, TradeCancel,
 };
+
+use crate::support::cancel_of;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -26,9 +28,14 @@ struct Flow {
     random: u64,
     step: u64,
     ids: Vec<(OrderId, Owner)>,
+    trades: Vec<TradeCancel>,
 }
 
 impl Flow {
+    fn new(random: u64) -> Self {
+        Self { random, step: 0, ids: Vec::new(), trades: Vec::new() }
+    }
+
     fn draw(&mut self, below: u64) -> u64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.random >> 33) % below
@@ -88,6 +95,10 @@ impl Flow {
         }
         let known = self.ids.len() as u64;
         let command = match self.draw(10) {
+            0 if self.draw(2) == 0 && !self.trades.is_empty() => {
+                let at = self.draw(self.trades.len() as u64) as usize;
+                Command::CancelTrade(self.trades.swap_remove(at))
+            }
             0 => Command::Tick,
             1 | 2 if known > 0 => {
                 let at = self.draw(known) as usize;
@@ -122,6 +133,7 @@ impl Flow {
             if let Event::Rested { order, .. } | Event::Parked { order, .. } = event {
                 self.ids.push((order.id, order.owner));
             }
+            self.trades.extend(cancel_of(event));
         }
     }
 }
@@ -141,10 +153,10 @@ fn restored(bytes: &[u8]) -> Option<Engine> {
 
 #[test]
 fn an_engine_that_is_restored_goes_on_with_the_same_events() {
-    let (mut first, mut flow) = (engine(), Flow { random: 7, step: 0, ids: Vec::new() });
+    let (mut first, mut flow) = (engine(), Flow::new(7));
     let mut second = engine();
     let (mut events, mut same) = (Vec::new(), Vec::new());
-    let (mut trades, mut most, mut saves) = (0, 0, 0);
+    let (mut trades, mut most, mut saves, mut cancelled) = (0, 0, 0, 0);
     for step in 0..40_000 {
         // In every session, and in the middle of everything.
         if step % 157 == 0 {
@@ -160,15 +172,18 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
         second.handle(now_ns, &command, &mut same);
         assert_eq!(same, events, "step {step}, {command:?}");
         trades += events.iter().filter(|event| matches!(event, Event::Traded { .. })).count();
+        let is_cancelled = |event: &Event| matches!(event, Event::TradeCancelled { .. });
+        cancelled += usize::from(events.first().is_some_and(is_cancelled));
         most = most.max(first.alive());
         flow.note(&events);
     }
     assert!(trades > 5_000 && most > 300 && saves > 200, "{trades} trades, {most} orders");
+    assert!(cancelled > 500, "{cancelled} trades were cancelled");
 }
 
 #[test]
 fn what_is_no_state_of_this_engine_is_none() {
-    let (mut engine, mut flow) = (engine(), Flow { random: 3, step: 0, ids: Vec::new() });
+    let (mut engine, mut flow) = (engine(), Flow::new(3));
     let mut events = Vec::new();
     for _ in 0..2_000 {
         let (now_ns, command) = flow.next();

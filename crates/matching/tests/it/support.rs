@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
 use tapeline_matching::{
     BookId, Command, Config, Ending, Engine, Entry, Event, MassCancel, NewOrder, Order, Owner,
-    Part, Replace, Shown,
+    Part, Replace, Shown, TradeCancel, Undone,
 };
 
 /// An engine with one book, and names for its orders.
@@ -16,6 +16,8 @@ pub(crate) struct Market {
     names: HashMap<OrderId, String>,
     ids: HashMap<String, OrderId>,
     events: Vec<Event>,
+    /// What cancels the trades there were.
+    pub(crate) trades: Vec<TradeCancel>,
 }
 
 /// A price that is written out.
@@ -51,6 +53,7 @@ impl Market {
             names: HashMap::new(),
             ids: HashMap::new(),
             events: Vec::new(),
+            trades: Vec::new(),
         };
         for step in [Session::OpeningCall, Session::Regular, Session::ClosingCall] {
             if session == Session::Closed || market.session() == session {
@@ -70,6 +73,7 @@ impl Market {
         self.engine.handle(self.now_ns, command, &mut self.events);
         let events = std::mem::take(&mut self.events);
         let lines = events.iter().map(|event| self.line(event)).collect();
+        self.trades.extend(events.iter().filter_map(cancel_of));
         self.events = events;
         lines
     }
@@ -200,7 +204,7 @@ impl Market {
                 let part = match part {
                     Part::Shown => "",
                     Part::Hidden => " hidden",
-                    Part::Auction => " auction",
+                    Part::Auction(_) => " auction",
                 };
                 format!(
                     "{taker_name} {quantity}@{price} {maker_name}{part} leaves {} {}",
@@ -241,6 +245,19 @@ impl Market {
                 };
                 format!("{name} {cause} {quantity}, {} done", order.filled)
             }
+            Event::TradeCancelled { price, quantity, orders, .. } => {
+                let mut line = format!("cancelled {quantity}@{price}");
+                for of in orders {
+                    line += &match of {
+                        Some(Undone { order, displays }) => {
+                            let name = self.name(order);
+                            format!(" {name} {}+{} shows {displays}", order.filled, order.leaves)
+                        }
+                        None => " gone".to_owned(),
+                    };
+                }
+                line
+            }
             Event::Refused { refusal, .. } => format!("refused {}", refusal.code()),
             Event::MassCancelled { count, .. } => format!("{count} cancelled"),
             Event::Session { session, .. } => session.name().to_owned(),
@@ -256,4 +273,17 @@ impl Market {
             }
         }
     }
+}
+
+/// What cancels the trade of an event.
+pub(crate) fn cancel_of(event: &Event) -> Option<TradeCancel> {
+    let Event::Traded { book, id, price, quantity, taker, maker, side, part, .. } = *event else {
+        return None;
+    };
+    let orders = match side {
+        Side::Buy => [taker.id, maker.id],
+        Side::Sell => [maker.id, taker.id],
+    };
+    let auction = if let Part::Auction(call) = part { Some(call) } else { None };
+    Some(TradeCancel { book, id, price, quantity, orders, auction })
 }
