@@ -88,6 +88,9 @@ pub enum Action {
     Clear,
     /// Buyer and seller met; the orders change by actions of their own.
     Trade(Trade),
+    /// A trade of before is cancelled. The last price and the highest and lowest stay:
+    /// what they were without it, nobody has kept.
+    CancelTrade(Trade),
 }
 
 /// The order book of one instrument, with its trades.
@@ -140,6 +143,10 @@ impl Book {
             touched.trades.get_or_insert(self.trades);
             return self.trades.add(*trade);
         }
+        if let Action::CancelTrade(trade) = action {
+            touched.trades.get_or_insert(self.trades);
+            return self.trades.take_back(trade);
+        }
         if touched.best.is_none() {
             touched.best = Some([self.best(Side::Bid), self.best(Side::Ask)]);
         }
@@ -155,7 +162,7 @@ impl Book {
                 self.bids.clear();
                 self.asks.clear();
             }
-            Action::Trade(_) => {}
+            Action::Trade(_) | Action::CancelTrade(_) => {}
         }
     }
 
@@ -258,6 +265,12 @@ impl Trades {
         self.count += 1;
         self.last = Some(trade);
     }
+
+    /// Whoever began in the middle of the day may not have counted it.
+    fn take_back(&mut self, trade: &Trade) {
+        self.volume = self.volume.saturating_sub(trade.size.into());
+        self.count = self.count.saturating_sub(1);
+    }
 }
 
 #[cfg(test)]
@@ -319,5 +332,12 @@ mod tests {
         assert_eq!((trades.volume, trades.count), (6, 3));
         assert_eq!((trades.open_nano, trades.high_nano, trades.low_nano), (10, 12, 9));
         assert_eq!(trades.last.map(|trade| trade.price_nano), Some(9));
+        book.apply(&Action::CancelTrade(Trade { price_nano: 12, size: 2, time_ns: 6 }));
+        let trades = book.trades();
+        assert_eq!((trades.volume, trades.count, trades.high_nano), (4, 2, 12));
+        for _ in 0..3 {
+            book.apply(&Action::CancelTrade(Trade { price_nano: 1, size: 9, time_ns: 6 }));
+        }
+        assert_eq!((book.trades().volume, book.trades().count), (0, 0));
     }
 }

@@ -19,6 +19,9 @@ const NANO_PER_UNIT: i64 = 10;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
+/// A trade that is cancelled.
+const CANCELLED: u8 = 1;
+
 /// The instruments of an exchange, as items of the three domains that
 /// [`Recording`](crate::Recording) has, under their names: what a table of names
 /// says, else the number and `.X`.
@@ -118,6 +121,12 @@ impl ExchangeFeed {
         let trade = |price: Price, size| {
             Action::Trade(Trade { price_nano: price.0 * NANO_PER_UNIT, size, time_ns })
         };
+        // Bit 0: the trade is cancelled; bit 1, that it is amended, this exchange has not.
+        let told = |price: Price, size, flags: u8| match (flags, trade(price, size)) {
+            (0, made) => Some(made),
+            (CANCELLED, Action::Trade(trade)) => Some(Action::CancelTrade(trade)),
+            _ => None,
+        };
         let rest = |id, side: u8, price: Price, size, flags: u8| {
             let side = if side == b'B' { Side::Bid } else { Side::Ask };
             let order = Order { side, price_nano: price.0 * NANO_PER_UNIT, size, time_ns };
@@ -147,10 +156,8 @@ impl ExchangeFeed {
                 let is_printed = of.printable == b'Y';
                 [reduced, is_printed.then(|| trade(of.price.0, of.quantity))]
             }
-            Message::Trade(of) if of.flags == 0 => [Some(trade(of.price.0, of.quantity)), None],
-            Message::AuctionTrade(of) if of.flags == 0 => {
-                [Some(trade(of.price.0, of.quantity)), None]
-            }
+            Message::Trade(of) => [told(of.price.0, of.quantity, of.flags), None],
+            Message::AuctionTrade(of) => [told(of.price.0, of.quantity, of.flags), None],
             _ => [None, None],
         }
     }
@@ -242,6 +249,15 @@ fn note_state(of: &mut Instrument, message: &Message) {
                 _ => state.opening = traded,
             }
         }
+        Message::AuctionTrade(said) if said.flags == CANCELLED => {
+            let traded = match said.auction_type {
+                b'C' => &mut state.closing,
+                _ => &mut state.opening,
+            };
+            if let Some((_, volume)) = traded {
+                *volume = volume.saturating_sub(said.quantity.into());
+            }
+        }
         _ => {}
     }
     if before != *state {
@@ -253,7 +269,7 @@ fn note_state(of: &mut Instrument, message: &Message) {
 mod tests {
     use tapeline_mitch::{
         AddOrder, AuctionInfo, AuctionTrade, Executed, OrderModified, SignedPrice, SymbolStatus,
-        Time,
+        Time, Trade,
     };
 
     use super::*;
@@ -318,6 +334,32 @@ mod tests {
         let book = feed.book("7.X").expect("a book");
         assert_eq!(book.orders().len(), 0);
         assert_eq!(book.trades().last.map(|trade| trade.size), Some(500));
+    }
+
+    #[test]
+    fn a_trade_that_is_cancelled_counts_no_more() {
+        let mut feed = ExchangeFeed::new(0);
+        feed.message(&add(1, b'B', "10.25", 100));
+        feed.message(&Executed { order: 1, quantity: 60, trade: 9, ns: 6 }.into());
+        let price = SignedPrice("10.25".parse().expect("a price"));
+        let auction = AuctionTrade {
+            instrument: 7,
+            quantity: 500,
+            price,
+            auction_type: b'O',
+            ..Default::default()
+        };
+        feed.message(&auction.into());
+        quote(&mut feed);
+        let cancelled = Trade { instrument: 7, quantity: 60, price, flags: 1, ..Trade::default() };
+        feed.message(&cancelled.into());
+        let real = |mantissa| format!("Real(Real {{ mantissa: {mantissa}, hint: RealHint(14) }})");
+        let volume_and_count = |volume, count| [(32, real(volume)), (77, real(count))];
+        assert_eq!(quote(&mut feed), volume_and_count(500, 1));
+        feed.message(&AuctionTrade { quantity: 200, flags: 1, ..auction }.into());
+        let said = quote(&mut feed);
+        assert_eq!(said[..2], volume_and_count(300, 0));
+        assert_eq!(said.len(), 3, "the volume of the auction, too: {said:?}");
     }
 
     /// The fields of an update of the quote, as texts.

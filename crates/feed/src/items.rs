@@ -290,6 +290,10 @@ fn best_fields(
 
 /// What kind of update the market price item has, if it has changed at all.
 pub(crate) fn price_update_type(book: &Book, touched: &Touched) -> Option<UpdateType> {
+    let is_less = |before: Trades| book.trades().count < before.count;
+    if touched.trades.is_some_and(is_less) {
+        return Some(UpdateType::CORRECTION);
+    }
     match (touched.trades.is_some(), changed_sides(book, touched).next().is_some()) {
         (true, true) => Some(UpdateType::QUOTES_TRADE),
         (true, false) => Some(UpdateType::TRADE),
@@ -342,6 +346,11 @@ fn changed_trades(
     trades: &Trades,
 ) -> Result<(), EncodeError> {
     let Some(last) = trades.last else { return Ok(()) };
+    if before.last == Some(last) && before.count >= trades.count {
+        // Some were cancelled, and none were made.
+        fields.put(fid::ACVOL_1, whole(trades.volume))?;
+        return fields.put(NUM_MOVES, whole(trades.count));
+    }
     fields.put(fid::TRDPRC_1, price(last.price_nano))?;
     fields.put(TRDVOL_1, whole(last.size.into()))?;
     let is_first = before.count == 0;
