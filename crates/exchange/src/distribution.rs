@@ -17,6 +17,9 @@ const S_PER_DAY: u64 = 86_400;
 /// Bit 4 of an added order: it has no limit.
 const MARKET: u8 = 1 << 4;
 
+/// Bit 0 of a trade: it is cancelled.
+const CANCELLED: u8 = 1;
+
 /// Publishes what the engine says.
 #[derive(Debug)]
 pub struct Distribution {
@@ -116,8 +119,34 @@ impl Distribution {
                 self.publish(now_ns, modified, send);
             }
             Event::Amended { .. } | Event::Refused { .. } | Event::MassCancelled { .. } => {}
+            Event::TradeCancelled { .. } => self.trade_cancelled(now_ns, event, send),
             _ => self.of_session(now_ns, event, send),
         }
+    }
+
+    /// A trade is told again, as one that is not.
+    fn trade_cancelled(&mut self, now_ns: u64, event: &Event, send: &mut impl FnMut(&[u8])) {
+        let Event::TradeCancelled { book, id, price, quantity, auction, .. } = *event else {
+            return;
+        };
+        let (ns, trade, instrument) = (ns(now_ns), id.0, self.instrument(book));
+        let (price, flags) = (SignedPrice(price), CANCELLED);
+        let Some(call) = auction else {
+            let told = Trade { ns, quantity, instrument, price, trade, flags, ..Trade::default() };
+            return self.publish(now_ns, told, send);
+        };
+        let auction_type = auction_type(call);
+        let told = AuctionTrade {
+            ns,
+            quantity,
+            instrument,
+            price,
+            trade,
+            auction_type,
+            flags,
+            ..AuctionTrade::default()
+        };
+        self.publish(now_ns, told, send);
     }
 
     fn add_order(
@@ -181,7 +210,7 @@ impl Distribution {
                 let trade = Trade { ns, quantity, instrument, price, trade, ..Trade::default() };
                 self.publish(now_ns, trade, send);
             }
-            Part::Auction => {
+            Part::Auction(_) => {
                 for (shown, display) in
                     [(taker_shown, taker_displays), (maker_shown, maker_displays)]
                 {

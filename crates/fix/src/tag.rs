@@ -146,7 +146,7 @@ pub const PARTY_ID: u32 = 448;
 pub const PARTY_ROLE: u32 = 452;
 /// How many parties are named.
 pub const NO_PARTY_IDS: u32 = 453;
-/// 0 new.
+/// 0 new, 1 cancel.
 pub const TRADE_REPORT_TRANS_TYPE: u32 = 487;
 /// 1 retail, 2 retail liquidity provider.
 pub const OWNER_TYPE: u32 = 522;
@@ -174,7 +174,9 @@ pub const TRADE_REQUEST_TYPE: u32 = 569;
 pub const PREVIOUSLY_REPORTED: u32 = 570;
 /// This confirmation.
 pub const TRADE_REPORT_ID: u32 = 571;
-/// 0 matched.
+/// The confirmation that is meant.
+pub const TRADE_REPORT_REF_ID: u32 = 572;
+/// 0 both sides say so, 1 one of them.
 pub const MATCH_STATUS: u32 = 573;
 /// 1 client, 3 house.
 pub const ACCOUNT_TYPE: u32 = 581;
@@ -190,11 +192,13 @@ pub const TRADING_SESSION_SUB_ID: u32 = 625;
 pub const TRADE_REQUEST_RESULT: u32 = 749;
 /// 0 its answer follows, 1 it was answered, 2 it is not.
 pub const TRADE_REQUEST_STATUS: u32 = 750;
+/// Why a report of a trade is refused: 3 it is of others, 99 other.
+pub const TRADE_REPORT_REJECT_REASON: u32 = 751;
 /// 0 regular, 67 closing price, 99 on request.
 pub const TRD_TYPE: u32 = 828;
 /// 1 added, 2 removed, 4 auction.
 pub const LAST_LIQUIDITY_IND: u32 = 851;
-/// 0 submitted.
+/// 0 submitted, 6 the cancel of a report.
 pub const TRADE_REPORT_TYPE: u32 = 856;
 /// The trade.
 pub const TRD_MATCH_ID: u32 = 880;
@@ -210,6 +214,8 @@ pub const NEW_PASSWORD: u32 = 925;
 pub const USER_STATUS: u32 = 926;
 /// What it is, for people.
 pub const USER_STATUS_TEXT: u32 = 927;
+/// 0 accepted, 1 refused.
+pub const TRD_RPT_STATUS: u32 = 939;
 /// The trade, for all that is said of it.
 pub const TRADE_ID: u32 = 1003;
 /// Y: it came to an order that was there.

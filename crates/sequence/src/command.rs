@@ -46,6 +46,8 @@ impl Kind {
     pub const LEAD: Self = Self(13);
     /// The session of a user has numbers of its own: where it begins, or how far it is.
     pub const NUMBERS: Self = Self(14);
+    /// Who settles one side of a trade wants it cancelled.
+    pub const CANCEL_TRADE: Self = Self(15);
 }
 
 /// One command.

@@ -47,6 +47,7 @@ impl Floor {
                     _ => debug_assert!(false, "gateways sequence nothing else"),
                 }
             }
+            Kind::CANCEL_TRADE => self.cancel_trade(at, user, command.payload, out),
             Kind::DISCONNECT => self.disconnect(at, user, out),
             Kind::NUMBERS => self.desks.note(user, command.payload),
             Kind::SESSION => self.turn(at, command.payload, out),
@@ -112,7 +113,13 @@ impl Floor {
     }
 
     /// Does one command of the engine.
-    fn run(&mut self, at: Moment, command: &Command, asked: Asked, out: &mut impl Outputs) {
+    pub(super) fn run(
+        &mut self,
+        at: Moment,
+        command: &Command,
+        asked: Asked,
+        out: &mut impl Outputs,
+    ) {
         self.commands += 1;
         self.tell(at, asked, out, |market, reporter| {
             market.handle_telling(at.ns, command, reporter);

@@ -66,8 +66,12 @@ counts! {
         /// Such reports that made room for later ones: their owners never get them by
         /// FIX.
         fix_lost: u64 = total;
-        /// Confirmations of trades, one a side and a user who settles it.
+        /// Confirmations of trades, made and cancelled, one a side and a user who settles it.
         confirmations: u64 = total;
+        /// Requests to cancel a trade, those that were refused included.
+        trade_cancels: u64 = total;
+        /// Trades that were cancelled by both sides.
+        trades_cancelled: u64 = total;
         /// Sides of trades that answers told again.
         trades_told: u64 = total;
         /// Questions that were taken: about orders, users, trades.

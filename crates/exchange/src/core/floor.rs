@@ -131,8 +131,17 @@ impl Floor {
 
     /// Days since 1970, by the exchange's local time.
     pub(super) fn local_day(&self, now: Time) -> u32 {
-        let seconds = (self.ns(now) / NS_PER_S) as i64 + i64::from(self.config.utc_offset_s);
+        self.day_of(self.ns(now))
+    }
+
+    fn day_of(&self, at_ns: u64) -> u32 {
+        let seconds = (at_ns / NS_PER_S) as i64 + i64::from(self.config.utc_offset_s);
         (seconds / 86_400) as u32
+    }
+
+    /// Whether two moments are of one day, by the exchange's local time.
+    pub(super) fn is_same_day(&self, one_ns: u64, other_ns: u64) -> bool {
+        self.day_of(one_ns) == self.day_of(other_ns)
     }
 
     /// What is counted, with what is there now.

@@ -110,6 +110,18 @@ impl Gate {
         self.offer(now, GATEWAYS, kind, (user, session.0))
     }
 
+    /// Who settles a trade wants it cancelled.
+    pub(super) fn cancel_trade(
+        &mut self,
+        now: Time,
+        (session, user): (SessionId, u16),
+        asked: &[u8],
+    ) -> Result<(), NotTaken> {
+        self.payload.clear();
+        self.payload.extend_from_slice(asked);
+        self.offer(now, GATEWAYS, Kind::CANCEL_TRADE, (user, session.0))
+    }
+
     /// The session of a user has ended.
     pub(super) fn disconnect(&mut self, now: Time, user: u16) {
         self.payload.clear();

@@ -124,6 +124,16 @@ pub(super) struct Kept {
     pub(super) is_alive: bool,
     /// The last command in which it traded.
     pub(super) traded_in: u64,
+    /// The number of its last side of a trade that is kept, and 1; 0 for none.
+    pub(super) last_trade: u64,
+}
+
+impl Kept {
+    /// The same asking for less in all.
+    pub(super) fn asking_less(mut self, quantity: u32) -> Self {
+        self.terms.quantity = self.terms.quantity.saturating_sub(quantity);
+        self
+    }
 }
 
 impl Default for Kept {
@@ -142,6 +152,7 @@ impl Default for Kept {
             status: 0,
             is_alive: false,
             traded_in: 0,
+            last_trade: 0,
         }
     }
 }

@@ -21,6 +21,7 @@
 //! | `requests`, `reports` | from the gateway's messages to commands, from events to its messages |
 //! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
+//! | `settling` | trades behind the match: confirmed, cancelled |
 //! | `standing` | one among replicas: it follows, or it leads |
 //! | `state` | all of it as bytes, for a start that does not do everything again |
 //! | `answers` | replay, snapshot and recovery, in slices |
@@ -41,6 +42,7 @@ mod gate;
 mod ledger;
 mod reports;
 mod requests;
+mod settling;
 mod standing;
 mod state;
 mod trades;
@@ -52,7 +54,7 @@ use tapeline_layout::Text;
 use tapeline_mitch::{Service, ServiceOutputs};
 use tapeline_ntg::session::Logon;
 use tapeline_ntg::{Acceptor, Admission, Channel, Input, Message, Verdict};
-use tapeline_sequence::{Command, EventHash};
+use tapeline_sequence::{Command, EventHash, Kind};
 use tapeline_time::Time;
 
 pub use config::{ExchangeConfig, ReaderConfig, UserConfig};
@@ -64,7 +66,7 @@ pub(crate) use standing::Nobody;
 
 use answers::Answer;
 use day::Day;
-use fix::{About, FixTalk};
+use fix::{About, CancelAsked, FixTalk};
 use floor::Floor;
 use gate::Gate;
 use standing::Standing;
@@ -297,6 +299,11 @@ impl Exchange {
         self.gate.halt(maybe, |command| {
             if let Some(name) = asked_as(command) {
                 floor.refuse_down(now, command.user, name, out);
+            } else if command.kind == Kind::CANCEL_TRADE
+                && let Some(asked) = CancelAsked::read(command.payload)
+                && let Some(session) = floor.users.get(command.user).and_then(|user| user.session)
+            {
+                floor.refuse_cancel(now, (command.user, session), &asked, out);
             }
         });
     }

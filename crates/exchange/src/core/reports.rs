@@ -12,7 +12,7 @@ use tapeline_time::Time;
 
 use super::cache::Cache;
 use super::fix::{self, About, Desks};
-use super::ledger::{Kept, Ledger, Terms};
+use super::ledger::{Kept, Ledger};
 use super::requests::side_code;
 use super::trades::{Trade, Trades};
 use super::users::Users;
@@ -46,6 +46,8 @@ pub(super) enum Asked {
     Cancel { user: u16, by: Cancel, slot: Option<u32> },
     /// Many of them.
     MassCancel { name: Text<20> },
+    /// The end of a trade, by the numbers of the buyer's side and of the seller's.
+    TradeCancel { sides: [u64; 2] },
     /// The session of an owner has ended.
     Disconnect,
 }
@@ -97,6 +99,7 @@ impl<O: Outputs> Telling for Reporter<'_, O> {
                 });
             }
             Event::Ended { order, cause, .. } => self.ended(order, *cause),
+            Event::TradeCancelled { .. } => self.trade_cancelled(event),
             Event::Refused { id, refusal, .. } => self.refused(*id, *refusal),
             Event::Session { .. } => self.counts.session_changes += 1,
             _ => {}
@@ -149,15 +152,17 @@ impl<O: Outputs> Reporter<'_, O> {
             return;
         };
         self.counts.trades += 1;
-        let is_auction = *part == Part::Auction;
+        let is_auction = matches!(part, Part::Auction(_));
         let taker_kept = *self.ledger.meet(taker);
         let taker_shows =
             if is_auction { *taker_displays } else { taker_kept.display.min(taker.leaves) };
         let maker_type = match part {
             Part::Shown => 0,
             Part::Hidden => 1,
-            Part::Auction => 2,
+            Part::Auction(_) => 2,
         };
+        let call = if let Part::Auction(call) = part { call.status() } else { 0 };
+        let of_call = Trade { call, ..Trade::default() };
         let maker_kept = Kept { shown: *maker_shown, ..*self.ledger.meet(maker) };
         let [taker_got, maker_got] = if is_auction { [b'C'; 2] } else { [b'R', b'A'] };
         for (order, kept, shows, side, got, trade_type) in [
@@ -175,50 +180,11 @@ impl<O: Outputs> Reporter<'_, O> {
                 report.trade_type = trade_type;
             });
             if self.desks.has_settlers() {
-                let of =
-                    Trade { id: id.0, price: price.0, quantity: *quantity, ..Trade::default() };
-                self.confirm(&kept, Trade { side: side_code(side), liquidity: got, ..of });
+                let of = Trade { id: id.0, price: price.0, quantity: *quantity, ..of_call };
+                self.note_trade(order, Trade { side: side_code(side), liquidity: got, ..of });
             }
             if order.leaves == 0 {
                 self.ledger.ended(order);
-            }
-        }
-    }
-
-    /// A side of a trade, whose owner was told of it just now, is kept and confirmed.
-    fn confirm(&mut self, kept: &Kept, of: Trade) {
-        let Some(owner) = self.users.get(kept.user) else { return };
-        let Terms { parties, account, clearing_account, .. } = kept.terms;
-        let execution = self.ids.order(self.now_ns, *self.executions);
-        let trade = Trade {
-            execution: Text::from_bytes(&execution.digits()),
-            order: Text::from_bytes(&kept.id.digits()),
-            at_ns: self.now_ns,
-            instrument: self.instrument(kept.book),
-            client: parties.client,
-            investment: parties.investment,
-            executing: parties.executing,
-            roles: parties.roles,
-            trader: parties.trader,
-            user: kept.user,
-            firm: owner.owner.firm,
-            capacity: kept.capacity,
-            clearing_account,
-            name: kept.name,
-            account,
-            ..of
-        };
-        self.trades.push(trade);
-        let mut from = 0;
-        while let Some((place, settler, desk)) = self.desks.settler(trade.firm, from) {
-            from = place + 1;
-            self.counts.confirmations += 1;
-            let body = |fields: &mut Writer<'_>| fix::confirmation(&trade, None, fields);
-            let bytes = desk.write(self.now_ns, b"AE", body);
-            let session = self.users.get(settler).and_then(|user| user.session);
-            if let Some(session) = session.filter(|_| !bytes.is_empty()) {
-                self.out.send(session, bytes);
-                self.note_sent(session);
             }
         }
     }
@@ -250,6 +216,11 @@ impl<O: Outputs> Reporter<'_, O> {
                 if name.is_some() { (b'4', 4) } else { (b'C', 6) };
         });
         self.ledger.ended(order);
+        // Who has one of its trades cancelled later hears how it ended.
+        if let Some(last) = kept.last_trade.checked_sub(1) {
+            let ended = *self.ledger.meet(order);
+            self.trades.note_end(last, ended, order.filled);
+        }
     }
 
     fn refused(&mut self, id: OrderId, refusal: Refusal) {
@@ -278,7 +249,9 @@ impl<O: Outputs> Reporter<'_, O> {
             }
             // Orders that cannot go with their session stay.
             Asked::Disconnect => {}
-            Asked::Nothing => tracing::warn!(%refusal, "a session of the day does not begin"),
+            Asked::Nothing | Asked::TradeCancel { .. } => {
+                tracing::warn!(%refusal, "a session of the day does not begin")
+            }
         }
     }
 
@@ -313,7 +286,7 @@ impl<O: Outputs> Reporter<'_, O> {
         self.deliver(kept.user, &Message::ExecutionReport(report), true, &about);
     }
 
-    fn plain(&mut self, kept: &Kept) -> ExecutionReport {
+    pub(super) fn plain(&mut self, kept: &Kept) -> ExecutionReport {
         *self.executions = self.executions.wrapping_add(1);
         let execution = self.ids.order(self.now_ns, *self.executions);
         let [transact_s, transact_ns] = self.time();
@@ -425,12 +398,18 @@ impl<O: Outputs> Reporter<'_, O> {
         [(self.now_ns / NS_PER_S) as u32, (self.now_ns % NS_PER_S) as u32]
     }
 
-    fn instrument(&self, book: BookId) -> u32 {
+    pub(super) fn instrument(&self, book: BookId) -> u32 {
         self.instruments.get(usize::from(book.0)).copied().unwrap_or(0)
     }
 
     /// Sends a message to its owner, where and as that is; those that count are kept.
-    fn deliver(&mut self, user: u16, message: &Message, is_kept: bool, about: &About<'_>) {
+    pub(super) fn deliver(
+        &mut self,
+        user: u16,
+        message: &Message,
+        is_kept: bool,
+        about: &About<'_>,
+    ) {
         let bytes = self.cache.write(user, message, is_kept);
         if let Some(hash) = &mut self.hash {
             hash.add(bytes);
@@ -485,7 +464,7 @@ impl<O: Outputs> Reporter<'_, O> {
     }
 
     /// Something has gone to a connection, which may not read.
-    fn note_sent(&mut self, session: SessionId) {
+    pub(super) fn note_sent(&mut self, session: SessionId) {
         self.said[session.0 as usize] = self.now;
         let is_slow = self.out.queued(session) > self.max_output_bytes;
         if is_slow && !self.slow.contains(&session) {

@@ -24,8 +24,8 @@ message! {
 }
 
 message! {
-    /// What the engine does not know of an order that is alive.
-    KeptState: 144, fill 0 {
+    /// What the engine does not know of an order that is alive, or that traded.
+    KeptState: 152, fill 0 {
         0 => slot: u32,
         4 => user: u16,
         6 => book: u16,
@@ -60,6 +60,7 @@ message! {
         136 => offset_bp: i32,
         140 => pegged: u8,
         141 => owner_type: u8,
+        144 => last_trade: u64,
     }
 }
 
@@ -196,7 +197,27 @@ impl KeptState {
         }
     }
 
-    fn of(slot: u32, kept: &Kept) -> Self {
+    /// The order. `None` if it has no side.
+    pub(super) fn kept(&self) -> Option<Kept> {
+        Some(Kept {
+            id: OrderId(self.id),
+            name: self.name,
+            user: self.user,
+            book: BookId(self.book),
+            side: Side::BOTH.into_iter().find(|side| *side as u8 == self.side)?,
+            display: self.display,
+            shown: OrderId(self.shown),
+            auto_cancel: self.auto_cancel != 0,
+            capacity: self.capacity,
+            terms: self.terms(),
+            status: self.status,
+            is_alive: true,
+            traded_in: self.traded_in,
+            last_trade: self.last_trade,
+        })
+    }
+
+    pub(super) fn of(slot: u32, kept: &Kept) -> Self {
         let Kept { terms, .. } = kept;
         Self {
             slot,
@@ -207,6 +228,7 @@ impl KeptState {
             display: kept.display,
             shown: kept.shown.0,
             traded_in: kept.traded_in,
+            last_trade: kept.last_trade,
             side: kept.side as u8,
             auto_cancel: u8::from(kept.auto_cancel),
             capacity: kept.capacity,
@@ -250,25 +272,7 @@ impl Ledger {
     fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
         let all: Vec<KeptState> = sections.records()?;
         for kept in all {
-            let side = Side::BOTH.into_iter().find(|side| *side as u8 == kept.side)?;
-            self.put_back(
-                kept.slot,
-                Kept {
-                    id: OrderId(kept.id),
-                    name: kept.name,
-                    user: kept.user,
-                    book: BookId(kept.book),
-                    side,
-                    display: kept.display,
-                    shown: OrderId(kept.shown),
-                    auto_cancel: kept.auto_cancel != 0,
-                    capacity: kept.capacity,
-                    terms: kept.terms(),
-                    status: kept.status,
-                    is_alive: true,
-                    traded_in: kept.traded_in,
-                },
-            )?;
+            self.put_back(kept.slot, kept.kept()?)?;
         }
         let names: Vec<Named> = sections.records()?;
         for named in names {

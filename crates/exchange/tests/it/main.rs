@@ -14,6 +14,7 @@ mod replays;
 mod reports;
 mod standing;
 mod support;
+mod trade_cancels;
 mod traders;
 mod whole_day;
 mod whole_loop;

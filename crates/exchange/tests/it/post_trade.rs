@@ -11,7 +11,7 @@ use crate::support::{EPOCH_NS, VOD, Venue, config, new, successor};
 const DOOR: (Door, &str) = (Door::PostTrade, "PTGW");
 
 /// ANN of firm 1, BOB of firm 2, and who settles for each.
-fn settled() -> ExchangeConfig {
+pub(crate) fn settled() -> ExchangeConfig {
     let mut config = config();
     for (name, firm) in [("CLEAR1", 1), ("CLEAR2", 2)] {
         config.users.push(UserConfig {
@@ -24,7 +24,7 @@ fn settled() -> ExchangeConfig {
     config
 }
 
-fn settler(venue: &mut Venue, name: &'static str, store: Store) -> Client {
+pub(crate) fn settler(venue: &mut Venue, name: &'static str, store: Store) -> Client {
     let mut client = Client::connect_at(venue, DOOR, name, store);
     client.logs_on(venue);
     client

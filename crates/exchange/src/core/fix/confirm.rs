@@ -9,11 +9,8 @@ use tapeline_time::Time;
 use super::decode::{Fault, Fields};
 use super::encode;
 use crate::core::floor::Floor;
-use crate::core::ledger::Parties;
-use crate::core::trades::Trade;
+use crate::core::trades::{CANCELLED, TradeSide};
 use crate::core::{Outputs, SessionId};
-
-const NS_PER_S: u64 = 1_000_000_000;
 
 /// Trades that are looked at, and told, at one go.
 const LOOK: u64 = 10_000;
@@ -62,28 +59,55 @@ impl TradesAsked {
     }
 }
 
-/// Writes the confirmation of one side; `question`: it was told before.
-pub(crate) fn confirmation(trade: &Trade, question: Option<Text<20>>, fields: &mut Writer<'_>) {
-    fields.text(tag::TRADE_REPORT_ID, trade.execution.as_bytes());
+/// What who settles a side hears of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confirmed {
+    /// The trade was made.
+    Made,
+    /// The other side wants it cancelled, and this one is asked too.
+    AskedToCancel {
+        /// The name of this message.
+        request: Text<12>,
+    },
+    /// It is cancelled.
+    Cancelled,
+}
+
+/// Writes what there is to know of one side; `question`: it was told before.
+pub(crate) fn confirmation(
+    TradeSide { trade, order }: &TradeSide,
+    what: Confirmed,
+    question: Option<Text<20>>,
+    fields: &mut Writer<'_>,
+) {
+    // New or a cancel; submitted or the cancel of a report; whether both sides say so.
+    let (name, kinds, exec_type) = match what {
+        Confirmed::Made => (trade.execution, [b'0'; 3], b'F'),
+        Confirmed::AskedToCancel { request } => (request, [b'1', b'6', b'1'], b'H'),
+        Confirmed::Cancelled => (trade.cancelled_by, [b'1', b'6', b'0'], b'H'),
+    };
+    fields.text(tag::TRADE_REPORT_ID, name.as_bytes());
     fields.text(tag::TRADE_ID, &TradeId(trade.id).digits());
-    // New; submitted; confirmed, and not to be matched.
-    fields.byte(tag::TRADE_REPORT_TRANS_TYPE, b'0').byte(tag::TRADE_REPORT_TYPE, b'0');
+    fields.byte(tag::TRADE_REPORT_TRANS_TYPE, kinds[0]).byte(tag::TRADE_REPORT_TYPE, kinds[1]);
     if let Some(id) = question {
         fields.text(tag::TRADE_REQUEST_ID, id.as_bytes());
     }
-    fields.byte(tag::TRADE_HANDLING_INSTR, b'0').byte(tag::EXEC_TYPE, b'F');
+    fields.byte(tag::TRADE_HANDLING_INSTR, b'0').byte(tag::EXEC_TYPE, exec_type);
+    if what != Confirmed::Made {
+        fields.text(tag::TRADE_REPORT_REF_ID, trade.execution.as_bytes());
+    }
     fields.text(tag::TRD_MATCH_ID, &TradeId(trade.id).digits());
     fields.byte(tag::PREVIOUSLY_REPORTED, if question.is_some() { b'Y' } else { b'N' });
     fields.number(tag::SECURITY_ID, trade.instrument.into()).byte(tag::SECURITY_ID_SOURCE, b'8');
     fields.number(tag::LAST_QTY, trade.quantity.into()).decimal(tag::LAST_PX, trade.price);
     fields.text(tag::LAST_MKT, encode::VENUE).date(tag::TRADE_DATE, trade.at_ns);
-    fields.time(tag::TRANSACT_TIME, trade.at_ns).byte(tag::MATCH_STATUS, b'0');
+    fields.time(tag::TRANSACT_TIME, trade.at_ns).byte(tag::MATCH_STATUS, kinds[2]);
     fields.byte(tag::NO_SIDES, b'1').byte(tag::SIDE, b'0' + trade.side);
     fields.text(tag::SIDE_EXEC_ID, trade.execution.as_bytes());
-    encode::parties(&parties(trade), fields);
-    encode::text(fields, tag::ACCOUNT, &trade.account);
-    if trade.clearing_account != 0 {
-        fields.number(tag::ACCOUNT_TYPE, trade.clearing_account.into());
+    encode::parties(&order.terms.parties, fields);
+    encode::text(fields, tag::ACCOUNT, &order.terms.account);
+    if order.terms.clearing_account != 0 {
+        fields.number(tag::ACCOUNT_TYPE, order.terms.clearing_account.into());
     }
     match trade.liquidity {
         b'R' => fields.byte(tag::AGGRESSOR_INDICATOR, b'Y'),
@@ -91,14 +115,9 @@ pub(crate) fn confirmation(trade: &Trade, question: Option<Text<20>>, fields: &m
         // In an auction nobody is.
         _ => fields,
     };
-    fields.text(tag::ORDER_ID, trade.order.as_bytes());
-    encode::text(fields, tag::CL_ORD_ID, &trade.name);
-    fields.byte(tag::ORDER_CAPACITY, encode::capacity(trade.capacity));
-}
-
-fn parties(trade: &Trade) -> Parties {
-    let Trade { trader, client, investment, executing, roles, .. } = *trade;
-    Parties { trader, client, investment, executing, roles }
+    fields.text(tag::ORDER_ID, &order.id.digits());
+    encode::text(fields, tag::CL_ORD_ID, &order.name);
+    fields.byte(tag::ORDER_CAPACITY, encode::capacity(order.capacity));
 }
 
 /// Writes where an answer is.
@@ -124,14 +143,15 @@ impl Floor {
         };
         let (mut told, upto) = (0, end.min(from + LOOK));
         for number in from..upto {
-            let Some(trade) = self.trades.get(number).copied() else {
+            let Some(side) = self.trades.get(number).copied() else {
                 // It made room for another one meanwhile.
                 asked.is_whole = false;
                 continue;
             };
+            let trade = side.trade;
             let is_of = asked.instrument.is_none_or(|id| i64::from(id) == trade.instrument.into());
             if !is_of
-                || !self.is_of_today(now, &trade)
+                || !self.is_same_day(self.ns(now), trade.at_ns)
                 || !self.desks.is_settler_of(to.0, trade.firm)
             {
                 continue;
@@ -142,7 +162,9 @@ impl Floor {
             }
             told += 1;
             self.counts.trades_told += 1;
-            let body = |fields: &mut Writer<'_>| confirmation(&trade, Some(asked.id), fields);
+            let is_cancelled = trade.flags & CANCELLED != 0;
+            let what = if is_cancelled { Confirmed::Cancelled } else { Confirmed::Made };
+            let body = |fields: &mut Writer<'_>| confirmation(&side, what, Some(asked.id), fields);
             self.reply(now, to, b"AE", body, out);
         }
         if upto < end {
@@ -167,15 +189,11 @@ impl Floor {
         self.reply(now, to, b"AQ", |fields| acknowledgement(asked, said, fields), out);
         let range = (self.trades.oldest(), self.trades.next());
         // Some of the day are gone if the oldest that is left is of the day.
-        let oldest = self.trades.get(range.0).copied();
-        let is_cut = range.0 > 0 && oldest.is_some_and(|trade| self.is_of_today(now, &trade));
+        let oldest = self.trades.get(range.0).map(|side| side.trade.at_ns);
+        let is_of_today = |at_ns: u64| self.is_same_day(self.ns(now), at_ns);
+        let is_cut = range.0 > 0 && oldest.is_some_and(is_of_today);
         asked.is_whole = !is_cut;
         asked.range = Some(range);
         is_known.then_some(range)
-    }
-
-    fn is_of_today(&self, now: Time, trade: &Trade) -> bool {
-        let local_s = (trade.at_ns / NS_PER_S) as i64 + i64::from(self.config.utc_offset_s);
-        local_s / 86_400 == i64::from(self.local_day(now))
     }
 }

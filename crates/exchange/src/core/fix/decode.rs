@@ -155,7 +155,7 @@ impl<'m> Fields<'m> {
     }
 
     /// A whole number, which may be written with a fraction of zeros.
-    fn quantity(&self, tag: u32) -> Read<i32> {
+    pub(super) fn quantity(&self, tag: u32) -> Read<i32> {
         let value = decimal(self.given(tag)?).ok_or(Fault::Format(tag))?;
         let whole = (value % ONE == 0).then_some(value / ONE);
         whole.and_then(|whole| i32::try_from(whole).ok()).ok_or(Fault::Value(tag))
@@ -168,7 +168,7 @@ impl<'m> Fields<'m> {
         if price > 0 { Ok(Some(price)) } else { Err(Fault::Value(tag)) }
     }
 
-    fn given_price(&self, tag: u32) -> Read<i64> {
+    pub(super) fn given_price(&self, tag: u32) -> Read<i64> {
         self.price(tag)?.ok_or(Fault::Missing(tag))
     }
 
@@ -191,7 +191,7 @@ impl<'m> Fields<'m> {
         if id > 0 { Ok(id) } else { Err(Fault::Value(tag::SECURITY_ID)) }
     }
 
-    fn side(&self) -> Read<u8> {
+    pub(super) fn side(&self) -> Read<u8> {
         match self.given_letter(tag::SIDE)? {
             b'1' => Ok(1),
             b'2' => Ok(2),

@@ -164,9 +164,12 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
         fields.number(tag::ORD_REJ_REASON, OTHER);
         reason(report.reject_code, fields);
     }
-    if report.exec_type == b'F' {
+    if matches!(report.exec_type, b'F' | b'H') {
         fields.number(tag::LAST_QTY, report.quantity.into());
         fields.decimal(tag::LAST_PX, report.price);
+        fields.text(tag::TRD_MATCH_ID, &TradeId(report.trade_id).digits());
+    }
+    if report.exec_type == b'F' {
         fields.byte(
             tag::LAST_LIQUIDITY_IND,
             match report.liquidity {
@@ -175,7 +178,6 @@ fn execution(report: &ExecutionReport, about: &About<'_>, fields: &mut Writer<'_
                 _ => b'4',
             },
         );
-        fields.text(tag::TRD_MATCH_ID, &TradeId(report.trade_id).digits());
         fields.text(tag::LAST_MKT, VENUE);
         fields.byte(tag::TRADE_LIQUIDITY_INDICATOR, report.liquidity);
         fields.number(tag::TYPE_OF_TRADE, report.trade_type.into());

@@ -12,6 +12,7 @@
 //! with it (after a restart, or as another replica) begins 5,000 above, which is more
 //! than what the one before can have sent besides reports.
 
+mod cancel;
 mod confirm;
 mod decode;
 mod encode;
@@ -26,7 +27,8 @@ use tapeline_ntg::{Input, Message};
 
 use super::{ExchangeConfig, SessionId};
 
-pub(super) use confirm::{TradesAsked, confirmation};
+pub(super) use cancel::{CancelAsked, acknowledgement};
+pub(super) use confirm::{Confirmed, TradesAsked, confirmation};
 use decode::{Fault, request};
 pub(super) use encode::{About, news};
 pub(super) use questions::OrdersAsked;
@@ -226,6 +228,17 @@ impl Desks {
     /// Whether a user settles the trades of a firm.
     pub(super) fn is_settler_of(&self, user: u16, firm: u16) -> bool {
         self.settles.contains(&(firm, user))
+    }
+
+    /// Whether anybody settles the trades of a firm.
+    pub(super) fn is_settled(&self, firm: u16) -> bool {
+        self.settles.iter().any(|(of, _)| *of == firm)
+    }
+
+    /// Of who settles, for what only that user is to know.
+    pub(super) fn settler_desk(&mut self, user: u16) -> &mut Desk {
+        self.count(user);
+        self.desk(user)
     }
 
     /// The first from a place on that settles the trades of a firm, and its place.

@@ -5,7 +5,7 @@ use tapeline_layout::Text;
 use tapeline_ntg::{Admission as Native, Input};
 use tapeline_time::Time;
 
-use super::{Fault, Question, TradesAsked, request};
+use super::{CancelAsked, Fault, Question, TradesAsked, request};
 use crate::core::answers::Answer;
 use crate::core::floor::Floor;
 use crate::core::gate::Gate;
@@ -104,8 +104,16 @@ impl<O: Outputs> FixTalk<'_, O> {
         Ok(())
     }
 
-    /// Who settles trades asks for those of the day.
-    fn ask_trades(&mut self, message: &Message<'_>) -> Result<(), Rejection> {
+    /// Who settles trades asks for those of the day, or for the end of one.
+    fn ask_trades(&mut self, user: u16, message: &Message<'_>) -> Result<(), Rejection> {
+        if message.msg_type() == b"AE" {
+            let asked = CancelAsked::of(message)?;
+            let from = (self.session, user);
+            if self.gate.cancel_trade(self.now, from, &asked.to_bytes()).is_err() {
+                self.floor.refuse_cancel(self.now, (user, self.session), &asked, self.out);
+            }
+            return Ok(());
+        }
         if message.msg_type() != b"AD" {
             let text = "this session is for confirmations of trades";
             return Err(Rejection::Business { reason: UNSUPPORTED, tag: 0, text });
@@ -199,8 +207,8 @@ impl<O: Outputs> tapeline_fix::Outputs for FixTalk<'_, O> {
         if let Some(user) = user.filter(|user| self.floor.desks.is_copier(*user)) {
             return self.ask(user, message);
         }
-        if user.is_some_and(|user| self.floor.desks.is_settler(user)) {
-            return self.ask_trades(message);
+        if let Some(user) = user.filter(|user| self.floor.desks.is_settler(*user)) {
+            return self.ask_trades(user, message);
         }
         let input = request(message)?;
         let mut frame = std::mem::take(&mut self.floor.desks.request);

@@ -163,7 +163,19 @@ pub(crate) fn told(message: &Message<'_>) -> String {
         b"5" => format!("5 {}", text(tag::SESSION_STATUS)),
         b"AE" => {
             let [side, name, order] = [tag::SIDE, tag::CL_ORD_ID, tag::TRADE_REQUEST_ID].map(text);
-            format!("AE {side} {name} {order}")
+            let [kind, both] = [tag::TRADE_REPORT_TYPE, tag::MATCH_STATUS].map(text);
+            let what = match (kind.as_str(), both.as_str()) {
+                ("0", "0") => "",
+                ("6", "1") => " to cancel?",
+                ("6", "0") => " cancelled",
+                other => panic!("{other:?}"),
+            };
+            format!("AE {side} {name} {order}{what}")
+        }
+        b"AR" => {
+            let [name, status] = [tag::TRADE_REPORT_ID, tag::TRD_RPT_STATUS].map(text);
+            let [code, both] = [tag::TRADE_REPORT_REJECT_REASON, tag::MATCH_STATUS].map(text);
+            format!("AR {name} {status} why {code} match {both}")
         }
         b"AQ" => {
             let [result, status] = [tag::TRADE_REQUEST_RESULT, tag::TRADE_REQUEST_STATUS].map(text);

@@ -99,6 +99,10 @@ fn told(frame: &[u8]) -> String {
                 let got = char::from(report.liquidity);
                 let _ = write!(line, " {}@{price} {got}", report.quantity);
             }
+            if report.exec_type == b'H' {
+                let price = Price(report.price);
+                let _ = write!(line, " {}@{price} not traded", report.quantity);
+            }
             if report.reject_code != 0 {
                 let _ = write!(line, " code {}", report.reject_code);
             }
@@ -136,13 +140,21 @@ fn published(message: &Mitch) -> Option<String> {
         }
         Mitch::Executed(executed) => format!("E {}", executed.quantity),
         Mitch::ExecutedAtPrice(executed) => format!("C {}", executed.quantity),
-        Mitch::Trade(trade) => format!("P {}@{}", trade.quantity, trade.price.0),
-        Mitch::AuctionTrade(trade) => format!("Q {}@{}", trade.quantity, trade.price.0),
+        Mitch::Trade(trade) => {
+            format!("P {}@{}{}", trade.quantity, trade.price.0, cancelled(trade.flags))
+        }
+        Mitch::AuctionTrade(trade) => {
+            format!("Q {}@{}{}", trade.quantity, trade.price.0, cancelled(trade.flags))
+        }
         Mitch::AuctionInfo(info) => format!("I {}@{}", info.paired, info.price.0),
         Mitch::SymbolStatus(status) => format!("H {}", char::from(status.status)),
         Mitch::Statistics(said) => format!("w {} {}", char::from(said.kind), said.price.0),
         _ => return None,
     })
+}
+
+const fn cancelled(flags: u8) -> &'static str {
+    if flags & 1 == 0 { "" } else { " cancelled" }
 }
 
 /// An exchange, and who talks to it.
