@@ -34,6 +34,24 @@ impl Lots {
     }
 }
 
+/// How far a price may be from those before it, in hundredths of a per cent; 0 is as
+/// far as one likes. Where a match would be farther away, it does not happen, and an
+/// auction finds the price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tolerances {
+    /// From the last trade.
+    pub dynamic_bp: u32,
+    /// From the last auction of the day, else from the closing price of the day before.
+    pub static_bp: u32,
+}
+
+impl Tolerances {
+    /// There are some.
+    pub const fn are_set(self) -> bool {
+        self.dynamic_bp != 0 || self.static_bp != 0
+    }
+}
+
 /// What is traded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instrument {
@@ -55,6 +73,8 @@ pub struct Instrument {
     /// The closing price of the day before, which auctions without a trade of
     /// the day refer to.
     pub previous_close: Option<Price>,
+    /// When a circuit breaker stops continuous trading.
+    pub tolerances: Tolerances,
 }
 
 impl Instrument {
@@ -69,6 +89,7 @@ impl Instrument {
             ticks,
             lots: Lots::default(),
             previous_close: None,
+            tolerances: Tolerances::default(),
         }
     }
 }

@@ -20,6 +20,9 @@ pub enum Session {
     MarketClose = b'c',
     /// Stopped by operators: cancels only.
     Halt = b'H',
+    /// A price would have been too far from those before it: orders are collected for
+    /// one price, and continuous trading goes on ("automatic execution suspension").
+    BreakerCall = b'e',
 }
 
 /// Why a session begins; the numbers are the reasons of Symbol Status.
@@ -29,19 +32,22 @@ pub enum Cause {
     /// The schedule says so.
     #[default]
     Scheduled = 0,
+    /// A price outside of what is tolerated.
+    PriceOutside = 4,
     /// Operators want it.
     Operator = 9,
 }
 
 impl Session {
     /// All there are.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Closed,
         Self::OpeningCall,
         Self::Regular,
         Self::ClosingCall,
         Self::MarketClose,
         Self::Halt,
+        Self::BreakerCall,
     ];
 
     /// Its character in market data.
@@ -63,13 +69,14 @@ impl Session {
             Self::ClosingCall => "closing call",
             Self::MarketClose => "market close",
             Self::Halt => "halted",
+            Self::BreakerCall => "circuit breaker call",
         }
     }
 
     /// Orders are collected, and matched when it ends.
     #[inline]
     pub const fn is_call(self) -> bool {
-        matches!(self, Self::OpeningCall | Self::ClosingCall)
+        matches!(self, Self::OpeningCall | Self::ClosingCall | Self::BreakerCall)
     }
 
     /// New orders are taken.
@@ -87,30 +94,33 @@ impl Session {
     /// The session that follows this one, if it may.
     ///
     /// ```text
-    ///  to:            w  a  T  d  c  H
-    ///  Closed       w .  s  o  .  .  .     s  by the schedule or by operators
-    ///  OpeningCall  a .  .  s  .  o  o     o  by operators only
-    ///  Regular      T .  .  .  s  o  o
-    ///  ClosingCall  d .  .  .  .  s  o
-    ///  MarketClose  c s  .  .  .  .  .
-    ///  Halt         H .  o  o  o  o  .
+    ///  to:            w  a  T  d  c  H  e
+    ///  Closed       w .  s  o  .  .  .  .     s  by the schedule or by operators
+    ///  OpeningCall  a .  .  s  .  o  o  .     o  by operators only
+    ///  Regular      T .  .  .  s  o  o  p     p  by a price outside of what is tolerated
+    ///  ClosingCall  d .  .  .  .  s  o  .
+    ///  MarketClose  c s  .  .  .  .  .  .
+    ///  Halt         H .  o  o  o  o  .  .
+    ///  BreakerCall  e .  .  s  s  o  o  .
     /// ```
     ///
     /// # Errors
     /// The table has no such step for this cause.
     pub fn followed_by(self, to: Self, cause: Cause) -> Result<Self, InstrumentError> {
-        use Session::{Closed, ClosingCall, Halt, MarketClose, OpeningCall, Regular};
+        use Session::{BreakerCall, Closed, ClosingCall, Halt, MarketClose, OpeningCall, Regular};
         let is_operator = cause == Cause::Operator;
         let may = match (self, to) {
             (Closed, OpeningCall)
             | (OpeningCall, Regular)
             | (Regular, ClosingCall)
             | (ClosingCall, MarketClose)
+            | (BreakerCall, Regular | ClosingCall)
             | (MarketClose, Closed) => true,
             (Closed, Regular)
-            | (OpeningCall | Regular, MarketClose)
-            | (OpeningCall | Regular | ClosingCall, Halt)
+            | (OpeningCall | Regular | BreakerCall, MarketClose)
+            | (OpeningCall | Regular | ClosingCall | BreakerCall, Halt)
             | (Halt, OpeningCall | Regular | ClosingCall | MarketClose) => is_operator,
+            (Regular, BreakerCall) => cause == Cause::PriceOutside,
             _ => false,
         };
         if may { Ok(to) } else { Err(InstrumentError::Session { from: self, to }) }
@@ -237,6 +247,19 @@ mod tests {
         let error = Session::Closed.followed_by(Session::ClosingCall, Cause::Operator);
         let text = error.expect_err("refused").to_string();
         assert_eq!(text, "session ClosingCall cannot follow Closed");
+    }
+
+    #[test]
+    fn a_circuit_breakers_call_begins_by_a_price_and_ends_by_the_schedule() {
+        let to = |from: Session, to, cause| from.followed_by(to, cause).is_ok();
+        let (call, regular) = (Session::BreakerCall, Session::Regular);
+        assert!(to(regular, call, Cause::PriceOutside));
+        assert!(!to(regular, call, Cause::Operator) && !to(regular, call, Cause::Scheduled));
+        assert!(to(call, regular, Cause::Scheduled) && call.is_call());
+        assert!(to(call, Session::ClosingCall, Cause::Scheduled));
+        for from in Session::ALL.into_iter().filter(|from| *from != regular) {
+            assert!(!to(from, call, Cause::PriceOutside), "{from:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use tapeline_instrument::Side;
 
-use crate::command::SelfMatch;
+use crate::command::{BookId, SelfMatch};
 use crate::engine::Engine;
 use crate::event::{Ending, Event, Events, Order, Part};
 use crate::ladder::{NONE, reach_of, tick_of};
@@ -42,12 +42,18 @@ impl Engine {
         };
         let mut taker = Taker { order: self.order(slot), side: order.side(), self_match };
         let maker_side = taker.side.opposite();
-        let mut ending = None;
+        let tolerated = self.books[at].tolerated(maker_side);
+        let (mut ending, mut is_outside) = (None, false);
         while taker.order.leaves > 0 && ending.is_none() {
             let book = &self.books[at];
             let shown = book.shown[maker_side as usize].best();
             let hidden = book.unshown[maker_side as usize].best();
-            if shown.min(hidden) > reach {
+            let best = shown.min(hidden);
+            if best > reach {
+                break;
+            }
+            if !tolerated.has(best) {
+                is_outside = true;
                 break;
             }
             ending = match shown <= hidden {
@@ -59,6 +65,9 @@ impl Engine {
         (order.leaves, order.filled) = (taker.order.leaves, taker.order.filled);
         if !self.replenish.is_empty() {
             self.replenish_all(now_ns, out);
+        }
+        if is_outside {
+            self.trip(now_ns, BookId(at as u16), out);
         }
         ending
     }
@@ -234,10 +243,12 @@ impl Engine {
         let (shown, hidden) = (&book.shown[side], &book.unshown[side]);
         let (self_match, firm) = (self.orders.special(slot).self_match, order.owner.firm);
         let mut wanted = u64::from(order.leaves);
+        // What would stop trading before it is done is not begun.
+        let tolerated = book.tolerated(order.side().opposite());
         let mut keys = (shown.best(), hidden.best());
         loop {
             let key = keys.0.min(keys.1);
-            if key > reach_of(order.key) || key == NONE {
+            if key > reach_of(order.key) || key == NONE || !tolerated.has(key) {
                 return false;
             }
             let at_price = self.shown.at(shown, key).map(|slot| (slot, true));

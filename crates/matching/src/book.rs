@@ -21,16 +21,25 @@ pub(crate) struct Book {
     /// The last automated or auction trade of the day.
     pub(crate) last: Option<Tick>,
     pub(crate) opening: Option<Tick>,
+    /// The price of the last auction of the day.
+    pub(crate) last_auction: Option<Tick>,
     /// What was said last of the auction's outcome, and when.
     pub(crate) indicative: Option<(Tick, u64)>,
     pub(crate) indicated_ns: u64,
     /// Orders came or went since.
     pub(crate) is_dirty: bool,
+    /// Prices that are too far away stop continuous trading.
+    pub(crate) has_tolerances: bool,
+    /// One has, in this command.
+    pub(crate) is_tripped: bool,
+    /// When the call that it began ends.
+    pub(crate) call_ends_ns: u64,
 }
 
 impl Book {
     pub(crate) fn new(instrument: Instrument) -> Self {
         let pair = || [Ladder::new(), Ladder::new()];
+        let has_tolerances = instrument.tolerances.are_set();
         Self {
             instrument,
             session: Session::Closed,
@@ -40,9 +49,13 @@ impl Book {
             waiting: Ladder::new(),
             last: None,
             opening: None,
+            last_auction: None,
             indicative: None,
             indicated_ns: 0,
             is_dirty: false,
+            has_tolerances,
+            is_tripped: false,
+            call_ends_ns: 0,
         }
     }
 

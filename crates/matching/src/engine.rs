@@ -31,10 +31,15 @@ pub struct Config {
     pub takes_until_cancelled: bool,
     /// Between two indicative prices of an auction, in nanoseconds.
     pub auction_info_interval_ns: u64,
+    /// How long the call of a circuit breaker lasts, in nanoseconds.
+    pub breaker_call_ns: u64,
+    /// It ends up to so many nanoseconds later.
+    pub breaker_random_ns: u64,
 }
 
 impl Default for Config {
-    /// A hundred thousand orders, an indicative price each second.
+    /// A hundred thousand orders, an indicative price each second, calls of circuit
+    /// breakers of five minutes and up to half a minute.
     fn default() -> Self {
         Self {
             ids: IdSpace { id: 0, partition: 1, thread: 0 },
@@ -43,6 +48,8 @@ impl Default for Config {
             random_peak_percent: 20,
             takes_until_cancelled: false,
             auction_info_interval_ns: 1_000_000_000,
+            breaker_call_ns: 300_000_000_000,
+            breaker_random_ns: 30_000_000_000,
         }
     }
 }
@@ -287,17 +294,22 @@ impl Engine {
         self.config.ids.order(now_ns, self.running)
     }
 
-    /// The peak of an iceberg that is shown next (splitmix64).
+    /// The peak of an iceberg that is shown next.
     pub(crate) fn next_peak(&mut self, peak: u32, is_random: bool) -> u32 {
         if !is_random {
             return peak;
         }
+        let drawn = self.draw();
+        let room = u64::from(peak) * u64::from(self.config.random_peak_percent) / 100;
+        (u64::from(peak) + drawn % (room + 1)).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// A number of the engine's own (splitmix64).
+    pub(crate) fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut drawn = self.random;
         drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        drawn ^= drawn >> 31;
-        let room = u64::from(peak) * u64::from(self.config.random_peak_percent) / 100;
-        (u64::from(peak) + drawn % (room + 1)).min(u64::from(u32::MAX)) as u32
+        drawn ^ (drawn >> 31)
     }
 }

@@ -224,6 +224,8 @@ pub enum Event {
         book: BookId,
         /// Which.
         session: Session,
+        /// Which it was before.
+        before: Session,
         /// Why.
         cause: Cause,
     },
@@ -237,7 +239,7 @@ pub enum Event {
         price: Price,
         /// How much, on each side.
         quantity: u32,
-        /// The opening's or the closing's.
+        /// The call that it ends.
         session: Session,
     },
     /// What an auction would bring if it ended now.
@@ -248,7 +250,7 @@ pub enum Event {
         price: Option<Price>,
         /// How much.
         quantity: u32,
-        /// The opening's or the closing's.
+        /// The call.
         session: Session,
     },
     /// The day has an opening or a closing price.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tapeline_instrument::OrderId;
+use tapeline_instrument::{Cause, OrderId, Session};
 
 use crate::command::{BookId, MassCancel, Owner, TimeInForce, TradeCancel};
 use crate::engine::Engine;
@@ -109,12 +109,15 @@ impl Engine {
         self.forget(slot);
     }
 
-    /// Time has passed: orders expire at their second, auctions say what they
-    /// would bring.
+    /// Time has passed: orders expire at their second, calls of circuit breakers end,
+    /// auctions say what they would bring.
     pub fn tick<E: Events>(&mut self, now_ns: u64, out: &mut E) {
         self.expire_timed(now_ns, out);
         for at in 0..self.books.len() {
-            if self.books[at].session.is_call() {
+            if self.books[at].is_call_over(now_ns) {
+                let (id, cause) = (BookId(at as u16), Cause::Scheduled);
+                self.begin_session(now_ns, id, Session::Regular, cause, out);
+            } else if self.books[at].session.is_call() {
                 self.indicate(now_ns, at, out);
             }
         }
@@ -129,7 +132,8 @@ impl Engine {
         has_timed
             || self.books.iter().any(|book| {
                 let next_ns = book.indicated_ns.saturating_add(interval_ns);
-                book.session.is_call() && book.is_dirty && now_ns >= next_ns
+                let is_news = book.session.is_call() && book.is_dirty && now_ns >= next_ns;
+                is_news || book.is_call_over(now_ns)
             })
     }
 

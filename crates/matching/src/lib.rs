@@ -39,6 +39,7 @@
 //! | amendments, cancels, trades that are cancelled | `amend`, `leave` |
 //! | auctions | [`AuctionBook`], `uncross` |
 //! | sessions, end of the day | `session` |
+//! | prices too far from those before | `breaker` |
 //!
 //! What an order costs: two or three cache lines (its own, its neighbour's in
 //! the queue, its level's), and no allocation once tables have grown.
@@ -47,6 +48,7 @@ mod aggress;
 mod amend;
 mod auction;
 mod book;
+mod breaker;
 mod command;
 mod engine;
 mod enter;

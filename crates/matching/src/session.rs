@@ -40,14 +40,18 @@ impl Engine {
         book.session = session;
         book.is_dirty = true;
         book.indicated_ns = 0;
-        out.event(Event::Session { book: id, session, cause });
+        out.event(Event::Session { book: id, session, before, cause });
         match session {
             Session::OpeningCall | Session::ClosingCall => self.release(id, out),
+            Session::BreakerCall => {
+                self.time_call(now_ns, id);
+                self.release(id, out);
+            }
             Session::Regular => self.elect(now_ns, id, out),
             Session::MarketClose => self.end_day(now_ns, id, before, out),
             Session::Closed => {
                 let book = &mut self.books[usize::from(id.0)];
-                (book.last, book.opening) = (None, None);
+                (book.last, book.opening, book.last_auction) = (None, None, None);
             }
             Session::Halt => {}
         }

@@ -35,6 +35,8 @@ message! {
         16 => indicative_volume: u64,
         24 => previous_close: i64,
         32 => indicated_ns: u64,
+        40 => call_ends_ns: u64,
+        48 => last_auction: u32,
     }
 }
 
@@ -42,6 +44,7 @@ const HAS_LAST: u8 = 1;
 const HAS_OPENING: u8 = 2;
 const HAS_INDICATIVE: u8 = 4;
 const HAS_PREVIOUS_CLOSE: u8 = 8;
+const HAS_AUCTION: u8 = 16;
 
 message! {
     /// One order that is alive.
@@ -150,13 +153,16 @@ impl Engine {
                     has: bit(book.last.is_some(), HAS_LAST)
                         | bit(book.opening.is_some(), HAS_OPENING)
                         | bit(book.indicative.is_some(), HAS_INDICATIVE)
-                        | bit(close.is_some(), HAS_PREVIOUS_CLOSE),
+                        | bit(close.is_some(), HAS_PREVIOUS_CLOSE)
+                        | bit(book.last_auction.is_some(), HAS_AUCTION),
                     last: book.last.unwrap_or_default(),
                     opening: book.opening.unwrap_or_default(),
                     indicative_tick: book.indicative.unwrap_or_default().0,
                     indicative_volume: book.indicative.unwrap_or_default().1,
                     previous_close: close.unwrap_or_default().0,
                     indicated_ns: book.indicated_ns,
+                    call_ends_ns: book.call_ends_ns,
+                    last_auction: book.last_auction.unwrap_or_default(),
                 }
             }),
         );
@@ -244,6 +250,8 @@ impl Engine {
             book.is_dirty = state.is_dirty != 0;
             book.last = has(HAS_LAST).then_some(state.last);
             book.opening = has(HAS_OPENING).then_some(state.opening);
+            book.last_auction = has(HAS_AUCTION).then_some(state.last_auction);
+            book.call_ends_ns = state.call_ends_ns;
             let indicative = (state.indicative_tick, state.indicative_volume);
             book.indicative = has(HAS_INDICATIVE).then_some(indicative);
             book.indicated_ns = state.indicated_ns;

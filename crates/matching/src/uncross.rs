@@ -104,7 +104,7 @@ impl Engine {
             self.replenish_all(now_ns, out);
             let book = &mut self.books[at];
             let is_opening = session == Session::OpeningCall;
-            book.last = Some(found.tick);
+            (book.last, book.last_auction) = (Some(found.tick), Some(found.tick));
             if is_opening {
                 book.opening = Some(found.tick);
             }
@@ -113,7 +113,9 @@ impl Engine {
             let (trade, quantity) = (self.config.ids.trade(now_ns, self.trades), found.volume);
             let quantity = quantity_of(quantity);
             out.event(Event::Auctioned { book: id, id: trade, price, quantity, session });
-            out.event(Event::Reference { book: id, is_opening, price, is_auction: true });
+            if is_opening || session == Session::ClosingCall {
+                out.event(Event::Reference { book: id, is_opening, price, is_auction: true });
+            }
         }
         self.books[at].indicative = None;
         self.end_auction_orders(id, out);

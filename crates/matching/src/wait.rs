@@ -25,6 +25,7 @@ const fn is_for(class: u32, session: Session) -> bool {
     match session {
         Session::OpeningCall => class != 2,
         Session::ClosingCall => class != 1,
+        Session::BreakerCall => class >= 3,
         _ => false,
     }
 }
@@ -67,11 +68,15 @@ impl Engine {
     }
 
     /// Stop orders that trades have reached come in, each as if it was new: the
-    /// nearest to the price before first, at one price the oldest.
+    /// nearest to the price before first, at one price the oldest. If a circuit breaker
+    /// has begun a call, what waited for one comes in behind them.
     #[inline]
     pub(crate) fn elect<E: Events>(&mut self, now_ns: u64, book: BookId, out: &mut E) {
         if self.books[usize::from(book.0)].has_stops() {
             self.elect_all(now_ns, book, out);
+        }
+        if std::mem::take(&mut self.books[usize::from(book.0)].is_tripped) {
+            self.release(book, out);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Scenarios of the engine.
 
 mod auctions;
+mod breaker;
 mod model;
 mod no_allocation;
 mod orders;

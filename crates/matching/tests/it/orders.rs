@@ -221,7 +221,7 @@ fn an_id_that_no_order_ever_had_is_refused() {
     market.cancel("S", firm(1));
     for (id, owner) in [(0, firm(1)), (0, Owner::default()), (u64::MAX, firm(1)), (77, firm(1))] {
         let id = tapeline_instrument::OrderId(id);
-        let lines = market.command(&tapeline_matching::Command::Cancel { id, owner });
+        let lines = market.command(&Command::Cancel { id, owner });
         assert_eq!(lines, ["refused 20000"], "{id}");
     }
 }

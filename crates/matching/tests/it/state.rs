@@ -1,6 +1,8 @@
 //! An engine that is saved and restored goes on as if nothing had been.
 
-use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
+use tapeline_instrument::{
+    Cause, Instrument, OrderId, Price, Session, Side, TickTable, Tolerances,
+};
 use tapeline_layout::Sections;
 use tapeline_matching::{
     BookId, Command, Config, Engine, Event, Kind, NewOrder, Owner, Passive, Replace, SelfMatch,
@@ -15,10 +17,20 @@ const SECOND_NS: u64 = 1_000_000_000;
 const NOON_S: u64 = 19_800 * 86_400 + 43_200;
 
 fn engine() -> Engine {
-    let mut engine = Engine::new(&Config { max_orders: 2_000, ..Config::default() });
+    let mut engine = Engine::new(&Config {
+        max_orders: 2_000,
+        breaker_call_ns: 2 * SECOND_NS,
+        breaker_random_ns: SECOND_NS,
+        ..Config::default()
+    });
     for id in 1..=2 {
         let ticks = TickTable::flat(Price(1)).expect("a table");
-        engine.add(Instrument::new(id, "X", ticks));
+        let mut instrument = Instrument::new(id, "X", ticks);
+        if id == 2 {
+            // Prices are drawn from 0.3 per cent.
+            instrument.tolerances = Tolerances { dynamic_bp: 15, static_bp: 0 };
+        }
+        engine.add(instrument);
     }
     engine
 }
@@ -157,6 +169,7 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
     let mut second = engine();
     let (mut events, mut same) = (Vec::new(), Vec::new());
     let (mut trades, mut most, mut saves, mut cancelled) = (0, 0, 0, 0);
+    let mut breaks = 0;
     for step in 0..40_000 {
         // In every session, and in the middle of everything.
         if step % 157 == 0 {
@@ -174,10 +187,14 @@ fn an_engine_that_is_restored_goes_on_with_the_same_events() {
         trades += events.iter().filter(|event| matches!(event, Event::Traded { .. })).count();
         let is_cancelled = |event: &Event| matches!(event, Event::TradeCancelled { .. });
         cancelled += usize::from(events.first().is_some_and(is_cancelled));
+        let is_break =
+            |event: &&Event| matches!(event, Event::Session { session: Session::BreakerCall, .. });
+        breaks += events.iter().filter(is_break).count();
         most = most.max(first.alive());
         flow.note(&events);
     }
     assert!(trades > 5_000 && most > 300 && saves > 200, "{trades} trades, {most} orders");
+    assert!(breaks > 20, "{breaks} circuit breaks");
     assert!(cancelled > 500, "{cancelled} trades were cancelled");
 }
 

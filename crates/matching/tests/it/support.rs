@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
+use tapeline_instrument::{
+    Cause, Instrument, OrderId, Price, Session, Side, TickTable, Tolerances,
+};
 use tapeline_matching::{
     BookId, Command, Config, Ending, Engine, Entry, Event, MassCancel, NewOrder, Order, Owner,
     Part, Replace, Shown, TradeCancel, Undone,
@@ -61,6 +63,21 @@ impl Market {
             }
             market.begin(step);
         }
+        market
+    }
+
+    /// In regular trading behind a close at 10, with prices so far from others; the call
+    /// of a circuit breaker lasts 60 s.
+    pub(crate) fn tolerating(tolerances: Tolerances) -> Self {
+        let config =
+            Config { breaker_call_ns: 60_000_000_000, breaker_random_ns: 0, ..Config::default() };
+        let mut market = Self::with(config, Session::Closed, Some("10"));
+        let mut instrument = market.engine.instrument(market.book).expect("a book").clone();
+        instrument.tolerances = tolerances;
+        market.engine = Engine::new(&config);
+        market.book = market.engine.add(instrument);
+        market.begin(Session::OpeningCall);
+        market.begin(Session::Regular);
         market
     }
 
