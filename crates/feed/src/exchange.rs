@@ -231,7 +231,7 @@ fn note_state(of: &mut Instrument, message: &Message) {
         }
         Message::SymbolStatus(said) => {
             state.session = market_state::word(said.status);
-            if !matches!(said.status, b'a' | b'd') {
+            if !matches!(said.status, b'a' | b'd' | b'e') {
                 state.indicative = None;
             }
             if said.status == b'w' {
@@ -246,13 +246,16 @@ fn note_state(of: &mut Instrument, message: &Message) {
             let traded = Some((nano(said.price.0), u64::from(said.quantity)));
             match said.auction_type {
                 b'C' => state.closing = traded,
-                _ => state.opening = traded,
+                b'O' => state.opening = traded,
+                // In the middle of the day.
+                _ => {}
             }
         }
         Message::AuctionTrade(said) if said.flags == CANCELLED => {
             let traded = match said.auction_type {
                 b'C' => &mut state.closing,
-                _ => &mut state.opening,
+                b'O' => &mut state.opening,
+                _ => &mut None,
             };
             if let Some((_, volume)) = traded {
                 *volume = volume.saturating_sub(said.quantity.into());
