@@ -19,7 +19,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 
 /// Columns of which there are series, each of a row with the names in its labels:
 /// view, name of the series, help, column, labels.
-const SERIES: [Series; 10] = [
+const SERIES: [Series; 13] = [
     Series {
         view: "services",
         stem: "tapeline_service_up",
@@ -100,6 +100,30 @@ const SERIES: [Series; 10] = [
         unit: Unit::Nanoseconds,
         labels: &[("service", "service"), ("hop", "hop"), ("item", "worstItem")],
     },
+    Series {
+        view: "stages",
+        stem: "tapeline_exchange_stage_p50",
+        help: "The median of how long what clients ask for takes in a stage of the market.",
+        column: "p50Ns",
+        unit: Unit::Nanoseconds,
+        labels: &[("stage", "stage")],
+    },
+    Series {
+        view: "stages",
+        stem: "tapeline_exchange_stage_p99",
+        help: "What one in a hundred takes longer than in a stage of the market.",
+        column: "p99Ns",
+        unit: Unit::Nanoseconds,
+        labels: &[("stage", "stage")],
+    },
+    Series {
+        view: "stages",
+        stem: "tapeline_exchange_stage_worst",
+        help: "The longest that something took in a stage of the market.",
+        column: "worstNs",
+        unit: Unit::Nanoseconds,
+        labels: &[("stage", "stage")],
+    },
 ];
 
 /// A series for each row of a view.
@@ -116,12 +140,13 @@ struct Series {
 
 /// Views that are asked for at a scrape, with the column that their rows are put in
 /// order by.
-pub(crate) const VIEWS: [(&str, Option<&str>); 5] = [
+pub(crate) const VIEWS: [(&str, Option<&str>); 6] = [
     ("services", None),
     ("sources", None),
     ("mounts", Some("backlogBytes")),
     ("users", Some("total")),
     ("hops", None),
+    ("stages", None),
 ];
 
 /// All that there is to tell.

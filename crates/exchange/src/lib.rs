@@ -26,6 +26,7 @@ pub use flow::{Flow, Message, MessageKind, Report, Runner, hash};
 pub use market::Market;
 pub use reference::counters_reference;
 pub use shell::{
-    JournalSettings, Line, Receiver, Replayed, ReplicaSettings, Venue, VenueConfig, replay,
+    JournalSettings, Line, Receiver, Replayed, ReplicaSettings, StageRow, Stages, Venue,
+    VenueConfig, replay,
 };
 pub use traders::{Traded, Traders};

@@ -1,9 +1,10 @@
 //! The page of all that an exchange and its feed handler count.
 
-use tapeline_counters::Counted;
+use tapeline_counters::{Counted, Rowed};
 
 use crate::core::ExchangeCounts;
 use crate::feeding::FeedCounts;
+use crate::shell::StageRow;
 
 const HEAD: &str = "\
 # Counters of the exchange
@@ -17,7 +18,8 @@ This page is printed by `tapeline exchange counters`.
 
 /// The page, as Markdown.
 pub fn counters_reference() -> String {
-    let whole = tapeline_counters::reference(&[ExchangeCounts::TABLE, FeedCounts::TABLE], &[]);
+    let tables = [ExchangeCounts::TABLE, FeedCounts::TABLE];
+    let whole = tapeline_counters::reference(&tables, &[StageRow::VIEW]);
     let tables = whole.find("\n## ").map_or("", |at| &whole[at..]);
     [HEAD, tables].concat()
 }

@@ -11,8 +11,8 @@ use tapeline_backbone::{Carrier, PortSettings, Role};
 use tapeline_channel::Idle;
 use tapeline_ending::{Stop, Verdict};
 use tapeline_exchange::{
-    Door, FeedConfig, FeedHandler, FeedSockets, Feeding, Line, Plan, SessionId, Traded, Traders,
-    Venue, VenueConfig,
+    Door, ExchangeCounts, FeedConfig, FeedHandler, FeedSockets, Feeding, Line, Plan, SessionId,
+    Traded, Traders, Venue, VenueConfig,
 };
 use tapeline_hub::HubConfig;
 use tapeline_instrument::{Price, Schedule, Session, Turn};
@@ -24,7 +24,7 @@ use tapeline_time::{MonotonicClock, Time};
 use super::config::Config;
 use super::failure::Failure;
 use super::ready::Ready;
-use super::run::{Counts, now_ns};
+use super::run::{Answers, Counts, NAME, now_ns};
 use super::{Common, feed};
 
 /// A day of the demonstration, in seconds: opening, trading, closing.
@@ -113,8 +113,8 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     println!("http://{}/?{}", node.page, items.join("&"));
     println!("orders by the native gateway: {}", market.door(Door::Orders));
     println!("orders by FIX: {}", market.door(Door::Fix));
-    let mut counts = Counts::new(&watch, "exchange", &[])?;
-    let traded = market.run(&stop, &mut counts);
+    let (mut counts, answers) = (Counts::new(&watch, NAME, &[])?, Answers::new(&watch, NAME)?);
+    let traded = market.run(&stop, &mut counts, &answers);
     stop.ask();
     join(feed, "feed")?;
     join(node.thread, "hub-and-server")?;
@@ -278,7 +278,7 @@ impl Market {
     }
 
     /// Trades until it is to stop. Returns how many trades there were.
-    fn run(mut self, stop: &Stop, counts: &mut Counts<tapeline_exchange::ExchangeCounts>) -> u64 {
+    fn run(mut self, stop: &Stop, counts: &mut Counts<ExchangeCounts>, answers: &Answers) -> u64 {
         let clock = MonotonicClock::start();
         let start = clock.now();
         let mut steps = 0;
@@ -292,6 +292,7 @@ impl Market {
             let now = Time::from_nanos(steps * STEP_MS * 1_000_000);
             self.venue.turn(now, Duration::from_millis(2), || now);
             counts.publish(now, || self.venue.counts());
+            answers.give(self.venue.stages());
         }
         self.venue.close();
         self.venue.counts().trades

@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use tapeline_admin::{Admin, AdminConfig, EventFeed};
-use tapeline_counters::{Counted, Registry, Writer};
+use tapeline_counters::{Ask, Counted, QueryQueue, Registry, Scan, Writer};
 use tapeline_edge::Edge;
 use tapeline_ending::Verdict;
-use tapeline_exchange::{Door, ExchangeCounts, ExchangeError, Venue};
+use tapeline_exchange::{Door, ExchangeCounts, ExchangeError, Stages, Venue};
 use tapeline_time::{MonotonicClock, Time};
 use tracing::level_filters::LevelFilter;
 
 use super::failure::Failure;
 use super::ready::Ready;
 use super::{Common, log};
+
+/// What a market is called at the admin port.
+pub(super) const NAME: &str = "exchange";
 
 /// How often counts are published, and told in the log.
 const PUBLISH: Duration = Duration::from_millis(10);
@@ -94,10 +97,12 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
         ("orders", u64::from(config.limits.max_orders)),
         ("journal_segments", config.journal.max_segments as u64),
     ];
-    let mut counts = Counts::new(&watch, "exchange", &limits)?;
+    let mut counts = Counts::new(&watch, NAME, &limits)?;
+    let answers = Answers::new(&watch, NAME)?;
     while !stop.is_asked() {
         venue.turn(clock(), PUBLISH, clock);
         counts.publish(clock(), || venue.counts());
+        answers.give(venue.stages());
         if let Some(trouble) = venue.trouble() {
             counts.tell(&venue.counts());
             return Err(trouble.into());
@@ -149,6 +154,30 @@ impl Watch {
     pub(super) fn announce(&mut self, ready: &mut Ready) {
         if let Some(admin) = &self.admin {
             ready.add("admin", admin.address());
+        }
+    }
+}
+
+/// Answers who asks how long orders take in each stage.
+pub(super) struct Answers(QueryQueue);
+
+impl Answers {
+    pub(super) fn new(watch: &Watch, name: &str) -> Result<Self, Failure> {
+        watch.registry.open_queue(name).map(Self).map_err(Failure::Counters)
+    }
+
+    /// Answers what waits: there are as many rows as stages.
+    pub(super) fn give(&self, stages: &Stages) {
+        while let Some(query) = self.0.next() {
+            let scan = match &query.ask {
+                Ask::Rows(rows) if rows.at.is_empty() || rows.at == NAME => Scan::new(rows, stages),
+                Ask::Rows(_) | Ask::Act(_) => None,
+            };
+            let answer = scan.map(|mut scan| {
+                while !scan.step(stages, u32::MAX) {}
+                scan.finish(NAME, stages)
+            });
+            query.answer(answer.into_iter().collect());
         }
     }
 }

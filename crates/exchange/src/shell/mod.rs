@@ -11,6 +11,7 @@ mod outbox;
 mod replay;
 mod replicas;
 mod snapshot;
+mod stages;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -26,8 +27,11 @@ pub use journal::JournalSettings;
 pub use lines::{Line, Receiver};
 pub use replay::{Replayed, replay};
 pub use replicas::ReplicaSettings;
+pub use stages::{StageRow, Stages};
 
-use crate::core::{Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, SessionId};
+use crate::core::{
+    Door, Exchange, ExchangeConfig, ExchangeCounts, Keeping, Outputs, SessionId, Stage,
+};
 use crate::error::ExchangeError;
 use crate::identity;
 use journal::{Keeper, TakenUp};
@@ -93,6 +97,7 @@ struct Sockets {
     lines: Vec<Sender>,
     keeper: Option<Keeper>,
     team: Option<Team>,
+    stages: Stages,
     now: Time,
 }
 
@@ -130,6 +135,11 @@ impl Outputs for Sockets {
 
     fn checked(&mut self, index: u64, hash: EventHash) {
         tracing::debug!(index, hash = format!("{:016x}", hash.0), "events so far");
+    }
+
+    #[inline]
+    fn reached(&mut self, stage: Stage) {
+        self.stages.reached(stage);
     }
 }
 
@@ -203,7 +213,15 @@ impl Venue {
             poll,
             events: Events::with_capacity(256),
             doors: Vec::new(),
-            sockets: Sockets { connections, leaving: Vec::new(), lines, keeper, team, now },
+            sockets: Sockets {
+                connections,
+                leaving: Vec::new(),
+                lines,
+                keeper,
+                team,
+                stages: Stages::new(),
+                now,
+            },
             unread: Vec::with_capacity(16),
             buffer: vec![0; READ_BYTES].into(),
             trouble: None,
@@ -331,6 +349,7 @@ impl Venue {
         }
         self.exchange.timeout(now, &mut self.sockets);
         self.exchange.cycle(now, &mut self.sockets);
+        self.sockets.stages.end_turn(now);
         self.flush(now);
     }
 
@@ -481,6 +500,11 @@ impl Venue {
         if let Some(team) = &mut self.sockets.team {
             team.flush();
         }
+    }
+
+    /// How long orders take in each stage.
+    pub const fn stages(&self) -> &Stages {
+        &self.sockets.stages
     }
 
     /// Says goodbye to everybody: sockets are closed when this is dropped.

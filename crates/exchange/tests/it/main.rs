@@ -12,6 +12,7 @@ mod processes;
 mod recording;
 mod replays;
 mod reports;
+mod stages;
 mod standing;
 mod support;
 mod trade_cancels;
