@@ -236,7 +236,7 @@ impl Distribution {
     fn of_session(&mut self, now_ns: u64, event: &Event, send: &mut impl FnMut(&[u8])) {
         let ns = ns(now_ns);
         match *event {
-            Event::Session { book, session, cause } => {
+            Event::Session { book, session, cause, .. } => {
                 let status = SymbolStatus {
                     ns,
                     instrument: self.instrument(book),
@@ -293,5 +293,10 @@ fn ns(now_ns: u64) -> u32 {
 }
 
 const fn auction_type(session: Session) -> u8 {
-    if matches!(session, Session::ClosingCall) { b'C' } else { b'O' }
+    match session {
+        Session::ClosingCall => b'C',
+        Session::BreakerCall => b'A',
+        Session::Halt => b'E',
+        _ => b'O',
+    }
 }

@@ -23,6 +23,9 @@ pub(crate) fn of(config: &ExchangeConfig) -> Identity {
             user.name, user.firm, user.auto_cancel, user.self_match
         );
     }
+    for user in config.users.iter().filter(|user| !user.settles.is_empty()) {
+        let _ = writeln!(text, "settles {:?} {:?} {}", user.name, user.settles, config.trades);
+    }
     let engine = &config.engine;
     let _ = writeln!(
         text,
@@ -36,6 +39,11 @@ pub(crate) fn of(config: &ExchangeConfig) -> Identity {
         engine.takes_until_cancelled,
         engine.auction_info_interval_ns
     );
+    // What a market of before could not be made with is told only where it is.
+    let calls = [engine.breaker_call_ns, engine.breaker_random_ns];
+    if config.instruments.iter().any(|of| of.tolerances.are_set()) {
+        let _ = writeln!(text, "breaker {calls:?}");
+    }
     match &config.plan {
         Plan::Open => text.push_str("open\n"),
         Plan::Closed => text.push_str("closed\n"),
@@ -67,6 +75,9 @@ fn add_instrument(text: &mut String, of: &Instrument) {
         of.lots.min_hidden,
         of.previous_close.map(|price| price.0)
     );
+    if of.tolerances.are_set() {
+        let _ = writeln!(text, "{} {}", of.tolerances.dynamic_bp, of.tolerances.static_bp);
+    }
     for (from, tick) in of.ticks.bands() {
         let _ = writeln!(text, "{} {}", from.0, tick.0);
     }
@@ -104,13 +115,15 @@ mod tests {
         other.users[0].password = "b".to_owned();
         other.max_sessions = 5;
         assert_eq!(of(&other), plain);
-        let changes: [fn(&mut ExchangeConfig); 6] = [
+        let changes: [fn(&mut ExchangeConfig); 8] = [
             |market| market.users.swap(0, 1),
             |market| market.users[0].firm = 2,
             |market| market.instruments[0].lots.lot = 10,
             |market| market.instruments[0].ticks = TickTable::mifid(1).expect("a column"),
             |market| market.engine.max_orders = 7,
             |market| market.plan = Plan::Closed,
+            |market| market.users[1].settles = vec![1],
+            |market| market.instruments[0].tolerances.static_bp = 5,
         ];
         for (at, change) in changes.iter().enumerate() {
             let mut other = market();

@@ -2,7 +2,7 @@
 //! changes. Whoever applies the same entries is in the same state and has said the
 //! same, whatever its clock shows.
 
-use tapeline_instrument::{OrderId, Session};
+use tapeline_instrument::OrderId;
 use tapeline_layout::Text;
 use tapeline_matching::{BookId, Command};
 use tapeline_ntg::Message;
@@ -101,14 +101,8 @@ impl Floor {
         let Some((session, cause)) = begins else { return };
         tracing::info!(session = session.name(), "a session begins");
         for book in 0..self.instruments.len() {
-            let book = BookId(book as u16);
-            let before = self.market.engine().session_of(book);
-            let command = Command::Session { book, session, cause };
+            let command = Command::Session { book: BookId(book as u16), session, cause };
             self.run(at, &command, Asked::Nothing, out);
-            let is_news = [before, Some(session)].contains(&Some(Session::Halt));
-            if is_news && self.market.engine().session_of(book) == Some(session) {
-                self.tell(at, Asked::Nothing, out, |_, reporter| reporter.news(book, session));
-            }
         }
     }
 

@@ -78,7 +78,7 @@ counts! {
         questions: u64 = total;
         /// Orders that answers to them told.
         orders_told: u64 = total;
-        /// News that drop copies were sent: halts and their ends.
+        /// News that drop copies were sent: halts, circuit breaks, and their ends.
         news: u64 = total;
         /// Units of market data.
         units: u64 = total;
@@ -94,8 +94,10 @@ counts! {
         replays_refused: u64 = total;
         /// Snapshots that were sent.
         snapshots: u64 = total;
-        /// Sessions of the day that have begun, of all instruments.
+        /// Sessions that have begun, of all instruments.
         session_changes: u64 = total;
+        /// Prices too far from those before, which began calls.
+        circuit_breaks: u64 = total;
     }
 }
 

@@ -101,7 +101,9 @@ impl<O: Outputs> Telling for Reporter<'_, O> {
             Event::Ended { order, cause, .. } => self.ended(order, *cause),
             Event::TradeCancelled { .. } => self.trade_cancelled(event),
             Event::Refused { id, refusal, .. } => self.refused(*id, *refusal),
-            Event::Session { .. } => self.counts.session_changes += 1,
+            Event::Session { book, session, before, .. } => {
+                self.session_begins(*book, *session, *before);
+            }
             _ => {}
         }
     }
@@ -445,9 +447,23 @@ impl<O: Outputs> Reporter<'_, O> {
         }
     }
 
+    /// Those that no schedule begins, or that follow one, are news.
+    fn session_begins(&mut self, book: BookId, session: Session, before: Session) {
+        self.counts.session_changes += 1;
+        if session == Session::BreakerCall {
+            self.counts.circuit_breaks += 1;
+            let instrument = self.instrument(book);
+            tracing::warn!(instrument, "circuit breaker: a price too far from those before");
+        }
+        let is_news = |session| matches!(session, Session::Halt | Session::BreakerCall);
+        if is_news(session) || is_news(before) {
+            self.news(book, session);
+        }
+    }
+
     /// Whoever gets copies is told that trading in a book stops, or goes on, by no
     /// schedule.
-    pub(super) fn news(&mut self, book: BookId, session: Session) {
+    fn news(&mut self, book: BookId, session: Session) {
         let instrument = self.instrument(book);
         let mut from = 0;
         while let Some((place, copier, desk)) = self.desks.any_copier(from) {

@@ -10,12 +10,15 @@ use tapeline_exchange::{
     ExchangeConfig, ExchangeError, JournalSettings, Line, Plan, ReaderConfig, UserConfig,
     VenueConfig,
 };
-use tapeline_instrument::{Instrument, Lots, Price, Schedule, Session, TickTable, Turn};
+use tapeline_instrument::{Schedule, Session, Turn};
 use tapeline_matching::SelfMatch;
 use tapeline_sequence::JournalConfig;
 use toml::Spanned;
 
+use super::instruments::{self, InstrumentSection};
 use super::replicas::ReplicaSection;
+
+const NS_PER_S: u64 = 1_000_000_000;
 
 /// What an exchange is without a file: open all day to everybody on this host, with
 /// market data to two ports of it.
@@ -89,6 +92,9 @@ pub(crate) struct DaySection {
     pub(crate) length_s: u32,
     pub(crate) utc_offset_s: i32,
     pub(crate) seed: u64,
+    /// The call of a circuit breaker, and up to how much later it ends.
+    pub(crate) breaker_call_s: u32,
+    pub(crate) breaker_random_s: u32,
     #[serde(rename = "turn")]
     pub(crate) turns: Vec<TurnSection>,
 }
@@ -178,34 +184,6 @@ pub(crate) struct Admin {
     pub(crate) port: Option<u16>,
 }
 
-/// What is traded.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct InstrumentSection {
-    pub(crate) id: u32,
-    pub(crate) name: String,
-    /// One tick for all prices; without it, a table of the directive.
-    pub(crate) tick: Option<String>,
-    /// The column of that table, 1 to 6, by how liquid the instrument is.
-    #[serde(default = "most_liquid")]
-    pub(crate) mifid_column: u8,
-    pub(crate) previous_close: Option<String>,
-    #[serde(default)]
-    pub(crate) isin: String,
-    #[serde(default = "sets")]
-    pub(crate) segment: String,
-    #[serde(default = "pence")]
-    pub(crate) currency: String,
-    #[serde(default = "one")]
-    pub(crate) lot: u32,
-    #[serde(default = "one")]
-    pub(crate) min_size: u32,
-    #[serde(default = "largest")]
-    pub(crate) max_size: u32,
-    #[serde(default = "one")]
-    pub(crate) min_hidden_size: u32,
-}
-
 /// Who may trade.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -239,26 +217,6 @@ pub(crate) enum SelfMatchName {
 pub(crate) struct Reader {
     pub(crate) name: String,
     pub(crate) password: String,
-}
-
-const fn most_liquid() -> u8 {
-    6
-}
-
-fn sets() -> String {
-    "SETS".to_owned()
-}
-
-fn pence() -> String {
-    "GBX".to_owned()
-}
-
-const fn one() -> u32 {
-    1
-}
-
-const fn largest() -> u32 {
-    i32::MAX as u32
 }
 
 const fn yes() -> bool {
@@ -305,6 +263,8 @@ impl Default for DaySection {
             length_s: 86_400,
             utc_offset_s: 0,
             seed: 1,
+            breaker_call_s: 300,
+            breaker_random_s: 30,
             turns: Vec::new(),
         }
     }
@@ -343,7 +303,7 @@ impl Default for Feed {
             exchange: "127.0.0.1".to_owned(),
             user: "FEED".to_owned(),
             password: "FEED".to_owned(),
-            segment: sets(),
+            segment: instruments::sets(),
         }
     }
 }
@@ -441,6 +401,8 @@ impl Config {
         let engine = tapeline_matching::Config {
             max_orders: limits.max_orders,
             seed: self.day.seed,
+            breaker_call_ns: u64::from(self.day.breaker_call_s) * NS_PER_S,
+            breaker_random_ns: u64::from(self.day.breaker_random_s) * NS_PER_S,
             ..tapeline_matching::Config::default()
         };
         let exchange = ExchangeConfig {
@@ -499,34 +461,6 @@ impl Config {
     /// The market data group.
     pub(crate) fn group(&self) -> u8 {
         u8::try_from(self.market_data.group).unwrap_or(b'A')
-    }
-}
-
-impl InstrumentSection {
-    fn instrument(&self) -> Result<Instrument, ExchangeError> {
-        let ticks = match &self.tick {
-            Some(tick) => TickTable::flat(tick.parse()?)?,
-            None => TickTable::mifid(self.mifid_column).ok_or_else(|| {
-                let Self { name, mifid_column, .. } = self;
-                ExchangeError::Config(format!(
-                    "{name}: mifid-column is {mifid_column}; give 1 to 6"
-                ))
-            })?,
-        };
-        let previous_close = self.previous_close.as_deref().map(str::parse::<Price>).transpose()?;
-        Ok(Instrument {
-            isin: self.isin.clone(),
-            segment: self.segment.clone(),
-            currency: self.currency.clone(),
-            lots: Lots {
-                lot: self.lot,
-                min: self.min_size,
-                max: self.max_size,
-                min_hidden: self.min_hidden_size,
-            },
-            previous_close,
-            ..Instrument::new(self.id, &self.name, ticks)
-        })
     }
 }
 

@@ -59,8 +59,9 @@ impl Named for FeedCounts {
 
 /// What a feed handler reads, of the exchange's configuration.
 pub(super) fn feed_config(config: &Config) -> FeedConfig {
-    let name =
-        |instrument: &super::config::InstrumentSection| (instrument.id, instrument.name.clone());
+    let name = |instrument: &super::instruments::InstrumentSection| {
+        (instrument.id, instrument.name.clone())
+    };
     let now_ns = now_ns();
     FeedConfig {
         group: config.group(),

@@ -4,6 +4,7 @@ mod config;
 mod demo;
 mod failure;
 mod feed;
+mod instruments;
 mod log;
 mod matching;
 mod ready;

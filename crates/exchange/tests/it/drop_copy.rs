@@ -1,11 +1,15 @@
 //! Drop copies: what they may ask, and what they are told unasked.
 
-use tapeline_exchange::{ExchangeConfig, Plan, UserConfig};
+use std::time::Duration;
+
+use tapeline_exchange::{Exchange, ExchangeConfig, Plan, UserConfig};
 use tapeline_fix::{Store, Writer, tag};
-use tapeline_instrument::{Schedule, Session, Turn};
+use tapeline_instrument::{Schedule, Session, Tolerances, Turn};
+use tapeline_matching::BookId;
+use tapeline_mitch::{Message as Mitch, Unit};
 
 use crate::support::fix::{Client, put_order};
-use crate::support::{VOD, Venue, cancel, config, new, successor};
+use crate::support::{EPOCH_NS, VOD, Venue, cancel, config, new, order as order_of, successor};
 
 /// ANN of firm 1, BOB of firm 2, and OPS, who gets copies of firm 1.
 fn watched() -> ExchangeConfig {
@@ -240,4 +244,95 @@ fn drop_copies_hear_of_halts_also_if_they_were_away() {
     let mut ops = Client::log_on_again(&mut venue, "OPS", store);
     assert_eq!(ops.said(), ["A", "B 7 regular trading again Y: regular trading"]);
     assert_eq!(venue.exchange.counts().news, 2);
+}
+
+/// Prices five per cent from the last trade stop trading in VOD, for a minute.
+fn braked() -> ExchangeConfig {
+    let mut config = watched();
+    config.instruments[0].tolerances = Tolerances { dynamic_bp: 500, static_bp: 0 };
+    config.engine.breaker_call_ns = 60_000_000_000;
+    config.limits.heartbeat = Duration::from_secs(3_600);
+    config
+}
+
+#[test]
+fn drop_copies_hear_of_a_circuit_break_and_of_its_end() {
+    let mut venue = Venue::new(&braked());
+    let mut ops = Client::log_on(&mut venue, "OPS");
+    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    venue.says(ann, &new("A1", "sell 10@10.00"));
+    venue.says(bob, &new("B1", "buy 10@10.00"));
+    venue.says(ann, &new("A2", "sell 10@10.51"));
+    ops.hears(&mut venue);
+    venue.lines();
+    venue.says(bob, &new("B2", "buy 15@11.00"));
+    // The order rests in the call, whose reason is told: a price outside of the range.
+    assert_eq!(venue.lines(), ["BOB < 0/0 B2 leaves 15", "H e", "A B 15@11.00"]);
+    assert_eq!(ops.hears(&mut venue), ["B 7 circuit breaker call: circuit breaker call"]);
+    let status = venue.wires.units.iter().rev().find_map(|unit| {
+        let unit = Unit::read(unit).expect("a unit");
+        unit.messages().find_map(|(_, bytes)| match Mitch::read(bytes) {
+            Some(Mitch::SymbolStatus(status)) => Some(status),
+            _ => None,
+        })
+    });
+    assert_eq!(status.map(|status| (status.status, status.change_reason)), Some((b'e', 4)));
+    // Whoever is away hears of the end at its logon.
+    let store = ops.hangs_up(&mut venue);
+    for _ in 0..91 {
+        venue.after(1_000);
+    }
+    assert_eq!(
+        venue.lines(),
+        [
+            "I 10@11.00",
+            "BOB < F/1 B2 leaves 5 10@11.00 C",
+            "ANN < F/2 A2 leaves 0 10@11.00 C",
+            "C 10",
+            "C 10",
+            "Q 10@11.00",
+            "H T",
+        ]
+    );
+    let mut ops = Client::log_on_again(&mut venue, "OPS", store);
+    let said = ops.said();
+    assert!(said.contains(&"B 7 regular trading again Y: regular trading".to_owned()), "{said:?}");
+    let counts = venue.exchange.counts();
+    assert_eq!((counts.circuit_breaks, counts.news), (1, 2));
+}
+
+#[test]
+fn whoever_goes_on_in_a_circuit_breakers_call_ends_it_at_the_same_time() {
+    let mut venue = Venue::new(&braked());
+    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    for (session, name, order) in [
+        (ann, "A1", "sell 10@10.00"),
+        (bob, "B1", "buy 10@10.00"),
+        (ann, "A2", "sell 10@10.51"),
+        (bob, "B2", "buy 10@11.00"),
+    ] {
+        let mut order = order_of(name, order);
+        order.auto_cancel = 0;
+        venue.says(session, &tapeline_ntg::Message::NewOrder(order));
+    }
+    // A minute and what was drawn, to the step.
+    let ends = |venue: &mut Venue| {
+        let from = venue.now;
+        while venue.exchange.engine().session_of(BookId(0)) == Some(Session::BreakerCall) {
+            venue.after(10);
+        }
+        (venue.now.since(from), venue.exchange.engine().alive())
+    };
+    let mut state = Vec::new();
+    venue.exchange.save(&mut state).expect("all is done");
+    let mut by_journal = successor(&braked(), &venue);
+    let mut by_snapshot = successor(&braked(), &venue);
+    by_snapshot.exchange = Exchange::new(&braked(), EPOCH_NS);
+    by_snapshot.exchange.restore(&state).expect("a state");
+    let first = ends(&mut venue);
+    assert!((60..=90).contains(&first.0.as_secs()) && first.1 == 0, "{first:?}");
+    for next in [&mut by_journal, &mut by_snapshot] {
+        next.exchange.open(next.now, &mut next.wires);
+        assert_eq!(ends(next), first);
+    }
 }

@@ -115,6 +115,25 @@ class CopyTest {
         }
     }
 
+    @Test
+    void copiesHearOfACircuitBreakAndOfItsEnd() {
+        exchange = Exchange.start(Market.braked("ANN", "BOB") + Market.copies("WATCH", 1));
+        try (Client watch = new Client(exchange.port(), "WATCH", Market.PASSWORD).logOn();
+                Client ann = new Client(exchange.port(), "ANN", Market.PASSWORD).logOn();
+                Client bob = new Client(exchange.port(), "BOB", Market.PASSWORD).logOn()) {
+            Order far = ann.order(Request.sell("S1", 10).limit("103.00"));
+            far.await("0/0");
+            Order buy = bob.order(Request.buy("B1", 15).limit("103.00"));
+            buy.await("0/0 F/1");
+            far.await("0/0 F/2");
+            for (String news : List.of("circuit breaker call", "regular trading")) {
+                watch.application().await(news, all -> Fields.is(all, "B", 148, news));
+            }
+        } finally {
+            exchange.close();
+        }
+    }
+
     private static Message message(String type) {
         Message message = new Message();
         message.getHeader().setString(35, type);

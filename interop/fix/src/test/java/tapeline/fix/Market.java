@@ -82,6 +82,15 @@ final class Market {
                 + users(users);
     }
 
+    /** Open all day, with prices at most two per cent from the close before; the call of a circuit breaker is short. */
+    static String braked(String... users) {
+        return day("open")
+                + "breaker-call-s = 1\nbreaker-random-s = 0\n"
+                + UNHEARD
+                + instruments(1).replace("segment =", "static-tolerance-bp = 200\nsegment =")
+                + users(users);
+    }
+
     private static String turn(int at_s, String session) {
         return "[[day.turn]]\nat-s = " + at_s + "\nsession = \"" + session + "\"\n";
     }
