@@ -87,6 +87,7 @@ impl Bench {
                 auto_cancel: true,
                 self_match: SelfMatch::Allowed,
                 copies: Vec::new(),
+                stop_after: None,
                 settles: Vec::new(),
             }],
             limits: Limits { throttle_per_s: u32::MAX, ..Limits::default() },

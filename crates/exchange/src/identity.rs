@@ -23,6 +23,9 @@ pub(crate) fn of(config: &ExchangeConfig) -> Identity {
             user.name, user.firm, user.auto_cancel, user.self_match
         );
     }
+    for user in config.users.iter().filter(|user| user.stop_after.is_some()) {
+        let _ = writeln!(text, "stops {:?} {:?}", user.name, user.copies);
+    }
     for user in config.users.iter().filter(|user| !user.settles.is_empty()) {
         let _ = writeln!(text, "settles {:?} {:?} {}", user.name, user.settles, config.trades);
     }
@@ -100,6 +103,7 @@ mod tests {
             auto_cancel: true,
             self_match: SelfMatch::Allowed,
             copies: Vec::new(),
+            stop_after: None,
             settles: Vec::new(),
         };
         ExchangeConfig {
@@ -115,7 +119,7 @@ mod tests {
         other.users[0].password = "b".to_owned();
         other.max_sessions = 5;
         assert_eq!(of(&other), plain);
-        let changes: [fn(&mut ExchangeConfig); 8] = [
+        let changes: [fn(&mut ExchangeConfig); 9] = [
             |market| market.users.swap(0, 1),
             |market| market.users[0].firm = 2,
             |market| market.instruments[0].lots.lot = 10,
@@ -123,6 +127,7 @@ mod tests {
             |market| market.engine.max_orders = 7,
             |market| market.plan = Plan::Closed,
             |market| market.users[1].settles = vec![1],
+            |market| market.users[1].stop_after = Some(std::time::Duration::ZERO),
             |market| market.instruments[0].tolerances.static_bp = 5,
         ];
         for (at, change) in changes.iter().enumerate() {

@@ -46,11 +46,14 @@ pub enum Refusal {
     /// The session cannot follow the one that is.
     #[error("the session cannot follow the one that is")]
     NextSession = 20_009,
+    /// Who answers for the user is away.
+    #[error("the sponsor of the user is away, and has stopped it: orders can be cancelled only")]
+    Stopped = 20_010,
 }
 
 impl Refusal {
     /// All there are, by their codes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NoQuantity,
         Self::Expiry,
         Self::UnknownOrder,
@@ -63,6 +66,7 @@ impl Refusal {
         Self::BelowFilled,
         Self::UnknownBook,
         Self::NextSession,
+        Self::Stopped,
     ];
 
     /// The reject code.

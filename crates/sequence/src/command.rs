@@ -48,6 +48,8 @@ impl Kind {
     pub const NUMBERS: Self = Self(14);
     /// Who settles one side of a trade wants it cancelled.
     pub const CANCEL_TRADE: Self = Self(15);
+    /// Who answers for others is gone for too long, or back.
+    pub const SPONSOR: Self = Self(16);
 }
 
 /// One command.

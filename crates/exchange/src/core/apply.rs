@@ -4,7 +4,7 @@
 
 use tapeline_instrument::OrderId;
 use tapeline_layout::Text;
-use tapeline_matching::{BookId, Command};
+use tapeline_matching::{BookId, Command, Event, Refusal};
 use tapeline_ntg::Message;
 use tapeline_ntg::client::{Cancel, CancelReplace, MassCancel, NewOrder};
 use tapeline_sequence::{Command as Sequenced, Entry, EventHash, Kind};
@@ -17,6 +17,7 @@ use super::reports::Asked;
 use super::requests;
 use super::users::User;
 use super::{Outputs, Stage};
+use crate::market::Telling;
 
 /// After so many entries, what all events come to is noted and compared.
 const CHECK_EVERY: u64 = 10_000;
@@ -47,6 +48,7 @@ impl Floor {
                     _ => debug_assert!(false, "gateways sequence nothing else"),
                 }
             }
+            Kind::SPONSOR => self.sponsor(at, user, command.payload, out),
             Kind::CANCEL_TRADE => self.cancel_trade(at, user, command.payload, out),
             Kind::DISCONNECT => self.disconnect(at, user, out),
             Kind::NUMBERS => self.desks.note(user, command.payload),
@@ -161,7 +163,11 @@ impl Floor {
             terms: Terms::of(order),
             ..Kept::default()
         };
-        match requests::new_order(order, user, book) {
+        let new = match self.is_stopped(number) {
+            true => Err(Refusal::Stopped),
+            false => requests::new_order(order, user, book),
+        };
+        match new {
             Ok(new) => {
                 self.ledger.expect(self.market.engine().next_slot(), kept);
                 self.run(at, &Command::New(new), Asked::New(kept), out);
@@ -193,6 +199,12 @@ impl Floor {
         let Some(user) = self.users.get(number) else { return };
         let command = Command::Replace(requests::replace(replace, id, user));
         let slot = self.market.engine().slot_of(id);
+        if self.is_stopped(number) {
+            let (owner, refusal) = (user.owner, Refusal::Stopped);
+            let asked = Asked::Replace { user: number, by: *replace, slot };
+            let refused = Event::Refused { owner, id, refusal };
+            return self.tell(at, asked, out, |_, reporter| reporter.event(&refused));
+        }
         self.run(at, &command, Asked::Replace { user: number, by: *replace, slot }, out);
     }
 

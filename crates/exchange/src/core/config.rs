@@ -23,6 +23,9 @@ pub struct UserConfig {
     pub self_match: SelfMatch,
     /// The firms of whose reports it gets copies, by FIX; with some, it does not trade.
     pub copies: Vec<u16>,
+    /// Its session is gone for so long: the users of the firms of whose reports it gets
+    /// copies are stopped. `None`: they never are.
+    pub stop_after: Option<Duration>,
     /// The firms whose trades are confirmed to it, at a door of its own; with some, it
     /// does not trade.
     pub settles: Vec<u16>,

@@ -78,6 +78,8 @@ counts! {
         questions: u64 = total;
         /// Orders that answers to them told.
         orders_told: u64 = total;
+        /// Sponsors that were gone for too long, so that their users were stopped.
+        sponsor_stops: u64 = total;
         /// News that drop copies were sent: halts, circuit breaks, and their ends.
         news: u64 = total;
         /// Units of market data.

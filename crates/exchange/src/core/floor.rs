@@ -17,6 +17,7 @@ use super::fix::Desks;
 use super::gate::Checked;
 use super::ledger::Ledger;
 use super::reports::{Asked, DOWN, Reporter};
+use super::sponsors::Sponsors;
 use super::trades::Trades;
 use super::users::{Readers, Users};
 use super::{Door, ExchangeConfig, ExchangeCounts, Outputs, SessionId};
@@ -51,6 +52,7 @@ pub(super) struct Floor {
     pub(super) cache: Cache,
     pub(super) desks: Desks,
     pub(super) trades: Trades,
+    pub(super) sponsors: Sponsors,
     pub(super) counts: ExchangeCounts,
     pub(super) limits: Limits,
     pub(super) group: u8,
@@ -92,6 +94,7 @@ impl Floor {
             cache: Cache::new(config.order_cache_messages),
             desks: Desks::new(config),
             trades: Trades::new(trades),
+            sponsors: Sponsors::new(config),
             counts: ExchangeCounts::default(),
             limits: config.limits,
             group: config.group,

@@ -122,6 +122,13 @@ impl Gate {
         self.offer(now, GATEWAYS, Kind::CANCEL_TRADE, (user, session.0))
     }
 
+    /// A sponsor is gone for too long, or back.
+    pub(super) fn sponsor(&mut self, now: Time, user: u16, says: u8) -> Result<(), NotTaken> {
+        self.payload.clear();
+        self.payload.push(says);
+        self.offer(now, GATEWAYS, Kind::SPONSOR, (user, 0))
+    }
+
     /// The session of a user has ended.
     pub(super) fn disconnect(&mut self, now: Time, user: u16) {
         self.payload.clear();

@@ -22,6 +22,7 @@
 //! | `fix` | the same messages in FIX, and the sessions of who speaks it |
 //! | `cache` | the last reports, for the recovery channel |
 //! | `settling` | trades behind the match: confirmed, cancelled |
+//! | `sponsors` | who answers for firms, and stops their users when it is gone |
 //! | `standing` | one among replicas: it follows, or it leads |
 //! | `state` | all of it as bytes, for a start that does not do everything again |
 //! | `answers` | replay, snapshot and recovery, in slices |
@@ -43,6 +44,7 @@ mod ledger;
 mod reports;
 mod requests;
 mod settling;
+mod sponsors;
 mod standing;
 mod state;
 mod trades;
@@ -464,6 +466,7 @@ impl Exchange {
             if self.floor.is_due(now) {
                 self.gate.tick(now);
             }
+            self.floor.sponsors.look(now, &self.floor.users, &mut self.gate);
             self.floor.beat(now, out);
         }
         for place in 0..self.seats.len() {

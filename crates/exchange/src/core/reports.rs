@@ -27,6 +27,9 @@ const VENUE: u8 = 21;
 /// Restated: an iceberg shows another part.
 const REPLENISHED: u8 = 100;
 
+/// Restated, or cancelled: by the exchange.
+pub(super) const BY_THE_EXCHANGE: u8 = 8;
+
 /// The partition is down.
 pub(super) const DOWN: i32 = 9998;
 
@@ -50,6 +53,8 @@ pub(super) enum Asked {
     TradeCancel { sides: [u64; 2] },
     /// The session of an owner has ended.
     Disconnect,
+    /// All orders of users whose sponsor is gone.
+    Stop,
 }
 
 /// Tells owners what became of their orders, and everybody what is public.
@@ -205,8 +210,8 @@ impl<O: Outputs> Reporter<'_, O> {
     }
 
     fn ended(&mut self, order: &Order, cause: Ending) {
-        let kept = *self.ledger.meet(order);
-        let name = match (cause, self.asked) {
+        let (kept, asked) = (*self.ledger.meet(order), self.asked);
+        let name = match (cause, asked) {
             (Ending::Cancelled, Asked::Cancel { by, .. }) => Some(by.cl_ord_id),
             (Ending::MassCancelled, Asked::MassCancel { name, .. }) => Some(name),
             _ => None,
@@ -214,8 +219,12 @@ impl<O: Outputs> Reporter<'_, O> {
         let orig = name.map_or(Text::default(), |_| kept.name);
         let named = Kept { name: name.unwrap_or(kept.name), ..kept };
         self.report_of(&named, order, (0, orig), |report| {
+            let is_stopped = matches!(asked, Asked::Stop);
             (report.exec_type, report.order_status) =
-                if name.is_some() { (b'4', 4) } else { (b'C', 6) };
+                if name.is_some() || is_stopped { (b'4', 4) } else { (b'C', 6) };
+            if is_stopped {
+                report.restatement_reason = BY_THE_EXCHANGE;
+            }
         });
         self.ledger.ended(order);
         // Who has one of its trades cancelled later hears how it ended.
@@ -250,7 +259,7 @@ impl<O: Outputs> Reporter<'_, O> {
                 }
             }
             // Orders that cannot go with their session stay.
-            Asked::Disconnect => {}
+            Asked::Disconnect | Asked::Stop => {}
             Asked::Nothing | Asked::TradeCancel { .. } => {
                 tracing::warn!(%refusal, "a session of the day does not begin")
             }

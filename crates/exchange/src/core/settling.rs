@@ -17,11 +17,8 @@ use super::Outputs;
 use super::fix::{self, About, CancelAsked, Confirmed};
 use super::floor::{Floor, Moment};
 use super::ledger::Kept;
-use super::reports::{Asked, Reporter};
+use super::reports::{Asked, BY_THE_EXCHANGE, Reporter};
 use super::trades::{ASKED, CANCELLED, Trade, TradeSide};
-
-/// Restated: by the exchange.
-const BY_THE_EXCHANGE: u8 = 8;
 
 /// Why a trade is not cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

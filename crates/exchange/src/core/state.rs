@@ -141,6 +141,7 @@ impl Floor {
         self.cache.save(out);
         self.desks.save(out);
         self.trades.save(out);
+        self.sponsors.save(out);
     }
 
     fn restore(&mut self, sections: &mut Sections<'_>) -> Option<()> {
@@ -163,7 +164,8 @@ impl Floor {
         self.ledger.restore(sections)?;
         self.cache.restore(sections)?;
         self.desks.restore(sections)?;
-        self.trades.restore(sections)
+        self.trades.restore(sections)?;
+        self.sponsors.restore(sections)
     }
 }
 

@@ -198,6 +198,8 @@ pub(crate) struct User {
     /// Firms of whose reports it gets copies; then it does not trade.
     #[serde(default)]
     pub(crate) copies: Vec<u16>,
+    /// Its session is gone for so long: the users of these firms are stopped.
+    pub(crate) stop_after_s: Option<Spanned<u64>>,
     /// Firms whose trades are confirmed to it; then it does not trade.
     pub(crate) settles: Option<Spanned<Vec<u16>>>,
 }
@@ -329,6 +331,16 @@ impl Config {
                 return Err(fault(format!("two instruments have the id {}", instrument.id)));
             }
         }
+        for user in config.users.iter().filter(|user| user.copies.is_empty()) {
+            if let Some(stops) = &user.stop_after_s {
+                let line = text[..stops.span().start].lines().count().max(1);
+                let name = &user.name;
+                return Err(fault(format!(
+                    "line {line}: {name} has stop-after-s and no copies; name the firms it answers \
+                     for in copies"
+                )));
+            }
+        }
         for user in config.users.iter().filter(|user| !user.copies.is_empty()) {
             if let Some(settles) = &user.settles {
                 let line = text[..settles.span().start].lines().count().max(1);
@@ -391,6 +403,7 @@ impl Config {
                 SelfMatchName::CancelResting => SelfMatch::CancelResting,
             },
             copies: user.copies.clone(),
+            stop_after: user.stop_after_s.as_ref().map(|of| Duration::from_secs(*of.get_ref())),
             settles: user.settles.iter().flat_map(Spanned::get_ref).copied().collect(),
         };
         let reader = |reader: &Reader| ReaderConfig {
@@ -505,6 +518,19 @@ mod tests {
         let line = text.lines().count();
         let error = Config::parse("x.toml", &text).map(|_| ()).expect_err("both").to_string();
         let wanted = format!("x.toml: line {line}: OPS has copies and settles");
+        assert!(error.starts_with(&wanted), "{error}");
+    }
+
+    #[test]
+    fn who_answers_for_firms_names_them() {
+        let user = "[[user]]\nname = \"OPS\"\npassword = \"x\"\nfirm = 9\nstop-after-s = 30\n";
+        let text = format!("{DEFAULT}\n{user}copies = [1]\n");
+        let config = Config::parse("x.toml", &text).expect("good").venue(0).expect("good");
+        assert_eq!(config.exchange.users[0].stop_after, Some(Duration::from_secs(30)));
+        let text = format!("{DEFAULT}\n{user}");
+        let line = text.lines().count();
+        let error = Config::parse("x.toml", &text).map(|_| ()).expect_err("no firms").to_string();
+        let wanted = format!("x.toml: line {line}: OPS has stop-after-s and no copies");
         assert!(error.starts_with(&wanted), "{error}");
     }
 

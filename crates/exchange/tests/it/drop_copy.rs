@@ -7,9 +7,12 @@ use tapeline_fix::{Store, Writer, tag};
 use tapeline_instrument::{Schedule, Session, Tolerances, Turn};
 use tapeline_matching::BookId;
 use tapeline_mitch::{Message as Mitch, Unit};
+use tapeline_ntg::client::NewOrder;
 
 use crate::support::fix::{Client, put_order};
-use crate::support::{EPOCH_NS, VOD, Venue, cancel, config, new, order as order_of, successor};
+use crate::support::{
+    EPOCH_NS, VOD, Venue, cancel, config, new, order as order_of, replace, successor,
+};
 
 /// ANN of firm 1, BOB of firm 2, and OPS, who gets copies of firm 1.
 fn watched() -> ExchangeConfig {
@@ -334,5 +337,88 @@ fn whoever_goes_on_in_a_circuit_breakers_call_ends_it_at_the_same_time() {
     for next in [&mut by_journal, &mut by_snapshot] {
         next.exchange.open(next.now, &mut next.wires);
         assert_eq!(ends(next), first);
+    }
+}
+
+/// Orders of firm 1 go five seconds behind OPS.
+fn sponsored() -> ExchangeConfig {
+    let mut config = watched();
+    config.users[2].stop_after = Some(Duration::from_secs(5));
+    config.limits.heartbeat = Duration::from_secs(3_600);
+    config
+}
+
+/// ANN has an order that stays when she leaves, and BOB has one.
+fn sponsored_market() -> (Venue, Client, [tapeline_exchange::SessionId; 2]) {
+    let mut venue = Venue::new(&sponsored());
+    let ops = Client::log_on(&mut venue, "OPS");
+    let sessions = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    for (session, name) in sessions.into_iter().zip(["A1", "B1"]) {
+        let order = NewOrder { auto_cancel: 0, ..order_of(name, "sell 10@10.25") };
+        venue.says(session, &tapeline_ntg::Message::NewOrder(order));
+    }
+    (venue, ops, sessions)
+}
+
+#[test]
+fn whose_sponsor_is_gone_for_too_long_is_stopped_until_it_is_back() {
+    let (mut venue, mut ops, [ann, bob]) = sponsored_market();
+    ops.hears(&mut venue);
+    // Gone for less than that, and back.
+    let store = ops.hangs_up(&mut venue);
+    venue.after(4_000);
+    let ops = Client::log_on_again(&mut venue, "OPS", store);
+    venue.after(4_000);
+    let store = ops.hangs_up(&mut venue);
+    venue.lines();
+    venue.after(10);
+    venue.after(4_990);
+    assert_eq!(venue.lines(), [""; 0]);
+    venue.after(10);
+    assert_eq!(venue.lines(), ["ANN < 4/4 A1 leaves 0", "D"]);
+    venue.says(ann, &new("A2", "sell 10@10.25"));
+    venue.says(ann, &replace("A3", "A1", "sell 5@10.25"));
+    venue.says(ann, &cancel("A4", "A1"));
+    assert_eq!(
+        venue.lines(),
+        ["ANN < 8/8 A2 leaves 0 code 20010", "ANN < 9 A3 20010 app 1", "ANN < 9 A4 20000 app 1"]
+    );
+    // Those of other firms trade on.
+    venue.says(bob, &replace("B2", "B1", "sell 5@10.25"));
+    assert_eq!(venue.lines()[0], "BOB < 5/0 B2 leaves 5");
+    assert_eq!(venue.exchange.counts().sponsor_stops, 1);
+    let mut ops = Client::log_on_again(&mut venue, "OPS", store);
+    let said = ops.said();
+    assert!(said.contains(&"4/4 A1 0+0 of 10 of ANN again Y".to_owned()), "{said:?}");
+    venue.after(10);
+    venue.says(ann, &new("A5", "sell 10@10.25"));
+    assert_eq!(venue.lines(), ["ANN < 0/0 A5 leaves 10", "A S 10@10.25"]);
+}
+
+#[test]
+fn whoever_goes_on_with_the_market_knows_who_is_stopped() {
+    let (mut venue, ops, _) = sponsored_market();
+    ops.hangs_up(&mut venue);
+    venue.after(10);
+    venue.after(5_000);
+    let mut state = Vec::new();
+    venue.exchange.save(&mut state).expect("all is done");
+    for is_by_snapshot in [false, true] {
+        let mut next = successor(&sponsored(), &venue);
+        if is_by_snapshot {
+            next.exchange = Exchange::new(&sponsored(), EPOCH_NS);
+            next.exchange.restore(&state).expect("a state");
+        }
+        next.exchange.open(next.now, &mut next.wires);
+        assert_eq!(next.exchange.engine().alive(), 1, "BOB's");
+        let ann = next.log_on("ANN");
+        next.lines();
+        next.says(ann, &new("A2", "sell 10@10.25"));
+        assert_eq!(next.lines(), ["ANN < 8/8 A2 leaves 0 code 20010"], "{is_by_snapshot}");
+        let _ops = Client::log_on(&mut next, "OPS");
+        next.after(20);
+        next.lines();
+        next.says(ann, &new("A3", "sell 10@10.25"));
+        assert_eq!(next.lines()[0], "ANN < 0/0 A3 leaves 10", "{is_by_snapshot}");
     }
 }

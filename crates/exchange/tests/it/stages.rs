@@ -69,7 +69,7 @@ fn each_stage_of_an_order_is_measured() {
     let dir = tempfile::tempdir().expect("a folder");
     let settings = JournalSettings {
         dir: dir.path().to_owned(),
-        config: JournalConfig { segment_bytes: 1 << 20, max_segments: 4 },
+        config: JournalConfig { segment_bytes: 4 << 20, max_segments: 4 },
         snapshot_entries: 0,
     };
     for journal in [None, Some(settings)] {

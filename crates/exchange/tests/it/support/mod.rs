@@ -173,6 +173,7 @@ pub(crate) fn config() -> ExchangeConfig {
         auto_cancel: true,
         self_match: SelfMatch::Allowed,
         copies: Vec::new(),
+        stop_after: None,
         settles: Vec::new(),
     };
     ExchangeConfig {
