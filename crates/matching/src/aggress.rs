@@ -4,7 +4,7 @@
 
 use tapeline_instrument::Side;
 
-use crate::command::{BookId, SelfMatch};
+use crate::command::SelfMatch;
 use crate::engine::Engine;
 use crate::event::{Ending, Event, Events, Order, Part};
 use crate::ladder::{NONE, reach_of, tick_of};
@@ -35,25 +35,36 @@ impl Engine {
         out: &mut E,
     ) -> Option<Ending> {
         let order = self.orders.get(slot);
-        let (reach, at) = (reach_of(order.key), usize::from(order.book.0));
+        let reach = reach_of(order.key);
+        match self.books[usize::from(order.book.0)].has_tolerances {
+            true => self.aggress_within(now_ns, slot, reach, out),
+            false => self.walk(now_ns, slot, reach, out),
+        }
+    }
+
+    /// The same as far as a key.
+    #[inline]
+    pub(crate) fn walk<E: Events>(
+        &mut self,
+        now_ns: u64,
+        slot: Node,
+        reach: u32,
+        out: &mut E,
+    ) -> Option<Ending> {
+        let order = self.orders.get(slot);
+        let at = usize::from(order.book.0);
         let self_match = match order.is_special() {
             true => self.orders.special(slot).self_match,
             false => SelfMatch::Allowed,
         };
         let mut taker = Taker { order: self.order(slot), side: order.side(), self_match };
         let maker_side = taker.side.opposite();
-        let tolerated = self.books[at].tolerated(maker_side);
-        let (mut ending, mut is_outside) = (None, false);
+        let mut ending = None;
         while taker.order.leaves > 0 && ending.is_none() {
             let book = &self.books[at];
             let shown = book.shown[maker_side as usize].best();
             let hidden = book.unshown[maker_side as usize].best();
-            let best = shown.min(hidden);
-            if best > reach {
-                break;
-            }
-            if !tolerated.has(best) {
-                is_outside = true;
+            if shown.min(hidden) > reach {
                 break;
             }
             ending = match shown <= hidden {
@@ -65,9 +76,6 @@ impl Engine {
         (order.leaves, order.filled) = (taker.order.leaves, taker.order.filled);
         if !self.replenish.is_empty() {
             self.replenish_all(now_ns, out);
-        }
-        if is_outside {
-            self.trip(now_ns, BookId(at as u16), out);
         }
         ending
     }

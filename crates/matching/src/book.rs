@@ -30,9 +30,7 @@ pub(crate) struct Book {
     pub(crate) is_dirty: bool,
     /// Prices that are too far away stop continuous trading.
     pub(crate) has_tolerances: bool,
-    /// One has, in this command.
-    pub(crate) is_tripped: bool,
-    /// When the call that it began ends.
+    /// When the call ends that one began.
     pub(crate) call_ends_ns: u64,
 }
 
@@ -54,7 +52,6 @@ impl Book {
             indicated_ns: 0,
             is_dirty: false,
             has_tolerances,
-            is_tripped: false,
             call_ends_ns: 0,
         }
     }

@@ -9,8 +9,9 @@ use tapeline_instrument::{Cause, Price, Session, Side, Tick};
 use crate::book::Book;
 use crate::command::BookId;
 use crate::engine::Engine;
-use crate::event::{Event, Events};
+use crate::event::{Ending, Event, Events};
 use crate::ladder::{NONE, key_of};
+use crate::queues::Node;
 
 const BP: i128 = 10_000;
 
@@ -74,17 +75,41 @@ impl Book {
 }
 
 impl Engine {
-    /// Continuous trading stops. What waited for a call comes in when the command is
-    /// done.
+    /// Trades what an order can within the tolerances of its book, and stops continuous
+    /// trading if it would go on.
     #[cold]
-    pub(crate) fn trip<E: Events>(&mut self, now_ns: u64, id: BookId, out: &mut E) {
+    pub(crate) fn aggress_within<E: Events>(
+        &mut self,
+        now_ns: u64,
+        slot: Node,
+        reach: u32,
+        out: &mut E,
+    ) -> Option<Ending> {
+        let order = self.orders.get(slot);
+        let (id, maker) = (order.book, order.side().opposite());
+        let book = &self.books[usize::from(id.0)];
+        let tolerated = book.tolerated(maker);
+        let ending = match book.best(maker) >= tolerated.from {
+            true => self.walk(now_ns, slot, reach.min(tolerated.to), out),
+            false => None,
+        };
+        let would_go_on = self.books[usize::from(id.0)].best(maker) <= reach;
+        if would_go_on && ending.is_none() && self.orders.get(slot).leaves > 0 {
+            self.trip(now_ns, id, out);
+        }
+        ending
+    }
+
+    /// Continuous trading stops, and what waited for a call comes in.
+    fn trip<E: Events>(&mut self, now_ns: u64, id: BookId, out: &mut E) {
         self.time_call(now_ns, id);
         let book = &mut self.books[usize::from(id.0)];
         let (session, before) = (Session::BreakerCall, book.session);
-        (book.session, book.is_dirty, book.is_tripped) = (session, true, true);
+        (book.session, book.is_dirty) = (session, true);
         book.indicated_ns = 0;
         let cause = Cause::PriceOutside;
         out.event(Event::Session { book: id, session, before, cause });
+        self.release(id, out);
     }
 
     /// Draws when a circuit breaker's call ends.

@@ -18,7 +18,7 @@ use crate::command::{BookId, Owner};
 use crate::refusal::Refusal;
 
 /// An order as it is behind an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Order {
     /// Its id, for all of its life.
     pub id: OrderId,
@@ -74,12 +74,20 @@ pub enum Part {
 }
 
 /// An order, one of whose trades was cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// The order; what is not traded yet is as it was.
+    /// The order; what is not traded yet is as it was. Nothing is left of one that has
+    /// ended, and nothing more is said of it.
     pub order: Order,
     /// How much of it is shown.
     pub displays: u32,
+}
+
+impl Undone {
+    /// The order is alive.
+    pub const fn is_alive(&self) -> bool {
+        self.order.leaves > 0
+    }
 }
 
 /// Why an order ended.
@@ -197,8 +205,8 @@ pub enum Event {
         price: Price,
         /// How much it was.
         quantity: u32,
-        /// The buyer's order, and the seller's, where they are alive.
-        orders: [Option<Undone>; 2],
+        /// The buyer's order, and the seller's.
+        orders: [Undone; 2],
         /// The call whose auction it was in.
         auction: Option<Session>,
     },

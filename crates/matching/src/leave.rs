@@ -59,7 +59,7 @@ impl Engine {
     #[cold]
     pub(crate) fn cancel_trade<E: Events>(&mut self, which: &TradeCancel, out: &mut E) {
         let TradeCancel { book, id, price, quantity, orders, auction } = *which;
-        let orders = orders.map(|order| self.untrade(book, order, quantity));
+        let orders = orders.map(|order| self.untrade(book, order, quantity).unwrap_or_default());
         out.event(Event::TradeCancelled { book, id, price, quantity, orders, auction });
     }
 
@@ -111,6 +111,7 @@ impl Engine {
 
     /// Time has passed: orders expire at their second, calls of circuit breakers end,
     /// auctions say what they would bring.
+    #[cold]
     pub fn tick<E: Events>(&mut self, now_ns: u64, out: &mut E) {
         self.expire_timed(now_ns, out);
         for at in 0..self.books.len() {

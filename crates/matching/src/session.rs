@@ -11,6 +11,7 @@ const S_PER_DAY: u64 = 86_400;
 
 impl Engine {
     /// A session begins, where it may follow the one that is.
+    #[cold]
     pub fn begin_session<E: Events>(
         &mut self,
         now_ns: u64,

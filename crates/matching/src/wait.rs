@@ -68,15 +68,11 @@ impl Engine {
     }
 
     /// Stop orders that trades have reached come in, each as if it was new: the
-    /// nearest to the price before first, at one price the oldest. If a circuit breaker
-    /// has begun a call, what waited for one comes in behind them.
+    /// nearest to the price before first, at one price the oldest.
     #[inline]
     pub(crate) fn elect<E: Events>(&mut self, now_ns: u64, book: BookId, out: &mut E) {
         if self.books[usize::from(book.0)].has_stops() {
             self.elect_all(now_ns, book, out);
-        }
-        if std::mem::take(&mut self.books[usize::from(book.0)].is_tripped) {
-            self.release(book, out);
         }
     }
 
@@ -112,17 +108,20 @@ impl Engine {
 
     /// A call has begun: orders that waited for it come into the book.
     pub(crate) fn release<E: Events>(&mut self, id: BookId, out: &mut E) {
-        let book = &mut self.books[usize::from(id.0)];
-        for class in (1..=4).filter(|class| is_for(*class, book.session)) {
-            let before = self.awake.len();
-            self.awake.extend(self.unshown.at(&book.waiting, class));
-            for slot in self.awake.range(before..) {
-                self.unshown.remove(&mut book.waiting, *slot);
+        let session = self.books[usize::from(id.0)].session;
+        for class in (1..=4).filter(|class| is_for(*class, session)) {
+            while let Some(slot) = self.first_waiting(id, class) {
+                self.wake(slot);
+                self.rest(slot, Entry::Awake, out);
             }
         }
-        while let Some(slot) = self.awake.pop_front() {
-            self.wake(slot);
-            self.rest(slot, Entry::Awake, out);
-        }
+    }
+
+    /// Takes the first order of a class out of those that wait.
+    fn first_waiting(&mut self, id: BookId, class: u32) -> Option<Node> {
+        let waiting = &mut self.books[usize::from(id.0)].waiting;
+        let slot = self.unshown.at(waiting, class).next()?;
+        self.unshown.remove(waiting, slot);
+        Some(slot)
     }
 }

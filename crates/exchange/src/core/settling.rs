@@ -200,11 +200,11 @@ impl<O: Outputs> Reporter<'_, O> {
         else {
             return;
         };
-        for (number, alive) in sides.into_iter().zip(orders) {
+        for (number, order) in sides.into_iter().zip(orders) {
             let Some(side) = self.trades.get(number).copied() else { continue };
-            let execution = match alive {
-                Some(alive) => self.undone(&side.trade, alive),
-                None => self.undone_behind(&side.trade, number),
+            let execution = match order.is_alive() {
+                true => self.undone(&side.trade, order),
+                false => self.undone_behind(&side.trade, number),
             };
             if let Some(side) = self.trades.get_mut(number) {
                 side.trade.flags |= CANCELLED;

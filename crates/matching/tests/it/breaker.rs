@@ -126,9 +126,9 @@ fn stops_that_were_elected_with_the_order_that_trips_join_the_call() {
         [
             "B1 10@10.20 S1 leaves 0 0",
             "circuit breaker call",
+            "auction wakes 5@10.50 leaves 5",
             "one wakes 10@12.00 leaves 10",
             "two wakes 10@12.00 leaves 10",
-            "auction wakes 5@10.50 leaves 5",
         ]
     );
 }

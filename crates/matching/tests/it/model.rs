@@ -200,7 +200,7 @@ fn told(event: &Event) -> Option<Told> {
             Told::Shows { id: order.id, shown: shown.quantity }
         }
         Event::TradeCancelled { orders, .. } => {
-            Told::Untraded { filled: orders.map(|of| of.map(|of| of.order.filled)) }
+            Told::Untraded { filled: orders.map(|of| of.is_alive().then_some(of.order.filled)) }
         }
         Event::Refused { .. } => Told::Refused,
         _ => return None,

@@ -264,13 +264,13 @@ impl Market {
             }
             Event::TradeCancelled { price, quantity, orders, .. } => {
                 let mut line = format!("cancelled {quantity}@{price}");
-                for of in orders {
-                    line += &match of {
-                        Some(Undone { order, displays }) => {
+                for Undone { order, displays } in orders {
+                    line += &match order.leaves {
+                        0 => " gone".to_owned(),
+                        leaves => {
                             let name = self.name(order);
-                            format!(" {name} {}+{} shows {displays}", order.filled, order.leaves)
+                            format!(" {name} {}+{leaves} shows {displays}", order.filled)
                         }
-                        None => " gone".to_owned(),
                     };
                 }
                 line
