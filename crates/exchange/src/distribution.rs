@@ -136,16 +136,7 @@ impl Distribution {
             return self.publish(now_ns, told, send);
         };
         let auction_type = auction_type(call);
-        let told = AuctionTrade {
-            ns,
-            quantity,
-            instrument,
-            price,
-            trade,
-            auction_type,
-            flags,
-            ..AuctionTrade::default()
-        };
+        let told = AuctionTrade { ns, quantity, instrument, price, trade, auction_type, flags };
         self.publish(now_ns, told, send);
     }
 

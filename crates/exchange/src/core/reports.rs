@@ -261,7 +261,7 @@ impl<O: Outputs> Reporter<'_, O> {
             // Orders that cannot go with their session stay.
             Asked::Disconnect | Asked::Stop => {}
             Asked::Nothing | Asked::TradeCancel { .. } => {
-                tracing::warn!(%refusal, "a session of the day does not begin")
+                tracing::warn!(%refusal, "a session of the day does not begin");
             }
         }
     }

@@ -238,7 +238,9 @@ mod tests {
     }
 
     fn walk(stages: &mut Stages, way: &[(Stage, u64)]) {
-        way.iter().for_each(|(stage, at_ns)| stages.note(*stage, *at_ns));
+        for (stage, at_ns) in way {
+            stages.note(*stage, *at_ns);
+        }
     }
 
     fn expected(all: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {

@@ -45,7 +45,7 @@ impl Run {
     }
 
     fn turn(&mut self) -> Time {
-        let clock = self.clock.clone();
+        let clock = self.clock;
         self.venue.turn(clock.now(), Duration::from_millis(1), move || clock.now());
         self.clock.now()
     }
