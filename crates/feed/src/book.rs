@@ -90,7 +90,12 @@ pub enum Action {
     Trade(Trade),
     /// A trade of before is cancelled. The last price and the highest and lowest stay:
     /// what they were without it, nobody has kept.
-    CancelTrade(Trade),
+    CancelTrade {
+        /// How much of it.
+        size: u32,
+        /// It counts no more. A part of an auction, which is one trade, was never counted.
+        is_counted: bool,
+    },
 }
 
 /// The order book of one instrument, with its trades.
@@ -143,9 +148,9 @@ impl Book {
             touched.trades.get_or_insert(self.trades);
             return self.trades.add(*trade);
         }
-        if let Action::CancelTrade(trade) = action {
+        if let Action::CancelTrade { size, is_counted } = *action {
             touched.trades.get_or_insert(self.trades);
-            return self.trades.take_back(trade);
+            return self.trades.take_back(size, is_counted);
         }
         if touched.best.is_none() {
             touched.best = Some([self.best(Side::Bid), self.best(Side::Ask)]);
@@ -162,7 +167,7 @@ impl Book {
                 self.bids.clear();
                 self.asks.clear();
             }
-            Action::Trade(_) | Action::CancelTrade(_) => {}
+            Action::Trade(_) | Action::CancelTrade { .. } => {}
         }
     }
 
@@ -267,9 +272,9 @@ impl Trades {
     }
 
     /// Whoever began in the middle of the day may not have counted it.
-    fn take_back(&mut self, trade: &Trade) {
-        self.volume = self.volume.saturating_sub(trade.size.into());
-        self.count = self.count.saturating_sub(1);
+    fn take_back(&mut self, size: u32, is_counted: bool) {
+        self.volume = self.volume.saturating_sub(size.into());
+        self.count = self.count.saturating_sub(is_counted.into());
     }
 }
 
@@ -332,11 +337,11 @@ mod tests {
         assert_eq!((trades.volume, trades.count), (6, 3));
         assert_eq!((trades.open_nano, trades.high_nano, trades.low_nano), (10, 12, 9));
         assert_eq!(trades.last.map(|trade| trade.price_nano), Some(9));
-        book.apply(&Action::CancelTrade(Trade { price_nano: 12, size: 2, time_ns: 6 }));
+        book.apply(&Action::CancelTrade { size: 2, is_counted: true });
         let trades = book.trades();
         assert_eq!((trades.volume, trades.count, trades.high_nano), (4, 2, 12));
         for _ in 0..3 {
-            book.apply(&Action::CancelTrade(Trade { price_nano: 1, size: 9, time_ns: 6 }));
+            book.apply(&Action::CancelTrade { size: 9, is_counted: true });
         }
         assert_eq!((book.trades().volume, book.trades().count), (0, 0));
     }

@@ -122,9 +122,9 @@ impl ExchangeFeed {
             Action::Trade(Trade { price_nano: price.0 * NANO_PER_UNIT, size, time_ns })
         };
         // Bit 0: the trade is cancelled; bit 1, that it is amended, this exchange has not.
-        let told = |price: Price, size, flags: u8| match (flags, trade(price, size)) {
-            (0, made) => Some(made),
-            (CANCELLED, Action::Trade(trade)) => Some(Action::CancelTrade(trade)),
+        let told = |price: Price, size, flags: u8, is_counted| match flags {
+            0 => Some(trade(price, size)),
+            CANCELLED => Some(Action::CancelTrade { size, is_counted }),
             _ => None,
         };
         let rest = |id, side: u8, price: Price, size, flags: u8| {
@@ -156,8 +156,8 @@ impl ExchangeFeed {
                 let is_printed = of.printable == b'Y';
                 [reduced, is_printed.then(|| trade(of.price.0, of.quantity))]
             }
-            Message::Trade(of) => [told(of.price.0, of.quantity, of.flags), None],
-            Message::AuctionTrade(of) => [told(of.price.0, of.quantity, of.flags), None],
+            Message::Trade(of) => [told(of.price.0, of.quantity, of.flags, true), None],
+            Message::AuctionTrade(of) => [told(of.price.0, of.quantity, of.flags, false), None],
             _ => [None, None],
         }
     }
@@ -361,8 +361,9 @@ mod tests {
         assert_eq!(quote(&mut feed), volume_and_count(500, 1));
         feed.message(&AuctionTrade { quantity: 200, flags: 1, ..auction }.into());
         let said = quote(&mut feed);
-        assert_eq!(said[..2], volume_and_count(300, 0));
-        assert_eq!(said.len(), 3, "the volume of the auction, too: {said:?}");
+        // A part of the auction, which is one trade still.
+        assert_eq!(said[..2], volume_and_count(300, 1));
+        assert_eq!(said.last(), Some(&(3871, real(300))), "the volume of the auction");
     }
 
     /// The fields of an update of the quote, as texts.

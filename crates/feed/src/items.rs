@@ -290,7 +290,7 @@ fn best_fields(
 
 /// What kind of update the market price item has, if it has changed at all.
 pub(crate) fn price_update_type(book: &Book, touched: &Touched) -> Option<UpdateType> {
-    let is_less = |before: Trades| book.trades().count < before.count;
+    let is_less = |before: Trades| book.trades().volume < before.volume;
     if touched.trades.is_some_and(is_less) {
         return Some(UpdateType::CORRECTION);
     }

@@ -1,6 +1,7 @@
 //! A conversation with an engine: commands as calls, events as lines.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use tapeline_instrument::{
     Cause, Instrument, OrderId, Price, Session, Side, TickTable, Tolerances,
@@ -265,13 +266,13 @@ impl Market {
             Event::TradeCancelled { price, quantity, orders, .. } => {
                 let mut line = format!("cancelled {quantity}@{price}");
                 for Undone { order, displays } in orders {
-                    line += &match order.leaves {
-                        0 => " gone".to_owned(),
+                    match order.leaves {
+                        0 => line += " gone",
                         leaves => {
-                            let name = self.name(order);
-                            format!(" {name} {}+{leaves} shows {displays}", order.filled)
+                            let (name, filled) = (self.name(order), order.filled);
+                            let _ = write!(line, " {name} {filled}+{leaves} shows {displays}");
                         }
-                    };
+                    }
                 }
                 line
             }
