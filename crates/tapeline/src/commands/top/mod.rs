@@ -32,6 +32,10 @@ pub(crate) struct Args {
     /// The view to begin with
     #[arg(long, value_name = "VIEW", default_value = "mounts")]
     view: String,
+    /// The column by which rows are in order, the highest first, or the beginning of its
+    /// name: `backlog` for backlogBytes
+    #[arg(long, value_name = "COLUMN")]
+    by: Option<String>,
     /// How often to ask, in milliseconds
     #[arg(
         long,
@@ -52,6 +56,11 @@ pub(crate) fn run(args: &Args) -> Result<Verdict, Failure> {
     if !state.show(&args.view) {
         let known = VIEWS.map(|view| view.name).join(", ");
         let text = format!("there is no view `{}`; give one of {known}", args.view);
+        return Err(Failure::Setting(text));
+    }
+    if let Some(column) = args.by.as_ref().filter(|column| !state.order_by(column)) {
+        let (view, known) = (state.view.name, state.view.columns.join(", "));
+        let text = format!("the view {view} has no column `{column}`; give one of {known}");
         return Err(Failure::Setting(text));
     }
     if args.once {

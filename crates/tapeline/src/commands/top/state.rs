@@ -174,6 +174,16 @@ impl State {
         true
     }
 
+    /// Has rows in the order of the first column whose name begins so. Whether the view
+    /// has one.
+    pub(super) fn order_by(&mut self, beginning: &str) -> bool {
+        let beginning = beginning.to_ascii_lowercase();
+        let begins = |name: &&&str| name.to_ascii_lowercase().starts_with(&beginning);
+        let Some(column) = self.view.columns.iter().find(begins) else { return false };
+        self.by = Some((*column).to_owned());
+        true
+    }
+
     /// The column by which rows are in order.
     pub(super) fn by(&self) -> &str {
         self.by.as_deref().unwrap_or(self.view.by)
@@ -363,6 +373,14 @@ mod tests {
         assert_eq!(state.by(), "items");
         state.key(KeyCode::Char('s'));
         assert_eq!(state.by(), "backlogBytes");
+    }
+
+    #[test]
+    fn the_order_is_by_a_column_whose_name_begins_so() {
+        let mut state = state();
+        assert!(state.order_by("slow") && state.by() == "slow");
+        assert!(state.order_by("backlog") && state.by() == "backlogBytes");
+        assert!(!state.order_by("price") && state.by() == "backlogBytes");
     }
 
     #[test]

@@ -155,17 +155,21 @@ impl Drop for Terminal {
     }
 }
 
+/// One screen, as scripts have it.
+fn once(admin: SocketAddr, view: &str, more: &[&str]) -> String {
+    let mut command = Command::new(TAPELINE);
+    command.args(["top", "--once", "--admin", &admin.to_string(), "--view", view]).args(more);
+    String::from_utf8_lossy(&command.output().expect("it runs").stdout).into_owned()
+}
+
+/// The first row on a screen.
+fn first_row(screen: &str) -> &str {
+    screen.lines().nth(4).unwrap_or_default().trim_matches('│')
+}
+
 /// The first row of a view, when it says what it should.
 fn await_first_row(admin: SocketAddr, view: &str, is_it: impl Fn(&[&str]) -> bool) {
-    let first_row = |screen: &str| {
-        let row = screen.lines().nth(4).unwrap_or_default();
-        row.trim_matches('│').to_owned()
-    };
-    let words = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let said = |screen: &str| {
-        let words = words(&first_row(screen));
-        is_it(&words.iter().map(String::as_str).collect::<Vec<_>>())
-    };
+    let said = |screen: &str| is_it(&first_row(screen).split_whitespace().collect::<Vec<_>>());
     let mut screen = String::new();
     if Command::new("tmux").arg("-V").output().is_ok() {
         let terminal = Terminal::open(admin, view);
@@ -179,11 +183,7 @@ fn await_first_row(admin: SocketAddr, view: &str, is_it: impl Fn(&[&str]) -> boo
     } else {
         report(format_args!("no tmux here: the screen is that of --once"));
         wait_until(view, || {
-            let at = admin.to_string();
-            let top = Command::new(TAPELINE)
-                .args(["top", "--once", "--admin", &at, "--view", view])
-                .output();
-            screen = String::from_utf8_lossy(&top.expect("it runs").stdout).into_owned();
+            screen = once(admin, view, &[]);
             said(&screen)
         });
     }
@@ -241,6 +241,15 @@ fn an_operator_finds_who_is_slow_what_is_stale_what_flaps_and_who_is_greedy() {
         wait_until("the source is back", || sources(admin, "flap")["up"] == true);
     }
 
+    // Each screen is of its moment, and there is one a second: the first one behind the
+    // mount's slowness names it.
+    wait_until("the mount is slow", || {
+        let log = program.log();
+        let mut lines = log.lines();
+        lines.any(|line| line.contains("a mount is slow") && line.contains("user=sleeper"))
+    });
+    let screen = once(admin, "mounts", &["--by", "backlog"]);
+    assert!(first_row(&screen).contains("sleeper"), "the screen:\n{screen}");
     await_first_row(admin, "mounts", |row| {
         row.get(2) == Some(&"sleeper") && row.get(4) == Some(&"yes")
     });
