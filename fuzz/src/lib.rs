@@ -3,6 +3,8 @@
 pub mod fix;
 pub mod hub;
 pub mod json;
+pub mod mitch;
+pub mod ntg;
 pub mod omm;
 pub mod rssl;
 pub mod rwf;

@@ -70,6 +70,7 @@ fn main() {
     channel_seeds();
     core_seeds();
     fix_seeds();
+    market_seeds();
 }
 
 /// Steps of a hub: short stories that others can be made of.
@@ -317,4 +318,32 @@ fn fix_seeds() {
     }
     // The client's end logs on, both hear each other twice, and it gets a report.
     write("fix_session", "both-ends", &[], &[8, 0, 9, 10, 6, 1, b'x', 10, 9, 11, 10, 9, 5, 20]);
+}
+
+/// The exchange's own protocols: each type of message, alone and at a session or a
+/// reader that knows who talks.
+fn market_seeds() {
+    for kind in (0..=u8::MAX).filter(|kind| tapeline_ntg::Message::len_of(*kind).is_some()) {
+        let name = format!("type-{kind:02x}");
+        write("ntg_codec", &name, &[kind], &[1; 40]);
+        // Logged on, both hear each other; then the message, and what comes of it.
+        write("ntg_session", &name, &[1, 7, 8, 9], &[1, kind, 4, 1, 2, 3, 4, 0, 9, 4, 5]);
+    }
+    for (place, (kind, _)) in tapeline_mitch::Message::LENGTHS.iter().enumerate() {
+        let name = format!("type-{kind:02x}");
+        write("mitch_codec", &name, &[*kind], &[1; 40]);
+        // The first unit has it twice, then one is missing, then a snapshot has it.
+        let message = [place as u8, 4, 0, 0, 0, 1];
+        let steps = [
+            &[0, 4, 2][..],
+            &message,
+            &message,
+            &[0, 6, 1],
+            &message,
+            &[4],
+            &message,
+            &[7, 1, 0, 0, 0],
+        ];
+        write("mitch_reader", &name, &[], &steps.concat());
+    }
 }
