@@ -44,8 +44,8 @@ pub trait Agent: Viewed {
 
     /// Ends the logins of a user because an operator wants it. Returns how many there
     /// were.
-    fn log_out(&mut self, now: Time, user: &str) -> usize {
-        let _ = (now, user);
+    fn log_out(&mut self, user: &str) -> usize {
+        let _ = user;
         0
     }
 
@@ -127,8 +127,8 @@ impl<K: FrameSink, R: FrameSource, S: System> Agent for Server<Port<K, R>, S> {
         Self::close_mount(self, now, session, reason)
     }
 
-    fn log_out(&mut self, now: Time, user: &str) -> usize {
-        Self::log_out(self, now, user)
+    fn log_out(&mut self, user: &str) -> usize {
+        Self::log_out(self, user)
     }
 
     fn drain(&mut self, now: Time, per_s: u32) -> usize {

@@ -115,7 +115,7 @@ fn done(now: Time, agent: &mut dyn Agent, act: &Act) -> Answer {
         Act::CloseMount { server, channel, reason } if server == agent.name() => {
             usize::from(agent.close_mount(now, channel, reason))
         }
-        Act::Logout { user } => agent.log_out(now, user),
+        Act::Logout { user } => agent.log_out(user),
         Act::Drain { server, per_s } if server.is_empty() || server == agent.name() => {
             agent.drain(now, *per_s)
         }

@@ -433,34 +433,19 @@ impl<B: Bus, S: System> Server<B, S> {
         found.is_some()
     }
 
-    /// Ends the logins of a user because an operator wants it. Returns how many there
-    /// were.
-    pub fn log_out(&mut self, now: Time, user: &str) -> usize {
-        let sessions = self.interpreter.core().mounts_of_user(user.as_bytes());
-        self.with_each(now, &sessions, |interpreter, session, out| {
-            interpreter.log_out(session, out);
-        });
-        sessions.len()
+    /// Ends the logins of a user because an operator wants it, in the turns that follow.
+    /// Returns how many there were.
+    pub fn log_out(&mut self, user: &str) -> usize {
+        self.interpreter.log_out(user)
     }
 
     pub(crate) fn close_sessions(&mut self, now: Time, sessions: &[SessionId], reason: &str) {
-        self.with_each(now, sessions, |interpreter, session, out| {
-            interpreter.end_mount(session, reason, out);
-        });
-    }
-
-    fn with_each(
-        &mut self,
-        now: Time,
-        sessions: &[SessionId],
-        act: impl Fn(&mut Interpreter, SessionId, &mut Shell<'_, '_, B::Outbound, S>),
-    ) {
         let Self { interpreter, bus, reactor, notes, edge, .. } = self;
         let mut outbox = reactor.outbox();
         let port = bus.outbound();
         let mut out = Shell { outbox: &mut outbox, port, edge, notes, now, copies: 0 };
         for session in sessions {
-            act(interpreter, *session, &mut out);
+            interpreter.end_mount(*session, reason, &mut out);
         }
     }
 

@@ -69,6 +69,8 @@ pub(super) enum Job {
     Review(Review),
     /// Those who watch an item with another guard are looked at, from a cell on.
     Recheck { slot: u32, next: Cell },
+    /// An operator ended the logins of a user, of whom these mounts are left.
+    LogOut { user: Box<str>, sessions: Vec<SessionId> },
     /// A month begins: the watches of items from this one on, from a cell on, are
     /// written down anew.
     GoOn { slot: u32, next: Cell },
@@ -99,7 +101,9 @@ impl Job {
             | Self::Delete { .. }
             | Self::RetryUnplaced { .. } => Kind::Hubs,
             Self::TellNews => Kind::News,
-            Self::Review(_) | Self::Recheck { .. } | Self::GoOn { .. } => Kind::Rights,
+            Self::Review(_) | Self::Recheck { .. } | Self::GoOn { .. } | Self::LogOut { .. } => {
+                Kind::Rights
+            }
             Self::Batch(_) | Self::Refresh(_) | Self::Roles(_) | Self::EndAll { .. } => {
                 Kind::Mounts
             }
@@ -250,6 +254,7 @@ impl Core {
             Job::Leave(leaving) => self.leave_step(leaving, out),
             Job::Review(review) => self.review_step(review, out),
             Job::Recheck { slot, next } => self.recheck_step(*slot, next, out),
+            Job::LogOut { user, sessions } => self.log_out_step(user, sessions, out),
             Job::GoOn { slot, next } => self.go_on_step((slot, next), out),
         }
     }

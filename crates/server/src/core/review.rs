@@ -31,6 +31,9 @@ pub(super) struct Review {
     is_of_day: bool,
 }
 
+/// The end of a login is told, written down and noted.
+const STEPS_PER_LOGOUT: usize = 4;
+
 impl Review {
     /// Of all mounts.
     const ALL: Self = Self { only: None, number: 0, stream_id: None, is_of_day: false };
@@ -157,12 +160,31 @@ impl Core {
         true
     }
 
-    /// Ends a login because an operator wants it. A mount without one stays.
-    pub(crate) fn log_out<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        self.copies_first(out);
-        let denial = Denial { code: StateCode::NOT_ENTITLED, text: FORCED.to_owned() };
-        self.force_logout(session, Refusal::of(denied(&denial)), out);
-        self.settle(out);
+    /// Ends the logins of a user because an operator wants it, a slice at a time.
+    /// Returns how many there are.
+    pub(crate) fn log_out(&mut self, user: &str) -> usize {
+        let sessions = self.mounts_of_user(user.as_bytes());
+        let count = sessions.len();
+        if count > 0 {
+            self.backlog.add(Job::LogOut { user: user.into(), sessions });
+        }
+        count
+    }
+
+    /// Ends the next login, unless it is another user's by now.
+    pub(super) fn log_out_step<O: Outputs>(
+        &mut self,
+        user: &str,
+        sessions: &mut Vec<SessionId>,
+        out: &mut O,
+    ) -> Option<usize> {
+        let session = sessions.pop()?;
+        let login = self.mounts.get(session).and_then(|mount| mount.login.as_ref());
+        if login.is_some_and(|login| login.shown_user() == user) {
+            let denial = Denial { code: StateCode::NOT_ENTITLED, text: FORCED.to_owned() };
+            self.force_logout(session, Refusal::of(denied(&denial)), out);
+        }
+        Some(STEPS_PER_LOGOUT)
     }
 
     /// Ends a login, telling why: all streams of the mount are over.

@@ -171,16 +171,10 @@ impl Interpreter {
         }
     }
 
-    /// Ends a login because an operator wants it.
-    pub fn log_out<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        let Self { core, json } = self;
-        match json {
-            None => core.log_out(session, out),
-            Some(json) => {
-                let Json { writer, names, .. } = &mut **json;
-                core.log_out(session, &mut JsonOutputs::new(out, writer, names));
-            }
-        }
+    /// Ends the logins of a user because an operator wants it, a slice at a time, from
+    /// the next [`handle_timeout`](Self::handle_timeout) on. Returns how many there are.
+    pub fn log_out(&mut self, user: &str) -> usize {
+        self.core.log_out(user)
     }
 
     /// Whether a session speaks JSON.

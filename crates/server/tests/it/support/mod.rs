@@ -88,10 +88,13 @@ impl World {
         self.handle(Event::Policy(&change));
     }
 
-    /// An operator ends a login.
-    pub fn log_out(&mut self, session: SessionId) {
-        self.core.log_out(session, &mut self.out);
-        self.work_off();
+    /// An operator ends the logins of a user.
+    pub fn log_out(&mut self, user: &str) -> usize {
+        let count = self.core.log_out(user);
+        if !self.is_late {
+            self.work_off();
+        }
+        count
     }
 
     /// It is asked who logs in from now on.
