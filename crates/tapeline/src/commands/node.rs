@@ -7,7 +7,7 @@ use tapeline_edge::Edge;
 use tapeline_ending::Stop;
 use tapeline_node::{Node, Shards};
 
-use crate::composition::{self, Certificates, Common, HubFlags, Roles, ServerFlags};
+use crate::composition::{self, Common, Credentials, HubFlags, Roles, ServerFlags};
 use crate::config::Settings;
 use crate::control::{Beginning, Control, Read};
 use crate::descriptors;
@@ -109,8 +109,8 @@ fn start(
     let edge = Edge::start()?;
     let policies = composition::policies(&edge, &settings)?;
     let port = composition::edge_port(&edge, &settings, policies.as_ref())?;
-    let certificates = Certificates::default();
-    let config = composition::node_config(&settings, roles, port.as_ref(), &certificates)?;
+    let credentials = Credentials::default();
+    let config = composition::node_config(&settings, roles, port.as_ref(), &credentials)?;
     let (configure, requests) = ConfigSender::queue();
     let control = Control::new(
         Beginning {
@@ -118,13 +118,13 @@ fn start(
             settings: settings.clone(),
             config: config.clone(),
             levels,
-            certificates: certificates.clone(),
+            credentials: credentials.clone(),
         },
         reader(common, hub, server),
         {
-            let certificates = certificates.clone();
+            let credentials = credentials.clone();
             Box::new(move |settings| {
-                composition::node_config(settings, roles, port.as_ref(), &certificates)
+                composition::node_config(settings, roles, port.as_ref(), &credentials)
             })
         },
     );
@@ -132,7 +132,7 @@ fn start(
     let mut node = Node::start(config.clone())?;
     let admin = composition::start_admin(
         &edge,
-        (&settings, &certificates),
+        (&settings, &credentials),
         &config.registry,
         (common.events(), configure),
     )?;

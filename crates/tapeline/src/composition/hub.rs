@@ -6,7 +6,7 @@ use tapeline_channel::{ReactorConfig, SessionOptions, Tls, random_seed};
 use tapeline_hub::{HubConfig, HubLimits, Pick, PressureConfig, ServiceGroup, Unpublished};
 use tapeline_rssl::{Compression, ServerConfig as RsslServerConfig};
 
-use super::certificates::Certificates;
+use super::credentials::Credentials;
 use super::settings::{listen, tls};
 use super::sources::route;
 use crate::config::{self, Mirror, Settings};
@@ -15,10 +15,10 @@ use crate::failure::Failure;
 /// The hub's part.
 pub(crate) fn hub_config(
     settings: &Settings,
-    certificates: &Certificates,
+    credentials: &Credentials,
 ) -> Result<HubConfig, Failure> {
     let hub = &settings.hub;
-    let routes = settings.sources.iter().map(|source| route(source, certificates));
+    let routes = settings.sources.iter().map(|source| route(source, credentials));
     let routes = routes.collect::<Result<_, _>>()?;
     let listen_key = "[hub] listen";
     Ok(HubConfig {
@@ -26,7 +26,7 @@ pub(crate) fn hub_config(
         routes,
         ni_listen: listen(listen_key, &hub.listen, hub.ni_port)?,
         ni_listen_tls: listen(listen_key, &hub.listen, hub.ni_tls_port)?,
-        ni_tls: hub_tls(hub, certificates)?,
+        ni_tls: hub_tls(hub, credentials)?,
         ni_services: Some(hub.ni_services.clone()).filter(|services| !services.is_empty()),
         mirrored_services: settings
             .services
@@ -104,7 +104,7 @@ fn service_group(service: &config::Service) -> ServiceGroup {
 }
 
 /// What non-interactive providers are shown over TLS.
-fn hub_tls(hub: &config::Hub, certificates: &Certificates) -> Result<Option<Tls>, Failure> {
+fn hub_tls(hub: &config::Hub, credentials: &Credentials) -> Result<Option<Tls>, Failure> {
     let files = (&hub.tls_certificate, &hub.tls_key);
-    tls(files, certificates).map_err(|error| Failure::Setting(format!("[hub] {error}")))
+    tls(files, credentials).map_err(|error| Failure::Setting(format!("[hub] {error}")))
 }

@@ -1,7 +1,7 @@
 //! From the configuration to what runs: hubs, servers, and what is between them.
 
 mod bounds;
-mod certificates;
+mod credentials;
 mod flags;
 mod hub;
 mod meeting;
@@ -22,7 +22,7 @@ use tapeline_node::{
 };
 use tapeline_server::{Server, Siblings, Transport};
 
-pub(crate) use certificates::Certificates;
+pub(crate) use credentials::Credentials;
 pub(crate) use flags::{Common, HubFlags, ServerFlags};
 pub(crate) use settings::token;
 
@@ -82,7 +82,7 @@ pub(crate) fn node_config(
     settings: &Settings,
     roles: Roles,
     edge: Option<&NewEdgePort>,
-    certificates: &Certificates,
+    credentials: &Credentials,
 ) -> Result<NodeConfig, Failure> {
     let carrier = meeting::carrier(settings, roles)?;
     meeting::check(settings, &carrier, roles)?;
@@ -94,7 +94,7 @@ pub(crate) fn node_config(
     let max_descriptor = Some(descriptors::max_accepted(settings, descriptors::raise()));
     let mut config = NodeConfig::on(carrier);
     if roles.is_hub {
-        let mut hub = hub::hub_config(settings, certificates)?;
+        let mut hub = hub::hub_config(settings, credentials)?;
         hub.reactor.max_accepted_descriptor = max_descriptor;
         config.hubs.push(HubPart {
             config: hub,
@@ -104,7 +104,7 @@ pub(crate) fn node_config(
         });
     }
     if roles.is_server {
-        let mut server = settings::server_config(settings, certificates)?;
+        let mut server = settings::server_config(settings, credentials)?;
         server.max_accepted_descriptor = max_descriptor;
         server.has_clock_of_hubs = has_clock_of_hubs;
         let shards = settings.server.shards;
@@ -143,11 +143,11 @@ pub(crate) fn node_config(
 /// Starts the admin port of a process, if it is to have one.
 pub(crate) fn start_admin(
     edge: &Edge,
-    (settings, certificates): (&Settings, &Certificates),
+    (settings, credentials): (&Settings, &Credentials),
     registry: &Registry,
     (events, configure): (EventFeed, ConfigSender),
 ) -> Result<Option<Admin>, Failure> {
-    let Some(config) = settings::admin_config(settings, certificates)? else { return Ok(None) };
+    let Some(config) = settings::admin_config(settings, credentials)? else { return Ok(None) };
     let admin = Admin::start(edge, config, registry.clone(), events, Some(configure))?;
     tracing::info!(address = %admin.address(), "admin");
     Ok(Some(admin))

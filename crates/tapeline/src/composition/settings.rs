@@ -21,7 +21,7 @@ use tapeline_server::{
 use tapeline_time::host_now;
 
 use super::bounds;
-use super::certificates::Certificates;
+use super::credentials::Credentials;
 use crate::config::{
     self, Port, PortTransport, Settings, StandbyAnswer, StandbyPost, WarmStandbyKind,
 };
@@ -111,7 +111,7 @@ pub(crate) fn field_rules(settings: &Settings) -> Result<Arc<FieldDictionary>, F
 /// The admin port's part; `None`: there is none.
 pub(crate) fn admin_config(
     settings: &Settings,
-    certificates: &Certificates,
+    credentials: &Credentials,
 ) -> Result<Option<AdminConfig>, Failure> {
     let admin = &settings.admin;
     let Some(address) = listen("[admin] listen", &admin.listen, admin.port)? else {
@@ -122,7 +122,7 @@ pub(crate) fn admin_config(
         .map_err(|error| failed(format!("allowed-origins: {error}")))?;
     let version = env!("CARGO_PKG_VERSION");
     let token = admin.token_file.as_deref().map(token).transpose()?;
-    let tls = tls((&admin.tls_certificate, &admin.tls_key), certificates).map_err(failed)?;
+    let tls = tls((&admin.tls_certificate, &admin.tls_key), credentials).map_err(failed)?;
     let config = AdminConfig::at(address);
     let config = AdminConfig { tls, origins, token, top: admin.top, version, ..config };
     config.check().map_err(|error| failed(error.to_string()))?;
@@ -155,7 +155,7 @@ fn json_config(server: &config::Server) -> JsonConfig {
 /// The server's part.
 pub(crate) fn server_config(
     settings: &Settings,
-    certificates: &Certificates,
+    credentials: &Credentials,
 ) -> Result<ServerConfig, Failure> {
     let server = &settings.server;
     let listen_key = "[server] listen";
@@ -172,7 +172,7 @@ pub(crate) fn server_config(
         listen_tls: addresses(server.rssl_tls_port)?,
         listen_websocket_tls: addresses(server.wss_port)?,
         ports: settings.ports.iter().map(|port| bounds::port_config(port, server)).collect(),
-        tls: tls((&server.tls_certificate, &server.tls_key), certificates)
+        tls: tls((&server.tls_certificate, &server.tls_key), credentials)
             .map_err(|error| Failure::Setting(format!("[server] {error}")))?,
         pages: server.ws_page.then(|| Arc::new(tapeline_server::pages())),
         origins: Origins::new(&server.allowed_origins)
@@ -341,13 +341,13 @@ fn standby_server(text: &str) -> Result<StandbyServer, Failure> {
 /// What is shown over TLS, if anything is.
 pub(super) fn tls(
     (chain, key): (&Option<PathBuf>, &Option<PathBuf>),
-    certificates: &Certificates,
+    credentials: &Credentials,
 ) -> Result<Option<Tls>, String> {
     match (chain, key) {
         (Some(chain), Some(key)) => {
             let (chain, key) = (chain.clone(), key.clone());
             let files = TlsFiles { certificates: chain, key, client_ca: None };
-            certificates.server(files).map(Some).map_err(|error| error.to_string())
+            credentials.server(files).map(Some).map_err(|error| error.to_string())
         }
         (None, None) => Ok(None),
         _ => Err("tls-certificate and tls-key go together; give both".to_owned()),
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_rooms() {
         let settings = Settings::default();
-        let hub = hub_config(&settings, &Certificates::default()).expect("good");
+        let hub = hub_config(&settings, &Credentials::default()).expect("good");
         let expected = HubConfig {
             ni_listen: Some(SocketAddr::from(([0, 0, 0, 0], 14003))),
             reactor: hub.reactor.clone(),
@@ -385,7 +385,7 @@ mod tests {
             ..HubConfig::named("hub")
         };
         assert_eq!(hub, expected);
-        let server = server_config(&settings, &Certificates::default()).expect("good");
+        let server = server_config(&settings, &Credentials::default()).expect("good");
         let expected = ServerConfig::default();
         assert_eq!(server.limits, expected.limits);
         assert_eq!(server.output, expected.output);
@@ -398,10 +398,10 @@ mod tests {
     fn pages_that_may_connect_are_named_as_browsers_do() {
         let mut settings = Settings::default();
         settings.server.allowed_origins = vec!["https://desk.example.com".to_owned()];
-        let config = server_config(&settings, &Certificates::default()).expect("an origin");
+        let config = server_config(&settings, &Credentials::default()).expect("an origin");
         assert_eq!(Ok(config.origins), Origins::new(["https://desk.example.com"]));
         settings.server.allowed_origins = vec!["desk.example.com".to_owned()];
-        let failure = server_config(&settings, &Certificates::default()).expect_err("no origin");
+        let failure = server_config(&settings, &Credentials::default()).expect_err("no origin");
         assert_eq!(
             failure.to_string(),
             "[server] allowed-origins: \"desk.example.com\" is no origin; write scheme://host or \
@@ -435,7 +435,7 @@ mod tests {
     fn what_does_not_fit_together_is_refused() {
         let mut settings = Settings::default();
         settings.server.output_threshold_ok = 40;
-        let failure = server_config(&settings, &Certificates::default()).expect_err("not in order");
+        let failure = server_config(&settings, &Credentials::default()).expect_err("not in order");
         assert_eq!(
             failure.to_string(),
             "[server] output thresholds: ok 40% must be below breach 30%, and breach at most 100%"
@@ -504,10 +504,10 @@ mod tests {
 
     /// What a room has before a change, is to have after it, and has then.
     fn configurations(settings: &Settings, section: &str) -> Option<(String, String, String)> {
-        let (defaults, certificates) = (Settings::default(), Certificates::default());
+        let (defaults, credentials) = (Settings::default(), Credentials::default());
         if section == "hub" {
-            let before = hub_config(&defaults, &certificates).expect("good");
-            let mut after = hub_config(settings, &certificates).ok()?;
+            let before = hub_config(&defaults, &credentials).expect("good");
+            let mut after = hub_config(settings, &credentials).ok()?;
             after.reactor.seed = before.reactor.seed;
             let mut adopted = before.clone();
             adopted.adopt(&after);
@@ -516,8 +516,8 @@ mod tests {
             adopted.ni_listen_tls = after.ni_listen_tls;
             return Some((format!("{before:?}"), format!("{after:?}"), format!("{adopted:?}")));
         }
-        let before = server_config(&defaults, &certificates).expect("good");
-        let mut after = server_config(settings, &certificates).ok()?;
+        let before = server_config(&defaults, &credentials).expect("good");
+        let mut after = server_config(settings, &credentials).ok()?;
         after.seed = before.seed;
         let mut adopted = before.clone();
         adopted.adopt(&after);

@@ -7,7 +7,7 @@ use tapeline_channel::{TlsClient, TlsClientFiles};
 use tapeline_hub::{Endpoint, ItemNames, Route, RouteLogin, RouteSecret};
 use tapeline_rssl::Compression;
 
-use super::certificates::Certificates;
+use super::credentials::Credentials;
 use crate::config::{self, CompressionKind};
 use crate::failure::Failure;
 
@@ -15,10 +15,7 @@ use crate::failure::Failure;
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// The way to a source.
-pub(super) fn route(
-    source: &config::Source,
-    certificates: &Certificates,
-) -> Result<Route, Failure> {
+pub(super) fn route(source: &config::Source, credentials: &Credentials) -> Result<Route, Failure> {
     let endpoints = source.hosts.iter().map(|host| endpoint(host, source.port));
     let endpoints: Vec<Endpoint> = endpoints.collect::<Result<_, _>>()?;
     let first = endpoints.first().map(|first| format!("{}:{}", first.host, first.port));
@@ -38,28 +35,25 @@ pub(super) fn route(
             application_id: source.application_id.clone(),
             position: source.position.clone(),
             single_open: source.single_open,
-            password: secret(source.password_file.as_deref(), certificates)?,
-            token: secret(source.token_file.as_deref(), certificates)?,
+            password: secret(source.password_file.as_deref(), credentials)?,
+            token: secret(source.token_file.as_deref(), credentials)?,
             ..RouteLogin::default()
         },
         compression: compression(source.compression),
         ping_timeout_s: source.ping_timeout_s,
-        tls: tls_to(source, certificates)?,
+        tls: tls_to(source, credentials)?,
     })
 }
 
 /// What a file holds on its first line.
-fn secret(
-    path: Option<&Path>,
-    certificates: &Certificates,
-) -> Result<Option<RouteSecret>, Failure> {
-    path.map(|path| certificates.secret(path)).transpose()
+fn secret(path: Option<&Path>, credentials: &Credentials) -> Result<Option<RouteSecret>, Failure> {
+    path.map(|path| credentials.secret(path)).transpose()
 }
 
 /// How the connection to a source is encrypted, if it is.
 fn tls_to(
     source: &config::Source,
-    certificates: &Certificates,
+    credentials: &Credentials,
 ) -> Result<Option<TlsClient>, Failure> {
     let failed = |text: String| Failure::Setting(format!("[[hub.source]] {text}"));
     if !source.tls {
@@ -82,7 +76,7 @@ fn tls_to(
     };
     let ca = source.tls_ca.clone().unwrap_or_else(|| AUTHORITIES.into());
     let files = TlsClientFiles { ca, identity };
-    let tls = certificates.client(files).map_err(|error| failed(error.to_string()))?;
+    let tls = credentials.client(files).map_err(|error| failed(error.to_string()))?;
     match &source.tls_name {
         Some(name) => tls.named(name).map(Some).map_err(|error| failed(error.to_string())),
         None => Ok(Some(tls)),
@@ -131,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_source_with_anything_of_tls_is_never_reached_in_clear() {
-        let certificates = Certificates::default();
+        let credentials = Credentials::default();
         let file = || Some("/none.pem".into());
         for (key, source) in [
             ("tls-ca", config::Source { tls_ca: file(), ..config::Source::default() }),
@@ -145,10 +139,10 @@ mod tests {
             ),
             ("tls-key", config::Source { tls_key: file(), ..config::Source::default() }),
         ] {
-            let failure = tls_to(&source, &certificates).expect_err(key);
+            let failure = tls_to(&source, &credentials).expect_err(key);
             let text = format!("[[hub.source]] {key} is there, and tls is not true");
             assert_eq!(failure.to_string(), text);
         }
-        assert_eq!(tls_to(&config::Source::default(), &certificates).ok(), Some(None));
+        assert_eq!(tls_to(&config::Source::default(), &credentials).ok(), Some(None));
     }
 }

@@ -12,7 +12,7 @@
 //!                                                                      the file is replaced
 //! ```
 //!
-//! The same task looks after certificates: at SIGHUP, before a change, and each second.
+//! The same task looks after certificates and secrets: at SIGHUP, before a change, and each second.
 //!
 //! The file is replaced last: a process that is killed on the way starts with the
 //! configuration that was good. A file that was edited and taken by SIGHUP is the
@@ -36,7 +36,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
-use crate::composition::Certificates;
+use crate::composition::Credentials;
 use crate::config::{Class, Difference, Settings, differences, lines};
 use crate::failure::Failure;
 use crate::log::Levels;
@@ -86,7 +86,7 @@ pub(crate) struct Control {
     changes: Changes,
     registry: Registry,
     levels: Levels,
-    certificates: Certificates,
+    credentials: Credentials,
     held: Held,
     parts: Parts,
     epoch: u64,
@@ -104,12 +104,12 @@ pub(crate) struct Beginning {
     pub(crate) settings: Settings,
     pub(crate) config: NodeConfig,
     pub(crate) levels: Levels,
-    pub(crate) certificates: Certificates,
+    pub(crate) credentials: Credentials,
 }
 
 impl Control {
     pub(crate) fn new(beginning: Beginning, read: Read, compose: Compose) -> Self {
-        let Beginning { file, settings, config, levels, certificates } = beginning;
+        let Beginning { file, settings, config, levels, credentials } = beginning;
         let text = file.as_deref().and_then(|file| fs::read_to_string(file).ok());
         let text = text.unwrap_or_default();
         let history = file.as_deref().map(History::of);
@@ -127,7 +127,7 @@ impl Control {
             changes: config.changes,
             registry: config.registry,
             levels,
-            certificates,
+            credentials,
             held,
             parts,
             epoch: 0,
@@ -171,11 +171,11 @@ impl Control {
                     request.answer(answer);
                 }
                 Some(()) = hangups.recv() => {
-                    self.certificates.reload();
+                    self.credentials.reload();
                     self.read_again().await;
                 }
                 _ = looks.tick() => {
-                    self.certificates.look();
+                    self.credentials.look();
                     self.look().await;
                 }
             }
@@ -240,7 +240,7 @@ impl Control {
 
     async fn apply(&mut self, new: &NewConfig) -> Result<Json, String> {
         self.check_watched()?;
-        self.certificates.reload();
+        self.credentials.reload();
         let settings = self.parsed(new)?;
         let text = new.text.clone();
         let watch = Duration::from_secs(new.watch_s);
@@ -252,7 +252,7 @@ impl Control {
     async fn read_again(&mut self) {
         let Some(file) = self.file.clone() else {
             return tracing::warn!(
-                "SIGHUP: the process was started without --config; its certificates were read again"
+                "SIGHUP: the process was started without --config; its certificates and secrets were read again"
             );
         };
         let read = async {

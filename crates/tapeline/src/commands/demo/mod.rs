@@ -20,7 +20,7 @@ use tapeline_omm::dictionary::FieldDictionary;
 use tapeline_rwf::Domain;
 use tapeline_time::MonotonicClock;
 
-use crate::composition::{self, Certificates, Roles};
+use crate::composition::{self, Credentials, Roles};
 use crate::config::{Log, Port, Settings, Source};
 use crate::console::Screen;
 use crate::failure::{Failure, Verdict};
@@ -114,7 +114,7 @@ fn serve(source: SocketAddr, stop: &Stop, started: &Sender<SocketAddr>) -> Resul
     settings.server.rssl_port = Port::At(0);
     let roles = Roles { is_hub: true, is_server: true };
     let mut node =
-        Node::start(composition::node_config(&settings, roles, None, &Certificates::default())?)?;
+        Node::start(composition::node_config(&settings, roles, None, &Credentials::default())?)?;
     let listening = node.servers().next().and_then(|server| server.listening().first().copied());
     if let Some(address) = listening {
         let _ = started.send(address);

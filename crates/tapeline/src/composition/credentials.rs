@@ -18,7 +18,7 @@ use crate::failure::Failure;
 
 /// All of them. Clones are the same ones.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Certificates(Arc<Mutex<Vec<Known>>>);
+pub(crate) struct Credentials(Arc<Mutex<Vec<Known>>>);
 
 /// What was read, and of which files.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ enum Kind {
 /// By what a file is known: which one it is, how long, and when it was written.
 type Mark = Option<(u64, u64, i64, i64)>;
 
-impl Certificates {
+impl Credentials {
     /// What a listener shows.
     ///
     /// Errors: as of [`Tls::from_files`].
@@ -204,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let files = files(folder.path());
         write(&files, &pair());
-        let all = Certificates::default();
+        let all = Credentials::default();
         let one = all.server(files.clone()).expect("good");
         assert!(
             all.server(files.clone()).expect("good") == one,
@@ -219,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("password");
         fs::write(&file, "one\nmore\n").expect("room");
-        let all = Certificates::default();
+        let all = Credentials::default();
         let secret = all.secret(&file).expect("good");
         assert_eq!((all.secret(&file).expect("good"), &*secret.reveal()), (secret.clone(), "one"));
         fs::write(&file, "").expect("room");
@@ -238,7 +238,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let files = files(folder.path());
         write(&files, &pair());
-        let all = Certificates::default();
+        let all = Credentials::default();
         all.server(files.clone()).expect("good");
         let is_read = || {
             let all = all.lock();
