@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tapeline_exchange::{Exchange, ExchangeConfig, Plan, UserConfig};
+use tapeline_exchange::{Exchange, ExchangeConfig, Plan, SessionId, UserConfig};
 use tapeline_fix::{Store, Writer, tag};
 use tapeline_instrument::{Schedule, Session, Turn};
 use tapeline_ntg::{Frames, Message};
@@ -76,6 +76,14 @@ fn settlers(venue: &mut Venue) -> [Client; 2] {
     })
 }
 
+/// A market with both settlers, in which both owners trade natively.
+fn opened() -> (Venue, [Client; 2], [SessionId; 2]) {
+    let mut venue = Venue::new(&settled());
+    let both = settlers(&mut venue);
+    let owners = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    (venue, both, owners)
+}
+
 /// The last trade that both have heard of.
 fn last_trade(
     venue: &mut Venue,
@@ -90,9 +98,7 @@ fn last_trade(
 
 #[test]
 fn a_trade_goes_when_both_sides_want_so() {
-    let mut venue = Venue::new(&settled());
-    let mut both = settlers(&mut venue);
-    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    let (mut venue, mut both, [ann, bob]) = opened();
     venue.says(ann, &new("A1", "sell 100@10.25"));
     venue.says(bob, &new("B1", "buy 30@10.25"));
     let trade = last_trade(&mut venue, &mut both, 30, "10.25");
@@ -149,9 +155,7 @@ fn reports_name_the_execution_that_is_meant_and_add_up() {
 
 #[test]
 fn an_order_that_ended_hears_of_it_and_stays_ended() {
-    let mut venue = Venue::new(&settled());
-    let mut both = settlers(&mut venue);
-    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    let (mut venue, mut both, [ann, bob]) = opened();
     venue.says(ann, &new("A1", "sell 100@10.25"));
     venue.says(bob, &new("B1", "buy 30@10.25"));
     let trade = last_trade(&mut venue, &mut both, 30, "10.25");
@@ -167,9 +171,7 @@ fn an_order_that_ended_hears_of_it_and_stays_ended() {
 
 #[test]
 fn a_filled_order_loses_its_trades_one_by_one() {
-    let mut venue = Venue::new(&settled());
-    let mut both = settlers(&mut venue);
-    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    let (mut venue, mut both, [ann, bob]) = opened();
     venue.says(ann, &new("A1", "sell 100@10.25"));
     let mut trades = Vec::new();
     for (name, size) in [("B1", 30), ("B2", 20), ("B3", 50)] {
@@ -201,9 +203,7 @@ fn assert_refused(said: &[String], code: u8, quantity: i64, text: &str) {
 
 #[test]
 fn what_nobody_may_ask_is_refused() {
-    let mut venue = Venue::new(&settled());
-    let [mut one, mut two] = settlers(&mut venue);
-    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    let (mut venue, [mut one, mut two], [ann, bob]) = opened();
     venue.says(ann, &new("A1", "sell 100@10.25"));
     venue.says(bob, &new("B1", "buy 30@10.25"));
     one.hears(&mut venue);
@@ -257,9 +257,7 @@ fn where_nobody_settles_the_other_side_nothing_is_cancelled() {
 
 #[test]
 fn a_market_that_is_down_cancels_nothing() {
-    let mut venue = Venue::new(&settled());
-    let mut both = settlers(&mut venue);
-    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    let (mut venue, mut both, [ann, bob]) = opened();
     venue.says(ann, &new("A1", "sell 100@10.25"));
     venue.says(bob, &new("B1", "buy 30@10.25"));
     let trade = last_trade(&mut venue, &mut both, 30, "10.25");
@@ -335,9 +333,7 @@ fn whoever_goes_on_with_the_market_knows_what_one_side_asked() {
 
 #[test]
 fn an_owner_by_the_native_gateway_is_told_which_report_is_meant() {
-    let mut venue = Venue::new(&settled());
-    let mut both = settlers(&mut venue);
-    let [ann, bob] = ["ANN", "BOB"].map(|name| venue.log_on(name));
+    let (mut venue, mut both, [ann, bob]) = opened();
     venue.says(ann, &new("A1", "sell 100@10.25"));
     venue.says(bob, &new("B1", "buy 30@10.25"));
     let trade = last_trade(&mut venue, &mut both, 30, "10.25");
