@@ -61,7 +61,7 @@ fn whole(bytes: &[u8]) {
 struct Side {
     books: Books,
     /// The number of the last message of the stream.
-    last: u32,
+    last: Option<u32>,
     asks: Vec<Option<(u32, u16)>>,
 }
 
@@ -69,9 +69,9 @@ impl Outputs for Side {
     fn message(&mut self, number: u32, message: &Message) {
         if number > 0 {
             // Behind the last number that there is, they begin anew.
-            let is_next = number > self.last || self.last == u32::MAX;
-            assert!(is_next, "{number} behind {}", self.last);
-            self.last = number;
+            let is_next = |last: u32| number.wrapping_sub(last) as i32 > 0;
+            assert!(self.last.is_none_or(is_next), "{number} behind {:?}", self.last);
+            self.last = Some(number);
         }
         self.books.apply(message);
     }
@@ -90,7 +90,7 @@ impl Outputs for Side {
     fn restart(&mut self) {
         self.books = Books::default();
         // The stream goes on where the snapshot is in step with it.
-        self.last = 0;
+        self.last = None;
     }
 }
 
