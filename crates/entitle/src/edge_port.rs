@@ -130,6 +130,11 @@ impl EdgePort {
         self.policies.try_recv().ok()
     }
 
+    /// Whether records go anywhere.
+    pub const fn keeps_records(&self) -> bool {
+        self.usage.is_some()
+    }
+
     /// Takes a record, to be handed over at the end of the turn. Run and mount of it
     /// become those that the journal has.
     pub fn record(&mut self, usage: &Usage<'_>) {

@@ -89,7 +89,8 @@ impl ServerConfig {
 
     /// Takes from another configuration what can change while a server runs. What
     /// remains is of its beginning: where it listens, the dictionary, JSON, warm standby,
-    /// the numbers and bounds of services, whether items are kept, the longest messages, the seed.
+    /// the numbers and bounds of services, whether items are kept, the longest messages,
+    /// the seed.
     pub fn adopt(&mut self, new: &Self) {
         let (own, new) = (self.clone(), new.clone());
         // Every setting is named, so that a new one cannot be forgotten.

@@ -219,8 +219,12 @@ pub trait Outputs {
         let _ = session;
     }
 
-    /// Writes down what a user did, where there is a policy. Outputs without a
-    /// journal need not know.
+    /// Whether there is a journal of usage: without one nothing is worked out for it.
+    fn keeps_records(&self) -> bool {
+        false
+    }
+
+    /// Writes down what a user did, where there is a policy and a journal.
     fn record(&mut self, usage: &Usage<'_>) {
         let _ = usage;
     }

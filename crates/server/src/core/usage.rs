@@ -82,6 +82,9 @@ impl Core {
         denial: Option<&Denial>,
         out: &mut O,
     ) {
+        if !out.keeps_records() {
+            return;
+        }
         let profile = self.profile_of(session);
         let mount = self.mounts.get(session);
         let Some((mount, login)) = mount.and_then(|it| Some((it.number, it.login.as_ref()?)))
@@ -123,7 +126,7 @@ impl Core {
         item: Option<(&ItemKeyRef<'_>, Guard)>,
         out: &mut O,
     ) {
-        if !self.entitlements.is_on() {
+        if !self.entitlements.is_on() || !out.keeps_records() {
             return;
         }
         let of_item = item.map(|(key, _)| named(&self.services, key));

@@ -370,6 +370,10 @@ impl<O: Outputs> Outputs for JsonOutputs<'_, O> {
         self.out.admit(session);
     }
 
+    fn keeps_records(&self) -> bool {
+        self.out.keeps_records()
+    }
+
     fn record(&mut self, usage: &Usage<'_>) {
         self.out.record(usage);
     }

@@ -62,6 +62,10 @@ impl<P: Publish, S: System> Outputs for Shell<'_, '_, P, S> {
         self.outbox.admit(session);
     }
 
+    fn keeps_records(&self) -> bool {
+        self.edge.as_ref().is_some_and(EdgePort::keeps_records)
+    }
+
     fn record(&mut self, usage: &Usage<'_>) {
         if let Some(edge) = self.edge {
             edge.record(usage);

@@ -119,6 +119,10 @@ impl Outputs for Recorder {
         self.admitted.push(session);
     }
 
+    fn keeps_records(&self) -> bool {
+        true
+    }
+
     fn record(&mut self, usage: &Usage<'_>) {
         let Usage { mount, stream_id, products, .. } = *usage;
         let products = products.replace('\n', " ");
