@@ -56,7 +56,8 @@ pub(super) struct Client<'a> {
     _server: Option<LocalProcess>,
 }
 
-fn hello_of(options: &Options, transport: Transport, side: usize) -> Hello {
+/// What a side's end is made of.
+pub(super) fn hello_of(options: &Options, transport: Transport, side: usize) -> Hello {
     let settings = &options.sides[side];
     Hello {
         transport,
