@@ -20,6 +20,10 @@ pub type SimPort = Port<SimSink, SimSource>;
 /// The longest frame that a simulated backbone carries at once, in bytes.
 pub const MAX_FRAME_BYTES: usize = 64 << 10;
 
+/// The receiver's window unless told otherwise, in bytes, as that of a real
+/// backbone.
+const WINDOW_BYTES: usize = 2 << 20;
+
 /// Everything between the ports. Clones are handles to the same network.
 #[derive(Clone, Debug)]
 pub struct Network(Rc<RefCell<World>>);
@@ -29,6 +33,7 @@ struct World {
     now: Time,
     random: u64,
     delay: Duration,
+    window_bytes: usize,
     members: BTreeMap<Incarnation, Member>,
     paths: BTreeMap<(Incarnation, Incarnation), Path>,
     /// Gives frames that arrive at the same time the order of their sending.
@@ -43,6 +48,21 @@ struct Member {
     allowance: u32,
     broken: bool,
     inbox: BTreeMap<(Time, u64), Vec<u8>>,
+    inbox_bytes: usize,
+}
+
+impl Member {
+    fn put(&mut self, due: (Time, u64), frame: Vec<u8>) {
+        self.inbox_bytes += frame.len();
+        self.inbox.insert(due, frame);
+    }
+
+    fn take_until(&mut self, now: Time) -> Option<Vec<u8>> {
+        let first = self.inbox.first_entry()?;
+        let frame = (first.key().0 <= now).then(|| first.remove())?;
+        self.inbox_bytes -= frame.len();
+        Some(frame)
+    }
 }
 
 /// One direction between two members.
@@ -82,6 +102,7 @@ impl Network {
             now: Time::ZERO,
             random: seed,
             delay: Duration::ZERO,
+            window_bytes: WINDOW_BYTES,
             members: BTreeMap::new(),
             paths: BTreeMap::new(),
             serial: 0,
@@ -97,6 +118,7 @@ impl Network {
             allowance: 0,
             broken: false,
             inbox: BTreeMap::new(),
+            inbox_bytes: 0,
         };
         self.0.borrow_mut().members.insert(me, member);
         let sink = SimSink { network: self.clone(), me };
@@ -107,6 +129,13 @@ impl Network {
     /// How long frames take on every path that has no delay of its own.
     pub fn set_delay(&self, delay: Duration) {
         self.0.borrow_mut().delay = delay;
+    }
+
+    /// How much may lie unread before a member: 2 MiB unless told otherwise. The
+    /// fastest member sets the pace, as with Aeron's `fc=max`: while none has room
+    /// the network takes nothing, and who is behind it loses what it has no room for.
+    pub fn set_window_bytes(&self, bytes: usize) {
+        self.0.borrow_mut().window_bytes = bytes;
     }
 
     /// How long frames take from one member to another.
@@ -171,6 +200,7 @@ impl Network {
         if let Some(member) = self.0.borrow_mut().members.get_mut(&member) {
             member.broken = true;
             member.inbox.clear();
+            member.inbox_bytes = 0;
         }
     }
 
@@ -187,7 +217,7 @@ impl Network {
         let (due, serial) = (world.now, world.serial + 1);
         world.serial = serial;
         for member in world.members.values_mut().filter(|member| !member.broken) {
-            member.inbox.insert((due, serial), bytes.to_vec());
+            member.put((due, serial), bytes.to_vec());
         }
     }
 
@@ -225,13 +255,21 @@ impl World {
         if sender.stuck && sender.allowance == 0 {
             return Offer::Busy;
         }
-        sender.allowance = sender.allowance.saturating_sub(1);
         let wanted = sender.role.other();
-        let listens =
-            |(to, member): (&Incarnation, &Member)| (member.role == wanted).then_some(*to);
-        let receivers: Vec<_> = self.members.iter().filter_map(listens).collect();
-        if receivers.is_empty() {
+        let window_bytes = self.window_bytes;
+        let listening = || self.members.iter().filter(|(_, member)| member.role == wanted);
+        if listening().next().is_none() {
             return Offer::Unheard;
+        }
+        let receivers: Vec<_> = listening()
+            .filter(|(_, member)| member.inbox_bytes < window_bytes)
+            .map(|(to, _)| *to)
+            .collect();
+        if receivers.is_empty() {
+            return Offer::Busy;
+        }
+        if let Some(sender) = self.members.get_mut(&from) {
+            sender.allowance = sender.allowance.saturating_sub(1);
         }
         let mut frame = head.to_vec();
         for part in parts {
@@ -255,15 +293,13 @@ impl World {
         self.serial += 1;
         let serial = self.serial;
         if let Some(member) = self.members.get_mut(&to).filter(|member| !member.broken) {
-            member.inbox.insert((due, serial), frame.to_vec());
+            member.put((due, serial), frame.to_vec());
         }
     }
 
     fn receive(&mut self, me: Incarnation) -> Option<Vec<u8>> {
         let now = self.now;
-        let inbox = &mut self.members.get_mut(&me)?.inbox;
-        let first = inbox.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove())
+        self.members.get_mut(&me)?.take_until(now)
     }
 }
 

@@ -105,6 +105,7 @@ fn network(shape: &Shape, random: &mut Random) -> (Network, Backbone) {
     }
     let backbone = Backbone::new(random.next());
     backbone.set_delay(shape.backbone_delay);
+    backbone.set_window_bytes(shape.receiver_bytes);
     (network, backbone)
 }
 

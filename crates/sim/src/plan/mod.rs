@@ -64,6 +64,7 @@ impl Plan {
         plan.shape.filters = Random::new(seed ^ FILTERS).percent(20);
         add_roles(&mut Random::new(seed ^ ROLES), &plan.shape, &mut plan.actions);
         plan.add_story(seed, size);
+        plan.shape.receiver_bytes = receiver_bytes(&mut Random::new(seed ^ RECEIVERS));
         plan.shape.grouped = !plan.shape.mirrored && Random::new(seed ^ GROUPS).percent(15);
         plan
     }
@@ -116,6 +117,13 @@ const FILTERS: u64 = 0x5345_5059_5445_4854;
 
 /// The same of what sources call their services.
 const GROUPS: u64 = 0x5350_554f_5247_5453;
+
+/// The same of what members of the backbone have room for.
+const RECEIVERS: u64 = 0x5345_5649_4543_4552;
+
+fn receiver_bytes(random: &mut Random) -> usize {
+    if random.percent(10) { one(random, [64 << 10, 256 << 10]) } else { 2 << 20 }
+}
 
 /// Has some worlds' consumers take their data from elsewhere now and then.
 fn add_roles(random: &mut Random, shape: &Shape, actions: &mut Vec<(Duration, Action)>) {

@@ -54,6 +54,8 @@ pub(crate) struct Shape {
     pub(crate) merged_bytes: usize,
     /// Bytes that wait in a port of the backbone.
     pub(crate) queue_bytes: usize,
+    /// Bytes that may lie unread before a member of the backbone.
+    pub(crate) receiver_bytes: usize,
     /// Requests that a server has without answers at a hub; 0: as is usual.
     pub(crate) server_window: usize,
     /// Members of another system are on the backbone.
@@ -142,6 +144,7 @@ impl Shape {
         provider_output_bytes: 0,
         merged_bytes: 0,
         queue_bytes: 4 << 20,
+        receiver_bytes: 2 << 20,
         server_window: 0,
         strangers: false,
         forger: false,

@@ -105,6 +105,22 @@ fn a_hole_is_seen_before_the_next_frame() {
 }
 
 #[test]
+fn the_fastest_reader_sets_the_pace_and_who_is_behind_it_sees_a_hole() {
+    let mut town = town();
+    // Room for two frames.
+    town.network.set_window_bytes(2 * FrameHeader::BYTES);
+    for number in 1..=3 {
+        assert_eq!(publish(&mut town, HUB, item(Incarnation::ALL, number)), Published::Sent);
+    }
+    let now = town.now();
+    assert_eq!((town.port(HUB).work(now), town.port(HUB).counters().queued), (0, 1));
+    town.pass_without(B, ms(5));
+    assert_eq!(town.take(A), [1, 2, 3].map(|number| Heard::Item(HUB, number)));
+    town.pass(ms(101));
+    assert_eq!(town.take(B), [Heard::Item(HUB, 1), Heard::Item(HUB, 2), Heard::Gap(HUB)]);
+}
+
+#[test]
 fn a_lost_last_frame_is_seen_within_a_presence_interval() {
     let mut town = town();
     town.network.set_loss(HUB, A, 1_000_000);
@@ -229,6 +245,7 @@ fn what_cannot_be_sent_leaves_no_gap() {
 #[test]
 fn frames_pass_whole_and_in_pieces_up_to_the_longest() {
     let mut town = town();
+    town.network.set_window_bytes(2 * MAX_BODY_BYTES);
     let whole = sim::MAX_FRAME_BYTES - FrameHeader::BYTES;
     for (number, length) in [whole, whole + 1, 10 * whole, MAX_BODY_BYTES].into_iter().enumerate() {
         let body: Vec<_> = (0..length).map(|n| (n ^ n >> 8) as u8).collect();
