@@ -8,6 +8,7 @@ use std::time::Duration;
 
 pub(crate) use action::{Action, Saying};
 pub use shape::Parties;
+use shape::RECEIVER_BYTES;
 pub(crate) use shape::{Images, Shape};
 
 use crate::random::Random;
@@ -122,7 +123,7 @@ const GROUPS: u64 = 0x5350_554f_5247_5453;
 const RECEIVERS: u64 = 0x5345_5649_4543_4552;
 
 fn receiver_bytes(random: &mut Random) -> usize {
-    if random.percent(10) { one(random, [64 << 10, 256 << 10]) } else { 2 << 20 }
+    if random.percent(10) { one(random, [64 << 10, 256 << 10]) } else { RECEIVER_BYTES }
 }
 
 /// Has some worlds' consumers take their data from elsewhere now and then.
@@ -193,6 +194,7 @@ fn shape(random: &mut Random, size: Size) -> Shape {
         provider_output_bytes: one(random, [0, 0, 64 << 10]) * if is_long { 1000 } else { 1 },
         merged_bytes: one(random, [0, 0, 0, 400]),
         queue_bytes: one(random, [4 << 20, 64 << 10, 4 << 10]),
+        receiver_bytes: RECEIVER_BYTES,
         server_window: 0,
         strangers: random.percent(10),
         forger: false,

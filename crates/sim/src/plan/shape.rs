@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::item::{BOOKS, Item};
 
+/// The usual [`Shape::receiver_bytes`].
+pub(crate) const RECEIVER_BYTES: usize = 2 << 20;
+
 /// The shape of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -144,7 +147,7 @@ impl Shape {
         provider_output_bytes: 0,
         merged_bytes: 0,
         queue_bytes: 4 << 20,
-        receiver_bytes: 2 << 20,
+        receiver_bytes: RECEIVER_BYTES,
         server_window: 0,
         strangers: false,
         forger: false,
