@@ -138,13 +138,12 @@ pub(crate) fn merged(
     rows
 }
 
-/// What shards tell of one user is added up: mounts and items.
+/// Bounds of a user, which are the same at each shard; all other numbers count.
+const BOUNDS: [&str; 3] = ["aggregateItemLimit", "itemLimitPerMount", "maxPriorityClass"];
+
+/// What shards count of one user is added up.
 fn one_of_each_user(view: &View, rows: Vec<(Arc<str>, Row)>) -> Vec<(Arc<str>, Row)> {
-    let (Some(name), Some(channels), Some(total)) =
-        (view.column("loginName"), view.column("channels"), view.column("total"))
-    else {
-        return rows;
-    };
+    let Some(name) = view.column("loginName") else { return rows };
     let mut users: Vec<(Arc<str>, Row)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for (of, row) in rows {
@@ -155,9 +154,13 @@ fn one_of_each_user(view: &View, rows: Vec<(Arc<str>, Row)>) -> Vec<(Arc<str>, R
                 users.push((of, row));
             }
             Some(place) => {
-                let known = &mut users[*place].1;
-                for column in [channels, total] {
-                    known[column] = Value::Number(known[column].rank() + row[column].rank());
+                let known = users[*place].1.iter_mut().zip(row).zip(view.columns);
+                for ((known, more), column) in known {
+                    if let (Value::Number(known), Value::Number(more)) = (known, more)
+                        && !BOUNDS.contains(&column.name)
+                    {
+                        *known += more;
+                    }
                 }
             }
         }
@@ -243,13 +246,18 @@ mod tests {
             "channels" => channels: u64;
             /// Items.
             "total" => total: u64;
+            /// Most of them.
+            "aggregateItemLimit" => aggregate_item_limit: u64;
+            /// Streams that were opened.
+            "opens" => opens: u64;
         }
     }
 
     fn answer(of: &str, users: &[(&str, u64, u64)]) -> Answer {
         let row = |(name, channels, total): &(&str, u64, u64)| {
-            UserRow { login_name: (*name).to_owned(), channels: *channels, total: *total }
-                .into_row()
+            let (login_name, opens) = ((*name).to_owned(), 2 * total);
+            let (channels, total) = (*channels, *total);
+            UserRow { login_name, channels, total, aggregate_item_limit: 100, opens }.into_row()
         };
         Answer {
             of: of.to_owned(),
@@ -267,9 +275,9 @@ mod tests {
             answer("server.1", &[("ann", 1, 7), ("cat", 1, 3)]),
         ];
         let rows = merged(UserRow::VIEW, answers, Some("total"), 2);
-        let shown: Vec<_> =
-            rows.iter().map(|(of, row)| (&**of, row[1].rank(), row[2].rank())).collect();
-        assert_eq!(shown, [("server", 2, 17), ("server", 2, 15)]);
+        let numbers = |row: &Row| [1, 2, 3, 4].map(|column| row[column].rank());
+        let shown: Vec<_> = rows.iter().map(|(of, row)| (&**of, numbers(row))).collect();
+        assert_eq!(shown, [("server", [2, 17, 100, 34]), ("server", [2, 15, 100, 30])]);
     }
 
     #[tokio::test]

@@ -261,6 +261,9 @@ pub struct UserLimits {
     pub item_limit_per_mount: Option<usize>,
     /// [`Limits::max_mounts_per_user`].
     pub max_mounts: Option<usize>,
+    /// The highest class of priority; a request of a higher one has this one
+    /// (`maxPriorityClass`).
+    pub max_priority_class: Option<u8>,
 }
 
 /// Bounds on what mounts and hubs may take.
@@ -423,6 +426,7 @@ impl Limits {
             item_limit: own.item_limit.or(Some(self.item_limit)),
             item_limit_per_mount: own.item_limit_per_mount.or(Some(self.item_limit_per_mount)),
             max_mounts: own.max_mounts.or(self.max_mounts_per_user),
+            max_priority_class: own.max_priority_class,
         }
     }
 

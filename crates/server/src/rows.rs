@@ -87,7 +87,8 @@ tapeline_counters::rows! {
         "aggregateItemLimit" => aggregate_item_limit: usize;
         /// Most items that one mount may have open.
         "itemLimitPerMount" => item_limit_per_mount: usize;
-        /// The highest class of priority that the user's roles allow, if they bound it.
+        /// The highest class of priority that the configuration and the user's roles allow,
+        /// if they bound it.
         "maxPriorityClass" => max_priority_class: Option<u32>;
         /// The fields that the user's roles show, where it is not all: `only 22, 25` or
         /// `all but 25`.

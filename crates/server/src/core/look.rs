@@ -125,7 +125,10 @@ impl Core {
                 .item_limit_per_mount
                 .unwrap_or(of_all.item_limit_per_mount),
             max_priority_class: roles
-                .and_then(|(policy, profile)| policy.max_priority_class(profile)),
+                .and_then(|(policy, profile)| policy.max_priority_class(profile))
+                .into_iter()
+                .chain(limits.max_priority_class.map(u32::from))
+                .min(),
             fields: roles
                 .and_then(|(policy, profile)| policy.field_mask(profile).map(ToString::to_string)),
             contract: roles

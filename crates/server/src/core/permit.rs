@@ -297,7 +297,8 @@ impl Core {
         limit.map_or(usize::MAX, |limit| limit as usize)
     }
 
-    /// A priority, of the highest class that a user may have by his roles.
+    /// A priority, of the highest class that a user may have by the configuration and
+    /// by his roles.
     pub(super) fn priority_of(
         &mut self,
         session: SessionId,
@@ -306,7 +307,9 @@ impl Core {
         let profile = self.profile_of(session);
         let most = self.entitlements.policy().zip(profile);
         let most = most.and_then(|(policy, profile)| policy.max_priority_class(profile));
-        let most = most.map_or(u8::MAX, |most| u8::try_from(most).unwrap_or(u8::MAX));
+        let of_roles = most.and_then(|most| u8::try_from(most).ok());
+        let own = self.limits_of(session).and_then(|own| own.max_priority_class);
+        let most = of_roles.unwrap_or(u8::MAX).min(own.unwrap_or(u8::MAX));
         wanted.map(|wanted| Priority { class: wanted.class.min(most), ..wanted })
     }
 

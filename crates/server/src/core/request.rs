@@ -17,7 +17,7 @@ use super::rows::Cell;
 use super::standby::has_part;
 use super::stream::{ItemStream, PendingRequest, Stream};
 use super::subscription::{Subscription, mode};
-use crate::{Limits, Outputs};
+use crate::{Limits, Outputs, UserLimits};
 
 /// What a request becomes.
 enum Opened {
@@ -109,15 +109,18 @@ impl Core {
     pub(super) fn item_limits(&mut self, session: SessionId) -> (usize, usize) {
         let of_roles = self.item_limit_of(session);
         let Limits { mut item_limit, mut item_limit_per_mount, .. } = self.config.limits;
-        let mount = self.mounts.get(session);
-        if !self.config.limits.users.is_empty()
-            && let Some(login) = mount.and_then(|mount| mount.login.as_ref())
-        {
-            let own = self.config.limits.of_user(login.user());
+        if let Some(own) = self.limits_of(session) {
             item_limit = own.item_limit.unwrap_or(item_limit);
             item_limit_per_mount = own.item_limit_per_mount.unwrap_or(item_limit_per_mount);
         }
         (item_limit.min(of_roles), item_limit_per_mount)
+    }
+
+    /// The bounds of the user of a mount, where there are any of single users.
+    pub(super) fn limits_of(&self, session: SessionId) -> Option<UserLimits> {
+        let limits = &self.config.limits;
+        let mount = self.mounts.get(session).filter(|_| !limits.users.is_empty())?;
+        Some(limits.of_user(mount.login.as_ref()?.user()))
     }
 
     /// The service of a request cannot serve it now. The request waits if the

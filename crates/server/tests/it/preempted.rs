@@ -1,9 +1,11 @@
 //! Streams that give way to others that are wanted more.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tapeline_channel::SessionId;
-use tapeline_server::{Limits, ServerConfig};
+use tapeline_server::{Limits, ServerConfig, UserLimits};
 
 use crate::support::*;
 
@@ -50,6 +52,22 @@ fn at_the_bound_of_a_mount_the_least_wanted_stream_gives_way() {
     let closed = format!("STATUS 6 MARKET_PRICE IBM.N@1 ClosedRecover / {GAVE_WAY}");
     assert_eq!(world.heard(consumer), [closed]);
     assert_eq!(world.core.statistics().streams_preempted, 2);
+}
+
+#[test]
+fn nothing_is_wanted_more_than_the_class_that_its_user_may_have() {
+    let own = UserLimits { max_priority_class: Some(3), ..UserLimits::default() };
+    let users = Arc::new(BTreeMap::from([("user".to_owned(), own)]));
+    let mut world = limited(Limits { item_limit_per_mount: 1, users, ..Limits::default() });
+    let consumer = recovering(&mut world);
+    world.say(consumer, &wanted(5, "TRI.N", 3, 2));
+    assert_eq!(world.heard(consumer), [""; 0]);
+    // Of class 7, which is 3 here: it is wanted less.
+    world.say(consumer, &wanted(6, "IBM.N", 7, 1));
+    assert_eq!(world.heard(consumer), [format!("STATUS 6 MARKET_PRICE IBM.N@1 {TOO_MANY}")]);
+    world.say(consumer, &wanted(6, "IBM.N", 7, 3));
+    let closed = format!("STATUS 5 MARKET_PRICE TRI.N@1 ClosedRecover / {GAVE_WAY}");
+    assert_eq!(world.heard(consumer), [closed]);
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub(super) fn port_config(port: &ServerPort, of_all: &config::Server) -> PortCon
 
 /// The bounds of a user.
 fn user_limits(user: &ServerUser) -> (String, UserLimits) {
-    let ServerUser { name, item_limit, item_limit_per_mount, max_mounts } = user.clone();
-    (name, UserLimits { item_limit, item_limit_per_mount, max_mounts })
+    let ServerUser { name, item_limit, item_limit_per_mount, max_mounts, max_priority_class } =
+        user.clone();
+    (name, UserLimits { item_limit, item_limit_per_mount, max_mounts, max_priority_class })
 }

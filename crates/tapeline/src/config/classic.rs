@@ -9,8 +9,8 @@
 //!
 //! Names are compared without regard to case, and of several keys for one thing
 //! that counts which is the most exact ([`precedence`](super::precedence)). A key
-//! that begins with the name of another host is skipped. What there is not, or
-//! means nothing here, is told and stops nothing.
+//! that begins with the name of another host, or of this one and another instance, is
+//! skipped. What there is not, or means nothing here, is told and stops nothing.
 //!
 //! | key | becomes |
 //! |---|---|
@@ -20,6 +20,7 @@
 //! | `*ROUTE.route*PARAMETER` | a key of a `[[hub.source]]`; with `routeList`, of the routes in it |
 
 mod known;
+mod routes;
 
 use std::ops::Range;
 use std::path::Path;
@@ -27,15 +28,13 @@ use std::path::Path;
 use toml::de::DeValue;
 
 use self::known::{
-    GUARANTEED, How, KNOWN, Known, OF_PORT, OF_USER, POOL_SIZE, PROGRAMS, Program, ROUTE,
-    ROUTE_LIST, SERVICE_ID, WITHOUT_EFFECT, list, program,
+    GUARANTEED, How, KNOWN, Known, OF_PORT, OF_USER, POOL_SIZE, Program, ROUTE, ROUTE_LIST,
+    SERVICE_ID, WITHOUT_EFFECT, list, program, programs,
 };
 
 use super::fault::{Fault, nearest};
 use super::precedence::{Component, components, exactness};
 use super::section::Section;
-use super::sections::Source;
-use super::services::Service;
 use super::tables::{ServerPort, ServerUser};
 use super::value::Setting;
 use super::{BUFFER_BYTES, Settings};
@@ -89,14 +88,31 @@ impl Line<'_> {
         first.map(|first| first.name).filter(|_| self.key.len() > 1)
     }
 
-    /// The components between the host and the parameter.
+    /// The instance that it is for, if it names one behind the host.
+    fn instance(&self) -> Option<&str> {
+        let second = self.key.get(1).filter(|_| self.host().is_some() && self.key.len() > 2)?;
+        let is_named = second.is_tight && second.name != "?" && program(second.name).is_none();
+        is_named.then_some(second.name)
+    }
+
+    fn is_of(&self, site: Site<'_>) -> bool {
+        self.host().is_none_or(|named| named.eq_ignore_ascii_case(site.host))
+            && self.instance().is_none_or(|named| named.eq_ignore_ascii_case(site.instance))
+    }
+
+    /// The components between the host, or the instance behind it, and the parameter.
     fn objects(&self) -> impl Iterator<Item = &str> + Clone {
-        let from = usize::from(self.host().is_some());
+        let from = usize::from(self.host().is_some()) + usize::from(self.instance().is_some());
         self.key[from..].iter().rev().skip(1).rev().map(|object| object.name)
     }
 
     fn parameter(&self) -> &str {
         self.key.last().map_or("", |last| last.name)
+    }
+
+    /// Whether it is for a full name, be there more exact ones.
+    fn is_for(&self, name: &[Vec<&str>]) -> bool {
+        exactness(&self.key, name).is_some()
     }
 }
 
@@ -118,11 +134,12 @@ pub(super) fn read(
             Err(what) => faults.push(Fault::at(path, text, span, what)),
         }
     }
-    lines.retain(|line| line.host().is_none_or(|named| named.eq_ignore_ascii_case(site.host)));
+    lines.retain(|line| line.is_of(site));
     let ports = ports(&lines, site);
+    let routes = routes::names(&lines, site);
     let mut file =
         File { settings, path, text, site, lines: &lines, faults, remarks: Remarks::default() };
-    file.routes();
+    file.routes(&routes);
     file.service_ids();
     for known in &KNOWN {
         file.known(known, &ports);
@@ -131,7 +148,7 @@ pub(super) fn read(
     file.ports(&ports);
     file.users(&ports);
     for line in &lines {
-        if let Some(what) = nothing(line, site, &ports) {
+        if let Some(what) = nothing(line, site, &ports, &routes) {
             file.remarks.nothing.push(Fault::at(path, text, line.span.clone(), what));
         }
     }
@@ -235,17 +252,10 @@ impl File<'_, '_> {
 
     /// What is of one user alone.
     fn users(&mut self, ports: &[String]) {
-        for line in self.lines {
-            let Some((user, parameter, key)) = user_of(line, ports) else { continue };
-            let name = (Program::Server, parameter, "", "", How::Same);
-            let full = name_of(&name, self.site, user);
-            let exact = |line: &Line<'_>| exactness(&line.key, &full);
-            let is_same = |other: &&Line<'_>| {
-                user_of(other, ports).is_some_and(|(its, _, of)| (its, of) == (user, key))
-            };
-            let others = self.lines.iter().filter(is_same);
-            // Of equals the last.
-            let counts = others.max_by(|a, b| exact(a).cmp(&exact(b)));
+        let (lines, site) = (self.lines, self.site);
+        for line in lines {
+            let Some((user, key)) = user_of(line, ports) else { continue };
+            let counts = most_exact(lines, &name_of_user(site, user, key));
             if !counts.is_some_and(|counts| counts.span == line.span) {
                 continue;
             }
@@ -259,34 +269,6 @@ impl File<'_, '_> {
                 .map(|()| true)
                 .map_err(|what| format!("`{}` {what}", line.parameter()));
             self.note(line, format!("server.user {user}.{key}"), result);
-        }
-    }
-
-    /// The numbers of services.
-    fn service_ids(&mut self) {
-        for line in self.lines.iter().filter(|line| is_parameter(line, SERVICE_ID)) {
-            let result = set_service_id(self.settings, line);
-            let name = line.objects().last().unwrap_or_default();
-            self.note(line, format!("service {name}.id"), result.map(|()| true));
-        }
-    }
-
-    /// Routes become sources of the same names.
-    fn routes(&mut self) {
-        let listed = self.lines.iter().rev().find(|line| is_parameter(line, ROUTE_LIST));
-        let listed = listed.map(|line| list(line.value));
-        for line in self.lines.iter().filter(|line| is_of_route(line)) {
-            let name = route_of(line);
-            let is_wanted =
-                |names: &Vec<String>| names.iter().any(|it| it.eq_ignore_ascii_case(name));
-            if !listed.as_ref().is_none_or(is_wanted) {
-                continue;
-            }
-            let result = set_route(self.settings, name, line.parameter(), line.value);
-            let parameter = line.parameter().to_ascii_lowercase();
-            let key = ROUTE_KEYS.iter().find(|(classic, _)| *classic == parameter);
-            let key = key.map_or("", |(_, key)| *key);
-            self.note(line, format!("hub.source {name}.{key}"), result.map(|()| true));
         }
     }
 }
@@ -311,41 +293,26 @@ fn is_parameter(line: &Line<'_>, name: &str) -> bool {
     line.parameter().eq_ignore_ascii_case(name)
 }
 
-/// Whether a line is of a route: of a hub, or without a program.
-fn is_of_route(line: &Line<'_>) -> bool {
-    let is_of_hub = line.objects().find_map(program).is_none_or(|it| it == Program::Hub);
-    is_of_hub
-        && line.objects().any(|object| object.eq_ignore_ascii_case("route"))
-        && ROUTE.iter().any(|name| is_parameter(line, name))
-}
-
-/// The name of the route of a line.
-fn route_of<'t>(line: &'t Line<'_>) -> &'t str {
-    let is_name = |name: &&str| !name.eq_ignore_ascii_case("route") && program(name).is_none();
-    line.objects().find(is_name).unwrap_or("route")
-}
-
-/// The user that a line is for, the parameter, and the key of `[[server.user]]`.
-fn user_of<'t>(
-    line: &'t Line<'_>,
-    ports: &[String],
-) -> Option<(&'t str, &'static str, &'static str)> {
-    let (parameter, key) = OF_USER.iter().find(|(name, _)| is_parameter(line, name))?;
+/// The user that a line is for, and the key of `[[server.user]]`.
+fn user_of<'t>(line: &'t Line<'_>, ports: &[String]) -> Option<(&'t str, &'static str)> {
+    let (_, key) = OF_USER.iter().find(|(name, _)| is_parameter(line, name))?;
     let mut objects = line.objects().skip_while(|object| program(object).is_none());
     let is_of_server = objects.next().and_then(program) == Some(Program::Server);
     let user = objects.next().filter(|user| is_of_server && *user != "?")?;
     let is_port = ports.iter().any(|port| port == user) || user.parse::<u16>().is_ok();
-    (!is_port && objects.next().is_none()).then_some((user, *parameter, *key))
+    (!is_port && objects.next().is_none()).then_some((user, *key))
 }
 
 /// Why a line changes nothing, if it does not.
-fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String]) -> Option<String> {
+fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String], routes: &[&str]) -> Option<String> {
     let parameter = line.parameter();
-    let is_taken = is_of_route(line)
-        || [ROUTE_LIST, SERVICE_ID].iter().any(|name| is_parameter(line, name))
-        || user_of(line, ports).is_some();
-    if is_taken {
+    let is_of_user =
+        user_of(line, ports).is_some_and(|(user, key)| line.is_for(&name_of_user(site, user, key)));
+    if is_of_user {
         return None;
+    }
+    if let Some(what) = routes::nothing(line, site, routes) {
+        return what;
     }
     let is_buffers = [POOL_SIZE, GUARANTEED].iter().any(|name| is_parameter(line, name));
     if is_buffers && line.objects().find_map(program) == Some(Program::Server) {
@@ -366,34 +333,50 @@ fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String]) -> Option<String> 
             ports.join(" ")
         ));
     }
+    if OF_USER.iter().any(|(name, _)| is_parameter(line, name)) {
+        return Some(format!("`{parameter}` changes nothing: write *ads*USER*{parameter}"));
+    }
     if is_buffers || WITHOUT_EFFECT.iter().any(|name| is_parameter(line, name)) {
         return Some(format!(
             "`{parameter}` changes nothing: it says how the classic programs are built"
         ));
     }
     let all = KNOWN.iter().map(|(_, name, ..)| *name).chain(ROUTE).chain(WITHOUT_EFFECT);
+    let all = all.chain(OF_USER.iter().map(|(name, _)| *name));
     let all = all.chain([ROUTE_LIST, SERVICE_ID, POOL_SIZE, GUARANTEED]);
     Some(format!("unknown key `{parameter}`{}", nearest(parameter, all)))
 }
 
 /// The full name of a parameter, each component with all its names. `object` is the
-/// port or the user that it is of; empty for all.
+/// port that it is of; empty for all.
 fn name_of<'n>(known: &'n Known, site: Site<'n>, object: &'n str) -> [Vec<&'n str>; 5] {
     let (owner, parameter, ..) = known;
-    let programs = PROGRAMS.iter().filter(|(_, program)| program == owner);
-    let programs = programs.map(|(name, _)| *name).collect();
-    [vec![site.host], vec![site.instance], programs, vec![object], vec![*parameter]]
+    [vec![site.host], vec![site.instance], programs(*owner), vec![object], vec![*parameter]]
 }
 
-/// The line that counts for a parameter: the most exact one, and of those the last.
+/// The full name of what becomes a key of a user, by all classic names of it.
+fn name_of_user<'n>(site: Site<'n>, user: &'n str, key: &str) -> [Vec<&'n str>; 5] {
+    let parameters = OF_USER.iter().filter(|(_, of)| *of == key).map(|(name, _)| *name);
+    let (program, parameters) = (programs(Program::Server), parameters.collect());
+    [vec![site.host], vec![site.instance], program, vec![user], parameters]
+}
+
+/// The line that counts for a parameter.
 fn best<'l, 't>(
     known: &Known,
     lines: &'l [Line<'t>],
     site: Site<'_>,
     object: &str,
 ) -> Option<&'l Line<'t>> {
-    let name = name_of(known, site, object);
-    let fitting = lines.iter().filter_map(|line| Some((exactness(&line.key, &name)?, line)));
+    most_exact(lines, &name_of(known, site, object))
+}
+
+/// The line that counts for a full name: the most exact one, and of those the last.
+fn most_exact<'l, 't: 'l>(
+    lines: impl IntoIterator<Item = &'l Line<'t>>,
+    name: &[Vec<&str>],
+) -> Option<&'l Line<'t>> {
+    let fitting = lines.into_iter().filter_map(|line| Some((exactness(&line.key, name)?, line)));
     // Of equals the last.
     fitting.max_by(|a, b| a.0.cmp(&b.0)).map(|(_, line)| line)
 }
@@ -413,46 +396,6 @@ fn ports(lines: &[Line<'_>], site: Site<'_>) -> Vec<String> {
         all.push(DEFAULT_PORT.to_owned());
     }
     all
-}
-
-/// Parameters of routes in lower case, and the keys of `[[hub.source]]`.
-const ROUTE_KEYS: [(&str, &str); 3] =
-    [("hostlist", "hosts"), ("servicelist", "services"), ("port", "port")];
-
-/// Sets a parameter of a route, which becomes a source of the same name.
-fn set_route(
-    settings: &mut Settings,
-    name: &str,
-    parameter: &str,
-    value: &str,
-) -> Result<(), String> {
-    let at = settings.sources.iter().position(|source| source.name.as_deref() == Some(name));
-    let at = at.unwrap_or_else(|| {
-        settings.sources.push(Source { name: Some(name.to_owned()), ..Source::default() });
-        settings.sources.len() - 1
-    });
-    let source = &mut settings.sources[at];
-    let (key, value) = match parameter.to_ascii_lowercase().as_str() {
-        "hostlist" => ("hosts", list(value).show()),
-        "servicelist" => ("services", list(value).show()),
-        _ => ("port", value.to_owned()),
-    };
-    set_key(source, key, &value).map_err(|what| format!("`{parameter}` {what}"))
-}
-
-/// Fixes the number of a service: `*FEED*serviceId : 257`.
-fn set_service_id(settings: &mut Settings, line: &Line<'_>) -> Result<(), String> {
-    let named = line.objects().last().filter(|name| program(name).is_none());
-    let Some(name) = named else {
-        return Err(format!("`{SERVICE_ID}` needs a service; write *FEED*{SERVICE_ID} : 257"));
-    };
-    let mut service = Service { name: name.to_owned(), ..Service::default() };
-    set_key(&mut service, "id", line.value).map_err(|what| format!("`{SERVICE_ID}` {what}"))?;
-    // Of several lines the last counts.
-    settings.services.retain(|known| known.name != service.name);
-    service.check(&settings.services)?;
-    settings.services.push(service);
-    Ok(())
 }
 
 /// Sets a key from the text of a TOML value.

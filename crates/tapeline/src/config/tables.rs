@@ -59,5 +59,8 @@ section! {
         "item-limit-per-mount" => item_limit_per_mount: Option<usize> = None => Live;
         /// Most mounts at a time of the user.
         "max-mounts" => max_mounts: Option<usize> = None => Live;
+        /// The highest class of priority of the user; what asks for a higher one gets
+        /// this one.
+        "max-priority-class" => max_priority_class: Option<u8> = None => Live;
     }
 }

@@ -13,7 +13,7 @@
 //! old file or with the new one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
@@ -41,6 +41,17 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&beside, path)?;
     File::open(folder)?.sync_all()
+}
+
+/// Whether the last line of a log is not whole: its process was killed.
+fn is_torn(log: &mut File) -> io::Result<bool> {
+    if log.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    log.seek(SeekFrom::End(-1))?;
+    log.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 /// The folder.
@@ -77,9 +88,10 @@ impl History {
             line.extend(what.clone());
         }
         let path = self.folder.join("history.log");
-        let mut log = OpenOptions::new().create(true).append(true).open(path)?;
+        let mut log = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        let end = if is_torn(&mut log)? { "\n" } else { "" };
         // In one write: lines of two processes do not mix.
-        log.write_all(format!("{line}\n").as_bytes())?;
+        log.write_all(format!("{end}{line}\n").as_bytes())?;
         log.sync_all()
     }
 
@@ -87,8 +99,9 @@ impl History {
     /// added to earlier ones; a line that is not whole, of a process that was killed,
     /// is passed over.
     pub(crate) fn list(&self) -> Vec<Json> {
-        let log = fs::read_to_string(self.folder.join("history.log")).unwrap_or_default();
+        let log = fs::read(self.folder.join("history.log")).unwrap_or_default();
         let mut all: Vec<Json> = Vec::new();
+        let log = String::from_utf8_lossy(&log);
         for line in log.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok()) {
             let known = all.iter_mut().find(|known| known["number"] == line["number"]);
             match (known, line) {
@@ -171,13 +184,18 @@ mod tests {
         history.note(number, &json!({ "outcome": "kept" })).expect("room");
         let inside = folder.path().join("site.toml.history");
         let log = inside.join("history.log");
-        let mut text = fs::read_to_string(&log).expect("it is there");
-        text.push_str("{\"number\":2,\"ha");
+        let mut text = fs::read(&log).expect("it is there");
+        // In the middle of a character, too.
+        text.extend_from_slice(
+            "{\"number\":2,\"who\":\"é".as_bytes().split_last().expect("text").1,
+        );
         fs::write(&log, text).expect("room");
         fs::write(inside.join("000002-00000000.toml.new"), "half").expect("room");
         fs::write(folder.path().join("site.toml.new"), "half").expect("room");
         assert_eq!(history.list().len(), 1);
         assert_eq!(history.before("b").as_deref(), Some("a"));
+        let next = history.enter("c", "bob", "apply").expect("room");
+        assert_eq!((next, &history.list()[1]["who"]), (2, &json!("bob")));
         replace(&site, "whole").expect("room");
         assert_eq!(fs::read_to_string(&site).expect("it is there"), "whole");
     }

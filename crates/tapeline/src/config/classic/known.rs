@@ -73,10 +73,11 @@ pub(super) const OF_PORT: [&str; 8] = [
 ];
 
 /// What may be of one user, with the key of `[[server.user]]`.
-pub(super) const OF_USER: [(&str, &str); 3] = [
+pub(super) const OF_USER: [(&str, &str); 4] = [
     ("itemLimit", "item-limit"),
     ("aggregateItemLimit", "item-limit"),
     ("itemLimitPerMount", "item-limit-per-mount"),
+    ("maxPriorityClass", "max-priority-class"),
 ];
 
 /// Parameters of routes: they make sources.
@@ -184,6 +185,11 @@ impl How {
 
 pub(super) fn program(name: &str) -> Option<Program> {
     PROGRAMS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|found| found.1)
+}
+
+/// All names of a program.
+pub(super) fn programs(program: Program) -> Vec<&'static str> {
+    PROGRAMS.iter().filter(|(_, known)| *known == program).map(|(name, _)| *name).collect()
 }
 
 /// A list separated by blanks or commas.

@@ -52,16 +52,23 @@ fn more_exact_keys_count_and_other_hosts_are_skipped() {
 #[test]
 fn what_is_one_users_is_not_everybodys() {
     let text = "*ads*BIGUSER*itemLimit : 10\nme*ads*BIGUSER*itemLimit : 20\n\
-                *ads*itemLimit : 500\n*ads*ann*itemLimitPerMount : 7\n";
+                *ads*itemLimit : 500\n*ads*ann*itemLimitPerMount : 7\n*ads*ann*maxPriorityClass : 3\n";
     let settings = read_text(text).expect("good");
     assert_eq!(settings.server.item_limit, 500);
     let users: Vec<_> = settings
         .users
         .iter()
-        .map(|user| (user.name.as_str(), user.item_limit, user.item_limit_per_mount))
+        .map(|user| {
+            let of_mount = user.item_limit_per_mount;
+            (user.name.as_str(), user.item_limit, of_mount, user.max_priority_class)
+        })
         .collect();
-    assert_eq!(users, [("BIGUSER", Some(20), None), ("ann", None, Some(7))]);
+    assert_eq!(users, [("BIGUSER", Some(20), None, None), ("ann", None, Some(7), Some(3))]);
     assert!(remarks(text).is_empty(), "{:?}", remarks(text));
+    assert_eq!(
+        remarks("*ads*maxPriorityClass : 3\n"),
+        ["rmds.cnf:1:1: `maxPriorityClass` changes nothing: write *ads*USER*maxPriorityClass"]
+    );
 }
 
 #[test]
@@ -99,6 +106,54 @@ fn of_the_routes_those_count_that_are_listed() {
     let expected = [("R1", "a b".to_owned(), 14_005), ("R3", "d".to_owned(), 14_002)];
     assert_eq!(sources, expected);
     assert_eq!(settings.sources[1].services, ["S1", "S2"]);
+}
+
+#[test]
+fn routes_users_and_services_are_taken_by_the_most_exact_line_for_this_instance() {
+    let text = "me*adh*R1.route*port : 15001\n*adh*R1.route*port : 15002\n\
+                *R1.route*hostList : a\nme.1.adh*R2.route*hostList : b\n\
+                *src_dist*route*port : 15003\n*src_dist*R2.route*port : 15004\n\
+                me.1.ads*BIGUSER*itemLimit : 10\nme.2.ads*BIGUSER*itemLimit : 20\n\
+                *ads*BIGUSER*itemLimit : 30\nme.1*FEED*serviceId : 7\nme.2*FEED*serviceId : 8\n\
+                *FEED*serviceId : 9\n";
+    let of = |instance| {
+        let (mut settings, site) = (Settings::default(), Site { instance, ..SITE });
+        let remarks = read(&mut settings, Path::new("rmds.cnf"), text, site).expect("good");
+        assert_eq!(remarks.nothing, []);
+        settings
+    };
+    let of_this = of("1");
+    let sources = of_this.sources.iter();
+    let sources: Vec<_> =
+        sources.map(|it| (it.name.as_deref(), it.hosts.join(" "), it.port)).collect();
+    let expected = [(Some("R1"), "a".to_owned(), 15_001), (Some("R2"), "b".to_owned(), 15_004)];
+    assert_eq!(sources, expected);
+    assert_eq!((of_this.users[0].item_limit, of_this.services[0].id), (Some(10), Some(7)));
+    let of_second = of("2");
+    assert_eq!(of_second.sources.len(), 2, "R2 is named by a line for all");
+    assert!(of_second.sources[1].hosts.is_empty());
+    assert_eq!((of_second.users[0].item_limit, of_second.services[0].id), (Some(20), Some(8)));
+    let of_third = of("3");
+    assert_eq!((of_third.users[0].item_limit, of_third.services[0].id), (Some(30), Some(9)));
+}
+
+#[test]
+fn lines_of_routes_that_are_for_nothing_are_told() {
+    assert_eq!(
+        remarks(
+            "*R1.route*hostList : a\n*ads*R1.route*port : 1\n*R2*port : 2\n*rrcp*routeList : R1\n"
+        ),
+        [
+            "rmds.cnf:2:1: `port` of `ads*R1*route` changes nothing: there are \
+             *ROUTE.route*hostList, port and serviceList and *routeList of a hub, and \
+             *SERVICE*serviceId",
+            "rmds.cnf:3:1: `port` of `R2` changes nothing: there are *ROUTE.route*hostList, port \
+             and serviceList and *routeList of a hub, and *SERVICE*serviceId",
+            "rmds.cnf:4:1: `routeList` of `rrcp` changes nothing: there are \
+             *ROUTE.route*hostList, port and serviceList and *routeList of a hub, and \
+             *SERVICE*serviceId",
+        ]
+    );
 }
 
 #[test]

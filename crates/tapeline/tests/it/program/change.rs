@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use tapeline_api::{Consumer, ConsumerConfig, ConsumerEvent, ItemSpec, Login, Requests, Server};
 use tempfile::TempDir;
 
-use super::support::{Run, Running, arg, file, folder, run, tapeline};
+use super::support::{Run, Running, arg, await_state, file, folder, run, tapeline};
 
 /// How long a test may take before it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -291,30 +291,53 @@ fn sources_are_added_drained_moved_and_removed_and_no_consumer_sees_it() {
     assert!(line.contains("route=a"), "{line}");
 }
 
+/// How far a change is: the file, and the log of the history beside it.
+struct Progress {
+    file: String,
+    log: String,
+}
+
+impl Progress {
+    fn of(config: &Path) -> Self {
+        let log = config.with_extension("toml.history").join("history.log");
+        let file = fs::read_to_string(config).expect("it is there");
+        Self { file, log: fs::read_to_string(log).unwrap_or_default() }
+    }
+}
+
 #[test]
 fn a_process_that_is_killed_in_a_change_has_the_old_file_or_the_new_one() {
-    let (mut old, mut new) = (0, 0);
-    for step in 0..8 {
+    let text = OLD.replace("max-mounts = 50", "max-mounts = 60");
+    let new = text.as_str();
+    let killed_when = |watch_s: &str, is_so: &dyn Fn(&Progress) -> bool| {
         let site = Site::start();
-        let text = OLD.replace("max-mounts = 50", "max-mounts = 60");
         let path = site.written("new.toml", |_| text.clone());
         let admin = site.node.address("admin").to_string();
-        let args = ["config", "apply", arg(&path), "--watch", "0", "--admin", &admin];
-        let mut apply = tapeline(&args);
+        let mut apply =
+            tapeline(&["config", "apply", arg(&path), "--watch", watch_s, "--admin", &admin]);
         apply.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         let mut apply = apply.spawn().expect("it starts");
-        // Between the start of the client and the end of the change.
-        thread::park_timeout(Duration::from_millis(4 * step));
         let Site { folder: _folder, config, node, .. } = site;
+        await_state("the moment", || is_so(&Progress::of(&config)));
         node.kill();
         let _ = apply.wait();
-        match fs::read_to_string(&config).expect("it is there") {
-            found if found == OLD => old += 1,
-            found if found == text => new += 1,
-            mixed => panic!("neither of both: {mixed}"),
-        }
+        let found = Progress::of(&config).file;
+        assert!(found == OLD || found == new, "neither of both: {found}");
         let done = run(&["run", "--config", arg(&config), "--seconds", "0"]);
         assert_eq!(done.status, Some(0), "{}", done.err);
+        found
+    };
+    // Whatever it has done by then.
+    for step in 0..3 {
+        let began = Instant::now();
+        killed_when("0", &|_| began.elapsed() >= Duration::from_millis(5 * step));
     }
-    assert_eq!(old + new, 8);
+    // The history begins with the configuration that holds.
+    let is_entered = |it: &Progress| it.log.matches("hash").count() == 2;
+    killed_when("0", &is_entered);
+    // What is watched is not yet what the next start has.
+    assert_eq!(killed_when("60", &is_entered), OLD);
+    // What has taken its place stays there.
+    assert_eq!(killed_when("0", &|it| it.file == new), new);
+    assert_eq!(killed_when("0", &|it| it.log.matches("kept").count() == 2), new);
 }

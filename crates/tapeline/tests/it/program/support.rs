@@ -4,9 +4,21 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+/// How long something may take before it has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+pub(crate) fn await_state(what: &str, mut is_it: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_it() {
+        assert!(Instant::now() < until, "it never came: {what}");
+    }
+}
 
 /// `tapeline` with arguments.
 pub(crate) fn tapeline(args: &[&str]) -> Command {
