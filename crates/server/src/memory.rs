@@ -8,9 +8,11 @@ use crate::Event;
 use crate::shell::Server;
 
 impl<B: Bus, S: System> Server<B, S> {
-    /// Whether it wants to be [told](Self::note_memory) of memory: it has a bound.
+    /// Whether it wants to be [told](Self::note_memory) of memory: it has a bound, or had
+    /// one when it was told last.
     pub const fn watches_memory(&self) -> bool {
-        self.interpreter.core().config().limits.memory_max_bytes > 0
+        let core = self.interpreter.core();
+        core.config().limits.memory_max_bytes > 0 || core.had_memory_bound()
     }
 
     /// The process has so much memory: see [`Limits::memory_max_bytes`](crate::Limits).

@@ -59,6 +59,12 @@ impl Items {
 }
 
 impl Core {
+    /// Whether memory had a bound when it was looked at last: where it has none any more,
+    /// one more look ends what there was for lack of memory.
+    pub(crate) const fn had_memory_bound(&self) -> bool {
+        self.memory.percent > 0
+    }
+
     /// The process has so much memory.
     pub(super) fn on_memory<O: Outputs>(&mut self, resident_bytes: usize, out: &mut O) {
         let max = self.config.limits.memory_max_bytes;

@@ -223,6 +223,19 @@ fn sighup_takes_the_file_as_it_is_now() {
     assert_eq!(site.text(), OLD.to_owned() + more);
 }
 
+#[test]
+fn a_bound_of_memory_that_is_lifted_lets_items_be_opened_again() {
+    let mut site = Site::start();
+    fs::write(&site.config, OLD.to_owned() + "memory-max-bytes = 1000\n").expect("room");
+    site.node.signal(Signal::HUP);
+    site.node.log_until("memory is short");
+    fs::write(&site.config, OLD).expect("room");
+    site.node.signal(Signal::HUP);
+    site.node.log_until("memory is enough again");
+    let mut consumer = site.consumer("ann");
+    hear_until(&mut consumer, is_image);
+}
+
 /// A file with these sources, each by its name and where it is.
 fn with_sources(sources: &[(&str, &Running)]) -> String {
     let table = |(name, source): &(&str, &Running)| {
