@@ -19,7 +19,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 
 /// Columns of which there are series, each of a row with the names in its labels:
 /// view, name of the series, help, column, labels.
-const SERIES: [Series; 13] = [
+const SERIES: [Series; 14] = [
     Series {
         view: "services",
         stem: "tapeline_service_up",
@@ -75,6 +75,14 @@ const SERIES: [Series; 13] = [
         column: "total",
         unit: Unit::None,
         labels: &[("user", "loginName")],
+    },
+    Series {
+        view: "products",
+        stem: "tapeline_product_denials",
+        help: "How often somebody was denied an item, or lost it, for lack of a product, of those of which most was denied.",
+        column: "denied",
+        unit: Unit::None,
+        labels: &[("product", "name"), ("exchange", "exchange"), ("service", "service")],
     },
     Series {
         view: "hops",
@@ -140,11 +148,12 @@ struct Series {
 
 /// Views that are asked for at a scrape, with the column that their rows are put in
 /// order by.
-pub(crate) const VIEWS: [(&str, Option<&str>); 6] = [
+pub(crate) const VIEWS: [(&str, Option<&str>); 7] = [
     ("services", None),
     ("sources", None),
     ("mounts", Some("backlogBytes")),
     ("users", Some("total")),
+    ("products", Some("denied")),
     ("hops", None),
     ("stages", None),
 ];

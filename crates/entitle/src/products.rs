@@ -1,4 +1,5 @@
-//! Which products a user uses who sees an item: what exchanges are told.
+//! Which products a user uses who sees an item, which is what exchanges are told, and
+//! which ones a user lacks who does not.
 
 use crate::document::NoLock;
 use crate::engine::{Asked, Engine, Protection};
@@ -35,6 +36,48 @@ impl Engine {
         let names: Vec<&str> =
             used.into_iter().map(|index| policy.products()[index].name.as_str()).collect();
         names.join("\n")
+    }
+
+    /// The products that a profile lacks which is denied an item, by their places in
+    /// the file: each that has a code of what is missing. Where no code would help, it
+    /// is none.
+    pub fn products_lacked(
+        &self,
+        profile: ProfileId,
+        asked: Asked<'_>,
+        protection: Protection<'_>,
+    ) -> Vec<usize> {
+        let policy = self.policy();
+        let mut lacked = match protection {
+            Protection::Lock(bytes) => match Lock::decode(bytes, policy.document.lock_sources) {
+                Ok(lock) => {
+                    let missing = lock.missing(|id, code| self.has_code(profile, id, code));
+                    let demands = missing.demands().iter();
+                    let lacked = demands.filter_map(|demand| {
+                        let codes: Vec<u32> = demand.groups.iter().flatten().copied().collect();
+                        Some(self.products_of(self.service_of(demand.service)?, &codes))
+                    });
+                    lacked.flatten().collect()
+                }
+                Err(_) => Vec::new(),
+            },
+            Protection::ProdPerm(code) if policy.no_lock(asked.service) == NoLock::ProdPerm => {
+                self.products_of(asked.service, &[code])
+            }
+            _ => Vec::new(),
+        };
+        lacked.sort_unstable();
+        lacked.dedup();
+        lacked
+    }
+
+    /// All products of a service that have any of these codes.
+    fn products_of(&self, service: &str, codes: &[u32]) -> Vec<usize> {
+        let products = self.policy().products().iter().enumerate();
+        let has = products.filter(|(_, product)| {
+            product.service == service && codes.iter().any(|code| product.has(*code))
+        });
+        has.map(|(index, _)| index).collect()
     }
 
     fn products_of_lock(&self, profile: ProfileId, lock: &Lock) -> Vec<usize> {
@@ -95,6 +138,18 @@ pe = [63]
 name = "ALL"
 service = "OPEN"
 pe = [1]
+[[product]]
+name = "FAR"
+service = "FEED"
+pe = ["71-75"]
+[[product]]
+name = "NEAR"
+service = "FEED"
+pe = [71]
+[[product]]
+name = "OTHER"
+service = "FEED"
+pe = [80]
 [[role]]
 name = "one"
 products = ["DESKS", "L1", "ALL"]
@@ -126,6 +181,34 @@ roles = ["one"]
         // The grant opens it.
         assert_used("FEED", "GBP", Protection::Lock(&other), &[]);
         assert_used("FEED", "VOD.L", Protection::Lock(&[3, 1]), &[]);
+    }
+
+    #[track_caller]
+    fn assert_lacked(service: &str, protection: Protection<'_>, expected: &[&str]) {
+        let policy = Policy::parse("p", POLICY).expect("it is in order");
+        let profile = policy.profile_of("ann").expect("she is there");
+        let mut engine = Engine::new(Arc::new(policy));
+        engine.set_service(257, "FEED");
+        let asked = Asked { service, domain: 6, name: "VOD.L" };
+        let lacked = engine.products_lacked(profile, asked, protection);
+        let names = lacked.iter().map(|index| engine.policy().products()[*index].name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_is_lacked_is_each_product_with_a_code_of_what_is_missing() {
+        let lock = |demand| Lock::new([demand]).encode(crate::Sources::Aligned);
+        let all = crate::Demand::all(257, &[62, 71]);
+        assert_lacked("FEED", Protection::Lock(&lock(all)), &["FAR", "NEAR"]);
+        let any = crate::Demand::any(257, &[71, 80]);
+        assert_lacked("FEED", Protection::Lock(&lock(any)), &["FAR", "NEAR", "OTHER"]);
+        // Nothing is missing, nobody sells it, or no code would help.
+        assert_lacked("FEED", Protection::Lock(&lock(crate::Demand::any(257, &[62, 71]))), &[]);
+        assert_lacked("FEED", Protection::Lock(&lock(crate::Demand::any(257, &[999]))), &[]);
+        assert_lacked("FEED", Protection::Lock(&[3, 1]), &[]);
+        assert_lacked("FEED", Protection::ProdPerm(80), &["OTHER"]);
+        assert_lacked("OPEN", Protection::ProdPerm(80), &[]);
+        assert_lacked("FEED", Protection::None, &[]);
     }
 
     #[test]

@@ -45,6 +45,26 @@ tapeline_counters::rows! {
 }
 
 tapeline_counters::rows! {
+    /// Services as a hub has them.
+    pub struct HubServiceRow = "hub-services" {
+        /// The name.
+        "name" => name: String;
+        /// The number by which servers know it.
+        "serviceID" => service_id: u16;
+        /// Items of it at the hub.
+        "items" => items: usize;
+        /// Its `max-items`, if it has a bound,
+        "maxItems" => max_items: Option<usize>;
+        /// and the most items that it had since the hub started.
+        "mostItems" => most_items: usize;
+        /// Items that wait for a source.
+        "waiting" => waiting: usize;
+        /// Sources that offer it.
+        "sources" => sources: usize;
+    }
+}
+
+tapeline_counters::rows! {
     /// Servers on the backbone, as a hub has them.
     pub struct ServerRow = "servers" {
         /// Its name.

@@ -7,11 +7,11 @@ use tapeline_channel::{SessionId, System};
 use tapeline_counters::{Row, Rowed, View, Viewed};
 use tapeline_time::Time;
 
-use crate::rows::{ServerRow, SourceRow};
+use crate::rows::{HubServiceRow, ServerRow, SourceRow};
 use crate::shell::Hub;
 
 /// All of them.
-const VIEWS: &[&View] = &[SourceRow::VIEW, ServerRow::VIEW, PeerRow::VIEW];
+const VIEWS: &[&View] = &[SourceRow::VIEW, HubServiceRow::VIEW, ServerRow::VIEW, PeerRow::VIEW];
 
 /// What an operator wants to know of a connection beside what it is now.
 #[derive(Debug, Default)]
@@ -93,6 +93,7 @@ impl<B: Bus, S: System> Viewed for Hub<B, S> {
     fn places(&self, view: &View) -> u32 {
         match view.name {
             name if name == SourceRow::VIEW.name => self.core.source_places(),
+            name if name == HubServiceRow::VIEW.name => self.core.service_places(),
             name if name == ServerRow::VIEW.name => self.servers.len() as u32,
             name if name == PeerRow::VIEW.name => self.bus().peers().len() as u32,
             _ => 0,
@@ -102,6 +103,9 @@ impl<B: Bus, S: System> Viewed for Hub<B, S> {
     fn row(&self, view: &View, place: u32) -> Option<Row> {
         match view.name {
             name if name == SourceRow::VIEW.name => self.source_row(place).map(Rowed::into_row),
+            name if name == HubServiceRow::VIEW.name => {
+                self.core.service_row(u16::try_from(place).ok()?).map(Rowed::into_row)
+            }
             name if name == ServerRow::VIEW.name => self.server_row(place).map(Rowed::into_row),
             name if name == PeerRow::VIEW.name => {
                 self.bus().peers().into_iter().nth(place as usize).map(Rowed::into_row)

@@ -7,8 +7,10 @@ use tapeline_backbone::{
 };
 use tapeline_channel::{ChannelCounters, System};
 use tapeline_counters::{Counted, Full, Registry, Rowed, Table, View, Writer};
-use tapeline_hub::{Counters as HubCounters, Hub, ServerRow, SourceRow};
-use tapeline_server::{HopRow, ItemRow, MountRow, Server, ServiceRow, Statistics, UserRow};
+use tapeline_hub::{Counters as HubCounters, Hub, HubServiceRow, ServerRow, SourceRow};
+use tapeline_server::{
+    HopRow, ItemRow, MountRow, ProductRow, Server, ServiceRow, Statistics, UserRow,
+};
 use tapeline_time::Time;
 
 use crate::Agent;
@@ -238,13 +240,15 @@ pub const TABLES: [&Table; 5] = [
 ];
 
 /// All views that can be asked for.
-pub const VIEWS: [&View; 8] = [
+pub const VIEWS: [&View; 10] = [
     ServiceRow::VIEW,
     SourceRow::VIEW,
     MountRow::VIEW,
     UserRow::VIEW,
     ItemRow::VIEW,
+    ProductRow::VIEW,
     HopRow::VIEW,
+    HubServiceRow::VIEW,
     ServerRow::VIEW,
     PeerRow::VIEW,
 ];

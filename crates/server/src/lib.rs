@@ -91,7 +91,7 @@ pub use crate::json::{Interpreter, JsonEvent};
 pub use crate::outputs::{Note, Outputs, Shared};
 pub use crate::page::pages;
 pub use crate::policy::{AcceptAll, LoginContext, LoginPolicy, LoginVerdict};
-pub use crate::rows::{HopRow, ItemRow, MountRow, ServiceRow, UserRow};
+pub use crate::rows::{HopRow, ItemRow, MountRow, ProductRow, ServiceRow, UserRow};
 pub use crate::shell::{Server, ServerError, Transport};
 pub use crate::siblings::Siblings;
 pub use crate::statistics::Statistics;

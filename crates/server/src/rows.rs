@@ -117,6 +117,23 @@ tapeline_counters::rows! {
 }
 
 tapeline_counters::rows! {
+    /// Products of the policy that is in force. What several shards of a server tell of
+    /// one belongs together.
+    pub struct ProductRow = "products" {
+        /// The name.
+        "name" => name: String;
+        /// The exchange.
+        "exchange" => exchange: String;
+        /// The service whose permission codes it has.
+        "service" => service: String;
+        /// How often somebody was denied an item, or lost it, for lack of a code that it
+        /// has; where more than one has the code, of each. Requests that were refused
+        /// before anything was known of the item are of none.
+        "denied" => denied: u64;
+    }
+}
+
+tapeline_counters::rows! {
     /// Services as consumers see them.
     pub struct ServiceRow = "services" {
         /// The name.

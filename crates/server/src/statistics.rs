@@ -93,6 +93,9 @@ tapeline_counters::counts! {
         /// Items whose number a hub used for another one, as the end of the first
         /// was lost.
         orphans: u64 = total;
+        /// Requests to hubs that wait for room in their `open-window`, or on the
+        /// backbone.
+        requests_queued: usize = now;
         /// Closes that wait for room on the backbone.
         closes_waiting: usize = now;
         /// Messages that were longer than is taken, of mounts and of items.

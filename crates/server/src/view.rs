@@ -4,12 +4,19 @@ use tapeline_backbone::{Bus, PeerRow};
 use tapeline_channel::System;
 use tapeline_counters::{Row, Rowed, View, Viewed};
 
-use crate::rows::{HopRow, ItemRow, MountRow, ServiceRow, UserRow};
+use crate::rows::{HopRow, ItemRow, MountRow, ProductRow, ServiceRow, UserRow};
 use crate::shell::Server;
 
 /// All of them.
-const VIEWS: &[&View] =
-    &[ServiceRow::VIEW, MountRow::VIEW, UserRow::VIEW, ItemRow::VIEW, PeerRow::VIEW, HopRow::VIEW];
+const VIEWS: &[&View] = &[
+    ServiceRow::VIEW,
+    MountRow::VIEW,
+    UserRow::VIEW,
+    ItemRow::VIEW,
+    ProductRow::VIEW,
+    PeerRow::VIEW,
+    HopRow::VIEW,
+];
 
 /// The columns of mounts and users by which they are put in order at each scrape.
 const BACKLOG_BYTES: &str = "backlogBytes";
@@ -52,6 +59,7 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
             name if name == MountRow::VIEW.name => core.mount_places(),
             name if name == UserRow::VIEW.name => core.user_places(),
             name if name == ItemRow::VIEW.name => core.item_places(),
+            name if name == ProductRow::VIEW.name => core.product_places(),
             name if name == PeerRow::VIEW.name => self.bus().peers().len() as u32,
             name if name == HopRow::VIEW.name => self.hops.places(),
             _ => 0,
@@ -67,6 +75,7 @@ impl<B: Bus, S: System> Viewed for Server<B, S> {
             name if name == MountRow::VIEW.name => self.mount_row(place).map(Rowed::into_row),
             name if name == UserRow::VIEW.name => core.user_row(place).map(Rowed::into_row),
             name if name == ItemRow::VIEW.name => core.item_row(place).map(Rowed::into_row),
+            name if name == ProductRow::VIEW.name => core.product_row(place).map(Rowed::into_row),
             name if name == PeerRow::VIEW.name => {
                 self.bus().peers().into_iter().nth(place as usize).map(Rowed::into_row)
             }

@@ -25,7 +25,22 @@ pub(crate) struct Items {
     free: Line<u32>,
     by_key: KeyIndex,
     /// How many there are of each service.
-    of_services: BTreeMap<u16, usize>,
+    of_services: BTreeMap<u16, OfService>,
+}
+
+/// Items of one service.
+#[derive(Debug, Default)]
+struct OfService {
+    now: usize,
+    /// The most that there ever were.
+    most: usize,
+}
+
+impl OfService {
+    fn add(&mut self) {
+        self.now += 1;
+        self.most = self.most.max(self.now);
+    }
 }
 
 /// What a plain update needs to know of its item. Of 100,000 items that tick in
@@ -60,7 +75,12 @@ impl Items {
 
     /// Items of a service.
     pub(crate) fn len_of(&self, service: u16) -> usize {
-        self.of_services.get(&service).copied().unwrap_or(0)
+        self.of_services.get(&service).map_or(0, |of| of.now)
+    }
+
+    /// The most that there ever were of a service.
+    pub(crate) fn most_of(&self, service: u16) -> usize {
+        self.of_services.get(&service).map_or(0, |of| of.most)
     }
 
     /// Ids are below this one.
@@ -82,7 +102,8 @@ impl Items {
         assert_eq!(shared.count(), self.by_key.len(), "keys of the index");
         let mut of_services = BTreeMap::new();
         self.iter().for_each(|(_, item)| *of_services.entry(item.service).or_default() += 1);
-        let counted = self.of_services.iter().filter(|(_, count)| **count > 0);
+        let counted = self.of_services.iter().map(|(service, of)| (service, &of.now));
+        let counted = counted.filter(|(_, count)| **count > 0);
         assert!(counted.eq(of_services.iter()), "items of services: {of_services:?}");
         for (id, item) in self.iter() {
             let found = self.find(&item.key.as_ref());
@@ -179,7 +200,7 @@ impl Items {
     pub(crate) fn insert(&mut self, hash: KeyHash, item: Item) -> u32 {
         debug_assert!(hash == KeyHash::of(&item.key.as_ref()), "the hash of another key");
         let is_private = item.private;
-        *self.of_services.entry(item.service).or_default() += 1;
+        self.of_services.entry(item.service).or_default().add();
         let rested = (self.free.len() > RESTING_IDS).then(|| self.free.pop_front()).flatten();
         let id = match rested {
             Some(id) => {
@@ -204,8 +225,8 @@ impl Items {
             tick.is_plain = false;
         }
         self.free.push_back(id);
-        if let Some(count) = self.of_services.get_mut(&item.service) {
-            *count -= 1;
+        if let Some(of) = self.of_services.get_mut(&item.service) {
+            of.now -= 1;
         }
         if !item.private {
             self.by_key.remove(KeyHash::of(&item.key.as_ref()), id);

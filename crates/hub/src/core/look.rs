@@ -5,7 +5,7 @@ use tapeline_omm::directory::Service;
 
 use super::Core;
 use super::source::{Phase, Source, SourceKind};
-use crate::rows::SourceRow;
+use crate::rows::{HubServiceRow, SourceRow};
 
 impl Core {
     /// Indexes of sources are below this one.
@@ -44,6 +44,25 @@ impl Core {
             up_seconds: None,
         };
         Some((row, route, source.session))
+    }
+
+    /// Numbers of services are below this one.
+    pub(crate) fn service_places(&self) -> u32 {
+        self.services.iter().map(|(id, _)| u32::from(id) + 1).max().unwrap_or(0)
+    }
+
+    /// The service of a number.
+    pub fn service_row(&self, id: u16) -> Option<HubServiceRow> {
+        let service = self.services.get(id)?;
+        Some(HubServiceRow {
+            name: service.name.to_string(),
+            service_id: id,
+            items: self.items.len_of(id),
+            max_items: service.max_items,
+            most_items: self.items.most_of(id),
+            waiting: service.waiting.len(),
+            sources: self.sources.offering(id).count(),
+        })
     }
 
     fn services_of(&self, source: &Source) -> String {

@@ -78,6 +78,21 @@ fn a_service_at_its_bound_takes_no_more_and_others_do() {
 }
 
 #[test]
+fn the_most_items_that_a_service_had_stand_beside_its_bound() {
+    let (mut world, _) = bounded();
+    let of = |world: &World, id| {
+        let row = world.core.service_row(id).expect("the service");
+        (row.name, row.items, row.max_items, row.most_items, row.sources)
+    };
+    assert_eq!(of(&world, 1), ("FEED".to_owned(), 0, Some(2), 0, 1));
+    open_many(&mut world, 3);
+    assert_eq!(of(&world, 1), ("FEED".to_owned(), 2, Some(2), 2, 1));
+    world.close(A, 0);
+    assert_eq!(of(&world, 1), ("FEED".to_owned(), 1, Some(2), 2, 1));
+    assert_eq!(of(&world, 2), ("OTHER".to_owned(), 0, None, 0, 1));
+}
+
+#[test]
 fn at_the_bound_of_a_service_what_is_wanted_less_is_over_for_what_is_wanted_more() {
     let (mut world, source) = bounded();
     open_many(&mut world, 2);

@@ -17,6 +17,7 @@ use tapeline_entitle::{
 use tapeline_rwf::StateCode;
 use tapeline_time::Time;
 
+use super::denials::Denials;
 use super::mount::Login;
 use crate::seats::{SeatId, Seats};
 
@@ -116,6 +117,8 @@ pub(super) struct Entitlements {
     day_ends: Option<Time>,
     /// The month of that.
     month: Option<ReportMonth>,
+    /// How often something was denied, by product.
+    pub(super) denials: Denials,
     /// Those who may have other rights than before; `None` for everybody.
     changed: Option<Vec<Arc<HashSet<String>>>>,
 }
@@ -146,7 +149,10 @@ impl Entitlements {
         self.epoch += 1;
         let policy = Arc::clone(&change.policy);
         match &mut self.engine {
-            Some(engine) => engine.set_policy(policy),
+            Some(engine) => {
+                self.denials.carry_over(engine.policy(), &policy);
+                engine.set_policy(policy);
+            }
             None => self.engine = Some(Box::new(Engine::new(policy))),
         }
         let before = if is_pending { self.changed.take() } else { Some(Vec::new()) };
@@ -304,6 +310,15 @@ impl Entitlements {
         let mut lock = None;
         let protection = protection(engine, &codes.0, guard, &mut lock);
         engine.products_used(profile, item.asked(), protection)
+    }
+
+    /// A profile was denied an item: it is counted for each product that it lacks.
+    pub(super) fn count_denial(&mut self, profile: ProfileId, item: &Named<'_>, guard: Guard) {
+        let Self { engine: Some(engine), codes, denials, .. } = self else { return };
+        let mut lock = None;
+        let protection = protection(engine, &codes.0, guard, &mut lock);
+        let lacked = engine.products_lacked(profile, item.asked(), protection);
+        lacked.into_iter().for_each(|product| denials.add(product));
     }
 
     /// What of the policy keeps an item from a profile, for people.

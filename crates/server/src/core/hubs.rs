@@ -236,6 +236,11 @@ impl Hubs {
         self.table.iter().flatten().map(|hub| hub.closes.len()).sum()
     }
 
+    /// Requests that hubs are still to be asked.
+    pub(super) fn requests_queued(&self) -> usize {
+        self.table.iter().flatten().map(|hub| hub.queue.len()).sum()
+    }
+
     fn numbered(&self) -> impl Iterator<Item = (HubIndex, &Option<Hub>)> {
         self.table.iter().enumerate().map(|(index, hub)| (index as HubIndex, hub))
     }

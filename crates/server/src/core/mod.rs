@@ -27,6 +27,7 @@ mod census;
 mod check;
 mod close;
 mod copies;
+mod denials;
 mod dictionary;
 mod directory;
 mod drain;
@@ -131,9 +132,6 @@ const DUE_PER_TURN: usize = 128;
 
 /// To end a mount, with its last words, costs so many steps.
 const STEPS_TO_END: usize = 8;
-
-const BEYOND_POOL: &str =
-    "the outputs of all mounts are full together, and this one reads the least of its own";
 
 /// Sessions with indexes from here on have no place.
 pub(crate) const MAX_MOUNTS: usize = Subscription::MOUNTS as usize;
@@ -350,12 +348,7 @@ impl Core {
                 self.on_too_long(session, (head, length, max), out);
             }
             Event::Drained { session } => self.on_drained(session, out),
-            Event::OutputBeyondPool { session } => {
-                if self.mounts.get(session).is_some() {
-                    self.statistics.mounts_cut_for_pool += 1;
-                    self.cut(session, BEYOND_POOL, out);
-                }
-            }
+            Event::OutputBeyondPool { session } => self.cut_for_pool(session, out),
             Event::Closed { session } => self.drop_mount(session),
             Event::Policy(change) => self.enforce(change, out),
             Event::Identified(answer) => self.on_identified(answer, out),
@@ -438,6 +431,7 @@ impl Core {
             items: self.items.len(),
             hubs: self.hubs.len(),
             closes_waiting: self.hubs.closes_waiting(),
+            requests_queued: self.hubs.requests_queued(),
             services: self.services.directory.services().len(),
             posts: self.posts.len(),
             opens_waiting: self.waiting.paced,

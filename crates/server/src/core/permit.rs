@@ -118,6 +118,7 @@ impl Core {
     ) -> Option<Denial> {
         let Verdict::Deny(denial) = verdict else { return None };
         self.statistics.opens_denied += 1;
+        self.count_denial(session, key, guard);
         self.record(Kind::AccessDenied, (session, 0), (key, guard), Some(&denial), out);
         Some(denial)
     }
@@ -203,6 +204,7 @@ impl Core {
         let domain = key.as_ref().domain;
         let status = StatusMsg { state: Some(denied(denial)), ..StatusMsg::new(domain, 0) };
         let of = (session, stream_id);
+        self.count_denial(session, &key.as_ref(), guard);
         self.record(Kind::AccessDenied, of, (&key.as_ref(), guard), Some(denial), out);
         self.variants.begin();
         self.send_status(slot, cell, &status, out);

@@ -2,6 +2,12 @@
 
 use tapeline_channel::{Sent, SessionId};
 
+use super::Core;
+use crate::Outputs;
+
+const BEYOND_POOL: &str =
+    "the outputs of all mounts are full together, and this one reads the least of its own";
+
 /// Sessions that did not take a message as they should, to be dealt with when
 /// the event is handled.
 #[derive(Debug, Default)]
@@ -65,5 +71,15 @@ mod tests {
         assert_eq!(trouble.slow, [session(1)]);
         let doomed: Vec<_> = trouble.doomed.iter().map(|(session, _)| *session).collect();
         assert_eq!(doomed, [session(2)]);
+    }
+}
+
+impl Core {
+    /// A mount is cut, as the outputs of all have too much together.
+    pub(super) fn cut_for_pool<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        if self.mounts.get(session).is_some() {
+            self.statistics.mounts_cut_for_pool += 1;
+            self.cut(session, BEYOND_POOL, out);
+        }
     }
 }

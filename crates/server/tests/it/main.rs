@@ -6,6 +6,7 @@
 mod bare;
 mod batches;
 mod crowds;
+mod denials;
 mod dictionaries;
 mod directories;
 mod entitled;

@@ -31,7 +31,8 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Print a view: services, sources, mounts, users, items, servers, peers
+    /// Print a view: services, sources, mounts, users, items, products, hops, hub-services,
+    /// servers, peers
     Get {
         /// The view
         view: String,
