@@ -29,6 +29,8 @@ class AuthoriserTest {
     /** Whom it lets in, with the one role of the policy; of somebody else it says why not. */
     private static final List<String> STAFF = List.of("dora", "finn");
 
+    private static final int DACS_DOWN = 29;
+
     private static final String POLICY = """
             version = 1
             [entitle]
@@ -72,6 +74,10 @@ class AuthoriserTest {
     }
 
     private Tapeline tapeline(int cacheSeconds) {
+        return tapeline(cacheSeconds, "");
+    }
+
+    private Tapeline tapeline(int cacheSeconds, String more) {
         int port = Ports.free();
         keep(new Source(port));
         return keep(logs.of(Tapeline.run("""
@@ -83,7 +89,8 @@ class AuthoriserTest {
                 url = "%s"
                 timeout-ms = 500
                 cache-s = %d
-                """.formatted(port, policy, authoriser.url(), cacheSeconds))));
+                %s
+                """.formatted(port, policy, authoriser.url(), cacheSeconds, more))));
     }
 
     private static void assertShown(Consumer consumer) {
@@ -125,6 +132,26 @@ class AuthoriserTest {
         assertEquals(2, authoriser.questions.size());
     }
 
+    @Test
+    void whatCameBesideATokenIsInTheQuestionAndTheTokenIsNot() throws IOException {
+        Issuer.SigningKey key = Issuer.SigningKey.rs256("rsa");
+        try (Issuer issuer = new Issuer(key)) {
+            Tapeline tapeline = tapeline(0, "[token]\njwks = \"%s\"\nissuer = \"%s\"\n".formatted(issuer.url(), Issuer.NAME));
+            String token = Issuer.token(key, Issuer.Claims.of("dora"));
+            assertShown(keep(Consumer.withExtendedToken(token, "desk=fx", tapeline.consumerPort())));
+            String question = authoriser.questions.await("a question", q -> q.contains("dora"));
+            assertTrue(question.contains("\"extended\":\"desk=fx\""), question);
+            assertTrue(question.contains("\"verified\":true"), question);
+            assertFalse(question.contains(token), question);
+            // What it decides is of both together: a name that it refuses is none with a good token either.
+            String eve = Issuer.token(key, Issuer.Claims.of("eve"));
+            OmmException refused = assertThrows(
+                    OmmException.class,
+                    () -> Consumer.withExtendedToken(eve, "desk=fx", tapeline.consumerPort()).close());
+            assertTrue(refused.getMessage().contains("Login denied: left the firm"), refused.getMessage());
+        }
+    }
+
     @ParameterizedTest
     @EnumSource
     void whileItFailsWhoWasLetInLatelyIsLetInAndOthersComeAgain(Authoriser.Trouble trouble) throws Exception {
@@ -134,9 +161,12 @@ class AuthoriserTest {
         assertLetIn(tapeline, "dora");
         tapeline.awaitLogged(1, "the authoriser does not answer");
         // Nobody has asked for him before. EMA comes again until it is told something else.
+        Stream login = new Stream("login of finn");
         CompletableFuture<Consumer> finn = CompletableFuture.supplyAsync(
-                () -> new Consumer(new Consumer.User("finn"), tapeline.consumerPort()));
+                () -> new Consumer(new Consumer.User("finn"), login, tapeline.consumerPort()));
         tapeline.awaitLogged(1, "finn", "Login is not possible now");
+        Event away = login.events.await("a status", it -> it.is(Event.Kind.STATUS) && it.state().code() == DACS_DOWN);
+        assertEquals("Login is not possible now: the authoriser does not answer.", away.state().text());
         assertFalse(finn.isDone());
         authoriser.recover();
         assertShown(keep(finn.get(Inbox.PATIENCE.toSeconds(), TimeUnit.SECONDS)));

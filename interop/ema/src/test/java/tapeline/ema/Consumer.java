@@ -7,7 +7,10 @@ import com.refinitiv.ema.access.OmmConsumer;
 import com.refinitiv.ema.access.OmmConsumerClient;
 import com.refinitiv.ema.access.OmmConsumerConfig;
 import com.refinitiv.ema.access.ReqMsg;
+import com.refinitiv.ema.domain.login.Login;
 import com.refinitiv.ema.rdm.EmaRdm;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -99,6 +102,15 @@ final class Consumer implements AutoCloseable {
                 Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"), port);
     }
 
+    /** Somebody whose login is heard of by a client of its own, also when the constructor fails for it. */
+    Consumer(User user, OmmConsumerClient login, int port) {
+        ema = EmaFactory.createOmmConsumer(
+                config(user, settings(
+                        channels(Way.SOCKET, Settings.Compression.NONE, port), REQUEST_TIMEOUT_MS,
+                        Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"))),
+                login);
+    }
+
     /** A login of this application's own making, with the name of its instance. */
     static Consumer ofInstance(User user, String instance, int port) {
         ElementList attributes = Settings.elements(
@@ -183,23 +195,39 @@ final class Consumer implements AutoCloseable {
 
     /** Who logs in with an authentication token in place of a name. */
     static Consumer withToken(String token, int port) {
+        return withLogin(tokenLogin(token).message(), new Stream("login"), port);
+    }
+
+    /** The same, where the end of the login is heard of by a client of its own. */
+    static Consumer withToken(String token, OmmConsumerClient login, int port) {
+        return withLogin(tokenLogin(token).message(), login, port);
+    }
+
+    /** The same with what the token's issuer has to say beside it. */
+    static Consumer withExtendedToken(String token, String extended, int port) {
+        ByteBuffer bytes = ByteBuffer.wrap(extended.getBytes(StandardCharsets.US_ASCII));
+        return withLogin(tokenLogin(token).authenticationExtended(bytes).message(), new Stream("login"), port);
+    }
+
+    private static Consumer withLogin(ReqMsg login, OmmConsumerClient client, int port) {
         com.refinitiv.ema.access.Map settings = settings(
                 channels(Way.SOCKET, Settings.Compression.NONE, port), REQUEST_TIMEOUT_MS,
                 Settings.elements("DictionaryType", "DictionaryType::ChannelDictionary"));
-        return new Consumer(EmaFactory.createOmmConsumerConfig()
+        OmmConsumerConfig config = EmaFactory.createOmmConsumerConfig()
                 .consumerName("Consumer")
                 .config(settings)
-                .addAdminMsg(tokenLogin(token)));
+                .addAdminMsg(login);
+        return new Consumer(EmaFactory.createOmmConsumer(config, client));
     }
 
-    private static ReqMsg tokenLogin(String token) {
+    private static Login.LoginReq tokenLogin(String token) {
         return EmaFactory.Domain.createLoginReq().nameType(EmaRdm.USER_AUTH_TOKEN).name(token).applicationId("256")
-                .position(POSITION).message();
+                .position(POSITION);
     }
 
     /** Logs in again with another token, on a handle of {@link #login()}. */
     void renew(Stream login, String token) {
-        ema.reissue(tokenLogin(token), login.handle);
+        ema.reissue(tokenLogin(token).message(), login.handle);
     }
 
     /** Over TLS, to a server of an authority in this key store whose certificate is for this host. */
@@ -242,7 +270,11 @@ final class Consumer implements AutoCloseable {
     }
 
     private Consumer(OmmConsumerConfig config) {
-        ema = EmaFactory.createOmmConsumer(config);
+        this(EmaFactory.createOmmConsumer(config));
+    }
+
+    private Consumer(OmmConsumer ema) {
+        this.ema = ema;
     }
 
     private static OmmConsumerConfig config(User user, com.refinitiv.ema.access.Map settings) {

@@ -37,6 +37,8 @@ class EntitlementTest {
     private static final String L2 = "03010163c0";
     private static final String BOTH = "03010162a63c";
     private static final String EITHER = "03010162b63c";
+    /** One of two sources: PE 162 of service 257, and PE 1 of service 258. */
+    private static final String TWO_SOURCES = "030101162d01021c";
 
     private static final int PROD_PERM = 1;
     private static final int DISPLAY_NAME = 3;
@@ -46,6 +48,32 @@ class EntitlementTest {
             [[lock-service]]
             id = 257
             service = "EMA_FEED"
+            [[lock-service]]
+            id = 258
+            service = "EMA_ABROAD"
+            [[product]]
+            name = "FAR"
+            service = "EMA_FEED"
+            pe = [162]
+            [[product]]
+            name = "ABROAD"
+            service = "EMA_ABROAD"
+            pe = [1]
+            [[role]]
+            name = "far"
+            products = ["FAR"]
+            [[role]]
+            name = "abroad"
+            products = ["ABROAD"]
+            [[user]]
+            name = "gil"
+            roles = ["far", "abroad"]
+            [[user]]
+            name = "hal"
+            roles = ["far"]
+            [[user]]
+            name = "ida"
+            roles = ["abroad"]
             [[product]]
             name = "L1"
             service = "EMA_FEED"
@@ -200,6 +228,38 @@ class EntitlementTest {
     }
 
     @Test
+    void anotherLockByRefreshEndsStreamsAndTheImageIsForThoseWithItsCode() {
+        source.lock("VOD.L", L1, named("VOD"));
+        Tap tap = keep(new Tap(tapeline.consumerPort()));
+        Stream ann = keep(new Consumer(new Consumer.User("ann"), tap.port())).open(Source.SERVICE, "VOD.L");
+        Stream bob = consumer("bob").open(Source.SERVICE, "VOD.L");
+        assertShown(ann);
+        assertShown(bob);
+        int mark = bob.events.size();
+        Value secret = Value.fields(Value.field(DISPLAY_NAME, new Value.Rmtes("SECRET")));
+        source.relockByRefresh("VOD.L", L2, secret);
+        assertDenied(ann, "Access Denied: User req to PE(63)");
+        assertEquals(secret, bob.imageFrom(mark).payload());
+        source.update("VOD.L", 1, Samples.tick(1));
+        bob.updateFrom(mark);
+        assertTrue(ann.events.all(Event::isUpdate).isEmpty());
+        assertFalse(tap.carried("SECRET"), "a byte of the image went to who may not see it");
+        // And back: who comes is shown it.
+        source.relockByRefresh("VOD.L", L1, secret);
+        Stream again = consumer("ann").open(Source.SERVICE, "VOD.L");
+        assertShown(again);
+    }
+
+    @Test
+    void aLockOfTwoSourcesWantsTheCodesOfBoth() {
+        source.lock("BOTH.X", TWO_SOURCES, named("X"));
+        assertShown(consumer("gil").open(Source.SERVICE, "BOTH.X"));
+        assertDenied(consumer("hal").open(Source.SERVICE, "BOTH.X"), "Access Denied: User req to PE(1)");
+        // Who has no code of the item's own service is refused before anything is known of it.
+        assertDenied(consumer("ida").open(Source.SERVICE, "BOTH.X"), "Access Denied: service EMA_FEED");
+    }
+
+    @Test
     void anUpdateWithALockOfItsOwnIsForThoseWhoOpenThatAsWell() {
         source.lock("VOD.L", L1, named("VOD"));
         Stream ann = consumer("ann").open(Source.SERVICE, "VOD.L");
@@ -277,19 +337,25 @@ class EntitlementTest {
         return ((Value.Rows) stream.image().payload()).rows().size();
     }
 
-    /** EMA tells an application that is refused by an exception of its constructor. */
-    private String refusal(Consumer.User user) {
+    /**
+     * EMA tells an application that is refused by an exception of its constructor, with the text, and the client
+     * of its login by a status, with the code.
+     */
+    private void assertRefused(Consumer.User user, int code, String text) {
+        Stream login = new Stream("login of " + user);
         OmmException refused = assertThrows(
-                OmmException.class, () -> new Consumer(user, tapeline.consumerPort()).close(), user.toString());
-        return refused.getMessage();
+                OmmException.class, () -> new Consumer(user, login, tapeline.consumerPort()).close(), user.toString());
+        assertTrue(refused.getMessage().contains(text), refused.getMessage());
+        Event end = login.closed();
+        assertEquals(code, end.state().code(), end.toString());
+        assertEquals(text, end.state().text());
     }
 
     @Test
     void aLoginThatIsRefusedFailsWithTheTextAndAnotherUserWorksAfterwards() {
-        String text = refusal(new Consumer.User("eve"));
-        assertTrue(text.contains("User eve is unknown."), text);
-        text = refusal(new Consumer.User("cid", "7", Consumer.POSITION));
-        assertTrue(text.contains("User cid may not use application 7."), text);
+        assertRefused(new Consumer.User("eve"), 30, "User eve is unknown.");
+        assertRefused(
+                new Consumer.User("cid", "7", Consumer.POSITION), 32, "User cid may not use application 7.");
         source.put("OPEN.A", named("A"));
         assertShown(consumer("ann").open(Source.SERVICE, "OPEN.A"));
     }
@@ -298,8 +364,9 @@ class EntitlementTest {
     void aUserHasAsManyLoginsAsPositionsAndTwoFromOneAreOne() {
         consumer("bob");
         consumer("bob");
-        String text = refusal(new Consumer.User("bob", "256", "127.0.0.1/elsewhere"));
-        assertTrue(text.contains("User bob has 1 of 1 logins, at 127.0.0.1/net."), text);
+        assertRefused(
+                new Consumer.User("bob", "256", "127.0.0.1/elsewhere"), 31,
+                "User bob has 1 of 1 logins, at 127.0.0.1/net.");
     }
 
     @Test

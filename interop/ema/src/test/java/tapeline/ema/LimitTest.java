@@ -12,10 +12,6 @@ import com.refinitiv.ema.access.OmmState.StatusCode;
 import com.refinitiv.ema.access.OmmState.StreamState;
 import com.refinitiv.ema.access.ReqMsg;
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -87,30 +83,6 @@ class LimitTest {
         assertEquals(TOO_MANY, end.state().text());
     }
 
-    /** The sum of a count over all parts of the process, as the admin port has it. */
-    private long counted(String series) {
-        HttpRequest request = HttpRequest.newBuilder(
-                URI.create("http://127.0.0.1:" + tapeline.adminPort() + "/metrics")).build();
-        try {
-            String all = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body();
-            assertTrue(all.contains("\n" + series), () -> "no " + series + " in\n" + all);
-            return all.lines().filter(line -> line.startsWith(series))
-                    .mapToLong(line -> (long) Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1))).sum();
-        } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new AssertionError(e);
-        }
-    }
-
-    private void awaitCounted(String series, long count) {
-        long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
-        while (counted(series) != count) {
-            assertTrue(System.nanoTime() < end, series + ": " + counted(series));
-        }
-    }
-
     private void assertLive(Stream stream, String name) {
         int mark = stream.events.size();
         source.update(name, 1, Samples.tick(1));
@@ -127,7 +99,7 @@ class LimitTest {
         Stream two = shown(ann, "TWO.N");
         Consumer other = bound.equals("item-limit-per-mount") ? ann : consumer(second);
         assertTooMany(other, "THREE.N");
-        awaitCounted("tapeline_server_opens_limited_total", 1);
+        tapeline.awaitCounted("tapeline_server_opens_limited_total", 1);
         assertLive(one, "ONE.N");
         // Another user has what is left, and the server the item that is open already.
         Consumer neighbour = consumer("cid");
@@ -158,7 +130,7 @@ class LimitTest {
                 OmmException.class,
                 () -> new Consumer(new Consumer.User("bob"), tapeline.consumerPort()).close());
         assertTrue(refused.getMessage().contains("The user has all the mounts it may have"), refused.getMessage());
-        awaitCounted("tapeline_server_logins_refused_total", 1);
+        tapeline.awaitCounted("tapeline_server_logins_refused_total", 1);
         shown(consumer("ann"), "ONE.N");
         shown(consumer("ann"), "ONE.N");
         assertLive(live, "ONE.N");
@@ -190,7 +162,7 @@ class LimitTest {
         Stream one = shown(consumer("ann"), "ONE.N");
         // The bound is of all her mounts together.
         assertTooMany(consumer("ann"), "TWO.N");
-        awaitCounted("tapeline_server_opens_limited_total", 1);
+        tapeline.awaitCounted("tapeline_server_opens_limited_total", 1);
         Consumer bob = consumer("bob");
         shown(bob, "ONE.N");
         shown(bob, "TWO.N");
@@ -205,7 +177,7 @@ class LimitTest {
                 OmmException.class,
                 () -> new Consumer(new Consumer.User("ann"), tapeline.consumerPort()).close());
         assertTrue(refused.getMessage().contains("The user has all the mounts it may have"), refused.getMessage());
-        awaitCounted("tapeline_server_logins_refused_total", 1);
+        tapeline.awaitCounted("tapeline_server_logins_refused_total", 1);
         shown(consumer("bob"), "ONE.N");
         assertLive(live, "ONE.N");
     }
@@ -217,7 +189,7 @@ class LimitTest {
         try (ann) {
             Stream live = shown(ann, "ONE.N");
             assertThrows(OmmException.class, () -> Consumer.inVain(tapeline.consumerPort(), VAIN_MS).close());
-            assertTrue(counted("tapeline_channel_refused_total") > 0);
+            assertTrue(tapeline.counted("tapeline_channel_refused_total") > 0);
             tapeline.awaitLogged(1, "a connection did not become a mount", "Too many connections.");
             assertLive(live, "ONE.N");
         }
@@ -235,7 +207,7 @@ class LimitTest {
         Stream waiting = bob.open(Source.SERVICE, "THREE.N");
         Event told = waiting.stale(0);
         assertEquals(StatusCode.TOO_MANY_ITEMS, told.state().code(), told.toString());
-        assertTrue(counted("tapeline_hub_limited_total") > 0);
+        assertTrue(tapeline.counted("tapeline_hub_limited_total") > 0);
         shown(bob, "ONE.N");
         assertLive(one, "ONE.N");
         ann.ema.unregister(two.handle);
@@ -328,7 +300,7 @@ class LimitTest {
         Event gone = little.stale(mark);
         assertEquals(StatusCode.PREEMPTED, gone.state().code(), gone.toString());
         source.closes.await("the close of what gave way", "LITTLE.N"::equals);
-        awaitCounted(counter, 1);
+        tapeline.awaitCounted(counter, 1);
         assertLive(much, "MUCH.N");
         // Where there is room again, it is asked for again: by itself.
         mark = little.events.size();
@@ -346,12 +318,12 @@ class LimitTest {
         for (int i = 0; i < 12; i++) {
             all.add(ann.open(Source.SERVICE, "A" + i + ".N"));
         }
-        awaitCounted("tapeline_server_opens_paced_total", 8);
+        tapeline.awaitCounted("tapeline_server_opens_paced_total", 8);
         assertLive(live, "A0.N");
         for (Stream stream : all) {
             assertTrue(stream.image().says(StreamState.OPEN, DataState.OK));
         }
-        awaitCounted("tapeline_server_opens_waiting", 0);
+        tapeline.awaitCounted("tapeline_server_opens_waiting", 0);
     }
 
     @Test
@@ -369,8 +341,8 @@ class LimitTest {
             assertEquals(StreamState.NON_STREAMING, stream.image().state().stream());
         }
         assertLater(began, Duration.ofMillis(1_900));
-        assertTrue(counted("tapeline_server_opens_paced_total") > 0);
-        awaitCounted("tapeline_server_opens_waiting", 0);
+        assertTrue(tapeline.counted("tapeline_server_opens_paced_total") > 0);
+        tapeline.awaitCounted("tapeline_server_opens_waiting", 0);
         assertLive(live, "A0.N");
     }
 
@@ -392,7 +364,7 @@ class LimitTest {
         }
         // Four at once, the other eight in their turns.
         assertLater(began, Duration.ofMillis(1_900));
-        assertTrue(counted("tapeline_server_images_put_off_total") > 0);
+        assertTrue(tapeline.counted("tapeline_server_images_put_off_total") > 0);
         for (int i = 0; i < 12; i++) {
             assertLive(all.get(i), "A" + i + ".N");
         }

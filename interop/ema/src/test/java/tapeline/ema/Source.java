@@ -37,7 +37,7 @@ import java.util.function.Supplier;
  * An EMA interactive provider with one service.
  *
  * <p>Names steer it: {@code MISSING...} is not found, {@code EVERY...} has a field of every type,
- * {@code SILENT...} is never answered; every other name is a quote, in the order book domain a book.
+ * {@code SILENT...} is never answered, {@code HELD...} when the test says so; every other name is a quote, in the order book domain a book.
  */
 final class Source implements OmmProviderClient, AutoCloseable {
     static final int SERVICE_ID = 7;
@@ -80,6 +80,7 @@ final class Source implements OmmProviderClient, AutoCloseable {
     private final Map<String, List<Open>> open = new ConcurrentHashMap<>();
     private final Map<String, ByteBuffer> locks = new ConcurrentHashMap<>();
     private final Map<String, Supplier<ComplexType>> contents = new ConcurrentHashMap<>();
+    private final Map<String, Runnable> held = new ConcurrentHashMap<>();
     private final OmmProvider ema;
 
     Source(int port) {
@@ -223,12 +224,29 @@ final class Source implements OmmProviderClient, AutoCloseable {
         contents.put(name, content);
     }
 
+    /** The image of an item that was asked for and not answered. */
+    void release(String name) {
+        requests.await("a request", request -> request.name().equals(name));
+        held.remove(name).run();
+    }
+
     /** A status with permission data. EMA's provider submits none without a state. */
     void relock(String name, String lock) {
         for (Open each : streams(name)) {
             Submit.patiently(() -> ema.submit(
                     EmaFactory.createStatusMsg().domainType(each.domain).permissionData(Value.bytes(lock))
                             .state(StreamState.OPEN, DataState.OK, StatusCode.NONE, "another lock"),
+                    each.handle));
+        }
+    }
+
+    /** An image nobody asked for, with another lock. */
+    void relockByRefresh(String name, String lock, Value payload) {
+        locks.put(name, Value.bytes(lock));
+        for (Open each : streams(name)) {
+            Submit.patiently(() -> ema.submit(
+                    image(name, each.domain, payload).permissionData(Value.bytes(lock)).solicited(false)
+                            .clearCache(true).state(StreamState.OPEN, DataState.OK, StatusCode.NONE, "another lock"),
                     each.handle));
         }
     }
@@ -368,7 +386,13 @@ final class Source implements OmmProviderClient, AutoCloseable {
         if (request.streaming()) {
             open.computeIfAbsent(name, key -> new java.util.concurrent.CopyOnWriteArrayList<>()).add(stream);
         }
-        sendImage(name, stream, request.streaming(), msg.privateStream());
+        boolean isPrivate = msg.privateStream();
+        Runnable image = () -> sendImage(name, stream, request.streaming(), isPrivate);
+        if (name.startsWith("HELD")) {
+            held.put(name, image);
+        } else {
+            image.run();
+        }
     }
 
     private void sendImage(String name, Open stream, boolean streaming, boolean isPrivate) {

@@ -56,6 +56,7 @@ final class Tap implements AutoCloseable {
 
     private synchronized void keep(byte[] buffer, int count) {
         fromServer.write(buffer, 0, Math.min(count, KEPT_BYTES - fromServer.size()));
+        notifyAll();
     }
 
     /** One frame of the server. */
@@ -88,6 +89,25 @@ final class Tap implements AutoCloseable {
             at += length;
         }
         return frames;
+    }
+
+    /** Waits until the server has sent these bytes on the last connection. */
+    void awaitCarried(String text) {
+        long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
+        try {
+            synchronized (this) {
+                while (!carried(text)) {
+                    long left = (end - System.nanoTime()) / 1_000_000;
+                    if (left <= 0) {
+                        throw new AssertionError("not carried: " + text);
+                    }
+                    wait(left);
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted while waiting for " + text, e);
+        }
     }
 
     /** Whether the server has sent these bytes on the last connection. */

@@ -204,8 +204,11 @@ final class Tapeline implements AutoCloseable {
 
     /** A view of its admin port, as JSON. */
     String view(String name) {
+        return get(URI.create("http://127.0.0.1:" + port("admin") + "/v1/" + name));
+    }
+
+    private String get(URI uri) {
         try {
-            URI uri = URI.create("http://127.0.0.1:" + port("admin") + "/v1/" + name);
             return HTTP.send(HttpRequest.newBuilder(uri).build(), BodyHandlers.ofString()).body();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -227,6 +230,28 @@ final class Tapeline implements AutoCloseable {
             }
             if (System.nanoTime() > end) {
                 throw new AssertionError(what + ": no " + name + " of " + least + " in " + all + "\n" + log());
+            }
+            pause();
+        }
+    }
+
+    /** The sum of a count over all parts of the process, as its admin port has it. */
+    long counted(String series) {
+        URI uri = URI.create("http://127.0.0.1:" + port("admin") + "/metrics");
+        String all = get(uri);
+        if (!all.contains("\n" + series)) {
+            throw new AssertionError(what + ": no " + series + " in\n" + all);
+        }
+        return all.lines().filter(line -> line.startsWith(series))
+                .mapToLong(line -> (long) Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1))).sum();
+    }
+
+    /** Waits until such a count is this. */
+    void awaitCounted(String series, long count) {
+        long end = System.nanoTime() + Inbox.PATIENCE.toNanos();
+        for (long now = counted(series); now != count; now = counted(series)) {
+            if (System.nanoTime() > end) {
+                throw new AssertionError(what + ": " + series + " is " + now + " and not " + count + "\n" + log());
             }
             pause();
         }

@@ -108,8 +108,14 @@ class TokenTest {
     }
 
     private static void assertRefused(Tapeline tapeline, String token, String why) {
-        String text = refusal(tapeline, token);
-        assertTrue(text.contains("Login denied: " + why), text);
+        Stream login = new Stream("login");
+        OmmException refused = assertThrows(
+                OmmException.class, () -> Consumer.withToken(token, login, tapeline.consumerPort()).close(), token);
+        String text = "Login denied: " + why;
+        assertTrue(refused.getMessage().contains(text), refused.getMessage());
+        Event end = login.closed();
+        assertEquals(StatusCode.NOT_AUTHORIZED, end.state().code(), end.toString());
+        assertEquals(text, end.state().text());
     }
 
     @Test
