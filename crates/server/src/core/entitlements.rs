@@ -318,7 +318,9 @@ impl Entitlements {
         let mut lock = None;
         let protection = protection(engine, &codes.0, guard, &mut lock);
         let lacked = engine.products_lacked(profile, item.asked(), protection);
-        lacked.into_iter().for_each(|product| denials.add(product));
+        for product in lacked {
+            denials.add(product);
+        }
     }
 
     /// What of the policy keeps an item from a profile, for people.

@@ -53,6 +53,16 @@ impl Trouble {
     }
 }
 
+impl Core {
+    /// A mount is cut, as the outputs of all have too much together.
+    pub(super) fn cut_for_pool<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
+        if self.mounts.get(session).is_some() {
+            self.statistics.mounts_cut_for_pool += 1;
+            self.cut(session, BEYOND_POOL, out);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,15 +81,5 @@ mod tests {
         assert_eq!(trouble.slow, [session(1)]);
         let doomed: Vec<_> = trouble.doomed.iter().map(|(session, _)| *session).collect();
         assert_eq!(doomed, [session(2)]);
-    }
-}
-
-impl Core {
-    /// A mount is cut, as the outputs of all have too much together.
-    pub(super) fn cut_for_pool<O: Outputs>(&mut self, session: SessionId, out: &mut O) {
-        if self.mounts.get(session).is_some() {
-            self.statistics.mounts_cut_for_pool += 1;
-            self.cut(session, BEYOND_POOL, out);
-        }
     }
 }

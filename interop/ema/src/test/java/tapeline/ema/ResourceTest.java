@@ -147,10 +147,7 @@ class ResourceTest {
 
     /** Of a server towards its hub, and of a source, which says so itself or for which the hub says it. */
     @ParameterizedTest
-    @CsvSource({
-        "open-window = 2, 0, tapeline_server_requests_queued",
-        "'', 2, tapeline_hub_unsent_upstream"
-    })
+    @CsvSource({"open-window = 2, 0, tapeline_server_requests_queued", "'', 2, tapeline_hub_unsent_upstream"})
     void requestsBeyondAnOpenWindowWaitAndWhatIsOpenGoesOn(String server, int sourceWindow, String counter)
             throws IOException {
         start(server, sourceWindow == 0 ? null : Settings.elements("OpenWindow", sourceWindow));
