@@ -1,48 +1,82 @@
-//! The files of the usage journal: one for each month, in UTC.
+//! What the usage journal appends to: a file for each month, in UTC, or several.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 use tapeline_entitle::{MAX_RECORD_BYTES, ReportMonth, Usage};
 
 use crate::EdgeError;
+use crate::closed::{Files, compress};
 use crate::policy_file::unix_ms;
 
 /// Who used what is for nobody but the user that the process runs as.
-const MODE: u32 = 0o600;
+pub(crate) const MODE: u32 = 0o600;
 
 /// So much is read of a journal at a time. A record fits.
 const CHUNK_BYTES: usize = 2 * MAX_RECORD_BYTES;
 
+/// Where the usage journal is.
+#[derive(Clone, Debug)]
+pub struct JournalConfig {
+    /// The folder of its files.
+    pub folder: PathBuf,
+    /// What their names begin with.
+    pub name: String,
+    /// A file that has so many bytes is closed, and another one begun; 0: none is.
+    pub max_bytes: u64,
+    /// Whether closed files are compressed.
+    pub is_compressed: bool,
+}
+
 /// Appends records to the file of their month.
 #[derive(Debug)]
 pub(crate) struct JournalFile {
-    folder: PathBuf,
-    name: String,
+    files: Files,
+    max_bytes: u64,
+    is_compressed: bool,
     month: ReportMonth,
     path: PathBuf,
     file: Appended<File>,
+    /// With so many bytes it is full.
+    full_at_bytes: u64,
     run_before: u64,
+    /// Who compresses what was closed.
+    compressing: Option<JoinHandle<()>>,
 }
 
 impl JournalFile {
     /// Opens the file of this month in a folder, which is made if there is none.
     /// A torn record at its end, of a process that was killed, is cut off.
-    pub(crate) fn open(folder: PathBuf, name: String) -> Result<Self, EdgeError> {
+    pub(crate) fn open(config: JournalConfig) -> Result<Self, EdgeError> {
+        let JournalConfig { folder, name, max_bytes, is_compressed } = config;
         fs::create_dir_all(&folder).map_err(EdgeError::file(&folder))?;
         let month = ReportMonth::of(unix_ms()).ok_or_else(|| {
             EdgeError::file(&folder)(io::Error::other("the clock of this host shows no date"))
         })?;
-        let path = path_of(&folder, &name, month);
+        let files = Files::new(folder, name);
+        let path = files.path_of(month);
         let (file, last_run) = open(&path)?;
         let run_before = match last_run {
-            0 => last_run_before(&folder, &name, &path)?,
+            0 => last_run_before(&files, &path)?,
             run => run,
         };
-        Ok(Self { folder, name, month, path, file, run_before })
+        let mut journal = Self {
+            files,
+            max_bytes,
+            is_compressed,
+            month,
+            path,
+            file,
+            full_at_bytes: max_bytes,
+            run_before,
+            compressing: None,
+        };
+        journal.compress_closed();
+        Ok(journal)
     }
 
     /// The last life of a process that is in the journal; 0 if there is none.
@@ -51,7 +85,8 @@ impl JournalFile {
     }
 
     /// Appends records that came together, each to the file of its month. What
-    /// comes late is with those of the month that has begun.
+    /// comes late is with those of the month that has begun. A file that is full
+    /// afterwards is closed.
     ///
     /// Errors: some could not be written. The file ends with a whole record.
     pub(crate) fn append(&mut self, records: &[u8]) -> Result<(), EdgeError> {
@@ -60,14 +95,69 @@ impl JournalFile {
             let (month, bytes) = self.of_one_month(rest);
             let (part, behind) = rest.split_at(bytes);
             if month != self.month {
-                let path = path_of(&self.folder, &self.name, month);
+                let path = self.files.path_of(month);
                 (self.file, _) = open(&path)?;
                 (self.month, self.path) = (month, path);
+                self.full_at_bytes = self.max_bytes;
+                self.compress_closed();
             }
             self.file.append(part).map_err(EdgeError::file(&self.path))?;
             rest = behind;
+            if self.max_bytes > 0 && self.file.good_bytes >= self.full_at_bytes {
+                self.close_full();
+            }
         }
         Ok(())
+    }
+
+    /// Goes on in another file. Where that cannot be, it goes on in this one, and tries
+    /// again when as much is in it once more.
+    fn close_full(&mut self) {
+        let closed = self.files.close(self.month).map_err(EdgeError::file(&self.path));
+        match closed.and_then(|()| open(&self.path)) {
+            Ok((file, _)) => {
+                self.file = file;
+                self.full_at_bytes = self.max_bytes;
+                self.compress_closed();
+            }
+            Err(error) => {
+                self.full_at_bytes = self.file.good_bytes.saturating_add(self.max_bytes);
+                tracing::warn!(%error, "a file of the journal is full, and not closed");
+            }
+        }
+    }
+
+    /// Has closed files be compressed on a thread of its own, which is the only one.
+    /// What is closed while it is at work is left to the next time.
+    fn compress_closed(&mut self) {
+        let is_at_work = self.compressing.as_ref().is_some_and(|it| !it.is_finished());
+        if !self.is_compressed || is_at_work {
+            return;
+        }
+        let closed = match self.files.to_compress(&self.path) {
+            Ok(closed) if closed.is_empty() => return,
+            Ok(closed) => closed,
+            Err(error) => {
+                let folder = self.files.folder().display();
+                return tracing::warn!(%folder, %error, "closed files of the journal are not found");
+            }
+        };
+        let work = move || {
+            for path in closed {
+                let done = compress(&path);
+                let path = path.display();
+                match done {
+                    Ok(()) => tracing::info!(%path, "a file of the journal is compressed"),
+                    Err(error) => {
+                        tracing::warn!(%path, %error, "a file of the journal is not compressed");
+                    }
+                }
+            }
+        };
+        match thread::Builder::new().name("journal".to_owned()).spawn(work) {
+            Ok(handle) => self.compressing = Some(handle),
+            Err(error) => tracing::warn!(%error, "closed files of the journal are not compressed"),
+        }
     }
 
     /// The month of the first of some records, and how many bytes those have that
@@ -132,10 +222,6 @@ impl<S: Storage> Appended<S> {
     }
 }
 
-fn path_of(folder: &Path, name: &str, month: ReportMonth) -> PathBuf {
-    folder.join(format!("{name}-{month}.journal"))
-}
-
 /// Opens a file of the journal behind its last record; and the run of that.
 fn open(path: &Path) -> Result<(Appended<File>, u64), EdgeError> {
     let mut options = OpenOptions::new();
@@ -190,25 +276,19 @@ fn end_of(journal: &mut impl Read) -> io::Result<End> {
     }
 }
 
-/// The last run in the latest of the files of a name that are there beside this
-/// one; 0 if there is none.
-fn last_run_before(folder: &Path, name: &str, path: &Path) -> Result<u64, EdgeError> {
-    let month_of = |found: &Path| {
-        let stem = found.file_name()?.to_str()?.strip_suffix(".journal")?;
-        ReportMonth::parse(stem.strip_prefix(name)?.strip_prefix('-')?)
-    };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(EdgeError::file(folder))? {
-        let found = entry.map_err(EdgeError::file(folder))?.path();
-        if found != path
-            && let Some(month) = month_of(&found)
-        {
-            files.push((month, found));
+/// The last run that the files beside this one have a record of, the latest first; 0 if
+/// there is none.
+fn last_run_before(files: &Files, path: &Path) -> Result<u64, EdgeError> {
+    let all = files.all().map_err(EdgeError::file(files.folder()))?;
+    let before = all.iter().rev().filter(|it| it.path != path);
+    for listed in before {
+        let end = listed.open().and_then(|mut records| end_of(&mut records));
+        match end.map_err(EdgeError::file(&listed.path))?.run {
+            0 => {}
+            run => return Ok(run),
         }
     }
-    let Some((_, latest)) = files.into_iter().max() else { return Ok(0) };
-    let mut file = File::open(&latest).map_err(EdgeError::file(&latest))?;
-    Ok(end_of(&mut file).map_err(EdgeError::file(&latest))?.run)
+    Ok(0)
 }
 
 /// A number that no other run of a process has.
@@ -235,8 +315,13 @@ mod tests {
         bytes
     }
 
+    fn config(folder: &tempfile::TempDir) -> JournalConfig {
+        let (folder, name) = (folder.path().to_owned(), "server".to_owned());
+        JournalConfig { folder, name, max_bytes: 0, is_compressed: false }
+    }
+
     fn open_in(folder: &tempfile::TempDir) -> JournalFile {
-        JournalFile::open(folder.path().to_owned(), "server".to_owned()).expect("it can be made")
+        JournalFile::open(config(folder)).expect("it can be made")
     }
 
     fn users(path: &Path) -> Vec<String> {
@@ -296,7 +381,7 @@ mod tests {
     fn each_month_has_a_file() {
         let path = |ms| {
             let month = ReportMonth::of(ms).expect("a month");
-            path_of(Path::new("/u"), "s", month).display().to_string()
+            Files::new("/u".into(), "s".to_owned()).path_of(month).display().to_string()
         };
         assert_eq!(path(1_795_564_800_000), "/u/s-2026-11.journal");
         assert_eq!(path(1_796_083_200_000), "/u/s-2026-12.journal");
@@ -326,6 +411,62 @@ mod tests {
             fs::write(path, record_at(1, "ann", run)).expect("room");
         }
         assert_eq!(open_in(&folder).run_before(), 4);
+    }
+
+    /// The users in all files of a folder, in their order, a list for each file.
+    fn users_of_all(journal: &JournalFile) -> Vec<Vec<String>> {
+        let all = journal.files.all().expect("they can be read");
+        let users = all.iter().map(|listed| {
+            let mut bytes = Vec::new();
+            listed.open().expect("it is there").read_to_end(&mut bytes).expect("it is whole");
+            Journal::new(&bytes).map(|usage| usage.user.to_owned()).collect()
+        });
+        users.collect()
+    }
+
+    #[test]
+    fn a_file_that_is_full_is_closed_and_nothing_of_it_is_lost() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let max_bytes = 2 * record("ann").len() as u64;
+        let config = JournalConfig { max_bytes, ..config(&folder) };
+        let mut journal = JournalFile::open(config.clone()).expect("it can be made");
+        for user in ["ann", "bob", "cid", "dan", "eve"] {
+            journal.append(&record(user)).expect("room");
+        }
+        let expected = [vec!["ann", "bob"], vec!["cid", "dan"], vec!["eve"]];
+        assert_eq!(users_of_all(&journal), expected);
+        // Another life of the process goes on behind them; and finds the one before, also
+        // where nothing is in the file that is open.
+        drop(journal);
+        let mut journal = JournalFile::open(config.clone()).expect("it is there");
+        journal.append(&record("fay")).expect("room");
+        assert_eq!(users(&journal.path), [""; 0]);
+        drop(journal);
+        let journal = JournalFile::open(config).expect("it is there");
+        assert_eq!(journal.run_before(), 1);
+        assert_eq!(users_of_all(&journal)[2], ["eve", "fay"]);
+    }
+
+    #[test]
+    fn closed_files_are_compressed_and_the_open_one_is_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let max_bytes = record("ann").len() as u64;
+        let config = JournalConfig { max_bytes, ..config(&folder) };
+        let mut journal = JournalFile::open(config.clone()).expect("it can be made");
+        journal.append(&record("ann")).expect("room");
+        journal.append(&record("bob")).expect("room");
+        drop(journal);
+        let compressed = JournalConfig { max_bytes: 0, is_compressed: true, ..config };
+        let mut journal = JournalFile::open(compressed).expect("it is there");
+        assert_eq!(journal.run_before(), 1);
+        journal.append(&record("cid")).expect("room");
+        let work = journal.compressing.take().expect("there was something closed");
+        work.join().expect("it ends");
+        assert_eq!(users_of_all(&journal), [["ann"], ["bob"], ["cid"]]);
+        let all = journal.files.all().expect("they can be read");
+        let is_compressed = all.iter().map(|it| it.path.extension().is_some_and(|it| it == "zst"));
+        assert_eq!(is_compressed.collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(all[2].path, journal.path);
     }
 
     /// A disk with room for so many bytes.

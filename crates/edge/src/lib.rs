@@ -28,11 +28,13 @@
 //!
 //! Web servers that are asked who logs in may be slow: their answers are awaited by
 //! workers of the event loop, a bounded number of them, and nobody waits for these at the
-//! end.
+//! end. Files of the journal that are closed are compressed by a thread of its own, one
+//! after the other.
 //!
 //! A policy that is faulty, or fails one of its own tests, changes nothing: the
 //! one before stays in force, and the log says what is wrong.
 
+mod closed;
 mod http;
 mod journal;
 mod logins;
@@ -47,6 +49,7 @@ use tapeline_entitle::Fault;
 use thiserror::Error;
 
 pub use http::client_tls;
+pub use journal::JournalConfig;
 pub use logins::{KeySource, LoginConfig, Logins};
 pub use policies::{Policies, PolicyConfig};
 pub use thread::{Edge, Ending};

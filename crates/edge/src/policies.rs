@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::journal::{JournalFile, new_run};
+use crate::journal::{JournalConfig, JournalFile, new_run};
 use crate::policy_file::PolicyFile;
 use crate::{Edge, EdgeError, Ending};
 
@@ -32,8 +32,8 @@ pub struct PolicyConfig {
     pub policy: PathBuf,
     /// How often it is looked at for changes; zero for on SIGHUP alone.
     pub check_interval: Duration,
-    /// The folder of the usage journal, and the name that its files begin with.
-    pub journal: Option<(PathBuf, String)>,
+    /// Where the usage journal is, if one is written.
+    pub journal: Option<JournalConfig>,
 }
 
 /// The policy of a process, for each of its hubs and servers.
@@ -85,7 +85,7 @@ impl Policies {
     /// Errors: a file cannot be used; the policy is faulty or fails its tests.
     pub fn start(edge: &Edge, config: PolicyConfig) -> Result<Self, EdgeError> {
         let file = PolicyFile::open(config.policy)?;
-        let journal = config.journal.map(|(folder, name)| JournalFile::open(folder, name));
+        let journal = config.journal.map(JournalFile::open);
         let journal = journal.transpose()?;
         let hangups = {
             let _inside = edge.handle().enter();
@@ -308,7 +308,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let policy = folder.path().join("policy.toml");
         fs::write(&policy, POLICY).expect("room");
-        let journal = Some((folder.path().join("usage"), "server".to_owned()));
+        let (usage, name) = (folder.path().join("usage"), "server".to_owned());
+        let journal =
+            Some(JournalConfig { folder: usage, name, max_bytes: 0, is_compressed: false });
         let config = PolicyConfig { policy, check_interval: Duration::ZERO, journal };
         let edge = Edge::start().expect("a thread");
         let policies = Policies::start(&edge, config).expect("it is good");

@@ -16,7 +16,7 @@ use tapeline_admin::{Admin, ConfigSender, EventFeed};
 use tapeline_backbone::{Bus, Carrier, EngineSettings, Role};
 use tapeline_channel::Idle;
 use tapeline_counters::Registry;
-use tapeline_edge::{Edge, Logins, Policies, PolicyConfig};
+use tapeline_edge::{Edge, JournalConfig, Logins, Policies, PolicyConfig};
 use tapeline_node::{
     HubPart, NewEdgePort, NewPolicy, Node, NodeConfig, PARK_MICROS, Placement, ServerPart,
 };
@@ -46,7 +46,12 @@ pub(crate) fn policies(edge: &Edge, settings: &Settings) -> Result<Option<Arc<Po
     let config = PolicyConfig {
         policy,
         check_interval: Duration::from_millis(entitle.check_interval_ms.into()),
-        journal: entitle.usage_dir.clone().map(|folder| (folder, name)),
+        journal: entitle.usage_dir.clone().map(|folder| JournalConfig {
+            folder,
+            name,
+            max_bytes: entitle.usage_max_bytes,
+            is_compressed: entitle.usage_compress,
+        }),
     };
     Ok(Some(Arc::new(Policies::start(edge, config)?)))
 }

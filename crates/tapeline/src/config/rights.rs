@@ -17,6 +17,12 @@ section! {
         "check-interval-ms" => check_interval_ms: u32 = 250, in 0..=3_600_000;
         /// The folder of the usage journal; without it, none is written.
         "usage-dir" => usage_dir: Option<PathBuf> = None;
+        /// A file of the usage journal that has so many bytes is closed, and another one
+        /// begun; 0: there is one for each month.
+        "usage-max-bytes" => usage_max_bytes: u64 = 268_435_456, in 0..=1_099_511_627_776;
+        /// Whether files of the usage journal that are closed, for their size or as their
+        /// month is over, are compressed (zstd). `tapeline entitle` reads both.
+        "usage-compress" => usage_compress: bool = false;
         /// The PEM file with the authorities that web servers are believed by: those of
         /// `jwks` in `[token]`, and of `url` in `[authoriser]`.
         "ca-file" => ca_file: PathBuf = "/etc/ssl/certs/ca-certificates.crt".into();

@@ -1,6 +1,6 @@
 //! Usage journals, as the subcommands read them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,8 +19,12 @@ pub(super) struct Journals {
 impl Journals {
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self, Failure> {
         let read = |path: &PathBuf| {
-            let bytes = fs::read(path).map_err(Failure::read(path))?;
-            Ok::<_, Failure>((path.clone(), bytes))
+            let is_compressed = path.extension().is_some_and(|extension| extension == "zst");
+            let bytes = match is_compressed {
+                true => File::open(path).and_then(zstd::decode_all),
+                false => fs::read(path),
+            };
+            Ok::<_, Failure>((path.clone(), bytes.map_err(Failure::read(path))?))
         };
         Ok(Self { files: paths.iter().map(read).collect::<Result<_, _>>()? })
     }
@@ -96,6 +100,24 @@ mod tests {
     use tapeline_entitle::Kind;
 
     use super::*;
+
+    #[test]
+    fn a_compressed_journal_is_read_as_it_was_and_one_that_is_torn_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bytes = Vec::new();
+        Usage { user: "ann", ..Usage::of(Kind::Login, 2) }.encode(&mut bytes);
+        let [plain, packed, torn] = ["a.journal", "b.journal.zst", "c.journal.zst"];
+        let [plain, packed, torn] = [plain, packed, torn].map(|name| folder.path().join(name));
+        fs::write(&plain, &bytes).expect("room");
+        let compressed = zstd::encode_all(bytes.as_slice(), 0).expect("in memory");
+        fs::write(&packed, &compressed).expect("room");
+        fs::write(&torn, &compressed[..compressed.len() - 4]).expect("room");
+        let journals =
+            Journals::read(&[plain, packed]).unwrap_or_else(|_| panic!("they are whole"));
+        let users: Vec<_> = journals.records().iter().map(|usage| usage.user).collect();
+        assert_eq!(users, ["ann", "ann"]);
+        assert!(Journals::read(&[torn]).is_err());
+    }
 
     #[test]
     fn a_record_says_what_applies_to_it() {
