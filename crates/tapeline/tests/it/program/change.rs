@@ -226,12 +226,15 @@ fn sighup_takes_the_file_as_it_is_now() {
 #[test]
 fn a_bound_of_memory_that_is_lifted_lets_items_be_opened_again() {
     let mut site = Site::start();
-    fs::write(&site.config, OLD.to_owned() + "memory-max-bytes = 1000\n").expect("room");
-    site.node.signal(Signal::HUP);
-    site.node.log_until("memory is short");
-    fs::write(&site.config, OLD).expect("room");
-    site.node.signal(Signal::HUP);
-    site.node.log_until("memory is enough again");
+    let short = site.written("short.toml", |old| old.to_owned() + "memory-max-bytes = 1000\n");
+    let done = site.config(&["apply", arg(&short), "--watch", "0"]);
+    assert_eq!(done.status, Some(0), "{}", done.err);
+    // Each of the two shards says so.
+    (0..2).for_each(|_| _ = site.node.log_until("memory is short"));
+    let lifted = site.written("lifted.toml", str::to_owned);
+    let done = site.config(&["apply", arg(&lifted), "--watch", "0"]);
+    assert_eq!(done.status, Some(0), "{}", done.err);
+    (0..2).for_each(|_| _ = site.node.log_until("memory is enough again"));
     let mut consumer = site.consumer("ann");
     hear_until(&mut consumer, is_image);
 }
