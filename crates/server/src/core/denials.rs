@@ -3,6 +3,8 @@
 //! There is one count for each product of the policy in force, so that there are no
 //! more than somebody wrote down.
 
+use std::collections::HashMap;
+
 use tapeline_channel::SessionId;
 use tapeline_entitle::Policy;
 use tapeline_omm::ItemKeyRef;
@@ -30,9 +32,10 @@ impl Denials {
 
     /// Another policy is in force: what is counted of a product goes on with its name.
     pub(super) fn carry_over(&mut self, before: &Policy, after: &Policy) {
-        let named = |name: &str| before.products().iter().position(|it| it.name == name);
-        let counts = after.products().iter().map(|it| named(&it.name).map_or(0, |at| self.of(at)));
-        self.0 = counts.collect();
+        let before = before.products().iter().map(|it| &it.name);
+        let places: HashMap<_, _> = before.enumerate().map(|(at, name)| (name, at)).collect();
+        let counts = after.products().iter().map(|it| places.get(&it.name));
+        self.0 = counts.map(|at| at.map_or(0, |&at| self.of(at))).collect();
     }
 }
 
