@@ -110,8 +110,13 @@ impl Flow {
             let message = message(record).ok_or_else(|| format!("message {at} is none"))?;
             messages.push(message);
         }
+        Ok(Self::new(messages))
+    }
+
+    /// A flow of these messages.
+    pub fn new(messages: Vec<Message>) -> Self {
         let ids = messages.iter().map(|message| message.id + 1).max().unwrap_or(0);
-        Ok(Self { messages, ids })
+        Self { messages, ids }
     }
 
     /// The messages.
@@ -379,6 +384,18 @@ impl Runner {
         };
         self.engine.cancel(id, OWNER, &mut out);
         out.is_refused
+    }
+
+    /// What is in the book on a side, the best price first and at each price the oldest
+    /// first: prices in ticks, and how much.
+    pub fn depth(&self, side: Side) -> impl Iterator<Item = (i32, u32)> {
+        let orders = self.engine.depth(self.book, side);
+        orders.filter_map(|order| Some(((order.price?.0 / TICK) as i32, order.quantity)))
+    }
+
+    /// What has come of it so far.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
     }
 
     /// What came of it.

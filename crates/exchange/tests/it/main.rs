@@ -1,6 +1,7 @@
 //! Scenarios of the exchange.
 
 mod channels;
+mod conformance;
 mod drop_copy;
 mod failover;
 mod fix;
