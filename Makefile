@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-test fmt lint doc unit interop sim scale chaos soak soak-scrape mutants \
+.PHONY: help demo test quick house prerequisites prerequisites-demo prerequisites-bench prerequisites-peers prerequisites-tools prerequisites-test fmt lint doc unit same-events interop sim scale chaos soak soak-scrape mutants \
 	bench-wire bench-wire-quick bench-json bench-json-quick bench bench-quick bench-report bench-peers bench-exchange bench-tools bench-eyes fuzz clean
 
 # The crate of the program is called as the program is, all others after it.
@@ -67,6 +67,9 @@ doc:
 unit:
 	$(CARGO) test --workspace --locked
 	$(CARGO) test --locked -p tapeline-sim --features planted --test it planted::
+
+same-events: ## An exchange's journals in an optimised build, without assertions: the events that the tests of `unit` hold it to
+	$(CARGO) test --profile demo --locked -p tapeline-exchange --test it -- replays:: whole_loop::the_same_orders_give_the_same_bytes flows::
 
 # One program for all of them, the one that `unit` has built, with its assertions and checks of overflow
 # on; and each runs whatever became of the others.

@@ -5,7 +5,7 @@
 //! in the recording already, as cancels and amendments. The files are not in the
 //! repository; see `flows`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 
 use dbn::MboMsg;
@@ -13,7 +13,8 @@ use dbn::decode::{DbnDecoder, DynReader};
 use tapeline_feed::{Action, Book, Order, Side as BookSide};
 use tapeline_instrument::{Cause, Instrument, OrderId, Price, Session, Side, TickTable};
 use tapeline_matching::{
-    BookId, Command, Config, Engine, Event, MassCancel, NewOrder, Owner, Passive, Replace,
+    BookId, Command, Config, Engine, Event, Kind, MassCancel, NewOrder, Owner, Part, Passive,
+    Replace,
 };
 
 use crate::flows::data;
@@ -130,18 +131,49 @@ impl Pair {
         self.known.insert(number, Known { quantity: size, ..known });
     }
 
-    fn play(&mut self, file: &str) -> Option<()> {
-        let path = data(file)?;
+    /// An order that takes whatever price there is; the recording does not show it.
+    fn market(&mut self, number: u64, side: Side, quantity: u32) {
+        let mut order = NewOrder::limit(self.book, OWNER, side, quantity, Price(0));
+        order.kind = Kind::Market;
+        self.does(&Command::New(order));
+        let Some(Event::Rested { order, .. }) = self.events.first() else {
+            panic!("{:?}", self.events)
+        };
+        self.known.insert(number, Known { id: order.id, quantity });
+    }
+
+    /// How much would trade at a price.
+    fn volume_at(&self, price: Price) -> u64 {
+        let wanted: [u64; 2] = Side::BOTH.map(|side| {
+            let takes = |limit: Option<Price>| match (limit, side) {
+                (None, _) => true,
+                (Some(limit), Side::Buy) => limit >= price,
+                (Some(limit), Side::Sell) => limit <= price,
+            };
+            let depth = self.engine.depth(self.book, side);
+            depth.filter(|order| takes(order.price)).map(|order| u64::from(order.quantity)).sum()
+        });
+        wanted[0].min(wanted[1])
+    }
+}
+
+/// The records of both days, or a line that says that they are left out.
+pub(crate) fn records() -> Option<Vec<MboMsg>> {
+    let mut records = Vec::new();
+    for day in ["24", "25"] {
+        let file = format!("esh4-glbx-mdp3-202312{day}.mbo.dbn.zst");
+        let Some(path) = data(&file) else {
+            eprintln!("left out: no {file}; set TAPELINE_DATA to its folder");
+            return None;
+        };
         let source = File::open(path).expect("it is there");
         let reader = DynReader::new_inferred(source).expect("a recording");
         let mut decoder = DbnDecoder::new(reader).expect("a recording");
         while let Some(record) = decoder.decode_ref().expect("whole records") {
-            if let Some(record) = record.get::<MboMsg>() {
-                self.record(record);
-            }
+            records.extend(record.get::<MboMsg>().cloned());
         }
-        Some(())
     }
+    Some(records)
 }
 
 fn replace(id: OrderId, quantity: u32, limit: Option<Price>) -> Replace {
@@ -159,13 +191,9 @@ fn replace(id: OrderId, quantity: u32, limit: Option<Price>) -> Replace {
 
 #[test]
 fn the_book_of_a_recorded_session_is_the_engines() {
+    let Some(records) = records() else { return };
     let mut pair = Pair::new();
-    for day in ["24", "25"] {
-        let file = format!("esh4-glbx-mdp3-202312{day}.mbo.dbn.zst");
-        if pair.play(&file).is_none() {
-            return eprintln!("left out: no {file}; set TAPELINE_DATA to its folder");
-        }
-    }
+    records.iter().for_each(|record| pair.record(record));
     assert_eq!(pair.engine.alive(), 11_217);
     let best = |side| pair.engine.best(pair.book, side).and_then(|best| best.price);
     let best = Side::BOTH.map(|side| best(side).map(|price| price.to_string()));
@@ -181,4 +209,56 @@ fn the_book_of_a_recorded_session_is_the_engines() {
         }
     }
     assert_eq!(pair.plain.orders().len(), 11_217);
+}
+
+/// The opening: one trade without a side, and a fill for each order in it. Seven of the
+/// orders are nowhere else in the recording, since orders without a limit are not shown.
+#[test]
+fn the_opening_auction_of_a_recorded_session_is_the_engines() {
+    let Some(records) = records() else { return };
+    let is_opening = |record: &MboMsg| record.action as u8 == b'T' && record.side as u8 == b'N';
+    let at = records.iter().position(is_opening).expect("an opening");
+    let (price, quantity) = (Price(records[at].price / NANO_PER_UNIT), records[at].size);
+    assert_eq!((price.to_string().as_str(), quantity), ("4800.25", 44));
+    let mut pair = Pair::new();
+    records[..at].iter().for_each(|record| pair.record(record));
+    let fills = records[at + 1..].iter().take_while(|record| record.action as u8 == b'F');
+    let recorded: BTreeMap<u64, u32> = fills.map(|fill| (fill.order_id, fill.size)).collect();
+    assert_eq!(recorded.len(), 35);
+
+    let unknown = recorded.iter().filter(|(number, _)| !pair.known.contains_key(number));
+    let mut unknown: Vec<(u64, u32)> = unknown.map(|(number, size)| (*number, *size)).collect();
+    unknown.sort_by_key(|(_, size)| *size);
+    assert_eq!(unknown.iter().map(|(_, size)| *size).collect::<Vec<_>>(), [1, 1, 1, 1, 1, 4, 5]);
+    // 13 that buy and one that sells, so that both sides come to 44.
+    for (at, (number, size)) in unknown.into_iter().enumerate() {
+        pair.market(number, if at == 0 { Side::Sell } else { Side::Buy }, size);
+    }
+    let volumes: Vec<(u64, Price)> = (-200..=200)
+        .map(|ticks| Price(price.0 + ticks * Price::UNIT / 4))
+        .map(|price| (pair.volume_at(price), price))
+        .collect();
+    let most = volumes.iter().map(|(volume, _)| *volume).max();
+    let best: Vec<_> = volumes.iter().filter(|(volume, _)| Some(*volume) == most).collect();
+    assert_eq!(best, [&(44, price)], "one price has the largest volume");
+
+    let (book, session) = (pair.book, Session::Regular);
+    pair.does(&Command::Session { book, session, cause: Cause::Scheduled });
+    let numbers: HashMap<u64, u64> =
+        pair.known.iter().map(|(number, known)| (known.id.0, *number)).collect();
+    let (mut traded, mut auctions) = (BTreeMap::new(), Vec::new());
+    for event in &pair.events {
+        match *event {
+            Event::Traded { price: at, quantity, taker, maker, part, .. } => {
+                assert_eq!((at, part), (price, Part::Auction(Session::OpeningCall)));
+                for order in [taker, maker] {
+                    *traded.entry(numbers[&order.id.0]).or_insert(0) += quantity;
+                }
+            }
+            Event::Auctioned { price, quantity, .. } => auctions.push((price, quantity)),
+            _ => {}
+        }
+    }
+    assert_eq!(auctions, [(price, quantity)]);
+    assert_eq!(traded, recorded, "each order has what it had");
 }

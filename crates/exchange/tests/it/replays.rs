@@ -1,5 +1,6 @@
 //! The same entries lead to the same events, and nothing is told before it is kept.
 
+use ring::digest::{Context, SHA256};
 use tapeline_exchange::{Door, Exchange, ExchangeConfig};
 use tapeline_instrument::Lots;
 use tapeline_sequence::{Entry, EventHash, Kind};
@@ -46,6 +47,42 @@ fn the_same_journal_twice_gives_the_same_events_byte_for_byte() {
     let entries = std::mem::take(&mut venue.wires.entries);
     assert_eq!(replayed(&other, &entries).err(), Some(10_000));
 }
+
+/// The SHA-256 of messages and their lengths.
+fn digest<'a>(messages: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut context = Context::new(&SHA256);
+    for message in messages {
+        context.update(&(message.len() as u64).to_le_bytes());
+        context.update(message);
+    }
+    context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the entries of a market of traders lead to is a number here, so that every build
+/// on every machine is held to the same one: with assertions and without, optimised or
+/// not. Whoever changes what an exchange does on purpose writes the new numbers; entries
+/// that differ say that it is another journal, and events that differ alone that the
+/// same journal leads elsewhere.
+#[test]
+fn a_journal_leads_to_these_events_in_every_build() {
+    let venue = market_of_traders(11, 6_000);
+    let entries = &venue.wires.entries;
+    let (wires, _, hash) = replayed(&open_market(), entries).expect("no check differs");
+    let units = wires.units.iter().map(Vec::as_slice).filter(|unit| unit[2] > 0);
+    let came = [
+        ("journal", digest(std::iter::once(&entries[..]))),
+        ("market data", digest(units)),
+        ("all events", format!("{:016x}", hash.0)),
+    ];
+    let came = came.each_ref().map(|(of, digest)| (*of, digest.as_str()));
+    assert_eq!(came, EVENTS);
+}
+
+const EVENTS: [(&str, &str); 3] = [
+    ("journal", "d7a86ea8ea20879e36f1618bbf7131a682013aadd26557be00a764cff3bcf3e8"),
+    ("market data", "b0bef46fd962dcbdffb12860abc59b06ab29a0a9397ad31427e0788b65da5da2"),
+    ("all events", "476fa2e475a445a7"),
+];
 
 fn kinds(entries: &[u8]) -> Vec<Kind> {
     let (mut found, mut rest) = (Vec::new(), entries);
