@@ -10,6 +10,7 @@ mod killed;
 mod no_allocation;
 mod post_trade;
 mod processes;
+mod recorded_orders;
 mod recorded_trades;
 mod recording;
 mod replays;

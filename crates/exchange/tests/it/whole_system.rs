@@ -14,10 +14,11 @@ use tapeline_api::{
 use tapeline_backbone::{Carrier, PortSettings, Role};
 use tapeline_channel::Idle;
 use tapeline_exchange::{
-    Door, FeedConfig, FeedHandler, FeedSockets, Feeding, Line, Venue, VenueConfig,
+    Door, ExchangeConfig, FeedConfig, FeedHandler, FeedSockets, Feeding, Line, Venue, VenueConfig,
 };
 use tapeline_hub::HubConfig;
-use tapeline_instrument::Side;
+use tapeline_instrument::{Session, Side};
+use tapeline_matching::BookId;
 use tapeline_node::{HubPart, NewPolicy, Node, NodeConfig, ServerPart};
 use tapeline_ntg::{Initiator, Limits, Message};
 use tapeline_omm::market::{Book, fid};
@@ -25,6 +26,8 @@ use tapeline_rwf::{DataState, DataType, Domain, Encoded, MapAction, StreamState}
 use tapeline_server::ServerConfig;
 use tapeline_time::{MonotonicClock, Time};
 
+use crate::recorded_orders::{self, Asking};
+use crate::recording;
 use crate::support::{EPOCH_NS, config, new, order};
 
 /// However busy the machine is, what is waited for has come by then.
@@ -216,10 +219,14 @@ struct World {
 
 impl World {
     fn new(percent: u64) -> Self {
+        Self::of(percent, config())
+    }
+
+    fn of(percent: u64, exchange: ExchangeConfig) -> Self {
         let clock = MonotonicClock::start();
         let lossy = Lossy::new(percent);
         let venue_config = VenueConfig {
-            exchange: config(),
+            exchange,
             host: Ipv4Addr::LOCALHOST.into(),
             ports: [0; Door::ALL.len()],
             lines: lossy.lines(),
@@ -327,9 +334,17 @@ impl World {
     }
 
     fn clients_come(&mut self) {
+        self.come(["ANN", "BOB"].map(str::to_owned).into());
+    }
+
+    fn come(&mut self, users: Vec<String>) {
         let at = self.door(Door::Orders);
-        let now = self.clock.now();
-        self.clients = ["ANN", "BOB"].map(|user| Client::new(at, now, user)).into();
+        for user in users {
+            let now = self.clock.now();
+            self.clients.push(Client::new(at, now, &user));
+            // The exchange is this thread, too: nobody else accepts.
+            self.turn();
+        }
         self.until("logons", |world| world.clients.iter().all(|client| client.session.is_active()));
     }
 
@@ -400,11 +415,14 @@ impl World {
         None
     }
 
+    fn are_taken(&self) -> bool {
+        let counts = self.venue.counts();
+        let sent: usize = self.clients.iter().map(|client| client.sent).sum();
+        (counts.new_orders + counts.amendments + counts.cancels) as usize == sent
+    }
+
     fn rests(&mut self) {
-        let all = |world: &Self| world.clients.iter().map(|client| client.sent).sum::<usize>();
-        self.until("all orders are taken", |world| {
-            world.venue.counts().new_orders as usize == all(world)
-        });
+        self.until("all orders are taken", |world| world.are_taken());
         self.until("books are the engine's", |world| {
             let good = Some((StreamState::OPEN, DataState::OK));
             world.watching.states == [good; 3] && world.differs().is_none()
@@ -477,4 +495,34 @@ fn a_silent_exchange_makes_items_suspect() {
     let later = now.after(Duration::from_secs(30));
     publisher.with(|submissions| feeding.publish(later, submissions));
     world.until("suspect", |world| world.watching.suspects >= 3);
+}
+
+/// The orders of a recording by 200 users on sockets; see `recorded_orders`.
+#[test]
+fn a_consumers_books_are_those_of_a_recorded_session() {
+    let Some(records) = recording::records() else { return };
+    let mut world = World::of(0, recorded_orders::market());
+    world.start_feed();
+    let session = |world: &World| world.venue.exchange().engine().session_of(BookId(0));
+    world.until("a call", |world| session(world) == Some(Session::OpeningCall));
+    world.come((1..=200).map(|user| format!("USER{user}")).collect());
+    let (mut asking, mut recorded) = (Asking::default(), tapeline_feed::Book::new());
+    for records in records.chunks(6_000) {
+        for record in records {
+            let now = world.clock.now();
+            for (user, message) in asking.record(record) {
+                world.clients[user].order(now, &message);
+                // One behind the other: the exchange reads its connections in turns.
+                world.until("an order to be taken", |world| world.are_taken());
+            }
+            recorded_orders::apply(&mut recorded, record);
+        }
+        world.rests();
+        let [orders, prices, _] = &world.watching.rows;
+        let levels = [tapeline_feed::Side::Bid, tapeline_feed::Side::Ask]
+            .map(|side| recorded.levels(side).count());
+        assert_eq!(orders.len(), recorded.orders().len());
+        assert_eq!(prices.len(), levels[0] + levels[1]);
+    }
+    assert_eq!(world.watching.rows[0].len(), 11_217);
 }
