@@ -11,11 +11,12 @@
 #   scripts/prerequisites.sh tools     also the tools that the host tools are measured
 #                                      beside: sockperf, fio, iperf3, rt-tests
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
-#                                      faketime, tmux
+#                                      faketime, tmux, and QuickFIX for C++ by its
+#                                      Python module, which is built for ten minutes
 #
 # On Debian and Ubuntu, root gets the missing packages installed; anyone else
-# is told what to install. CMake goes to .tools, for this project only. When all
-# is there, nothing is done. Missing test tools fail the call in continuous
+# is told what to install. CMake and QuickFIX go to .tools, for this project only.
+# When all is there, nothing is done. Missing test tools fail the call in continuous
 # integration (CI is set); elsewhere the tests, and the rows, that need them are
 # left out.
 set -euo pipefail
@@ -23,6 +24,7 @@ cd "$(dirname "$0")/.."
 
 level=${1:-build}
 cmake_least=3.30
+quickfix=1.16.0
 tools=.tools
 # Where ip and nft are, also for those who do not have it in their path.
 PATH=$PATH:/usr/sbin:/sbin
@@ -53,6 +55,12 @@ has_clang_headers() {
 }
 
 has_python_venv() { python3 -c 'import ensurepip, venv' > /dev/null 2>&1; }
+
+has_python_headers() {
+    local headers
+    headers=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2> /dev/null) &&
+        [[ -f $headers/Python.h ]]
+}
 
 has_jdk() {
     has_command javac && [[ $(javac -version 2>&1) =~ ([0-9]+) ]] && ((BASH_REMATCH[1] >= 17))
@@ -121,6 +129,22 @@ local_cmake() {
     }
 }
 
+# A FIX engine that nobody here wrote, in a Python of its own. What pip has built once it
+# keeps, for other clones.
+local_quickfix() {
+    "$tools/quickfix/bin/python" -c 'import quickfix' 2> /dev/null && return
+    if ! has_python_venv; then
+        echo "without venv of Python 3, QuickFIX for C++ is left out" >&2
+        return
+    fi
+    echo "installing QuickFIX for C++ into $tools/quickfix, which is built for some ten minutes"
+    rm -rf "$tools/quickfix"
+    mkdir -p "$tools"
+    python3 -m venv "$tools/quickfix"
+    "$tools/quickfix/bin/pip" install --quiet --disable-pip-version-check "quickfix==$quickfix" ||
+        echo "QuickFIX for C++ cannot be built here and is left out" >&2
+}
+
 network_tools() {
     need iproute2 has_command ip
     need nftables has_command nft
@@ -161,6 +185,9 @@ test_tools() {
     need maven has_command mvn
     need chromium has_command chromium
     need python3 has_command python3
+    need python3-venv has_python_venv
+    need g++ has_command c++
+    need python3-dev has_python_headers
     network_tools
     need faketime has_command faketime
     need tmux has_command tmux
@@ -199,6 +226,7 @@ case $level in
         build_tools
         local_cmake
         test_tools
+        local_quickfix
         ;;
     *)
         echo "usage: scripts/prerequisites.sh [build|demo|bench|peers|tools|test]" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # QuickFIX/J as a client of the exchange's FIX door, on this host; and QuickFIX for C++, where its Python
-# module is installed.
+# module is installed (scripts/prerequisites.sh test).
 #
 #   run.sh [--program FILE] [TEST...]     default: builds the program for release, runs every test
 #
@@ -69,9 +69,11 @@ elif [ $status -ne 0 ]; then
     grep '^\[ERROR\]' target/maven.log >&2
 fi
 if [ ${#tests[@]} -eq 0 ]; then
-    if ! python3 -c 'import quickfix' 2>/dev/null; then
-        echo "interop/fix: QuickFIX for C++ is left out: its Python module is not installed (pip install quickfix builds it in some ten minutes)"
-    elif python3 -B -m unittest -q test_cpp >target/cpp.log 2>&1; then
+    python=$root/.tools/quickfix/bin/python
+    [ -x "$python" ] || python=python3
+    if ! "$python" -c 'import quickfix' 2>/dev/null; then
+        echo "interop/fix: QuickFIX for C++ is left out: its Python module is not installed (scripts/prerequisites.sh test builds it in some ten minutes)"
+    elif "$python" -B -m unittest -q test_cpp >target/cpp.log 2>&1; then
         echo "interop/fix: QuickFIX for C++: passed"
     else
         echo "interop/fix: FAILED QuickFIX for C++"
