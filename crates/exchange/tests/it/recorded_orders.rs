@@ -287,7 +287,9 @@ impl World {
 fn at_every_state_of_a_recorded_session_the_readers_book_is_the_recordings() {
     let Some(records) = records() else { return };
     let mut world = World::new();
-    records.iter().for_each(|record| world.record(record));
+    for record in &records {
+        world.record(record);
+    }
     world.is_all_the_same();
     assert_eq!(world.recorded.orders().len(), 11_217);
     let counts = world.venue.exchange.counts();

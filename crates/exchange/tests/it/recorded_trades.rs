@@ -319,10 +319,14 @@ fn every_trade_of_a_recorded_session_is_the_engines() {
             };
             refilled.extend(trading.traded.keys().copied().filter(is_refilled));
         }
-        event.iter().for_each(|record| recorded.apply(record));
+        for record in event {
+            recorded.apply(record);
+        }
         // Another part of an iceberg has another time.
         refilled.sort_unstable();
-        refilled.into_iter().for_each(|number| recorded.goes_last(number));
+        for number in refilled {
+            recorded.goes_last(number);
+        }
     }
     let explained = [
         (Known::Shown, 2_820),

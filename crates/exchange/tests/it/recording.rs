@@ -193,7 +193,9 @@ fn replace(id: OrderId, quantity: u32, limit: Option<Price>) -> Replace {
 fn the_book_of_a_recorded_session_is_the_engines() {
     let Some(records) = records() else { return };
     let mut pair = Pair::new();
-    records.iter().for_each(|record| pair.record(record));
+    for record in &records {
+        pair.record(record);
+    }
     assert_eq!(pair.engine.alive(), 11_217);
     let best = |side| pair.engine.best(pair.book, side).and_then(|best| best.price);
     let best = Side::BOTH.map(|side| best(side).map(|price| price.to_string()));
@@ -221,7 +223,9 @@ fn the_opening_auction_of_a_recorded_session_is_the_engines() {
     let (price, quantity) = (Price(records[at].price / NANO_PER_UNIT), records[at].size);
     assert_eq!((price.to_string().as_str(), quantity), ("4800.25", 44));
     let mut pair = Pair::new();
-    records[..at].iter().for_each(|record| pair.record(record));
+    for record in &records[..at] {
+        pair.record(record);
+    }
     let fills = records[at + 1..].iter().take_while(|record| record.action as u8 == b'F');
     let recorded: BTreeMap<u64, u32> = fills.map(|fill| (fill.order_id, fill.size)).collect();
     assert_eq!(recorded.len(), 35);

@@ -1,5 +1,7 @@
 //! The same entries lead to the same events, and nothing is told before it is kept.
 
+use std::fmt::Write as _;
+
 use ring::digest::{Context, SHA256};
 use tapeline_exchange::{Door, Exchange, ExchangeConfig};
 use tapeline_instrument::Lots;
@@ -55,7 +57,10 @@ fn digest<'a>(messages: impl Iterator<Item = &'a [u8]>) -> String {
         context.update(&(message.len() as u64).to_le_bytes());
         context.update(message);
     }
-    context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    context.finish().as_ref().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// What the entries of a market of traders lead to is a number here, so that every build
