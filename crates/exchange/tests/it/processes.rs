@@ -29,7 +29,7 @@ pub(crate) struct House {
 }
 
 /// An address of this host that no other test uses.
-fn own_address() -> Ipv4Addr {
+pub(crate) fn own_address() -> Ipv4Addr {
     static LAST: AtomicU8 = AtomicU8::new(0);
     let [_, _, high, low] = process::id().to_be_bytes();
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;

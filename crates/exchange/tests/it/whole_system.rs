@@ -3,8 +3,11 @@
 //! the engine's.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tapeline_api::{
@@ -26,6 +29,7 @@ use tapeline_rwf::{DataState, DataType, Domain, Encoded, MapAction, StreamState}
 use tapeline_server::ServerConfig;
 use tapeline_time::{MonotonicClock, Time};
 
+use crate::processes::{PROGRAM, Running, own_address};
 use crate::recorded_orders::{self, Asking};
 use crate::recording;
 use crate::support::{EPOCH_NS, config, new, order};
@@ -303,6 +307,43 @@ impl World {
         self.feed = Some((sockets, feeding, publisher.expect("sockets")));
     }
 
+    /// A feed handler as a process, at lines of its own.
+    fn feed_process(&mut self, dir: &Path, number: usize) -> Running {
+        let [ready, log] = ["ready", "log"].map(|what| dir.join(format!("{what}-{number}")));
+        let hub = self.node.hubs().next().expect("a hub").listening()[0].to_string();
+        let child = Command::new(PROGRAM)
+            .args(["feed", "--log", "info", "--hub", &hub])
+            .args(["--replay", &self.door(Door::Replay).to_string()])
+            .args(["--snapshot", &self.door(Door::Snapshot).to_string()])
+            .args([Path::new("--ready-file"), &ready, &dir.join("feed.toml")])
+            .stderr(fs::File::create(&log).expect("room"))
+            .spawn()
+            .expect("the program");
+        let mut running = Running { child, ports: BTreeMap::new(), log };
+        self.until("the feed handler to listen", |_| {
+            assert!(!running.has_ended(), "it ended");
+            ready.exists()
+        });
+        running
+    }
+
+    /// Lines that a process reads, as a file for it says.
+    fn read_by_process(&mut self, dir: &Path) {
+        let ip = own_address();
+        let free = || UdpSocket::bind((ip, 0)).expect("a port");
+        let [a, b] = [free(), free()].map(|socket| socket.local_addr().expect("bound"));
+        self.lossy.to = [a, b];
+        let text = format!(
+            "[market-data]\nline-a = \"{a}\"\nline-b = \"{b}\"\n[feed]\nservice = \"{SERVICE}\"\n\
+             [[instrument]]\nid = 7\nname = \"VOD.L\"\ntick = \"0.01\"\n"
+        );
+        fs::write(dir.join("feed.toml"), text).expect("room");
+    }
+
+    fn is_good(&self) -> bool {
+        self.watching.states == [Some((StreamState::OPEN, DataState::OK)); 3]
+    }
+
     fn turn(&mut self) {
         let now = self.clock.now();
         self.venue.turn(now, Duration::ZERO, || now);
@@ -423,10 +464,7 @@ impl World {
 
     fn rests(&mut self) {
         self.until("all orders are taken", |world| world.are_taken());
-        self.until("books are the engine's", |world| {
-            let good = Some((StreamState::OPEN, DataState::OK));
-            world.watching.states == [good; 3] && world.differs().is_none()
-        });
+        self.until("books are the engine's", |world| world.is_good() && world.differs().is_none());
     }
 }
 
@@ -481,6 +519,32 @@ fn a_feed_handler_that_starts_late_begins_with_a_snapshot() {
     world.trade(100);
     world.start_feed();
     world.rests();
+}
+
+#[test]
+fn a_feed_handler_killed_twenty_times_under_load_has_the_engines_books_again() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut world = World::new(0);
+    world.read_by_process(dir.path());
+    world.clients_come();
+    let mut longest = Duration::ZERO;
+    for life in 0..20 {
+        let begun = Instant::now();
+        let mut feed = world.feed_process(dir.path(), life);
+        world.until("items are good", |world| world.is_good());
+        longest = longest.max(begun.elapsed());
+        world.trade(20 + life * 7 % 31);
+        feed.kill();
+        // What was under way when it died is nowhere, and nobody takes the items for good.
+        world.trade(10);
+        world.until("items are suspect", |world| {
+            world.watching.states.iter().flatten().all(|(_, data)| *data == DataState::SUSPECT)
+        });
+    }
+    let _feed = world.feed_process(dir.path(), 20);
+    world.rests();
+    assert!(world.venue.counts().trades > 50, "{:?}", world.venue.counts());
+    println!("from a start to good items {longest:?} at most");
 }
 
 #[test]
