@@ -9,8 +9,9 @@
 //! * what icebergs hide: an order that traded more than it showed.
 //!
 //! And some fills are told out of sequence: one order's behind those of all others, with
-//! the quantities that its place in the queue gives. It did trade in its place: where the
-//! order before it in the recording is filled in part only, it cannot have been next.
+//! the quantities that its place in the queue gives. That it traded in its place can be
+//! seen where the order before it in the recording is filled in part only: it cannot have
+//! been next.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
