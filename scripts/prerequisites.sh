@@ -11,8 +11,9 @@
 #   scripts/prerequisites.sh tools     also the tools that the host tools are measured
 #                                      beside: sockperf, fio, iperf3, rt-tests
 #   scripts/prerequisites.sh test      also those, a JDK 17, Maven, Chromium, Python 3,
-#                                      faketime, tmux, and QuickFIX for C++ by its
-#                                      Python module, which is built for ten minutes
+#                                      faketime, tmux
+#   scripts/prerequisites.sh quickfix  QuickFIX for C++ by its Python module, which is
+#                                      built for some ten minutes: for interop/fix
 #
 # On Debian and Ubuntu, root gets the missing packages installed; anyone else
 # is told what to install. CMake and QuickFIX go to .tools, for this project only.
@@ -133,16 +134,11 @@ local_cmake() {
 # keeps, for other clones.
 local_quickfix() {
     "$tools/quickfix/bin/python" -c 'import quickfix' 2> /dev/null && return
-    if ! has_python_venv; then
-        echo "without venv of Python 3, QuickFIX for C++ is left out" >&2
-        return
-    fi
     echo "installing QuickFIX for C++ into $tools/quickfix, which is built for some ten minutes"
     rm -rf "$tools/quickfix"
     mkdir -p "$tools"
     python3 -m venv "$tools/quickfix"
-    "$tools/quickfix/bin/pip" install --quiet --disable-pip-version-check "quickfix==$quickfix" ||
-        echo "QuickFIX for C++ cannot be built here and is left out" >&2
+    "$tools/quickfix/bin/pip" install --quiet --disable-pip-version-check "quickfix==$quickfix"
 }
 
 network_tools() {
@@ -185,9 +181,6 @@ test_tools() {
     need maven has_command mvn
     need chromium has_command chromium
     need python3 has_command python3
-    need python3-venv has_python_venv
-    need g++ has_command c++
-    need python3-dev has_python_headers
     network_tools
     need faketime has_command faketime
     need tmux has_command tmux
@@ -197,6 +190,15 @@ test_tools() {
         fi
         echo "without them, the tests that need them are left out" >&2
     fi
+}
+
+quickfix_tools() {
+    missing=()
+    need python3 has_command python3
+    need python3-venv has_python_venv
+    need g++ has_command c++
+    need python3-dev has_python_headers
+    install_missing
 }
 
 case $level in
@@ -226,10 +228,13 @@ case $level in
         build_tools
         local_cmake
         test_tools
+        ;;
+    quickfix)
+        quickfix_tools
         local_quickfix
         ;;
     *)
-        echo "usage: scripts/prerequisites.sh [build|demo|bench|peers|tools|test]" >&2
+        echo "usage: scripts/prerequisites.sh [build|demo|bench|peers|tools|test|quickfix]" >&2
         exit 2
         ;;
 esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # QuickFIX/J as a client of the exchange's FIX door, on this host; and QuickFIX for C++, where its Python
-# module is installed (scripts/prerequisites.sh test).
+# module is installed (scripts/prerequisites.sh quickfix).
 #
 #   run.sh [--program FILE] [TEST...]     default: builds the program for release, runs every test
 #
@@ -72,7 +72,7 @@ if [ ${#tests[@]} -eq 0 ]; then
     python=$root/.tools/quickfix/bin/python
     [ -x "$python" ] || python=python3
     if ! "$python" -c 'import quickfix' 2>/dev/null; then
-        echo "interop/fix: QuickFIX for C++ is left out: its Python module is not installed (scripts/prerequisites.sh test builds it in some ten minutes)"
+        echo "interop/fix: QuickFIX for C++ is left out: its Python module is not installed (scripts/prerequisites.sh quickfix builds it in some ten minutes)"
     elif "$python" -B -m unittest -q test_cpp >target/cpp.log 2>&1; then
         echo "interop/fix: QuickFIX for C++: passed"
     else
