@@ -311,8 +311,8 @@ fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String], routes: &[&str]) -
     if is_of_user {
         return None;
     }
-    if let Some(what) = routes::nothing(line, site, routes) {
-        return what;
+    if routes::is_of_these(line) {
+        return routes::nothing(line, site, routes);
     }
     let is_buffers = [POOL_SIZE, GUARANTEED].iter().any(|name| is_parameter(line, name));
     if is_buffers && line.objects().find_map(program) == Some(Program::Server) {

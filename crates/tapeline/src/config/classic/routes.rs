@@ -83,29 +83,31 @@ pub(super) fn names<'l>(lines: &'l [Line<'_>], site: Site<'_>) -> Vec<&'l str> {
     names
 }
 
-/// Whether a line that is of a route or a service changes nothing, and why; `None` for
-/// all other lines.
-pub(super) fn nothing(line: &Line<'_>, site: Site<'_>, names: &[&str]) -> Option<Option<String>> {
-    let parameter = line.parameter();
-    let is_meant = match () {
-        () if is_parameter(line, SERVICE_ID) => {
-            let name = line.objects().last().unwrap_or_default();
-            line.is_for(&name_of_service(site, line, name))
-        }
-        () if is_parameter(line, ROUTE_LIST) => line.is_for(&super::name_of(&LIST, site, "")),
-        () if ROUTE.iter().any(|name| is_parameter(line, name)) => {
-            names.iter().any(|name| is_of_route(line, site, name))
-        }
-        () => return None,
+/// Whether a line says something of routes or services.
+pub(super) fn is_of_these(line: &Line<'_>) -> bool {
+    let mut parameters = ROUTE.into_iter().chain([ROUTE_LIST, SERVICE_ID]);
+    parameters.any(|name| is_parameter(line, name))
+}
+
+/// Why a line that says something of these changes nothing, if it does not.
+pub(super) fn nothing(line: &Line<'_>, site: Site<'_>, names: &[&str]) -> Option<String> {
+    let is_meant = if is_parameter(line, SERVICE_ID) {
+        let name = line.objects().last().unwrap_or_default();
+        line.is_for(&name_of_service(site, line, name))
+    } else if is_parameter(line, ROUTE_LIST) {
+        line.is_for(&super::name_of(&LIST, site, ""))
+    } else {
+        names.iter().any(|name| is_of_route(line, site, name))
     };
-    let objects: Vec<_> = line.objects().collect();
-    Some((!is_meant).then(|| {
+    (!is_meant).then(|| {
+        let objects: Vec<_> = line.objects().collect();
         format!(
-            "`{parameter}` of `{}` changes nothing: there are *ROUTE.route*hostList, port and \
+            "`{}` of `{}` changes nothing: there are *ROUTE.route*hostList, port and \
              serviceList and *routeList of a hub, and *SERVICE*serviceId",
+            line.parameter(),
             objects.join("*")
         )
-    }))
+    })
 }
 
 fn is_of_route(line: &Line<'_>, site: Site<'_>, name: &str) -> bool {
