@@ -140,9 +140,11 @@ bench-tools: prerequisites-tools ## The host tools beside sockperf, fio, iperf3,
 bench-exchange: ## The matching engine beside matchcore, in turns: make bench-exchange FLOWS="FILE …"
 	$(CARGO) bench --locked --quiet -p tapeline-exchange --bench engines -- $(abspath $(FLOWS))
 
-bench-eyes: prerequisites-bench ## What it costs to be looked at, in instructions of an update; needs valgrind
+bench-eyes: prerequisites-bench ## What it costs to be looked at, in instructions of an update and in time; needs valgrind
 	$(CARGO) build --release --quiet --locked -p tapeline-bench --example bench
 	bench/eyes.py $(or $(CARGO_TARGET_DIR),target)/release/examples/bench
+	$(CARGO) build --release --quiet --locked -p tapeline
+	bench/eyes_latency.py $(or $(CARGO_TARGET_DIR),target)/release/tapeline
 
 fuzz: ## Every fuzz target for ten minutes, two at a time
 	fuzz/run.sh 600
