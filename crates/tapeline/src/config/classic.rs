@@ -311,7 +311,7 @@ fn nothing(line: &Line<'_>, site: Site<'_>, ports: &[String], routes: &[&str]) -
     if is_of_user {
         return None;
     }
-    if routes::is_of_these(line) {
+    if routes::is_of_route_or_service(line) {
         return routes::nothing(line, site, routes);
     }
     let is_buffers = [POOL_SIZE, GUARANTEED].iter().any(|name| is_parameter(line, name));

@@ -84,7 +84,7 @@ pub(super) fn names<'l>(lines: &'l [Line<'_>], site: Site<'_>) -> Vec<&'l str> {
 }
 
 /// Whether a line says something of routes or services.
-pub(super) fn is_of_these(line: &Line<'_>) -> bool {
+pub(super) fn is_of_route_or_service(line: &Line<'_>) -> bool {
     let mut parameters = ROUTE.into_iter().chain([ROUTE_LIST, SERVICE_ID]);
     parameters.any(|name| is_parameter(line, name))
 }
